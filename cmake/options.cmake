@@ -1,0 +1,21 @@
+option(LOCKSTEP_TESTS "Build the tests" OFF)
+option(LOCKSTEP_FUZZ "Build the fuzz targets (needs clang)" OFF)
+set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers for all targets: empty, address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Flags of every target. No fast-math, no contraction: arithmetic has one defined order (docs/same-bits.md).
+add_library(lockstep_settings INTERFACE)
+target_compile_features(lockstep_settings INTERFACE cxx_std_20)
+target_compile_options(lockstep_settings INTERFACE
+  -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(lockstep_settings INTERFACE -O3)
+endif()
+if(LOCKSTEP_SANITIZE)
+  target_compile_options(lockstep_settings INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(lockstep_settings INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
+endif()

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// Tensors in the safetensors format (https://github.com/huggingface/safetensors): readable by
+/// safetensors.torch.load_file.
+struct TensorInfo {
+  std::string name;
+  std::string dtype;  ///< "F32", ...
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin = 0;  ///< byte range in the data section
+  std::uint64_t end = 0;
+};
+
+/// A whole model file, checked: header length and JSON within bounds, names unique, byte ranges in order
+/// without gap or overlap, sizes equal to shape times element size, file length exact.
+class ModelFile {
+ public:
+  /// Throws Error(data) with file, offset or tensor, and reason.
+  static ModelFile read(const std::filesystem::path& file);
+
+  /// The same checks on bytes in memory; `origin` names them in errors. Takes over `bytes`.
+  static ModelFile parse(std::vector<std::byte> bytes, const std::string& origin);
+
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }  ///< in order of their data
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::string& origin() const { return origin_; }
+  /// Values of an F32 tensor. Throws Error(data) when there is none of that name, type and shape.
+  std::span<const float> floats(const std::string& name, std::span<const std::int64_t> shape) const;
+  std::span<const std::byte> bytes(const TensorInfo& tensor) const;
+
+ private:
+  std::string origin_;
+  std::vector<TensorInfo> tensors_;
+  std::map<std::string, std::string> metadata_;
+  std::vector<std::byte> storage_;
+  std::size_t data_begin_ = 0;
+};
+
+struct NamedTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::span<const float> values;
+};
+
+/// Writes F32 tensors, in the order given, to FILE.tmp, syncs it and renames it over `file`: a reader sees
+/// the old file or the new one. Throws Error(resource) with the system's reason (no space, not writable).
+void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
+                      const std::map<std::string, std::string>& metadata);
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/network.h"
+
+namespace lockstep {
+
+/// A network prepared for compilation: pixels that nothing reads are gone, element-wise layers and pooling
+/// are fused into the convolution or linear layer before them. No device code.
+struct GraphNode {
+  /// What happens to the operation's result before it is stored, in this order.
+  struct Epilogue {
+    bool relu = false;
+    /// 0: none; k: average of k x k windows with stride k, rounded down
+    int pool = 0;
+  };
+
+  Operation operation;
+  std::string name;
+  Epilogue epilogue;
+  std::vector<int> inputs;      ///< ids of nodes
+  std::vector<int> parameters;  ///< indices into the network's parameters
+  Shape shape;                  ///< of what is stored, per image
+};
+
+struct Graph {
+  std::vector<GraphNode> nodes;  ///< in the order of execution; node 0 is the input
+  int output = -1;               ///< the logits
+};
+
+/// Shape inference is the network's; this crops and fuses.
+///
+/// Cropping: pooling and strided convolution round down, so trailing rows and columns of their input may
+/// never be read. Such pixels are not computed: the sizes of the values before shrink, back to the input
+/// (LeNet: the second convolution's 9x9 becomes 8x8, so its input 12x12, so the first's 24x24, so the image
+/// 26x26). Gradients are unchanged: those pixels' gradients are zeros.
+Graph build_graph(const Network& network);
+
+/// Where each parameter lives in an arena: element offsets, each a multiple of 16, the gaps zero.
+struct ArenaLayout {
+  std::vector<std::size_t> offsets;
+  std::size_t elements = 0;
+};
+ArenaLayout layout_arena(const std::vector<Parameter>& parameters);
+
+/// The parameters' first values in an arena of `layout`: Initializer, seed, position in the network.
+void initialize_parameters(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
+                           std::uint64_t seed, float* arena);
+
+}  // namespace lockstep

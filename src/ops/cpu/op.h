@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lockstep::cpu {
+
+/// Images in SIMD lanes: every activation is [group][channel][row][column][16 images], float, aligned to 64
+/// bytes. Lanes of the last group beyond the number of samples hold zeros in the input, anything finite
+/// after it, and zeros in every gradient.
+constexpr int lanes = 16;
+constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
+
+/// Instruction sets that the kernels are compiled for. All of them give the same bits.
+enum class Level { avx2, avx512, neon };
+
+/// Sums over the samples of one micro-batch.
+struct LeafResult {
+  double loss = 0.0;
+  std::uint64_t correct = 0;  ///< samples whose largest logit (lowest index wins) is their class's
+};
+
+/// One operation's view of an executor's memory during one micro-batch. Pointers that an operation does not
+/// have are null.
+struct OpMemory {
+  int samples = 0;                          ///< images in the micro-batch, >= 1
+  std::array<const float*, 2> inputs{};
+  float* output = nullptr;
+  const float* grad_output = nullptr;
+  /// Written, not added to; null where the gradient of that input is not wanted.
+  std::array<float*, 2> grad_inputs{};
+  std::array<const float*, 2> parameters{};  ///< weight, bias: plain PyTorch layouts
+  /// Sums over the samples, written, not added to; same layout as the parameters.
+  std::array<float*, 2> grad_parameters{};
+  std::byte* saved = nullptr;    ///< kept from forward to backward
+  std::byte* scratch = nullptr;  ///< free between calls
+  const std::int32_t* labels = nullptr;  ///< loss only: [group][16], -1 in missing lanes
+  LeafResult* result = nullptr;          ///< loss only
+};
+
+/// How one operation runs on a CPU executor, for micro-batches of up to the planned number of samples.
+/// Nothing in it depends on the number of executors; no allocation when run.
+struct Op {
+  std::size_t saved_bytes = 0;
+  std::size_t scratch_bytes = 0;
+  bool backward_reads_inputs = false;
+  bool backward_reads_output = false;
+  std::function<void(const OpMemory&)> forward;
+  std::function<void(const OpMemory&)> backward;
+};
+
+/// What an op is planned from.
+struct OpRequest {
+  const GraphNode& node;
+  std::array<Shape, 2> inputs;  ///< shapes of its inputs as stored (cropped)
+  int samples;                  ///< largest micro-batch
+  bool input_gradient;          ///< whether backward must write grad_inputs
+  Level level;
+};
+
+// One file each. The node's operation is known to be of that kind.
+Op plan_conv2d(const OpRequest& request);
+Op plan_linear(const OpRequest& request);
+Op plan_relu(const OpRequest& request);
+Op plan_avg_pool2d(const OpRequest& request);
+Op plan_flatten(const OpRequest& request);
+Op plan_add(const OpRequest& request);
+
+/// Softmax and cross-entropy, summed over the samples; writes the gradient of the sum with respect to the
+/// logits into grad_inputs[0] in forward already when it is not null. No backward.
+Op plan_cross_entropy(Shape logits, int samples, Level level);
+
+/// Copies one group of up to 16 images (uint8, [channel][row][column] of `source` shape) into lanes as
+/// value / 255 (rounded as a float division), cropped to the leading rows and columns of `target`; missing
+/// lanes are zeros.
+using GatherGroup = void (*)(const std::uint8_t* const* images, int count, Shape source, Shape target,
+                             float* out);
+GatherGroup gather_group(Level level);
+
+/// Best level of this machine. Throws Error(resource) when the machine has none of them.
+Level best_level();
+/// "auto", "avx2", "avx512" or "neon"; throws Error(usage) for others and for one this machine lacks.
+Level level_by_name(const std::string& name);
+const char* level_name(Level level);
+/// Those that this machine can run.
+std::vector<Level> available_levels();
+
+}  // namespace lockstep::cpu

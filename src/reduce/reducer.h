@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "core/tree.h"
+
+namespace lockstep {
+
+/// Which leaves (micro-batches) of a step each rank and each of its executors computes.
+struct Assignment {
+  std::uint32_t leaves = 0;
+  std::vector<std::uint32_t> ranks;      ///< boundaries over ranks
+  std::vector<std::uint32_t> executors;  ///< boundaries over this rank's executors, inside its range
+};
+Assignment assign(std::uint32_t leaves, int ranks, int rank, int executors);
+
+/// One executor's gradient memory: folds the gradients of its leaves, given in order, into partial sums (the
+/// cover of its range). Leaves that no sibling waits for are written in place; others are written to one
+/// spare arena and added at once. At most 1 + ceil(log2 leaves) arenas.
+class PartialSumPlan {
+ public:
+  PartialSumPlan(std::uint32_t begin, std::uint32_t end);
+
+  /// Arenas that it needs.
+  std::uint32_t arenas() const { return arenas_; }
+  struct LeafStep {
+    std::uint32_t write_to;  ///< arena that the leaf's gradient is written to
+    /// Then, in order: arena[into] = arena[into] + arena[from].
+    struct Addition {
+      std::uint32_t into, from;
+    };
+    std::vector<Addition> additions;
+  };
+  const std::vector<LeafStep>& leaves() const { return leaves_; }
+  struct Result {
+    Node node;
+    std::uint32_t arena;
+  };
+  const std::vector<Result>& results() const { return results_; }
+
+ private:
+  std::uint32_t arenas_ = 0;
+  std::vector<LeafStep> leaves_;
+  std::vector<Result> results_;
+};
+
+/// A partial sum of this rank: the gradients of a complete subtree.
+struct Partial {
+  Node node;
+  float* data = nullptr;
+};
+
+/// Sums the gradients of all ranks and has them applied. One per kind of step (full, tail).
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+  /// Applies `sum`, the total gradient of elements [begin, begin + sum.size()), to the parameters. Called
+  /// for consecutive parts of the elements that this rank updates.
+  using Apply = std::function<void(std::size_t begin, std::span<const float> sum)>;
+  /// Sums the partials named at construction, calls `apply`, then brings the updated `parameters` to all
+  /// ranks. Collective.
+  virtual void reduce(std::span<float> parameters, const Apply& apply) = 0;
+  /// Elements that this rank applies: [first, second). Optimizer state is needed for these only.
+  virtual std::pair<std::size_t, std::size_t> owned() const = 0;
+};
+
+/// Everything that a reducer is made of. `partials`: all executors', in order of leaves; arenas of `elements`
+/// floats each, aligned to 64 bytes, that the reducer may overwrite.
+struct ReducerOptions {
+  std::size_t elements = 0;
+  Assignment assignment;
+  std::vector<Partial> partials;
+};
+
+/// Bits independent of ranks and executors: the fixed tree (core/tree.h).
+std::unique_ptr<Reducer> make_canonical_reducer(Communicator& communicator, ReducerOptions options);
+/// The library's allreduce: bits depend on the number of ranks. Every rank updates everything.
+std::unique_ptr<Reducer> make_ring_reducer(Communicator& communicator, ReducerOptions options);
+
+}  // namespace lockstep
