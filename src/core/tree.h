@@ -23,8 +23,11 @@ struct Node {
 
 /// Contiguous ranges of `leaves` leaves for `parts` workers: parts + 1 ascending boundaries, first 0, last
 /// `leaves`. Minimises the longest range first, then the number of maximal complete subtrees that the
-/// ranges consist of (7 parts, 64 leaves: 13). Ranges may be empty when parts > leaves.
+/// ranges consist of (7 parts, 64 leaves: 13). Ranges are empty only when parts > leaves.
 std::vector<std::uint32_t> partition(std::uint32_t leaves, std::uint32_t parts);
+
+/// The same for the leaves [begin, end): first boundary `begin`, last `end`.
+std::vector<std::uint32_t> partition(std::uint32_t begin, std::uint32_t end, std::uint32_t parts);
 
 /// The maximal complete subtrees that make up the leaves [begin, end), in order.
 std::vector<Node> cover(std::uint32_t begin, std::uint32_t end);
