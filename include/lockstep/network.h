@@ -12,12 +12,16 @@ namespace lockstep {
 /// How a parameter gets its first values. Element i of a parameter is a function of (seed, the parameter's
 /// position in the network, i) only.
 struct Initializer {
-  enum class Kind { zeros, normal, uniform } kind = Kind::zeros;
+  enum class Kind { standard, zeros, normal, uniform } kind = Kind::standard;
   double scale = 0.0;  ///< normal: standard deviation; uniform: half width of the interval around 0
+
+  /// PyTorch's default for convolution and linear layers: uniform(1 / sqrt(fan in)), biases too.
+  static Initializer standard() { return {}; }
+  static Initializer zeros() { return {Kind::zeros, 0.0}; }
+  /// Biases of such a layer are zeros.
+  static Initializer normal(double deviation) { return {Kind::normal, deviation}; }
+  static Initializer uniform(double half_width) { return {Kind::uniform, half_width}; }
 };
-inline Initializer zeros() { return {}; }
-inline Initializer normal(double deviation) { return {Initializer::Kind::normal, deviation}; }
-inline Initializer uniform(double half_width) { return {Initializer::Kind::uniform, half_width}; }
 
 /// A trainable tensor, named and laid out as in a PyTorch state_dict.
 struct Parameter {
@@ -36,7 +40,7 @@ struct Conv2d {
   int kernel = 1;
   int stride = 1;
   int padding = 0;
-  Initializer weight{};  ///< zeros means: PyTorch's default, uniform(1 / sqrt(fan in)), for weight and bias
+  Initializer weight{};
   std::string name{};
 };
 struct Linear {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 
 namespace lockstep {
 
@@ -35,7 +34,7 @@ class Program {
 /// Memory of a device, zeroed, aligned to 4,096 bytes. Owned.
 class Buffer {
  public:
-  Buffer() = default;
+  Buffer() : Buffer(nullptr, 0, [](void*) {}) {}
   Buffer(void* data, std::size_t bytes, std::function<void(void*)> release);
   std::byte* data() const { return static_cast<std::byte*>(data_.get()); }
   std::size_t bytes() const { return bytes_; }
@@ -51,7 +50,6 @@ class Buffer {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string description() const = 0;
   /// Throws Error(resource) when there is not enough memory.
   virtual Buffer allocate(std::size_t bytes) = 0;
   virtual std::span<Stream* const> streams() = 0;

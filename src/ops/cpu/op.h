@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "ops/plan.h"
 
 namespace lockstep::cpu {
 
@@ -19,12 +20,6 @@ constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
 /// Instruction sets that the kernels are compiled for. All of them give the same bits.
 enum class Level { avx2, avx512, neon };
-
-/// Sums over the samples of one micro-batch.
-struct LeafResult {
-  double loss = 0.0;
-  std::uint64_t correct = 0;  ///< samples whose largest logit (lowest index wins) is their class's
-};
 
 /// One operation's view of an executor's memory during one micro-batch. Pointers that an operation does not
 /// have are null.

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "lockstep/dataset.h"
+#include "lockstep/model_file.h"
+#include "lockstep/network.h"
+
+namespace lockstep {
+
+class World;
+
+/// How the gradients of the ranks are added.
+enum class Reduce {
+  canonical,  ///< in the order of one fixed tree: the same bits on any number of ranks
+  ring,       ///< the library's allreduce: bits depend on the number of ranks
+};
+
+/// How ranks exchange data. Never changes a result.
+enum class Exchange { automatic, shared_memory, messages };
+
+/// Everything that the result of a run depends on, and (second part) what only changes its time.
+struct TrainerOptions {
+  int epochs = 10;
+  int batch_size = 256;    ///< global: samples of one step over all ranks
+  int micro_batches = 0;   ///< 0: the largest power of two that divides batch_size and leaves >= 32 samples
+  float learning_rate = 0.1F;
+  std::string optimizer = "sgd";
+  float momentum = 0.0F;
+  float weight_decay = 0.0F;
+  std::uint64_t seed = 0;
+  bool drop_last = false;  ///< leave out the last batch of an epoch when it is short
+  std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit
+  Reduce reduce = Reduce::canonical;
+
+  int threads = 0;  ///< executors of this rank; 0: its share of the host's cores
+  Exchange exchange = Exchange::automatic;
+  std::string simd = "auto";  ///< instruction set: auto, avx2, avx512, neon. The bits are the same
+};
+
+/// Number of micro-batches that `micro_batches = 0` stands for.
+int default_micro_batches(int batch_size);
+
+/// What happened; passed to observers on every rank (only rank 0 should print).
+struct StepReport {
+  int epoch = 1;            ///< from 1
+  std::uint64_t step = 1;   ///< from 1 over the whole run
+  std::uint64_t steps = 0;  ///< of the whole run
+  std::uint64_t samples = 0;
+  double loss = 0.0;        ///< mean over the global batch, before the update
+  float learning_rate = 0.0F;
+  double seconds = 0.0;
+};
+struct Evaluation {
+  std::uint64_t samples = 0;
+  double loss = 0.0;      ///< mean
+  double accuracy = 0.0;  ///< in [0, 1]
+};
+struct EpochReport {
+  int epoch = 1;
+  int epochs = 1;
+  Evaluation train;  ///< over the epoch's steps, each before its update
+  Evaluation test;
+  double seconds = 0.0;  ///< training only
+};
+
+/// Seconds of this rank's last step, by part; sums over executors for the first three.
+struct StepTimes {
+  double load = 0.0;
+  double compute = 0.0;  ///< forward and backward
+  double fold = 0.0;
+  double reduce = 0.0;   ///< exchange, canonical sum and update
+  double total = 0.0;
+};
+
+/// Trains a network on all ranks of the world. Every rank makes one with equal arguments and calls the same
+/// methods; parameters are equal on all ranks at every return. The network, data sets and world outlive it.
+class Trainer {
+ public:
+  /// Throws Error(usage) for impossible options (batch not divisible by micro-batches, more ranks than
+  /// micro-batches, ...), Error(resource) when memory is short, on all ranks.
+  Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
+          const TrainerOptions& options);
+  ~Trainer();
+
+  std::function<void(const StepReport&)> on_step;
+  std::function<void(const EpochReport&)> on_epoch;
+
+  /// Trains all epochs. Throws Error(data) naming step and learning rate when the loss is not finite.
+  void fit();
+  /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective.
+  Evaluation evaluate(const Dataset& dataset);
+  /// Steps on the training set without epochs or reports, from step 1 on: for measurements. Collective.
+  StepTimes step();
+
+  /// Takes parameters from a model file: all names, exact shapes. Throws Error(data).
+  void load(const ModelFile& file);
+  /// Writes the parameters as a PyTorch state_dict. Call on one rank.
+  void save(const std::string& file) const;
+  /// "xxh3:" and 32 hexadecimal digits: XXH3-128 of all parameters, in the network's order, little-endian.
+  std::string digest() const;
+
+  int micro_batches() const;
+  int threads() const;
+  /// Description of how ranks exchange data: "none", "shared memory" or "messages".
+  std::string exchange() const;
+  std::string simd() const;
+  std::uint64_t steps_per_epoch() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+#include "data/loader.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+Loader::Loader(const Dataset& dataset, std::uint32_t micro_batch)
+    : dataset_(dataset), micro_batch_(micro_batch) {}
+
+void Loader::shuffle(std::uint64_t seed, std::uint32_t epoch) {
+  permutation_.emplace(dataset_.size(), seed, epoch);
+}
+
+void Loader::in_order() { permutation_.reset(); }
+
+void Loader::set_step(std::uint64_t first, std::uint64_t samples) {
+  first_ = first;
+  samples_ = samples;
+}
+
+std::uint32_t Loader::leaves(std::uint64_t samples) const {
+  return static_cast<std::uint32_t>((samples + micro_batch_ - 1) / micro_batch_);
+}
+
+std::uint32_t Loader::samples(std::uint32_t leaf) const {
+  const std::uint64_t begin = std::uint64_t{leaf} * micro_batch_;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(micro_batch_, samples_ - begin));
+}
+
+std::uint64_t Loader::id(std::uint32_t leaf, std::uint32_t i) const {
+  const std::uint64_t position = first_ + std::uint64_t{leaf} * micro_batch_ + i;
+  return permutation_ ? (*permutation_)(position) : position;
+}
+
+}  // namespace lockstep

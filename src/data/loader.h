@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "data/sampler.h"
+#include "lockstep/dataset.h"
+
+namespace lockstep {
+
+/// Which samples a leaf (micro-batch) of the step in progress consists of. Set between steps by one thread;
+/// read during a step by all executors.
+class Loader {
+ public:
+  /// Leaves hold `micro_batch` samples; the last of a step may hold fewer.
+  Loader(const Dataset& dataset, std::uint32_t micro_batch);
+
+  /// Positions follow the epoch's permutation ...
+  void shuffle(std::uint64_t seed, std::uint32_t epoch);
+  /// ... or the data set's own order (the state after construction).
+  void in_order();
+
+  /// The step in progress: positions [first, first + samples).
+  void set_step(std::uint64_t first, std::uint64_t samples);
+  /// Leaves that a step of `samples` samples has.
+  std::uint32_t leaves(std::uint64_t samples) const;
+  /// Samples of leaf `leaf` of the step in progress.
+  std::uint32_t samples(std::uint32_t leaf) const;
+  std::uint32_t micro_batch() const { return micro_batch_; }
+  const Dataset& dataset() const { return dataset_; }
+
+  /// Id of sample `i` of leaf `leaf`.
+  std::uint64_t id(std::uint32_t leaf, std::uint32_t i) const;
+
+ private:
+  const Dataset& dataset_;
+  std::uint32_t micro_batch_;
+  std::optional<Permutation> permutation_;
+  std::uint64_t first_ = 0;
+  std::uint64_t samples_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,258 @@
+#include "device/cpu/cpu_device.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "device/cpu/pinning.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+/// Waits until `value` reaches `target`: spins shortly (a step's waits are microseconds), then sleeps.
+void wait_for(const std::atomic<std::uint32_t>& value, std::uint32_t target) {
+  for (int spin = 0; spin < 4000; ++spin) {
+    if (value.load(std::memory_order_acquire) == target) {
+      return;
+    }
+    if (spin % 64 == 63) {
+      sched_yield();
+    }
+  }
+  for (std::uint32_t seen = value.load(std::memory_order_acquire); seen != target;
+       seen = value.load(std::memory_order_acquire)) {
+    value.wait(seen, std::memory_order_acquire);
+  }
+}
+
+/// What is recorded on one stream, in order.
+struct Action {
+  enum class Kind { work, record, wait } kind;
+  std::function<void()> work;
+  int event = -1;
+};
+
+struct Recording {
+  std::vector<std::vector<Action>> streams;
+  int events = 0;
+};
+
+class ExecutorStream : public CpuStream {
+ public:
+  explicit ExecutorStream(std::size_t index) : index_(index) {}
+
+  void enqueue(std::function<void()> work) override {
+    actions().push_back({Action::Kind::work, std::move(work), -1});
+  }
+  Event record() override {
+    actions().push_back({Action::Kind::record, {}, recording_->events});
+    return {recording_->events++};
+  }
+  void wait(Event event) override { actions().push_back({Action::Kind::wait, {}, event.index}); }
+
+  void attach(Recording* recording) { recording_ = recording; }
+
+ private:
+  std::vector<Action>& actions() {
+    if (recording_ == nullptr) {
+      throw Error(Category::internal, "work was given to a stream outside of a recording");
+    }
+    return recording_->streams[index_];
+  }
+
+  std::size_t index_;
+  Recording* recording_ = nullptr;
+};
+
+/// The threads behind streams 1, 2, ...; stream 0 is the thread that calls run.
+class Executors {
+ public:
+  Executors(int threads, const std::vector<int>& processors) {
+    for (int i = 1; i < threads; ++i) {
+      const int processor = processors.empty() ? -1 : processors[static_cast<std::size_t>(i)];
+      threads_.emplace_back([this, i, processor] { serve(i, processor); });
+    }
+  }
+  ~Executors() {
+    stop_ = true;
+    generation_.fetch_add(1);
+    generation_.notify_all();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+  Executors(const Executors&) = delete;
+  Executors& operator=(const Executors&) = delete;
+
+  /// Runs task(stream) on every stream; returns when all have returned.
+  void run(const std::function<void(std::size_t)>& task) {
+    task_ = &task;
+    running_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
+    generation_.fetch_add(1, std::memory_order_release);
+    generation_.notify_all();
+    task(0);
+    wait_for(running_, 0);
+  }
+
+ private:
+  void serve(int index, int processor) {
+    if (processor >= 0) {
+      pin_this_thread(processor);
+    }
+    flush_denormals_to_zero();
+    for (std::uint32_t seen = 1;; ++seen) {
+      wait_for(generation_, seen);
+      if (stop_) {
+        return;
+      }
+      (*task_)(static_cast<std::size_t>(index));
+      if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        running_.notify_all();
+      }
+    }
+  }
+
+  std::atomic<std::uint32_t> generation_{0};
+  std::atomic<std::uint32_t> running_{0};
+  std::atomic<bool> stop_{false};
+  const std::function<void(std::size_t)>* task_ = nullptr;
+  std::vector<std::thread> threads_;
+};
+
+class CpuProgram : public Program {
+ public:
+  CpuProgram(Executors& executors, Recording recording)
+      : executors_(executors),
+        recording_(std::move(recording)),
+        done_(static_cast<std::size_t>(recording_.events)),
+        task_([this](std::size_t stream) { run_stream(stream); }) {}
+
+  void run() override {
+    ++round_;
+    failure_ = nullptr;
+    executors_.run(task_);
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+  }
+
+ private:
+  void run_stream(std::size_t stream) {
+    for (const Action& action : recording_.streams[stream]) {
+      switch (action.kind) {
+        case Action::Kind::work:
+          guarded(action.work);
+          break;
+        case Action::Kind::record: {
+          auto& event = done_[static_cast<std::size_t>(action.event)];
+          event.store(round_, std::memory_order_release);
+          event.notify_all();
+          break;
+        }
+        case Action::Kind::wait:
+          wait_for(done_[static_cast<std::size_t>(action.event)], round_);
+          break;
+      }
+    }
+  }
+
+  /// After a failure the other work is left out, but events still happen, so that every stream ends.
+  void guarded(const std::function<void()>& work) {
+    if (failed_.load(std::memory_order_acquire)) {
+      return;
+    }
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failed_.exchange(true)) {
+        failure_ = std::current_exception();
+      }
+    }
+  }
+
+  Executors& executors_;
+  Recording recording_;
+  std::vector<std::atomic<std::uint32_t>> done_;
+  std::function<void(std::size_t)> task_;
+  std::uint32_t round_ = 0;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
+class CpuDevice : public Device {
+ public:
+  explicit CpuDevice(const CpuOptions& options)
+      : processors_(options.pin ? processors_for_executors(options.threads, options.local_rank,
+                                                           options.local_size)
+                                : std::vector<int>()),
+        executors_(options.threads, processors_) {
+    if (!processors_.empty()) {
+      pin_this_thread(processors_.front());
+    }
+    flush_denormals_to_zero();
+    for (int i = 0; i < options.threads; ++i) {
+      owned_.push_back(std::make_unique<ExecutorStream>(static_cast<std::size_t>(i)));
+      streams_.push_back(owned_.back().get());
+    }
+  }
+
+  Buffer allocate(std::size_t bytes) override {
+    if (bytes == 0) {
+      return {};
+    }
+    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) {
+      throw Error(Category::resource, fmt::format("not enough memory: {} MB wanted", bytes >> 20));
+    }
+    madvise(data, bytes, MADV_HUGEPAGE);
+    return {data, bytes, [bytes](void* address) { munmap(address, bytes); }};
+  }
+
+  std::span<Stream* const> streams() override { return streams_; }
+
+  std::unique_ptr<Program> record(const std::function<void()>& work) override {
+    Recording recording;
+    recording.streams.resize(owned_.size());
+    attach(&recording);
+    try {
+      work();
+    } catch (...) {
+      attach(nullptr);
+      throw;
+    }
+    attach(nullptr);
+    return std::make_unique<CpuProgram>(executors_, std::move(recording));
+  }
+
+ private:
+  void attach(Recording* recording) {
+    for (const auto& stream : owned_) {
+      stream->attach(recording);
+    }
+  }
+
+  std::vector<int> processors_;
+  Executors executors_;
+  std::vector<std::unique_ptr<ExecutorStream>> owned_;
+  std::vector<Stream*> streams_;
+};
+
+}  // namespace
+
+void enqueue(Stream& stream, std::function<void()> work) {
+  static_cast<CpuStream&>(stream).enqueue(std::move(work));
+}
+
+std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
+  return std::make_unique<CpuDevice>(options);
+}
+
+}  // namespace lockstep

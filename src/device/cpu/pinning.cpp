@@ -1,0 +1,109 @@
+#include "device/cpu/pinning.h"
+
+#include <hwloc.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "device/cpu/cpu_device.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace lockstep {
+namespace {
+
+struct DestroyTopology {
+  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
+struct FreeBitmap {
+  void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
+
+Topology load_topology() {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0) {
+    return nullptr;
+  }
+  Topology owner(topology);
+  return hwloc_topology_load(topology) == 0 ? std::move(owner) : nullptr;
+}
+
+/// First logical processor of every core that the process may run on, and whether those are all cores.
+struct Cores {
+  std::vector<int> processors;
+  bool all = false;
+};
+
+Cores find_cores() {
+  const Topology topology = load_topology();
+  Cores cores;
+  if (!topology) {
+    return cores;
+  }
+  const Bitmap bound(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(topology.get(), bound.get(), HWLOC_CPUBIND_PROCESS) != 0) {
+    hwloc_bitmap_copy(bound.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
+  }
+  const int total = hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_CORE);
+  for (int i = 0; i < total; ++i) {
+    const hwloc_obj_t core = hwloc_get_obj_by_type(topology.get(), HWLOC_OBJ_CORE, static_cast<unsigned>(i));
+    const Bitmap usable(hwloc_bitmap_dup(core->cpuset));
+    hwloc_bitmap_and(usable.get(), usable.get(), bound.get());
+    if (const int processor = hwloc_bitmap_first(usable.get()); processor >= 0) {
+      cores.processors.push_back(processor);
+    }
+  }
+  cores.all = static_cast<int>(cores.processors.size()) == total;
+  return cores;
+}
+
+}  // namespace
+
+int available_cores(int local_rank, int local_size) {
+  const Cores cores = find_cores();
+  const int count = std::max(1, static_cast<int>(cores.processors.size()));
+  if (!cores.all || local_size <= 1) {
+    return count;
+  }
+  const int share = count / local_size + (local_rank < count % local_size ? 1 : 0);
+  return std::max(1, share);
+}
+
+std::vector<int> processors_for_executors(int threads, int local_rank, int local_size) {
+  const Cores cores = find_cores();
+  const int count = static_cast<int>(cores.processors.size());
+  const int ranks = cores.all ? std::max(1, local_size) : 1;
+  const int rank = cores.all ? local_rank : 0;
+  if (threads * ranks > count) {
+    return {};
+  }
+  const int first = rank * count / ranks;
+  return {cores.processors.begin() + first, cores.processors.begin() + first + threads};
+}
+
+void pin_this_thread(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(processor), &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+void flush_denormals_to_zero() {
+#if defined(__SSE2__)
+  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
+  _mm_setcsr(_mm_getcsr() | 0x0040U);  // denormals-are-zero
+#elif defined(__aarch64__)
+  std::uint64_t control = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  asm volatile("msr fpcr, %0" ::"r"(control | (std::uint64_t{1} << 24)));
+#endif
+}
+
+}  // namespace lockstep

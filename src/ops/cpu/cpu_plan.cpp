@@ -1,0 +1,278 @@
+#include "ops/cpu/cpu_plan.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "graph/memory_plan.h"
+#include "lockstep/error.h"
+
+namespace lockstep::cpu {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+struct PlanVisitor {
+  const OpRequest& request;
+  Op operator()(const Input&) const { return {}; }
+  Op operator()(const Conv2d&) const { return plan_conv2d(request); }
+  Op operator()(const Linear&) const { return plan_linear(request); }
+  Op operator()(const Relu&) const { return plan_relu(request); }
+  Op operator()(const AvgPool2d&) const { return plan_avg_pool2d(request); }
+  Op operator()(const Flatten&) const { return plan_flatten(request); }
+  Op operator()(const Add&) const { return plan_add(request); }
+};
+
+/// Offsets of one node's memory in a workspace; `none` where it has no such block.
+constexpr std::size_t none = static_cast<std::size_t>(-1);
+struct Places {
+  std::size_t value = none;
+  std::size_t gradient = none;
+  std::size_t saved = none;
+};
+
+/// A contribution to a gradient that has another one already: computed aside, then added.
+struct Contribution {
+  bool wanted = false;
+  bool first = false;
+};
+
+class CpuPlan : public Plan {
+ public:
+  CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level)
+      : graph_(graph), layout_(layout), options_(options), gather_(gather_group(level)) {
+    for (const GraphNode& node : graph_.nodes) {
+      ops_.push_back(std::visit(PlanVisitor{request(node, level)}, node.operation));
+    }
+    loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, options.samples, level);
+    find_contributions();
+    place();
+  }
+
+  std::size_t workspace_bytes() const override { return memory_.bytes; }
+
+  LeafResult run(const Batch& batch, const float* parameters, float* gradients,
+                 std::byte* workspace) const override {
+    const int samples = static_cast<int>(batch.images.size());
+    load(batch, workspace);
+    for (std::size_t i = 1; i < ops_.size(); ++i) {
+      OpMemory memory = node_memory(i, samples, parameters, gradients, workspace);
+      ops_[i].forward(memory);
+    }
+    LeafResult result;
+    OpMemory memory;
+    memory.samples = samples;
+    memory.inputs[0] = value(graph_.output, workspace);
+    memory.grad_inputs[0] = gradients != nullptr ? gradient(graph_.output, workspace) : nullptr;
+    memory.labels = reinterpret_cast<const std::int32_t*>(workspace + labels_);
+    memory.saved = workspace + scratch_;
+    memory.scratch = workspace + scratch_;
+    memory.result = &result;
+    loss_.forward(memory);
+    if (gradients != nullptr) {
+      backward(samples, parameters, gradients, workspace);
+    }
+    return result;
+  }
+
+ private:
+  OpRequest request(const GraphNode& node, Level level) const {
+    OpRequest request{node, {}, options_.samples, false, level};
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      request.inputs[i] = graph_.nodes[at(node.inputs[i])].shape;
+    }
+    request.input_gradient =
+        options_.training && std::any_of(node.inputs.begin(), node.inputs.end(),
+                                         [this](int input) { return needs_gradient(input); });
+    return request;
+  }
+
+  /// A node's gradient is wanted when it or anything before it has parameters.
+  bool needs_gradient(int id) const {
+    const GraphNode& node = graph_.nodes[at(id)];
+    return !node.parameters.empty() || std::any_of(node.inputs.begin(), node.inputs.end(),
+                                                   [this](int input) { return needs_gradient(input); });
+  }
+
+  /// Backward runs from the last node to the first; the first contribution to a gradient is written in
+  /// place, later ones are added in that order.
+  void find_contributions() {
+    contributions_.resize(graph_.nodes.size());
+    std::vector<bool> seen(graph_.nodes.size(), false);
+    for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
+      const auto& inputs = graph_.nodes[i].inputs;
+      for (std::size_t k = 0; k < inputs.size(); ++k) {
+        contributions_[i][k].wanted = options_.training && needs_gradient(inputs[k]);
+        contributions_[i][k].first = !seen[at(inputs[k])];
+        seen[at(inputs[k])] = true;
+      }
+    }
+  }
+
+  std::size_t value_bytes(std::size_t id) const {
+    return static_cast<std::size_t>(groups_of(options_.samples)) * lanes * graph_.nodes[id].shape.size() *
+           sizeof(float);
+  }
+
+  /// Time is 0 .. n-1 forward, n the loss, then backward: node i at 2n - i.
+  void place() {
+    const int n = static_cast<int>(graph_.nodes.size());
+    places_.resize(graph_.nodes.size());
+    std::vector<Block> blocks;
+    std::vector<std::size_t*> targets;
+    const auto add = [&](std::size_t bytes, int first, int last, std::size_t* target) {
+      blocks.push_back({bytes, first, last});
+      targets.push_back(target);
+    };
+    for (int i = 0; i < n; ++i) {
+      add(value_bytes(at(i)), i, last_read(i), &places_[at(i)].value);
+      if (options_.training && needs_gradient(i)) {
+        add(value_bytes(at(i)), first_gradient(i), 2 * n - i, &places_[at(i)].gradient);
+      }
+      if (ops_[at(i)].saved_bytes > 0) {
+        add(ops_[at(i)].saved_bytes, i, options_.training ? 2 * n - i : i, &places_[at(i)].saved);
+      }
+    }
+    std::size_t scratch = loss_.scratch_bytes + loss_.saved_bytes;
+    std::array<std::size_t, 2> aside{};
+    for (std::size_t i = 1; i < ops_.size(); ++i) {
+      scratch = std::max(scratch, ops_[i].scratch_bytes);
+      for (std::size_t k = 0; k < graph_.nodes[i].inputs.size(); ++k) {
+        if (contributions_[i][k].wanted && !contributions_[i][k].first) {
+          aside[k] = std::max(aside[k], value_bytes(at(graph_.nodes[i].inputs[k])));
+        }
+      }
+    }
+    add(scratch, 0, 2 * n, &scratch_);
+    add(aside[0], n, 2 * n, &aside_[0]);
+    add(aside[1], n, 2 * n, &aside_[1]);
+    add(static_cast<std::size_t>(groups_of(options_.samples)) * lanes * sizeof(std::int32_t), 0, n, &labels_);
+
+    memory_ = plan_memory(blocks);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      *targets[i] = memory_.offsets[i];
+    }
+  }
+
+  int last_read(int id) const {
+    const int n = static_cast<int>(graph_.nodes.size());
+    int last = id == graph_.output ? n : id;
+    if (options_.training && ops_[at(id)].backward_reads_output) {
+      last = 2 * n - id;
+    }
+    for (int i = 0; i < n; ++i) {
+      const auto& inputs = graph_.nodes[at(i)].inputs;
+      if (std::find(inputs.begin(), inputs.end(), id) != inputs.end()) {
+        last = std::max(last, options_.training && ops_[at(i)].backward_reads_inputs ? 2 * n - i : i);
+      }
+    }
+    return last;
+  }
+
+  int first_gradient(int id) const {
+    const int n = static_cast<int>(graph_.nodes.size());
+    int first = id == graph_.output ? n : 2 * n - id;
+    for (int i = 0; i < n; ++i) {
+      const auto& inputs = graph_.nodes[at(i)].inputs;
+      if (std::find(inputs.begin(), inputs.end(), id) != inputs.end()) {
+        first = std::min(first, 2 * n - i);
+      }
+    }
+    return first;
+  }
+
+  float* value(int id, std::byte* workspace) const {
+    return reinterpret_cast<float*>(workspace + places_[at(id)].value);
+  }
+  float* gradient(int id, std::byte* workspace) const {
+    const std::size_t place = places_[at(id)].gradient;
+    return place == none ? nullptr : reinterpret_cast<float*>(workspace + place);
+  }
+
+  void load(const Batch& batch, std::byte* workspace) const {
+    const int samples = static_cast<int>(batch.images.size());
+    const Shape& target = graph_.nodes[0].shape;
+    auto* labels = reinterpret_cast<std::int32_t*>(workspace + labels_);
+    for (int group = 0; group < groups_of(samples); ++group) {
+      const int first = group * lanes;
+      const int count = std::min(lanes, samples - first);
+      gather_(batch.images.data() + first, count, options_.images, target,
+              value(0, workspace) + static_cast<std::size_t>(first) * target.size());
+      for (int lane = 0; lane < lanes; ++lane) {
+        labels[first + lane] = lane < count ? batch.labels[static_cast<std::size_t>(first + lane)] : -1;
+      }
+    }
+  }
+
+  OpMemory node_memory(std::size_t i, int samples, const float* parameters, float* gradients,
+                       std::byte* workspace) const {
+    const GraphNode& node = graph_.nodes[i];
+    OpMemory memory;
+    memory.samples = samples;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      memory.inputs[k] = value(node.inputs[k], workspace);
+    }
+    for (std::size_t k = 0; k < node.parameters.size(); ++k) {
+      const std::size_t offset = layout_.offsets[at(node.parameters[k])];
+      memory.parameters[k] = parameters + offset;
+      memory.grad_parameters[k] = gradients != nullptr ? gradients + offset : nullptr;
+    }
+    memory.output = value(static_cast<int>(i), workspace);
+    memory.saved = places_[i].saved == none ? nullptr : workspace + places_[i].saved;
+    memory.scratch = workspace + scratch_;
+    return memory;
+  }
+
+  void backward(int samples, const float* parameters, float* gradients, std::byte* workspace) const {
+    for (std::size_t i = ops_.size(); i-- > 1;) {
+      if (places_[i].gradient == none) {
+        continue;
+      }
+      const GraphNode& node = graph_.nodes[i];
+      OpMemory memory = node_memory(i, samples, parameters, gradients, workspace);
+      memory.grad_output = gradient(static_cast<int>(i), workspace);
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        if (contributions_[i][k].wanted) {
+          memory.grad_inputs[k] = contributions_[i][k].first ? gradient(node.inputs[k], workspace)
+                                                             : reinterpret_cast<float*>(workspace + aside_[k]);
+        }
+      }
+      ops_[i].backward(memory);
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        if (contributions_[i][k].wanted && !contributions_[i][k].first) {
+          add_aside(node.inputs[k], samples, memory.grad_inputs[k], workspace);
+        }
+      }
+    }
+  }
+
+  void add_aside(int id, int samples, const float* aside, std::byte* workspace) const {
+    float* sum = gradient(id, workspace);
+    const std::size_t count =
+        static_cast<std::size_t>(groups_of(samples)) * lanes * graph_.nodes[at(id)].shape.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      sum[i] += aside[i];
+    }
+  }
+
+  Graph graph_;
+  ArenaLayout layout_;
+  PlanOptions options_;
+  GatherGroup gather_;
+  std::vector<Op> ops_;
+  Op loss_;
+  std::vector<std::array<Contribution, 2>> contributions_;
+  std::vector<Places> places_;
+  std::size_t scratch_ = 0;
+  std::array<std::size_t, 2> aside_{};
+  std::size_t labels_ = 0;
+  MemoryPlan memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> make_plan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options,
+                                Level level) {
+  return std::make_unique<CpuPlan>(graph, layout, options, level);
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "graph/graph.h"
+
+namespace lockstep {
+
+/// Sums over the samples of one micro-batch.
+struct LeafResult {
+  double loss = 0.0;
+  std::uint64_t correct = 0;  ///< samples whose largest logit (lowest index wins) is their class's
+};
+
+/// One micro-batch: images and labels on the host.
+struct Batch {
+  std::span<const std::uint8_t* const> images;  ///< pixels of each sample, [channel][row][column]
+  std::span<const std::int32_t> labels;
+};
+
+/// A graph compiled for one device and one size of micro-batch; memory laid out. Immutable: any number of
+/// executors run it at once, each with a workspace of its own.
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  virtual std::size_t workspace_bytes() const = 0;
+  /// Loss and hits; writes the gradients of the loss's sum (not added to what is there) unless `gradients`
+  /// is null: then forward only. Arenas of the plan's layout, aligned to 64 bytes.
+  virtual LeafResult run(const Batch& batch, const float* parameters, float* gradients,
+                         std::byte* workspace) const = 0;
+};
+
+struct PlanOptions {
+  int samples = 0;        ///< of a full micro-batch; fewer are allowed when run
+  bool training = true;   ///< false: forward only, less memory
+  Shape images;           ///< of the data set; the graph reads its leading rows and columns
+};
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#include "optim/sgd.h"
+
+namespace lockstep {
+
+std::vector<std::string> Sgd::states() const {
+  return options_.momentum != 0.0F ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
+}
+
+// Separate multiplications and additions (no fused ones): each is exact to IEEE on every machine, and the
+// compiler may use vectors of any width.
+void Sgd::update(std::span<float> parameters, std::span<const float> gradients,
+                 std::span<const std::span<float>> states, const Step& step) const {
+  const float scale = step.gradient_scale;
+  const float decay = options_.weight_decay;
+  const float rate = step.learning_rate;
+  float* p = parameters.data();
+  const float* g = gradients.data();
+  if (states.empty()) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      p[i] -= rate * (g[i] * scale + decay * p[i]);
+    }
+    return;
+  }
+  float* v = states[0].data();
+  const float momentum = options_.momentum;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    v[i] = momentum * v[i] + (g[i] * scale + decay * p[i]);
+    p[i] -= rate * v[i];
+  }
+}
+
+}  // namespace lockstep

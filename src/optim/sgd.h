@@ -1,0 +1,21 @@
+#pragma once
+
+#include "lockstep/optimizer.h"
+
+namespace lockstep {
+
+/// Stochastic gradient descent as in torch.optim.SGD: g += weight_decay * p; v = momentum * v + g;
+/// p -= learning_rate * v (dampening 0; without momentum v = g and there is no state).
+class Sgd : public Optimizer {
+ public:
+  explicit Sgd(const OptimizerOptions& options) : options_(options) {}
+  std::string name() const override { return "sgd"; }
+  std::vector<std::string> states() const override;
+  void update(std::span<float> parameters, std::span<const float> gradients,
+              std::span<const std::span<float>> states, const Step& step) const override;
+
+ private:
+  OptimizerOptions options_;
+};
+
+}  // namespace lockstep
