@@ -7,8 +7,9 @@ namespace lockstep {
 
 /// Order in which one epoch visits the samples: a keyed permutation of [0, size).
 /// O(1) memory; position i is computed directly, so any rank can start anywhere.
-/// Feistel network over the next power of four with cycle walking (Black and Rogaway, 2002); round function
-/// Philox keyed by the seed, with Purpose::order and the epoch in the counter.
+/// Feistel network over the next power of four with cycle walking (Black and Rogaway, 2002). Round keys are
+/// Philox numbers of (seed; Purpose::order, epoch, round); the round function is SplitMix64's finaliser
+/// (Steele, Lea, Flood, 2014), six times faster than Philox itself there.
 class Permutation {
  public:
   Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t epoch);
@@ -17,9 +18,8 @@ class Permutation {
 
  private:
   std::uint64_t size_;
-  std::uint64_t seed_;
-  std::uint32_t epoch_;
   std::uint32_t half_bits_;
+  std::array<std::uint64_t, 6> round_keys_;
 };
 
 /// Evidence that each sample was visited exactly once: the sum modulo 2^128 of a hash (xxh3-128) of every

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+struct XXH3_state_s;
+
+namespace lockstep {
+
+/// Streaming XXH3 128-bit hash. The same bytes give the same digest however they are cut into updates, on
+/// any machine, and the digest that `xxhsum -H128` prints. Not safe from several threads at once.
+class Digest {
+ public:
+  Digest();
+  void update(std::span<const std::byte> bytes);
+  /// Hashes the little-endian IEEE bytes of `values`.
+  void update(std::span<const float> values);
+  /// 32 lower-case hexadecimal digits of everything so far; further updates may follow.
+  std::string hex() const;
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+};
+
+/// XXH3 128-bit hash of the eight little-endian bytes of `value`: low, high.
+std::array<std::uint64_t, 2> hash_integer(std::uint64_t value);
+
+}  // namespace lockstep

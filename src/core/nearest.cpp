@@ -1,0 +1,78 @@
+#include "core/nearest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+/// Optimal string alignment distance.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        cost[i][j] = i + j;
+        continue;
+      }
+      const std::size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+/// The only known name that starts with `name`; empty when there is none or there are several.
+std::string completion(std::string_view name, std::span<const std::string> known) {
+  std::string found;
+  for (const std::string& candidate : known) {
+    if (candidate.starts_with(name)) {
+      if (!found.empty()) {
+        return "";
+      }
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, std::span<const std::string> known) {
+  constexpr std::size_t longest = 100;  // nobody misspells more; keeps the table small
+  if (name.empty() || name.size() > longest) {
+    return "";
+  }
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate);
+    // As many edits as letters would make any short name out of any other.
+    if (distance < best_distance && distance < candidate.size() &&
+        distance < std::max(name.size(), std::size_t{2})) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best.empty() ? completion(name, known) : best;
+}
+
+std::string unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known) {
+  const std::string guess = nearest(name, known);
+  std::string message = fmt::format("unknown {} '{}'", kind, name);
+  if (!guess.empty()) {
+    message += fmt::format("; did you mean '{}'?", guess);
+  }
+  message += guess.empty() ? "; known:" : " known:";
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    message += (i == 0 ? " " : ", ") + known[i];
+  }
+  return message;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,129 @@
+#include "core/philox.h"
+
+#include <bit>
+#include <cmath>
+
+namespace lockstep {
+namespace {
+
+constexpr double kLn2High = 6.93147180369123816490e-01;  // 33 bits: exponent * kLn2High is exact
+constexpr double kLn2Low = 1.90821492927058770002e-10;
+
+/// c[0] + c[1] x + ... + c[7] x^7 by Horner's rule.
+double polynomial(const std::array<double, 8>& c, double x) {
+  double sum = c[7];
+  for (int i = 6; i >= 0; --i) {
+    sum = sum * x + c[static_cast<std::size_t>(i)];
+  }
+  return sum;
+}
+
+/// Natural logarithm of a positive normal number, error below one unit in the last place (method and
+/// constants of fdlibm's e_log.c). libm's log differs between versions and processors.
+double logarithm(double x) {
+  constexpr double square_root_of_half = 0.70710678118654752440;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  int exponent = static_cast<int>(bits >> 52) - 1022;
+  double mantissa = std::bit_cast<double>((bits & 0xfffffffffffffULL) | 0x3fe0000000000000ULL);  // [1/2, 1)
+  if (mantissa < square_root_of_half) {
+    mantissa *= 2.0;
+    --exponent;
+  }
+  const double f = mantissa - 1.0;
+  const double s = f / (2.0 + f);
+  const double z = s * s;
+  constexpr std::array<double, 8> coefficients = {0.0,
+                                                  6.666666666666735130e-01,
+                                                  3.999999999940941908e-01,
+                                                  2.857142874366239149e-01,
+                                                  2.222219843214978396e-01,
+                                                  1.818357216161805012e-01,
+                                                  1.531383769920937332e-01,
+                                                  1.479819860511658591e-01};
+  const double remainder = polynomial(coefficients, z);
+  const double half_square = 0.5 * f * f;
+  const double k = exponent;
+  return k * kLn2High - ((half_square - (s * (half_square + remainder) + k * kLn2Low)) - f);
+}
+
+/// Coefficients a..f of algorithm AS 241, PPND16.
+constexpr std::array<double, 8> kCentralNumerator = {
+    3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3, 1.3731693765509461125e+4,
+    4.5921953931549871457e+4, 6.7265770927008700853e+4, 3.3430575583588128105e+4, 2.5090809287301226727e+3};
+constexpr std::array<double, 8> kCentralDenominator = {1.0,
+                                                       4.2313330701600911252e+1,
+                                                       6.8718700749205790830e+2,
+                                                       5.3941960214247511077e+3,
+                                                       2.1213794301586595867e+4,
+                                                       3.9307895800092710610e+4,
+                                                       2.8729085735721942674e+4,
+                                                       5.2264952788528545610e+3};
+constexpr std::array<double, 8> kMiddleNumerator = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                                                    5.76949722146069140550e0,  3.64784832476320460504e0,
+                                                    1.27045825245236838258e0,  2.41780725177450611770e-1,
+                                                    2.27238449892691845833e-2, 7.74545014278341407640e-4};
+constexpr std::array<double, 8> kMiddleDenominator = {1.0,
+                                                      2.05319162663775882187e0,
+                                                      1.67638483018380384940e0,
+                                                      6.89767334985100004550e-1,
+                                                      1.48103976427480074590e-1,
+                                                      1.51986665636164571966e-2,
+                                                      5.47593808499534494600e-4,
+                                                      1.05075007164441684324e-9};
+constexpr std::array<double, 8> kTailNumerator = {6.65790464350110377720e0,  5.46378491116411436990e0,
+                                                  1.78482653991729133580e0,  2.96560571828504891230e-1,
+                                                  2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                                                  2.71155556874348757815e-5, 2.01033439929228813265e-7};
+constexpr std::array<double, 8> kTailDenominator = {1.0,
+                                                    5.99832206555887937690e-1,
+                                                    1.36929880922735805310e-1,
+                                                    1.48753612908506148525e-2,
+                                                    7.86869131145613259100e-4,
+                                                    1.84631831751005468180e-5,
+                                                    1.42151175831644588870e-7,
+                                                    2.04426310338993978564e-15};
+
+/// Absolute value of the normal quantile whose smaller tail has `probability` below 0.075.
+double tail_quantile(double probability) {
+  const double r = std::sqrt(-logarithm(probability));
+  if (r <= 5.0) {
+    return polynomial(kMiddleNumerator, r - 1.6) / polynomial(kMiddleDenominator, r - 1.6);
+  }
+  return polynomial(kTailNumerator, r - 5.0) / polynomial(kTailDenominator, r - 5.0);
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter) {
+  constexpr std::uint64_t multiplier_0 = 0xD2511F53;
+  constexpr std::uint64_t multiplier_1 = 0xCD9E8D57;
+  auto key_0 = static_cast<std::uint32_t>(key);
+  auto key_1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product_0 = multiplier_0 * counter[0];
+    const std::uint64_t product_1 = multiplier_1 * counter[2];
+    counter = {static_cast<std::uint32_t>(product_1 >> 32) ^ counter[1] ^ key_0,
+               static_cast<std::uint32_t>(product_1),
+               static_cast<std::uint32_t>(product_0 >> 32) ^ counter[3] ^ key_1,
+               static_cast<std::uint32_t>(product_0)};
+    key_0 += 0x9E3779B9;
+    key_1 += 0xBB67AE85;
+  }
+  return counter;
+}
+
+float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
+
+double normal(std::uint32_t high, std::uint32_t low) {
+  // Middle of one of 2^52 equal intervals: exact in double, never 0 or 1, symmetric around 1/2.
+  const std::uint64_t bits = (std::uint64_t{high} << 20) | (low >> 12);
+  const double probability = (static_cast<double>(bits) + 0.5) * 0x1p-52;
+  const double q = probability - 0.5;
+  if (std::fabs(q) <= 0.425) {
+    const double r = 0.180625 - q * q;
+    return q * polynomial(kCentralNumerator, r) / polynomial(kCentralDenominator, r);
+  }
+  return q < 0.0 ? -tail_quantile(probability) : tail_quantile(1.0 - probability);
+}
+
+}  // namespace lockstep
