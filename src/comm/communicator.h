@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace lockstep {
@@ -32,6 +33,8 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// How data travels, for people: "none" (one rank), "shared memory", "messages".
+  virtual std::string name() const { return "none"; }
 
   /// Brings, chunk by chunk, all ranks' partial sums over the slice this rank owns. Calls
   /// `use(inputs, begin, end)` for consecutive chunks [begin, end) of the slice: inputs[i] points to the

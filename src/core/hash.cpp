@@ -25,9 +25,14 @@ void Digest::update(std::span<const std::byte> bytes) {
 
 void Digest::update(std::span<const float> values) { update(std::as_bytes(values)); }
 
-std::string Digest::hex() const {
+std::array<std::uint64_t, 2> Digest::words() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return {hash.low64, hash.high64};
+}
+
+std::string Digest::hex() const {
+  const auto [low, high] = words();
+  return fmt::format("{:016x}{:016x}", high, low);
 }
 
 std::array<std::uint64_t, 2> hash_integer(std::uint64_t value) {

@@ -21,6 +21,8 @@ class Digest {
   void update(std::span<const float> values);
   /// 32 lower-case hexadecimal digits of everything so far; further updates may follow.
   std::string hex() const;
+  /// The same as two numbers: low, high.
+  std::array<std::uint64_t, 2> words() const;
 
  private:
   struct Free {

@@ -1,0 +1,65 @@
+#include "train/evaluator.h"
+
+#include "device/cpu/cpu_device.h"
+
+namespace lockstep {
+namespace {
+
+/// Boundary `part` of `parts` equal ranges between `first` and `last`.
+std::uint32_t boundary(std::uint32_t first, std::uint32_t last, std::size_t part, std::size_t parts) {
+  return first + static_cast<std::uint32_t>(std::uint64_t{last - first} * part / parts);
+}
+
+}  // namespace
+
+Evaluation summarize(std::span<const LeafResult> results, std::uint64_t samples) {
+  LeafResult sum;
+  for (const LeafResult& result : results) {
+    sum.loss += result.loss;
+    sum.correct += result.correct;
+  }
+  const auto count = static_cast<double>(samples);
+  return {samples, sum.loss / count, static_cast<double>(sum.correct) / count};
+}
+
+Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
+                     std::uint32_t micro_batch, std::span<const float> parameters)
+    : communicator_(communicator), parameters_(parameters), loader_(dataset, micro_batch) {
+  loader_.set_step(0, dataset.size());
+  const std::uint32_t leaves = loader_.leaves(dataset.size());
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  for (std::size_t r = 0; r < ranks; ++r) {
+    result_bytes_.push_back((boundary(0, leaves, r + 1, ranks) - boundary(0, leaves, r, ranks)) *
+                            sizeof(LeafResult));
+  }
+  const auto streams = device.streams();
+  for (std::size_t e = 0; e <= streams.size(); ++e) {
+    executor_bounds_.push_back(boundary(boundary(0, leaves, rank, ranks), boundary(0, leaves, rank + 1, ranks),
+                                        e, streams.size()));
+  }
+  own_results_.resize(executor_bounds_.back() - executor_bounds_.front());
+  all_results_.resize(leaves);
+  program_ = device.record([&] {
+    for (std::size_t e = 0; e < streams.size(); ++e) {
+      runners_.push_back(std::make_unique<LeafRunner>(device, plan, loader_));
+      enqueue(*streams[e], [this, e] { run_leaves(e); });
+    }
+  });
+}
+
+void Evaluator::run_leaves(std::size_t executor) {
+  for (std::uint32_t leaf = executor_bounds_[executor]; leaf < executor_bounds_[executor + 1]; ++leaf) {
+    own_results_[leaf - executor_bounds_.front()] =
+        runners_[executor]->run(leaf, parameters_.data(), nullptr);
+  }
+}
+
+Evaluation Evaluator::run() {
+  program_->run();
+  communicator_.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
+                                 std::as_writable_bytes(std::span(all_results_)));
+  return summarize(all_results_, loader_.dataset().size());
+}
+
+}  // namespace lockstep

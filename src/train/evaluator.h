@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "lockstep/trainer.h"
+#include "train/leaf_runner.h"
+
+namespace lockstep {
+
+/// Sums of results in the order of leaves, as means.
+Evaluation summarize(std::span<const LeafResult> results, std::uint64_t samples);
+
+/// Measures a network on a data set: each sample once, leaves spread over ranks and executors, one sum of
+/// loss per leaf, added in the order of leaves, so the same bits on any number of ranks.
+class Evaluator {
+ public:
+  Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
+            std::uint32_t micro_batch, std::span<const float> parameters);
+
+  /// Collective.
+  Evaluation run();
+
+ private:
+  void run_leaves(std::size_t executor);
+
+  Communicator& communicator_;
+  std::span<const float> parameters_;
+  Loader loader_;
+  std::vector<std::unique_ptr<LeafRunner>> runners_;
+  std::vector<std::uint32_t> executor_bounds_;
+  std::vector<std::size_t> result_bytes_;
+  std::vector<LeafResult> own_results_;
+  std::vector<LeafResult> all_results_;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace lockstep

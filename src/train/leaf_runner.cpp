@@ -1,0 +1,28 @@
+#include "train/leaf_runner.h"
+
+namespace lockstep {
+
+LeafRunner::LeafRunner(Device& device, const Plan& plan, const Loader& loader)
+    : plan_(plan),
+      loader_(loader),
+      workspace_(device.allocate(plan.workspace_bytes())),
+      images_(loader.micro_batch()),
+      labels_(loader.micro_batch()) {}
+
+LeafResult LeafRunner::run(std::uint32_t leaf, const float* parameters, float* gradients) {
+  auto start = std::chrono::steady_clock::now();
+  const std::uint32_t samples = loader_.samples(leaf);
+  for (std::uint32_t i = 0; i < samples; ++i) {
+    const std::uint64_t id = loader_.id(leaf, i);
+    images_[i] = loader_.dataset().image(id).data();
+    labels_[i] = loader_.dataset().label(id);
+    visits.add(id);
+  }
+  load_seconds += lap(start);
+  const LeafResult result = plan_.run({{images_.data(), samples}, {labels_.data(), samples}}, parameters,
+                                      gradients, workspace_.data());
+  compute_seconds += lap(start);
+  return result;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "data/loader.h"
+#include "device/device.h"
+#include "ops/plan.h"
+
+namespace lockstep {
+
+/// Seconds since `start`, which moves to now.
+inline double lap(std::chrono::steady_clock::time_point& start) {
+  const auto now = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(now - start).count();
+  start = now;
+  return seconds;
+}
+
+/// One executor's way to run micro-batches: a workspace, and the images and labels of the leaf at hand.
+/// Used by one thread at a time.
+class LeafRunner {
+ public:
+  LeafRunner(Device& device, const Plan& plan, const Loader& loader);
+
+  /// Loads leaf `leaf` of the loader's step and runs the plan (gradients null: forward only).
+  LeafResult run(std::uint32_t leaf, const float* parameters, float* gradients);
+
+  VisitSum visits;             ///< samples of all leaves run so far
+  double load_seconds = 0.0;
+  double compute_seconds = 0.0;
+
+ private:
+  const Plan& plan_;
+  const Loader& loader_;
+  Buffer workspace_;
+  std::vector<const std::uint8_t*> images_;
+  std::vector<std::int32_t> labels_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "graph/graph.h"
+#include "lockstep/model_file.h"
+
+namespace lockstep {
+
+/// The parameters of a network in one arena, by name. Does not own the arena.
+class ParameterSet {
+ public:
+  ParameterSet(const std::vector<Parameter>& parameters, const ArenaLayout& layout, std::span<float> arena)
+      : parameters_(parameters), layout_(layout), arena_(arena) {}
+
+  /// Values of parameter `i`, without the gaps of the arena.
+  std::span<float> values(std::size_t i) const {
+    return arena_.subspan(layout_.offsets[i], parameters_[i].size());
+  }
+
+  /// Exact names and shapes; throws Error(data) naming the first tensor that is missing, extra or different.
+  void load(const ModelFile& file) const;
+  void save(const std::string& file) const;
+  /// "xxh3:" and the XXH3-128 of all values in the order of the network, little-endian.
+  std::string digest() const;
+
+ private:
+  const std::vector<Parameter>& parameters_;
+  const ArenaLayout& layout_;
+  std::span<float> arena_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,148 @@
+#include "train/step_program.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "device/cpu/cpu_device.h"
+#include "lockstep/error.h"
+#include "train/memory.h"
+
+namespace lockstep {
+
+/// The leaves of one executor and how their gradients fold.
+struct StepProgram::ExecutorPlan {
+  std::uint32_t first_leaf;
+  PartialSumPlan sums;
+};
+
+StepProgram::StepProgram(const StepContext& context, OptimizerStates& states, GradientArenas& arenas,
+                         std::uint32_t leaves)
+    : context_(context), states_(states), arenas_(arenas) {
+  const int ranks = context_.communicator.size();
+  const int rank = context_.communicator.rank();
+  const auto executors = context_.device.streams().size();
+  assignment_ = assign(leaves, ranks, rank, static_cast<int>(executors));
+  const auto& bounds = assignment_.ranks;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
+    result_bytes_.push_back((bounds[r + 1] - bounds[r]) * sizeof(LeafResult));
+  }
+  own_results_.resize(result_bytes_[static_cast<std::size_t>(rank)] / sizeof(LeafResult));
+  all_results_.resize(leaves);
+  fold_seconds_.resize(executors);
+
+  const std::vector<ExecutorPlan> plans = plan_executors();
+  allocate_arenas(plans);
+  ReducerOptions options{context_.parameters.size(), assignment_, {}};
+  for (std::size_t e = 0; e < plans.size(); ++e) {
+    for (const PartialSumPlan::Result& result : plans[e].sums.results()) {
+      options.partials.push_back({result.node, arenas_.executors[e][result.arena].floats().data()});
+    }
+  }
+  reducer_ = context_.reduce == Reduce::ring ? make_ring_reducer(context_.communicator, std::move(options))
+                                             : make_canonical_reducer(context_.communicator, std::move(options));
+  allocate_states();
+  apply_ = [this](std::size_t begin, std::span<const float> sum) {
+    for (std::size_t s = 0; s < state_parts_.size(); ++s) {
+      state_parts_[s] = states_.buffers[s].floats().subspan(begin - states_.owned.first, sum.size());
+    }
+    context_.optimizer.update(context_.parameters.subspan(begin, sum.size()), sum, state_parts_, step_);
+  };
+  record(plans);
+}
+
+std::vector<StepProgram::ExecutorPlan> StepProgram::plan_executors() const {
+  std::vector<ExecutorPlan> plans;
+  const auto& bounds = assignment_.executors;
+  for (std::size_t e = 0; e + 1 < bounds.size(); ++e) {
+    plans.push_back({bounds[e], PartialSumPlan(bounds[e], bounds[e + 1])});
+  }
+  return plans;
+}
+
+void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
+  arenas_.executors.resize(plans.size());
+  const std::size_t bytes = context_.parameters.size() * sizeof(float);
+  std::size_t missing = 0;
+  for (std::size_t e = 0; e < plans.size(); ++e) {
+    missing += plans[e].sums.arenas() - std::min<std::size_t>(plans[e].sums.arenas(), arenas_.executors[e].size());
+  }
+  check_memory(missing * bytes, "gradient sums");
+  for (std::size_t e = 0; e < plans.size(); ++e) {
+    while (arenas_.executors[e].size() < plans[e].sums.arenas()) {
+      arenas_.executors[e].push_back(context_.device.allocate(bytes));
+    }
+  }
+}
+
+void StepProgram::allocate_states() {
+  const auto owned = reducer_->owned();
+  const auto names = context_.optimizer.states();
+  if (states_.buffers.empty()) {
+    states_.owned = owned;
+    for (std::size_t s = 0; s < names.size(); ++s) {
+      states_.buffers.push_back(context_.device.allocate((owned.second - owned.first) * sizeof(float)));
+    }
+  }
+  if (states_.owned != owned) {
+    throw Error(Category::internal, "the elements that a rank updates differ between kinds of steps");
+  }
+  state_parts_.resize(names.size());
+}
+
+void StepProgram::record(const std::vector<ExecutorPlan>& plans) {
+  program_ = context_.device.record([&] {
+    const auto streams = context_.device.streams();
+    std::vector<Event> done;
+    for (std::size_t e = 1; e < plans.size(); ++e) {
+      enqueue(*streams[e], [this, e, plan = plans[e]] { run_leaves(e, plan); });
+      done.push_back(streams[e]->record());
+    }
+    enqueue(*streams[0], [this, plan = plans[0]] { run_leaves(0, plan); });
+    for (const Event event : done) {
+      streams[0]->wait(event);
+    }
+    enqueue(*streams[0], [this] { reduce_and_update(); });
+  });
+}
+
+void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
+  LeafRunner& runner = *context_.runners[executor];
+  const auto& arenas = arenas_.executors[executor];
+  const std::uint32_t rank_first = assignment_.executors.front();
+  double fold = 0.0;
+  for (std::size_t i = 0; i < plan.sums.leaves().size(); ++i) {
+    const PartialSumPlan::LeafStep& leaf = plan.sums.leaves()[i];
+    const auto number = plan.first_leaf + static_cast<std::uint32_t>(i);
+    own_results_[number - rank_first] =
+        runner.run(number, context_.parameters.data(), arenas[leaf.write_to].floats().data());
+    auto start = std::chrono::steady_clock::now();
+    for (const auto& addition : leaf.additions) {
+      const auto into = arenas[addition.into].floats();
+      const auto from = arenas[addition.from].floats();
+      for (std::size_t k = 0; k < into.size(); ++k) {
+        into[k] += from[k];
+      }
+    }
+    fold += lap(start);
+  }
+  fold_seconds_[executor] = fold;
+}
+
+void StepProgram::reduce_and_update() {
+  auto start = std::chrono::steady_clock::now();
+  reducer_->reduce(context_.parameters, apply_);
+  context_.communicator.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
+                                         std::as_writable_bytes(std::span(all_results_)));
+  reduce_seconds_ = lap(start);
+}
+
+void StepProgram::run(const Optimizer::Step& step) {
+  step_ = step;
+  program_->run();
+}
+
+double StepProgram::fold_seconds() const {
+  return std::accumulate(fold_seconds_.begin(), fold_seconds_.end(), 0.0);
+}
+
+}  // namespace lockstep
