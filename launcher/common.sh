@@ -1,0 +1,121 @@
+# Shared by the scripts of this folder: packages, builds, stages. Source it; it runs nothing by itself.
+# shellcheck shell=bash
+
+launcher=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck disable=SC2034  # the scripts that source this file use it
+root=$(dirname "$launcher")
+logs=$root/build/logs
+
+say() { printf '%s\n' "$*"; }
+
+die() {
+  printf '%s: error: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# Names of the packages of the groups given.
+packages_of() {
+  local group
+  for group in "$@"; do
+    awk -v group="$group" '$1 == group { print $2 }' "$launcher/packages.txt"
+  done
+}
+
+# Those of the packages given that are not installed.
+missing_packages() {
+  comm -23 <(printf '%s\n' "$@" | sort -u) \
+    <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+      awk '$1 == "installed" { print $2 }' | sort -u)
+}
+
+# Runs a command with the rights of root; its standard input is not ours, so that nothing can wait for it.
+as_root() {
+  if [[ $EUID -eq 0 ]]; then
+    env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
+  else
+    sudo env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
+  fi
+}
+
+# Says in one line why packages cannot be installed, or returns.
+require_root() {
+  [[ $EUID -eq 0 ]] && return
+  local command="apt-get install --no-install-recommends $*"
+  command -v sudo >/dev/null || die "neither root nor sudo here; have an administrator run: $command"
+  sudo -n true 2>/dev/null && return
+  [[ -t 0 ]] && sudo -v && return
+  die "sudo refused or needs a password; run first: sudo $command"
+}
+
+# install_packages GROUP...: installs what is missing, and asks the network only then.
+install_packages() {
+  local wanted missing
+  mapfile -t wanted < <(packages_of "$@")
+  command -v apt-get >/dev/null ||
+    die "this is not a Debian system; install the counterparts of: ${wanted[*]}; then use --no-packages"
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  [[ ${#missing[@]} -eq 0 ]] && return
+  require_root "${missing[@]}"
+  stage "packages (${#missing[@]} and what they need)" fetch_packages "${missing[@]}" ||
+    die "cannot install packages; is there a network, and is this Debian 12 or newer? log: $logs/packages.log"
+}
+
+# The lists may be stale or absent. A source that fails to update does no harm when the packages are found
+# elsewhere. A fresh cloud machine may be updating itself: wait for its lock.
+fetch_packages() {
+  local apt=(apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+  as_root "${apt[@]}" update || say "some package lists could not be updated"
+  as_root "${apt[@]}" install --no-install-recommends "$@"
+}
+
+# stage NAME COMMAND...: one line with the time it took; its output goes to build/logs and is shown when it
+# fails. Returns the command's status. A function given as the command must join its steps with &&: set -e
+# does not act under a condition.
+stage() {
+  local name=$1 started=$SECONDS status=0 log
+  shift
+  log=$logs/${name%% *}.log
+  mkdir -p "$logs" || die "cannot write to $root/build"
+  printf '%-44s' "$name"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [[ $status -eq 0 ]]; then
+    printf '%4d s\n' $((SECONDS - started))
+  else
+    printf '%4d s  FAILED (status %d)\n' $((SECONDS - started)) "$status"
+    tail -n 40 "$log" | sed 's/^/  | /'
+    say "  whole log: $log"
+  fi
+  return "$status"
+}
+
+# Compilations at once: one per processor, and a gigabyte of memory for each.
+jobs_at_once() {
+  local processors gigabytes
+  processors=$(nproc)
+  gigabytes=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
+  [[ $gigabytes -ge 1 ]] || gigabytes=1
+  printf '%d\n' $((processors < gigabytes ? processors : gigabytes))
+}
+
+# build_preset PRESET [TARGET...]: configures where needed, then builds. Two scripts may build at once: the
+# second waits. What an interruption leaves is completed by the next call.
+build_preset() {
+  local preset=$1 folder=$root/build/$1
+  shift
+  mkdir -p "$folder" && (
+    flock 9 && cd "$root" && configure "$preset" "$folder" &&
+      cmake --build --preset "$preset" --parallel "$(jobs_at_once)" ${1:+--target "$@"}
+  ) 9>"$folder/.lock"
+}
+
+# Once configured, Ninja notices changed CMake files itself. A cache that was made elsewhere (moved folder) or
+# never finished is thrown away.
+configure() {
+  local preset=$1 folder=$2
+  [[ -f $folder/build.ninja ]] && grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt" &&
+    return
+  rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles" "$folder/build.ninja"
+  cmake --preset "$preset" && return
+  rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles" "$folder/build.ninja"
+  return 1
+}

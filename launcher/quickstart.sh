@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# From a fresh Debian 12 to a trained network: installs what is missing, builds, trains LeNet on two ranks.
+# Safe to interrupt and to run again. Takes up to 5 minutes the first time, seconds and the training later.
+#   launcher/quickstart.sh [--no-packages] [options of lockstep train, e.g. --epochs 2]
+set -euo pipefail
+# shellcheck source=launcher/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# The first name that is free, so that no run is ever overwritten.
+free_run_directory() {
+  local n=1
+  while [[ -e $root/runs/quickstart-$n ]]; do n=$((n + 1)); done
+  printf '%s\n' "$root/runs/quickstart-$n"
+}
+
+case ${1:-} in
+  -h | --help)
+    sed -n '2,4s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
+  --no-packages) shift ;;
+  *) install_packages build data ;;
+esac
+
+stage "build" build_preset release || exit 1
+
+run=$(free_run_directory)
+command=(-np 2 train --model lenet --dataset fashion-mnist --epochs 10 --batch-size 256 --lr 0.2
+  --run-dir "$run" "$@")
+say "launcher/lockstep-run ${command[*]}"
+status=0
+"$launcher/lockstep-run" "${command[@]}" </dev/null || status=$?
+if [[ $status -eq 0 ]]; then say "run directory $run"; fi
+exit "$status"

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Everything that is checked before a change is accepted: formatting, scripts, lint, tests, sanitizers, fuzzing.
+# Installs what it needs. The last line is "N passed, M failed"; the exit status is 0 when M is 0.
+#   launcher/selftest.sh [--quick] [--no-packages]
+#   --quick        build and tests only
+#   --no-packages  install nothing
+set -euo pipefail
+# shellcheck source=launcher/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+passed=0
+failed=0
+ended=false
+
+# Also after an interruption or an error of this script: never a missing or a false closing line.
+closing_line() {
+  $ended || failed=$((failed + 1))
+  say "$passed passed, $failed failed"
+}
+
+# check NAME COMMAND...: a stage that counts as one check. Returns the command's status.
+check() {
+  if stage "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    return 1
+  fi
+}
+
+# tests NAME PRESET [OPTION...]: runs ctest; every test counts.
+tests() {
+  local name=$1 preset=$2 status=0 total bad
+  shift 2
+  stage "$name" without_aslr ctest --test-dir "$root/build/$preset" --no-tests=error --output-on-failure "$@" ||
+    status=$?
+  read -r bad total < <(sed -n 's/.*, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' \
+    "$logs/${name%% *}.log") || { bad=1 total=1; }
+  # A test that was not run is not one that passed.
+  if [[ $status -ne 0 && $bad -eq 0 ]]; then bad=1; fi
+  passed=$((passed + total - bad))
+  failed=$((failed + bad))
+}
+
+# The sanitizers of Clang 14 do not start on kernels that randomize addresses with more than 28 bits.
+without_aslr() {
+  if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
+}
+
+# Tracked and new files whose names match, NUL-separated.
+files() {
+  git -C "$root" ls-files -z --cached --others --exclude-standard -- "$@"
+}
+
+formatting() {
+  cd "$root" && files '*.h' '*.cpp' | xargs -0 -r clang-format --dry-run -Werror
+}
+
+scripts() {
+  cd "$root" && files '*.sh' '*.sbatch' launcher/lockstep-run .ci/run | xargs -0 -r shellcheck -x
+}
+
+# Sources that the release build compiles, tests excepted; each may take two minutes.
+lint() {
+  cd "$root" && files 'src/*.cpp' 'examples/*.cpp' |
+    xargs -0 -r -n 1 -P "$(jobs_at_once)" timeout 120 clang-tidy --quiet -p build/test
+}
+
+sanitizers() {
+  if check "asan-build" build_preset asan; then
+    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+      LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \
+      UBSAN_OPTIONS=print_stacktrace=1 tests "asan-tests (memory, undefined behaviour)" asan -L unit
+  fi
+  if check "tsan-build" build_preset tsan device_test comm_test reduce_test; then
+    TSAN_OPTIONS=suppressions=$root/tests/sanitizers/races.txt \
+      tests "tsan-tests (data races)" tsan -R '^(device|comm|reduce)$'
+  fi
+}
+
+quick=false
+packages=true
+for option in "$@"; do
+  case $option in
+    -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    --quick) quick=true ;;
+    --no-packages) packages=false ;;
+    *) die "unknown option $option; see --help" ;;
+  esac
+done
+
+trap closing_line EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+if [[ $EUID -eq 0 ]]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+if $packages; then install_packages build data test; fi
+
+if ! $quick; then
+  check "format" formatting || true
+  check "scripts" scripts || true
+fi
+if check "build" build_preset test; then
+  tests "tests" test
+  if ! $quick; then check "lint" lint || true; fi
+fi
+if ! $quick; then
+  sanitizers
+  check "fuzz" "$launcher/fuzz.sh" || true
+fi
+ended=true
+[[ $failed -eq 0 ]]
