@@ -1,0 +1,106 @@
+#include "lockstep/model_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include "checkpoint/atomic_file.h"
+#include "checkpoint/model_header.h"
+#include "data/file.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are little-endian");
+
+constexpr std::uint64_t kLengthBytes = 8;            // of the field that holds the header's length
+constexpr std::uint64_t kLongestHeader = 100000000;  // the reference reader's limit
+
+/// Length of the header, checked against the file's.
+std::size_t header_length(std::span<const std::byte> file, const std::string& origin) {
+  if (file.size() < kLengthBytes) {
+    throw Error(Category::data,
+                fmt::format("{}: {} bytes are too few for a safetensors file", origin, file.size()));
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), sizeof(length));
+  if (length > kLongestHeader || length > file.size() - kLengthBytes) {
+    throw Error(Category::data,
+                fmt::format("{}: header length {} at byte 0 exceeds {}", origin, length,
+                            length > kLongestHeader ? fmt::format("the limit of {} bytes", kLongestHeader)
+                                                    : fmt::format("the file's {} bytes", file.size())));
+  }
+  return static_cast<std::size_t>(length);
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) {
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  }
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+ModelFile ModelFile::read(const std::filesystem::path& file) { return parse(read_file(file), file.string()); }
+
+ModelFile ModelFile::parse(std::vector<std::byte> bytes, const std::string& origin) {
+  const std::size_t length = header_length(bytes, origin);
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data() + kLengthBytes), length);
+  ModelHeader header = parse_model_header(json, bytes.size() - kLengthBytes - length, origin);
+
+  ModelFile model;
+  model.origin_ = origin;
+  model.tensors_ = std::move(header.tensors);
+  model.metadata_ = std::move(header.metadata);
+  model.storage_ = std::move(bytes);
+  model.data_begin_ = kLengthBytes + length;
+  if (model.data_begin_ % alignof(double) != 0) {  // a writer that does not pad the header
+    model.storage_.erase(model.storage_.begin(),
+                         model.storage_.begin() + static_cast<std::ptrdiff_t>(model.data_begin_));
+    model.data_begin_ = 0;
+  }
+  return model;
+}
+
+std::span<const float> ModelFile::floats(const std::string& name, std::span<const std::int64_t> shape) const {
+  const auto tensor = std::find_if(tensors_.begin(), tensors_.end(),
+                                   [&](const TensorInfo& candidate) { return candidate.name == name; });
+  if (tensor == tensors_.end()) {
+    throw Error(Category::data, fmt::format("{}: no tensor '{}'", origin_, name));
+  }
+  if (tensor->dtype != "F32" || !std::ranges::equal(tensor->shape, shape)) {
+    throw Error(Category::data, fmt::format("{}: tensor '{}' is {} {}, F32 {} is needed", origin_, name,
+                                            tensor->dtype, shape_text(tensor->shape), shape_text(shape)));
+  }
+  if (tensor->begin % alignof(float) != 0) {
+    throw Error(Category::data,
+                fmt::format("{}: tensor '{}': data at odd byte {}", origin_, name, tensor->begin));
+  }
+  const std::span<const std::byte> values = bytes(*tensor);
+  return {reinterpret_cast<const float*>(values.data()), values.size() / sizeof(float)};
+}
+
+std::span<const std::byte> ModelFile::bytes(const TensorInfo& tensor) const {
+  return std::span(storage_).subspan(data_begin_ + tensor.begin, tensor.end - tensor.begin);
+}
+
+void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
+                      const std::map<std::string, std::string>& metadata) {
+  const std::string json = make_model_header(tensors, metadata);
+  const std::uint64_t length = json.size();
+  AtomicFile output(file);
+  output.write(std::as_bytes(std::span(&length, 1)));
+  output.write(std::as_bytes(std::span(json)));
+  for (const NamedTensor& tensor : tensors) {
+    output.write(std::as_bytes(tensor.values));
+  }
+  output.commit();
+}
+
+}  // namespace lockstep

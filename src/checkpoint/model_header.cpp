@@ -1,0 +1,284 @@
+#include "checkpoint/model_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kMetadata = "__metadata__";
+
+struct ElementType {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+
+constexpr std::array<ElementType, 15> kElementTypes = {{{"BOOL", 1},
+                                                        {"U8", 1},
+                                                        {"I8", 1},
+                                                        {"F8_E5M2", 1},
+                                                        {"F8_E4M3", 1},
+                                                        {"U16", 2},
+                                                        {"I16", 2},
+                                                        {"F16", 2},
+                                                        {"BF16", 2},
+                                                        {"U32", 4},
+                                                        {"I32", 4},
+                                                        {"F32", 4},
+                                                        {"U64", 8},
+                                                        {"I64", 8},
+                                                        {"F64", 8}}};
+
+/// A tensor while its object is being read.
+struct Draft {
+  TensorInfo info;
+  std::vector<std::int64_t> offsets;
+  bool has_dtype = false;
+  bool has_shape = false;
+  bool has_offsets = false;
+};
+
+/// Receives the JSON events of a header; each returns false, with `problem` set, to stop the parser. Unlike
+/// a document tree it sees repeated names, and never holds more than the tensors.
+class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  ModelHeader header;
+  std::string problem;
+
+  bool null() override { return stop("unexpected null"); }
+  bool boolean(bool) override { return stop("unexpected true or false"); }
+  bool number_integer(number_integer_t) override { return stop("negative number"); }
+  bool number_float(number_float_t, const string_t&) override { return stop("number that is not whole"); }
+  bool binary(binary_t&) override { return stop("unexpected binary value"); }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (numbers_ == nullptr) {
+      return stop("unexpected number");
+    }
+    if (value > static_cast<std::uint64_t>(INT64_MAX)) {
+      return stop("number out of range");
+    }
+    numbers_->push_back(static_cast<std::int64_t>(value));
+    return true;
+  }
+
+  bool string(string_t& value) override {
+    if (place_ == Place::metadata) {
+      header.metadata[key_] = value;
+      return true;
+    }
+    if (place_ != Place::tensor || key_ != "dtype" || numbers_ != nullptr) {
+      return stop("unexpected text");
+    }
+    draft_.info.dtype = value;
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::outside) {
+      place_ = Place::top;
+    } else if (place_ == Place::top) {
+      place_ = name_ == kMetadata ? Place::metadata : Place::tensor;
+      draft_ = Draft{};
+      draft_.info.name = name_;
+      key_.clear();
+    } else {
+      return stop("nested too deep");
+    }
+    return true;
+  }
+
+  bool key(string_t& value) override {
+    if (place_ == Place::top) {
+      name_ = value;
+      return names_.insert(value).second || stop("name occurs twice");
+    }
+    key_ = value;
+    if (place_ == Place::metadata) {
+      return !header.metadata.contains(value) || stop(fmt::format("key '{}' occurs twice", printable(value)));
+    }
+    bool* seen = value == "dtype"          ? &draft_.has_dtype
+                 : value == "shape"        ? &draft_.has_shape
+                 : value == "data_offsets" ? &draft_.has_offsets
+                                           : nullptr;
+    if (seen == nullptr || *seen) {
+      return stop(fmt::format("{} key '{}'", seen == nullptr ? "unknown" : "repeated", printable(value)));
+    }
+    *seen = true;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (place_ != Place::tensor || numbers_ != nullptr || (key_ != "shape" && key_ != "data_offsets")) {
+      return stop("unexpected list");
+    }
+    numbers_ = key_ == "shape" ? &draft_.info.shape : &draft_.offsets;
+    return true;
+  }
+
+  bool end_array() override {
+    numbers_ = nullptr;
+    return true;
+  }
+
+  bool end_object() override {
+    if (place_ == Place::tensor && !finish_tensor()) {
+      return false;
+    }
+    place_ = place_ == Place::top ? Place::outside : Place::top;
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    problem = fmt::format("not valid JSON at byte {} of the file", position + 7);
+    return false;
+  }
+
+  /// Names come from the file: control characters and great length stay out of the one-line message.
+  static std::string printable(std::string_view name) {
+    std::string text;
+    for (const char letter : name.substr(0, 100)) {
+      text += static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f ? '?' : letter;
+    }
+    return text + (name.size() > 100 ? "..." : "");
+  }
+
+ private:
+  enum class Place { outside, top, tensor, metadata };
+
+  bool stop(const std::string& what) {
+    problem = place_ == Place::outside || name_.empty()
+                  ? what
+                  : fmt::format("tensor '{}': {}", printable(name_), what);
+    return false;
+  }
+
+  bool finish_tensor() {
+    if (!draft_.has_dtype || !draft_.has_shape || !draft_.has_offsets) {
+      return stop("needs dtype, shape and data_offsets");
+    }
+    if (draft_.offsets.size() != 2) {
+      return stop("data_offsets must be two numbers");
+    }
+    draft_.info.begin = static_cast<std::uint64_t>(draft_.offsets[0]);
+    draft_.info.end = static_cast<std::uint64_t>(draft_.offsets[1]);
+    header.tensors.push_back(std::move(draft_.info));
+    return true;
+  }
+
+  Place place_ = Place::outside;
+  std::string name_;  ///< of the tensor, at the top level
+  std::string key_;   ///< inside the tensor or the metadata
+  std::set<std::string> names_;
+  Draft draft_;
+  std::vector<std::int64_t>* numbers_ = nullptr;  ///< where numbers go while inside a list
+};
+
+[[noreturn]] void fail(const std::string& origin, const TensorInfo& tensor, const std::string& what) {
+  throw Error(Category::data,
+              fmt::format("{}: tensor '{}': {}", origin, HeaderReader::printable(tensor.name), what));
+}
+
+/// Number of bytes of the tensor; empty when it does not fit 64 bits.
+std::optional<std::uint64_t> bytes_of(const TensorInfo& tensor, std::uint64_t element_bytes) {
+  std::uint64_t bytes = element_bytes;
+  // A zero makes the product zero, however large the others are.
+  if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) {
+    return 0;
+  }
+  for (const std::int64_t extent : tensor.shape) {
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) {
+      return std::nullopt;
+    }
+  }
+  return bytes;
+}
+
+void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::uint64_t data_bytes,
+                  const std::string& origin) {
+  const auto type = std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                                 [&](const ElementType& known) { return known.name == tensor.dtype; });
+  if (type == kElementTypes.end()) {
+    fail(origin, tensor, fmt::format("unknown dtype '{}'", HeaderReader::printable(tensor.dtype)));
+  }
+  if (tensor.begin > tensor.end || tensor.end > data_bytes) {
+    fail(origin, tensor,
+         fmt::format("data_offsets [{}, {}] outside the {} bytes of data", tensor.begin, tensor.end,
+                     data_bytes));
+  }
+  if (tensor.begin != expected_begin) {
+    fail(origin, tensor,
+         fmt::format("data begins at byte {}, {} the data before it, which ends at {}", tensor.begin,
+                     tensor.begin < expected_begin ? "overlapping" : "leaving a gap after", expected_begin));
+  }
+  const std::optional<std::uint64_t> bytes = bytes_of(tensor, type->bytes);
+  if (!bytes) {
+    fail(origin, tensor, "shape is too large");
+  }
+  if (*bytes != tensor.end - tensor.begin) {
+    fail(origin, tensor,
+         fmt::format("shape and dtype need {} bytes, data_offsets hold {}", *bytes,
+                     tensor.end - tensor.begin));
+  }
+}
+
+}  // namespace
+
+ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, const std::string& origin) {
+  HeaderReader reader;
+  if (!json.starts_with('{')) {
+    throw Error(Category::data, fmt::format("{}: header does not begin with '{{'", origin));
+  }
+  if (!nlohmann::json::sax_parse(json.begin(), json.end(), &reader)) {
+    throw Error(Category::data, fmt::format("{}: {}", origin, reader.problem));
+  }
+  std::vector<TensorInfo>& tensors = reader.header.tensors;
+  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t end = 0;
+  for (const TensorInfo& tensor : tensors) {
+    check_tensor(tensor, end, data_bytes, origin);
+    end = tensor.end;
+  }
+  if (end != data_bytes) {
+    throw Error(Category::data, fmt::format("{}: tensors end at byte {} of the data, file holds {}", origin,
+                                            end, data_bytes));
+  }
+  return std::move(reader.header);
+}
+
+std::string make_model_header(std::span<const NamedTensor> tensors,
+                              const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) {
+    header[kMetadata] = metadata;
+  }
+  std::set<std::string> names = {std::string(kMetadata)};
+  std::uint64_t offset = 0;
+  for (const NamedTensor& tensor : tensors) {
+    const TensorInfo info{.name = tensor.name, .dtype = "F32", .shape = tensor.shape};
+    if (!names.insert(tensor.name).second || bytes_of(info, sizeof(float)) != tensor.values.size_bytes()) {
+      throw Error(Category::internal,
+                  fmt::format("tensor '{}' has a repeated or reserved name, or a shape that "
+                              "does not fit its {} values",
+                              tensor.name, tensor.values.size()));
+    }
+    const std::uint64_t end = offset + tensor.values.size_bytes();
+    header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string json = header.dump();
+  json.append((8 - json.size() % 8) % 8, ' ');
+  return json;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,67 @@
+#include "data/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, const char* action, int reason) {
+  throw Error(Category::data, fmt::format("{}: cannot {}: {}", path.string(), action,
+                                          std::generic_category().message(reason)));
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
+  struct stat status {};
+  // Looked at before it is opened: opening a pipe would wait for a writer.
+  if (::stat(path.c_str(), &status) != 0) {
+    fail(path, "open", errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(Category::data, fmt::format("{}: not a regular file", path.string()));
+  }
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) {
+    fail(path, "open", errno);
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+InputFile::~InputFile() { ::close(descriptor_); }
+
+void InputFile::read(std::uint64_t offset, std::span<std::byte> destination) const {
+  while (!destination.empty()) {
+    const ssize_t count =
+        ::pread(descriptor_, destination.data(), destination.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count < 0) {
+      fail(path_, "read", errno);
+    }
+    if (count == 0) {
+      throw Error(Category::data, fmt::format("{}: ends at byte {}, {} more were expected", path_.string(),
+                                              offset, destination.size()));
+    }
+    destination = destination.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path) {
+  const InputFile file(path);
+  std::vector<std::byte> bytes(file.size());
+  file.read(0, bytes);
+  return bytes;
+}
+
+}  // namespace lockstep
