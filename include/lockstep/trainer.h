@@ -9,6 +9,7 @@
 #include "lockstep/dataset.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
+#include "lockstep/transport.h"
 
 namespace lockstep {
 
@@ -19,9 +20,6 @@ enum class Reduce {
   canonical,  ///< in the order of one fixed tree: the same bits on any number of ranks
   ring,       ///< the library's allreduce: bits depend on the number of ranks
 };
-
-/// How ranks exchange data. Never changes a result.
-enum class Exchange { automatic, shared_memory, messages };
 
 /// Everything that the result of a run depends on, and (second part) what only changes its time.
 struct TrainerOptions {
@@ -38,7 +36,7 @@ struct TrainerOptions {
   Reduce reduce = Reduce::canonical;
 
   int threads = 0;  ///< executors of this rank; 0: its share of the host's cores
-  Exchange exchange = Exchange::automatic;
+  Transport transport = Transport::automatic;
   std::string simd = "auto";  ///< instruction set: auto, avx2, avx512, neon. The bits are the same
 };
 
@@ -107,7 +105,7 @@ class Trainer {
   int micro_batches() const;
   int threads() const;
   /// Description of how ranks exchange data: "none", "shared memory" or "messages".
-  std::string exchange() const;
+  std::string transport() const;
   std::string simd() const;
   std::uint64_t steps_per_epoch() const;
 

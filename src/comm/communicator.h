@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/transport.h"
+
 namespace lockstep {
 
 class World;
@@ -57,8 +59,6 @@ class Communicator {
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   virtual void barrier() = 0;
 };
-
-enum class Transport { automatic, shared_memory, messages };
 
 /// A communicator over the world: self for one rank, shared memory where all ranks are on one host that
 /// allows it, messages otherwise. Forcing shared memory where it cannot be had: Error(resource).

@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "data/sampler.h"
 #include "lockstep/dataset.h"
+#include "lockstep/sampler.h"
 
 namespace lockstep {
 

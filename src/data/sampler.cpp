@@ -1,4 +1,4 @@
-#include "data/sampler.h"
+#include "lockstep/sampler.h"
 
 #include <bit>
 #include <utility>

@@ -17,18 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Transport transport_of(Exchange exchange) {
-  switch (exchange) {
-    case Exchange::shared_memory:
-      return Transport::shared_memory;
-    case Exchange::messages:
-      return Transport::messages;
-    case Exchange::automatic:
-      break;
-  }
-  return Transport::automatic;
-}
-
 std::string describe(Shape shape, int classes) {
   return fmt::format("{}x{}x{} images and {} classes", shape.channels, shape.height, shape.width, classes);
 }
@@ -95,7 +83,7 @@ class Trainer::Implementation {
         layout_(layout_arena(network.parameters())),
         optimizer_(make_optimizer(options_.optimizer, {options_.momentum, options_.weight_decay})),
         backend_(make_cpu_backend(world, options_.threads, options_.simd)),
-        communicator_(make_communicator(world, transport_of(options_.exchange))),
+        communicator_(make_communicator(world, options_.transport)),
         parameters_(backend_.device->allocate(layout_.elements * sizeof(float))),
         parameter_set_(network_.parameters(), layout_, parameters_.floats()),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches)),
@@ -140,7 +128,7 @@ class Trainer::Implementation {
   const TrainerOptions& options() const { return options_; }
   const Backend& backend() const { return backend_; }
   const ParameterSet& parameter_set() const { return parameter_set_; }
-  std::string exchange() const { return communicator_->name(); }
+  std::string transport() const { return communicator_->name(); }
 
   void load(const ModelFile& file) {
     world_.agree([&] { parameter_set_.load(file); });
@@ -354,7 +342,7 @@ void Trainer::save(const std::string& file) const { implementation_->parameter_s
 std::string Trainer::digest() const { return implementation_->parameter_set().digest(); }
 int Trainer::micro_batches() const { return implementation_->options().micro_batches; }
 int Trainer::threads() const { return implementation_->backend().threads; }
-std::string Trainer::exchange() const { return implementation_->exchange(); }
+std::string Trainer::transport() const { return implementation_->transport(); }
 std::string Trainer::simd() const { return implementation_->backend().simd; }
 std::uint64_t Trainer::steps_per_epoch() const { return implementation_->steps_per_epoch(); }
 

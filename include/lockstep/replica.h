@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lockstep/dataset.h"
+#include "lockstep/network.h"
+
+namespace lockstep {
+
+class World;
+
+/// A network on this rank, in pieces: what the Trainer uses, for those who write the training loop
+/// themselves (examples/from_scratch.cpp). Parameters, and anything of their kind, are flat arrays of
+/// `elements()` floats.
+class Replica {
+ public:
+  /// Computes micro-batches of up to `micro_batch` images of `dataset`, on the calling thread. Network and
+  /// data set outlive it.
+  Replica(const Network& network, const Dataset& dataset, int micro_batch);
+  ~Replica();
+
+  std::size_t elements() const;
+  /// Writes the first values: those of every run with this seed.
+  void initialize(std::uint64_t seed, std::span<float> parameters) const;
+
+  struct Result {
+    double loss = 0.0;          ///< sum over the samples
+    std::uint64_t correct = 0;  ///< samples whose class has the largest logit
+  };
+  /// Loss of the samples `ids` and its gradient, both summed over them (not averaged). Overwrites
+  /// `gradient`.
+  Result forward_backward(std::span<const std::uint64_t> ids, std::span<const float> parameters,
+                          std::span<float> gradient);
+
+  /// As Trainer::digest.
+  std::string digest(std::span<float> parameters) const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+/// Sum over the gradients of a step's micro-batches, wherever they were computed, in the order of one fixed
+/// tree: the same bits for any number of ranks. One for each number of micro-batches.
+class GradientSum {
+ public:
+  GradientSum(const World& world, std::size_t elements, std::uint32_t micro_batches);
+  ~GradientSum();
+
+  /// The micro-batches that this rank computes: [first, second).
+  std::pair<std::uint32_t, std::uint32_t> range() const;
+  /// Where the gradient of the next micro-batch of the range goes; `add` says that it is there.
+  std::span<float> next();
+  void add();
+  /// Sum of all ranks' gradients, on every rank. Collective; call it after all of the range were added.
+  std::span<const float> all_reduce();
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace lockstep
