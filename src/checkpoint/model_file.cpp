@@ -40,7 +40,7 @@ std::size_t header_length(std::span<const std::byte> file, const std::string& or
 std::string shape_text(std::span<const std::int64_t> shape) {
   std::string text;
   for (const std::int64_t extent : shape) {
-    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", extent);
   }
   return "[" + text + "]";
 }

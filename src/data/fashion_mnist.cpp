@@ -1,0 +1,19 @@
+#include "data/idx_dataset.h"
+#include "data/registry.h"
+
+namespace lockstep {
+
+/// 28x28 grey images of clothes, 10 classes, 60,000 and 10,000 (Xiao, Rasul, Vollgraf, 2017).
+DatasetPair open_fashion_mnist(const World& world, const std::string& directory) {
+  return open_idx_datasets(
+      world,
+      {.name = "fashion-mnist",
+       .shape = {.channels = 1, .height = 28, .width = 28},
+       .classes = 10,
+       .default_directory = "/usr/share/datasets/fashion-mnist",
+       .advice = "install Debian's package dataset-fashion-mnist, or name the folder of its "
+                 "files with --data-dir"},
+      directory);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,17 @@
+#include "data/idx_dataset.h"
+#include "data/registry.h"
+
+namespace lockstep {
+
+/// 28x28 grey images of handwritten digits, 60,000 and 10,000 (LeCun, Cortes, Burges).
+DatasetPair open_mnist(const World& world, const std::string& directory) {
+  return open_idx_datasets(world,
+                           {.name = "mnist",
+                            .shape = {.channels = 1, .height = 28, .width = 28},
+                            .classes = 10,
+                            .default_directory = "",
+                            .advice = "name the folder of its four files with --data-dir"},
+                           directory);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,39 @@
+#include "data/registry.h"
+
+#include <array>
+
+#include "core/nearest.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+struct Entry {
+  const char* name;
+  DatasetPair (*open)(const World& world, const std::string& directory);
+};
+
+#define LOCKSTEP_ROW(name, function) Entry{name, function},
+constexpr std::array kEntries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
+#undef LOCKSTEP_ROW
+
+}  // namespace
+
+DatasetPair open_dataset(const World& world, const std::string& name, const std::string& directory) {
+  for (const Entry& entry : kEntries) {
+    if (entry.name == name) {
+      return entry.open(world, directory);
+    }
+  }
+  throw Error(Category::usage, unknown_name("data set", name, dataset_names()));
+}
+
+std::vector<std::string> dataset_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : kEntries) {
+    names.emplace_back(entry.name);
+  }
+  return names;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "lockstep/dataset.h"
+
+/// The data sets: name for --dataset, and the function that opens it, as open_dataset does, which is the one
+/// thing that a data set's own file src/data/<name>.cpp defines.
+#define LOCKSTEP_DATASETS(ENTRY)             \
+  ENTRY("fashion-mnist", open_fashion_mnist) \
+  ENTRY("mnist", open_mnist)
+
+namespace lockstep {
+
+#define LOCKSTEP_DECLARE(name, function) \
+  DatasetPair function(const World& world, const std::string& directory);
+LOCKSTEP_DATASETS(LOCKSTEP_DECLARE)
+#undef LOCKSTEP_DECLARE
+
+}  // namespace lockstep
