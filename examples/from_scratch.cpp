@@ -20,28 +20,23 @@ using namespace lockstep;
 namespace {
 
 constexpr std::uint64_t batch_size = 256;
-constexpr std::uint32_t micro_batch = 32;
+constexpr std::uint64_t micro_batch = 32;
 constexpr std::uint64_t seed = 0;
 constexpr float learning_rate = 0.2F;
 
-/// One step on the samples at positions [first, first + samples) of the epoch; the sum of their losses on
-/// this rank.
-double step(const World& world, Replica& replica, const Permutation& order, std::uint64_t first,
-            std::uint64_t samples, const Optimizer& optimizer, std::vector<float>& parameters) {
-  // Split the batch: micro-batches of 32, and this rank's share of them.
-  const auto micro_batches = static_cast<std::uint32_t>((samples + micro_batch - 1) / micro_batch);
-  GradientSum gradients(world, replica.elements(), micro_batches);
-  const auto [begin, end] = gradients.range();
+/// One step on the samples at positions [first, first + samples) of the epoch.
+void step(Replica& replica, GradientSum& gradients, const Permutation& order, std::uint64_t first,
+          std::uint64_t samples, const Optimizer& optimizer, std::vector<float>& parameters) {
+  // Split the batch into micro-batches of 32; this rank computes those from begin to end.
+  const auto [begin, end] = gradients.start(static_cast<std::uint32_t>((samples + micro_batch - 1) / micro_batch));
 
   // Forward and backward on each part.
-  double loss = 0.0;
-  for (std::uint32_t part = begin; part < end; ++part) {
+  for (std::uint64_t part = begin; part < end; ++part) {
     std::vector<std::uint64_t> ids;
-    for (std::uint64_t i = part * micro_batch; i < std::min<std::uint64_t>(samples, (part + 1) * micro_batch);
-         ++i) {
+    for (std::uint64_t i = part * micro_batch; i < std::min(samples, (part + 1) * micro_batch); ++i) {
       ids.push_back(order(first + i));
     }
-    loss += replica.forward_backward(ids, parameters, gradients.next()).loss;
+    replica.forward_backward(ids, parameters, gradients.next());
     gradients.add();
   }
 
@@ -49,7 +44,6 @@ double step(const World& world, Replica& replica, const Permutation& order, std:
   const std::span<const float> sum = gradients.all_reduce();
   optimizer.update(parameters, sum, {},
                    {.gradient_scale = 1.0F / static_cast<float>(samples), .learning_rate = learning_rate});
-  return loss;
 }
 
 }  // namespace
@@ -65,12 +59,13 @@ int main(int argc, char** argv) {
     std::vector<float> parameters(replica.elements());
     replica.initialize(seed, parameters);
     const auto optimizer = make_optimizer("sgd", {});
+    GradientSum gradients(world, replica.elements());
 
     for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
       const Permutation order(data.train->size(), seed, epoch);
       for (std::uint64_t first = 0; first < data.train->size(); first += batch_size) {
         const std::uint64_t samples = std::min(batch_size, data.train->size() - first);
-        step(world, replica, order, first, samples, *optimizer, parameters);
+        step(replica, gradients, order, first, samples, *optimizer, parameters);
       }
     }
     if (world.rank() == 0) {

@@ -44,19 +44,19 @@ class Replica {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// Sum over the gradients of a step's micro-batches, wherever they were computed, in the order of one fixed
-/// tree: the same bits for any number of ranks. One for each number of micro-batches.
+/// Sums over the gradients of each step's micro-batches, wherever they were computed, in the order of one
+/// fixed tree: the same bits for any number of ranks. All ranks make the same calls.
 class GradientSum {
  public:
-  GradientSum(const World& world, std::size_t elements, std::uint32_t micro_batches);
+  GradientSum(const World& world, std::size_t elements);
   ~GradientSum();
 
-  /// The micro-batches that this rank computes: [first, second).
-  std::pair<std::uint32_t, std::uint32_t> range() const;
-  /// Where the gradient of the next micro-batch of the range goes; `add` says that it is there.
+  /// Starts a step of `micro_batches` in all; those of this rank are [first, second).
+  std::pair<std::uint32_t, std::uint32_t> start(std::uint32_t micro_batches);
+  /// Where the gradient of this rank's next micro-batch goes; `add` says that it is there.
   std::span<float> next();
   void add();
-  /// Sum of all ranks' gradients, on every rank. Collective; call it after all of the range were added.
+  /// Sum of all ranks' gradients, on every rank; valid until the next start.
   std::span<const float> all_reduce();
 
  private:
