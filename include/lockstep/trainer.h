@@ -66,12 +66,14 @@ struct EpochReport {
   double seconds = 0.0;  ///< training only
 };
 
-/// Seconds of this rank's last step, by part; sums over executors for the first three.
+/// Seconds of a step on this rank, by part; the first four are sums over its executors.
 struct StepTimes {
   double load = 0.0;
-  double compute = 0.0;  ///< forward and backward
-  double fold = 0.0;
-  double reduce = 0.0;   ///< exchange, canonical sum and update
+  double forward = 0.0;
+  double backward = 0.0;
+  double fold = 0.0;    ///< adding up the micro-batches' gradients
+  double reduce = 0.0;  ///< waiting for other executors and ranks, exchange, sum over the ranks
+  double update = 0.0;
   double total = 0.0;
 };
 

@@ -21,15 +21,19 @@ struct Batch {
 };
 
 /// A graph compiled for one device and one size of micro-batch; memory laid out. Immutable: any number of
-/// executors run it at once, each with a workspace of its own.
+/// executors run it at once, each with a workspace of its own. `parameters` and `gradients` are arenas of the
+/// plan's layout.
 class Plan {
  public:
   virtual ~Plan() = default;
   virtual std::size_t workspace_bytes() const = 0;
-  /// Loss and hits; writes the gradients of the loss's sum (not added to what is there) unless `gradients`
-  /// is null: then forward only. Arenas of the plan's layout, aligned to 64 bytes.
-  virtual LeafResult run(const Batch& batch, const float* parameters, float* gradients,
-                         std::byte* workspace) const = 0;
+  /// Brings a micro-batch into the workspace, in the device's layout.
+  virtual void load(const Batch& batch, std::byte* workspace) const = 0;
+  /// Loss and hits of the loaded micro-batch of `samples` samples.
+  virtual LeafResult forward(int samples, const float* parameters, std::byte* workspace) const = 0;
+  /// After forward: writes (does not add) the gradients of the loss's sum. Training plans only.
+  virtual void backward(int samples, const float* parameters, float* gradients,
+                        std::byte* workspace) const = 0;
 };
 
 struct PlanOptions {

@@ -18,10 +18,14 @@ LeafResult LeafRunner::run(std::uint32_t leaf, const float* parameters, float* g
     labels_[i] = loader_.dataset().label(id);
     visits.add(id);
   }
-  load_seconds += lap(start);
-  const LeafResult result = plan_.run({{images_.data(), samples}, {labels_.data(), samples}}, parameters,
-                                      gradients, workspace_.data());
-  compute_seconds += lap(start);
+  plan_.load({{images_.data(), samples}, {labels_.data(), samples}}, workspace_.data());
+  seconds.load += lap(start);
+  const LeafResult result = plan_.forward(static_cast<int>(samples), parameters, workspace_.data());
+  seconds.forward += lap(start);
+  if (gradients != nullptr) {
+    plan_.backward(static_cast<int>(samples), parameters, gradients, workspace_.data());
+    seconds.backward += lap(start);
+  }
   return result;
 }
 

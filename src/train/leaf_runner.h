@@ -23,12 +23,16 @@ class LeafRunner {
  public:
   LeafRunner(Device& device, const Plan& plan, const Loader& loader);
 
-  /// Loads leaf `leaf` of the loader's step and runs the plan (gradients null: forward only).
+  /// Loads leaf `leaf` of the loader's step; forward, and backward unless `gradients` is null.
   LeafResult run(std::uint32_t leaf, const float* parameters, float* gradients);
 
-  VisitSum visits;             ///< samples of all leaves run so far
-  double load_seconds = 0.0;
-  double compute_seconds = 0.0;
+  VisitSum visits;  ///< samples of all leaves run so far
+  struct Seconds {
+    double load = 0.0;
+    double forward = 0.0;
+    double backward = 0.0;
+  };
+  Seconds seconds;  ///< of all leaves run since it was last set to zero
 
  private:
   const Plan& plan_;

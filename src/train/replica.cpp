@@ -32,8 +32,10 @@ class Replica::Implementation {
       images_[i] = dataset_.image(ids[i]).data();
       labels_[i] = dataset_.label(ids[i]);
     }
-    const LeafResult result = plan_->run({{images_.data(), ids.size()}, {labels_.data(), ids.size()}},
-                                         parameters.data(), gradient.data(), workspace_.data());
+    const int samples = static_cast<int>(ids.size());
+    plan_->load({{images_.data(), ids.size()}, {labels_.data(), ids.size()}}, workspace_.data());
+    const LeafResult result = plan_->forward(samples, parameters.data(), workspace_.data());
+    plan_->backward(samples, parameters.data(), gradient.data(), workspace_.data());
     return {result.loss, result.correct};
   }
 

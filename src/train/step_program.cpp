@@ -42,10 +42,12 @@ StepProgram::StepProgram(const StepContext& context, OptimizerStates& states, Gr
                                              : make_canonical_reducer(context_.communicator, std::move(options));
   allocate_states();
   apply_ = [this](std::size_t begin, std::span<const float> sum) {
+    auto start = std::chrono::steady_clock::now();
     for (std::size_t s = 0; s < state_parts_.size(); ++s) {
       state_parts_[s] = states_.buffers[s].floats().subspan(begin - states_.owned.first, sum.size());
     }
     context_.optimizer.update(context_.parameters.subspan(begin, sum.size()), sum, state_parts_, step_);
+    update_seconds_ += lap(start);
   };
   record(plans);
 }
@@ -130,10 +132,11 @@ void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
 
 void StepProgram::reduce_and_update() {
   auto start = std::chrono::steady_clock::now();
+  update_seconds_ = 0.0;
   reducer_->reduce(context_.parameters, apply_);
   context_.communicator.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                          std::as_writable_bytes(std::span(all_results_)));
-  reduce_seconds_ = lap(start);
+  reduce_seconds_ = lap(start) - update_seconds_;
 }
 
 void StepProgram::run(const Optimizer::Step& step) {

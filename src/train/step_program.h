@@ -45,6 +45,7 @@ class StepProgram {
   std::span<const LeafResult> results() const { return all_results_; }
   double fold_seconds() const;
   double reduce_seconds() const { return reduce_seconds_; }
+  double update_seconds() const { return update_seconds_; }
 
  private:
   struct ExecutorPlan;
@@ -66,6 +67,7 @@ class StepProgram {
   std::vector<std::size_t> result_bytes_;
   std::vector<double> fold_seconds_;
   double reduce_seconds_ = 0.0;
+  double update_seconds_ = 0.0;
   std::vector<std::span<float>> state_parts_;
   Reducer::Apply apply_;
   std::unique_ptr<Program> program_;

@@ -200,7 +200,7 @@ class Trainer::Implementation {
     const std::uint64_t samples = samples_at(position);
     StepTimes times;
     for (const auto& runner : runners_) {
-      runner->load_seconds = runner->compute_seconds = 0.0;
+      runner->seconds = {};
     }
     loader_.set_step(position * static_cast<std::uint64_t>(options_.batch_size), samples);
     program_ = &program_for(loader_.leaves(samples));
@@ -210,11 +210,13 @@ class Trainer::Implementation {
                    .number = step_});
     check_loss(samples);
     for (const auto& runner : runners_) {
-      times.load += runner->load_seconds;
-      times.compute += runner->compute_seconds;
+      times.load += runner->seconds.load;
+      times.forward += runner->seconds.forward;
+      times.backward += runner->seconds.backward;
     }
     times.fold = program_->fold_seconds();
     times.reduce = program_->reduce_seconds();
+    times.update = program_->update_seconds();
     times.total = lap(start);
     return times;
   }

@@ -50,28 +50,43 @@ class CpuPlan : public Plan {
 
   std::size_t workspace_bytes() const override { return memory_.bytes; }
 
-  LeafResult run(const Batch& batch, const float* parameters, float* gradients,
-                 std::byte* workspace) const override {
+  void load(const Batch& batch, std::byte* workspace) const override {
     const int samples = static_cast<int>(batch.images.size());
-    load(batch, workspace);
+    const Shape& target = graph_.nodes[0].shape;
+    auto* labels = reinterpret_cast<std::int32_t*>(workspace + labels_);
+    for (int group = 0; group < groups_of(samples); ++group) {
+      const int first = group * lanes;
+      const int count = std::min(lanes, samples - first);
+      gather_(batch.images.data() + first, count, options_.images, target,
+              value(0, workspace) + static_cast<std::size_t>(first) * target.size());
+      for (int lane = 0; lane < lanes; ++lane) {
+        labels[first + lane] = lane < count ? batch.labels[static_cast<std::size_t>(first + lane)] : -1;
+      }
+    }
+  }
+
+  LeafResult forward(int samples, const float* parameters, std::byte* workspace) const override {
     for (std::size_t i = 1; i < ops_.size(); ++i) {
-      OpMemory memory = node_memory(i, samples, parameters, gradients, workspace);
-      ops_[i].forward(memory);
+      ops_[i].forward(node_memory(i, samples, parameters, nullptr, workspace));
     }
     LeafResult result;
     OpMemory memory;
     memory.samples = samples;
     memory.inputs[0] = value(graph_.output, workspace);
-    memory.grad_inputs[0] = gradients != nullptr ? gradient(graph_.output, workspace) : nullptr;
+    memory.grad_inputs[0] = gradient(graph_.output, workspace);
     memory.labels = reinterpret_cast<const std::int32_t*>(workspace + labels_);
-    memory.saved = workspace + scratch_;
     memory.scratch = workspace + scratch_;
     memory.result = &result;
     loss_.forward(memory);
-    if (gradients != nullptr) {
-      backward(samples, parameters, gradients, workspace);
-    }
     return result;
+  }
+
+  void backward(int samples, const float* parameters, float* gradients, std::byte* workspace) const override {
+    for (std::size_t i = ops_.size(); i-- > 1;) {
+      if (places_[i].gradient != none) {
+        backward_node(i, samples, parameters, gradients, workspace);
+      }
+    }
   }
 
  private:
@@ -132,7 +147,7 @@ class CpuPlan : public Plan {
         add(ops_[at(i)].saved_bytes, i, options_.training ? 2 * n - i : i, &places_[at(i)].saved);
       }
     }
-    std::size_t scratch = loss_.scratch_bytes + loss_.saved_bytes;
+    std::size_t scratch = loss_.scratch_bytes;
     std::array<std::size_t, 2> aside{};
     for (std::size_t i = 1; i < ops_.size(); ++i) {
       scratch = std::max(scratch, ops_[i].scratch_bytes);
@@ -188,21 +203,6 @@ class CpuPlan : public Plan {
     return place == none ? nullptr : reinterpret_cast<float*>(workspace + place);
   }
 
-  void load(const Batch& batch, std::byte* workspace) const {
-    const int samples = static_cast<int>(batch.images.size());
-    const Shape& target = graph_.nodes[0].shape;
-    auto* labels = reinterpret_cast<std::int32_t*>(workspace + labels_);
-    for (int group = 0; group < groups_of(samples); ++group) {
-      const int first = group * lanes;
-      const int count = std::min(lanes, samples - first);
-      gather_(batch.images.data() + first, count, options_.images, target,
-              value(0, workspace) + static_cast<std::size_t>(first) * target.size());
-      for (int lane = 0; lane < lanes; ++lane) {
-        labels[first + lane] = lane < count ? batch.labels[static_cast<std::size_t>(first + lane)] : -1;
-      }
-    }
-  }
-
   OpMemory node_memory(std::size_t i, int samples, const float* parameters, float* gradients,
                        std::byte* workspace) const {
     const GraphNode& node = graph_.nodes[i];
@@ -222,25 +222,21 @@ class CpuPlan : public Plan {
     return memory;
   }
 
-  void backward(int samples, const float* parameters, float* gradients, std::byte* workspace) const {
-    for (std::size_t i = ops_.size(); i-- > 1;) {
-      if (places_[i].gradient == none) {
-        continue;
+  void backward_node(std::size_t i, int samples, const float* parameters, float* gradients,
+                     std::byte* workspace) const {
+    const GraphNode& node = graph_.nodes[i];
+    OpMemory memory = node_memory(i, samples, parameters, gradients, workspace);
+    memory.grad_output = gradient(static_cast<int>(i), workspace);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (contributions_[i][k].wanted) {
+        memory.grad_inputs[k] = contributions_[i][k].first ? gradient(node.inputs[k], workspace)
+                                                           : reinterpret_cast<float*>(workspace + aside_[k]);
       }
-      const GraphNode& node = graph_.nodes[i];
-      OpMemory memory = node_memory(i, samples, parameters, gradients, workspace);
-      memory.grad_output = gradient(static_cast<int>(i), workspace);
-      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-        if (contributions_[i][k].wanted) {
-          memory.grad_inputs[k] = contributions_[i][k].first ? gradient(node.inputs[k], workspace)
-                                                             : reinterpret_cast<float*>(workspace + aside_[k]);
-        }
-      }
-      ops_[i].backward(memory);
-      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-        if (contributions_[i][k].wanted && !contributions_[i][k].first) {
-          add_aside(node.inputs[k], samples, memory.grad_inputs[k], workspace);
-        }
+    }
+    ops_[i].backward(memory);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (contributions_[i][k].wanted && !contributions_[i][k].first) {
+        add_aside(node.inputs[k], samples, memory.grad_inputs[k], workspace);
       }
     }
   }
