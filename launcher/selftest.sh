@@ -63,7 +63,7 @@ scripts() {
 # Sources that the release build compiles, tests excepted; each may take two minutes.
 lint() {
   cd "$root" && files 'src/*.cpp' 'examples/*.cpp' |
-    xargs -0 -r -n 1 -P "$(jobs_at_once)" timeout 120 clang-tidy --quiet -p build/test
+    xargs -0 -r -n 1 -P "$(jobs_at_once)" timeout 120 clang-tidy --quiet --config-file=.clang-tidy -p build/test
 }
 
 sanitizers() {
