@@ -28,7 +28,8 @@ constexpr float learning_rate = 0.2F;
 void step(Replica& replica, GradientSum& gradients, const Permutation& order, std::uint64_t first,
           std::uint64_t samples, const Optimizer& optimizer, std::vector<float>& parameters) {
   // Split the batch into micro-batches of 32; this rank computes those from begin to end.
-  const auto [begin, end] = gradients.start(static_cast<std::uint32_t>((samples + micro_batch - 1) / micro_batch));
+  const auto [begin, end] =
+      gradients.start(static_cast<std::uint32_t>((samples + micro_batch - 1) / micro_batch));
 
   // Forward and backward on each part.
   for (std::uint64_t part = begin; part < end; ++part) {

@@ -19,8 +19,7 @@ enum class Category {
 /// (file, offset, option, value) and what to do; `run_program` adds the rank and the host.
 class Error : public std::runtime_error {
  public:
-  Error(Category category, const std::string& message)
-      : std::runtime_error(message), category_(category) {}
+  Error(Category category, const std::string& message) : std::runtime_error(message), category_(category) {}
 
   Category category() const { return category_; }
   int exit_status() const { return static_cast<int>(category_); }

@@ -15,7 +15,7 @@ class Optimizer {
   struct Step {
     float gradient_scale = 1.0F;  ///< 1 / samples of the global batch: gradients arrive as sums
     float learning_rate = 0.0F;
-    std::uint64_t number = 1;     ///< steps from 1 over the whole run
+    std::uint64_t number = 1;  ///< steps from 1 over the whole run
   };
 
   virtual ~Optimizer() = default;

@@ -24,14 +24,14 @@ enum class Reduce {
 /// Everything that the result of a run depends on, and (second part) what only changes its time.
 struct TrainerOptions {
   int epochs = 10;
-  int batch_size = 256;    ///< global: samples of one step over all ranks
-  int micro_batches = 0;   ///< 0: the largest power of two that divides batch_size and leaves >= 32 samples
+  int batch_size = 256;   ///< global: samples of one step over all ranks
+  int micro_batches = 0;  ///< 0: the largest power of two that divides batch_size and leaves >= 32 samples
   float learning_rate = 0.1F;
   std::string optimizer = "sgd";
   float momentum = 0.0F;
   float weight_decay = 0.0F;
   std::uint64_t seed = 0;
-  bool drop_last = false;  ///< leave out the last batch of an epoch when it is short
+  bool drop_last = false;       ///< leave out the last batch of an epoch when it is short
   std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit
   Reduce reduce = Reduce::canonical;
 
@@ -49,7 +49,7 @@ struct StepReport {
   std::uint64_t step = 1;   ///< from 1 over the whole run
   std::uint64_t steps = 0;  ///< of the whole run
   std::uint64_t samples = 0;
-  double loss = 0.0;        ///< mean over the global batch, before the update
+  double loss = 0.0;  ///< mean over the global batch, before the update
   float learning_rate = 0.0F;
   double seconds = 0.0;
 };
@@ -75,6 +75,7 @@ struct StepTimes {
   double reduce = 0.0;  ///< waiting for other executors and ranks, exchange, sum over the ranks
   double update = 0.0;
   double total = 0.0;
+  std::uint64_t samples = 0;  ///< over all ranks
 };
 
 /// Trains a network on all ranks of the world. Every rank makes one with equal arguments and calls the same

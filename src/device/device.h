@@ -38,9 +38,7 @@ class Buffer {
   Buffer(void* data, std::size_t bytes, std::function<void(void*)> release);
   std::byte* data() const { return static_cast<std::byte*>(data_.get()); }
   std::size_t bytes() const { return bytes_; }
-  std::span<float> floats() const {
-    return {reinterpret_cast<float*>(data()), bytes_ / sizeof(float)};
-  }
+  std::span<float> floats() const { return {reinterpret_cast<float*>(data()), bytes_ / sizeof(float)}; }
 
  private:
   std::unique_ptr<void, std::function<void(void*)>> data_;

@@ -46,9 +46,9 @@ std::vector<Shape> crop(const Network& network) {
     }
     for (const int input : layers[i].inputs) {
       const Shape& full = layers[index(input)].shape;
-      const Shape needed = may_crop(layers[i].operation) ? needed_input(layers[i].operation, full,
-                                                                        shapes[i].height, shapes[i].width)
-                                                         : full;
+      const Shape needed = may_crop(layers[i].operation)
+                               ? needed_input(layers[i].operation, full, shapes[i].height, shapes[i].width)
+                               : full;
       Shape& shape = shapes[index(input)];
       shape = {full.channels, std::max(shape.height, needed.height), std::max(shape.width, needed.width)};
     }

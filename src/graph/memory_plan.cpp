@@ -37,9 +37,10 @@ MemoryPlan plan_memory(const std::vector<Block>& blocks) {
     }
     plan.offsets[block] = offset;
     plan.bytes = std::max(plan.bytes, offset + bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), block,
-                                   [&](std::size_t a, std::size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
-                  block);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), block,
+                         [&](std::size_t a, std::size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
+        block);
   }
   return plan;
 }

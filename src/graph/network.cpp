@@ -28,8 +28,8 @@ std::string describe(Shape shape) {
 /// Output size of a window that slides over `size` pixels.
 int slide(const std::string& layer, int size, int kernel, int stride, int padding) {
   if (kernel < 1 || stride < 1 || padding < 0) {
-    refuse(layer, fmt::format("kernel {}, stride {} and padding {} do not make a window", kernel, stride,
-                              padding));
+    refuse(layer,
+           fmt::format("kernel {}, stride {} and padding {} do not make a window", kernel, stride, padding));
   }
   if (size + 2 * padding < kernel) {
     refuse(layer, fmt::format("a window of {} does not fit into {} pixels", kernel, size + 2 * padding));
@@ -70,7 +70,9 @@ Shape infer(const Operation& operation, const std::string& name, const std::vect
             return Shape{x.channels, slide(name, x.height, pool.kernel, pool.stride, 0),
                          slide(name, x.width, pool.kernel, pool.stride, 0)};
           },
-          [&](const Flatten&) { return Shape{static_cast<int>(x.size()), 1, 1}; },
+          [&](const Flatten&) {
+            return Shape{static_cast<int>(x.size()), 1, 1};
+          },
           [&](const Add&) {
             if (inputs[0] != inputs[1]) {
               refuse(name, fmt::format("cannot add {} and {}", describe(inputs[0]), describe(inputs[1])));

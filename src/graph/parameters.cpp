@@ -18,7 +18,8 @@ ArenaLayout layout_arena(const std::vector<Parameter>& parameters) {
 
 namespace {
 
-float draw(const Initializer& initializer, std::uint64_t seed, std::uint32_t position, std::uint64_t element) {
+float draw(const Initializer& initializer, std::uint64_t seed, std::uint32_t position,
+           std::uint64_t element) {
   const auto bits =
       philox(seed, {static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(element >> 32), position,
                     static_cast<std::uint32_t>(Purpose::parameters)});

@@ -37,9 +37,9 @@ class Plan {
 };
 
 struct PlanOptions {
-  int samples = 0;        ///< of a full micro-batch; fewer are allowed when run
-  bool training = true;   ///< false: forward only, less memory
-  Shape images;           ///< of the data set; the graph reads its leading rows and columns
+  int samples = 0;       ///< of a full micro-batch; fewer are allowed when run
+  bool training = true;  ///< false: forward only, less memory
+  Shape images;          ///< of the data set; the graph reads its leading rows and columns
 };
 
 }  // namespace lockstep

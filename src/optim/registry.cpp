@@ -38,7 +38,8 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Optimiz
     throw Error(Category::usage, "momentum must be in [0, 1), not " + std::to_string(options.momentum));
   }
   if (!(options.weight_decay >= 0.0F) || std::isinf(options.weight_decay)) {
-    throw Error(Category::usage, "weight decay must be at least 0, not " + std::to_string(options.weight_decay));
+    throw Error(Category::usage,
+                "weight decay must be at least 0, not " + std::to_string(options.weight_decay));
   }
   return found->second(options);
 }

@@ -35,8 +35,8 @@ Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& pla
   }
   const auto streams = device.streams();
   for (std::size_t e = 0; e <= streams.size(); ++e) {
-    executor_bounds_.push_back(boundary(boundary(0, leaves, rank, ranks), boundary(0, leaves, rank + 1, ranks),
-                                        e, streams.size()));
+    executor_bounds_.push_back(
+        boundary(boundary(0, leaves, rank, ranks), boundary(0, leaves, rank + 1, ranks), e, streams.size()));
   }
   own_results_.resize(executor_bounds_.back() - executor_bounds_.front());
   all_results_.resize(leaves);

@@ -40,7 +40,8 @@ class GradientSum::Implementation {
 
   std::span<const float> all_reduce() {
     if (step_ == nullptr || added_ != step_->sums.leaves().size()) {
-      throw Error(Category::usage, "all_reduce was called before all of this rank's micro-batches were added");
+      throw Error(Category::usage,
+                  "all_reduce was called before all of this rank's micro-batches were added");
     }
     step_->reducer->reduce(total_.floats(), [this](std::size_t begin, std::span<const float> sum) {
       std::copy(sum.begin(), sum.end(), total_.floats().begin() + static_cast<std::ptrdiff_t>(begin));

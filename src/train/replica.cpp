@@ -16,8 +16,8 @@ class Replica::Implementation {
         dataset_(dataset),
         layout_(layout_arena(network.parameters())),
         device_(make_cpu_device({.threads = 1, .pin = false})),
-        plan_(cpu::make_plan(build_graph(network), layout_, {.samples = micro_batch, .images = dataset.shape()},
-                             cpu::best_level())),
+        plan_(cpu::make_plan(build_graph(network), layout_,
+                             {.samples = micro_batch, .images = dataset.shape()}, cpu::best_level())),
         workspace_(device_->allocate(plan_->workspace_bytes())),
         images_(static_cast<std::size_t>(micro_batch)),
         labels_(static_cast<std::size_t>(micro_batch)) {}
@@ -25,8 +25,9 @@ class Replica::Implementation {
   Result forward_backward(std::span<const std::uint64_t> ids, std::span<const float> parameters,
                           std::span<float> gradient) {
     if (ids.empty() || ids.size() > images_.size()) {
-      throw Error(Category::usage, fmt::format("a micro-batch of {} samples was given to a replica for up to {}",
-                                               ids.size(), images_.size()));
+      throw Error(Category::usage,
+                  fmt::format("a micro-batch of {} samples was given to a replica for up to {}", ids.size(),
+                              images_.size()));
     }
     for (std::size_t i = 0; i < ids.size(); ++i) {
       images_[i] = dataset_.image(ids[i]).data();

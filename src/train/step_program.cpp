@@ -38,8 +38,9 @@ StepProgram::StepProgram(const StepContext& context, OptimizerStates& states, Gr
       options.partials.push_back({result.node, arenas_.executors[e][result.arena].floats().data()});
     }
   }
-  reducer_ = context_.reduce == Reduce::ring ? make_ring_reducer(context_.communicator, std::move(options))
-                                             : make_canonical_reducer(context_.communicator, std::move(options));
+  reducer_ = context_.reduce == Reduce::ring
+                 ? make_ring_reducer(context_.communicator, std::move(options))
+                 : make_canonical_reducer(context_.communicator, std::move(options));
   allocate_states();
   apply_ = [this](std::size_t begin, std::span<const float> sum) {
     auto start = std::chrono::steady_clock::now();
@@ -66,7 +67,8 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
   const std::size_t bytes = context_.parameters.size() * sizeof(float);
   std::size_t missing = 0;
   for (std::size_t e = 0; e < plans.size(); ++e) {
-    missing += plans[e].sums.arenas() - std::min<std::size_t>(plans[e].sums.arenas(), arenas_.executors[e].size());
+    missing +=
+        plans[e].sums.arenas() - std::min<std::size_t>(plans[e].sums.arenas(), arenas_.executors[e].size());
   }
   check_memory(missing * bytes, "gradient sums");
   for (std::size_t e = 0; e < plans.size(); ++e) {

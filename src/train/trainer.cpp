@@ -48,9 +48,10 @@ void check_options(const TrainerOptions& options, const World& world, std::uint6
                        options.micro_batches));
   }
   if (world.size() > options.micro_batches) {
-    refuse(fmt::format("{} ranks are more than {} micro-batches: start at most {} ranks, or use more "
-                       "micro-batches (a divisor of the batch size {})",
-                       world.size(), options.micro_batches, options.micro_batches, options.batch_size));
+    refuse(
+        fmt::format("{} ranks are more than {} micro-batches: start at most {} ranks, or use more "
+                    "micro-batches (a divisor of the batch size {})",
+                    world.size(), options.micro_batches, options.micro_batches, options.batch_size));
   }
   if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch_size)) {
     refuse(fmt::format("dropping the last short batch of {} leaves none of the {} samples",
@@ -217,6 +218,7 @@ class Trainer::Implementation {
     times.fold = program_->fold_seconds();
     times.reduce = program_->reduce_seconds();
     times.update = program_->update_seconds();
+    times.samples = samples;
     times.total = lap(start);
     return times;
   }
@@ -228,8 +230,8 @@ class Trainer::Implementation {
         return *program;
       }
     }
-    const StepContext context{*backend_.device,  *communicator_, *optimizer_,
-                              options_.reduce,   parameters_.floats(), runners_};
+    const StepContext context{*backend_.device, *communicator_,       *optimizer_,
+                              options_.reduce,  parameters_.floats(), runners_};
     programs_.emplace_back(leaves, std::make_unique<StepProgram>(context, states_, arenas_, leaves));
     return *programs_.back().second;
   }
@@ -292,7 +294,9 @@ class Trainer::Implementation {
     }
   }
 
-  std::uint32_t epoch_of_loader() const { return static_cast<std::uint32_t>((step_ - 1) / steps_per_epoch()); }
+  std::uint32_t epoch_of_loader() const {
+    return static_cast<std::uint32_t>((step_ - 1) / steps_per_epoch());
+  }
 
   /// The parameters of all ranks are equal, bit by bit.
   void check_replicas() const {

@@ -190,9 +190,9 @@ class CpuProgram : public Program {
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options)
-      : processors_(options.pin ? processors_for_executors(options.threads, options.local_rank,
-                                                           options.local_size)
-                                : std::vector<int>()),
+      : processors_(options.pin
+                        ? processors_for_executors(options.threads, options.local_rank, options.local_size)
+                        : std::vector<int>()),
         executors_(options.threads, processors_) {
     if (!processors_.empty()) {
       pin_this_thread(processors_.front());

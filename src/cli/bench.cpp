@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/option_set.h"
+#include "cli/options.h"
+#include "core/nearest.h"
+#include "lockstep/dataset.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "lockstep/trainer.h"
+#include "lockstep/world.h"
+#include "reduce/reducer.h"
+
+namespace lockstep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct BenchOptions {
+  std::string what;
+  std::string model = "lenet";
+  std::string dataset = "fashion-mnist";
+  std::string data_directory;
+  int batch_size = 256;
+  int micro_batches = 0;
+  int threads = 0;
+  std::string simd = "auto";
+  Transport transport = Transport::automatic;
+  int steps = 200;
+  int rounds = 21;
+};
+
+OptionSet declare(BenchOptions& options) {
+  OptionSet set(
+      "lockstep bench allreduce|step [options]",
+      "allreduce: time and bus bandwidth of summing gradients over the ranks, canonical (the same bits "
+      "on any number of ranks) beside ring (the MPI library's allreduce). step: images/s of training "
+      "steps, and where their time goes.");
+  set.positional("allreduce|step", "what to measure", options.what);
+  set.group("Model and data (step)");
+  set.choice("model", "model", options.model, model_names());
+  set.choice("dataset", "data set", options.dataset, dataset_names());
+  set.text("data-dir", "DIR", "where its files are; empty: where the system keeps them",
+           options.data_directory);
+  set.integer("batch-size", "N", "samples of a step over all ranks", options.batch_size,
+              {.least = 1, .most = 1 << 20});
+  set.integer("micro-batches", "N", "parts of a batch; 0: auto", options.micro_batches,
+              {.least = 0, .most = 1 << 20});
+  set.group("Execution");
+  set.integer("threads", "N", "executors of each rank; 0: the rank's share of the cores", options.threads,
+              {.least = 0, .most = 4096});
+  set.text("simd", "LEVEL", "instruction set: auto, avx2, avx512, neon; the bits are the same", options.simd);
+  set.choice("transport", "how ranks exchange data", options.transport,
+             {{"auto", Transport::automatic},
+              {"shared-memory", Transport::shared_memory},
+              {"messages", Transport::messages}});
+  set.integer("steps", "N", "steps to measure", options.steps, {.least = 1, .most = 1000000});
+  set.integer("rounds", "N", "repetitions of each size (allreduce); the median is printed", options.rounds,
+              {.least = 1, .most = 100000});
+  set.config_file();
+  set.pass_over(train_option_names());
+  set.epilogue("Examples:\n  mpirun -np 2 lockstep bench allreduce\n  mpirun -np 2 lockstep bench step\n");
+  return set;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Median over the rounds of the slowest rank's time of `work`.
+double measure(Communicator& communicator, int rounds, const std::function<void()>& work) {
+  std::vector<double> seconds;
+  const std::vector<std::size_t> bytes(static_cast<std::size_t>(communicator.size()), sizeof(double));
+  std::vector<double> all(bytes.size());
+  for (int round = -2; round < rounds; ++round) {  // two rounds to warm up
+    communicator.barrier();
+    const auto start = Clock::now();
+    work();
+    const double own = std::chrono::duration<double>(Clock::now() - start).count();
+    communicator.all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
+                                  std::as_writable_bytes(std::span(all)));
+    if (round >= 0) {
+      seconds.push_back(*std::max_element(all.begin(), all.end()));
+    }
+  }
+  return median(seconds);
+}
+
+/// Seconds to sum `elements` floats of every rank and have the sum on every rank.
+double measure_reduce(Communicator& communicator, Reduce way, std::size_t elements, int rounds) {
+  std::vector<float> values(elements + 16, 1.0F);
+  std::vector<float> total(elements + 16);
+  const auto aligned = [&](std::vector<float>& buffer) {
+    void* data = buffer.data();
+    std::size_t space = buffer.size() * sizeof(float);
+    return static_cast<float*>(std::align(64, elements * sizeof(float), data, space));
+  };
+  float* own = aligned(values);
+  if (way == Reduce::ring) {
+    return measure(communicator, rounds, [&] { communicator.all_reduce({own, elements}); });
+  }
+  const auto leaves = static_cast<std::uint32_t>(communicator.size());
+  const auto rank = static_cast<std::uint32_t>(communicator.rank());
+  float* sum_of_all = aligned(total);
+  const auto reducer = make_canonical_reducer(
+      communicator,
+      {elements, assign(leaves, communicator.size(), communicator.rank(), 1), {{{rank, 0}, own}}});
+  const Reducer::Apply keep = [&](std::size_t begin, std::span<const float> sum) {
+    std::copy(sum.begin(), sum.end(), sum_of_all + begin);
+  };
+  return measure(communicator, rounds, [&] { reducer->reduce({sum_of_all, elements}, keep); });
+}
+
+int bench_allreduce(World& world, const BenchOptions& options) {
+  const auto communicator = make_communicator(world, options.transport);
+  const double ranks = world.size();
+  if (world.rank() == 0) {
+    fmt::print(
+        "ranks {}  exchange {}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>9}\n{:>9}  {:>10}  {:>10}  {:>10}  "
+        "{:>10}\n",
+        world.size(), communicator->name(), "bytes", "ring", "ring", "canonical", "canonical", "speed-up", "",
+        "us", "GB/s", "us", "GB/s");
+  }
+  constexpr std::size_t sizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
+                                   4 << 20, 16 << 20, 44 << 20, 64 << 20};
+  for (const std::size_t bytes : sizes) {
+    const double ring = measure_reduce(*communicator, Reduce::ring, bytes / sizeof(float), options.rounds);
+    const double canonical =
+        measure_reduce(*communicator, Reduce::canonical, bytes / sizeof(float), options.rounds);
+    const double bus = 2.0 * (ranks - 1.0) / ranks * static_cast<double>(bytes) * 1e-9;
+    if (world.rank() == 0) {
+      fmt::print("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>9.2f}\n", bytes, ring * 1e6,
+                 bus / ring, canonical * 1e6, bus / canonical, ring / canonical);
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}
+
+void print_times(const std::vector<StepTimes>& times, int threads) {
+  const auto row = [&](const char* name, double StepTimes::*part, double share) {
+    std::vector<double> values;
+    std::transform(times.begin(), times.end(), std::back_inserter(values),
+                   [&](const StepTimes& step) { return step.*part * share; });
+    std::vector<double> totals;
+    std::transform(times.begin(), times.end(), std::back_inserter(totals),
+                   [](const StepTimes& step) { return step.total; });
+    const double middle = median(values);
+    fmt::print("{:<10}  {:>10.1f}  {:>5.1f} %\n", name, middle * 1e6, 100.0 * middle / median(totals));
+  };
+  fmt::print("{:<10}  {:>10}  {:>7}\n", "part", "us/step", "share");
+  const double executor_share = 1.0 / threads;
+  row("load", &StepTimes::load, executor_share);
+  row("forward", &StepTimes::forward, executor_share);
+  row("backward", &StepTimes::backward, executor_share);
+  row("fold", &StepTimes::fold, executor_share);
+  row("reduce", &StepTimes::reduce, 1.0);
+  row("update", &StepTimes::update, 1.0);
+  row("step", &StepTimes::total, 1.0);
+}
+
+int bench_step(World& world, const BenchOptions& options) {
+  const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
+  const auto network = make_model(options.model, data.train->shape(), data.train->classes());
+  Trainer trainer(world, *network, *data.train, *data.test,
+                  {.batch_size = options.batch_size,
+                   .micro_batches = options.micro_batches,
+                   .learning_rate = 0.01F,
+                   .threads = options.threads,
+                   .transport = options.transport,
+                   .simd = options.simd});
+  for (int warm_up = 0; warm_up < 5; ++warm_up) {
+    trainer.step();
+  }
+  std::vector<StepTimes> times;
+  std::uint64_t samples = 0;
+  world.barrier();
+  const auto start = Clock::now();
+  for (int step = 0; step < options.steps; ++step) {
+    times.push_back(trainer.step());
+    samples += times.back().samples;
+  }
+  world.barrier();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (world.rank() == 0) {
+    fmt::print("ranks {}  threads {}  simd {}  exchange {}  batch {} = {} micro-batches of {}\n",
+               world.size(), trainer.threads(), trainer.simd(), trainer.transport(), options.batch_size,
+               trainer.micro_batches(), options.batch_size / trainer.micro_batches());
+    print_times(times, trainer.threads());
+    fmt::print("{:.0f} img/s\n", static_cast<double>(samples) / seconds);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_bench(int argc, char** argv) {
+  BenchOptions options;
+  OptionSet set = declare(options);
+  if (wants_help(argc, argv)) {
+    return print_help(set.help());
+  }
+  return run_program(argc, argv, [&](World& world) {
+    world.agree([&] {
+      set.parse(argc, argv, environ);
+      const std::vector<std::string> known{"allreduce", "step"};
+      if (std::find(known.begin(), known.end(), options.what) == known.end()) {
+        throw Error(Category::usage, unknown_name("measurement", options.what, known));
+      }
+    });
+    return options.what == "step" ? bench_step(world, options) : bench_allreduce(world, options);
+  });
+}
+
+}  // namespace lockstep

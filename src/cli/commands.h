@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// One subcommand. `run` gets argv[0] = its name and returns the exit status; it may throw Error.
+struct Command {
+  const char* name;
+  const char* summary;
+  int (*run)(int argc, char** argv);
+};
+
+int run_train(int argc, char** argv);
+int run_eval(int argc, char** argv);
+int run_bench(int argc, char** argv);
+int run_doctor(int argc, char** argv);
+int run_inspect(int argc, char** argv);
+int run_data(int argc, char** argv);
+int run_report(int argc, char** argv);
+
+/// Whether --help or -h is among the arguments.
+bool wants_help(int argc, const char* const* argv);
+/// Prints `text` once, whatever the number of ranks; returns exit status 0.
+int print_help(const std::string& text);
+
+/// True in the process that prints: rank 0, as far as the launcher's environment tells before MPI runs.
+bool is_first_process();
+
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "cli/commands.h"
+#include "core/nearest.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<Command, 7> commands{{
+    {"train", "train a model on all ranks", run_train},
+    {"eval", "measure a saved model on a data set", run_eval},
+    {"bench", "measure the step and the exchange of gradients", run_bench},
+    {"doctor", "check this machine and the launch", run_doctor},
+    {"inspect", "show what a model file or a model holds", run_inspect},
+    {"data", "show a data set, or the order in which an epoch visits it", run_data},
+    {"report", "make report.html from a run directory", run_report},
+}};
+
+std::string help() {
+  std::string text = "lockstep " LOCKSTEP_VERSION
+                     ": data-parallel training with the same bits on any number of ranks.\n\n"
+                     "Usage: lockstep COMMAND [options]          one process\n"
+                     "       mpirun -np N lockstep COMMAND ...   N ranks\n\nCommands:\n";
+  for (const Command& command : commands) {
+    text += fmt::format("  {:<9} {}\n", command.name, command.summary);
+  }
+  return text +
+         "\n'lockstep COMMAND --help' explains a command.\n"
+         "First try: mpirun -np 2 lockstep train --model lenet --dataset fashion-mnist\n";
+}
+
+int dispatch(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  if (name.empty() || name == "--help" || name == "-h" || name == "help") {
+    print_help(help());
+    return name.empty() ? static_cast<int>(Category::usage) : 0;
+  }
+  if (name == "--version") {
+    if (is_first_process()) {
+      std::puts("lockstep " LOCKSTEP_VERSION);
+    }
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : commands) {
+    if (name == command.name) {
+      return command.run(argc - 1, argv + 1);
+    }
+    names.emplace_back(command.name);
+  }
+  throw Error(Category::usage, unknown_name("command", name, names));
+}
+
+}  // namespace
+
+bool wants_help(int argc, const char* const* argv) {
+  return std::any_of(argv + 1, argv + argc,
+                     [](std::string_view argument) { return argument == "--help" || argument == "-h"; });
+}
+
+int print_help(const std::string& text) {
+  if (is_first_process()) {
+    std::fputs(text.c_str(), stdout);
+  }
+  return 0;
+}
+
+bool is_first_process() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (const char* rank = std::getenv(variable)) {
+      return std::string_view(rank) == "0";
+    }
+  }
+  return true;
+}
+
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  try {
+    return lockstep::dispatch(argc, argv);
+  } catch (const lockstep::Error& error) {  // before there is a world
+    if (lockstep::is_first_process()) {
+      std::fprintf(stderr, "lockstep: error: %s\n", error.what());
+    }
+    return error.exit_status();
+  }
+}

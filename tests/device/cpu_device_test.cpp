@@ -1,0 +1,103 @@
+#include "device/cpu/cpu_device.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+class CpuDevice : public testing::TestWithParam<int> {
+ protected:
+  std::unique_ptr<Device> device_ = make_cpu_device({.threads = GetParam()});
+};
+
+TEST_P(CpuDevice, EveryStreamRunsItsWorkInOrderInEveryRun) {
+  const auto streams = device_->streams();
+  ASSERT_EQ(streams.size(), static_cast<std::size_t>(GetParam()));
+  std::vector<std::vector<int>> seen(streams.size());
+  const auto program = device_->record([&] {
+    for (std::size_t s = 0; s < streams.size(); ++s) {
+      for (int i = 0; i < 5; ++i) {
+        enqueue(*streams[s], [&seen, s, i] { seen[s].push_back(i); });
+      }
+    }
+  });
+  for (int run = 0; run < 100; ++run) {
+    program->run();
+  }
+  for (const auto& order : seen) {
+    ASSERT_EQ(order.size(), 500U);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      EXPECT_EQ(order[i], static_cast<int>(i % 5));
+    }
+  }
+}
+
+TEST_P(CpuDevice, WaitComesAfterTheEventsWork) {
+  const auto streams = device_->streams();
+  std::atomic<int> before{0};
+  std::vector<int> found;
+  const auto program = device_->record([&] {
+    std::vector<Event> events;
+    for (Stream* stream : streams) {
+      enqueue(*stream, [&] { ++before; });
+      events.push_back(stream->record());
+    }
+    for (const Event event : events) {
+      streams[0]->wait(event);
+    }
+    enqueue(*streams[0], [&] { found.push_back(before.exchange(0)); });
+  });
+  for (int run = 0; run < 1000; ++run) {
+    program->run();
+  }
+  EXPECT_EQ(found, std::vector<int>(1000, GetParam()));
+}
+
+TEST_P(CpuDevice, AnErrorOnAnyStreamIsRethrownAndNobodyHangs) {
+  const auto streams = device_->streams();
+  const auto program = device_->record([&] {
+    enqueue(*streams.back(), [] { throw Error(Category::data, "as planned"); });
+    const Event event = streams.back()->record();
+    streams.front()->wait(event);
+  });
+  EXPECT_THROW(program->run(), Error);
+}
+
+TEST_P(CpuDevice, MemoryIsZeroedAndAligned) {
+  const Buffer buffer = device_->allocate(10000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 4096, 0U);
+  for (const float value : buffer.floats()) {
+    ASSERT_EQ(value, 0.0F);
+  }
+  EXPECT_THROW(device_->allocate(std::size_t{1} << 60), Error);
+}
+
+TEST_P(CpuDevice, DenormalsAreZeroOnEveryStream) {
+  const auto streams = device_->streams();
+  std::vector<float> results(streams.size(), 1.0F);
+  const auto program = device_->record([&] {
+    for (std::size_t s = 0; s < streams.size(); ++s) {
+      enqueue(*streams[s], [&results, s] {
+        volatile float tiny = 1e-38F;
+        results[s] = tiny * 1e-3F;
+      });
+    }
+  });
+  program->run();
+  EXPECT_EQ(results, std::vector<float>(streams.size(), 0.0F));
+}
+
+TEST(CpuStream, WorkOutsideOfARecordingIsAnError) {
+  const auto device = make_cpu_device({});
+  EXPECT_THROW(enqueue(*device->streams()[0], [] {}), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, CpuDevice, testing::Values(1, 2, 3, 8));
+
+}  // namespace
+}  // namespace lockstep

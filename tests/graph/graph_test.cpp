@@ -1,0 +1,143 @@
+#include "graph/graph.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+
+namespace lockstep {
+namespace {
+
+const GraphNode& node_named(const Graph& graph, const std::string& name) {
+  for (const GraphNode& node : graph.nodes) {
+    if (node.name == name) {
+      return node;
+    }
+  }
+  throw std::out_of_range(name);
+}
+
+TEST(Network, LenetHasTheParametersOfTheText) {
+  const auto network = make_model("lenet", {1, 28, 28}, 10);
+  std::vector<std::string> names;
+  std::size_t values = 0;
+  for (const Parameter& parameter : network->parameters()) {
+    names.push_back(parameter.name);
+    values += parameter.size();
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias",
+                                             "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}));
+  EXPECT_EQ(values, 129068U);
+  EXPECT_EQ(network->parameters()[0].shape, (std::vector<std::int64_t>{20, 1, 3, 3}));
+}
+
+TEST(Graph, LenetComputesNoPixelThatPoolingDrops) {
+  const auto network = make_model("lenet", {1, 28, 28}, 10);
+  const Graph graph = build_graph(*network);
+  EXPECT_EQ(graph.nodes[0].shape, (Shape{1, 26, 26}));
+  EXPECT_EQ(node_named(graph, "conv1").shape, (Shape{20, 12, 12}));
+  EXPECT_EQ(node_named(graph, "conv2").shape, (Shape{50, 4, 4}));
+}
+
+TEST(Graph, LenetFusesToFiveNodes) {
+  const auto network = make_model("lenet", {1, 28, 28}, 10);
+  const Graph graph = build_graph(*network);
+  ASSERT_EQ(graph.nodes.size(), 6U);  // input, conv1, conv2, flatten, fc1, fc2
+  EXPECT_TRUE(node_named(graph, "conv1").epilogue.relu);
+  EXPECT_EQ(node_named(graph, "conv1").epilogue.pool, 2);
+  EXPECT_TRUE(node_named(graph, "fc1").epilogue.relu);
+  EXPECT_FALSE(node_named(graph, "fc2").epilogue.relu);
+  EXPECT_EQ(graph.output, 5);
+}
+
+TEST(Graph, ValueWithTwoReadersIsNotFusedAway) {
+  Network network({4, 8, 8});
+  const Value conv = conv2d(network.input(), {.channels = 4, .kernel = 3, .padding = 1});
+  const Value sum = relu(conv) + conv;
+  network.output(linear(flatten(sum), 10));
+  const Graph graph = build_graph(network);
+  EXPECT_FALSE(node_named(graph, "conv1").epilogue.relu);
+  EXPECT_EQ(node_named(graph, "relu1").inputs, std::vector<int>{1});
+  EXPECT_EQ(node_named(graph, "add1").inputs, (std::vector<int>{2, 1}));
+}
+
+TEST(Graph, PaddedConvolutionReadsItsWholeInput) {
+  Network network({1, 9, 9});
+  const Value inner = conv2d(network.input(), {.channels = 2, .kernel = 3, .padding = 1});
+  const Value outer = conv2d(inner, {.channels = 2, .kernel = 3, .padding = 1});
+  network.output(linear(flatten(avg_pool2d(outer, {.kernel = 2})), 3));
+  const Graph graph = build_graph(network);
+  EXPECT_EQ(node_named(graph, "conv1").shape, (Shape{2, 9, 9}));
+  EXPECT_EQ(node_named(graph, "conv2").shape, (Shape{2, 4, 4}));
+}
+
+TEST(Graph, LayersThatNothingReadsAreLeftOut) {
+  Network network({1, 4, 4});
+  const Value x = network.input();
+  conv2d(x, {.channels = 3, .kernel = 3});
+  network.output(linear(flatten(x), 2));
+  EXPECT_EQ(build_graph(network).nodes.size(), 3U);
+}
+
+TEST(Network, MistakesNameTheLayer) {
+  Network network({1, 4, 4});
+  const auto message = [](const std::function<void()>& build) {
+    try {
+      build();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::usage);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(message([&] { conv2d(network.input(), {.channels = 1, .kernel = 5}); }),
+            "layer conv1: a window of 5 does not fit into 4 pixels");
+  EXPECT_EQ(message([&] { linear(network.input(), 5); }),
+            "layer fc1: takes a vector, not 1x4x4: use flatten first");
+  const Value conv = conv2d(network.input(), {.channels = 2, .name = "stem"});
+  EXPECT_EQ(message([&] { conv + network.input(); }), "layer add1: cannot add 2x4x4 and 1x4x4");
+  EXPECT_EQ(message([&] { conv2d(conv, {.channels = 2, .name = "stem"}); }),
+            "layer stem: this name is taken by another layer");
+  EXPECT_EQ(message([&] { build_graph(network); }), "the network has no output: call output(logits)");
+}
+
+TEST(Parameters, DependOnSeedAndPositionOnly) {
+  const auto network = make_model("lenet", {1, 28, 28}, 10);
+  const ArenaLayout layout = layout_arena(network->parameters());
+  std::vector<float> first(layout.elements);
+  std::vector<float> again(layout.elements);
+  std::vector<float> other(layout.elements);
+  initialize_parameters(network->parameters(), layout, 7, first.data());
+  initialize_parameters(network->parameters(), layout, 7, again.data());
+  initialize_parameters(network->parameters(), layout, 8, other.data());
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, other);
+
+  double sum = 0.0;
+  double squares = 0.0;
+  const std::size_t count = network->parameters()[4].size();  // fc1.weight: 102,400 values
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = first[layout.offsets[4] + i];
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum / static_cast<double>(count), 0.0, 1e-4);
+  EXPECT_NEAR(std::sqrt(squares / static_cast<double>(count)), 0.01, 1e-4);
+  EXPECT_EQ(first[layout.offsets[5]], 0.0F);  // a bias
+}
+
+TEST(Parameters, OffsetsAreAlignedAndDisjoint) {
+  const auto network = make_model("lenet", {1, 28, 28}, 10);
+  const ArenaLayout layout = layout_arena(network->parameters());
+  for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
+    EXPECT_EQ(layout.offsets[i] % 16, 0U);
+    const std::size_t next = i + 1 < layout.offsets.size() ? layout.offsets[i + 1] : layout.elements;
+    EXPECT_LE(layout.offsets[i] + network->parameters()[i].size(), next);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

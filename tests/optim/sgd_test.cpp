@@ -1,0 +1,68 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "lockstep/error.h"
+#include "lockstep/optimizer.h"
+
+namespace lockstep {
+namespace {
+
+/// torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.01), its documented rule in double.
+TEST(Sgd, FollowsPyTorchsRule) {
+  const auto sgd = make_optimizer("sgd", {.momentum = 0.9F, .weight_decay = 0.01F});
+  ASSERT_EQ(sgd->states(), std::vector<std::string>{"momentum"});
+  double p = 1.0;
+  double v = 0.0;
+  std::vector<float> parameters(5, 1.0F);
+  std::vector<float> state(5, 0.0F);
+  const std::vector<std::span<float>> states{state};
+  for (int step = 1; step <= 3; ++step) {
+    v = 0.9 * v + step + 0.01 * p;
+    p -= 0.1 * v;
+    const std::vector<float> sums(5, static_cast<float>(4 * step));  // of 4 samples
+    sgd->update(parameters, sums, states, {.gradient_scale = 0.25F, .learning_rate = 0.1F});
+    for (const float value : parameters) {
+      EXPECT_NEAR(value, p, 1e-6);
+    }
+  }
+}
+
+TEST(Sgd, PartsGiveTheBitsOfTheWhole) {
+  const auto sgd = make_optimizer("sgd", {.momentum = 0.9F, .weight_decay = 1e-4F});
+  const auto run = [&](std::size_t part) {
+    std::vector<float> p(1000);
+    std::vector<float> g(1000);
+    std::vector<float> v(1000);
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      p[i] = std::sin(static_cast<float>(i));
+      g[i] = std::cos(static_cast<float>(3 * i));
+      v[i] = std::sin(static_cast<float>(7 * i));
+    }
+    for (std::size_t i = 0; i < p.size(); i += part) {
+      const std::size_t n = std::min(part, p.size() - i);
+      const std::vector<std::span<float>> states{std::span(v).subspan(i, n)};
+      sgd->update(std::span(p).subspan(i, n), std::span(g).subspan(i, n), states,
+                  {.gradient_scale = 1.0F / 3.0F, .learning_rate = 0.3F});
+    }
+    return p;
+  };
+  EXPECT_EQ(run(1000), run(1));
+  EXPECT_EQ(run(1000), run(37));
+}
+
+TEST(Optimizers, RefuseImpossibleOptionsAndUnknownNames) {
+  EXPECT_THROW(make_optimizer("sgd", {.momentum = 1.0F}), Error);
+  EXPECT_THROW(make_optimizer("sgd", {.weight_decay = -1.0F}), Error);
+  EXPECT_THROW(make_optimizer("sgd", {.weight_decay = std::numeric_limits<float>::quiet_NaN()}), Error);
+  try {
+    make_optimizer("sdg", {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), "unknown optimizer 'sdg'; did you mean 'sgd'? known: sgd");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
