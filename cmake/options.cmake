@@ -12,6 +12,9 @@ add_library(lockstep_settings INTERFACE)
 target_compile_features(lockstep_settings INTERFACE cxx_std_20)
 target_compile_options(lockstep_settings INTERFACE
   -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(lockstep_settings INTERFACE -Wno-maybe-uninitialized)  # false alarms on std::variant
+endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(lockstep_settings INTERFACE -O3)
 endif()

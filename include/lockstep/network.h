@@ -105,6 +105,8 @@ class Network {
   Value add(Operation operation, const std::vector<Value>& inputs);
 
  private:
+  std::string name_for(const Operation& operation) const;
+
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_;
   int output_ = -1;

@@ -83,9 +83,9 @@ Shape infer(const Operation& operation, const std::string& name, const std::vect
       operation);
 }
 
-/// Weight and bias of a layer, as PyTorch lays them out.
-std::vector<Parameter> parameters_of(const std::string& name, std::vector<std::int64_t> weight_shape,
-                                     Initializer weight) {
+/// Weight and bias, as PyTorch lays them out.
+std::vector<Parameter> weight_and_bias(const std::string& name, std::vector<std::int64_t> weight_shape,
+                                       Initializer weight) {
   const std::int64_t fan_in =
       std::accumulate(weight_shape.begin() + 1, weight_shape.end(), std::int64_t{1}, std::multiplies<>());
   Initializer bias = Initializer::zeros();
@@ -93,6 +93,18 @@ std::vector<Parameter> parameters_of(const std::string& name, std::vector<std::i
     weight = bias = Initializer::uniform(1.0 / std::sqrt(static_cast<double>(fan_in)));
   }
   return {{name + ".weight", weight_shape, weight}, {name + ".bias", {weight_shape[0]}, bias}};
+}
+
+std::vector<Parameter> parameters_for(const Operation& operation, const std::string& name,
+                                      const std::vector<Shape>& inputs) {
+  if (const auto* conv = std::get_if<Conv2d>(&operation)) {
+    return weight_and_bias(name, {conv->channels, inputs[0].channels, conv->kernel, conv->kernel},
+                           conv->weight);
+  }
+  if (const auto* linear = std::get_if<Linear>(&operation)) {
+    return weight_and_bias(name, {linear->features, inputs[0].channels}, linear->weight);
+  }
+  return {};
 }
 
 std::string kind_name(const Operation& operation) {
@@ -154,19 +166,7 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs) {
   if (auto* pool = std::get_if<AvgPool2d>(&operation); pool != nullptr && pool->stride == 0) {
     pool->stride = pool->kernel;
   }
-  Layer layer{std::move(operation), {}, {}, {}, {}};
-  layer.name = given_name(layer.operation);
-  if (layer.name.empty()) {
-    const auto same_kind = std::count_if(layers_.begin(), layers_.end(), [&](const Layer& other) {
-      return other.operation.index() == layer.operation.index();
-    });
-    layer.name = fmt::format("{}{}", kind_name(layer.operation), same_kind + 1);
-  }
-  for (const Layer& other : layers_) {
-    if (other.name == layer.name) {
-      refuse(layer.name, "this name is taken by another layer");
-    }
-  }
+  Layer layer{operation, name_for(operation), {}, {}, {}};
   std::vector<Shape> shapes;
   for (const Value& input : inputs) {
     if (&input.network() != this) {
@@ -175,21 +175,27 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs) {
     layer.inputs.push_back(input.id());
     shapes.push_back(input.shape());
   }
-  layer.shape = infer(layer.operation, layer.name, shapes);
-
-  std::vector<Parameter> parameters;
-  if (const auto* conv = std::get_if<Conv2d>(&layer.operation)) {
-    parameters = parameters_of(layer.name, {conv->channels, shapes[0].channels, conv->kernel, conv->kernel},
-                               conv->weight);
-  } else if (const auto* linear = std::get_if<Linear>(&layer.operation)) {
-    parameters = parameters_of(layer.name, {linear->features, shapes[0].channels}, linear->weight);
-  }
-  for (Parameter& parameter : parameters) {
+  layer.shape = infer(operation, layer.name, shapes);
+  for (Parameter& parameter : parameters_for(operation, layer.name, shapes)) {
     layer.parameters.push_back(static_cast<int>(parameters_.size()));
     parameters_.push_back(std::move(parameter));
   }
   layers_.push_back(std::move(layer));
   return {this, static_cast<int>(layers_.size()) - 1};
+}
+
+std::string Network::name_for(const Operation& operation) const {
+  std::string name = given_name(operation);
+  if (name.empty()) {
+    const auto same_kind = std::count_if(layers_.begin(), layers_.end(), [&](const Layer& other) {
+      return other.operation.index() == operation.index();
+    });
+    name = fmt::format("{}{}", kind_name(operation), same_kind + 1);
+  }
+  if (std::any_of(layers_.begin(), layers_.end(), [&](const Layer& other) { return other.name == name; })) {
+    refuse(name, "this name is taken by another layer");
+  }
+  return name;
 }
 
 Value conv2d(Value x, Conv2d options) { return x.network().add(std::move(options), {x}); }
