@@ -1,0 +1,185 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <limits>
+
+#include "cli/option_set.h"
+#include "lockstep/dataset.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "lockstep/optimizer.h"
+
+namespace lockstep {
+namespace {
+
+template <typename E>
+using Names = std::vector<std::pair<std::string, E>>;
+
+const Names<DeviceChoice> device_names = {
+    {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}};
+const Names<Precision> precision_names = {
+    {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}};
+const Names<Reduction> reduction_names = {
+    {"auto", Reduction::automatic}, {"canonical", Reduction::canonical}, {"ring", Reduction::ring}};
+const Names<Transport> transport_names = {{"auto", Transport::automatic},
+                                          {"shared-memory", Transport::shared_memory},
+                                          {"messages", Transport::messages}};
+
+template <typename E>
+std::string lookup(const Names<E>& names, E value) {
+  for (const auto& [name, known] : names) {
+    if (known == value) return name;
+  }
+  throw Error(Category::internal, fmt::format("no name for enumeration value {}", static_cast<int>(value)));
+}
+
+std::string one_of(const std::string& what, const std::vector<std::string>& names) {
+  return fmt::format("{}: {}", what, fmt::join(names, ", "));
+}
+
+constexpr std::uint64_t largest_count = std::numeric_limits<std::uint32_t>::max();
+
+void declare_model_and_data(OptionSet& set, TrainOptions& options) {
+  set.group("Model and data");
+  set.choice("model", one_of("network to train", model_names()), options.model, model_names());
+  set.choice("dataset", one_of("images to train on", dataset_names()), options.dataset, dataset_names());
+  set.text("data-dir", "DIR", "folder of the data set's files; without it, where the system keeps them",
+           options.data_directory);
+  set.text("init-from", "FILE", "start from the parameters of this model file (safetensors)",
+           options.init_from);
+}
+
+void declare_training(OptionSet& set, TrainOptions& options) {
+  set.group("Training (these, the model and the data determine the result)");
+  set.integer("epochs", "N", "passes over the training images", options.epochs,
+              {.least = 1, .most = largest_count});
+  set.integer("batch-size", "N", "images per step over all ranks together", options.batch_size,
+              {.least = 1, .most = 1U << 24});
+  set.integer_or("auto", "micro-batches",
+                 "parts that a batch is cut into, the same on any number of ranks; must divide the batch "
+                 "size, and is the largest number of ranks that can work",
+                 options.micro_batches, {.least = 1, .most = 1U << 24});
+  set.number("lr", "X", "learning rate", options.learning_rate);
+  set.number("momentum", "X", "share of the last update that is kept", options.momentum,
+             {.least = 0.0, .below = 1.0});
+  set.number("weight-decay", "X", "this times the parameter is added to its gradient", options.weight_decay);
+  set.choice("optimizer", one_of("update rule", optimizer_names()), options.optimizer, optimizer_names());
+  set.integer("seed", "N", "chooses the first parameters and the order of the images", options.seed);
+  set.flag("drop-last", "leave out the last, smaller batch of an epoch", options.drop_last);
+  set.integer("max-steps", "N", "stop after this many steps; 0 for no limit", options.max_steps);
+}
+
+void declare_execution(OptionSet& set, TrainOptions& options) {
+  set.group("Execution");
+  set.choice("device", "where ranks compute; auto takes a GPU where there is one", options.device,
+             device_names);
+  set.choice("dtype", "arithmetic of the multiplications; CPU ranks always use fp32", options.precision,
+             precision_names);
+  set.integer_or("auto", "threads", "threads of each CPU rank; auto shares a host's cores among its ranks",
+                 options.threads, {.least = 1, .most = 4096});
+  set.choice("reduce",
+             "how gradients are added: canonical gives the same bits on any number of ranks, ring is "
+             "the library's own order; auto is canonical on CPU, ring on CUDA",
+             options.reduction, reduction_names);
+  set.choice("transport", "how ranks exchange data; auto is shared memory within one host", options.transport,
+             transport_names);
+  set.choice("simd", "vector instructions of CPU ranks; all give the same bits", options.simd,
+             {"auto", "avx2", "avx512", "neon"});
+}
+
+void declare_output(OptionSet& set, TrainOptions& options) {
+  set.group("Output");
+  set.text("run-dir", "DIR",
+           "write options.cfg, environment.json, metrics.jsonl, report.html and checkpoints there; "
+           "without it, nothing but the printed lines",
+           options.run_directory);
+  set.text("save-model", "FILE", "write the trained parameters to this file (safetensors)",
+           options.save_model);
+  set.integer("log-interval", "N", "write every Nth step to metrics.jsonl", options.log_interval,
+              {.least = 1, .most = largest_count});
+  set.flag("quiet", "print the final digest only: no progress, no line per epoch", options.quiet);
+  set.config_file();
+}
+
+constexpr const char* examples =
+    R"(Every option can also be set as NAME = value in a --config file or as LOCKSTEP_NAME in the
+environment (--batch-size: LOCKSTEP_BATCH_SIZE). The command line wins over the environment, the
+environment over the file. A run's options.cfg is such a file.
+
+Examples:
+  Train LeNet for 10 epochs on this machine, and keep a record of the run:
+    lockstep train --model lenet --dataset fashion-mnist --lr 0.1 --run-dir runs/lenet
+
+  The same run on 4 ranks; the digest at the end is the same:
+    mpirun -n 4 lockstep train --config runs/lenet/options.cfg --run-dir runs/lenet-4
+)";
+
+OptionSet declare(TrainOptions& options) {
+  OptionSet set("lockstep train [options]",
+                "Trains an image classifier on all ranks of this run (mpirun, srun or a single process). The "
+                "result depends on the model, the data, the seed and the training options, not on the number "
+                "of ranks, hosts or threads.");
+  declare_model_and_data(set, options);
+  declare_training(set, options);
+  declare_execution(set, options);
+  declare_output(set, options);
+  set.epilogue(examples);
+  return set;
+}
+
+/// The divisor of `number` that is nearest to `wanted`.
+std::uint32_t nearest_divisor(std::uint32_t number, std::uint32_t wanted) {
+  for (std::uint32_t distance = 0;; ++distance) {
+    if (wanted > distance && number % (wanted - distance) == 0) return wanted - distance;
+    if (wanted + distance <= number && number % (wanted + distance) == 0) return wanted + distance;
+  }
+}
+
+}  // namespace
+
+void check_train_options(const TrainOptions& options) {
+  if (options.micro_batches > options.batch_size) {
+    throw Error(Category::usage, fmt::format("--micro-batches {} is more than --batch-size {}",
+                                             options.micro_batches, options.batch_size));
+  }
+  if (options.micro_batches > 0 && options.batch_size % options.micro_batches != 0) {
+    throw Error(Category::usage, fmt::format("--micro-batches {} does not divide --batch-size {}; {} does",
+                                             options.micro_batches, options.batch_size,
+                                             nearest_divisor(options.batch_size, options.micro_batches)));
+  }
+  if (options.device == DeviceChoice::cpu && options.precision != Precision::fp32) {
+    throw Error(Category::usage, fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",
+                                             name_of(options.precision)));
+  }
+}
+
+TrainRequest parse_train_options(int argc, const char* const* argv, const char* const* environment) {
+  TrainRequest request;
+  OptionSet set = declare(request.options);
+  if (!set.parse(argc, argv, environment)) {
+    request.help = set.help();
+    return request;
+  }
+  check_train_options(request.options);
+  return request;
+}
+
+std::string train_config(const TrainOptions& options) {
+  TrainOptions copy = options;
+  return declare(copy).config();
+}
+
+std::vector<std::string> train_option_names() {
+  TrainOptions options;
+  return declare(options).names();
+}
+
+std::string name_of(DeviceChoice device) { return lookup(device_names, device); }
+std::string name_of(Precision precision) { return lookup(precision_names, precision); }
+std::string name_of(Reduction reduction) { return lookup(reduction_names, reduction); }
+std::string name_of(Transport transport) { return lookup(transport_names, transport); }
+
+}  // namespace lockstep

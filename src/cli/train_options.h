@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lockstep/transport.h"
+
+namespace lockstep {
+
+enum class DeviceChoice { automatic, cpu, cuda };
+enum class Precision { fp32, tf32, bf16 };
+enum class Reduction { automatic, canonical, ring };
+
+/// What `lockstep train` was asked to do. The defaults are those of the command line.
+struct TrainOptions {
+  std::string model = "lenet";
+  std::string dataset = "fashion-mnist";
+  std::string data_directory;  ///< empty: where the system keeps the data set
+  std::string init_from;       ///< model file to start from; empty: first values from the seed
+
+  std::uint32_t epochs = 10;
+  std::uint32_t batch_size = 256;   ///< samples of a step over all ranks
+  std::uint32_t micro_batches = 0;  ///< parts of a batch; 0: auto. Divides batch_size
+  double learning_rate = 0.1;
+  double momentum = 0.0;
+  double weight_decay = 0.0;
+  std::string optimizer = "sgd";
+  std::uint64_t seed = 0;
+  bool drop_last = false;
+  std::uint64_t max_steps = 0;  ///< over the whole run; 0: no limit
+
+  DeviceChoice device = DeviceChoice::automatic;
+  Precision precision = Precision::fp32;
+  std::uint32_t threads = 0;  ///< of each rank; 0: auto
+  Reduction reduction = Reduction::automatic;
+  Transport transport = Transport::automatic;
+  std::string simd = "auto";  ///< auto, avx2, avx512 or neon
+
+  std::string run_directory;  ///< empty: none is written
+  std::string save_model;     ///< file of the trained model; empty: none is written
+  std::uint32_t log_interval = 1;
+  bool quiet = false;
+
+  bool operator==(const TrainOptions&) const = default;
+};
+
+}  // namespace lockstep
