@@ -17,21 +17,21 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are little-endian");
 
-constexpr std::uint64_t kLengthBytes = 8;            // of the field that holds the header's length
-constexpr std::uint64_t kLongestHeader = 100000000;  // the reference reader's limit
+constexpr std::uint64_t length_bytes = 8;            // of the field that holds the header's length
+constexpr std::uint64_t longest_header = 100000000;  // the reference reader's limit
 
 /// Length of the header, checked against the file's.
 std::size_t header_length(std::span<const std::byte> file, const std::string& origin) {
-  if (file.size() < kLengthBytes) {
+  if (file.size() < length_bytes) {
     throw Error(Category::data,
                 fmt::format("{}: {} bytes are too few for a safetensors file", origin, file.size()));
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof(length));
-  if (length > kLongestHeader || length > file.size() - kLengthBytes) {
+  if (length > longest_header || length > file.size() - length_bytes) {
     throw Error(Category::data,
                 fmt::format("{}: header length {} at byte 0 exceeds {}", origin, length,
-                            length > kLongestHeader ? fmt::format("the limit of {} bytes", kLongestHeader)
+                            length > longest_header ? fmt::format("the limit of {} bytes", longest_header)
                                                     : fmt::format("the file's {} bytes", file.size())));
   }
   return static_cast<std::size_t>(length);
@@ -51,15 +51,15 @@ ModelFile ModelFile::read(const std::filesystem::path& file) { return parse(read
 
 ModelFile ModelFile::parse(std::vector<std::byte> bytes, const std::string& origin) {
   const std::size_t length = header_length(bytes, origin);
-  const std::string_view json(reinterpret_cast<const char*>(bytes.data() + kLengthBytes), length);
-  ModelHeader header = parse_model_header(json, bytes.size() - kLengthBytes - length, origin);
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data() + length_bytes), length);
+  ModelHeader header = parse_model_header(json, bytes.size() - length_bytes - length, origin);
 
   ModelFile model;
   model.origin_ = origin;
   model.tensors_ = std::move(header.tensors);
   model.metadata_ = std::move(header.metadata);
   model.storage_ = std::move(bytes);
-  model.data_begin_ = kLengthBytes + length;
+  model.data_begin_ = length_bytes + length;
   if (model.data_begin_ % alignof(double) != 0) {  // a writer that does not pad the header
     model.storage_.erase(model.storage_.begin(),
                          model.storage_.begin() + static_cast<std::ptrdiff_t>(model.data_begin_));

@@ -14,14 +14,14 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view kMetadata = "__metadata__";
+constexpr std::string_view metadata_name = "__metadata__";
 
 struct ElementType {
   std::string_view name;
   std::uint64_t bytes;
 };
 
-constexpr std::array<ElementType, 15> kElementTypes = {{{"BOOL", 1},
+constexpr std::array<ElementType, 15> element_types = {{{"BOOL", 1},
                                                         {"U8", 1},
                                                         {"I8", 1},
                                                         {"F8_E5M2", 1},
@@ -86,7 +86,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ == Place::outside) {
       place_ = Place::top;
     } else if (place_ == Place::top) {
-      place_ = name_ == kMetadata ? Place::metadata : Place::tensor;
+      place_ = name_ == metadata_name ? Place::metadata : Place::tensor;
       draft_ = Draft{};
       draft_.info.name = name_;
       key_.clear();
@@ -204,9 +204,9 @@ std::optional<std::uint64_t> bytes_of(const TensorInfo& tensor, std::uint64_t el
 
 void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::uint64_t data_bytes,
                   const std::string& origin) {
-  const auto type = std::find_if(kElementTypes.begin(), kElementTypes.end(),
+  const auto type = std::find_if(element_types.begin(), element_types.end(),
                                  [&](const ElementType& known) { return known.name == tensor.dtype; });
-  if (type == kElementTypes.end()) {
+  if (type == element_types.end()) {
     fail(origin, tensor, fmt::format("unknown dtype '{}'", HeaderReader::printable(tensor.dtype)));
   }
   if (tensor.begin > tensor.end || tensor.end > data_bytes) {
@@ -260,9 +260,9 @@ std::string make_model_header(std::span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) {
-    header[kMetadata] = metadata;
+    header[metadata_name] = metadata;
   }
-  std::set<std::string> names = {std::string(kMetadata)};
+  std::set<std::string> names = {std::string(metadata_name)};
   std::uint64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
     const TensorInfo info{.name = tensor.name, .dtype = "F32", .shape = tensor.shape};

@@ -53,8 +53,7 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(name, candidate);
     // As many edits as letters would make any short name out of any other.
-    if (distance < best_distance && distance < candidate.size() &&
-        distance < std::max(name.size(), std::size_t{2})) {
+    if (distance < std::min(best_distance, name.size()) && distance < candidate.size()) {
       best = candidate;
       best_distance = distance;
     }

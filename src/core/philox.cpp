@@ -6,8 +6,8 @@
 namespace lockstep {
 namespace {
 
-constexpr double kLn2High = 6.93147180369123816490e-01;  // 33 bits: exponent * kLn2High is exact
-constexpr double kLn2Low = 1.90821492927058770002e-10;
+constexpr double ln2_high = 6.93147180369123816490e-01;  // 33 bits: exponent * ln2_high is exact
+constexpr double ln2_low = 1.90821492927058770002e-10;
 
 /// c[0] + c[1] x + ... + c[7] x^7 by Horner's rule.
 double polynomial(const std::array<double, 8>& c, double x) {
@@ -43,14 +43,14 @@ double logarithm(double x) {
   const double remainder = polynomial(coefficients, z);
   const double half_square = 0.5 * f * f;
   const double k = exponent;
-  return k * kLn2High - ((half_square - (s * (half_square + remainder) + k * kLn2Low)) - f);
+  return k * ln2_high - ((half_square - (s * (half_square + remainder) + k * ln2_low)) - f);
 }
 
 /// Coefficients a..f of algorithm AS 241, PPND16.
-constexpr std::array<double, 8> kCentralNumerator = {
+constexpr std::array<double, 8> central_numerator = {
     3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3, 1.3731693765509461125e+4,
     4.5921953931549871457e+4, 6.7265770927008700853e+4, 3.3430575583588128105e+4, 2.5090809287301226727e+3};
-constexpr std::array<double, 8> kCentralDenominator = {1.0,
+constexpr std::array<double, 8> central_denominator = {1.0,
                                                        4.2313330701600911252e+1,
                                                        6.8718700749205790830e+2,
                                                        5.3941960214247511077e+3,
@@ -58,11 +58,11 @@ constexpr std::array<double, 8> kCentralDenominator = {1.0,
                                                        3.9307895800092710610e+4,
                                                        2.8729085735721942674e+4,
                                                        5.2264952788528545610e+3};
-constexpr std::array<double, 8> kMiddleNumerator = {1.42343711074968357734e0,  4.63033784615654529590e0,
+constexpr std::array<double, 8> middle_numerator = {1.42343711074968357734e0,  4.63033784615654529590e0,
                                                     5.76949722146069140550e0,  3.64784832476320460504e0,
                                                     1.27045825245236838258e0,  2.41780725177450611770e-1,
                                                     2.27238449892691845833e-2, 7.74545014278341407640e-4};
-constexpr std::array<double, 8> kMiddleDenominator = {1.0,
+constexpr std::array<double, 8> middle_denominator = {1.0,
                                                       2.05319162663775882187e0,
                                                       1.67638483018380384940e0,
                                                       6.89767334985100004550e-1,
@@ -70,11 +70,11 @@ constexpr std::array<double, 8> kMiddleDenominator = {1.0,
                                                       1.51986665636164571966e-2,
                                                       5.47593808499534494600e-4,
                                                       1.05075007164441684324e-9};
-constexpr std::array<double, 8> kTailNumerator = {6.65790464350110377720e0,  5.46378491116411436990e0,
+constexpr std::array<double, 8> tail_numerator = {6.65790464350110377720e0,  5.46378491116411436990e0,
                                                   1.78482653991729133580e0,  2.96560571828504891230e-1,
                                                   2.65321895265761230930e-2, 1.24266094738807843860e-3,
                                                   2.71155556874348757815e-5, 2.01033439929228813265e-7};
-constexpr std::array<double, 8> kTailDenominator = {1.0,
+constexpr std::array<double, 8> tail_denominator = {1.0,
                                                     5.99832206555887937690e-1,
                                                     1.36929880922735805310e-1,
                                                     1.48753612908506148525e-2,
@@ -87,9 +87,9 @@ constexpr std::array<double, 8> kTailDenominator = {1.0,
 double tail_quantile(double probability) {
   const double r = std::sqrt(-logarithm(probability));
   if (r <= 5.0) {
-    return polynomial(kMiddleNumerator, r - 1.6) / polynomial(kMiddleDenominator, r - 1.6);
+    return polynomial(middle_numerator, r - 1.6) / polynomial(middle_denominator, r - 1.6);
   }
-  return polynomial(kTailNumerator, r - 5.0) / polynomial(kTailDenominator, r - 5.0);
+  return polynomial(tail_numerator, r - 5.0) / polynomial(tail_denominator, r - 5.0);
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ double normal(std::uint32_t high, std::uint32_t low) {
   const double q = probability - 0.5;
   if (std::fabs(q) <= 0.425) {
     const double r = 0.180625 - q * q;
-    return q * polynomial(kCentralNumerator, r) / polynomial(kCentralDenominator, r);
+    return q * polynomial(central_numerator, r) / polynomial(central_denominator, r);
   }
   return q < 0.0 ? -tail_quantile(probability) : tail_quantile(1.0 - probability);
 }

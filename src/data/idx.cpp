@@ -7,8 +7,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMagicBytes = 4;
-constexpr std::uint32_t kUnsignedBytes = 0x08;
+constexpr std::size_t magic_bytes = 4;
+constexpr std::uint32_t type_unsigned_byte = 0x08;
 
 std::uint32_t big_endian(std::span<const std::byte> bytes) {
   std::uint32_t value = 0;
@@ -40,14 +40,14 @@ bool product_is(std::span<const std::uint32_t> dimensions, std::uint64_t size) {
 }  // namespace
 
 IdxArray parse_idx(std::span<const std::byte> file, const IdxExpectation& expected) {
-  const std::size_t header_bytes = kMagicBytes + 4 * expected.dimensions;
+  const std::size_t header_bytes = magic_bytes + 4 * expected.dimensions;
   const char* after = expected.compressed ? " after decompression" : "";
   if (file.size() < header_bytes) {
     throw Error(Category::data, fmt::format("{}: an IDX header needs {} bytes, file holds {}{}",
                                             expected.name, header_bytes, file.size(), after));
   }
   const std::uint32_t magic = big_endian(file);
-  const auto wanted = static_cast<std::uint32_t>((kUnsignedBytes << 8) | expected.dimensions);
+  const auto wanted = static_cast<std::uint32_t>((type_unsigned_byte << 8) | expected.dimensions);
   if (magic != wanted) {
     throw Error(Category::data,
                 fmt::format("{}: magic number 0x{:08x} at byte 0, IDX bytes of {} dimensions have "
@@ -56,7 +56,7 @@ IdxArray parse_idx(std::span<const std::byte> file, const IdxExpectation& expect
   }
   IdxArray array;
   for (std::size_t i = 0; i < expected.dimensions; ++i) {
-    array.dimensions.push_back(big_endian(file.subspan(kMagicBytes + 4 * i)));
+    array.dimensions.push_back(big_endian(file.subspan(magic_bytes + 4 * i)));
   }
   const std::span<const std::byte> values = file.subspan(header_bytes);
   if (!product_is(array.dimensions, values.size())) {

@@ -14,13 +14,13 @@ struct Entry {
 };
 
 #define LOCKSTEP_ROW(name, function) Entry{name, function},
-constexpr std::array kEntries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
+constexpr std::array entries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
 #undef LOCKSTEP_ROW
 
 }  // namespace
 
 DatasetPair open_dataset(const World& world, const std::string& name, const std::string& directory) {
-  for (const Entry& entry : kEntries) {
+  for (const Entry& entry : entries) {
     if (entry.name == name) {
       return entry.open(world, directory);
     }
@@ -30,7 +30,7 @@ DatasetPair open_dataset(const World& world, const std::string& name, const std:
 
 std::vector<std::string> dataset_names() {
   std::vector<std::string> names;
-  for (const Entry& entry : kEntries) {
+  for (const Entry& entry : entries) {
     names.emplace_back(entry.name);
   }
   return names;

@@ -18,8 +18,9 @@ std::uint64_t mix(std::uint64_t value) {
 
 }  // namespace
 
-// Four rounds make a Feistel network with random round functions a pseudo-random permutation (Luby and
-// Rackoff, 1988); two more for the small domains that data sets have.
+// Four rounds with random round functions make a pseudo-random permutation (Luby and Rackoff, 1988), for
+// large domains. Chi-square over seeds of the ids at positions 0 and 1: with 6 rounds sizes from 60 on are
+// uniform, size 11 is 41 standard deviations off; with 8 rounds it is 4 off, at 200,000 seeds.
 Permutation::Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t epoch)
     : size_(size), half_bits_(0), round_keys_{} {
   if (size > 1) {

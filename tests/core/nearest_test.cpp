@@ -1,0 +1,40 @@
+#include "core/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+const std::vector<std::string> known = {"lenet", "resnet18", "batch-size", "learning-rate", "lr"};
+
+TEST(Nearest, FindsTheNameThatWasMeant) {
+  EXPECT_EQ(nearest("lenett", known), "lenet");  // one too many
+  EXPECT_EQ(nearest("lnet", known), "lenet");    // one missing
+  EXPECT_EQ(nearest("lemet", known), "lenet");   // another letter
+  EXPECT_EQ(nearest("elnet", known), "lenet");   // neighbours swapped
+  EXPECT_EQ(nearest("resnet-18", known), "resnet18");
+  EXPECT_EQ(nearest("batchsize", known), "batch-size");
+  EXPECT_EQ(nearest("rl", known), "lr");
+  EXPECT_EQ(nearest("learning", known), "learning-rate");  // the only one that starts so
+}
+
+TEST(Nearest, IsEmptyWhenNothingIsNear) {
+  EXPECT_EQ(nearest("transformer", known), "");
+  EXPECT_EQ(nearest("x", known), "");
+  EXPECT_EQ(nearest("", known), "");
+  EXPECT_EQ(nearest("l", known), "");  // starts three of them
+  EXPECT_EQ(nearest(std::string(100000, 'x'), known), "");
+  EXPECT_EQ(nearest("lenet", {}), "");
+}
+
+TEST(UnknownName, ComposesTheMessage) {
+  const std::vector<std::string> models = {"lenet", "resnet18"};
+  EXPECT_EQ(unknown_name("model", "lenett", models),
+            "unknown model 'lenett'; did you mean 'lenet'? known: lenet, resnet18");
+  EXPECT_EQ(unknown_name("model", "gpt", models), "unknown model 'gpt'; known: lenet, resnet18");
+}
+
+}  // namespace
+}  // namespace lockstep
