@@ -1,0 +1,26 @@
+#include <cstring>
+
+#include "ops/cpu/level.h"
+#include "ops/cpu/op.h"
+
+namespace lockstep::cpu {
+
+Op plan_add(const OpRequest& request) {
+  const Kernels& kernels = kernels_of(request.level);
+  const std::size_t pixels = request.node.shape.size();
+  Op op;
+  op.forward = [&kernels, pixels](const OpMemory& memory) {
+    kernels.add(pixels * groups_of(memory.samples), memory.inputs[0], memory.inputs[1], memory.output);
+  };
+  op.backward = [pixels](const OpMemory& memory) {
+    const std::size_t bytes = pixels * groups_of(memory.samples) * lanes * sizeof(float);
+    for (float* grad : memory.grad_inputs) {
+      if (grad != nullptr && grad != memory.grad_output) {
+        std::memcpy(grad, memory.grad_output, bytes);
+      }
+    }
+  };
+  return op;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,25 @@
+#include "ops/cpu/kernels/kernels.h"
+#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/vectors.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+
+void relu(std::size_t count, const float* input, float* output, std::uint16_t* masks) {
+  for (std::size_t i = 0; i < count; ++i) {
+    LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+      const std::size_t offset = pixels(i) + static_cast<std::size_t>(part * width);
+      const Vector v = hn::Load(floats, input + offset);
+      const Mask pass = passes(v);
+      save_mask(pass, part, masks + i);
+      hn::Store(hn::IfThenElseZero(pass, v), floats, output + offset);
+    }
+  }
+}
+
+void add(std::size_t count, const float* a, const float* b, float* output) {
+  for (std::size_t i = 0; i < pixels(count); i += width) {
+    hn::Store(hn::Add(hn::Load(floats, a + i), hn::Load(floats, b + i)), floats, output + i);
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

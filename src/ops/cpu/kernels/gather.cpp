@@ -1,0 +1,63 @@
+#include "ops/cpu/kernels/kernels.h"
+#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/vectors.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+using Bytes = hn::FixedTag<std::uint8_t, 16>;
+constexpr Bytes bytes;
+
+/// 16 images' bytes of one pixel -> floats, value / 255 rounded as a division: a product with the rounded
+/// reciprocal, corrected by the remainder (exact for all 256 values, which the tests check).
+HWY_INLINE void store_pixel(const std::uint8_t* values, float* output) {
+  const hn::Rebind<std::uint8_t, Floats> narrow;
+  const hn::RebindToSigned<Floats> integers;
+  const Vector divisor = hn::Set(floats, 255.0F);
+  const Vector reciprocal = hn::Set(floats, 1.0F / 255.0F);
+  LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
+    const Vector v = hn::ConvertTo(floats, hn::PromoteTo(integers, hn::LoadU(narrow, values + part)));
+    const Vector quotient = hn::Mul(v, reciprocal);
+    const Vector remainder = hn::NegMulAdd(quotient, divisor, v);
+    hn::Store(hn::MulAdd(remainder, reciprocal, quotient), floats, output + part);
+  }
+}
+
+/// 16 rows of 16 bytes -> columns, by four rounds of interleaving row i with row i + 8.
+HWY_INLINE void transpose(std::uint8_t* block) {
+  LOCKSTEP_UNROLL for (int round = 0; round < 4; ++round) {
+    hn::Vec<Bytes> row[16];
+    LOCKSTEP_UNROLL for (int i = 0; i < 16; ++i) { row[i] = hn::Load(bytes, block + 16 * i); }
+    LOCKSTEP_UNROLL for (int i = 0; i < 8; ++i) {
+      hn::Store(hn::InterleaveLower(bytes, row[i], row[i + 8]), bytes, block + 32 * i);
+      hn::Store(hn::InterleaveUpper(bytes, row[i], row[i + 8]), bytes, block + 32 * i + 16);
+    }
+  }
+}
+
+}  // namespace
+
+void gather_row(const std::uint8_t* const* images, int columns, float* output) {
+  for (int q = 0; q < columns; q += 16) {
+    const int count = smaller(16, columns - q);
+    alignas(64) std::uint8_t block[16 * 16] = {};
+    for (int image = 0; image < lanes; ++image) {
+      if (images[image] == nullptr) {
+        continue;
+      }
+      if (count == 16) {
+        hn::Store(hn::LoadU(bytes, images[image] + q), bytes, block + 16 * image);
+      } else {
+        for (int i = 0; i < count; ++i) {
+          block[16 * image + i] = images[image][q + i];
+        }
+      }
+    }
+    transpose(block);
+    for (int i = 0; i < count; ++i) {
+      store_pixel(block + 16 * i, output + pixels(q + i));
+    }
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// The arithmetic of the CPU operations, compiled once per instruction set into a table of functions.
+/// Activations are [channel][row][column][16 images]; a "group" is one such block. The order of the
+/// additions behind every result is fixed by the shapes: no table differs from another by one bit.
+/// Plain structs without member functions: this header is seen by every instruction set.
+namespace lockstep::cpu {
+
+/// A convolution whose input already holds its padding.
+struct ConvGeometry {
+  int in_channels;
+  int in_height;
+  int in_width;
+  int out_channels;
+  int out_height;  ///< rows and columns that are computed: before pooling, without what pooling drops
+  int out_width;
+  int kernel_height;
+  int kernel_width;
+  int stride;
+};
+
+/// ReLU (optional), then the average of window x window pixels with stride `window`; 1: none.
+struct PoolEpilogue {
+  bool relu;
+  int window;
+};
+
+/// One group. Sum from the bias, then (channel, kernel row, kernel column) ascending.
+struct ConvForward {
+  ConvGeometry geometry;
+  PoolEpilogue epilogue;
+  const float* input;
+  const float* weight;  ///< [out][in][row][column]
+  const float* bias;
+  float* output;
+  std::uint16_t* masks;  ///< with ReLU: [out][row][column] before pooling, a bit per image that passed
+  float* rows;           ///< scratch of conv_forward_scratch() floats
+};
+
+/// One group. Per input pixel: tiles of output columns ascending (8 wide, then 4, 2, 1; stride 2: from 4),
+/// inside a tile (out channel, kernel row, kernel column) ascending.
+struct ConvBackwardData {
+  ConvGeometry geometry;
+  int padding;
+  const float* grad_output;  ///< [out][out_height][out_width][16]
+  const float* weight;
+  float* grad_input;  ///< [in][in_height - 2 padding][in_width - 2 padding][16], written
+  float* row;         ///< scratch: in_channels * in_width * 16 floats; null without padding
+};
+
+/// All groups. Per weight and image: (group, row, column) ascending, then the 16 images by a fixed tree:
+/// (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1). Biases alike.
+struct ConvBackwardWeights {
+  ConvGeometry geometry;
+  int groups;
+  const float* input;          ///< padded, groups one after the other
+  const float* grad_output;    ///< see `expand`
+  bool expand;                 ///< whether grad_output is still pooled and unmasked
+  PoolEpilogue epilogue;       ///< of expand
+  const std::uint16_t* masks;  ///< of expand
+  float* grad_weight;
+  float* grad_bias;
+  float* scratch;  ///< conv_backward_weights_scratch() floats
+};
+
+/// Undoes an epilogue for some channels and rows: gradient before ReLU and pooling from the one after.
+struct Expand {
+  PoolEpilogue epilogue;
+  int channels;
+  int rows;                ///< before pooling, a multiple of the window
+  int columns;             ///< before pooling, a multiple of the window
+  const float* grad;       ///< [channel][rows / window][columns / window][16]
+  std::size_t grad_plane;  ///< floats from channel to channel
+  const std::uint16_t* masks;
+  std::size_t mask_plane;
+  float* output;  ///< [channel][rows][columns][16]
+  std::size_t output_plane;
+};
+
+/// y = W x + b for all groups: [group][inputs][16] -> [group][outputs][16].
+struct LinearTask {
+  int groups;
+  int samples;
+  int inputs;
+  int outputs;
+  const float* input;
+  const float* weight;  ///< [outputs][inputs]
+  const float* bias;
+  float* output;
+  const float* grad_output;
+  float* grad_input;
+  float* grad_weight;
+  float* grad_bias;
+  float* scratch;  ///< linear_scratch() floats
+};
+
+/// Average pooling of one group on its own, any window and stride.
+struct PoolTask {
+  int channels;
+  int in_height;
+  int in_width;
+  int out_height;
+  int out_width;
+  int window;
+  int stride;
+};
+
+struct CrossEntropyTask {
+  int groups;
+  int classes;
+  const float* logits;         ///< [group][class][16]
+  const std::int32_t* labels;  ///< [group][16], -1: no sample
+  float* grad;                 ///< null, or of the logits' shape
+  double loss;                 ///< result
+  std::uint64_t correct;       ///< result
+};
+
+struct Kernels {
+  void (*conv_forward)(const ConvForward&);
+  void (*conv_backward_data)(const ConvBackwardData&);
+  void (*conv_backward_weights)(const ConvBackwardWeights&);
+  void (*expand)(const Expand&);
+  void (*linear_forward)(const LinearTask&);
+  void (*linear_backward_data)(const LinearTask&);
+  void (*linear_backward_weights)(const LinearTask&);
+  void (*pool_forward)(const PoolTask&, const float* input, float* output);
+  void (*pool_backward)(const PoolTask&, const float* grad_output, float* grad_input);
+  /// `pixels` blocks of 16 images; NaN passes. In place allowed.
+  void (*relu)(std::size_t pixels, const float* input, float* output, std::uint16_t* masks);
+  void (*add)(std::size_t pixels, const float* a, const float* b, float* output);
+  void (*cross_entropy)(CrossEntropyTask&);
+  /// `columns` bytes of each of 16 images -> [columns][16] floats, value / 255; no byte after them is read.
+  /// Null: zeros.
+  void (*gather_row)(const std::uint8_t* const* images, int columns, float* output);
+  std::size_t (*conv_forward_scratch)(const ConvGeometry&, const PoolEpilogue&);
+  std::size_t (*conv_backward_weights_scratch)(const ConvGeometry&, const PoolEpilogue&, bool expand);
+  std::size_t (*linear_scratch)(int inputs, int samples);
+};
+
+namespace avx2 {
+extern const Kernels kernels;
+}
+namespace avx512 {
+extern const Kernels kernels;
+}
+namespace neon {
+extern const Kernels kernels;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,197 @@
+#include "ops/cpu/kernels/kernels.h"
+#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/vectors.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+/// Rows of the result x vectors of images that stay in registers.
+constexpr int most_rows = many_registers ? 8 : 5;
+constexpr int most_vectors = 2;
+
+/// result[i] = bias[i] + sum over t ascending of weight(i, t) * input[t], for all groups' images.
+/// Weight (i, t) is at [i][t], or at [t][i] when TRANSPOSED.
+struct Product {
+  int rows;
+  int terms;
+  int vectors;  ///< over all groups
+  const float* weight;
+  const float* bias;  ///< null: zeros
+  const float* input;
+  float* output;
+};
+
+HWY_INLINE std::size_t vector_offset(int vector, int per_group) {
+  return pixels(static_cast<std::size_t>(vector / parts) * per_group) + vector % parts * width;
+}
+
+template <bool TRANSPOSED, int ROWS, int VECTORS>
+HWY_NOINLINE void tile(const Product& task, int row, int vector) {
+  const std::size_t row_step = TRANSPOSED ? 1 : task.terms;
+  const std::size_t term_step = TRANSPOSED ? task.rows : 1;
+  const float* weight = task.weight + row * row_step;
+  const float* input[VECTORS];
+  Vector sum[ROWS][VECTORS];
+  LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) {
+    input[v] = task.input + vector_offset(vector + v, task.terms);
+    LOCKSTEP_UNROLL for (int i = 0; i < ROWS; ++i) {
+      sum[i][v] = task.bias == nullptr ? hn::Zero(floats) : hn::Set(floats, task.bias[row + i]);
+    }
+  }
+  for (int t = 0; t < task.terms; ++t, weight += term_step) {
+    Vector x[VECTORS];
+    LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { x[v] = hn::Load(floats, input[v] + pixels(t)); }
+    LOCKSTEP_UNROLL for (int i = 0; i < ROWS; ++i) {
+      const Vector factor = hn::Set(floats, weight[i * row_step]);
+      LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { sum[i][v] = hn::MulAdd(x[v], factor, sum[i][v]); }
+    }
+  }
+  LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) {
+    float* output = task.output + vector_offset(vector + v, task.rows) + pixels(row);
+    LOCKSTEP_UNROLL for (int i = 0; i < ROWS; ++i) { hn::Store(sum[i][v], floats, output + pixels(i)); }
+  }
+}
+
+template <bool TRANSPOSED, int ROWS>
+int rows_of(const Product& task, int row) {
+  for (; row + ROWS <= task.rows; row += ROWS) {
+    int v = 0;
+    for (; v + most_vectors <= task.vectors; v += most_vectors) {
+      tile<TRANSPOSED, ROWS, most_vectors>(task, row, v);
+    }
+    for (; v < task.vectors; ++v) {
+      tile<TRANSPOSED, ROWS, 1>(task, row, v);
+    }
+  }
+  return row;
+}
+
+template <bool TRANSPOSED>
+void multiply(const Product& task) {
+  int row = rows_of<TRANSPOSED, most_rows>(task, 0);
+  row = rows_of<TRANSPOSED, 2>(task, row);
+  rows_of<TRANSPOSED, 1>(task, row);
+}
+
+std::size_t padded(int inputs) { return static_cast<std::size_t>((inputs + lanes - 1) / lanes * lanes); }
+
+/// 4 x 4 values: rows `from_step` floats apart become columns.
+HWY_INLINE void transpose_block(const float* from, std::size_t from_step, float* to, std::size_t to_step) {
+  const hn::FixedTag<float, 4> d;
+  const auto a = hn::Load(d, from);
+  const auto b = hn::Load(d, from + from_step);
+  const auto c = hn::Load(d, from + 2 * from_step);
+  const auto e = hn::Load(d, from + 3 * from_step);
+  const auto ac_low = hn::InterleaveLower(d, a, c);
+  const auto ac_high = hn::InterleaveUpper(d, a, c);
+  const auto be_low = hn::InterleaveLower(d, b, e);
+  const auto be_high = hn::InterleaveUpper(d, b, e);
+  hn::Store(hn::InterleaveLower(d, ac_low, be_low), d, to);
+  hn::Store(hn::InterleaveUpper(d, ac_low, be_low), d, to + to_step);
+  hn::Store(hn::InterleaveLower(d, ac_high, be_high), d, to + 2 * to_step);
+  hn::Store(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * to_step);
+}
+
+/// [inputs][16] of a group -> [16][padded inputs], the padding zero.
+void transpose_group(const float* input, int inputs, float* output) {
+  const std::size_t row = padded(inputs);
+  const int whole = inputs / 4 * 4;
+  for (int k = 0; k < whole; k += 4) {
+    LOCKSTEP_UNROLL for (int lane = 0; lane < lanes; lane += 4) {
+      transpose_block(input + pixels(k) + lane, lanes, output + lane * row + k, row);
+    }
+  }
+  for (int lane = 0; lane < lanes; ++lane) {
+    for (int k = whole; k < static_cast<int>(row); ++k) {
+      output[lane * row + k] = k < inputs ? input[pixels(k) + lane] : 0.0F;
+    }
+  }
+}
+
+/// grad_weight[output][k ...] for OB outputs x VECTORS vectors of inputs: samples ascending.
+template <int OB, int VECTORS>
+HWY_NOINLINE void weights_tile(const LinearTask& task, int output, int column) {
+  const std::size_t row = padded(task.inputs);
+  Vector sum[OB][VECTORS];
+  LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
+    LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { sum[o][v] = hn::Zero(floats); }
+  }
+  const float* input = task.scratch + column;
+  for (int n = 0; n < task.samples; ++n, input += row) {
+    const float* grad =
+        task.grad_output + pixels(static_cast<std::size_t>(n / lanes) * task.outputs + output) + n % lanes;
+    Vector x[VECTORS];
+    LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { x[v] = hn::Load(floats, input + v * width); }
+    LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
+      const Vector factor = hn::Set(floats, grad[pixels(o)]);
+      LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { sum[o][v] = hn::MulAdd(x[v], factor, sum[o][v]); }
+    }
+  }
+  LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
+    float* target = task.grad_weight + static_cast<std::size_t>(output + o) * task.inputs + column;
+    LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) {
+      if (column + (v + 1) * width <= task.inputs) {
+        hn::StoreU(sum[o][v], floats, target + v * width);
+        continue;
+      }
+      alignas(64) float rest[width];
+      hn::Store(sum[o][v], floats, rest);
+      for (int k = 0; column + v * width + k < task.inputs; ++k) {
+        target[v * width + k] = rest[k];
+      }
+    }
+  }
+}
+
+template <int VECTORS>
+int weights_columns(const LinearTask& task, int column, int end) {
+  constexpr int block = many_registers ? 4 : 3;
+  for (; column + VECTORS * width <= end; column += VECTORS * width) {
+    int o = 0;
+    for (; o + block <= task.outputs; o += block) {
+      weights_tile<block, VECTORS>(task, o, column);
+    }
+    for (; o < task.outputs; ++o) {
+      weights_tile<1, VECTORS>(task, o, column);
+    }
+  }
+  return column;
+}
+
+}  // namespace
+
+std::size_t linear_scratch(int inputs, int samples) {
+  return padded(inputs) * static_cast<std::size_t>((samples + lanes - 1) / lanes * lanes);
+}
+
+void linear_forward(const LinearTask& task) {
+  multiply<false>(
+      {task.outputs, task.inputs, task.groups * parts, task.weight, task.bias, task.input, task.output});
+}
+
+void linear_backward_data(const LinearTask& task) {
+  multiply<true>({task.inputs, task.outputs, task.groups * parts, task.weight, nullptr, task.grad_output,
+                  task.grad_input});
+}
+
+void linear_backward_weights(const LinearTask& task) {
+  const std::size_t row = padded(task.inputs);
+  for (int g = 0; g < task.groups; ++g) {
+    transpose_group(task.input + pixels(static_cast<std::size_t>(g) * task.inputs), task.inputs,
+                    task.scratch + static_cast<std::size_t>(g) * lanes * row);
+  }
+  const int column = weights_columns<4>(task, 0, static_cast<int>(row));
+  weights_columns<1>(task, column, static_cast<int>(row));
+  for (int o = 0; o < task.outputs; ++o) {
+    alignas(64) float sum[lanes] = {};
+    for (int g = 0; g < task.groups; ++g) {
+      const float* grad = task.grad_output + pixels(static_cast<std::size_t>(g) * task.outputs + o);
+      for (int lane = 0; lane < lanes; lane += width) {
+        hn::Store(hn::Add(hn::Load(floats, sum + lane), hn::Load(floats, grad + lane)), floats, sum + lane);
+      }
+    }
+    fold_lanes(sum, 1, task.grad_bias + o);
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

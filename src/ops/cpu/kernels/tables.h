@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/cpu/kernels/kernels.h"
+
+/// The functions behind one instruction set's table, one file each; see Kernels for their contracts.
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+
+void conv_forward(const ConvForward& task);
+std::size_t conv_forward_scratch(const ConvGeometry& geometry, const PoolEpilogue& epilogue);
+void conv_backward_data(const ConvBackwardData& task);
+void conv_backward_weights(const ConvBackwardWeights& task);
+std::size_t conv_backward_weights_scratch(const ConvGeometry& geometry, const PoolEpilogue& epilogue,
+                                          bool expand);
+void expand(const Expand& task);
+void linear_forward(const LinearTask& task);
+void linear_backward_data(const LinearTask& task);
+void linear_backward_weights(const LinearTask& task);
+std::size_t linear_scratch(int inputs, int samples);
+void pool_forward(const PoolTask& task, const float* input, float* output);
+void pool_backward(const PoolTask& task, const float* grad_output, float* grad_input);
+void relu(std::size_t pixels, const float* input, float* output, std::uint16_t* masks);
+void add(std::size_t pixels, const float* a, const float* b, float* output);
+void cross_entropy(CrossEntropyTask& task);
+void gather_row(const std::uint8_t* const* images, int columns, float* output);
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,0 +1,108 @@
+#include "ops/cpu/level.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lockstep/error.h"
+
+namespace lockstep::cpu {
+namespace {
+
+struct Entry {
+  Level level;
+  const char* name;
+  const Kernels* kernels;
+  bool (*runs_here)();
+};
+
+#if defined(LOCKSTEP_HAS_AVX2)
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("aes") &&
+         __builtin_cpu_supports("pclmul");
+}
+#endif
+
+#if defined(LOCKSTEP_HAS_AVX512)
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+/// Those that were built, the best last.
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all {
+#if defined(LOCKSTEP_HAS_NEON)
+    {Level::neon, "neon", &neon::kernels, [] { return true; }},
+#endif
+#if defined(LOCKSTEP_HAS_AVX2)
+        {Level::avx2, "avx2", &avx2::kernels, has_avx2},
+#endif
+#if defined(LOCKSTEP_HAS_AVX512)
+        {Level::avx512, "avx512", &avx512::kernels, has_avx512},
+#endif
+  };
+  return all;
+}
+
+}  // namespace
+
+const Kernels& kernels_of(Level level) {
+  for (const Entry& entry : entries()) {
+    if (entry.level == level) {
+      return *entry.kernels;
+    }
+  }
+  throw Error(Category::internal, fmt::format("no kernels were built for {}", level_name(level)));
+}
+
+std::vector<Level> available_levels() {
+  std::vector<Level> levels;
+  for (const Entry& entry : entries()) {
+    if (entry.runs_here()) {
+      levels.push_back(entry.level);
+    }
+  }
+  return levels;
+}
+
+Level best_level() {
+  const std::vector<Level> levels = available_levels();
+  if (levels.empty()) {
+    throw Error(Category::resource, "this processor lacks AVX2 and FMA, which the CPU kernels need");
+  }
+  return levels.back();
+}
+
+Level level_by_name(const std::string& name) {
+  if (name == "auto") {
+    return best_level();
+  }
+  for (const Entry& entry : entries()) {
+    if (name == entry.name) {
+      if (!entry.runs_here()) {
+        throw Error(Category::usage, fmt::format("instruction set '{}': this processor lacks it", name));
+      }
+      return entry.level;
+    }
+  }
+  throw Error(Category::usage,
+              fmt::format("instruction set '{}': expected auto, avx2, avx512 or neon, as built", name));
+}
+
+const char* level_name(Level level) {
+  switch (level) {
+    case Level::avx2:
+      return "avx2";
+    case Level::avx512:
+      return "avx512";
+    case Level::neon:
+      return "neon";
+  }
+  return "unknown";
+}
+
+}  // namespace lockstep::cpu

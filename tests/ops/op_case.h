@@ -1,0 +1,279 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ops/cpu/op.h"
+#include "reference.h"
+#include "tensor.h"
+
+namespace lockstep::testing {
+
+/// A row of the table of operations.
+struct OpCase {
+  std::string name;
+  GraphNode node;
+  std::array<Shape, 2> inputs;
+  bool input_gradient = true;
+
+  std::array<std::size_t, 2> parameter_sizes() const {
+    const std::size_t outputs = static_cast<std::size_t>(node.shape.channels);
+    if (const auto* conv = std::get_if<Conv2d>(&node.operation)) {
+      const std::size_t taps = static_cast<std::size_t>(conv->kernel * conv->kernel);
+      return {outputs * static_cast<std::size_t>(inputs[0].channels) * taps, outputs};
+    }
+    if (std::holds_alternative<Linear>(node.operation)) {
+      return {outputs * inputs[0].size(), outputs};
+    }
+    return {0, 0};
+  }
+};
+inline void PrintTo(const OpCase& op_case, std::ostream* stream) { *stream << op_case.name; }
+
+struct ConvCase {
+  int kernel = 3;
+  int stride = 1;
+  int padding = 0;
+  bool relu = false;
+  int pool = 0;
+  bool first = false;  ///< no gradient of the input
+};
+
+inline OpCase conv_case(const std::string& name, Shape input, int channels, ConvCase options) {
+  const auto size = [&](int in) {
+    const int out = (in + 2 * options.padding - options.kernel) / options.stride + 1;
+    return options.pool > 0 ? out / options.pool : out;
+  };
+  OpCase op_case{name, {}, {input, Shape{}}, !options.first};
+  op_case.node.operation = Conv2d{
+      .channels = channels, .kernel = options.kernel, .stride = options.stride, .padding = options.padding};
+  op_case.node.epilogue = {options.relu, options.pool};
+  op_case.node.shape = {channels, size(input.height), size(input.width)};
+  return op_case;
+}
+
+inline OpCase simple_case(const std::string& name, Operation operation, Shape input, Shape output,
+                          bool relu = false) {
+  OpCase op_case{name, {}, {input, Shape{}}, true};
+  if (std::holds_alternative<Add>(operation)) {
+    op_case.inputs[1] = input;
+  }
+  op_case.node.operation = operation;
+  op_case.node.epilogue = {relu, 0};
+  op_case.node.shape = output;
+  return op_case;
+}
+
+/// Shapes that blocks divide and shapes that they do not.
+inline std::vector<OpCase> op_cases() {
+  std::vector<OpCase> cases{
+      conv_case("LenetFirst", {1, 26, 26}, 20, {.kernel = 3, .relu = true, .pool = 2, .first = true}),
+      conv_case("LenetSecond", {20, 12, 12}, 50, {.kernel = 5, .relu = true, .pool = 2}),
+      conv_case("FirstWithoutEpilogue", {3, 9, 11}, 7, {.kernel = 3, .first = true}),
+      conv_case("FirstPadded", {3, 8, 8}, 10, {.padding = 1, .relu = true, .first = true}),
+      conv_case("FirstWide", {2, 5, 70}, 4, {.relu = true, .pool = 3, .first = true}),
+      conv_case("Padded", {4, 7, 7}, 6, {.padding = 1, .relu = true}),
+      conv_case("PaddedPooled", {3, 8, 9}, 9, {.padding = 1, .relu = true, .pool = 2}),
+      conv_case("PooledWithoutRelu", {2, 9, 9}, 3, {.pool = 2}),
+      conv_case("PooledByThree", {2, 13, 12}, 5, {.kernel = 2, .relu = true, .pool = 3}),
+      conv_case("PooledByForty", {1, 41, 41}, 2, {.kernel = 2, .pool = 40}),
+      conv_case("Strided", {5, 17, 15}, 8, {.stride = 2, .padding = 1, .relu = true}),
+      conv_case("StridedOne", {6, 8, 8}, 5, {.kernel = 1, .stride = 2}),
+      conv_case("StridedSeven", {3, 21, 21}, 4, {.kernel = 7, .stride = 2, .padding = 3, .relu = true}),
+      conv_case("StridedByThree", {2, 14, 13}, 4, {.kernel = 3, .stride = 3, .relu = true}),
+      conv_case("StrideAboveKernel", {2, 13, 13}, 3, {.kernel = 2, .stride = 4}),
+      conv_case("OneByOne", {10, 6, 5}, 13, {.kernel = 1}),
+      conv_case("OneByOneRelu", {7, 9, 8}, 4, {.kernel = 1, .relu = true}),
+      conv_case("OneByOnePooled", {3, 4, 6}, 4, {.kernel = 1, .relu = true, .pool = 2}),
+      conv_case("OneByOnePadded", {3, 4, 4}, 2, {.kernel = 1, .padding = 1}),
+      conv_case("Seven", {2, 9, 16}, 3, {.kernel = 7}),
+      conv_case("Four", {3, 9, 9}, 5, {.kernel = 4, .padding = 2, .relu = true}),
+      conv_case("Eleven", {2, 12, 13}, 3, {.kernel = 11}),
+      conv_case("SinglePixel", {1, 1, 1}, 1, {.kernel = 1}),
+      conv_case("PixelPadded", {1, 1, 1}, 1, {.kernel = 3, .padding = 1, .relu = true}),
+      conv_case("KernelIsImage", {4, 5, 5}, 6, {.kernel = 5, .relu = true}),
+      conv_case("Deep", {70, 4, 4}, 9, {.kernel = 3, .padding = 1}),
+      simple_case("Linear", Linear{}, {37, 1, 1}, {11, 1, 1}),
+      simple_case("LinearRelu", Linear{}, {128, 1, 1}, {10, 1, 1}, true),
+      simple_case("LinearOne", Linear{}, {1, 1, 1}, {1, 1, 1}),
+      simple_case("LinearWide", Linear{}, {100, 1, 1}, {33, 1, 1}, true),
+      simple_case("Relu", Relu{}, {3, 5, 4}, {3, 5, 4}),
+      simple_case("AvgPool", AvgPool2d{.kernel = 2}, {3, 7, 6}, {3, 3, 3}),
+      simple_case("AvgPoolOverlapping", AvgPool2d{.kernel = 3, .stride = 2}, {2, 8, 9}, {2, 3, 4}),
+      simple_case("AvgPoolSparse", AvgPool2d{.kernel = 2, .stride = 3}, {2, 8, 9}, {2, 3, 3}),
+      simple_case("Flatten", Flatten{}, {3, 2, 4}, {24, 1, 1}),
+      simple_case("Add", Add{}, {3, 4, 5}, {3, 4, 5}),
+  };
+  for (const int width : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 13, 14, 15, 33, 40}) {
+    cases.push_back(conv_case("Width" + std::to_string(width), {2, 3, width}, 5, {.padding = 1}));
+  }
+  for (const int channels : {1, 2, 3, 4, 6, 7, 8, 9, 12}) {
+    cases.push_back(
+        conv_case("Channels" + std::to_string(channels), {channels, 6, 6}, channels, {.relu = true}));
+  }
+  OpCase larger = conv_case("InputLargerThanRead", {2, 8, 8}, 3, {.kernel = 1});
+  larger.node.shape = {3, 6, 5};
+  cases.push_back(larger);
+  return cases;
+}
+
+/// Floats aligned to 64 bytes, at first NaN so that reading what was not written shows; the end is guarded.
+class Lanes {
+ public:
+  explicit Lanes(std::size_t count = 0) : count_(count), data_(allocate(count + guard), std::free) {
+    std::fill_n(data_.get(), count + guard, std::numeric_limits<float>::quiet_NaN());
+    std::fill_n(data_.get() + count, guard, 12345.0F);
+  }
+  float* data() { return data_.get(); }
+  const float* data() const { return data_.get(); }
+  std::size_t size() const { return count_; }
+  bool end_intact() const {
+    return std::all_of(data_.get() + count_, data_.get() + count_ + guard,
+                       [](float v) { return v == 12345.0F; });
+  }
+  bool same_bits(const Lanes& other) const {
+    return count_ == other.count_ && std::memcmp(data(), other.data(), count_ * sizeof(float)) == 0;
+  }
+
+ private:
+  static constexpr std::size_t guard = 64;
+  static float* allocate(std::size_t count) {
+    const std::size_t bytes = (count * sizeof(float) + 63) / 64 * 64;
+    return static_cast<float*>(std::aligned_alloc(64, bytes));
+  }
+  std::size_t count_;
+  std::unique_ptr<float, decltype(&std::free)> data_;
+};
+
+/// To and from [group][channel][row][column][16]; missing lanes are zeros.
+inline Lanes to_lanes(const Tensor& tensor) {
+  const std::size_t size = tensor.shape.size();
+  Lanes lanes(size * cpu::groups_of(tensor.samples) * cpu::lanes);
+  std::fill_n(lanes.data(), lanes.size(), 0.0F);
+  for (std::size_t n = 0; n < static_cast<std::size_t>(tensor.samples); ++n) {
+    for (std::size_t i = 0; i < size; ++i) {
+      lanes.data()[(n / 16 * size + i) * 16 + n % 16] = static_cast<float>(tensor.values[n * size + i]);
+    }
+  }
+  return lanes;
+}
+inline Tensor from_lanes(const Lanes& lanes, int samples, Shape shape) {
+  Tensor tensor(samples, shape);
+  const std::size_t size = shape.size();
+  for (std::size_t n = 0; n < static_cast<std::size_t>(samples); ++n) {
+    for (std::size_t i = 0; i < size; ++i) {
+      tensor.values[n * size + i] = static_cast<double>(lanes.data()[(n / 16 * size + i) * 16 + n % 16]);
+    }
+  }
+  return tensor;
+}
+
+/// What goes into an operation: random, exactly representable as floats.
+struct OpInputs {
+  std::array<Tensor, 2> inputs;
+  Parameters parameters;
+  Tensor grad_output;
+};
+
+inline OpInputs random_inputs(const OpCase& op_case, int samples, unsigned seed = 1) {
+  std::mt19937 generator(seed);
+  const auto fill = [&](std::vector<double>& values, double scale) {
+    for (double& value : values) {
+      const auto uniform = static_cast<double>(generator()) / 4294967296.0 - 0.5;
+      value = static_cast<double>(static_cast<float>(uniform * scale));
+    }
+  };
+  OpInputs result;
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (op_case.inputs[k].channels > 0) {
+      result.inputs[k] = Tensor(samples, op_case.inputs[k]);
+      fill(result.inputs[k].values, 2.0);
+    }
+    result.parameters[k].resize(op_case.parameter_sizes()[k]);
+    fill(result.parameters[k], 1.0);
+  }
+  result.grad_output = Tensor(samples, op_case.node.shape);
+  fill(result.grad_output.values, 2.0);
+  return result;
+}
+
+struct OpResults {
+  Lanes output;
+  std::array<Lanes, 2> grad_inputs;
+  std::array<Lanes, 2> grad_parameters;
+};
+
+/// Forward and backward on one instruction set, planned for `planned` samples (0: as many as there are).
+inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level, int planned = 0) {
+  const int samples = values.inputs[0].samples;
+  const cpu::OpRequest request{op_case.node, op_case.inputs, planned == 0 ? samples : planned,
+                               op_case.input_gradient, level};
+  using std::get;
+  const cpu::Op op = std::visit(
+      [&](const auto& operation) -> cpu::Op {
+        using Kind = std::decay_t<decltype(operation)>;
+        if constexpr (std::is_same_v<Kind, Conv2d>) {
+          return plan_conv2d(request);
+        } else if constexpr (std::is_same_v<Kind, Linear>) {
+          return plan_linear(request);
+        } else if constexpr (std::is_same_v<Kind, Relu>) {
+          return plan_relu(request);
+        } else if constexpr (std::is_same_v<Kind, AvgPool2d>) {
+          return plan_avg_pool2d(request);
+        } else if constexpr (std::is_same_v<Kind, Flatten>) {
+          return plan_flatten(request);
+        } else if constexpr (std::is_same_v<Kind, Add>) {
+          return plan_add(request);
+        } else {
+          return {};
+        }
+      },
+      op_case.node.operation);
+
+  Lanes saved(op.saved_bytes / sizeof(float) + 1);
+  Lanes scratch(op.scratch_bytes / sizeof(float) + 1);
+  std::array<Lanes, 2> inputs{to_lanes(values.inputs[0]), to_lanes(values.inputs[1])};
+  std::array<std::vector<float>, 2> parameters;
+  const Lanes grad_output = to_lanes(values.grad_output);
+  OpResults results;
+  results.output = Lanes(grad_output.size());
+
+  cpu::OpMemory memory;
+  memory.samples = samples;
+  memory.output = results.output.data();
+  memory.saved = reinterpret_cast<std::byte*>(saved.data());
+  memory.scratch = reinterpret_cast<std::byte*>(scratch.data());
+  for (std::size_t k = 0; k < 2; ++k) {
+    parameters[k].assign(values.parameters[k].begin(), values.parameters[k].end());
+    results.grad_parameters[k] = Lanes(parameters[k].size());
+    results.grad_inputs[k] = Lanes(op_case.input_gradient ? inputs[k].size() : 0);
+    memory.inputs[k] = inputs[k].data();
+    memory.parameters[k] = parameters[k].data();
+    memory.grad_parameters[k] = results.grad_parameters[k].data();
+  }
+  op.forward(memory);
+  if (!op.backward_reads_inputs) {
+    inputs = {Lanes(inputs[0].size()), Lanes(inputs[1].size())};
+    memory.inputs = {inputs[0].data(), inputs[1].data()};
+  }
+  memory.output = nullptr;
+  memory.grad_output = grad_output.data();
+  if (op_case.input_gradient) {
+    memory.grad_inputs = {results.grad_inputs[0].data(), results.grad_inputs[1].data()};
+  }
+  op.backward(memory);
+  if (!saved.end_intact() || !scratch.end_intact()) {
+    throw std::logic_error(op_case.name + " wrote past its memory");
+  }
+  return results;
+}
+
+}  // namespace lockstep::testing

@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "op_case.h"
+
+namespace lockstep::testing {
+namespace {
+
+/// Largest difference over the largest value.
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
+                 const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double largest = 1e-3;
+  for (const double value : expected) {
+    largest = std::max(largest, std::abs(value));
+  }
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], 1.5e-5 * largest) << what << ", element " << i;
+  }
+}
+
+std::vector<double> values_of(const Lanes& lanes) { return {lanes.data(), lanes.data() + lanes.size()}; }
+
+void expect_reference(const OpCase& op_case, const OpInputs& values, const OpResults& results,
+                      const std::string& where) {
+  const int samples = values.inputs[0].samples;
+  const Reference reference(op_case.node, values.inputs, values.parameters);
+  std::array<Tensor, 2> grad_inputs;
+  Parameters grad_parameters;
+  reference.backward(values.parameters, values.grad_output, grad_inputs, grad_parameters);
+  expect_near(from_lanes(results.output, samples, op_case.node.shape).values, reference.output.values,
+              where + " output");
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (op_case.input_gradient) {
+      expect_near(from_lanes(results.grad_inputs[k], samples, op_case.inputs[k]).values,
+                  grad_inputs[k].values, where + " gradient of the input");
+    }
+    expect_near(values_of(results.grad_parameters[k]), grad_parameters[k],
+                where + " gradient of a parameter");
+  }
+}
+
+void expect_clean(const OpResults& results, int samples, const std::string& where) {
+  EXPECT_TRUE(results.output.end_intact()) << where;
+  for (std::size_t k = 0; k < 2; ++k) {
+    EXPECT_TRUE(results.grad_parameters[k].end_intact()) << where;
+    EXPECT_TRUE(results.grad_inputs[k].end_intact()) << where;
+    const Lanes& grad = results.grad_inputs[k];
+    const std::size_t group = grad.size() / static_cast<std::size_t>(cpu::groups_of(samples));
+    for (std::size_t i = 0; i < grad.size(); ++i) {
+      const std::size_t sample = i / std::max<std::size_t>(group, 1) * 16 + i % 16;
+      if (sample >= static_cast<std::size_t>(samples)) {
+        ASSERT_EQ(grad.data()[i], 0.0F) << where << ": gradient of a missing sample";
+      }
+    }
+  }
+}
+
+class Ops : public ::testing::TestWithParam<OpCase> {};
+
+TEST_P(Ops, EqualReferenceOnEveryLevel) {
+  for (const cpu::Level level : cpu::available_levels()) {
+    for (const int samples : {1, 17}) {
+      const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples);
+      const OpInputs values = random_inputs(GetParam(), samples);
+      const OpResults results = run_op(GetParam(), values, level);
+      expect_reference(GetParam(), values, results, where);
+      expect_clean(results, samples, where);
+    }
+  }
+}
+
+TEST_P(Ops, SameBitsOnEveryLevelAndPlan) {
+  for (const int samples : {1, 15, 16, 17, 31, 32, 33}) {
+    const OpInputs values = random_inputs(GetParam(), samples, 7);
+    const OpResults first = run_op(GetParam(), values, cpu::available_levels().front());
+    for (const cpu::Level level : cpu::available_levels()) {
+      const OpResults other = run_op(GetParam(), values, level, 48);
+      const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples);
+      EXPECT_TRUE(first.output.same_bits(other.output)) << where << " output";
+      for (std::size_t k = 0; k < 2; ++k) {
+        EXPECT_TRUE(first.grad_inputs[k].same_bits(other.grad_inputs[k])) << where << " input " << k;
+        EXPECT_TRUE(first.grad_parameters[k].same_bits(other.grad_parameters[k]))
+            << where << " parameter " << k;
+      }
+    }
+  }
+}
+
+TEST_P(Ops, NanReachesTheOutput) {
+  for (const cpu::Level level : cpu::available_levels()) {
+    OpInputs values = random_inputs(GetParam(), 3);
+    values.inputs[0].values[0] = std::numeric_limits<double>::quiet_NaN();
+    const OpResults results = run_op(GetParam(), values, level);
+    const Tensor output = from_lanes(results.output, 3, GetParam().node.shape);
+    EXPECT_TRUE(std::any_of(output.values.begin(), output.values.end(), [](double v) {
+      return std::isnan(v);
+    })) << cpu::level_name(level);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Ops, ::testing::ValuesIn(op_cases()),
+                         [](const auto& row) { return row.param.name; });
+
+TEST(Levels, AreNamed) {
+  for (const cpu::Level level : cpu::available_levels()) {
+    EXPECT_EQ(cpu::level_by_name(cpu::level_name(level)), level);
+  }
+  EXPECT_EQ(cpu::level_by_name("auto"), cpu::best_level());
+  EXPECT_ANY_THROW(cpu::level_by_name("avx3"));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,54 @@
+#include "reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "op_case.h"
+
+namespace lockstep::testing {
+namespace {
+
+/// sum of grad_output * output: the scalar whose gradient backward computes.
+double objective(const OpCase& op_case, const OpInputs& values) {
+  const Reference reference(op_case.node, values.inputs, values.parameters);
+  double sum = 0;
+  for (std::size_t i = 0; i < reference.output.values.size(); ++i) {
+    sum += reference.output.values[i] * values.grad_output.values[i];
+  }
+  return sum;
+}
+
+/// Compares some elements of `gradient` with central differences of the objective.
+void check(const OpCase& op_case, OpInputs& values, std::vector<double>& variable,
+           const std::vector<double>& gradient) {
+  const double step = 1e-8;  // so small that no ReLU changes sides
+  const std::size_t stride = std::max<std::size_t>(1, variable.size() / 7);
+  for (std::size_t i = 0; i < variable.size(); i += stride) {
+    const double before = variable[i];
+    variable[i] = before + step;
+    const double above = objective(op_case, values);
+    variable[i] = before - step;
+    const double below = objective(op_case, values);
+    variable[i] = before;
+    EXPECT_NEAR((above - below) / (2 * step), gradient[i], 1e-4 * (1 + std::abs(gradient[i])))
+        << op_case.name << " element " << i;
+  }
+}
+
+TEST(Reference, GradientsAreFiniteDifferences) {
+  for (const OpCase& op_case : op_cases()) {
+    OpInputs values = random_inputs(op_case, 2);
+    const Reference reference(op_case.node, values.inputs, values.parameters);
+    std::array<Tensor, 2> grad_inputs;
+    Parameters grad_parameters;
+    reference.backward(values.parameters, values.grad_output, grad_inputs, grad_parameters);
+    for (std::size_t k = 0; k < 2; ++k) {
+      check(op_case, values, values.inputs[k].values, grad_inputs[k].values);
+      check(op_case, values, values.parameters[k], grad_parameters[k]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing
