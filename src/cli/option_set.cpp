@@ -94,7 +94,10 @@ void OptionSet::flag(std::string name, std::string help, bool& target) {
 void OptionSet::choice(std::string name, std::string help, std::string& target,
                        std::vector<std::string> names) {
   std::string placeholder = fmt::format("{}", fmt::join(names, "|"));
-  if (placeholder.size() > 24) placeholder = "NAME";
+  if (placeholder.size() > 24) {
+    help += fmt::format(": {}", fmt::join(names, ", "));
+    placeholder = "NAME";
+  }
   add({.name = std::move(name),
        .placeholder = std::move(placeholder),
        .help = std::move(help),
@@ -184,7 +187,11 @@ void OptionSet::take_flag_values(std::vector<std::string>& tokens, Values& value
   std::erase_if(tokens, take_one);
 }
 
-void OptionSet::take(Values& values, const std::string& name, std::string value) {
+void OptionSet::take(Values& values, const std::string& name, std::string value) const {
+  // `--lr --seed 3`: the value was forgotten.
+  if (value.starts_with("--") && find(std::string_view(value).substr(2)) != nullptr) {
+    throw Error(Category::usage, fmt::format("--{} needs a value; {} follows", name, value));
+  }
   if (!values.insert({name, {std::move(value), "--" + name}}).second) {
     throw Error(Category::usage, fmt::format("--{} is given twice", name));
   }

@@ -96,7 +96,7 @@ class OptionSet {
   bool read_command_line(int argc, const char* const* argv, Values& values) const;
   /// Moves `--flag=false` from `tokens` to `values`.
   void take_flag_values(std::vector<std::string>& tokens, Values& values) const;
-  static void take(Values& values, const std::string& name, std::string value);
+  void take(Values& values, const std::string& name, std::string value) const;
   [[noreturn]] void reject_unknown(const std::string& token) const;
   void read_environment(const char* const* environment, Values& values) const;
   void read_file(const std::string& file, Values& values) const;

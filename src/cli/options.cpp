@@ -1,7 +1,6 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <limits>
@@ -36,16 +35,12 @@ std::string lookup(const Names<E>& names, E value) {
   throw Error(Category::internal, fmt::format("no name for enumeration value {}", static_cast<int>(value)));
 }
 
-std::string one_of(const std::string& what, const std::vector<std::string>& names) {
-  return fmt::format("{}: {}", what, fmt::join(names, ", "));
-}
-
 constexpr std::uint64_t largest_count = std::numeric_limits<std::uint32_t>::max();
 
 void declare_model_and_data(OptionSet& set, TrainOptions& options) {
   set.group("Model and data");
-  set.choice("model", one_of("network to train", model_names()), options.model, model_names());
-  set.choice("dataset", one_of("images to train on", dataset_names()), options.dataset, dataset_names());
+  set.choice("model", "network to train", options.model, model_names());
+  set.choice("dataset", "images to train on", options.dataset, dataset_names());
   set.text("data-dir", "DIR", "folder of the data set's files; without it, where the system keeps them",
            options.data_directory);
   set.text("init-from", "FILE", "start from the parameters of this model file (safetensors)",
@@ -66,7 +61,7 @@ void declare_training(OptionSet& set, TrainOptions& options) {
   set.number("momentum", "X", "share of the last update that is kept", options.momentum,
              {.least = 0.0, .below = 1.0});
   set.number("weight-decay", "X", "this times the parameter is added to its gradient", options.weight_decay);
-  set.choice("optimizer", one_of("update rule", optimizer_names()), options.optimizer, optimizer_names());
+  set.choice("optimizer", "update rule", options.optimizer, optimizer_names());
   set.integer("seed", "N", "chooses the first parameters and the order of the images", options.seed);
   set.flag("drop-last", "leave out the last, smaller batch of an epoch", options.drop_last);
   set.integer("max-steps", "N", "stop after this many steps; 0 for no limit", options.max_steps);

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/option_set.h"
+#include "cli/options.h"
+#include "report/console_sink.h"
+#include "report/html_report.h"
+#include "report/run_directory.h"
+#include "report/run_record.h"
+
+namespace lockstep {
+namespace {
+
+struct ReportOptions {
+  std::string directory;
+  std::string output;
+};
+
+OptionSet declare(ReportOptions& options) {
+  OptionSet set(
+      "lockstep report [options] RUN_DIR",
+      "Makes report.html from what a run wrote to its --run-dir, and prints its epochs. Works while "
+      "the run is still going on.");
+  set.positional("RUN_DIR", "the --run-dir of a run", options.directory);
+  set.group("Output");
+  set.text("output", "FILE", "write the page to FILE; without it, RUN_DIR/report.html", options.output);
+  set.pass_over(train_option_names());
+  set.epilogue("Example:\n  lockstep report runs/lenet\n");
+  return set;
+}
+
+void print_epochs(const RunRecord& record) {
+  for (const EpochEvent& epoch : record.epochs) fmt::print("{}\n", epoch_line(epoch));
+  if (record.epochs.empty()) fmt::print("no epoch completed, {} steps recorded\n", record.steps.size());
+  if (record.end) {
+    fmt::print("{}\n", end_line(*record.end));
+  } else {
+    fmt::print("no end recorded: the run is still going on, or was interrupted\n");
+  }
+}
+
+}  // namespace
+
+int run_report(int argc, char** argv) {
+  ReportOptions options;
+  OptionSet set = declare(options);
+  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+  if (!is_first_process()) return 0;
+  const RunDirectory directory{options.directory};
+  const RunRecord record = read_run_record(directory);
+  const std::filesystem::path file =
+      options.output.empty() ? directory.report() : std::filesystem::path(options.output);
+  write_text_file(file, html_report(record));
+  print_epochs(record);
+  fmt::print("wrote {}\n", file.string());
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+struct ChartPoint {
+  double x = 0.0;
+  double y = 0.0;
+};
+
+/// A line of a chart. `style` is its CSS class; points that are not finite interrupt it.
+struct ChartSeries {
+  std::string label;
+  std::string style;
+  std::vector<ChartPoint> points;
+  bool markers = false;  ///< a dot on each point, whose values show under the pointer
+};
+
+struct Chart {
+  std::string title;
+  std::string x_label;
+  std::vector<ChartSeries> series;
+  bool y_from_zero = false;
+};
+
+/// An SVG element: title, axes with round numbers, lines and legend. Empty when no point is finite.
+std::string svg(const Chart& chart);
+
+/// At most `count` points: means of consecutive ones. Points that are not finite are left out.
+std::vector<ChartPoint> thin_out(const std::vector<ChartPoint>& points, std::size_t count);
+
+/// Round numbers that divide [low, high] into about `count` parts, ascending, within it.
+std::vector<double> round_ticks(double low, double high, int count);
+
+/// `text` with & < > " ' as HTML entities.
+std::string escape_html(const std::string& text);
+
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+#include "report/recorder.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "report/console_sink.h"
+#include "report/html_sink.h"
+#include "report/metrics_sink.h"
+#include "report/progress_sink.h"
+#include "report/run_directory.h"
+
+namespace lockstep {
+
+void Recorder::add(std::unique_ptr<Sink> sink) { sinks_.push_back(std::move(sink)); }
+
+void Recorder::on_step(const StepEvent& event) {
+  for (const auto& sink : sinks_) sink->on_step(event);
+}
+
+void Recorder::on_epoch(const EpochEvent& event) {
+  for (const auto& sink : sinks_) sink->on_epoch(event);
+}
+
+void Recorder::on_end(const EndEvent& event) {
+  for (const auto& sink : sinks_) sink->on_end(event);
+}
+
+void Recorder::flush() {
+  for (const auto& sink : sinks_) sink->flush();
+}
+
+Recorder make_recorder(const RecorderOptions& options) {
+  Recorder recorder;
+  // Progress first: it clears its line before the console prints one.
+  if (!options.quiet && isatty(STDERR_FILENO) != 0) {
+    recorder.add(std::make_unique<ProgressSink>(stderr));
+  }
+  recorder.add(std::make_unique<ConsoleSink>(stdout, options.quiet));
+  if (!options.run_directory.empty()) {
+    const RunDirectory directory{options.run_directory};
+    recorder.add(std::make_unique<MetricsSink>(directory.metrics(), options.log_interval));
+    recorder.add(std::make_unique<HtmlSink>(directory));
+  }
+  return recorder;
+}
+
+}  // namespace lockstep

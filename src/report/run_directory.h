@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace lockstep {
+
+/// Where a run keeps what it writes.
+struct RunDirectory {
+  std::filesystem::path path;
+
+  std::filesystem::path options() const { return path / "options.cfg"; }
+  std::filesystem::path environment() const { return path / "environment.json"; }
+  std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
+  std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  std::filesystem::path report() const { return path / "report.html"; }
+};
+
+/// Makes `path` and its checkpoints folder, with parents, and writes the texts of options.cfg and
+/// environment.json. Throws Error(usage) when the directory already holds a run (metrics.jsonl),
+/// Error(resource) with the system's reason when something cannot be written. Call on one rank.
+RunDirectory create_run_directory(const std::filesystem::path& path, const std::string& options,
+                                  const std::string& environment);
+
+/// The whole text to FILE.tmp, then renamed over `file`: a reader sees the old file or the new one. Throws
+/// Error(resource) with file and reason.
+void write_text_file(const std::filesystem::path& file, const std::string& text);
+
+}  // namespace lockstep

@@ -1,0 +1,138 @@
+#include "report/run_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t longest_line = 1 << 16;
+constexpr std::size_t longest_file = 1 << 20;  // options.cfg and environment.json
+
+[[noreturn]] void reject(const std::filesystem::path& file, const std::string& reason) {
+  throw Error(Category::data, fmt::format("{}: {}", file.string(), reason));
+}
+
+double number(const Json& json, const char* name) {
+  const Json& value = json.at(name);
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+}
+
+std::optional<double> optional_number(const Json& json, const char* name) {
+  const Json& value = json.at(name);
+  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+
+StepEvent step_event(const Json& json) {
+  return {.epoch = json.at("epoch").get<int>(),
+          .step = json.at("step").get<std::uint64_t>(),
+          .samples = json.at("samples").get<std::uint64_t>(),
+          .loss = number(json, "loss"),
+          .learning_rate = static_cast<float>(number(json, "learning_rate")),
+          .seconds = number(json, "seconds")};
+}
+
+EpochEvent epoch_event(const Json& json) {
+  return {.epoch = json.at("epoch").get<int>(),
+          .train_loss = number(json, "train_loss"),
+          .train_accuracy = number(json, "train_accuracy"),
+          .test_loss = optional_number(json, "test_loss"),
+          .test_accuracy = optional_number(json, "test_accuracy"),
+          .images_per_second = number(json, "images_per_second"),
+          .seconds = number(json, "seconds")};
+}
+
+void add_line(RunRecord& record, const std::string& line) {
+  const Json json = Json::parse(line);
+  const auto event = json.at("event").get<std::string>();
+  if (event == "step") {
+    const StepEvent step = step_event(json);
+    while (!record.steps.empty() && record.steps.back().step >= step.step) record.steps.pop_back();
+    record.steps.push_back(step);
+  } else if (event == "epoch") {
+    const EpochEvent epoch = epoch_event(json);
+    while (!record.epochs.empty() && record.epochs.back().epoch >= epoch.epoch) record.epochs.pop_back();
+    record.epochs.push_back(epoch);
+  } else if (event == "end") {
+    record.end = EndEvent{json.at("digest").get<std::string>(), json.value("note", std::string())};
+  }  // events of later versions are passed over
+}
+
+void read_metrics(RunRecord& record, const std::filesystem::path& file) {
+  errno = 0;
+  std::ifstream input(file);
+  if (!input)
+    reject(file, fmt::format("{}; is {} the --run-dir of a run?", std::strerror(errno), record.name));
+  int number = 0;
+  for (std::string line; std::getline(input, line);) {
+    ++number;
+    if (input.eof()) return;  // no line feed: incomplete
+    if (line.size() > longest_line) reject(file, fmt::format("line {}: longer than 64 KiB", number));
+    try {
+      add_line(record, line);
+    } catch (const Json::exception& error) {
+      reject(file, fmt::format("line {}: {}", number, error.what()));
+    }
+  }
+}
+
+std::string read_small_file(const std::filesystem::path& file) {
+  std::ifstream input(file, std::ios::binary);
+  std::string text(longest_file, '\0');
+  input.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(input.gcount()));
+  return text;
+}
+
+RunRecord::Facts read_environment(const std::filesystem::path& file) {
+  const std::string text = read_small_file(file);
+  if (text.empty()) return {};
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) reject(file, "is not a JSON object");
+  RunRecord::Facts facts;
+  for (const auto& [name, value] : json.items()) {
+    facts.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return facts;
+}
+
+/// The lines as they are: a report shows what was written, whatever this version knows.
+RunRecord::Facts read_options(const std::filesystem::path& file) {
+  std::istringstream lines(read_small_file(file));
+  RunRecord::Facts facts;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find(" = ");
+    if (line.starts_with('#') || equals == std::string::npos) continue;
+    facts.emplace_back(line.substr(0, equals), line.substr(equals + 3));
+  }
+  return facts;
+}
+
+}  // namespace
+
+RunRecord read_run_record(const RunDirectory& directory) {
+  RunRecord record;
+  record.name = directory.path.lexically_normal().string();
+  read_metrics(record, directory.metrics());
+  record.options = read_options(directory.options());
+  record.environment = read_environment(directory.environment());
+  int epochs = 1;
+  for (const StepEvent& step : record.steps) epochs = std::max(epochs, step.epoch);
+  for (const EpochEvent& epoch : record.epochs) epochs = std::max(epochs, epoch.epoch);
+  for (StepEvent& step : record.steps) step.epochs = epochs;
+  for (EpochEvent& epoch : record.epochs) epoch.epochs = epochs;
+  return record;
+}
+
+}  // namespace lockstep
