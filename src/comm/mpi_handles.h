@@ -1,0 +1,50 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <utility>
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+
+/// Throws Error(category) that names `call` and MPI's reason unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const char* call, Category category = Category::peer);
+
+/// MPI_Init_thread to MPI_Finalize. Finalize is collective: skipped while an exception unwinds, when the
+/// other ranks may never come.
+class MpiSession {
+ public:
+  MpiSession(int* argc, char*** argv);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+};
+
+/// Owner of an MPI communicator; errors on it are returned, not fatal.
+class MpiGroup {
+ public:
+  MpiGroup() = default;
+  explicit MpiGroup(MPI_Comm handle);
+  MpiGroup(MpiGroup&& other) noexcept : handle_(std::exchange(other.handle_, MPI_COMM_NULL)) {}
+  MpiGroup& operator=(MpiGroup&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~MpiGroup();
+
+  static MpiGroup duplicate(MPI_Comm of);
+  /// Ranks with equal `color`, ordered by `key`, then by their rank in `of`.
+  static MpiGroup split(MPI_Comm of, int color, int key);
+  /// Ranks that can share memory, in the order of `of`.
+  static MpiGroup split_by_host(MPI_Comm of);
+
+  MPI_Comm get() const { return handle_; }
+  int rank() const;
+  int size() const;
+
+ private:
+  MPI_Comm handle_ = MPI_COMM_NULL;
+};
+
+}  // namespace lockstep

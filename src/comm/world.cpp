@@ -1,0 +1,125 @@
+#include "lockstep/world.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <optional>
+
+#include "comm/agreement.h"
+#include "comm/runtime.h"
+
+namespace lockstep {
+namespace {
+
+/// Failures of all ranks in one number, smaller is more important: own errors before those that only
+/// repeat another rank's, then the lower rank.
+struct Verdict {
+  static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  static std::int64_t encode(bool repeated, int rank, int status) {
+    return (std::int64_t{repeated} << 40) | (std::int64_t{rank} << 8) | status;
+  }
+  static int rank(std::int64_t code) { return static_cast<int>((code >> 8) & 0xffffffff); }
+  static Category category(std::int64_t code) { return static_cast<Category>(code & 0xff); }
+};
+
+void print_error(const std::string& who, const Error& error) {
+  std::fflush(stdout);
+  const std::string line = "lockstep: error: " + who + error.what() + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
+std::string name_of(const World& world) {
+  return "rank " + std::to_string(world.rank()) + " on " + world.host() + ": ";
+}
+
+/// The other ranks do not know of this error.
+int end_unagreed(const World& world, const Error& error) {
+  print_error(name_of(world), error);
+  if (world.size() > 1) world.abort(error.exit_status());
+  return error.exit_status();
+}
+
+int run_in(World& world, const std::function<int(World&)>& body) {
+  try {
+    return body(world);
+  } catch (const PeerFailure& error) {
+    return error.exit_status();
+  } catch (const AgreedError& error) {
+    print_error(name_of(world), error);
+    return error.exit_status();
+  } catch (...) {
+    return end_unagreed(world, as_error(std::current_exception()));
+  }
+}
+
+}  // namespace
+
+World::World(int* argc, char*** argv) : runtime_(std::make_unique<Runtime>(argc, argv)) {}
+World::~World() = default;
+
+int World::rank() const { return runtime_->rank; }
+int World::size() const { return runtime_->size; }
+int World::local_rank() const { return runtime_->local_rank; }
+int World::local_size() const { return runtime_->host.size(); }
+int World::hosts() const { return static_cast<int>(host_boundaries().size()) - 1; }
+const std::vector<int>& World::host_boundaries() const { return runtime_->ranks.boundaries; }
+const std::string& World::host() const { return runtime_->host_name; }
+
+std::string World::library() const {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  return {text, static_cast<std::size_t>(length)};
+}
+
+void World::agree(const std::function<void()>& work) const {
+  std::optional<Error> own;
+  bool repeated = false;
+  try {
+    work();
+  } catch (const PeerFailure& error) {
+    own = error;
+    repeated = true;
+  } catch (...) {
+    own = as_error(std::current_exception());
+  }
+  const std::int64_t mine = own ? Verdict::encode(repeated, rank(), own->exit_status()) : Verdict::none;
+  std::int64_t worst = mine;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(&mine, &worst, 1, MPI_INT64_T, MPI_MIN, runtime_->ranks.world.get(), &request),
+            "MPI_Iallreduce");
+  complete(request, *runtime_->watch);
+  if (worst == Verdict::none) return;
+  if (worst == mine && !repeated) throw AgreedError(own->category(), own->what());
+  throw PeerFailure(Verdict::category(worst), "rank " + std::to_string(Verdict::rank(worst)) + " failed");
+}
+
+void World::barrier() const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(runtime_->ranks.world.get(), &request), "MPI_Ibarrier");
+  complete(request, *runtime_->watch);
+}
+
+void World::abort(int status) const {
+  std::fflush(nullptr);
+  if (size() > 1) MPI_Abort(runtime_->ranks.world.get(), status);
+  std::_Exit(status);
+}
+
+int run_program(int argc, char** argv, const std::function<int(World&)>& body) {
+  try {
+    World world(&argc, &argv);
+    return run_in(world, body);
+  } catch (const PeerFailure& error) {
+    return error.exit_status();
+  } catch (...) {
+    const Error error = as_error(std::current_exception());
+    print_error("", error);
+    return error.exit_status();
+  }
+}
+
+}  // namespace lockstep
