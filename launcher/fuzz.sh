@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Fuzzes every parser of outside bytes, with the address and undefined-behaviour sanitizers. An input that
+# breaks one is left in build/fuzz/findings/TARGET; the exit status is then not 0.
+#   launcher/fuzz.sh [SECONDS per target, default 10]
+set -euo pipefail
+# shellcheck source=launcher/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+seconds=${1:-10}
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || die "'$seconds' is not a number of seconds; usage: launcher/fuzz.sh [SECONDS]"
+command -v clang++ >/dev/null || die "clang++ is missing; install the packages clang and libclang-rt-14-dev"
+
+build() {
+  cmake -S "$root" -B "$root/build/fuzz" -G Ninja -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_C_COMPILER=clang \
+    -D LOCKSTEP_FUZZ=ON &&
+    cmake --build "$root/build/fuzz" --target fuzz --parallel "$(jobs_at_once)"
+}
+
+# The sanitizers of Clang 14 do not start on kernels that randomize addresses with more than 28 bits.
+fixed_addresses=()
+if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
+
+# What is found grows build/fuzz/corpus; the committed seeds stay as they are.
+fuzz() {
+  local target=$1 corpus=$root/build/fuzz/corpus/$1 findings=$root/build/fuzz/findings/$1
+  mkdir -p "$corpus" "$findings" &&
+    "${fixed_addresses[@]}" "$root/build/fuzz/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
+      -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" \
+      "$root/tests/fuzz/corpus/$target"
+}
+
+status=0
+stage "fuzz-build" build
+for seeds in "$root"/tests/fuzz/corpus/*/; do
+  target=$(basename "$seeds")
+  stage "fuzz-$target" fuzz "$target" || status=1
+done
+[[ $status -eq 0 ]]

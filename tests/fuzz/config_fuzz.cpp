@@ -1,0 +1,22 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "cli/config_file.h"
+#include "lockstep/error.h"
+
+/// Any bytes either parse or throw Error; a value that parsed reads back from what config_value writes.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::istringstream input(std::string(reinterpret_cast<const char*>(data), size));
+  try {
+    for (const lockstep::ConfigEntry& entry : lockstep::parse_config(input, "fuzz")) {
+      std::istringstream again(entry.name + " = " + lockstep::config_value(entry.value) + "\n");
+      const auto entries = lockstep::parse_config(again, "again");
+      if (entries.size() != 1 || entries[0].value != entry.value) std::abort();
+    }
+  } catch (const lockstep::Error&) {  // the only way to refuse
+  }
+  return 0;
+}

@@ -1,0 +1,37 @@
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lockstep/error.h"
+#include "lockstep/model_file.h"
+
+namespace {
+
+volatile float sink;
+
+/// Touches every byte that the file gives out, for the sanitizer, and every F32 tensor the usual way.
+void read_all(const lockstep::ModelFile& model) {
+  for (const lockstep::TensorInfo& tensor : model.tensors()) {
+    for (const std::byte value : model.bytes(tensor)) {
+      sink = static_cast<float>(value);
+    }
+    for (const float value : model.floats(tensor.name, tensor.shape)) {
+      sink = value;
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  try {
+    read_all(lockstep::ModelFile::parse({bytes.begin(), bytes.end()}, "file"));
+  } catch (const lockstep::Error& error) {
+    if (error.category() != lockstep::Category::data) {
+      throw;
+    }
+  }
+  return 0;
+}
