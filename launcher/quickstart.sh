@@ -22,7 +22,7 @@ case ${1:-} in
   *) install_packages build data ;;
 esac
 
-stage "build" build_preset release || exit 1
+stage "build" build_preset release lockstep || exit 1
 
 run=$(free_run_directory)
 command=(-np 2 train --model lenet --dataset fashion-mnist --epochs 10 --batch-size 256 --lr 0.2
