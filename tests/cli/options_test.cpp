@@ -1,0 +1,275 @@
+#include "cli/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <sstream>
+
+#include "cli/option_set.h"
+#include "data/expect_error.h"
+#include "data/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+using Arguments = std::vector<const char*>;
+
+TrainRequest request(Arguments arguments, Arguments environment = {}) {
+  arguments.insert(arguments.begin(), "train");
+  environment.push_back(nullptr);
+  return parse_train_options(static_cast<int>(arguments.size()), arguments.data(), environment.data());
+}
+
+TrainOptions parse(const Arguments& arguments, const Arguments& environment = {}) {
+  return request(arguments, environment).options;
+}
+
+void expect_usage(const Arguments& arguments, const std::vector<std::string>& parts,
+                  const Arguments& environment = {}) {
+  expect_error(Category::usage, parts, [&] { parse(arguments, environment); });
+}
+
+TEST(TrainOptions, DefaultsAreThoseOfTheStruct) { EXPECT_EQ(parse({}), TrainOptions{}); }
+
+TEST(TrainOptions, EveryOption) {
+  const TrainOptions options = parse({"--model",
+                                      "lenet",
+                                      "--dataset=fashion-mnist",
+                                      "--data-dir",
+                                      "d e",
+                                      "--epochs",
+                                      "3",
+                                      "--batch-size",
+                                      "96",
+                                      "--micro-batches",
+                                      "6",
+                                      "--lr",
+                                      "2.5e-2",
+                                      "--momentum",
+                                      "0.9",
+                                      "--weight-decay",
+                                      "1e-4",
+                                      "--optimizer",
+                                      "sgd",
+                                      "--seed",
+                                      "18446744073709551615",
+                                      "--device",
+                                      "cuda",
+                                      "--dtype",
+                                      "bf16",
+                                      "--threads",
+                                      "2",
+                                      "--reduce",
+                                      "ring",
+                                      "--drop-last",
+                                      "--max-steps",
+                                      "7",
+                                      "--log-interval",
+                                      "5",
+                                      "--run-dir",
+                                      "r",
+                                      "--save-model",
+                                      "m",
+                                      "--init-from",
+                                      "i",
+                                      "--quiet",
+                                      "--transport",
+                                      "messages",
+                                      "--simd",
+                                      "avx2"});
+  TrainOptions expected;
+  expected.data_directory = "d e";
+  expected.epochs = 3;
+  expected.batch_size = 96;
+  expected.micro_batches = 6;
+  expected.learning_rate = 0.025;
+  expected.momentum = 0.9;
+  expected.weight_decay = 1e-4;
+  expected.seed = 18446744073709551615U;
+  expected.device = DeviceChoice::cuda;
+  expected.precision = Precision::bf16;
+  expected.threads = 2;
+  expected.reduction = Reduction::ring;
+  expected.drop_last = true;
+  expected.max_steps = 7;
+  expected.log_interval = 5;
+  expected.run_directory = "r";
+  expected.save_model = "m";
+  expected.init_from = "i";
+  expected.quiet = true;
+  expected.transport = Transport::messages;
+  expected.simd = "avx2";
+  EXPECT_EQ(options, expected);
+}
+
+TEST(TrainOptions, CommandLineOverEnvironmentOverFile) {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("run.cfg", "epochs = 1\nbatch-size = 64 # small\nlr = 0.5\n").string();
+  const TrainOptions options =
+      parse({"--config", file.c_str(), "--epochs", "3"}, {"LOCKSTEP_EPOCHS=2", "LOCKSTEP_BATCH_SIZE=128"});
+  EXPECT_EQ(options.epochs, 3U);
+  EXPECT_EQ(options.batch_size, 128U);
+  EXPECT_EQ(options.learning_rate, 0.5);
+  EXPECT_EQ(parse({}, {("LOCKSTEP_CONFIG=" + file).c_str()}).epochs, 1U);
+}
+
+TEST(TrainOptions, FlagsFromAllSources) {
+  EXPECT_TRUE(parse({"--drop-last"}).drop_last);
+  EXPECT_TRUE(parse({}, {"LOCKSTEP_DROP_LAST=1"}).drop_last);
+  EXPECT_FALSE(parse({"--drop-last=false"}, {"LOCKSTEP_DROP_LAST=true"}).drop_last);
+  expect_usage({"--drop-last=maybe"}, {"--drop-last", "'maybe'"});
+  expect_usage({"--drop-last", "false"}, {"unexpected argument 'false'"});
+}
+
+struct BadValue {
+  std::string option;
+  std::string value;
+  std::string reason;
+};
+
+class BadValues : public testing::TestWithParam<BadValue> {};
+
+TEST_P(BadValues, NameOptionAndValueInEverySource) {
+  const auto& [option, value, reason] = GetParam();
+  const std::string quoted_value = "'" + value + "'";
+  expect_usage({("--" + option).c_str(), value.c_str()}, {"--" + option + ": ", quoted_value, reason});
+  std::string variable = "LOCKSTEP_";
+  for (const char c : option) variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  expect_usage({}, {variable + ": ", quoted_value, reason}, {(variable + "=" + value).c_str()});
+  const TemporaryFolder folder;
+  const std::string file = folder.write("bad.cfg", "# options\n" + option + " = " + value + "\n").string();
+  expect_usage({"--config", file.c_str()}, {file + ":2: " + option + ": ", quoted_value, reason});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadValues,
+    testing::Values(
+        BadValue{"batch-size", "12abc", "not a whole number"},
+        BadValue{"batch-size", "0", "out of range: 1 to"}, BadValue{"batch-size", "-4", "out of range"},
+        BadValue{"batch-size", "1.5", "not a whole number"}, BadValue{"epochs", "0", "out of range"},
+        BadValue{"epochs", "99999999999999999999", "out of range"},
+        BadValue{"micro-batches", "0", "out of range"},
+        BadValue{"micro-batches", "aut", "not a whole number"}, BadValue{"lr", "nan", "out of range"},
+        BadValue{"lr", "inf", "out of range"}, BadValue{"lr", "-0.1", "out of range"},
+        BadValue{"lr", "1e999", "out of range"}, BadValue{"lr", "0.1x", "not a number"},
+        BadValue{"lr", "0,1", "not a number"}, BadValue{"momentum", "1", "below 1"},
+        BadValue{"weight-decay", "-1", "out of range"}, BadValue{"seed", "-1", "out of range"},
+        BadValue{"threads", "100000", "out of range"}, BadValue{"log-interval", "0", "out of range"},
+        BadValue{"device", "cud", "auto, cpu, cuda; did you mean cuda?"},
+        BadValue{"dtype", "fp16", "fp32, tf32, bf16"}, BadValue{"reduce", "rign", "did you mean ring?"},
+        BadValue{"transport", "shared", "shared-memory"}, BadValue{"simd", "avx", "avx512"},
+        BadValue{"model", "lenett", "did you mean lenet?"},
+        BadValue{"dataset", "fashionmnist", "did you mean fashion-mnist?"},
+        BadValue{"optimizer", "sdg", "did you mean sgd?"}));
+
+TEST(TrainOptions, UnknownNamesGetTheNearest) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("run.cfg", "lr = 0.1\nbatch_sise = 3\n").string();
+  const std::string typo = folder.write("typo.cfg", "lr = 0.1\nbatch-sise = 3\n").string();
+  expect_usage({"--batch-sise", "3"}, {"'--batch-sise'", "did you mean --batch-size?"});
+  expect_usage({"--batch-sise=3"}, {"'--batch-sise'", "did you mean --batch-size?"});
+  expect_usage({"-lr", "3"}, {"'-lr'", "did you mean --lr?"});
+  expect_usage({"--batch", "3"}, {"unknown option '--batch'"});  // no guessing
+  expect_usage({}, {"'LOCKSTEP_BATCH_SIZ'", "did you mean LOCKSTEP_BATCH_SIZE?"}, {"LOCKSTEP_BATCH_SIZ=3"});
+  expect_usage({}, {"LOCKSTEP_batch_size"}, {"LOCKSTEP_batch_size=3"});
+  expect_usage({"--config", file.c_str()}, {file + ":2", "batch_sise"});
+  expect_usage({"--config", typo.c_str()}, {typo + ":2", "did you mean batch-size?"});
+}
+
+TEST(TrainOptions, OtherVariablesAreNotOptions) {
+  // Empty ones, and what Kubernetes sets for a service called lockstep or lockstep-0.
+  EXPECT_EQ(parse({}, {"HOME=/", "LOCKSTEP_EPOCHS=", "LOCKSTEP_SERVICE_HOST=10.0.0.1",
+                       "LOCKSTEP_PORT=tcp://10.0.0.1:80", "LOCKSTEP_PORT_80_TCP_PROTO=tcp",
+                       "LOCKSTEP_0_SERVICE_PORT_SSH=22"}),
+            TrainOptions{});
+}
+
+TEST(TrainOptions, MisshapenCommandLines) {
+  expect_usage({"--lr"}, {"--lr needs a value"});
+  expect_usage({"--lr="}, {"--lr needs a value"});
+  expect_usage({"--lr", "--seed", "3"}, {"--lr needs a value"});
+  expect_usage({"--lr", "1", "--lr", "2"}, {"--lr is given twice"});
+  expect_usage({"--quiet", "--quiet=false"}, {"--quiet is given twice"});
+  expect_usage({"stray"}, {"unexpected argument 'stray'"});
+  expect_usage({"--model", "a\nb"}, {"'a?b'"});
+  expect_usage({"--config", "/nonexistent/run.cfg"}, {"/nonexistent/run.cfg", "No such file"});
+  expect_usage({"--config", "/"}, {"/: cannot be read"});
+  expect_usage({"--config", "/dev/zero"}, {"longer than 1 MiB"});
+}
+
+TEST(TrainOptions, CombinationsOfOptions) {
+  expect_usage({"--micro-batches", "7"}, {"--micro-batches 7", "--batch-size 256", "8 does"});
+  expect_usage({"--micro-batches", "512"}, {"--micro-batches 512", "--batch-size 256"});
+  expect_usage({"--device", "cpu", "--dtype", "bf16"}, {"--dtype bf16", "--device cpu"});
+  EXPECT_EQ(parse({"--batch-size", "90", "--micro-batches", "9"}).micro_batches, 9U);
+}
+
+TEST(TrainOptions, ConfigReadsBackEqual) {
+  TrainOptions options;
+  options.data_directory = " a#b \"c\"\\d\n";
+  options.init_from = "C:\\x # y";
+  options.learning_rate = 0.1 + 0.2;
+  options.weight_decay = 5e-324;
+  options.seed = 18446744073709551615U;
+  options.micro_batches = 64;
+  options.threads = 3;
+  options.reduction = Reduction::canonical;
+  options.transport = Transport::shared_memory;
+  options.drop_last = true;
+  const TemporaryFolder folder;
+  const std::string file = folder.write("options.cfg", train_config(options)).string();
+  EXPECT_EQ(parse({"--config", file.c_str()}), options);
+}
+
+TEST(TrainOptions, HelpFitsAndNamesEveryOption) {
+  const std::string help = request({"--lr", "2", "--help"}).help;
+  for (const std::string& name : train_option_names()) {
+    EXPECT_NE(help.find("--" + name + " "), std::string::npos) << name;
+  }
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  EXPECT_EQ(request({"-h"}).help, request({"--help"}).help);
+  EXPECT_TRUE(request({}).help.empty());
+}
+
+TEST(OptionSet, ArgumentsWithoutNames) {
+  std::string file;
+  bool all = false;
+  OptionSet set("lockstep inspect FILE", "Shows a file.");
+  set.positional("FILE", "what to show", file);
+  set.flag("all", "show everything", all);
+  const auto parse_with = [&](Arguments arguments) {
+    arguments.insert(arguments.begin(), "inspect");
+    return set.parse(static_cast<int>(arguments.size()), arguments.data(), nullptr);
+  };
+  EXPECT_TRUE(parse_with({"--all", "a.bin"}));
+  EXPECT_EQ(file, "a.bin");
+  EXPECT_TRUE(all);
+  expect_error(Category::usage, {"FILE is missing", "lockstep inspect FILE"}, [&] { parse_with({}); });
+  expect_error(Category::usage, {"unexpected argument 'b'"}, [&] { parse_with({"a", "b"}); });
+}
+
+TEST(OptionSet, OptionsOfOtherCommandsArePassedOver) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("run.cfg", "lr = 0.1\ndepth = 2\n").string();
+  int depth = 1;
+  OptionSet set("lockstep other", "Another command.");
+  set.integer("depth", "N", "depth", depth, {.least = -8, .most = 8});
+  set.config_file();
+  set.pass_over(train_option_names());
+  const Arguments arguments = {"other", "--config", file.c_str()};
+  const Arguments environment = {"LOCKSTEP_EPOCHS=3", nullptr};
+  EXPECT_TRUE(set.parse(3, arguments.data(), environment.data()));
+  EXPECT_EQ(depth, 2);
+  const Arguments negative = {"other", "--depth", "-8"};
+  EXPECT_TRUE(set.parse(3, negative.data(), environment.data()));
+  EXPECT_EQ(depth, -8);
+  expect_error(Category::usage, {"unknown option '--lr'"}, [&] {
+    const Arguments foreign = {"other", "--lr", "1"};
+    set.parse(3, foreign.data(), nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
