@@ -1,0 +1,237 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "data/expect_error.h"
+#include "data/temporary_folder.h"
+#include "report/console_sink.h"
+#include "report/metrics_sink.h"
+#include "report/progress_sink.h"
+#include "report/recorder.h"
+
+namespace lockstep {
+namespace {
+
+const StepEvent step{.epoch = 1,
+                     .epochs = 10,
+                     .step = 17,
+                     .steps = 2350,
+                     .samples = 256,
+                     .loss = 2.3025,
+                     .learning_rate = 0.2F,
+                     .seconds = 0.011};
+const EpochEvent epoch{.epoch = 3,
+                       .epochs = 10,
+                       .train_loss = 0.6412,
+                       .train_accuracy = 0.759,
+                       .test_loss = 0.612,
+                       .test_accuracy = 0.7712,
+                       .images_per_second = 25974.03,
+                       .seconds = 2.31};
+const EndEvent end{.digest = "xxh3:00112233445566778899aabbccddeeff"};
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream input(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(input), {}};
+}
+
+/// What `work` writes to a stream.
+template <typename Work>
+std::string written(Work work) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "stream";
+  std::FILE* stream = std::fopen(file.c_str(), "wb");
+  work(stream);
+  std::fclose(stream);
+  return contents(file);
+}
+
+template <typename Event>
+std::string line_of(const Event& event) {
+  fmt::memory_buffer text;
+  append_line(text, event);
+  return fmt::to_string(text);
+}
+
+TEST(ConsoleSink, Lines) {
+  EXPECT_EQ(epoch_line(epoch),
+            "epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  "
+            "25974 img/s");
+  EpochEvent without_test = epoch;
+  without_test.test_loss.reset();
+  without_test.test_accuracy.reset();
+  EXPECT_EQ(epoch_line(without_test), "epoch 3/10  train loss 0.6412  train acc 0.7590  2.31 s  25974 img/s");
+  EXPECT_EQ(end_line(end), "digest xxh3:00112233445566778899aabbccddeeff");
+  EXPECT_EQ(end_line({.digest = "xxh3:00", .note = "ring: depends on the number of ranks"}),
+            "digest xxh3:00 (ring: depends on the number of ranks)");
+}
+
+TEST(ConsoleSink, PrintsEpochsAndTheEnd) {
+  const auto report = [](bool quiet) {
+    return written([quiet](std::FILE* stream) {
+      ConsoleSink sink(stream, quiet);
+      sink.on_step(step);
+      sink.on_epoch(epoch);
+      sink.on_end(end);
+    });
+  };
+  EXPECT_EQ(report(false), epoch_line(epoch) + "\n" + end_line(end) + "\n");
+  EXPECT_EQ(report(true), end_line(end) + "\n");
+}
+
+TEST(ConsoleSink, FullDiskIsAnError) {
+  std::FILE* full = std::fopen("/dev/full", "wb");
+  ASSERT_NE(full, nullptr);
+  ConsoleSink sink(full, false);
+  expect_error(Category::resource, {"stdout", "No space left"}, [&] { sink.on_epoch(epoch); });
+  std::fclose(full);
+}
+
+TEST(ProgressSink, Line) {
+  EXPECT_EQ(progress_line(step, 25974.4, 83.2),
+            "epoch 1/10  step 17/2350  25974 img/s  loss 2.3025  1:23 left");
+  EXPECT_EQ(progress_line(step, 25974.4, 3723.0),
+            "epoch 1/10  step 17/2350  25974 img/s  loss 2.3025  1:02:03 left");
+  StepEvent endless = step;
+  endless.steps = 0;
+  EXPECT_EQ(progress_line(endless, 100.0, 0.0), "epoch 1/10  step 17  100 img/s  loss 2.3025");
+}
+
+TEST(ProgressSink, TenTimesASecondAndClearedBeforeOtherLines) {
+  const std::string text = written([](std::FILE* stream) {
+    double now = 0.0;
+    ProgressSink sink(stream, [&now] { return now; });
+    for (int i = 0; i < 100; ++i) {
+      now += 0.011;  // 1.1 seconds
+      sink.on_step(step);
+    }
+    sink.on_epoch(epoch);
+    sink.on_epoch(epoch);
+  });
+  std::size_t lines = 0;
+  for (std::size_t at = text.find("epoch 1/10"); at != std::string::npos;
+       at = text.find("epoch 1/10", at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 10U);
+  EXPECT_TRUE(text.ends_with("left\r\x1b[K"));
+}
+
+TEST(ProgressSink, ShortRunShowsNothing) {
+  EXPECT_EQ(written([](std::FILE* stream) {
+              ProgressSink sink(stream, [] { return 0.0; });
+              sink.on_step(step);
+              sink.on_end(end);
+            }),
+            "");
+}
+
+TEST(Metrics, ExactLines) {
+  EXPECT_EQ(
+      line_of(step),
+      R"({"event":"step","epoch":1,"step":17,"samples":256,"loss":2.3025,"learning_rate":0.2,"seconds":0.011})"
+      "\n");
+  EXPECT_EQ(line_of(epoch),
+            R"({"event":"epoch","epoch":3,"train_loss":0.6412,"train_accuracy":0.759,"test_loss":0.612,)"
+            R"("test_accuracy":0.7712,"images_per_second":25974.03,"seconds":2.31})"
+            "\n");
+  EXPECT_EQ(line_of(end), R"({"event":"end","digest":"xxh3:00112233445566778899aabbccddeeff"})"
+                          "\n");
+}
+
+TEST(Metrics, NumbersAreValidJson) {
+  StepEvent odd = step;
+  odd.loss = 1.0 / 3.0;
+  odd.learning_rate = 1e-20F;
+  odd.seconds = 1e300;
+  auto json = nlohmann::json::parse(line_of(odd));
+  EXPECT_EQ(json["loss"].get<double>(), 0.333333333);
+  EXPECT_EQ(static_cast<float>(json["learning_rate"].get<double>()), 1e-20F);
+  for (const double value :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+        -std::numeric_limits<double>::infinity()}) {
+    odd.loss = value;
+    odd.learning_rate = static_cast<float>(value);
+    json = nlohmann::json::parse(line_of(odd));
+    EXPECT_TRUE(json["loss"].is_null());
+    EXPECT_TRUE(json["learning_rate"].is_null());
+  }
+  EpochEvent without_test = epoch;
+  without_test.test_loss.reset();
+  without_test.test_accuracy.reset();
+  json = nlohmann::json::parse(line_of(without_test));
+  EXPECT_TRUE(json["test_loss"].is_null());
+  EXPECT_TRUE(json["test_accuracy"].is_null());
+  json = nlohmann::json::parse(line_of(EndEvent{.digest = "a\"b", .note = "c\nd"}));
+  EXPECT_EQ(json["note"], "c\nd");
+}
+
+TEST(MetricsSink, WritesWholeLinesAtTheEndOfAnEpoch) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  MetricsSink sink(file, 1);
+  sink.on_step(step);
+  sink.on_epoch(epoch);
+  EXPECT_EQ(contents(file), line_of(step) + line_of(epoch));
+  sink.on_end(end);
+  EXPECT_EQ(contents(file), line_of(step) + line_of(epoch) + line_of(end));
+}
+
+TEST(MetricsSink, LogIntervalLeavesStepsOut) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  MetricsSink sink(file, 10);
+  for (std::uint64_t number = 1; number <= 25; ++number) {
+    StepEvent event = step;
+    event.step = number;
+    sink.on_step(event);
+  }
+  sink.flush();
+  const std::string text = contents(file);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  EXPECT_NE(text.find("\"step\":20,"), std::string::npos);
+}
+
+TEST(MetricsSink, AppendsAfterTheLastWholeLine) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("metrics.jsonl", line_of(step) + R"({"event":"step","epo)");
+  MetricsSink(file, 1).on_epoch(epoch);
+  EXPECT_EQ(contents(file), line_of(step) + line_of(epoch));
+}
+
+TEST(MetricsSink, FailuresNameFileAndReason) {
+  MetricsSink full("/dev/full", 1);
+  full.on_step(step);
+  expect_error(Category::resource, {"/dev/full", "No space left"}, [&] { full.on_epoch(epoch); });
+  expect_error(Category::resource, {"/nonexistent/metrics.jsonl", "No such file"},
+               [] { MetricsSink("/nonexistent/metrics.jsonl", 1); });
+}
+
+struct CountingSink : Sink {
+  explicit CountingSink(std::string& log) : calls(log) {}
+  void on_step(const StepEvent& /*event*/) override { calls += 's'; }
+  void on_epoch(const EpochEvent& /*event*/) override { calls += 'e'; }
+  void on_end(const EndEvent& /*event*/) override { calls += 'd'; }
+  void flush() override { calls += 'f'; }
+  std::string& calls;
+};
+
+TEST(Recorder, PassesEventsToAllSinks) {
+  std::string calls;
+  Recorder recorder;
+  recorder.add(std::make_unique<CountingSink>(calls));
+  recorder.add(std::make_unique<CountingSink>(calls));
+  recorder.on_step(step);
+  recorder.on_epoch(epoch);
+  recorder.flush();
+  recorder.on_end(end);
+  EXPECT_EQ(calls, "sseeffdd");
+}
+
+}  // namespace
+}  // namespace lockstep
