@@ -1,0 +1,31 @@
+#include "comm/communicator.h"
+
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+
+Slices even_slices(std::size_t elements, int parts) {
+  constexpr std::size_t unit = 16;
+  const std::size_t units = elements / unit;
+  const auto count = static_cast<std::size_t>(parts);
+  Slices slices(count + 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    slices[i] = (units / count * i + units % count * i / count) * unit;
+  }
+  slices[count] = elements;
+  return slices;
+}
+
+std::unique_ptr<Communicator> make_communicator(const World& world, Transport transport) {
+  if (world.size() == 1) return make_self_communicator();
+  if (transport == Transport::messages) return make_message_communicator(world);
+  if (auto shared = make_shared_memory_communicator(world)) return shared;
+  if (transport == Transport::automatic) return make_message_communicator(world);
+  const std::string where = world.hosts() > 1
+                                ? "the ranks are on " + std::to_string(world.hosts()) + " hosts"
+                                : "the ranks of host " + world.host() + " cannot share a mapping";
+  throw Error(Category::resource, "no shared memory between the ranks: " + where + "; use messages");
+}
+
+}  // namespace lockstep

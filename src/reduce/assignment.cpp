@@ -1,0 +1,13 @@
+#include "reduce/reducer.h"
+
+namespace lockstep {
+
+Assignment assign(std::uint32_t leaves, int ranks, int rank, int executors) {
+  Assignment assignment{leaves, partition(leaves, static_cast<std::uint32_t>(ranks)), {}};
+  const auto at = static_cast<std::size_t>(rank);
+  assignment.executors =
+      partition(assignment.ranks[at], assignment.ranks[at + 1], static_cast<std::uint32_t>(executors));
+  return assignment;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,46 @@
+#include "reduce/block_fold.h"
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+/// `sum` is apart from both inputs or exactly one of them, which the compiler cannot know.
+void add(const float* left, const float* right, float* sum, std::size_t count) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < count; ++i) sum[i] = left[i] + right[i];
+}
+
+}  // namespace
+
+BlockFold::BlockFold(Fold fold)
+    : program_(std::move(fold.program)), stack_(fold.depth), sums_(fold.depth * block) {}
+
+const float* BlockFold::sum(std::span<const float* const> inputs, std::size_t begin, std::size_t count) {
+  return run(inputs, begin, count, sums_.data());
+}
+
+void BlockFold::sum_into(std::span<const float* const> inputs, std::size_t begin, std::size_t count,
+                         float* into) {
+  const float* result = run(inputs, begin, count, into);
+  if (result != into) std::copy_n(result, count, into);
+}
+
+/// Only the last addition writes to `last`: it may be an input that an earlier one must not overwrite.
+const float* BlockFold::run(std::span<const float* const> inputs, std::size_t begin, std::size_t count,
+                            float* last) {
+  std::size_t height = 0;
+  for (std::size_t at = 0; at < program_.size(); ++at) {
+    if (program_[at] != Fold::add) {
+      stack_[height++] = inputs[static_cast<std::size_t>(program_[at])] + begin;
+      continue;
+    }
+    --height;
+    float* into = at + 1 == program_.size() ? last : sums_.data() + (height - 1) * block;
+    add(stack_[height - 1], stack_[height], into, count);
+    stack_[height - 1] = into;
+  }
+  return stack_[0];
+}
+
+}  // namespace lockstep
