@@ -81,9 +81,11 @@ ConfigEntry parse_line(const Line& line) {
 }
 
 std::string read_bounded(std::istream& input, const std::string& origin) {
-  std::string text(size_limit + 1, '\0');
-  input.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(input.gcount()));
+  std::string text;
+  char chunk[4096];
+  while (text.size() <= size_limit && (input.read(chunk, sizeof chunk), input.gcount() > 0)) {
+    text.append(chunk, static_cast<std::size_t>(input.gcount()));
+  }
   if (input.bad()) throw Error(Category::usage, origin + ": cannot be read");
   if (text.size() > size_limit) throw Error(Category::usage, origin + ": longer than 1 MiB");
   return text;

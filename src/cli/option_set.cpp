@@ -142,7 +142,6 @@ bool OptionSet::read_command_line(int argc, const char* const* argv, Values& val
   namespace po = boost::program_options;
   using Style = po::command_line_style::style_t;
   po::options_description description;
-  description.add_options()("help,h", "");
   for (const Option& option : options_) {
     auto* semantic = po::value<std::string>();
     if (option.placeholder.empty()) semantic->zero_tokens();
@@ -151,13 +150,14 @@ bool OptionSet::read_command_line(int argc, const char* const* argv, Values& val
   const int style = Style::allow_long | Style::allow_short | Style::allow_dash_for_short |
                     Style::long_allow_adjacent | Style::long_allow_next | Style::short_allow_next;
   std::vector<std::string> tokens(argv + std::min(argc, 1), argv + argc);
+  const auto asks_for_help = [](const std::string& token) { return token == "--help" || token == "-h"; };
+  if (std::any_of(tokens.begin(), tokens.end(), asks_for_help)) return false;
   take_flag_values(tokens, values);
   std::vector<std::string> arguments;
   try {
     const auto parsed =
         po::command_line_parser(tokens).options(description).style(style).allow_unregistered().run();
     for (const auto& part : parsed.options) {
-      if (part.string_key == "help") return false;
       if (part.position_key >= 0) {
         arguments.push_back(part.value.at(0));
       } else if (part.unregistered) {

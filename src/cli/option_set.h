@@ -58,7 +58,8 @@ class OptionSet {
   void epilogue(std::string text);
 
   /// Reads all sources into the targets. argv[0] is the subcommand's name; `environment` is as environ, or
-  /// null for none. False when --help was asked for: nothing has been read then. Throws Error(usage) naming
+  /// null for none. False when --help or -h is among the
+  /// arguments: nothing has been read then. Throws Error(usage) naming
   /// the option (command line), the variable or file and line, the value and, for a name that is unknown, the
   /// nearest one that is known. An empty environment variable counts as absent.
   bool parse(int argc, const char* const* argv, const char* const* environment);

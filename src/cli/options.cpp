@@ -35,7 +35,7 @@ std::string lookup(const Names<E>& names, E value) {
   throw Error(Category::internal, fmt::format("no name for enumeration value {}", static_cast<int>(value)));
 }
 
-constexpr std::uint64_t largest_count = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t largest_count = std::numeric_limits<std::int32_t>::max();
 
 void declare_model_and_data(OptionSet& set, TrainOptions& options) {
   set.group("Model and data");
