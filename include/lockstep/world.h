@@ -27,6 +27,7 @@ class World {
   /// Rank numbers of the first rank of every host, ascending, then size(): hosts() + 1 entries.
   const std::vector<int>& host_boundaries() const;
   const std::string& host() const;  ///< this host's name
+  std::string library() const;      ///< name and version of the MPI library
 
   /// Runs `work` on every rank and waits for all. When it throws Error on some ranks, all ranks throw: the
   /// lowest failing rank its own error, the others a PeerFailure of the same category, which is not

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "core/hash.h"
 #include "lockstep/error.h"
@@ -59,6 +60,14 @@ void check_options(const TrainerOptions& options, const World& world, std::uint6
   }
 }
 
+/// What `make` returns, once it has succeeded on every rank. Not for work in which ranks meet.
+template <class Make>
+auto agreed(const World& world, const Make& make) {
+  std::optional<decltype(make())> made;
+  world.agree([&] { made.emplace(make()); });
+  return std::move(*made);
+}
+
 }  // namespace
 
 int default_micro_batches(int batch_size) {
@@ -82,10 +91,15 @@ class Trainer::Implementation {
         options_(resolve(options, world, network, train, test)),
         graph_(build_graph(network)),
         layout_(layout_arena(network.parameters())),
-        optimizer_(make_optimizer(options_.optimizer, {options_.momentum, options_.weight_decay})),
-        backend_(make_cpu_backend(world, options_.threads, options_.simd)),
+        optimizer_(
+            agreed(world,
+                   [&] {
+                     return make_optimizer(options_.optimizer, {options_.momentum, options_.weight_decay});
+                   })),
+        backend_(agreed(world, [&] { return make_cpu_backend(world, options_.threads, options_.simd); })),
         communicator_(make_communicator(world, options_.transport)),
-        parameters_(backend_.device->allocate(layout_.elements * sizeof(float))),
+        parameters_(
+            agreed(world, [&] { return backend_.device->allocate(layout_.elements * sizeof(float)); })),
         parameter_set_(network_.parameters(), layout_, parameters_.floats()),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches)),
         plan_(compile(true)),
@@ -232,7 +246,9 @@ class Trainer::Implementation {
     }
     const StepContext context{*backend_.device, *communicator_,       *optimizer_,
                               options_.reduce,  parameters_.floats(), runners_};
-    programs_.emplace_back(leaves, std::make_unique<StepProgram>(context, states_, arenas_, leaves));
+    programs_.emplace_back(leaves, agreed(world_, [&] {
+                             return std::make_unique<StepProgram>(context, states_, arenas_, leaves);
+                           }));
     return *programs_.back().second;
   }
 

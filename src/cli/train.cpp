@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "lockstep/trainer.h"
+#include "lockstep/world.h"
+#include "report/environment.h"
+#include "report/recorder.h"
+#include "report/run_directory.h"
+
+namespace lockstep {
+namespace {
+
+void check_build(const TrainOptions& options) {
+  if (options.device == DeviceChoice::cuda) {
+    throw Error(Category::resource, "--device cuda: this build of lockstep has no CUDA; use --device cpu");
+  }
+  if (options.precision != Precision::fp32) {
+    throw Error(Category::usage,
+                fmt::format("--dtype {}: CPU ranks compute in fp32 only", name_of(options.precision)));
+  }
+}
+
+TrainerOptions trainer_options(const TrainOptions& options) {
+  return {.epochs = static_cast<int>(options.epochs),
+          .batch_size = static_cast<int>(options.batch_size),
+          .micro_batches = static_cast<int>(options.micro_batches),
+          .learning_rate = static_cast<float>(options.learning_rate),
+          .optimizer = options.optimizer,
+          .momentum = static_cast<float>(options.momentum),
+          .weight_decay = static_cast<float>(options.weight_decay),
+          .seed = options.seed,
+          .drop_last = options.drop_last,
+          .max_steps = options.max_steps,
+          .reduce = options.reduction == Reduction::ring ? Reduce::ring : Reduce::canonical,
+          .threads = static_cast<int>(options.threads),
+          .transport = options.transport,
+          .simd = options.simd};
+}
+
+/// What the run is, for people: on stderr, so that stdout holds results only.
+void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
+  fmt::print(stderr, "{} on {}: {} rank{} x {} thread{}, {}, batch {} = {} micro-batches of {}",
+             options.model, options.dataset, world.size(), world.size() == 1 ? "" : "s", trainer.threads(),
+             trainer.threads() == 1 ? "" : "s", trainer.simd(), options.batch_size, trainer.micro_batches(),
+             static_cast<int>(options.batch_size) / trainer.micro_batches());
+  if (world.size() > 1) {
+    fmt::print(stderr, ", exchange by {}", trainer.transport());
+  }
+  fmt::print(stderr, "\n");
+}
+
+void warn_of_idle_executors(const World& world, const TrainOptions& options, const Trainer& trainer) {
+  const int executors = world.size() * trainer.threads();
+  if (executors > trainer.micro_batches()) {
+    fmt::print(
+        stderr,
+        "lockstep: warning: {} executors ({} ranks x {} threads) share {} micro-batches, so {} are idle: "
+        "use --threads {} or more micro-batches (a divisor of {})\n",
+        executors, world.size(), trainer.threads(), trainer.micro_batches(),
+        executors - trainer.micro_batches(), std::max(1, trainer.micro_batches() / world.size()),
+        options.batch_size);
+  }
+}
+
+std::string environment_of(const World& world, const Trainer& trainer, int argc, char** argv) {
+  Environment environment = this_environment();
+  environment.lockstep = LOCKSTEP_VERSION;
+  environment.mpi = world.library();
+  environment.simd = trainer.simd();
+  environment.hosts = {world.host()};
+  environment.ranks = world.size();
+  environment.threads = trainer.threads();
+  environment.command_line.assign(argv, argv + argc);
+  environment.more = {{"host_count", std::to_string(world.hosts())},
+                      {"micro_batches", std::to_string(trainer.micro_batches())},
+                      {"exchange", trainer.transport()}};
+  return environment_json(environment);
+}
+
+/// Connects the trainer's reports to the recorder of rank 0.
+void observe(Trainer& trainer, Recorder& recorder, int epochs) {
+  trainer.on_step = [&recorder, epochs](const StepReport& step) {
+    recorder.on_step({.epoch = step.epoch,
+                      .epochs = epochs,
+                      .step = step.step,
+                      .steps = step.steps,
+                      .samples = step.samples,
+                      .loss = step.loss,
+                      .learning_rate = step.learning_rate,
+                      .seconds = step.seconds});
+  };
+  trainer.on_epoch = [&recorder](const EpochReport& epoch) {
+    recorder.on_epoch({.epoch = epoch.epoch,
+                       .epochs = epoch.epochs,
+                       .train_loss = epoch.train.loss,
+                       .train_accuracy = epoch.train.accuracy,
+                       .test_loss = epoch.test.loss,
+                       .test_accuracy = epoch.test.accuracy,
+                       .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
+                       .seconds = epoch.seconds});
+  };
+}
+
+std::string digest_note(const World& world, const TrainOptions& options) {
+  return options.reduction == Reduction::ring
+             ? fmt::format("ring on {} ranks: another number of ranks gives another digest", world.size())
+             : std::string();
+}
+
+/// What rank 0 writes at the end.
+void save(const TrainOptions& options, const Trainer& trainer) {
+  if (!options.run_directory.empty()) {
+    trainer.save(RunDirectory{options.run_directory}.checkpoints() / "final.safetensors");
+  }
+  if (!options.save_model.empty()) {
+    trainer.save(options.save_model);
+  }
+}
+
+int train(World& world, const TrainOptions& options, int argc, char** argv) {
+  world.agree([&] { check_build(options); });
+  const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
+  std::unique_ptr<Network> network;
+  world.agree([&] { network = make_model(options.model, data.train->shape(), data.train->classes()); });
+  Trainer trainer(world, *network, *data.train, *data.test, trainer_options(options));
+  if (!options.init_from.empty()) {
+    std::optional<ModelFile> file;
+    world.agree([&] { file = ModelFile::read(options.init_from); });
+    trainer.load(*file);
+  }
+
+  const bool prints = world.rank() == 0;
+  std::optional<Recorder> recorder;
+  world.agree([&] {
+    if (prints && !options.run_directory.empty()) {
+      create_run_directory(options.run_directory, train_config(options),
+                           environment_of(world, trainer, argc, argv));
+    }
+    if (prints) {
+      recorder.emplace(make_recorder({.run_directory = options.run_directory,
+                                      .log_interval = options.log_interval,
+                                      .quiet = options.quiet}));
+    }
+  });
+  if (prints) {
+    if (!options.quiet) {
+      print_summary(world, options, trainer);
+    }
+    warn_of_idle_executors(world, options, trainer);
+    observe(trainer, *recorder, static_cast<int>(options.epochs));
+  }
+  trainer.fit();
+  world.agree([&] {
+    if (prints) {
+      save(options, trainer);
+      recorder->on_end({.digest = trainer.digest(), .note = digest_note(world, options)});
+      recorder->flush();
+    }
+  });
+  return 0;
+}
+
+}  // namespace
+
+int run_train(int argc, char** argv) {
+  if (wants_help(argc, argv)) {
+    return print_help(parse_train_options(argc, argv, environ).help);
+  }
+  return run_program(argc, argv, [=](World& world) {
+    TrainRequest request;
+    world.agree([&] { request = parse_train_options(argc, argv, environ); });
+    return train(world, request.options, argc, argv);
+  });
+}
+
+}  // namespace lockstep

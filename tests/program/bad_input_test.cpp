@@ -1,0 +1,205 @@
+// Bad input gets one clear line, the right exit status on every rank, and no hang.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <memory>
+
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+class BadInput : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    good_ = std::make_unique<TemporaryFolder>();
+    write_small_fashion_mnist(*good_, 600, 100);
+  }
+  static void TearDownTestSuite() { good_.reset(); }
+
+  /// A run that must fail: alone and on two ranks, with this status and these words in its one line.
+  static void expect_failure(Arguments arguments, int status, const Arguments& words) {
+    for (const int ranks : {0, 2}) {
+      const Outcome outcome = lockstep(ranks, arguments);
+      EXPECT_EQ(outcome.status, status) << ranks << " ranks: " << outcome.err;
+      EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+      for (const std::string& word : words) {
+        EXPECT_NE(outcome.err.find(word), std::string::npos) << "'" << word << "' in: " << outcome.err;
+      }
+      EXPECT_EQ(outcome.out.find("epoch 1/"), std::string::npos) << outcome.out;
+    }
+  }
+  static void expect_train_failure(Arguments extra, int status, const Arguments& words) {
+    Arguments arguments{"train", "--epochs", "1", "--data-dir", good_->string()};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    expect_failure(arguments, status, words);
+  }
+  /// A run on the good data set with one file changed by `change`.
+  static void expect_data_failure(const std::string& file, const std::function<void(std::string&)>& change,
+                                  const Arguments& words) {
+    const TemporaryFolder folder;
+    std::filesystem::copy(good_->string(), folder.string());
+    std::ifstream in(folder / file, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    in.close();
+    change(bytes);
+    std::ofstream(folder / file, std::ios::binary | std::ios::trunc) << bytes;
+    Arguments all = words;
+    all.push_back(file);
+    expect_failure({"train", "--epochs", "1", "--data-dir", folder.string()}, 3, all);
+  }
+  static int count(const std::string& text, const std::string& part) {
+    int found = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++found;
+    }
+    return found;
+  }
+
+  static std::unique_ptr<TemporaryFolder> good_;
+};
+std::unique_ptr<TemporaryFolder> BadInput::good_;
+
+TEST_F(BadInput, UnknownNamesSuggestTheNearest) {
+  expect_failure({"trian"}, 2, {"trian", "train"});
+  expect_train_failure({"--momentun", "0.9"}, 2, {"momentun", "momentum"});
+  expect_train_failure({"--model", "lenett"}, 2, {"lenett", "lenet"});
+  expect_train_failure({"--dataset", "fashon-mnist"}, 2, {"fashon-mnist", "fashion-mnist"});
+  expect_train_failure({"--optimizer", "sdg"}, 2, {"sdg", "sgd"});
+}
+
+TEST_F(BadInput, ImpossibleNumbersNameTheOption) {
+  expect_train_failure({"--batch-size", "0"}, 2, {"batch-size", "0"});
+  expect_train_failure({"--batch-size", "-4"}, 2, {"batch-size", "-4"});
+  expect_train_failure({"--batch-size", "12abc"}, 2, {"batch-size", "12abc"});
+  expect_train_failure({"--epochs", "-1"}, 2, {"epochs", "-1"});
+  expect_train_failure({"--lr", "nan"}, 2, {"lr", "nan"});
+  expect_train_failure({"--lr", "inf"}, 2, {"lr", "inf"});
+  expect_train_failure({"--threads", "-1"}, 2, {"threads", "-1"});
+  expect_train_failure({"--momentum", "2"}, 2, {"momentum"});
+}
+
+TEST_F(BadInput, BatchMustDivideAndRanksMustHaveWork) {
+  expect_train_failure({"--micro-batches", "7"}, 2, {"256", "7"});
+  const Outcome outcome = lockstep(3, {"train", "--data-dir", good_->string(), "--micro-batches", "2"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("3 ranks"), std::string::npos) << outcome.err;
+}
+
+TEST_F(BadInput, WhatThisBuildCannotDoIsSaid) {
+  expect_train_failure({"--device", "cuda"}, 4, {"CUDA"});
+  expect_train_failure({"--dtype", "bf16"}, 2, {"bf16"});
+  expect_train_failure({"--simd", "avx9"}, 2, {"avx9"});
+}
+
+TEST_F(BadInput, MissingDataNamesFileOrPackage) {
+  expect_train_failure({"--data-dir", "/nonexistent"}, 3, {"/nonexistent"});
+  const TemporaryFolder empty;
+  expect_failure({"train", "--data-dir", empty.string()}, 3, {"train-images-idx3-ubyte"});
+}
+
+TEST_F(BadInput, DamagedDataNamesFileAndReason) {
+  const std::string images = "train-images-idx3-ubyte";
+  const std::string labels = "train-labels-idx1-ubyte";
+  expect_data_failure(images, [](std::string& bytes) { bytes.resize(bytes.size() - 1); }, {"600x28x28"});
+  expect_data_failure(images, [](std::string& bytes) { bytes += 'x'; }, {"600x28x28"});
+  expect_data_failure(images, [](std::string& bytes) { bytes[3] = 4; }, {});
+  expect_data_failure(images, [](std::string& bytes) { bytes.resize(3); }, {});
+  expect_data_failure(images, [](std::string& bytes) { bytes.clear(); }, {});
+  expect_data_failure(labels, [](std::string& bytes) { bytes[100] = 77; }, {"77"});
+  expect_data_failure(labels,
+                      [](std::string& bytes) {
+                        bytes.resize(8 + 599);
+                        bytes[6] = 2;
+                        bytes[7] = static_cast<char>(599 - 512);
+                      },
+                      {"599", "600"});
+}
+
+TEST_F(BadInput, DamagedGzipNamesTheFile) {
+  for (const std::string& damage :
+       {std::string("truncate -s -100"), std::string("truncate -s 5"),
+        std::string("printf '\\377\\377\\377\\377' | dd conv=notrunc bs=1 seek=200 of=")}) {
+    const TemporaryFolder folder;
+    std::filesystem::copy(good_->string(), folder.string());
+    const std::string file = (folder / "t10k-images-idx3-ubyte").string();
+    ASSERT_EQ(run({"gzip", file}).status, 0);
+    ASSERT_EQ(run({"sh", "-c", damage + (damage.back() == '=' ? "" : " ") + file + ".gz"}).status, 0);
+    expect_failure({"train", "--epochs", "1", "--data-dir", folder.string()}, 3,
+                   {"t10k-images-idx3-ubyte.gz"});
+  }
+}
+
+TEST_F(BadInput, RunDirectoryThatCannotBeWritten) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "file") << "x";
+  expect_train_failure({"--run-dir", (folder / "file").string()}, 4, {"file"});
+  expect_train_failure({"--run-dir", "/proc/lockstep"}, 4, {"/proc/lockstep"});
+}
+
+TEST_F(BadInput, SaveModelThatCannotBeWritten) {
+  const Outcome outcome = lockstep(2, {"train", "--data-dir", good_->string(), "--epochs", "1",
+                                       "--save-model", "/proc/lockstep/model.safetensors"});
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+}
+
+TEST_F(BadInput, ModelFiles) {
+  const TemporaryFolder folder;
+  const std::string good = (folder / "good.safetensors").string();
+  ASSERT_EQ(
+      lockstep(0, {"train", "--data-dir", good_->string(), "--epochs", "0", "--save-model", good}).status, 0);
+  std::ifstream in(good, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const auto expect_bad = [&](const std::string& from, const std::string& to) {
+    std::string changed = bytes;
+    const auto at = changed.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    const std::string bad = (folder / "bad.safetensors").string();
+    std::ofstream(bad, std::ios::binary | std::ios::trunc) << changed;
+    expect_train_failure({"--init-from", bad}, 3, {"bad.safetensors"});
+    EXPECT_EQ(lockstep(0, {"eval", "--data-dir", good_->string(), bad}).status, 3);
+  };
+  expect_bad("[20,1,3,3]", "[20,1,9,1]");
+  expect_bad("conv1.bias", "conv9.bias");
+  expect_bad("conv1.bias", "conv2.bias");
+  expect_bad(bytes.substr(0, 8), std::string(8, '\x7f'));
+  expect_bad(bytes.substr(bytes.size() - 4), "");
+  expect_train_failure({"--init-from", (folder / "none.safetensors").string()}, 3, {"none.safetensors"});
+}
+
+TEST_F(BadInput, LossThatIsNoNumberNamesStepAndLearningRate) {
+  Arguments arguments{"train", "--data-dir", good_->string(), "--epochs", "200",
+                      "--lr",  "1e30",       "--batch-size",  "64"};
+  for (const int ranks : {0, 2}) {
+    const Outcome outcome = lockstep(ranks, arguments);
+    EXPECT_EQ(outcome.status, 3) << outcome.err;
+    EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("step"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("learning rate 1e+30"), std::string::npos) << outcome.err;
+  }
+}
+
+/// Only rank 1 sees another data directory: all ranks end, the message names rank 1.
+TEST_F(BadInput, ErrorOnOneRankEndsAllAndNamesIt) {
+  const TemporaryFolder folder;
+  const std::string script = (folder / "start").string();
+  std::ofstream(script)
+      << "#!/bin/sh\nif [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then export LOCKSTEP_LR=nan; fi\nexec '"
+      << LOCKSTEP_PROGRAM << "' train --epochs 1 --data-dir '" << good_->string() << "'\n";
+  chmod(script.c_str(), 0700);
+  const Outcome outcome =
+      run({"timeout", "60", LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", "3", script},
+          {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("lockstep: error: rank 1 on "), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,106 @@
+// The promise of the project: one digest, whatever runs the steps. Real processes, the first 1,000 images of
+// Fashion-MNIST: three batches of 256 and a last one of 232, which is 7 full micro-batches and one of 8.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+class Digests : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    write_small_fashion_mnist(*folder_, 1000, 333);
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  /// Standard output of a run of two epochs.
+  static std::string train(int ranks, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"train", "--model", "lenet", "--dataset", "fashion-mnist",
+                                         "--data-dir", folder_->string(), "--epochs", "2", "--batch-size",
+                                         "256", "--lr", "0.2", "--momentum", "0.5"});
+    const Outcome outcome = lockstep(ranks, arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.out;
+  }
+  static std::string digest(int ranks, const std::vector<std::string>& arguments) {
+    return line_after(train(ranks, arguments), "digest ");
+  }
+
+  static std::unique_ptr<TemporaryFolder> folder_;
+};
+std::unique_ptr<TemporaryFolder> Digests::folder_;
+
+TEST_F(Digests, AreEqualOnAnyNumberOfRanksAndThreads) {
+  const std::string expected = digest(0, {"--threads", "1"});
+  ASSERT_EQ(expected.size(), 37U);
+  for (const int ranks : {1, 2, 3, 4, 8}) {
+    for (const char* threads : {"1", "2", "4"}) {
+      EXPECT_EQ(digest(ranks, {"--threads", threads}), expected)
+          << ranks << " ranks, " << threads << " threads";
+    }
+  }
+}
+
+TEST_F(Digests, AreEqualWithEitherTransport) {
+  const std::string expected = digest(1, {});
+  for (const int ranks : {2, 3, 8}) {
+    for (const char* transport : {"shared-memory", "messages"}) {
+      EXPECT_EQ(digest(ranks, {"--transport", transport}), expected) << ranks << " ranks, " << transport;
+    }
+  }
+}
+
+TEST_F(Digests, AreEqualWithoutTheLastShortBatch) {
+  const std::string expected = digest(1, {"--drop-last"});
+  EXPECT_NE(expected, digest(1, {}));
+  for (const int ranks : {2, 3, 8}) {
+    EXPECT_EQ(digest(ranks, {"--drop-last"}), expected) << ranks << " ranks";
+  }
+}
+
+TEST_F(Digests, AreEqualForMicroBatchesThatAreNoPowerOfTwo) {
+  const auto run = [&](int ranks) {
+    const Outcome outcome = lockstep(ranks, {"train", "--data-dir", folder_->string(), "--epochs", "1",
+                                             "--batch-size", "240", "--micro-batches", "6", "--lr", "0.2"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return line_after(outcome.out, "digest ");
+  };
+  const std::string expected = run(1);
+  for (const int ranks : {2, 3, 4, 5, 6}) {
+    EXPECT_EQ(run(ranks), expected) << ranks << " ranks";
+  }
+}
+
+TEST_F(Digests, AreEqualAtEveryVectorLevelOfThisMachine) {
+  const std::string expected = digest(1, {});
+  for (const char* level : {"avx2", "avx512", "neon"}) {
+    const Outcome outcome =
+        lockstep(0, {"train", "--data-dir", folder_->string(), "--epochs", "2", "--batch-size", "256", "--lr",
+                     "0.2", "--momentum", "0.5", "--simd", level});
+    if (outcome.status == 2) {
+      EXPECT_NE(outcome.err.find("this machine"), std::string::npos) << outcome.err;
+    } else {
+      EXPECT_EQ(line_after(outcome.out, "digest "), expected) << level;
+    }
+  }
+}
+
+/// Everything that rank 0 prints is equal but for the time.
+TEST_F(Digests, LossesAndAccuraciesAreEqualToo) {
+  const auto without_time = [](const std::string& text) { return text.substr(0, text.find(" s  ") - 8); };
+  EXPECT_EQ(without_time(train(1, {})), without_time(train(3, {})));
+}
+
+TEST_F(Digests, OfTheRingSaysThatItDependsOnTheRanks) {
+  const std::string out = train(2, {"--reduce", "ring"});
+  EXPECT_NE(out.find("ring"), std::string::npos) << out;
+}
+
+TEST_F(Digests, DependOnTheSeed) { EXPECT_NE(digest(1, {"--seed", "1"}), digest(1, {"--seed", "2"})); }
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,124 @@
+#include "support/run.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace lockstep::test {
+namespace {
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) {
+    result.push_back(text.data());
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+/// The bytes of a gzip file of the data set's package, or of a plain file of that name.
+std::string decompressed(const std::string& name) {
+  const char* folder = std::getenv("FASHION_MNIST");
+  const std::string path = std::string(folder != nullptr ? folder : "/usr/share/datasets/fashion-mnist");
+  const Outcome outcome = run({"gzip", "-dc", path + "/" + name});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  return outcome.out;
+}
+
+/// The first `count` records of an IDX file, its header adjusted.
+void write_head(const std::filesystem::path& target, const std::string& source, std::uint32_t count,
+                std::size_t header, std::size_t record) {
+  std::string bytes = decompressed(source).substr(0, header + count * record);
+  for (std::size_t i = 0; i < 4; ++i) {
+    bytes[4 + i] = static_cast<char>(count >> (24 - 8 * i));
+  }
+  std::ofstream(target, std::ios::binary) << bytes;
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-test-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) {
+    throw std::runtime_error("no temporary folder");
+  }
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
+  const TemporaryFolder folder;
+  const std::string out = (folder / "out").string();
+  const std::string err = (folder / "err").string();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
+
+  std::vector<std::string> arguments = command;
+  std::vector<std::string> variables = environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    variables.emplace_back(*entry);
+  }
+  pid_t process = 0;
+  const int failure = posix_spawnp(&process, arguments[0].c_str(), &actions, nullptr,
+                                   pointers(arguments).data(), pointers(variables).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) {
+    throw std::runtime_error("cannot start " + command[0]);
+  }
+  int status = 0;
+  waitpid(process, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(out), contents(err)};
+}
+
+Outcome lockstep(int ranks, const std::vector<std::string>& arguments,
+                 const std::vector<std::string>& environment) {
+  std::vector<std::string> command;
+  if (ranks > 0) {
+    // A wrong run must end by itself; the bound only keeps a hang from holding up the other tests.
+    command = {"timeout",         "-k",        "5",    "120", LOCKSTEP_MPIEXEC,
+               "--oversubscribe", "--bind-to", "none", "-np", std::to_string(ranks)};
+  }
+  command.emplace_back(LOCKSTEP_PROGRAM);
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> variables = environment;
+  variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  return run(command, variables);
+}
+
+void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test) {
+  write_head(folder / "train-images-idx3-ubyte", "train-images-idx3-ubyte.gz", train, 16, 784);
+  write_head(folder / "train-labels-idx1-ubyte", "train-labels-idx1-ubyte.gz", train, 8, 1);
+  write_head(folder / "t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz", test, 16, 784);
+  write_head(folder / "t10k-labels-idx1-ubyte", "t10k-labels-idx1-ubyte.gz", test, 8, 1);
+}
+
+std::string line_after(const std::string& text, const std::string& start) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(start, 0) == 0) {
+      return line.substr(start.size());
+    }
+  }
+  ADD_FAILURE() << "no line starts with '" << start << "' in:\n" << text;
+  return {};
+}
+
+}  // namespace lockstep::test

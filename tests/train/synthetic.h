@@ -1,0 +1,46 @@
+#pragma once
+
+#include <vector>
+
+#include "core/philox.h"
+#include "lockstep/dataset.h"
+#include "lockstep/world.h"
+
+namespace lockstep::test {
+
+/// The one world of a test program (MPI starts once in a process).
+inline World& world() {
+  static World the_world(nullptr, nullptr);
+  return the_world;
+}
+
+/// Images of noise with a bright square whose row is the class: easy to learn.
+class Synthetic : public Dataset {
+ public:
+  Synthetic(std::uint64_t size, Shape shape, int classes) : shape_(shape), classes_(classes) {
+    for (std::uint64_t id = 0; id < size; ++id) {
+      labels_.push_back(static_cast<int>(id * 7 % static_cast<std::uint64_t>(classes)));
+      for (std::size_t i = 0; i < shape.size(); ++i) {
+        const auto bits = philox(id, {static_cast<std::uint32_t>(i), 0, 0, 99});
+        const auto row = static_cast<int>(i) / shape.width % shape.height;
+        const bool bright = row * classes / shape.height == labels_.back();
+        pixels_.push_back(static_cast<std::uint8_t>(bright ? 255 : bits[0] % 100));
+      }
+    }
+  }
+  std::uint64_t size() const override { return labels_.size(); }
+  Shape shape() const override { return shape_; }
+  int classes() const override { return classes_; }
+  std::span<const std::uint8_t> image(std::uint64_t id) const override {
+    return std::span(pixels_).subspan(id * shape_.size(), shape_.size());
+  }
+  int label(std::uint64_t id) const override { return labels_[id]; }
+
+ private:
+  Shape shape_;
+  int classes_;
+  std::vector<std::uint8_t> pixels_;
+  std::vector<int> labels_;
+};
+
+}  // namespace lockstep::test
