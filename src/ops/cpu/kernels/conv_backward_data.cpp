@@ -34,11 +34,13 @@ constexpr int channels_per_tile(int kernel, int stride, int p) {
   return fitting < 1 ? 1 : fitting > 4 ? 4 : fitting;
 }
 
-/// Adds what P gradient pixels of a row give to CB input channels; their columns stay in registers. Kernel
-/// columns go in pairs and pixels from last to first: still ascending kernel columns for every sum.
+/// Adds what P gradient pixels of a row give to CB input channels; their columns stay in registers. Where
+/// there are sums enough to hide the latency, kernel columns go in pairs, which saves loads; pixels go from
+/// last to first, so that every sum still sees ascending kernel columns.
 template <int KW, int ST, int CB, int P>
 HWY_NOINLINE void tile(const RowTask& task, int channel, int column) {
   constexpr int columns = (P - 1) * ST + KW;
+  constexpr int together = KW > 1 && CB > 1 ? 2 : 1;
   const ConvGeometry& g = task.geometry;
   const KernelRows rows = kernel_rows(g, task.row);
   const std::size_t kernel = static_cast<std::size_t>(g.kernel_height) * KW;
@@ -50,27 +52,29 @@ HWY_NOINLINE void tile(const RowTask& task, int channel, int column) {
       sum[c][t] = hn::Load(floats, target + c * task.plane + pixels(t));
     }
   }
-  for (int o = 0; o < g.out_channels; ++o) {
-    const float* weight = task.weight + (static_cast<std::size_t>(o) * g.in_channels + channel) * kernel;
-    const float* plane = task.grad_output + row_floats * g.out_height * o + pixels(column);
+  const int outputs = g.out_channels;
+  const std::size_t filters = g.in_channels * kernel;
+  const std::size_t plane_floats = row_floats * g.out_height;
+  const float* weight = task.weight + channel * kernel;
+  const float* plane = task.grad_output + pixels(column);
+  const int row = task.row;
+  for (int o = 0; o < outputs; ++o, weight += filters, plane += plane_floats) {
     for (int kh = rows.first; kh <= rows.last; kh += ST) {
-      const float* grad = plane + row_floats * ((task.row - kh) / ST);
-      LOCKSTEP_UNROLL for (int pair = 0; pair < KW; pair += 2) {
-        constexpr int two = KW == 1 ? 1 : 2;
-        Vector factor[CB][2];
+      const float* grad = plane + row_floats * ((row - kh) / ST);
+      LOCKSTEP_UNROLL for (int kw = 0; kw < KW; kw += together) {
+        Vector factor[CB][together];
         LOCKSTEP_UNROLL for (int c = 0; c < CB; ++c) {
-          LOCKSTEP_UNROLL for (int j = 0; j < two; ++j) {
-            factor[c][j] = hn::Set(floats, weight[c * kernel + kh * KW + (pair + j < KW ? pair + j : pair)]);
+          LOCKSTEP_UNROLL for (int j = 0; j < together; ++j) {
+            factor[c][j] = hn::Set(floats, weight[c * kernel + kh * KW + smaller(kw + j, KW - 1)]);
           }
         }
+        grad = opaque(grad);
         LOCKSTEP_UNROLL for (int p = P - 1; p >= 0; --p) {
           const Vector pixel = hn::Load(floats, grad + pixels(p));
-          LOCKSTEP_UNROLL for (int j = 0; j < two; ++j) {
+          LOCKSTEP_UNROLL for (int j = 0; j < together && kw + j < KW; ++j) {
             LOCKSTEP_UNROLL for (int c = 0; c < CB; ++c) {
-              if (pair + j < KW) {
-                Vector& s = sum[c][p * ST + pair + j];
-                s = hn::MulAdd(pixel, factor[c][j], s);
-              }
+              Vector& s = sum[c][p * ST + kw + j];
+              s = hn::MulAdd(pixel, factor[c][j], s);
             }
           }
         }
@@ -176,7 +180,7 @@ void copy(const float* from, std::size_t count, float* to) {
   }
 }
 
-/// Computes row `row` (padded coordinates) into task.data.
+/// Computes row `row` (padded coordinates) into data, which is zero.
 void all_parts(const ConvBackwardData& task, Row function, int row, float* data, std::size_t plane) {
   for (int part = 0; part < parts; ++part) {
     function({task.geometry, task.grad_output + part * width, task.weight, row, data + part * width, plane});

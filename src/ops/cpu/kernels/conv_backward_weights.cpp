@@ -34,12 +34,16 @@ HWY_NOINLINE void tile(const ConvGeometry& g, const Band& band, const float* inp
       sum[o][t] = hn::Load(floats, sums + o * sums_plane + pixels(t));
     }
   }
-  for (int h = 0; h < band.rows; ++h) {
-    const float* x = input + row_step * h;
-    const float* d = band.grad + pixels(g.out_width) * h;
-    for (int q = 0; q < g.out_width; ++q, x += step, d += lanes) {
+  const std::size_t plane = band.grad_plane;
+  const int columns = g.out_width;
+  const int rows = band.rows;
+  const float* d = band.grad;
+  for (int h = 0; h < rows; ++h, input += row_step) {
+    const float* x = input;
+    for (int q = 0; q < columns; ++q, x += step, d += lanes) {
+      x = many_registers ? opaque(x) : x;
       Vector grad[OB];
-      LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) { grad[o] = hn::Load(floats, d + o * band.grad_plane); }
+      LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) { grad[o] = hn::Load(floats, d + o * plane); }
       LOCKSTEP_UNROLL for (int r = 0; r < R; ++r) {
         LOCKSTEP_UNROLL for (int k = 0; k < KW; ++k) {
           const Vector pixel = hn::Load(floats, x + r * input_step + pixels(k));

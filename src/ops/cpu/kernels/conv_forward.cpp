@@ -33,17 +33,30 @@ HWY_NOINLINE void tile(const ConvGeometry& g, const float* input, const float* w
   LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
     LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::Set(floats, bias[o]); }
   }
+  const int channels = g.in_channels;
+  const int kernel_rows = g.kernel_height;
   const auto add_column = [&](const float* x, const float* w) HWY_ATTR {
-    Vector pixel[P];
-    LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = hn::Load(floats, x + p * step); }
-    LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
-      const Vector factor = hn::Set(floats, w[o * filter]);
-      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::MulAdd(pixel[p], factor, sum[o][p]); }
+    // Registers: the sums, and the fewer of pixels and weights.
+    if constexpr (P > OB && !many_registers) {
+      x = opaque(x);
+      Vector factor[OB];
+      LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) { factor[o] = hn::Set(floats, w[o * filter]); }
+      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
+        const Vector pixel = hn::Load(floats, x + p * step);
+        LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) { sum[o][p] = hn::MulAdd(pixel, factor[o], sum[o][p]); }
+      }
+    } else {
+      Vector pixel[P];
+      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = hn::Load(floats, x + p * step); }
+      LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
+        const Vector factor = hn::Set(floats, w[o * filter]);
+        LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::MulAdd(pixel[p], factor, sum[o][p]); }
+      }
     }
   };
-  for (int c = 0; c < g.in_channels; ++c, input += plane) {
+  for (int c = 0; c < channels; ++c, input += plane) {
     const float* row = input;
-    for (int kh = 0; kh < g.kernel_height; ++kh, row += row_floats, weight += columns) {
+    for (int kh = 0; kh < kernel_rows; ++kh, row += row_floats, weight += columns) {
       if constexpr (KW != 0) {
         LOCKSTEP_UNROLL for (int kw = 0; kw < KW; ++kw) { add_column(row + pixels(kw), weight + kw); }
       } else {

@@ -127,18 +127,21 @@ HWY_NOINLINE void weights_tile(const LinearTask& task, int output, int column) {
       LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { sum[o][v] = hn::MulAdd(x[v], factor, sum[o][v]); }
     }
   }
+  if (column + VECTORS * width <= task.inputs) {
+    LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
+      float* target = task.grad_weight + static_cast<std::size_t>(output + o) * task.inputs + column;
+      LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { hn::StoreU(sum[o][v], floats, target + v * width); }
+    }
+    return;
+  }
+  alignas(64) float rest[OB][VECTORS * width];
   LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
+    LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { hn::Store(sum[o][v], floats, rest[o] + v * width); }
+  }
+  for (int o = 0; o < OB; ++o) {
     float* target = task.grad_weight + static_cast<std::size_t>(output + o) * task.inputs + column;
-    LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) {
-      if (column + (v + 1) * width <= task.inputs) {
-        hn::StoreU(sum[o][v], floats, target + v * width);
-        continue;
-      }
-      alignas(64) float rest[width];
-      hn::Store(sum[o][v], floats, rest);
-      for (int k = 0; column + v * width + k < task.inputs; ++k) {
-        target[v * width + k] = rest[k];
-      }
+    for (int k = 0; column + k < task.inputs; ++k) {
+      target[k] = rest[o][k];
     }
   }
 }

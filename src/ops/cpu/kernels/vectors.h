@@ -30,6 +30,13 @@ constexpr bool many_registers = width != 8;
 HWY_INLINE int smaller(int a, int b) { return a < b ? a : b; }
 HWY_INLINE int larger(int a, int b) { return a > b ? a : b; }
 
+/// The same pointer, of unknown origin: keeps the compiler from carrying loads over from one step of a loop
+/// to the next, for which it would run out of registers and spill.
+HWY_INLINE const float* opaque(const float* pointer) {
+  asm("" : "+r"(pointer));
+  return pointer;
+}
+
 /// Floats in `pixels` pixels.
 HWY_INLINE std::size_t pixels(std::size_t count) { return count * lanes; }
 

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/model_file.h"
+#include "op_case.h"
+
+/// Operations against what PyTorch computed (bench/peers/make_op_references.py).
+namespace lockstep::testing {
+namespace {
+
+constexpr int samples = 3;
+
+const ModelFile& references() {
+  static const ModelFile file = ModelFile::read(LOCKSTEP_TEST_DATA "/ops/references.safetensors");
+  return file;
+}
+
+std::vector<double> stored(const std::string& name) {
+  for (const TensorInfo& tensor : references().tensors()) {
+    if (tensor.name == name) {
+      const auto values = references().floats(name, tensor.shape);
+      return {values.begin(), values.end()};
+    }
+  }
+  ADD_FAILURE() << "no tensor " << name;
+  return {};
+}
+
+void expect_near(const std::vector<double>& actual, const std::string& name) {
+  const std::vector<double> expected = stored(name);
+  ASSERT_EQ(actual.size(), expected.size()) << name;
+  double largest = 0;
+  for (const double value : expected) {
+    largest = std::max(largest, std::abs(value));
+  }
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], 4e-6 * largest) << name << " element " << i;
+  }
+}
+
+std::vector<double> values_of(const Lanes& lanes) { return {lanes.data(), lanes.data() + lanes.size()}; }
+
+class Torch : public ::testing::TestWithParam<OpCase> {};
+
+TEST_P(Torch, AgreesOnEveryLevel) {
+  const OpCase& op_case = GetParam();
+  OpInputs values;
+  values.inputs[0] = Tensor(samples, op_case.inputs[0]);
+  values.inputs[0].values = stored(op_case.name + ".input");
+  values.parameters = {stored(op_case.name + ".weight"), stored(op_case.name + ".bias")};
+  values.grad_output = Tensor(samples, op_case.node.shape);
+  values.grad_output.values = stored(op_case.name + ".grad_output");
+  for (const cpu::Level level : cpu::available_levels()) {
+    const OpResults results = run_op(op_case, values, level);
+    expect_near(from_lanes(results.output, samples, op_case.node.shape).values, op_case.name + ".output");
+    expect_near(from_lanes(results.grad_inputs[0], samples, op_case.inputs[0]).values,
+                op_case.name + ".grad_input");
+    expect_near(values_of(results.grad_parameters[0]), op_case.name + ".grad_weight");
+    expect_near(values_of(results.grad_parameters[1]), op_case.name + ".grad_bias");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Stored, Torch,
+    ::testing::Values(
+        conv_case("conv", {2, 7, 9}, 5, {.kernel = 3}),
+        conv_case("conv_pool", {2, 8, 8}, 5, {.kernel = 3, .relu = true, .pool = 2}),
+        conv_case("conv_pool5", {3, 8, 8}, 4, {.kernel = 5, .relu = true, .pool = 2}),
+        conv_case("conv_padded", {3, 6, 5}, 4, {.kernel = 3, .padding = 1, .relu = true}),
+        conv_case("conv_strided", {2, 9, 8}, 3, {.kernel = 3, .stride = 2, .padding = 1, .relu = true}),
+        conv_case("conv_one", {4, 4, 4}, 3, {.kernel = 1}),
+        conv_case("conv_seven", {1, 14, 14}, 2, {.kernel = 7, .stride = 2, .padding = 3, .relu = true}),
+        simple_case("linear", Linear{}, {19, 1, 1}, {7, 1, 1}),
+        simple_case("linear_relu", Linear{}, {24, 1, 1}, {10, 1, 1}, true)),
+    [](const auto& row) { return row.param.name; });
+
+TEST(TorchLoss, AgreesOnEveryLevel) {
+  const std::vector<double> labels = stored("loss.labels");
+  Tensor logits(static_cast<int>(labels.size()), {10, 1, 1});
+  logits.values = stored("loss.logits");
+  const Lanes lanes = to_lanes(logits);
+  std::vector<std::int32_t> padded(32, -1);
+  std::transform(labels.begin(), labels.end(), padded.begin(), [](double v) { return static_cast<int>(v); });
+  for (const cpu::Level level : cpu::available_levels()) {
+    Lanes grad(lanes.size());
+    LeafResult result;
+    cpu::OpMemory memory;
+    memory.samples = logits.samples;
+    memory.inputs[0] = lanes.data();
+    memory.grad_inputs[0] = grad.data();
+    memory.labels = padded.data();
+    memory.result = &result;
+    cpu::plan_cross_entropy(logits.shape, logits.samples, level).forward(memory);
+    expect_near({result.loss}, "loss.loss");
+    expect_near(from_lanes(grad, logits.samples, logits.shape).values, "loss.grad");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing
