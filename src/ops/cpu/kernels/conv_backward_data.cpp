@@ -71,10 +71,12 @@ HWY_NOINLINE void tile(const RowTask& task, int channel, int column) {
         grad = opaque(grad);
         LOCKSTEP_UNROLL for (int p = P - 1; p >= 0; --p) {
           const Vector pixel = hn::Load(floats, grad + pixels(p));
-          LOCKSTEP_UNROLL for (int j = 0; j < together && kw + j < KW; ++j) {
+          LOCKSTEP_UNROLL for (int j = 0; j < together; ++j) {
             LOCKSTEP_UNROLL for (int c = 0; c < CB; ++c) {
-              Vector& s = sum[c][p * ST + kw + j];
-              s = hn::MulAdd(pixel, factor[c][j], s);
+              if (kw + j < KW) {
+                Vector& s = sum[c][p * ST + kw + j];
+                s = hn::MulAdd(pixel, factor[c][j], s);
+              }
             }
           }
         }
