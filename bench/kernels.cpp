@@ -1,0 +1,134 @@
+// Speed of the CPU operations at every instruction set of this machine, one thread, best of many runs:
+//   kernels [samples [seconds per operation]]
+// Not part of the default build; link with the lockstep library and src/ on the include path.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ops/cpu/op.h"
+
+using namespace lockstep;
+
+namespace {
+
+struct Layer {
+  const char* name;
+  GraphNode node;
+  Shape input;
+  bool first = false;
+
+  double multiply_adds_per_image() const {
+    if (std::holds_alternative<Linear>(node.operation)) {
+      return static_cast<double>(input.size()) * node.shape.channels;
+    }
+    const auto& conv = std::get<Conv2d>(node.operation);
+    const int window = node.epilogue.pool > 0 ? node.epilogue.pool : 1;
+    return static_cast<double>(node.shape.size()) * window * window * input.channels * conv.kernel *
+           conv.kernel;
+  }
+  std::size_t weights() const {
+    const auto* conv = std::get_if<Conv2d>(&node.operation);
+    const auto outputs = static_cast<std::size_t>(node.shape.channels);
+    return conv == nullptr ? outputs * input.size()
+                           : outputs * static_cast<std::size_t>(input.channels * conv->kernel * conv->kernel);
+  }
+};
+
+Layer layer(const char* name, Operation operation, GraphNode::Epilogue epilogue, Shape input, Shape output,
+            bool first = false) {
+  Layer result{name, {}, input, first};
+  result.node.operation = std::move(operation);
+  result.node.epilogue = epilogue;
+  result.node.shape = output;
+  return result;
+}
+
+std::vector<Layer> layers() {
+  return {
+      layer("LeNet 1->20 3x3 pool", Conv2d{.kernel = 3}, {true, 2}, {1, 26, 26}, {20, 12, 12}, true),
+      layer("LeNet 20->50 5x5 pool", Conv2d{.kernel = 5}, {true, 2}, {20, 12, 12}, {50, 4, 4}),
+      layer("LeNet 800->128", Linear{}, {true, 0}, {800, 1, 1}, {128, 1, 1}),
+      layer("LeNet 128->10", Linear{}, {false, 0}, {128, 1, 1}, {10, 1, 1}),
+      layer("64->64 3x3 padded, 16x16", Conv2d{.kernel = 3, .padding = 1}, {true, 0}, {64, 16, 16},
+            {64, 16, 16}),
+      layer("64->64 3x3 stride 2, 16x16", Conv2d{.kernel = 3, .stride = 2, .padding = 1}, {true, 0},
+            {64, 16, 16}, {64, 8, 8}),
+      layer("64->64 1x1, 8x8", Conv2d{.kernel = 1}, {false, 0}, {64, 8, 8}, {64, 8, 8}),
+      layer("3->64 3x3 padded, 28x28", Conv2d{.kernel = 3, .padding = 1}, {false, 0}, {3, 28, 28},
+            {64, 28, 28}, true),
+  };
+}
+
+/// Aligned values between -0.5 and 0.5, kept until the program ends.
+float* values(std::size_t count) {
+  static std::vector<std::vector<float>> owner;
+  owner.emplace_back(count + 16);
+  float* data = owner.back().data();
+  while (reinterpret_cast<std::uintptr_t>(data) % 64 != 0) {
+    ++data;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    data[i] = static_cast<float>(std::rand()) / static_cast<float>(RAND_MAX) - 0.5F;
+  }
+  return data;
+}
+
+double best_seconds(double budget, const std::function<void()>& run) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  double best = 1e9;
+  for (const auto start = Clock::now(); seconds(Clock::now() - start) < budget;) {
+    const auto before = Clock::now();
+    run();
+    best = std::min(best, seconds(Clock::now() - before));
+  }
+  return best;
+}
+
+void measure(const Layer& layer, int samples, double budget, cpu::Level level) {
+  const cpu::OpRequest request{layer.node, {layer.input, Shape{}}, samples, !layer.first, level};
+  const cpu::Op op =
+      std::holds_alternative<Linear>(layer.node.operation) ? plan_linear(request) : plan_conv2d(request);
+  const std::size_t lanes = static_cast<std::size_t>(cpu::groups_of(samples)) * cpu::lanes;
+  cpu::OpMemory memory;
+  memory.samples = samples;
+  memory.inputs[0] = values(layer.input.size() * lanes);
+  memory.output = values(layer.node.shape.size() * lanes);
+  memory.grad_output = values(layer.node.shape.size() * lanes);
+  memory.parameters = {values(layer.weights()), values(static_cast<std::size_t>(layer.node.shape.channels))};
+  memory.grad_parameters = {values(layer.weights()),
+                            values(static_cast<std::size_t>(layer.node.shape.channels))};
+  memory.saved = reinterpret_cast<std::byte*>(values(op.saved_bytes / sizeof(float) + 1));
+  memory.scratch = reinterpret_cast<std::byte*>(values(op.scratch_bytes / sizeof(float) + 1));
+
+  const double forward = best_seconds(budget, [&] { op.forward(memory); });
+  const double weights = best_seconds(budget, [&] { op.backward(memory); });
+  double data = 0;
+  if (!layer.first) {
+    memory.grad_inputs[0] = values(layer.input.size() * lanes);
+    data = best_seconds(budget, [&] { op.backward(memory); }) - weights;
+  }
+  const double giga = 2e-9 * layer.multiply_adds_per_image() * samples;
+  fmt::print("{:7} {:28} forward {:8.1f} us {:6.1f} GF/s   weights {:8.1f} us {:6.1f} GF/s",
+             level_name(level), layer.name, forward * 1e6, giga / forward, weights * 1e6, giga / weights);
+  if (data > 0) {
+    fmt::print("   data {:8.1f} us {:6.1f} GF/s", data * 1e6, giga / data);
+  }
+  fmt::print("\n");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const int samples = count > 1 ? std::atoi(arguments[1]) : 32;
+  const double budget = count > 2 ? std::atof(arguments[2]) : 0.2;
+  for (const cpu::Level level : cpu::available_levels()) {
+    for (const Layer& each : layers()) {
+      measure(each, samples, budget, level);
+    }
+  }
+}
