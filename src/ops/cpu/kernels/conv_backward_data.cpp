@@ -30,7 +30,7 @@ struct RowTask {
 /// Input channels that fit into registers with the columns that P gradient pixels reach.
 constexpr int channels_per_tile(int kernel, int stride, int p) {
   const int columns = (p - 1) * stride + kernel;
-  const int fitting = (many_registers ? 26 : 13) / columns;
+  const int fitting = many_registers ? 30 / (columns + 2) : 14 / (columns + 1);  // with their weights
   return fitting < 1 ? 1 : fitting > 4 ? 4 : fitting;
 }
 
@@ -40,7 +40,7 @@ constexpr int channels_per_tile(int kernel, int stride, int p) {
 template <int KW, int ST, int CB, int P>
 HWY_NOINLINE void tile(const RowTask& task, int channel, int column) {
   constexpr int columns = (P - 1) * ST + KW;
-  constexpr int together = KW > 1 && CB > 1 ? 2 : 1;
+  constexpr int together = many_registers && KW > 1 && CB > 1 ? 2 : 1;
   const ConvGeometry& g = task.geometry;
   const KernelRows rows = kernel_rows(g, task.row);
   const std::size_t kernel = static_cast<std::size_t>(g.kernel_height) * KW;
