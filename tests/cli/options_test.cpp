@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadValue{"batch-size", "12abc", "not a whole number"},
         BadValue{"batch-size", "0", "out of range: 1 to"}, BadValue{"batch-size", "-4", "out of range"},
-        BadValue{"batch-size", "1.5", "not a whole number"}, BadValue{"epochs", "0", "out of range"},
+        BadValue{"batch-size", "1.5", "not a whole number"}, BadValue{"epochs", "-1", "out of range"},
         BadValue{"epochs", "99999999999999999999", "out of range"},
         BadValue{"micro-batches", "0", "out of range"},
         BadValue{"micro-batches", "aut", "not a whole number"}, BadValue{"lr", "nan", "out of range"},
