@@ -1,0 +1,207 @@
+// Real processes: World and both transports against MPI itself as the oracle. Ends with status 0 or with the
+// line of the first check that failed.
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "comm/agreement.h"
+#include "comm/communicator.h"
+#include "comm/runtime.h"
+#include "lockstep/world.h"
+#include "reduce/gradients.h"
+#include "reduce/reducer.h"
+
+namespace lockstep {
+namespace {
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw Error(Category::internal, "check failed: " + what);
+}
+
+bool same_bits(const float* left, const float* right, std::size_t count) {
+  return count == 0 || std::memcmp(left, right, count * sizeof(float)) == 0;
+}
+
+std::vector<float> values(int rank, std::uint32_t which, std::size_t count) {
+  std::vector<float> result(count);
+  for (std::size_t i = 0; i < count; ++i)
+    result[i] = gradient(static_cast<std::uint32_t>(rank) * 64 + which, i);
+  return result;
+}
+
+std::vector<float> allgather_by_mpi(const World& world, const std::vector<float>& own) {
+  int length = static_cast<int>(own.size());
+  std::vector<int> lengths(static_cast<std::size_t>(world.size())), begins(lengths.size());
+  const MPI_Comm group = world.runtime().ranks.world.get();
+  MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, group);
+  int total = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    begins[i] = total;
+    total += lengths[i];
+  }
+  std::vector<float> all(static_cast<std::size_t>(total));
+  MPI_Allgatherv(own.data(), length, MPI_FLOAT, all.data(), lengths.data(), begins.data(), MPI_FLOAT, group);
+  return all;
+}
+
+/// Slices as the trainer cuts them, or all elements at the last rank.
+Slices make_slices(std::size_t elements, int ranks, bool uneven) {
+  if (!uneven) return even_slices(elements, ranks);
+  Slices slices(static_cast<std::size_t>(ranks) + 1, 0);
+  slices.back() = elements;
+  return slices;
+}
+
+void check_collect(const World& world, Communicator& communicator, std::size_t elements, bool uneven) {
+  PartialSums partials;
+  for (int rank = 0; rank < world.size(); ++rank)
+    partials.counts.push_back(static_cast<std::uint32_t>(rank) % 3);
+  std::vector<std::vector<float>> own;
+  std::vector<float> flat;
+  for (std::uint32_t i = 0; i < partials.counts[static_cast<std::size_t>(world.rank())]; ++i) {
+    own.push_back(values(world.rank(), i, elements));
+    flat.insert(flat.end(), own.back().begin(), own.back().end());
+  }
+  for (std::vector<float>& partial : own) partials.own.push_back(partial.data());
+  partials.slices = make_slices(elements, world.size(), uneven);
+
+  const std::vector<float> all = allgather_by_mpi(world, flat);
+  std::size_t next = partials.slices[static_cast<std::size_t>(world.rank())];
+  communicator.collect(partials, [&](std::span<const float* const> inputs, std::size_t begin,
+                                     std::size_t end) {
+    expect(begin == next && end > begin, "chunks are consecutive");
+    expect(inputs.size() * elements == all.size(), "every partial sum is there");
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      expect(same_bits(inputs[i], all.data() + i * elements + begin, end - begin), "collect brings the bits");
+    }
+    next = end;
+  });
+  expect(next == partials.slices[static_cast<std::size_t>(world.rank()) + 1],
+         "the whole slice was collected");
+}
+
+void check_all_gather(const World& world, Communicator& communicator, std::size_t elements, bool uneven) {
+  const Slices slices = make_slices(elements, world.size(), uneven);
+  const auto rank = static_cast<std::size_t>(world.rank());
+  const std::vector<float> mine = values(world.rank(), 0, elements);
+  const auto at = [&](std::size_t i) { return mine.begin() + static_cast<std::ptrdiff_t>(slices[i]); };
+  const std::vector<float> own(at(rank), at(rank + 1));
+  std::vector<float> arena(elements, -1.0f);
+  std::copy(own.begin(), own.end(), arena.begin() + static_cast<std::ptrdiff_t>(slices[rank]));
+  communicator.all_gather(arena, slices);
+  expect(same_bits(arena.data(), allgather_by_mpi(world, own).data(), elements), "all_gather");
+}
+
+void check_small(const World& world, Communicator& communicator) {
+  const auto length = [](int rank) { return static_cast<std::size_t>(rank * 5 % 7) * sizeof(float); };
+  std::vector<std::size_t> lengths;
+  for (int rank = 0; rank < world.size(); ++rank) lengths.push_back(length(rank));
+  const std::vector<float> own = values(world.rank(), 1, length(world.rank()) / sizeof(float));
+  const std::vector<float> expected = allgather_by_mpi(world, own);
+  std::vector<float> all(expected.size());
+  communicator.all_gather_bytes(std::as_bytes(std::span(own)), lengths,
+                                std::as_writable_bytes(std::span(all)));
+  expect(same_bits(all.data(), expected.data(), all.size()), "all_gather_bytes");
+}
+
+void check_broadcast(const World& world, Communicator& communicator, std::size_t elements) {
+  for (int root = 0; root < world.size(); ++root) {
+    std::vector<float> data = values(world.rank(), 2, elements);
+    communicator.broadcast(std::as_writable_bytes(std::span(data)), root);
+    expect(same_bits(data.data(), values(root, 2, elements).data(), elements), "broadcast");
+  }
+}
+
+void check_all_reduce(const World& world, Communicator& communicator) {
+  std::vector<float> data = values(world.rank(), 3, 1000), expected = data;
+  MPI_Allreduce(MPI_IN_PLACE, expected.data(), 1000, MPI_FLOAT, MPI_SUM, world.runtime().ranks.world.get());
+  communicator.all_reduce(data);
+  expect(same_bits(data.data(), expected.data(), data.size()), "all_reduce");
+}
+
+void check_canonical(const World& world, Communicator& communicator, std::uint32_t leaves, int executors,
+                     std::size_t elements) {
+  RankGradients gradients(leaves, world.size(), world.rank(), executors, elements);
+  const auto reducer = make_canonical_reducer(communicator, gradients.options());
+  std::vector<float> sum(elements);
+  reducer->reduce(sum, [&](std::size_t begin, std::span<const float> part) {
+    std::copy(part.begin(), part.end(), sum.begin() + static_cast<std::ptrdiff_t>(begin));
+  });
+  for (std::size_t e = 0; e < elements; ++e) {
+    const float expected = reference_sum(0, leaves, e);
+    expect(same_bits(&sum[e], &expected, 1), std::to_string(leaves) + " leaves in the order of the tree");
+  }
+}
+
+void check_transport(const World& world, Transport transport) {
+  const auto communicator = make_communicator(world, transport);
+  expect(communicator->rank() == world.rank() && communicator->size() == world.size(), "rank and size");
+  for (const std::size_t elements : {0u, 1u, 17u, 1000u, 300007u}) {
+    for (const bool uneven : {false, true}) {
+      check_collect(world, *communicator, elements, uneven);
+      check_all_gather(world, *communicator, elements, uneven);
+    }
+    check_broadcast(world, *communicator, elements);
+    communicator->barrier();
+  }
+  check_small(world, *communicator);
+  check_all_reduce(world, *communicator);
+  for (const std::uint32_t leaves : {1u, 2u, 5u, 16u}) {
+    check_canonical(world, *communicator, leaves, 2, 5000);
+    check_canonical(world, *communicator, leaves, 1, 100003);
+  }
+}
+
+void check_agree(const World& world) {
+  const int failing = world.size() - 1;
+  bool thrown = false;
+  try {
+    world.agree([&] {  // an inner agreement that failed keeps its own rank and category
+      world.agree([&] {
+        if (world.rank() == failing) throw Error(Category::data, "the reason");
+      });
+    });
+  } catch (const PeerFailure& error) {
+    thrown = world.rank() != failing && error.category() == Category::data;
+  } catch (const AgreedError& error) {
+    thrown = world.rank() == failing && std::string(error.what()) == "the reason";
+  }
+  expect(thrown, "agree throws on every rank");
+  world.agree([] {});
+}
+
+/// Even and odd ranks as two hosts: the even ones come first.
+void check_numbering(const World& world) {
+  const MPI_Comm all = world.runtime().ranks.world.get();
+  const MpiGroup host = MpiGroup::split(all, world.rank() % 2, 0);
+  const RanksByHost ranks = number_by_host(all, host);
+  const int evens = (world.size() + 1) / 2;
+  const int expected = world.rank() % 2 == 0 ? world.rank() / 2 : evens + world.rank() / 2;
+  expect(ranks.world.rank() == expected, "ranks of a host are contiguous");
+  expect(ranks.boundaries.front() == 0 && ranks.boundaries.back() == world.size(), "host boundaries");
+  if (world.size() > 1) expect(ranks.boundaries == std::vector<int>({0, evens, world.size()}), "two hosts");
+}
+
+int check_all(World& world, int expected_size) {
+  expect(world.size() == expected_size, "MPI connected " + std::to_string(world.size()) + " ranks");
+  expect(world.hosts() == 1 && world.local_rank() == world.rank(), "all ranks are on this host");
+  check_numbering(world);
+  check_agree(world);
+  world.barrier();
+  for (const Transport transport : {Transport::automatic, Transport::shared_memory, Transport::messages}) {
+    check_transport(world, transport);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  const int expected_size = argc > 1 ? std::stoi(argv[1]) : 1;
+  return lockstep::run_program(
+      argc, argv, [&](lockstep::World& world) { return lockstep::check_all(world, expected_size); });
+}

@@ -1,0 +1,37 @@
+# Tests of comm and reduce that need real processes.
+foreach(program communicator_mpi failures_mpi)
+  add_executable(${program} comm/${program}.cpp)
+  target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${program} PRIVATE lockstep_core lockstep_dependencies)
+endforeach()
+
+set(mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+set(mpi_run ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none ${MPIEXEC_NUMPROC_FLAG})
+
+function(lockstep_process_test name)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${mpi_environment}" TIMEOUT 300 LABELS processes)
+endfunction()
+
+lockstep_process_test(comm_without_mpirun communicator_mpi)
+foreach(ranks 1 2 3 4 8)
+  lockstep_process_test(comm_${ranks}_ranks ${mpi_run} ${ranks} $<TARGET_FILE:communicator_mpi> ${ranks})
+endforeach()
+
+function(lockstep_failure_test how transport status)
+  set(command ${mpi_run} 3 ${ARGN} $<TARGET_FILE:failures_mpi> ${how} ${transport})
+  set(expected -D STATUS=${status})
+  if(status EQUAL 3)
+    list(APPEND expected -D "ERROR=rank 1 on .*: labels.gz: cut short")
+  endif()
+  lockstep_process_test(comm_${how}_${transport} ${CMAKE_COMMAND} ${expected} "-DCOMMAND=${command}"
+                        -P ${CMAKE_CURRENT_SOURCE_DIR}/comm/expect_failure.cmake)
+endfunction()
+
+foreach(transport shared-memory messages)
+  lockstep_failure_test(throw ${transport} 3)
+  lockstep_failure_test(agreed ${transport} 3)
+  lockstep_failure_test(kill ${transport} 137)
+  # The launcher does not mind: the other ranks notice it themselves.
+  lockstep_failure_test(leave ${transport} 5 --mca orte_allowed_exit_without_sync 1)
+endforeach()
