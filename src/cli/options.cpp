@@ -49,8 +49,10 @@ void declare_model_and_data(OptionSet& set, TrainOptions& options) {
 
 void declare_training(OptionSet& set, TrainOptions& options) {
   set.group("Training (these, the model and the data determine the result)");
-  set.integer("epochs", "N", "passes over the training images", options.epochs,
-              {.least = 1, .most = largest_count});
+  set.integer("epochs", "N",
+              "passes over the training images; 0 trains nothing (with --save-model: writes the first "
+              "weights)",
+              options.epochs, {.least = 0, .most = largest_count});
   set.integer("batch-size", "N", "images per step over all ranks together", options.batch_size,
               {.least = 1, .most = 1U << 24});
   set.integer_or("auto", "micro-batches",

@@ -35,7 +35,9 @@ class BadInput : public testing::Test {
     }
   }
   static void expect_train_failure(Arguments extra, int status, const Arguments& words) {
-    Arguments arguments{"train", "--epochs", "1", "--data-dir", good_->string()};
+    Arguments arguments{"train"};
+    if (extra[0] != "--epochs") arguments.insert(arguments.end(), {"--epochs", "1"});
+    if (extra[0] != "--data-dir") arguments.insert(arguments.end(), {"--data-dir", good_->string()});
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     expect_failure(arguments, status, words);
   }
@@ -82,6 +84,10 @@ TEST_F(BadInput, ImpossibleNumbersNameTheOption) {
   expect_train_failure({"--lr", "inf"}, 2, {"lr", "inf"});
   expect_train_failure({"--threads", "-1"}, 2, {"threads", "-1"});
   expect_train_failure({"--momentum", "2"}, 2, {"momentum"});
+}
+
+TEST_F(BadInput, OptionsGivenTwiceAreRefused) {
+  expect_train_failure({"--epochs", "1", "--epochs", "2"}, 2, {"epochs"});
 }
 
 TEST_F(BadInput, BatchMustDivideAndRanksMustHaveWork) {

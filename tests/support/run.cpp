@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,8 +85,10 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
     throw std::runtime_error("cannot start " + command[0]);
   }
   int status = 0;
-  waitpid(process, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(out), contents(err)};
+  rusage usage{};
+  wait4(process, &status, 0, &usage);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(out), contents(err),
+          usage.ru_maxrss};
 }
 
 Outcome lockstep(int ranks, const std::vector<std::string>& arguments,

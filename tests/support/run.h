@@ -12,6 +12,7 @@ struct Outcome {
   int status = 0;  ///< exit status, or 128 + signal
   std::string out;
   std::string err;
+  long resident_kilobytes = 0;  ///< most that one of its processes ever held in memory
 };
 
 /// Runs `command` and waits. `environment`: NAME=VALUE, added to this process's.

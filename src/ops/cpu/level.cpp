@@ -89,8 +89,11 @@ Level level_by_name(const std::string& name) {
       return entry.level;
     }
   }
-  throw Error(Category::usage,
-              fmt::format("instruction set '{}': expected auto, avx2, avx512 or neon, as built", name));
+  std::string known = "auto";
+  for (const Entry& entry : entries()) {
+    known += fmt::format(", {}", entry.name);
+  }
+  throw Error(Category::usage, fmt::format("instruction set '{}': this build has {}", name, known));
 }
 
 const char* level_name(Level level) {

@@ -1,0 +1,175 @@
+// What a user sees and keeps: lines on stdout, the run directory, model files, the examples.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+class Output : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    data_ = std::make_unique<TemporaryFolder>();
+    write_small_fashion_mnist(*data_, 600, 100);
+  }
+  static void TearDownTestSuite() { data_.reset(); }
+
+  static Outcome train(int ranks, std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", "--data-dir", data_->string(), "--lr", "0.2"});
+    const Outcome outcome = lockstep(ranks, more);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome;
+  }
+  static std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> result;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+      result.push_back(line);
+    }
+    return result;
+  }
+
+  static std::unique_ptr<TemporaryFolder> data_;
+};
+std::unique_ptr<TemporaryFolder> Output::data_;
+
+TEST_F(Output, OneLineAnEpochAndTheDigestFromRankZeroOnly) {
+  const std::vector<std::string> out = lines(train(3, {"--epochs", "2"}).out);
+  ASSERT_EQ(out.size(), 3U);
+  const std::regex epoch(
+      R"(epoch [12]/2  train loss \d\.\d{4}  train acc \d\.\d{4}  test loss \d\.\d{4}  test acc \d\.\d{4}  \d+\.\d\d s  \d+ img/s)");
+  EXPECT_TRUE(std::regex_match(out[0], epoch)) << out[0];
+  EXPECT_TRUE(std::regex_match(out[1], epoch)) << out[1];
+  EXPECT_TRUE(std::regex_match(out[2], std::regex("digest xxh3:[0-9a-f]{32}"))) << out[2];
+}
+
+TEST_F(Output, NoProgressLineInAPipe) {
+  const Outcome outcome = train(1, {"--epochs", "1"});
+  EXPECT_EQ(outcome.err.find('\r'), std::string::npos);
+  EXPECT_EQ(outcome.err.find('\033'), std::string::npos);
+}
+
+TEST_F(Output, QuietPrintsTheDigestOnly) {
+  const Outcome outcome = train(2, {"--epochs", "1", "--quiet"});
+  EXPECT_EQ(lines(outcome.out).size(), 1U) << outcome.out;
+}
+
+TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
+  const TemporaryFolder folder;
+  const std::string run = (folder / "run").string();
+  const Outcome outcome = train(2, {"--epochs", "2", "--momentum", "0.9", "--run-dir", run});
+  const std::string digest = line_after(outcome.out, "digest ");
+  for (const char* file :
+       {"options.cfg", "environment.json", "metrics.jsonl", "report.html", "checkpoints"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder / ("run/" + std::string(file)))) << file;
+  }
+
+  std::ifstream metrics(folder / "run/metrics.jsonl");
+  std::vector<nlohmann::json> events;
+  for (std::string line; std::getline(metrics, line);) {
+    events.push_back(nlohmann::json::parse(line));
+  }
+  ASSERT_EQ(events.size(), 2 * 3 + 2 + 1U);  // three steps an epoch
+  EXPECT_EQ(events[2]["event"], "step");
+  EXPECT_EQ(events[2]["step"], 3);
+  EXPECT_EQ(events[2]["samples"], 600 - 512);
+  EXPECT_EQ(events[3]["event"], "epoch");
+  EXPECT_EQ(events[8]["digest"], digest);
+
+  const Outcome again = lockstep(1, {"train", "--config", run + "/options.cfg", "--run-dir", run + "-again"});
+  EXPECT_EQ(line_after(again.out, "digest "), digest) << again.err;
+  const Outcome refused = lockstep(1, {"train", "--config", run + "/options.cfg"});
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_NE(refused.err.find("already holds a run"), std::string::npos) << refused.err;
+}
+
+TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "lenet.safetensors").string();
+  const Outcome trained = train(2, {"--epochs", "1", "--save-model", file});
+  const std::string digest = line_after(trained.out, "digest ");
+
+  const Outcome inspected = lockstep(0, {"inspect", file});
+  EXPECT_EQ(line_after(inspected.out, "digest "), digest);
+  EXPECT_NE(inspected.out.find("conv1.weight  F32          180  [20, 1, 3, 3]"), std::string::npos)
+      << inspected.out;
+  const Outcome evaluated = lockstep(3, {"eval", "--data-dir", data_->string(), file});
+  std::smatch test_loss;
+  ASSERT_TRUE(std::regex_search(trained.out, test_loss, std::regex("test loss (\\S+)  test acc (\\S+)")));
+  EXPECT_EQ(line_after(evaluated.out, "test loss "),
+            test_loss[1].str() + "  test acc " + test_loss[2].str() + "  samples 100")
+      << evaluated.err;
+
+  const Outcome start = train(1, {"--epochs", "0", "--init-from", file});
+  EXPECT_EQ(line_after(start.out, "digest "), digest);
+}
+
+TEST_F(Output, OrderOfAnEpochIsAPermutation) {
+  const Outcome first = lockstep(2, {"data", "order", "--data-dir", data_->string(), "--seed", "1"});
+  const Outcome second =
+      lockstep(0, {"data", "order", "--data-dir", data_->string(), "--seed", "1", "--epoch", "2"});
+  EXPECT_NE(first.out, second.out);
+  for (const std::string& text : {first.out, second.out}) {
+    std::vector<bool> seen(600, false);
+    for (const std::string& line : lines(text)) {
+      seen.at(std::stoul(line)) = true;
+    }
+    EXPECT_EQ(lines(text).size(), 600U);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 600);
+  }
+}
+
+TEST_F(Output, HelpOfEveryCommandFitsATerminal) {
+  for (const char* command : {"train", "eval", "bench", "doctor", "inspect", "data", "report"}) {
+    const Outcome outcome = lockstep(0, {command, "--help"});
+    EXPECT_EQ(outcome.status, 0) << command;
+    EXPECT_EQ(outcome.out.rfind("Usage: lockstep " + std::string(command), 0), 0U) << outcome.out;
+    for (const std::string& line : lines(outcome.out)) {
+      EXPECT_LE(line.size(), 100U) << line;
+    }
+  }
+  EXPECT_EQ(lockstep(2, {"--help"}).out, lockstep(0, {"--help"}).out);
+  EXPECT_EQ(lockstep(0, {"--version"}).status, 0);
+}
+
+TEST_F(Output, DoctorAndBenchmarksRun) {
+  EXPECT_EQ(lockstep(2, {"doctor", "--data-dir", data_->string()}).status, 0);
+  const Outcome step = lockstep(2, {"bench", "step", "--data-dir", data_->string(), "--steps", "3"});
+  EXPECT_EQ(step.status, 0) << step.err;
+  for (const char* part : {"load", "forward", "backward", "reduce", "update", "img/s"}) {
+    EXPECT_NE(step.out.find(part), std::string::npos) << step.out;
+  }
+  const Outcome reduce = lockstep(2, {"bench", "allreduce", "--rounds", "1"});
+  EXPECT_EQ(reduce.status, 0) << reduce.err;
+  EXPECT_NE(reduce.out.find("67108864"), std::string::npos) << reduce.out;
+}
+
+/// The examples, on all of Fashion-MNIST, against the program.
+TEST(Examples, EndWithTheDigestOfTheTrainer) {
+  const Outcome program = lockstep(2, {"train", "--epochs", "1", "--lr", "0.2"});
+  const std::string expected = line_after(program.out, "digest ");
+  for (const char* example : {"/train_lenet", "/from_scratch"}) {
+    const Outcome outcome = run({LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", "2",
+                                 std::string(LOCKSTEP_EXAMPLES) + example, "1"},
+                                {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(line_after(outcome.out, "digest "), expected) << example;
+  }
+}
+
+/// All of Fashion-MNIST in memory once for the host, and no rank above 150 MB.
+TEST(Memory, OfARankStaysBelow150Megabytes) {
+  const Outcome outcome = lockstep(2, {"train", "--max-steps", "5"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_LT(outcome.resident_kilobytes, 150 * 1024);
+}
+
+}  // namespace
+}  // namespace lockstep::test
