@@ -116,6 +116,16 @@ std::string digest_note(const World& world, const TrainOptions& options) {
              : std::string();
 }
 
+/// The options with everything that was left to the program and that the result depends on.
+TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
+  options.micro_batches = static_cast<std::uint32_t>(trainer.micro_batches());
+  options.device = DeviceChoice::cpu;
+  if (options.reduction == Reduction::automatic) {
+    options.reduction = Reduction::canonical;
+  }
+  return options;
+}
+
 /// What rank 0 writes at the end.
 void save(const TrainOptions& options, const Trainer& trainer) {
   if (!options.run_directory.empty()) {
@@ -142,7 +152,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   std::optional<Recorder> recorder;
   world.agree([&] {
     if (prints && !options.run_directory.empty()) {
-      create_run_directory(options.run_directory, train_config(options),
+      create_run_directory(options.run_directory, train_config(resolved(options, trainer)),
                            environment_of(world, trainer, argc, argv));
     }
     if (prints) {
