@@ -22,7 +22,7 @@ Slices even_slices(std::size_t elements, int parts);
 
 /// Partial sums that the ranks bring to a canonical sum.
 struct PartialSums {
-  std::vector<float*> own;           ///< this rank's partial sums, each a whole arena
+  std::vector<float*> own;            ///< this rank's partial sums, each a whole arena
   std::vector<std::uint32_t> counts;  ///< number of partial sums of every rank; counts[rank] == own.size()
   Slices slices;
 };
