@@ -24,7 +24,7 @@ enum class Level { avx2, avx512, neon };
 /// One operation's view of an executor's memory during one micro-batch. Pointers that an operation does not
 /// have are null.
 struct OpMemory {
-  int samples = 0;                          ///< images in the micro-batch, >= 1
+  int samples = 0;  ///< images in the micro-batch, >= 1
   std::array<const float*, 2> inputs{};
   float* output = nullptr;
   const float* grad_output = nullptr;
@@ -33,8 +33,8 @@ struct OpMemory {
   std::array<const float*, 2> parameters{};  ///< weight, bias: plain PyTorch layouts
   /// Sums over the samples, written, not added to; same layout as the parameters.
   std::array<float*, 2> grad_parameters{};
-  std::byte* saved = nullptr;    ///< kept from forward to backward
-  std::byte* scratch = nullptr;  ///< free between calls
+  std::byte* saved = nullptr;            ///< kept from forward to backward
+  std::byte* scratch = nullptr;          ///< free between calls
   const std::int32_t* labels = nullptr;  ///< loss only: [group][16], -1 in missing lanes
   LeafResult* result = nullptr;          ///< loss only
 };
