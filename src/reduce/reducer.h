@@ -22,8 +22,8 @@ Assignment assign(std::uint32_t leaves, int ranks, int rank, int executors);
 
 /// One executor's gradient memory: folds the gradients of its leaves, given in order, into partial sums (the
 /// cover of its range). Leaves that no sibling waits for are written in place; others are written to one
-/// spare arena and added at once. At most 1 + ceil(log2 leaves) arenas for a range that begins at a multiple of
-/// a power of two >= leaves; in general the largest of i + 1 + level over the results i = 0, 1, ...
+/// spare arena and added at once. At most 1 + ceil(log2 leaves) arenas for a range that begins at a multiple
+/// of a power of two >= leaves; in general the largest of i + 1 + level over the results i = 0, 1, ...
 class PartialSumPlan {
  public:
   PartialSumPlan(std::uint32_t begin, std::uint32_t end);
