@@ -15,7 +15,8 @@ namespace {
 
 class IdxDataset : public Dataset {
  public:
-  IdxDataset(const IdxDescription& description, IdxArray images, IdxArray labels, HostBlock block)
+  IdxDataset(const IdxDescription& description, const IdxArray& images, const IdxArray& labels,
+             HostBlock block)
       : shape_(description.shape),
         classes_(description.classes),
         images_(images.values),

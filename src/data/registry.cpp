@@ -30,6 +30,7 @@ DatasetPair open_dataset(const World& world, const std::string& name, const std:
 
 std::vector<std::string> dataset_names() {
   std::vector<std::string> names;
+  names.reserve(entries.size());
   for (const Entry& entry : entries) {
     names.emplace_back(entry.name);
   }
