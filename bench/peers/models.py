@@ -1,0 +1,49 @@
+"""The models of lockstep in PyTorch, parameters named alike, for images of 1x28x28."""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class LeNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 20, 3)
+        self.conv2 = nn.Conv2d(20, 50, 5)
+        self.fc1 = nn.Linear(800, 128)
+        self.fc2 = nn.Linear(128, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.avg_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.avg_pool2d(F.relu(self.conv2(x)), 2)
+        return self.fc2(F.relu(self.fc1(x.flatten(1))))
+
+
+class Residual(nn.Module):
+    """Two 3x3 convolutions and a way around them, 1x1 where the shape changes (He et al., 2016)."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1)
+        self.conv3 = nn.Conv2d(inputs, outputs, 1, stride) if inputs != outputs else nn.Identity()
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.bn2 = nn.BatchNorm2d(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.relu(self.bn1(self.conv1(x)))
+        return F.relu(self.bn2(self.conv2(y)) + self.conv3(x))
+
+
+def resnet18() -> nn.Module:
+    """ResNet-18 with a 3x3 first convolution and no pooling behind it, as usual for small images."""
+    return nn.Sequential(
+        nn.Conv2d(1, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(),
+        Residual(64, 64), Residual(64, 64),
+        Residual(64, 128, 2), Residual(128, 128),
+        Residual(128, 256, 2), Residual(256, 256),
+        Residual(256, 512, 2), Residual(512, 512),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10),
+    )
+
+
+MODELS = {"lenet": LeNet, "resnet18": resnet18}
