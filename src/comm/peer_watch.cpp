@@ -65,14 +65,19 @@ PeerWatch::PeerWatch(const MpiGroup& host, int first) : next_(std::chrono::stead
 }
 
 void PeerWatch::check() {
-  const auto now = std::chrono::steady_clock::now();
+  const Time now = std::chrono::steady_clock::now();
   if (now < next_) return;
   next_ = now + std::chrono::milliseconds(100);
   for (const Peer& peer : peers_) {
-    if (!has_ended(peer.process)) continue;
-    throw Error(Category::peer, "rank " + std::to_string(peer.rank) + " (process " +
-                                    std::to_string(peer.process) + ") has ended");
+    if (has_ended(peer.process)) found(peer, now);
   }
+}
+
+void PeerWatch::found(const Peer& ended, Time now) {
+  if (!first_found_) first_found_ = now;
+  if (now - *first_found_ < std::chrono::seconds(3)) return;
+  throw Error(Category::peer, "rank " + std::to_string(ended.rank) + " (process " +
+                                  std::to_string(ended.process) + ") has ended");
 }
 
 void Wait::pause() {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,7 +18,8 @@ class PeerWatch {
   /// Collective over `host`, the ranks of this host; `first` is the world's number of its first rank.
   PeerWatch(const MpiGroup& host, int first);
 
-  /// Throws Error(peer) that names a rank which has ended. Looks at most every 100 ms.
+  /// Throws Error(peer) that names a rank which ended at least 3 s ago: a launcher that ends the survivors
+  /// itself, within 2 s, comes first and reports the cause. Looks at most every 100 ms.
   void check();
 
  private:
@@ -25,8 +27,12 @@ class PeerWatch {
     int rank;
     pid_t process;
   };
+  using Time = std::chrono::steady_clock::time_point;
+  void found(const Peer& ended, Time now);
+
   std::vector<Peer> peers_;
-  std::chrono::steady_clock::time_point next_;
+  Time next_;
+  std::optional<Time> first_found_;
 };
 
 /// One wait for other ranks: first spins, then yields the core, and looks after the peers now and then.

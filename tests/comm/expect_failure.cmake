@@ -1,5 +1,6 @@
-# Runs COMMAND (a list) and checks that it ends with STATUS and, where given, that exactly one line of its
+# Runs COMMAND (words with commas between) and checks that it ends with STATUS and, where given, that exactly one line of its
 # stderr is an error of lockstep, which matches ERROR.
+string(REPLACE "," ";" COMMAND "${COMMAND}")
 execute_process(COMMAND ${COMMAND} TIMEOUT 60 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
 if(NOT status EQUAL STATUS)
   message(FATAL_ERROR "status ${status}, expected ${STATUS}\n${output}${error}")

@@ -20,6 +20,7 @@ endforeach()
 
 function(lockstep_failure_test how transport status)
   set(command ${mpi_run} 3 ${ARGN} $<TARGET_FILE:failures_mpi> ${how} ${transport})
+  string(JOIN "," command ${command})  # one argument, a list again in the script
   set(expected -D STATUS=${status})
   if(status EQUAL 3)
     list(APPEND expected -D "ERROR=rank 1 on .*: labels.gz: cut short")
