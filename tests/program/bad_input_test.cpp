@@ -148,6 +148,18 @@ TEST_F(BadInput, RunDirectoryThatCannotBeWritten) {
   expect_train_failure({"--run-dir", "/proc/lockstep"}, 4, {"/proc/lockstep"});
 }
 
+/// A limit on the size of files stands for a disk that fills up during the run.
+TEST_F(BadInput, DiskThatFillsUpDuringTheRun) {
+  const TemporaryFolder folder;
+  const std::string command = "trap '' XFSZ; ulimit -f 8; exec '" LOCKSTEP_PROGRAM
+                              "' train --epochs 400 --data-dir '" +
+                              good_->string() + "' --run-dir '" + (folder / "run").string() + "'";
+  const Outcome outcome = run({"bash", "-c", command});
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("metrics.jsonl"), std::string::npos) << outcome.err;
+}
+
 TEST_F(BadInput, SaveModelThatCannotBeWritten) {
   const Outcome outcome = lockstep(2, {"train", "--data-dir", good_->string(), "--epochs", "1",
                                        "--save-model", "/proc/lockstep/model.safetensors"});
