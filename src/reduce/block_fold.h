@@ -12,7 +12,7 @@ namespace lockstep {
 /// Inputs are never copied: an addition reads them where they are.
 class BlockFold {
  public:
-  static constexpr std::size_t block = 2048;  ///< elements; 1024 to 4096 measured alike
+  static constexpr std::size_t block = 2048;  ///< elements; 512 to 2048 measured alike, 4096 slower
 
   explicit BlockFold(Fold fold);
 
