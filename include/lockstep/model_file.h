@@ -55,4 +55,7 @@ struct NamedTensor {
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
 
+/// Throws the error that write_model_file would, as far as it can be known before; leaves nothing behind.
+void check_model_file_writable(const std::filesystem::path& file);
+
 }  // namespace lockstep

@@ -18,8 +18,9 @@ class World;
 /// `elements()` floats.
 class Replica {
  public:
-  /// Computes micro-batches of up to `micro_batch` images of `dataset`, on the calling thread. Network and
-  /// data set outlive it.
+  /// Computes micro-batches of up to `micro_batch` images of `dataset`, on the calling thread (which flushes
+  /// denormals to zero while it lives). Network and data set outlive it. Throws Error(usage) when they do not
+  /// fit; so do the other methods for arrays of another length than elements().
   Replica(const Network& network, const Dataset& dataset, int micro_batch);
   ~Replica();
 
@@ -37,7 +38,7 @@ class Replica {
                           std::span<float> gradient);
 
   /// As Trainer::digest.
-  std::string digest(std::span<float> parameters) const;
+  std::string digest(std::span<const float> parameters) const;
 
  private:
   class Implementation;

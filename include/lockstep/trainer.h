@@ -78,12 +78,25 @@ struct StepTimes {
   std::uint64_t samples = 0;  ///< over all ranks
 };
 
+struct EvaluationOptions {
+  int micro_batch = 32;  ///< samples whose losses are added up at once, as in training
+  int threads = 0;       ///< executors of this rank; 0: its share of the host's cores
+  Transport transport = Transport::automatic;
+  std::string simd = "auto";
+};
+/// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of
+/// ranks. Collective; throws on all ranks.
+Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
+                    const EvaluationOptions& options);
+
 /// Trains a network on all ranks of the world. Every rank makes one with equal arguments and calls the same
 /// methods; parameters are equal on all ranks at every return. The network, data sets and world outlive it.
 class Trainer {
  public:
   /// Throws Error(usage) for impossible options (batch not divisible by micro-batches, more ranks than
-  /// micro-batches, ...), Error(resource) when memory is short, on all ranks.
+  /// micro-batches, ...) and when ranks were given different options or data, Error(resource) when memory is
+  /// short; on all ranks. While it lives, the calling thread may be bound to a core and flushes denormals to
+  /// zero.
   Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
           const TrainerOptions& options);
   ~Trainer();

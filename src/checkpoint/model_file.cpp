@@ -103,4 +103,6 @@ void write_model_file(const std::filesystem::path& file, std::span<const NamedTe
   output.commit();
 }
 
+void check_model_file_writable(const std::filesystem::path& file) { const AtomicFile probe(file); }
+
 }  // namespace lockstep

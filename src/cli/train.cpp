@@ -151,6 +151,9 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   const bool prints = world.rank() == 0;
   std::optional<Recorder> recorder;
   world.agree([&] {
+    if (prints && !options.save_model.empty()) {
+      check_model_file_writable(options.save_model);
+    }
     if (prints && !options.run_directory.empty()) {
       create_run_directory(options.run_directory, train_config(resolved(options, trainer)),
                            environment_of(world, trainer, argc, argv));
@@ -171,9 +174,9 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   trainer.fit();
   world.agree([&] {
     if (prints) {
-      save(options, trainer);
       recorder->on_end({.digest = trainer.digest(), .note = digest_note(world, options)});
       recorder->flush();
+      save(options, trainer);
     }
   });
   return 0;

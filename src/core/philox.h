@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// What a random number is for. Part of the counter, so that no two purposes ever share numbers.
+/// What a random number is for: word 0 of every counter, so that no two purposes ever share numbers.
 /// Values are fixed for ever: they are part of the result of a run.
 enum class Purpose : std::uint32_t {
   parameters = 1,  ///< initial weights

@@ -120,10 +120,12 @@ std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description, con
 DatasetPair open_idx_datasets(const World& world, const IdxDescription& description,
                               const std::string& directory) {
   const std::string& place = directory.empty() ? description.default_directory : directory;
-  if (place.empty()) {
-    throw Error(Category::usage,
-                fmt::format("data set '{}' has no default folder; {}", description.name, description.advice));
-  }
+  world.agree([&] {
+    if (place.empty()) {
+      throw Error(Category::usage, fmt::format("data set '{}' has no default folder; {}", description.name,
+                                               description.advice));
+    }
+  });
   DatasetPair pair;
   pair.train = open_split(world, description, place, "train");
   pair.test = open_split(world, description, place, "t10k");

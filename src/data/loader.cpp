@@ -11,8 +11,6 @@ void Loader::shuffle(std::uint64_t seed, std::uint32_t epoch) {
   permutation_.emplace(dataset_.size(), seed, epoch);
 }
 
-void Loader::in_order() { permutation_.reset(); }
-
 void Loader::set_step(std::uint64_t first, std::uint64_t samples) {
   first_ = first;
   samples_ = samples;

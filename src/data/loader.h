@@ -16,10 +16,8 @@ class Loader {
   /// Leaves hold `micro_batch` samples; the last of a step may hold fewer.
   Loader(const Dataset& dataset, std::uint32_t micro_batch);
 
-  /// Positions follow the epoch's permutation ...
+  /// Positions follow the epoch's permutation; before the first call, the data set's own order.
   void shuffle(std::uint64_t seed, std::uint32_t epoch);
-  /// ... or the data set's own order (the state after construction).
-  void in_order();
 
   /// The step in progress: positions [first, first + samples).
   void set_step(std::uint64_t first, std::uint64_t samples);

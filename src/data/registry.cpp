@@ -4,6 +4,7 @@
 
 #include "core/nearest.h"
 #include "lockstep/error.h"
+#include "lockstep/world.h"
 
 namespace lockstep {
 namespace {
@@ -25,7 +26,8 @@ DatasetPair open_dataset(const World& world, const std::string& name, const std:
       return entry.open(world, directory);
     }
   }
-  throw Error(Category::usage, unknown_name("data set", name, dataset_names()));
+  world.agree([&] { throw Error(Category::usage, unknown_name("data set", name, dataset_names())); });
+  return {};
 }
 
 std::vector<std::string> dataset_names() {

@@ -28,8 +28,7 @@ Shape needed_input(const Operation& operation, const Shape& input, int rows, int
   return needed;
 }
 
-/// A convolution pads what it reads: a cropped input would be padded where pixels were. It may be cropped
-/// only where padding is zero or nothing was cut off on that side.
+/// A convolution pads what it reads: a cropped input would be padded where pixels were.
 bool may_crop(const Operation& operation) {
   const auto* conv = std::get_if<Conv2d>(&operation);
   return conv == nullptr || conv->padding == 0;

@@ -21,8 +21,8 @@ namespace {
 float draw(const Initializer& initializer, std::uint64_t seed, std::uint32_t position,
            std::uint64_t element) {
   const auto bits =
-      philox(seed, {static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(element >> 32), position,
-                    static_cast<std::uint32_t>(Purpose::parameters)});
+      philox(seed, {static_cast<std::uint32_t>(Purpose::parameters), position,
+                    static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(element >> 32)});
   if (initializer.kind == Initializer::Kind::normal) {
     return static_cast<float>(initializer.scale * normal(bits[0], bits[1]));
   }

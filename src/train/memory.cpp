@@ -25,11 +25,14 @@ std::size_t available_memory() {
 
 }  // namespace
 
-void check_memory(std::size_t bytes, const char* purpose) {
+void check_memory(std::size_t bytes, int ranks, const char* purpose) {
   const std::size_t available = available_memory();
-  if (bytes > available) {
-    throw Error(Category::resource, fmt::format("not enough memory for the {}: {} MB wanted, {} MB available",
-                                                purpose, bytes >> 20, available >> 20));
+  if (bytes > available / static_cast<std::size_t>(ranks)) {
+    throw Error(
+        Category::resource,
+        fmt::format(
+            "not enough memory for the {}: {} MB wanted by each of the host's {} ranks, {} MB available",
+            purpose, bytes >> 20, ranks, available >> 20));
   }
 }
 

@@ -35,10 +35,11 @@ void ParameterSet::save(const std::string& file) const {
   write_model_file(file, tensors, {{"format", "pt"}, {"producer", "lockstep"}});
 }
 
-std::string ParameterSet::digest() const {
+std::string digest_of(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
+                      std::span<const float> arena) {
   Digest hash;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    hash.update(std::span<const float>(values(i)));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    hash.update(arena.subspan(layout.offsets[i], parameters[i].size()));
   }
   return "xxh3:" + hash.hex();
 }

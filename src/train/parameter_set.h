@@ -8,6 +8,11 @@
 
 namespace lockstep {
 
+/// "xxh3:" and the XXH3-128 of all values in the order of the network, little-endian, without the arena's
+/// gaps.
+std::string digest_of(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
+                      std::span<const float> arena);
+
 /// The parameters of a network in one arena, by name. Does not own the arena.
 class ParameterSet {
  public:
@@ -22,8 +27,7 @@ class ParameterSet {
   /// Exact names and shapes; throws Error(data) naming the first tensor that is missing, extra or different.
   void load(const ModelFile& file) const;
   void save(const std::string& file) const;
-  /// "xxh3:" and the XXH3-128 of all values in the order of the network, little-endian.
-  std::string digest() const;
+  std::string digest() const { return digest_of(parameters_, layout_, arena_); }
 
  private:
   const std::vector<Parameter>& parameters_;

@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 #include "ops/cpu/cpu_plan.h"
+#include "train/fit.h"
 #include "train/parameter_set.h"
 
 namespace lockstep {
@@ -12,7 +13,7 @@ namespace lockstep {
 class Replica::Implementation {
  public:
   Implementation(const Network& network, const Dataset& dataset, int micro_batch)
-      : network_(network),
+      : network_(fitting(network, dataset, micro_batch)),
         dataset_(dataset),
         layout_(layout_arena(network.parameters())),
         device_(make_cpu_device({.threads = 1, .pin = false})),
@@ -29,6 +30,8 @@ class Replica::Implementation {
                   fmt::format("a micro-batch of {} samples was given to a replica for up to {}", ids.size(),
                               images_.size()));
     }
+    expect_length(parameters.size());
+    expect_length(gradient.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
       images_[i] = dataset_.image(ids[i]).data();
       labels_[i] = dataset_.label(ids[i]);
@@ -38,6 +41,21 @@ class Replica::Implementation {
     const LeafResult result = plan_->forward(samples, parameters.data(), workspace_.data());
     plan_->backward(samples, parameters.data(), gradient.data(), workspace_.data());
     return {result.loss, result.correct};
+  }
+
+  void expect_length(std::size_t length) const {
+    if (length != layout_.elements) {
+      throw Error(Category::usage, fmt::format("an array of {} floats was given to a replica of {}", length,
+                                               layout_.elements));
+    }
+  }
+
+  static const Network& fitting(const Network& network, const Dataset& dataset, int micro_batch) {
+    if (micro_batch < 1) {
+      throw Error(Category::usage, fmt::format("a micro-batch of {} samples is impossible", micro_batch));
+    }
+    check_fit(network, dataset);
+    return network;
   }
 
   const Network& network_;
@@ -57,6 +75,7 @@ Replica::~Replica() = default;
 std::size_t Replica::elements() const { return implementation_->layout_.elements; }
 
 void Replica::initialize(std::uint64_t seed, std::span<float> parameters) const {
+  implementation_->expect_length(parameters.size());
   initialize_parameters(implementation_->network_.parameters(), implementation_->layout_, seed,
                         parameters.data());
 }
@@ -66,8 +85,9 @@ Replica::Result Replica::forward_backward(std::span<const std::uint64_t> ids,
   return implementation_->forward_backward(ids, parameters, gradient);
 }
 
-std::string Replica::digest(std::span<float> parameters) const {
-  return ParameterSet(implementation_->network_.parameters(), implementation_->layout_, parameters).digest();
+std::string Replica::digest(std::span<const float> parameters) const {
+  implementation_->expect_length(parameters.size());
+  return digest_of(implementation_->network_.parameters(), implementation_->layout_, parameters);
 }
 
 }  // namespace lockstep

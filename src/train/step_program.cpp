@@ -70,7 +70,7 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
     missing +=
         plans[e].sums.arenas() - std::min<std::size_t>(plans[e].sums.arenas(), arenas_.executors[e].size());
   }
-  check_memory(missing * bytes, "gradient sums");
+  check_memory(missing * bytes, context_.ranks_on_host, "gradient sums");
   for (std::size_t e = 0; e < plans.size(); ++e) {
     while (arenas_.executors[e].size() < plans[e].sums.arenas()) {
       arenas_.executors[e].push_back(context_.device.allocate(bytes));

@@ -19,6 +19,7 @@ struct StepContext {
   Reduce reduce;
   std::span<float> parameters;
   std::vector<std::unique_ptr<LeafRunner>>& runners;  ///< one per stream
+  int ranks_on_host;
 };
 
 /// Optimizer states of the elements that this rank updates, allocated when the first step is recorded.

@@ -10,25 +10,15 @@
 #include "lockstep/world.h"
 #include "train/backend.h"
 #include "train/evaluator.h"
+#include "train/fit.h"
 #include "train/parameter_set.h"
+#include "train/same_run.h"
 #include "train/step_program.h"
 
 namespace lockstep {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string describe(Shape shape, int classes) {
-  return fmt::format("{}x{}x{} images and {} classes", shape.channels, shape.height, shape.width, classes);
-}
-
-void check_fit(const Network& network, const Dataset& dataset) {
-  if (dataset.shape() != network.input_shape() || dataset.classes() > network.classes()) {
-    throw Error(Category::usage, fmt::format("the network takes {}, the data set has {}",
-                                             describe(network.input_shape(), network.classes()),
-                                             describe(dataset.shape(), dataset.classes())));
-  }
-}
 
 void check_options(const TrainerOptions& options, const World& world, std::uint64_t train_size) {
   const auto refuse = [](const std::string& message) { throw Error(Category::usage, message); };
@@ -102,14 +92,16 @@ class Trainer::Implementation {
             agreed(world, [&] { return backend_.device->allocate(layout_.elements * sizeof(float)); })),
         parameter_set_(network_.parameters(), layout_, parameters_.floats()),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches)),
-        plan_(compile(true)),
-        evaluation_plan_(compile(false)),
-        evaluator_(*backend_.device, *communicator_, *evaluation_plan_, test, loader_.micro_batch(),
-                   parameters_.floats()) {
+        plan_(agreed(world, [&] { return compile(true); })),
+        evaluation_plan_(agreed(world, [&] { return compile(false); })),
+        evaluator_(agreed(world, [&] { return make_evaluator(test); })) {
+    check_same_run(world, *communicator_, given_to(options_, network, train, test));
     initialize_parameters(network_.parameters(), layout_, options_.seed, parameters_.floats().data());
-    for (std::size_t e = 0; e < backend_.device->streams().size(); ++e) {
-      runners_.push_back(std::make_unique<LeafRunner>(*backend_.device, *plan_, loader_));
-    }
+    world.agree([&] {
+      for (std::size_t e = 0; e < backend_.device->streams().size(); ++e) {
+        runners_.push_back(std::make_unique<LeafRunner>(*backend_.device, *plan_, loader_));
+      }
+    });
   }
 
   void fit() {
@@ -120,11 +112,14 @@ class Trainer::Implementation {
 
   Evaluation evaluate(const Dataset& dataset) {
     if (&dataset == &test_) {
-      return evaluator_.run();
+      return evaluator_->run();
     }
-    return Evaluator(*backend_.device, *communicator_, *evaluation_plan_, dataset, loader_.micro_batch(),
-                     parameters_.floats())
-        .run();
+    return agreed(world_,
+                  [&] {
+                    check_fit(network_, dataset);
+                    return make_evaluator(dataset);
+                  })
+        ->run();
   }
 
   StepTimes step() {
@@ -147,9 +142,14 @@ class Trainer::Implementation {
 
   void load(const ModelFile& file) {
     world_.agree([&] { parameter_set_.load(file); });
+    check_replicas();
   }
 
  private:
+  std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {
+    return std::make_unique<Evaluator>(*backend_.device, *communicator_, *evaluation_plan_, dataset,
+                                       loader_.micro_batch(), parameters_.floats());
+  }
   static TrainerOptions resolve(TrainerOptions options, const World& world, const Network& network,
                                 const Dataset& train, const Dataset& test) {
     if (options.micro_batches == 0 && options.batch_size > 0) {
@@ -201,10 +201,12 @@ class Trainer::Implementation {
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (position == steps_per_epoch()) {
-      check_visits(before, samples);
+      check_visits(before, samples, static_cast<std::uint32_t>(epoch - 1));
     }
     check_replicas();
-    EpochReport report{epoch, options_.epochs, summarize({&sum, 1}, samples), evaluator_.run(), seconds};
+    const EpochReport report{epoch, options_.epochs, summarize({&sum, 1}, samples), evaluator_->run(),
+                             seconds};
+    check_loss(report.test.loss, "test loss");
     if (owner_.on_epoch) {
       owner_.on_epoch(report);
     }
@@ -223,7 +225,7 @@ class Trainer::Implementation {
     program_->run({.gradient_scale = 1.0F / static_cast<float>(samples),
                    .learning_rate = options_.learning_rate,
                    .number = step_});
-    check_loss(samples);
+    check_loss(summarize(program_->results(), samples).loss, "loss");
     for (const auto& runner : runners_) {
       times.load += runner->seconds.load;
       times.forward += runner->seconds.forward;
@@ -244,22 +246,21 @@ class Trainer::Implementation {
         return *program;
       }
     }
-    const StepContext context{*backend_.device, *communicator_,       *optimizer_,
-                              options_.reduce,  parameters_.floats(), runners_};
+    const StepContext context{*backend_.device,     *communicator_, *optimizer_,        options_.reduce,
+                              parameters_.floats(), runners_,       world_.local_size()};
     programs_.emplace_back(leaves, agreed(world_, [&] {
                              return std::make_unique<StepProgram>(context, states_, arenas_, leaves);
                            }));
     return *programs_.back().second;
   }
 
-  void check_loss(std::uint64_t samples) const {
-    const double loss = summarize(program_->results(), samples).loss;
+  void check_loss(double loss, const char* name) const {
     if (!std::isfinite(loss)) {
       world_.agree([&] {  // every rank knows, one prints
-        throw Error(Category::data,
-                    fmt::format("the loss became {} at step {} with learning rate {}: try a smaller learning "
-                                "rate",
-                                loss, step_, options_.learning_rate));
+        throw Error(
+            Category::data,
+            fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
+                        name, loss, step_, options_.learning_rate));
       });
     }
   }
@@ -290,10 +291,11 @@ class Trainer::Implementation {
   }
 
   /// Each sample of the epoch was visited exactly once, on some rank; `before`: this rank's sum before it.
-  void check_visits(const VisitSum& before, std::uint64_t samples) {
+  void check_visits(const VisitSum& before, std::uint64_t samples, std::uint32_t epoch) {
     VisitSum left_out;
+    const Permutation order(train_.size(), options_.seed, epoch);
     for (std::uint64_t position = samples; position < train_.size(); ++position) {
-      left_out.add(Permutation(train_.size(), options_.seed, epoch_of_loader())(position));
+      left_out.add(order(position));
     }
     VisitSum earlier;
     VisitSum now;
@@ -305,13 +307,11 @@ class Trainer::Implementation {
     }
     earlier.add(VisitSum::expected(train_.size()));
     now.add(left_out);
-    if (now != earlier) {
-      throw Error(Category::internal, "the samples of an epoch were not each visited exactly once");
-    }
-  }
-
-  std::uint32_t epoch_of_loader() const {
-    return static_cast<std::uint32_t>((step_ - 1) / steps_per_epoch());
+    world_.agree([&] {
+      if (now != earlier) {
+        throw Error(Category::internal, "the samples of an epoch were not each visited exactly once");
+      }
+    });
   }
 
   /// The parameters of all ranks are equal, bit by bit.
@@ -319,10 +319,13 @@ class Trainer::Implementation {
     Digest hash;
     hash.update(std::span<const float>(parameters_.floats()));
     const auto all = gather(hash.words());
-    for (std::size_t rank = 1; rank < all.size(); ++rank) {
-      if (all[rank] != all[0]) {
-        throw Error(Category::internal, fmt::format("the parameters of rank {} differ from rank 0's", rank));
-      }
+    const auto other =
+        std::find_if(all.begin(), all.end(), [&](const auto& words) { return words != all[0]; });
+    if (other != all.end()) {
+      world_.agree([&] {
+        throw Error(Category::internal,
+                    fmt::format("the parameters of rank {} differ from rank 0's", other - all.begin()));
+      });
     }
   }
 
@@ -342,7 +345,7 @@ class Trainer::Implementation {
   Loader loader_;
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<Plan> evaluation_plan_;
-  Evaluator evaluator_;
+  std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
   OptimizerStates states_;
   GradientArenas arenas_;

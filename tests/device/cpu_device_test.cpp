@@ -68,6 +68,26 @@ TEST_P(CpuDevice, AnErrorOnAnyStreamIsRethrownAndNobodyHangs) {
   EXPECT_THROW(program->run(), Error);
 }
 
+TEST_P(CpuDevice, ARunAfterAFailedOneWorks) {
+  const auto streams = device_->streams();
+  int runs = 0;
+  const auto program = device_->record([&] {
+    enqueue(*streams.front(), [&] {
+      if (++runs == 1) throw Error(Category::data, "as planned");
+    });
+  });
+  EXPECT_THROW(program->run(), Error);
+  program->run();
+  EXPECT_EQ(runs, 2);
+}
+
+TEST_P(CpuDevice, TheCallingThreadIsLeftAsItWas) {
+  volatile float tiny = 1e-38F;
+  EXPECT_EQ(tiny * 1e-3F, 0.0F);
+  device_.reset();
+  EXPECT_GT(tiny * 1e-3F, 0.0F);
+}
+
 TEST_P(CpuDevice, MemoryIsZeroedAndAligned) {
   const Buffer buffer = device_->allocate(10000);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 4096, 0U);

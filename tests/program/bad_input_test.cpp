@@ -161,9 +161,7 @@ TEST_F(BadInput, DiskThatFillsUpDuringTheRun) {
 }
 
 TEST_F(BadInput, SaveModelThatCannotBeWritten) {
-  const Outcome outcome = lockstep(2, {"train", "--data-dir", good_->string(), "--epochs", "1",
-                                       "--save-model", "/proc/lockstep/model.safetensors"});
-  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  expect_train_failure({"--save-model", "/proc/lockstep/model.safetensors"}, 4, {"model.safetensors"});
 }
 
 TEST_F(BadInput, ModelFiles) {
@@ -203,20 +201,46 @@ TEST_F(BadInput, LossThatIsNoNumberNamesStepAndLearningRate) {
   }
 }
 
-/// Only rank 1 sees another data directory: all ranks end, the message names rank 1.
-TEST_F(BadInput, ErrorOnOneRankEndsAllAndNamesIt) {
+/// Starts three ranks, of which rank 1 alone has another environment.
+Outcome run_with_other_rank_1(const std::string& environment, const std::string& data_directory) {
   const TemporaryFolder folder;
   const std::string script = (folder / "start").string();
-  std::ofstream(script)
-      << "#!/bin/sh\nif [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then export LOCKSTEP_LR=nan; fi\nexec '"
-      << LOCKSTEP_PROGRAM << "' train --epochs 1 --data-dir '" << good_->string() << "'\n";
+  std::ofstream(script) << "#!/bin/sh\nif [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then export " << environment
+                        << "; fi\nexec '" << LOCKSTEP_PROGRAM << "' train --epochs 1 --data-dir '"
+                        << data_directory << "'\n";
   chmod(script.c_str(), 0700);
-  const Outcome outcome =
-      run({"timeout", "60", LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", "3", script},
-          {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  return run({"timeout", "60", LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", "3", script},
+             {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+}
+
+TEST_F(BadInput, ErrorOnOneRankEndsAllAndNamesIt) {
+  const Outcome outcome = run_with_other_rank_1("LOCKSTEP_LR=nan", good_->string());
   EXPECT_EQ(outcome.status, 2) << outcome.err;
   EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
   EXPECT_NE(outcome.err.find("lockstep: error: rank 1 on "), std::string::npos) << outcome.err;
+}
+
+/// Each of these alone is a good option: together they would train something that nobody asked for.
+TEST_F(BadInput, RanksThatWereGivenDifferentOptionsAreRefused) {
+  for (const char* environment : {"LOCKSTEP_LR=0.05", "LOCKSTEP_SEED=7", "LOCKSTEP_MAX_STEPS=2"}) {
+    const Outcome outcome = run_with_other_rank_1(environment, good_->string());
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("rank 1 was given another"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(BadInput, LastUpdateThatSpoilsTheParametersIsAnError) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "spoilt.safetensors").string();
+  const Outcome outcome = lockstep(
+      2, {"train", "--data-dir", good_->string(), "--max-steps", "1", "--lr", "1e30", "--save-model", file});
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST_F(BadInput, DataSetWithoutAFolderIsSaidOnce) {
+  expect_failure({"train", "--dataset", "mnist"}, 2, {"mnist"});
 }
 
 }  // namespace

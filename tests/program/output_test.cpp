@@ -111,6 +111,44 @@ TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
   EXPECT_EQ(line_after(start.out, "digest "), digest);
 }
 
+TEST_F(Output, OptionsOfARunServeTheOtherCommands) {
+  const TemporaryFolder folder;
+  const std::string run = (folder / "run").string();
+  const std::string options = run + "/options.cfg";
+  const Outcome trained =
+      train(1, {"--epochs", "1", "--batch-size", "240", "--micro-batches", "6", "--run-dir", run});
+  const Outcome evaluated =
+      lockstep(2, {"eval", "--config", options, run + "/checkpoints/final.safetensors"});
+  EXPECT_EQ(evaluated.status, 0) << evaluated.err;
+  EXPECT_EQ(line_after(evaluated.out, "digest "), line_after(trained.out, "digest "));
+  const Outcome measured = lockstep(0, {"bench", "step", "--config", options, "--steps", "1"});
+  EXPECT_NE(measured.out.find("batch 240 = 6 micro-batches of 40"), std::string::npos) << measured.err;
+  EXPECT_EQ(lockstep(0, {"data", "show", "--config", options}).status, 0);
+}
+
+/// Also where nothing but the last flush notices.
+TEST_F(Output, FullDiskBehindStdoutIsAnError) {
+  const TemporaryFolder folder;
+  const std::string run_directory = (folder / "run").string();
+  const std::string file = (folder / "lenet.safetensors").string();
+  train(1, {"--epochs", "1", "--run-dir", run_directory, "--save-model", file});
+  const std::string data = " --data-dir '" + data_->string() + "'";
+  for (const std::string& command :
+       {"train --epochs 1" + data, "eval" + data + " '" + file + "'", "data order" + data, "data show" + data,
+        "doctor" + data, "inspect '" + file + "'", "report '" + run_directory + "'", std::string("--help"),
+        std::string("train --help"), std::string("--version")}) {
+    const Outcome outcome = run({"sh", "-c", "exec '" LOCKSTEP_PROGRAM "' " + command + " > /dev/full"});
+    EXPECT_EQ(outcome.status, 4) << command << ": " << outcome.err;
+    const std::regex line("lockstep: error: (rank 0 on [^:]*: )?stdout: No space left on device");
+    const std::vector<std::string> errors = lines(outcome.err);
+    EXPECT_EQ(std::count_if(errors.begin(), errors.end(),
+                            [](const std::string& text) { return text.starts_with("lockstep: error"); }),
+              1)
+        << command << ": " << outcome.err;
+    EXPECT_TRUE(std::regex_search(outcome.err, line)) << command << ": " << outcome.err;
+  }
+}
+
 TEST_F(Output, OrderOfAnEpochIsAPermutation) {
   const Outcome first = lockstep(2, {"data", "order", "--data-dir", data_->string(), "--seed", "1"});
   const Outcome second =

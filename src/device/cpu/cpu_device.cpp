@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "device/cpu/pinning.h"
@@ -74,19 +75,17 @@ class ExecutorStream : public CpuStream {
 class Executors {
  public:
   Executors(int threads, const std::vector<int>& processors) {
-    for (int i = 1; i < threads; ++i) {
-      const int processor = processors.empty() ? -1 : processors[static_cast<std::size_t>(i)];
-      threads_.emplace_back([this, i, processor] { serve(i, processor); });
+    try {
+      for (int i = 1; i < threads; ++i) {
+        const int processor = processors.empty() ? -1 : processors[static_cast<std::size_t>(i)];
+        threads_.emplace_back([this, i, processor] { serve(i, processor); });
+      }
+    } catch (const std::system_error& error) {
+      stop();
+      throw Error(Category::resource, fmt::format("cannot start {} threads: {}", threads, error.what()));
     }
   }
-  ~Executors() {
-    stop_ = true;
-    generation_.fetch_add(1);
-    generation_.notify_all();
-    for (std::thread& thread : threads_) {
-      thread.join();
-    }
-  }
+  ~Executors() { stop(); }
   Executors(const Executors&) = delete;
   Executors& operator=(const Executors&) = delete;
 
@@ -101,6 +100,15 @@ class Executors {
   }
 
  private:
+  void stop() {
+    stop_ = true;
+    generation_.fetch_add(1);
+    generation_.notify_all();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+
   void serve(int index, int processor) {
     if (processor >= 0) {
       pin_this_thread(processor);
@@ -135,6 +143,7 @@ class CpuProgram : public Program {
 
   void run() override {
     ++round_;
+    failed_ = false;
     failure_ = nullptr;
     executors_.run(task_);
     if (failure_) {
@@ -239,6 +248,7 @@ class CpuDevice : public Device {
     }
   }
 
+  ThreadState caller_;  // restored last
   std::vector<int> processors_;
   Executors executors_;
   std::vector<std::unique_ptr<ExecutorStream>> owned_;

@@ -88,6 +88,18 @@ std::vector<int> processors_for_executors(int threads, int local_rank, int local
   return {cores.processors.begin() + first, cores.processors.begin() + first + threads};
 }
 
+// The floating-point environment holds the control bits of MXCSR (x86) and FPCR (ARM) too.
+ThreadState::ThreadState() : bound_(sched_getaffinity(0, sizeof processors_, &processors_) == 0) {
+  std::fegetenv(&arithmetic_);
+}
+
+ThreadState::~ThreadState() {
+  if (bound_) {
+    sched_setaffinity(0, sizeof processors_, &processors_);
+  }
+  std::fesetenv(&arithmetic_);
+}
+
 void pin_this_thread(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);

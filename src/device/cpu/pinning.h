@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sched.h>
+
+#include <cfenv>
 #include <vector>
 
 namespace lockstep {
@@ -9,6 +12,21 @@ namespace lockstep {
 /// rank sees all cores): then this rank takes its part. Empty when there are fewer cores than threads:
 /// nothing is pinned.
 std::vector<int> processors_for_executors(int threads, int local_rank, int local_size);
+
+/// What a device changes on the thread that makes it, put back when destroyed: the cores it is bound to and
+/// the treatment of denormals. Made and destroyed on the same thread.
+class ThreadState {
+ public:
+  ThreadState();
+  ~ThreadState();
+  ThreadState(const ThreadState&) = delete;
+  ThreadState& operator=(const ThreadState&) = delete;
+
+ private:
+  cpu_set_t processors_{};
+  bool bound_ = false;
+  std::fenv_t arithmetic_{};
+};
 
 /// Binds the calling thread to one logical processor. Failure is not an error: the thread stays free.
 void pin_this_thread(int processor);

@@ -1,0 +1,37 @@
+#include <optional>
+
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+#include "train/backend.h"
+#include "train/evaluator.h"
+#include "train/fit.h"
+#include "train/parameter_set.h"
+
+namespace lockstep {
+
+Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
+                    const EvaluationOptions& options) {
+  const ArenaLayout layout = layout_arena(network.parameters());
+  const std::unique_ptr<Communicator> communicator = make_communicator(world, options.transport);
+  Backend backend;
+  Buffer parameters;
+  std::unique_ptr<Plan> plan;
+  std::unique_ptr<Evaluator> evaluator;
+  world.agree([&] {
+    if (options.micro_batch < 1) {
+      throw Error(Category::usage, "a micro-batch must have at least 1 sample");
+    }
+    check_fit(network, dataset);
+    backend = make_cpu_backend(world, options.threads, options.simd);
+    parameters = backend.device->allocate(layout.elements * sizeof(float));
+    ParameterSet(network.parameters(), layout, parameters.floats()).load(file);
+    plan = backend.compile(build_graph(network), layout,
+                           {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
+    evaluator =
+        std::make_unique<Evaluator>(*backend.device, *communicator, *plan, dataset,
+                                    static_cast<std::uint32_t>(options.micro_batch), parameters.floats());
+  });
+  return evaluator->run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,91 @@
+#include "train/same_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+
+#include "core/hash.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+std::uint64_t hash(const std::string& text) {
+  Digest digest;
+  digest.update(std::as_bytes(std::span(text)));
+  return digest.words()[0];
+}
+
+std::uint64_t hash(const Network& network) {
+  std::string text;
+  for (const Network::Layer& layer : network.layers()) {
+    text += fmt::format("{} {} {} {}x{}x{}\n", layer.operation.index(), layer.name, layer.inputs,
+                        layer.shape.channels, layer.shape.height, layer.shape.width);
+  }
+  for (const Parameter& parameter : network.parameters()) {
+    text += fmt::format("{} {} {} {}\n", parameter.name, parameter.shape,
+                        static_cast<int>(parameter.initializer.kind), parameter.initializer.scale);
+  }
+  return hash(text);
+}
+
+std::uint64_t hash(const Dataset& dataset) {
+  constexpr std::uint64_t most_images = 1024;
+  Digest digest;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    const std::int32_t label = dataset.label(id);
+    digest.update(std::as_bytes(std::span(&label, 1)));
+  }
+  const std::uint64_t stride = dataset.size() / most_images + 1;
+  for (std::uint64_t id = 0; id < dataset.size(); id += stride) {
+    digest.update(std::as_bytes(dataset.image(id)));
+  }
+  return digest.words()[0];
+}
+
+std::uint64_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+}  // namespace
+
+std::vector<Given> given_to(const TrainerOptions& options, const Network& network, const Dataset& train,
+                            const Dataset& test) {
+  return {{"epochs", static_cast<std::uint64_t>(options.epochs)},
+          {"batch size", static_cast<std::uint64_t>(options.batch_size)},
+          {"number of micro-batches", static_cast<std::uint64_t>(options.micro_batches)},
+          {"learning rate", bits(options.learning_rate)},
+          {"optimizer", hash(options.optimizer)},
+          {"momentum", bits(options.momentum)},
+          {"weight decay", bits(options.weight_decay)},
+          {"seed", options.seed},
+          {"choice of dropping the last batch", options.drop_last ? 1U : 0U},
+          {"largest number of steps", options.max_steps},
+          {"way of reducing", static_cast<std::uint64_t>(options.reduce)},
+          {"network", hash(network)},
+          {"training set", hash(train)},
+          {"test set", hash(test)}};
+}
+
+void check_same_run(const World& world, Communicator& communicator, const std::vector<Given>& given) {
+  std::vector<std::uint64_t> own;
+  for (const Given& entry : given) {
+    own.push_back(entry.value);
+  }
+  const auto ranks = static_cast<std::size_t>(world.size());
+  std::vector<std::uint64_t> all(ranks * own.size());
+  const std::vector<std::size_t> bytes(ranks, own.size() * sizeof(std::uint64_t));
+  communicator.all_gather_bytes(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
+  world.agree([&] {
+    for (std::size_t i = own.size(); i < all.size(); ++i) {
+      if (all[i] != all[i % own.size()]) {
+        throw Error(Category::usage,
+                    fmt::format("rank {} was given another {} than rank 0: look for LOCKSTEP_ variables, "
+                                "configuration files and data that differ between hosts",
+                                i / own.size(), given[i % own.size()].name));
+      }
+    }
+  });
+}
+
+}  // namespace lockstep

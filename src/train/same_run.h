@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "lockstep/dataset.h"
+#include "lockstep/network.h"
+#include "lockstep/trainer.h"
+
+namespace lockstep {
+
+/// Something that every rank must have been given alike, as a number or a hash.
+struct Given {
+  std::string name;
+  std::uint64_t value = 0;
+};
+
+/// Everything that the result of a run depends on: options, network, both data sets (all labels, and pixels
+/// of up to 1,024 images spread over each).
+std::vector<Given> given_to(const TrainerOptions& options, const Network& network, const Dataset& train,
+                            const Dataset& test);
+
+/// Throws Error(usage) on all ranks when a rank was given something else than rank 0, naming both: another
+/// environment, configuration file or data on its host. Collective; equally many entries on every rank.
+void check_same_run(const World& world, Communicator& communicator, const std::vector<Given>& given);
+
+}  // namespace lockstep

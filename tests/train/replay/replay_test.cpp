@@ -1,0 +1,68 @@
+// One hundred steps of the program beside the same steps in PyTorch: the same start, samples and rule.
+// bench/peers/make_replay_reference.sh wrote the files.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+const std::string folder = LOCKSTEP_TEST_DATA "/train/replay/";
+
+nlohmann::json read_reference(const std::string& name) {
+  std::ifstream file(folder + name + ".json");
+  return nlohmann::json::parse(file);
+}
+
+std::string text(const nlohmann::json& reference, const std::string& key) { return reference.at(key).dump(); }
+
+/// Losses of the step events of a run directory; the steps count from 1 without a gap.
+std::vector<double> step_losses(const std::filesystem::path& run_directory) {
+  std::ifstream file(run_directory / "metrics.jsonl");
+  std::vector<double> losses;
+  for (std::string line; std::getline(file, line);) {
+    const auto event = nlohmann::json::parse(line);
+    if (event.at("event") == "step") {
+      losses.push_back(event.at("loss").get<double>());
+      EXPECT_EQ(event.at("step").get<std::size_t>(), losses.size());
+    }
+  }
+  return losses;
+}
+
+class Replay : public testing::TestWithParam<const char*> {};
+
+TEST_P(Replay, AgreesWithPyTorchToRounding) {
+  const nlohmann::json reference = read_reference(GetParam());
+  const auto expected = reference.at("losses").get<std::vector<double>>();
+  ASSERT_EQ(expected.size(), 100U);
+  ASSERT_LT(expected.back(), 0.9 * expected.front()) << "a reference that learns nothing shows nothing";
+
+  const TemporaryFolder runs;
+  const std::filesystem::path run_directory = runs / "run";
+  const Outcome outcome =
+      lockstep(2, {"train", "--model", "lenet", "--dataset", "fashion-mnist", "--epochs", "1", "--max-steps",
+                   std::to_string(expected.size()), "--init-from", folder + "start.safetensors", "--seed",
+                   text(reference, "seed"), "--batch-size", text(reference, "batch_size"), "--lr",
+                   text(reference, "learning_rate"), "--momentum", text(reference, "momentum"),
+                   "--weight-decay", text(reference, "weight_decay"), "--run-dir", run_directory.string()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+
+  const std::vector<double> losses = step_losses(run_directory);
+  ASSERT_EQ(losses.size(), expected.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    EXPECT_NEAR(losses[i], expected[i], 1e-5 * expected[i]) << "step " << i + 1;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, Replay, testing::Values("sgd", "momentum"),
+                         [](const auto& param) { return std::string(param.param); });
+
+}  // namespace
+}  // namespace lockstep::test
