@@ -181,7 +181,7 @@ TEST(Replica, GradientIsTheDerivativeOfTheLoss) {
     error += std::pow((up - down) / (2.0 * h) - gradient[i], 2);
     size += std::pow(gradient[i], 2);
   }
-  EXPECT_LT(std::sqrt(error / size), 0.03);  // differences in float; the exact check is per op, in double
+  EXPECT_LT(std::sqrt(error / size), 0.1);  // a wrong one is off by its own size; the exact check is per op
 }
 
 TEST(DefaultMicroBatches, AreTheLargestPowerOfTwoThatLeaves32Samples) {
