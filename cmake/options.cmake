@@ -7,23 +7,21 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# Flags of every target. No fast-math, no contraction: arithmetic has one defined order (docs/same-bits.md).
-add_library(lockstep_settings INTERFACE)
-target_compile_features(lockstep_settings INTERFACE cxx_std_20)
-target_compile_options(lockstep_settings INTERFACE
-  -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+# Flags of every target of this tree, not of those that link the library. No fast-math, no contraction:
+# arithmetic has one defined order (docs/same-bits.md).
+set(CMAKE_CXX_STANDARD 20)
+add_compile_options(-ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 if(LOCKSTEP_TESTS)
-  target_compile_options(lockstep_settings INTERFACE -Werror)  # not where a newer compiler meets a user
+  add_compile_options(-Werror)  # not where a newer compiler meets a user
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False alarms of GCC 12: on std::variant, on additions of std::string (its bug 105651).
-  target_compile_options(lockstep_settings INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+  add_compile_options(-Wno-maybe-uninitialized -Wno-restrict)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  target_compile_options(lockstep_settings INTERFACE -O3)
+  add_compile_options(-O3)
 endif()
 if(LOCKSTEP_SANITIZE)
-  target_compile_options(lockstep_settings INTERFACE
-    -fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(lockstep_settings INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
+  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
 endif()

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
+#include <cstdint>
 
 #include "cli/commands.h"
-#include "cli/option_set.h"
+#include "cli/common_options.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "core/nearest.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
@@ -26,11 +27,11 @@ struct BenchOptions {
   std::string model = "lenet";
   std::string dataset = "fashion-mnist";
   std::string data_directory;
-  int batch_size = 256;
-  int micro_batches = 0;
-  int threads = 0;
-  std::string simd = "auto";
+  std::uint32_t batch_size = 256;
+  std::uint32_t micro_batches = 0;
+  std::uint32_t threads = 0;
   Transport transport = Transport::automatic;
+  std::string simd = "auto";
   int steps = 200;
   int rounds = 21;
 };
@@ -44,21 +45,10 @@ OptionSet declare(BenchOptions& options) {
   set.positional("allreduce|step", "what to measure", options.what);
   set.group("Model and data (step)");
   set.choice("model", "model", options.model, model_names());
-  set.choice("dataset", "data set", options.dataset, dataset_names());
-  set.text("data-dir", "DIR", "where its files are; empty: where the system keeps them",
-           options.data_directory);
-  set.integer("batch-size", "N", "samples of a step over all ranks", options.batch_size,
-              {.least = 1, .most = 1 << 20});
-  set.integer("micro-batches", "N", "parts of a batch; 0: auto", options.micro_batches,
-              {.least = 0, .most = 1 << 20});
+  declare_data(set, options.dataset, options.data_directory);
+  declare_batch(set, options.batch_size, options.micro_batches);
   set.group("Execution");
-  set.integer("threads", "N", "executors of each rank; 0: the rank's share of the cores", options.threads,
-              {.least = 0, .most = 4096});
-  set.text("simd", "LEVEL", "instruction set: auto, avx2, avx512, neon; the bits are the same", options.simd);
-  set.choice("transport", "how ranks exchange data", options.transport,
-             {{"auto", Transport::automatic},
-              {"shared-memory", Transport::shared_memory},
-              {"messages", Transport::messages}});
+  declare_execution(set, options.threads, options.transport, options.simd);
   set.integer("steps", "N", "steps to measure", options.steps, {.least = 1, .most = 1000000});
   set.integer("rounds", "N", "repetitions of each size (allreduce); the median is printed", options.rounds,
               {.least = 1, .most = 100000});
@@ -122,11 +112,11 @@ int bench_allreduce(World& world, const BenchOptions& options) {
   const auto communicator = make_communicator(world, options.transport);
   const double ranks = world.size();
   if (world.rank() == 0) {
-    fmt::print(
+    print(fmt::format(
         "ranks {}  exchange {}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>9}\n{:>9}  {:>10}  {:>10}  {:>10}  "
         "{:>10}\n",
         world.size(), communicator->name(), "bytes", "ring", "ring", "canonical", "canonical", "speed-up", "",
-        "us", "GB/s", "us", "GB/s");
+        "us", "GB/s", "us", "GB/s"));
   }
   constexpr std::size_t sizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
                                    4 << 20, 16 << 20, 44 << 20, 64 << 20};
@@ -136,9 +126,9 @@ int bench_allreduce(World& world, const BenchOptions& options) {
         measure_reduce(*communicator, Reduce::canonical, bytes / sizeof(float), options.rounds);
     const double bus = 2.0 * (ranks - 1.0) / ranks * static_cast<double>(bytes) * 1e-9;
     if (world.rank() == 0) {
-      fmt::print("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>9.2f}\n", bytes, ring * 1e6,
-                 bus / ring, canonical * 1e6, bus / canonical, ring / canonical);
-      std::fflush(stdout);
+      print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>9.2f}\n", bytes, ring * 1e6,
+                        bus / ring, canonical * 1e6, bus / canonical, ring / canonical));
+      flush_output();
     }
   }
   return 0;
@@ -153,9 +143,10 @@ void print_times(const std::vector<StepTimes>& times, int threads) {
     std::transform(times.begin(), times.end(), std::back_inserter(totals),
                    [](const StepTimes& step) { return step.total; });
     const double middle = median(values);
-    fmt::print("{:<10}  {:>10.1f}  {:>5.1f} %\n", name, middle * 1e6, 100.0 * middle / median(totals));
+    print(
+        fmt::format("{:<10}  {:>10.1f}  {:>5.1f} %\n", name, middle * 1e6, 100.0 * middle / median(totals)));
   };
-  fmt::print("{:<10}  {:>10}  {:>7}\n", "part", "us/step", "share");
+  print(fmt::format("{:<10}  {:>10}  {:>7}\n", "part", "us/step", "share"));
   const double executor_share = 1.0 / threads;
   row("load", &StepTimes::load, executor_share);
   row("forward", &StepTimes::forward, executor_share);
@@ -170,10 +161,10 @@ int bench_step(World& world, const BenchOptions& options) {
   const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
   const auto network = make_model(options.model, data.train->shape(), data.train->classes());
   Trainer trainer(world, *network, *data.train, *data.test,
-                  {.batch_size = options.batch_size,
-                   .micro_batches = options.micro_batches,
+                  {.batch_size = static_cast<int>(options.batch_size),
+                   .micro_batches = static_cast<int>(options.micro_batches),
                    .learning_rate = 0.01F,
-                   .threads = options.threads,
+                   .threads = static_cast<int>(options.threads),
                    .transport = options.transport,
                    .simd = options.simd});
   for (int warm_up = 0; warm_up < 5; ++warm_up) {
@@ -190,11 +181,12 @@ int bench_step(World& world, const BenchOptions& options) {
   world.barrier();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (world.rank() == 0) {
-    fmt::print("ranks {}  threads {}  simd {}  exchange {}  batch {} = {} micro-batches of {}\n",
-               world.size(), trainer.threads(), trainer.simd(), trainer.transport(), options.batch_size,
-               trainer.micro_batches(), options.batch_size / trainer.micro_batches());
+    print(fmt::format("ranks {}  threads {}  simd {}  exchange {}  batch {} = {} micro-batches of {}\n",
+                      world.size(), trainer.threads(), trainer.simd(), trainer.transport(),
+                      options.batch_size, trainer.micro_batches(),
+                      static_cast<int>(options.batch_size) / trainer.micro_batches()));
     print_times(times, trainer.threads());
-    fmt::print("{:.0f} img/s\n", static_cast<double>(samples) / seconds);
+    print(fmt::format("{:.0f} img/s\n", static_cast<double>(samples) / seconds));
   }
   return 0;
 }

@@ -1,11 +1,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "cli/commands.h"
-#include "cli/option_set.h"
+#include "cli/common_options.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "core/nearest.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
@@ -30,9 +29,7 @@ OptionSet declare(DataOptions& options) {
       "one per line. show: sizes of the data set and samples of each class.");
   set.positional("order|show", "what to print", options.action);
   set.group("Data");
-  set.choice("dataset", "data set", options.dataset, dataset_names());
-  set.text("data-dir", "DIR", "where its files are; empty: where the system keeps them",
-           options.data_directory);
+  declare_data(set, options.dataset, options.data_directory);
   set.integer("seed", "N", "the run's seed", options.seed);
   set.integer("epoch", "N", "epoch, from 1", options.epoch, {.least = 1, .most = 0xFFFFFFFF});
   set.config_file();
@@ -44,7 +41,7 @@ OptionSet declare(DataOptions& options) {
 void print_order(const Dataset& train, const DataOptions& options) {
   const Permutation order(train.size(), options.seed, options.epoch - 1);
   for (std::uint64_t position = 0; position < train.size(); ++position) {
-    fmt::print("{}\n", order(position));
+    print(fmt::format("{}\n", order(position)));
   }
 }
 
@@ -54,8 +51,8 @@ void print_part(const char* part, const Dataset& dataset) {
     ++counts[static_cast<std::size_t>(dataset.label(id))];
   }
   const Shape shape = dataset.shape();
-  fmt::print("{:<6} {} images of {}x{}x{}, {} classes: {}\n", part, dataset.size(), shape.channels,
-             shape.height, shape.width, dataset.classes(), fmt::join(counts, " "));
+  print(fmt::format("{:<6} {} images of {}x{}x{}, {} classes: {}\n", part, dataset.size(), shape.channels,
+                    shape.height, shape.width, dataset.classes(), fmt::join(counts, " ")));
 }
 
 int print_data(World& world, const DataOptions& options) {

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "cli/commands.h"
-#include "cli/option_set.h"
+#include "cli/common_options.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "comm/communicator.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/dataset.h"
@@ -20,14 +19,13 @@ OptionSet declare(std::string& dataset, std::string& directory) {
                 "Checks what a run needs: the ranks and hosts that the launcher started, cores, instruction "
                 "sets, how ranks exchange data, the data set. Start it as you would start training.");
   set.group("Data");
-  set.choice("dataset", "data set to look for", dataset, dataset_names());
-  set.text("data-dir", "DIR", "where its files are; empty: where the system keeps them", directory);
+  declare_data(set, dataset, directory);
   set.pass_over(train_option_names());
   set.epilogue("Example:\n  mpirun -np 2 lockstep doctor\n");
   return set;
 }
 
-void line(const char* name, const std::string& value) { fmt::print("{:<14} {}\n", name, value); }
+void line(const char* name, const std::string& value) { print(fmt::format("{:<14} {}\n", name, value)); }
 
 std::string simd_levels() {
   std::string names;

@@ -2,11 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/option_set.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "core/hash.h"
 #include "lockstep/error.h"
 #include "lockstep/model_file.h"
@@ -34,7 +34,7 @@ void print_file(const ModelFile& file) {
   for (const TensorInfo& tensor : file.tensors()) {
     width = std::max(width, tensor.name.size());
   }
-  fmt::print("{:<{}}  type  {:>10}  shape\n", "name", width, "values");
+  print(fmt::format("{:<{}}  type  {:>10}  shape\n", "name", width, "values"));
   std::uint64_t total = 0;
   Digest digest;
   for (const TensorInfo& tensor : file.tensors()) {
@@ -42,14 +42,14 @@ void print_file(const ModelFile& file) {
     for (const std::int64_t extent : tensor.shape) {
       values *= static_cast<std::uint64_t>(extent);
     }
-    fmt::print("{:<{}}  {:<4}  {:>10}  [{}]\n", tensor.name, width, tensor.dtype, values,
-               fmt::join(tensor.shape, ", "));
+    print(fmt::format("{:<{}}  {:<4}  {:>10}  [{}]\n", tensor.name, width, tensor.dtype, values,
+                      fmt::join(tensor.shape, ", ")));
     total += values;
     digest.update(file.bytes(tensor));
   }
-  fmt::print("{} tensors, {} values\ndigest xxh3:{}\n", file.tensors().size(), total, digest.hex());
+  print(fmt::format("{} tensors, {} values\ndigest xxh3:{}\n", file.tensors().size(), total, digest.hex()));
   for (const auto& [key, value] : file.metadata()) {
-    fmt::print("{} = {}\n", key, value);
+    print(fmt::format("{} = {}\n", key, value));
   }
 }
 

@@ -4,9 +4,13 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/output.h"
+#include "comm/agreement.h"
+#include "comm/launch.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"
 
@@ -44,7 +48,7 @@ int dispatch(int argc, char** argv) {
   }
   if (name == "--version") {
     if (is_first_process()) {
-      std::puts("lockstep " LOCKSTEP_VERSION);
+      print("lockstep " LOCKSTEP_VERSION "\n");
     }
     return 0;
   }
@@ -67,26 +71,24 @@ bool wants_help(int argc, const char* const* argv) {
 
 int print_help(const std::string& text) {
   if (is_first_process()) {
-    std::fputs(text.c_str(), stdout);
+    print(text);
   }
   return 0;
 }
 
 bool is_first_process() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
-    if (const char* rank = std::getenv(variable)) {
-      return std::string_view(rank) == "0";
-    }
-  }
-  return true;
+  return read_launch([](const char* name) { return std::getenv(name); }).rank == 0;
 }
 
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
   try {
-    return lockstep::dispatch(argc, argv);
-  } catch (const lockstep::Error& error) {  // before there is a world
+    const int status = lockstep::dispatch(argc, argv);
+    if (status == 0) lockstep::flush_output();
+    return status;
+  } catch (...) {  // before there is a world, or after it
+    const lockstep::Error error = lockstep::as_error(std::current_exception());
     if (lockstep::is_first_process()) {
       std::fprintf(stderr, "lockstep: error: %s\n", error.what());
     }

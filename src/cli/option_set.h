@@ -23,7 +23,7 @@ namespace lockstep {
 ///   set.group("Model and data");
 ///   set.text("dataset", "NAME", "data set to evaluate on", options.dataset);
 ///   set.positional("MODEL", "model file", options.model);
-///   if (!set.parse(argc, argv, environ)) return print(set.help());
+///   if (!set.parse(argc, argv, environ)) return print_help(set.help());
 ///
 /// Targets must outlive the set; what they hold when declared is the default that --help shows.
 class OptionSet {
@@ -39,6 +39,7 @@ class OptionSet {
   /// A whole number, or the word `word` for 0.
   template <std::unsigned_integral T>
   void integer_or(std::string word, std::string name, std::string help, T& target, IntegerRange range);
+  /// A real number, by default not negative.
   void number(std::string name, std::string placeholder, std::string help, double& target,
               NumberRange range = {});
   /// On the command line `--name` means true and `--name=false` false.
@@ -52,16 +53,16 @@ class OptionSet {
   void config_file();
   /// An argument without a name; all declared ones are required, in order.
   void positional(std::string placeholder, std::string help, std::string& target);
-  /// Names that other subcommands know: passed over in the environment and in configuration files.
+  /// Names that other subcommands know: passed over in the environment and in configuration files, unless
+  /// this one has declared them too.
   void pass_over(const std::vector<std::string>& names);
   /// Text after the options in --help, e.g. examples.
   void epilogue(std::string text);
 
   /// Reads all sources into the targets. argv[0] is the subcommand's name; `environment` is as environ, or
-  /// null for none. False when --help or -h is among the
-  /// arguments: nothing has been read then. Throws Error(usage) naming
-  /// the option (command line), the variable or file and line, the value and, for a name that is unknown, the
-  /// nearest one that is known. An empty environment variable counts as absent.
+  /// null for none. An empty environment variable counts as absent. False when --help or -h is among the
+  /// arguments: nothing has been read then. Throws Error(usage) naming the option, the variable, or the file
+  /// and line; the value; and, for an unknown name, the nearest one that is known.
   bool parse(int argc, const char* const* argv, const char* const* environment);
 
   /// Text of --help, lines of at most 100 columns.

@@ -5,8 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "cli/option_set.h"
-#include "lockstep/dataset.h"
+#include "cli/common_options.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "lockstep/optimizer.h"
@@ -23,9 +22,8 @@ const Names<Precision> precision_names = {
     {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}};
 const Names<Reduction> reduction_names = {
     {"auto", Reduction::automatic}, {"canonical", Reduction::canonical}, {"ring", Reduction::ring}};
-const Names<Transport> transport_names = {{"auto", Transport::automatic},
-                                          {"shared-memory", Transport::shared_memory},
-                                          {"messages", Transport::messages}};
+const Names<Progress> progress_names = {
+    {"auto", Progress::automatic}, {"on", Progress::on}, {"off", Progress::off}};
 
 template <typename E>
 std::string lookup(const Names<E>& names, E value) {
@@ -40,9 +38,7 @@ constexpr std::uint64_t largest_count = std::numeric_limits<std::int32_t>::max()
 void declare_model_and_data(OptionSet& set, TrainOptions& options) {
   set.group("Model and data");
   set.choice("model", "network to train", options.model, model_names());
-  set.choice("dataset", "images to train on", options.dataset, dataset_names());
-  set.text("data-dir", "DIR", "folder of the data set's files; without it, where the system keeps them",
-           options.data_directory);
+  declare_data(set, options.dataset, options.data_directory);
   set.text("init-from", "FILE", "start from the parameters of this model file (safetensors)",
            options.init_from);
 }
@@ -53,12 +49,7 @@ void declare_training(OptionSet& set, TrainOptions& options) {
               "passes over the training images; 0 trains nothing (with --save-model: writes the first "
               "weights)",
               options.epochs, {.least = 0, .most = largest_count});
-  set.integer("batch-size", "N", "images per step over all ranks together", options.batch_size,
-              {.least = 1, .most = 1U << 24});
-  set.integer_or("auto", "micro-batches",
-                 "parts that a batch is cut into, the same on any number of ranks; must divide the batch "
-                 "size, and is the largest number of ranks that can work",
-                 options.micro_batches, {.least = 1, .most = 1U << 24});
+  declare_batch(set, options.batch_size, options.micro_batches);
   set.number("lr", "X", "learning rate", options.learning_rate);
   set.number("momentum", "X", "share of the last update that is kept", options.momentum,
              {.least = 0.0, .below = 1.0});
@@ -75,16 +66,11 @@ void declare_execution(OptionSet& set, TrainOptions& options) {
              device_names);
   set.choice("dtype", "arithmetic of the multiplications; CPU ranks always use fp32", options.precision,
              precision_names);
-  set.integer_or("auto", "threads", "threads of each CPU rank; auto shares a host's cores among its ranks",
-                 options.threads, {.least = 1, .most = 4096});
   set.choice("reduce",
              "how gradients are added: canonical gives the same bits on any number of ranks, ring is "
              "the library's own order; auto is canonical on CPU, ring on CUDA",
              options.reduction, reduction_names);
-  set.choice("transport", "how ranks exchange data; auto is shared memory within one host", options.transport,
-             transport_names);
-  set.choice("simd", "vector instructions of CPU ranks; all give the same bits", options.simd,
-             {"auto", "avx2", "avx512", "neon"});
+  declare_execution(set, options.threads, options.transport, options.simd);
 }
 
 void declare_output(OptionSet& set, TrainOptions& options) {
@@ -97,6 +83,8 @@ void declare_output(OptionSet& set, TrainOptions& options) {
            options.save_model);
   set.integer("log-interval", "N", "write every Nth step to metrics.jsonl", options.log_interval,
               {.least = 1, .most = largest_count});
+  set.choice("progress", "line on stderr that shows the step; auto where stderr is a terminal",
+             options.progress, progress_names);
   set.flag("quiet", "print the final digest only: no progress, no line per epoch", options.quiet);
   set.config_file();
 }
@@ -166,6 +154,7 @@ TrainRequest parse_train_options(int argc, const char* const* argv, const char* 
 
 std::string train_config(const TrainOptions& options) {
   TrainOptions copy = options;
+  copy.progress = Progress::automatic;  // belongs to this terminal, not to the run
   return declare(copy).config();
 }
 
@@ -177,6 +166,5 @@ std::vector<std::string> train_option_names() {
 std::string name_of(DeviceChoice device) { return lookup(device_names, device); }
 std::string name_of(Precision precision) { return lookup(precision_names, precision); }
 std::string name_of(Reduction reduction) { return lookup(reduction_names, reduction); }
-std::string name_of(Transport transport) { return lookup(transport_names, transport); }
 
 }  // namespace lockstep

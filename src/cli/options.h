@@ -21,7 +21,7 @@ TrainRequest parse_train_options(int argc, const char* const* argv, const char* 
 /// Checks that concern several options. Throws Error(usage) naming them and their values.
 void check_train_options(const TrainOptions& options);
 
-/// Contents of options.cfg: `lockstep train --config` on it gives equal options.
+/// Contents of options.cfg: `lockstep train --config` on it gives equal options, but --progress auto.
 std::string train_config(const TrainOptions& options);
 
 /// Names that configuration files and the environment may hold: for OptionSet::pass_over of the others.
@@ -31,6 +31,5 @@ std::vector<std::string> train_option_names();
 std::string name_of(DeviceChoice device);
 std::string name_of(Precision precision);
 std::string name_of(Reduction reduction);
-std::string name_of(Transport transport);
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/option_set.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "report/console_sink.h"
 #include "report/html_report.h"
 #include "report/run_directory.h"
@@ -31,12 +32,14 @@ OptionSet declare(ReportOptions& options) {
 }
 
 void print_epochs(const RunRecord& record) {
-  for (const EpochEvent& epoch : record.epochs) fmt::print("{}\n", epoch_line(epoch));
-  if (record.epochs.empty()) fmt::print("no epoch completed, {} steps recorded\n", record.steps.size());
+  for (const EpochEvent& epoch : record.epochs) print(epoch_line(epoch) + "\n");
+  if (record.epochs.empty()) {
+    print(fmt::format("no epoch completed, {} steps recorded\n", record.steps.size()));
+  }
   if (record.end) {
-    fmt::print("{}\n", end_line(*record.end));
+    print(end_line(*record.end) + "\n");
   } else {
-    fmt::print("no end recorded: the run is still going on, or was interrupted\n");
+    print("no end recorded: the run is still going on, or was interrupted\n");
   }
 }
 
@@ -53,7 +56,7 @@ int run_report(int argc, char** argv) {
       options.output.empty() ? directory.report() : std::filesystem::path(options.output);
   write_text_file(file, html_report(record));
   print_epochs(record);
-  fmt::print("wrote {}\n", file.string());
+  print("wrote " + file.string() + "\n");
   return 0;
 }
 

@@ -161,7 +161,8 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
     if (prints) {
       recorder.emplace(make_recorder({.run_directory = options.run_directory,
                                       .log_interval = options.log_interval,
-                                      .quiet = options.quiet}));
+                                      .quiet = options.quiet,
+                                      .progress = options.progress}));
     }
   });
   if (prints) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lockstep/transport.h"
+#include "report/recorder.h"
 
 namespace lockstep {
 
@@ -39,6 +40,7 @@ struct TrainOptions {
   std::string run_directory;  ///< empty: none is written
   std::string save_model;     ///< file of the trained model; empty: none is written
   std::uint32_t log_interval = 1;
+  Progress progress = Progress::automatic;
   bool quiet = false;
 
   bool operator==(const TrainOptions&) const = default;

@@ -11,6 +11,14 @@
 #include "report/run_directory.h"
 
 namespace lockstep {
+namespace {
+
+bool shows_progress(const RecorderOptions& options) {
+  if (options.quiet || options.progress == Progress::off) return false;
+  return options.progress == Progress::on || isatty(STDERR_FILENO) != 0;
+}
+
+}  // namespace
 
 void Recorder::add(std::unique_ptr<Sink> sink) { sinks_.push_back(std::move(sink)); }
 
@@ -33,7 +41,7 @@ void Recorder::flush() {
 Recorder make_recorder(const RecorderOptions& options) {
   Recorder recorder;
   // Progress first: it clears its line before the console prints one.
-  if (!options.quiet && isatty(STDERR_FILENO) != 0) {
+  if (shows_progress(options)) {
     recorder.add(std::make_unique<ProgressSink>(stderr));
   }
   recorder.add(std::make_unique<ConsoleSink>(stdout, options.quiet));

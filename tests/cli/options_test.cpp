@@ -72,6 +72,8 @@ TEST(TrainOptions, EveryOption) {
                                       "m",
                                       "--init-from",
                                       "i",
+                                      "--progress",
+                                      "on",
                                       "--quiet",
                                       "--transport",
                                       "messages",
@@ -96,6 +98,7 @@ TEST(TrainOptions, EveryOption) {
   expected.run_directory = "r";
   expected.save_model = "m";
   expected.init_from = "i";
+  expected.progress = Progress::on;
   expected.quiet = true;
   expected.transport = Transport::messages;
   expected.simd = "avx2";
@@ -161,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"transport", "shared", "shared-memory"}, BadValue{"simd", "avx", "avx512"},
         BadValue{"model", "lenett", "did you mean lenet?"},
         BadValue{"dataset", "fashionmnist", "did you mean fashion-mnist?"},
-        BadValue{"optimizer", "sdg", "did you mean sgd?"}));
+        BadValue{"optimizer", "sdg", "did you mean sgd?"}, BadValue{"progress", "1", "auto, on, off"}));
 
 TEST(TrainOptions, UnknownNamesGetTheNearest) {
   const TemporaryFolder folder;
@@ -220,6 +223,12 @@ TEST(TrainOptions, ConfigReadsBackEqual) {
   const TemporaryFolder folder;
   const std::string file = folder.write("options.cfg", train_config(options)).string();
   EXPECT_EQ(parse({"--config", file.c_str()}), options);
+}
+
+TEST(TrainOptions, ProgressIsNotKeptForTheNextRun) {
+  TrainOptions options;
+  options.progress = Progress::on;
+  EXPECT_NE(train_config(options).find("progress = auto"), std::string::npos);
 }
 
 TEST(TrainOptions, HelpFitsAndNamesEveryOption) {

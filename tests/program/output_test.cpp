@@ -56,6 +56,14 @@ TEST_F(Output, NoProgressLineInAPipe) {
   EXPECT_EQ(outcome.err.find('\033'), std::string::npos);
 }
 
+/// Long enough for the line to be shown once: a tenth of a second.
+TEST_F(Output, ProgressLineWhereAskedFor) {
+  const std::string progress = "\r\033[Kepoch ";
+  EXPECT_NE(train(1, {"--epochs", "20", "--progress", "on"}).err.find(progress), std::string::npos);
+  EXPECT_EQ(train(1, {"--epochs", "20", "--progress", "on", "--quiet"}).err.find(progress),
+            std::string::npos);
+}
+
 TEST_F(Output, QuietPrintsTheDigestOnly) {
   const Outcome outcome = train(2, {"--epochs", "1", "--quiet"});
   EXPECT_EQ(lines(outcome.out).size(), 1U) << outcome.out;
