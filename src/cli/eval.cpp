@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -46,23 +47,29 @@ OptionSet declare(EvalOptions& options) {
   return set;
 }
 
-int evaluate(World& world, const EvalOptions& options) {
+/// Samples whose losses are added up at once: those of training with these options, so that its sums repeat.
+int micro_batch(const EvalOptions& options) {
+  const auto parts =
+      options.micro_batches != 0
+          ? options.micro_batches
+          : static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size)));
+  return static_cast<int>(std::max(1U, options.batch_size / parts));
+}
+
+int run_evaluation(World& world, const EvalOptions& options) {
   const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
   const Dataset& dataset = options.split == "test" ? *data.test : *data.train;
   const auto network = make_model(options.model, dataset.shape(), dataset.classes());
-  Trainer trainer(world, *network, *data.train, dataset,
-                  {.batch_size = static_cast<int>(options.batch_size),
-                   .micro_batches = static_cast<int>(options.micro_batches),
-                   .threads = static_cast<int>(options.threads),
-                   .transport = options.transport,
-                   .simd = options.simd});
   std::optional<ModelFile> file;
   world.agree([&] { file = ModelFile::read(options.file); });
-  trainer.load(*file);
-  const Evaluation result = trainer.evaluate(dataset);
+  const Evaluation result = evaluate(world, *network, *file, dataset,
+                                     {.micro_batch = micro_batch(options),
+                                      .threads = static_cast<int>(options.threads),
+                                      .transport = options.transport,
+                                      .simd = options.simd});
   if (world.rank() == 0) {
-    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}\ndigest {}\n", options.split, result.loss,
-                      options.split, result.accuracy, result.samples, trainer.digest()));
+    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}\n", options.split, result.loss,
+                      options.split, result.accuracy, result.samples));
   }
   return 0;
 }
@@ -77,7 +84,7 @@ int run_eval(int argc, char** argv) {
   }
   return run_program(argc, argv, [&](World& world) {
     world.agree([&] { set.parse(argc, argv, environ); });
-    return evaluate(world, options);
+    return run_evaluation(world, options);
   });
 }
 

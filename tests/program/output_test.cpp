@@ -108,7 +108,7 @@ TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
   EXPECT_EQ(line_after(inspected.out, "digest "), digest);
   EXPECT_NE(inspected.out.find("conv1.weight  F32          180  [20, 1, 3, 3]"), std::string::npos)
       << inspected.out;
-  const Outcome evaluated = lockstep(3, {"eval", "--data-dir", data_->string(), file});
+  const Outcome evaluated = lockstep(11, {"eval", "--data-dir", data_->string(), file});
   std::smatch test_loss;
   ASSERT_TRUE(std::regex_search(trained.out, test_loss, std::regex("test loss (\\S+)  test acc (\\S+)")));
   EXPECT_EQ(line_after(evaluated.out, "test loss "),
