@@ -27,7 +27,6 @@ from models import MODELS
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--weights", type=Path, required=True, help="model file to start from")
-    parser.add_argument("--weight-scale", type=float, default=1.0, help="multiply the weights by this first")
     parser.add_argument("--order", type=Path, nargs="+", required=True,
                         help="for each epoch, a file of sample ids, one per line, as they are visited")
     parser.add_argument("--output", type=Path, required=True, help="JSON file to write")
@@ -54,9 +53,6 @@ def replay(options: argparse.Namespace) -> list[float]:
     train = fashion_mnist.load("train")
     network = MODELS[options.model]()
     network.load_state_dict(load_file(options.weights))
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.mul_(options.weight_scale)
     dtype = torch.float64 if options.float64 else torch.float32
     network.to(dtype)
     optimizer = torch.optim.SGD(network.parameters(), options.lr, options.momentum, weight_decay=options.weight_decay)
@@ -88,7 +84,6 @@ def main() -> None:
         "dtype": "float64" if options.float64 else "float32",
         "model": options.model,
         "seed": options.seed,
-        "weight_scale": options.weight_scale,
         "batch_size": options.batch_size,
         "micro_batches": options.micro_batches,
         "learning_rate": options.lr,

@@ -11,9 +11,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
@@ -40,6 +42,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--channels-last", action="store_true", help="memory format of images and weights")
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
     parser.add_argument("--compile", action="store_true", help="torch.compile, needs a C++ compiler")
+    parser.add_argument("--save-model", type=Path, help="safetensors file to write at the end")
     parser.add_argument("--test", action="store_true", help="print the test accuracy at the end")
     return parser.parse_args()
 
@@ -117,6 +120,8 @@ def main() -> None:
             print(f"epoch {epoch}/{options.epochs}  last loss {loss:.4f}  {seconds:.2f} s  {speed:.0f} img/s", flush=True)
     if options.test and RANK == 0:
         print(f"test acc {test_accuracy(network):.4f}")
+    if options.save_model and RANK == 0:
+        save_file({name: tensor.contiguous() for name, tensor in network.state_dict().items()}, options.save_model)
     if RANKS > 1:
         dist.destroy_process_group()
 

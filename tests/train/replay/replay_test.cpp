@@ -46,12 +46,29 @@ TEST_P(Replay, AgreesWithPyTorchToRounding) {
 
   const TemporaryFolder runs;
   const std::filesystem::path run_directory = runs / "run";
-  const Outcome outcome =
-      lockstep(2, {"train", "--model", "lenet", "--dataset", "fashion-mnist", "--epochs", "1", "--max-steps",
-                   std::to_string(expected.size()), "--init-from", folder + "start.safetensors", "--seed",
-                   text(reference, "seed"), "--batch-size", text(reference, "batch_size"), "--lr",
-                   text(reference, "learning_rate"), "--momentum", text(reference, "momentum"),
-                   "--weight-decay", text(reference, "weight_decay"), "--run-dir", run_directory.string()});
+  const Outcome outcome = lockstep(2, {"train",
+                                       "--model",
+                                       "lenet",
+                                       "--dataset",
+                                       "fashion-mnist",
+                                       "--epochs",
+                                       "1",
+                                       "--max-steps",
+                                       std::to_string(expected.size()),
+                                       "--init-from",
+                                       folder + "start.safetensors",
+                                       "--seed",
+                                       text(reference, "seed"),
+                                       "--batch-size",
+                                       text(reference, "batch_size"),
+                                       "--lr",
+                                       text(reference, "learning_rate"),
+                                       "--momentum",
+                                       text(reference, "momentum"),
+                                       "--weight-decay",
+                                       text(reference, "weight_decay"),
+                                       "--run-dir",
+                                       run_directory.string()});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
 
   const std::vector<double> losses = step_losses(run_directory);
