@@ -2,10 +2,10 @@
 # Measures lockstep beside PyTorch on this machine, in turn, several rounds, and prints the ratios of the medians
 # as a table. --write also puts the table into docs/performance.md.
 #
-#   PYTHON=venv/bin/python bench/compare.sh [--rounds N] [--quick] [--write]
+#   PYTHON=venv/bin/python bench/compare.sh [--rounds N] [--torch-steps N] [--quick] [--write]
 #
-# PYTHON needs bench/peers/requirements.txt. Use an idle machine with two cores: anything else that runs is
-# measured too.
+# --torch-steps ends PyTorch's epochs early, to save time. PYTHON needs bench/peers/requirements.txt. Use an idle
+# machine with two cores: anything else that runs is measured too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,6 +19,7 @@ while (($# > 0)); do
   case $1 in
     --rounds) rounds=$2; shift ;;
     --quick) rounds=1; torch_steps=40 ;;
+    --torch-steps) torch_steps=$2; shift ;;
     --write) write=yes ;;
     -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "compare.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
