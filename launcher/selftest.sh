@@ -12,10 +12,15 @@ passed=0
 failed=0
 ended=false
 
-# Also after an interruption or an error of this script: never a missing or a false closing line.
+# Also after an interruption or an error of this script: never a missing or a false closing line. It goes to the
+# standard output that the script began with, not to the log of the stage that was interrupted.
+exec 3>&1
 closing_line() {
-  $ended || failed=$((failed + 1))
-  say "$passed passed, $failed failed"
+  if ! $ended; then
+    failed=$((failed + 1))
+    say "" >&3  # the line of that stage
+  fi
+  say "$passed passed, $failed failed" >&3
 }
 
 # check NAME COMMAND...: a stage that counts as one check. Returns the command's status.
