@@ -1,9 +1,9 @@
 // One hundred steps of the program beside the same steps in PyTorch: the same start, samples and rule.
 // bench/peers/make_replay_reference.sh wrote the files.
 //
-// Losses agree to 1e-7 until a ReLU whose input is within rounding of zero switches in one of the programs (step
-// 82 of "sgd": an input of 9e-8); from there they differ by up to 7e-6. A change of the order of additions may
-// move such a switch, a wrong gradient shows in the first steps.
+// Losses agree to 1e-7 until a ReLU whose input is within rounding of zero switches in one of the programs
+// (step 82 of "sgd": an input of 9e-8); from there they differ by up to 7e-6. A change of the order of
+// additions may move such a switch, a wrong gradient shows in the first steps.
 #include <gtest/gtest.h>
 
 #include <filesystem>
