@@ -71,8 +71,8 @@ void warn_of_idle_executors(const World& world, const TrainOptions& options, con
   }
 }
 
-std::string environment_of(const World& world, const Trainer& trainer, int argc, char** argv) {
-  Environment environment = this_environment();
+std::string environment_of(Environment environment, const World& world, const Trainer& trainer, int argc,
+                           char** argv) {
   environment.lockstep = LOCKSTEP_VERSION;
   environment.mpi = world.library();
   environment.simd = trainer.simd();
@@ -138,6 +138,7 @@ void save(const TrainOptions& options, const Trainer& trainer) {
 
 int train(World& world, const TrainOptions& options, int argc, char** argv) {
   world.agree([&] { check_build(options); });
+  const Environment environment = this_environment();  // before the trainer binds this thread to a core
   const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model, data.train->shape(), data.train->classes()); });
@@ -156,7 +157,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
     }
     if (prints && !options.run_directory.empty()) {
       create_run_directory(options.run_directory, train_config(resolved(options, trainer)),
-                           environment_of(world, trainer, argc, argv));
+                           environment_of(environment, world, trainer, argc, argv));
     }
     if (prints) {
       recorder.emplace(make_recorder({.run_directory = options.run_directory,

@@ -69,10 +69,10 @@ const std::vector<int>& World::host_boundaries() const { return runtime_->ranks.
 const std::string& World::host() const { return runtime_->host_name; }
 
 std::string World::library() const {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
-  return {text, static_cast<std::size_t>(length)};
+  return text;  // some libraries count the final null in `length`
 }
 
 void World::agree(const std::function<void()>& work) const {
