@@ -89,6 +89,9 @@ struct EvaluationOptions {
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options);
 
+/// Digest of the parameters in a model file, as Trainer::digest gives it. Throws Error(data).
+std::string digest(const Network& network, const ModelFile& file);
+
 /// Trains a network on all ranks of the world. Every rank makes one with equal arguments and calls the same
 /// methods; parameters are equal on all ranks at every return. The network, data sets and world outlive it.
 class Trainer {

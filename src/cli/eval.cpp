@@ -68,8 +68,8 @@ int run_evaluation(World& world, const EvalOptions& options) {
                                       .transport = options.transport,
                                       .simd = options.simd});
   if (world.rank() == 0) {
-    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}\n", options.split, result.loss,
-                      options.split, result.accuracy, result.samples));
+    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}\ndigest {}\n", options.split, result.loss,
+                      options.split, result.accuracy, result.samples, digest(*network, *file)));
   }
   return 0;
 }

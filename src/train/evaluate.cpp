@@ -1,4 +1,4 @@
-#include <optional>
+#include <vector>
 
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -32,6 +32,14 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
                                     static_cast<std::uint32_t>(options.micro_batch), parameters.floats());
   });
   return evaluator->run();
+}
+
+std::string digest(const Network& network, const ModelFile& file) {
+  const ArenaLayout layout = layout_arena(network.parameters());
+  std::vector<float> arena(layout.elements);
+  const ParameterSet parameters(network.parameters(), layout, arena);
+  parameters.load(file);
+  return parameters.digest();
 }
 
 }  // namespace lockstep
