@@ -7,7 +7,11 @@ namespace {
 
 /// `sum` is apart from both inputs or exactly one of them, which the compiler cannot know.
 void add(const float* left, const float* right, float* sum, std::size_t count) {
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (std::size_t i = 0; i < count; ++i) sum[i] = left[i] + right[i];
 }
 
