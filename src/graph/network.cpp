@@ -16,6 +16,8 @@ template <class... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;
 };
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;  // Clang 14 does not deduce it
 
 std::string describe(Shape shape) {
   return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);

@@ -19,8 +19,7 @@ struct Entry {
 #if defined(LOCKSTEP_HAS_AVX2)
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("aes") &&
-         __builtin_cpu_supports("pclmul");
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
 }
 #endif
 
