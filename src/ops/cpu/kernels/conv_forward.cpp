@@ -84,16 +84,19 @@ void channels_of_tile(const ConvGeometry& g, int channels, const float* input, c
     bias += block;
     target.data += target.plane * block;
   };
-  for (; channels >= OB; advance(OB)) {
+  while (channels >= OB) {
     tile<KW, ST, OB, P>(g, input, weight, bias, target);
+    advance(OB);
   }
   if constexpr (OB > 2) {
-    for (; channels >= 2; advance(2)) {
+    while (channels >= 2) {
       tile<KW, ST, 2, P>(g, input, weight, bias, target);
+      advance(2);
     }
   }
-  for (; channels > 0; advance(1)) {
+  while (channels > 0) {
     tile<KW, ST, 1, P>(g, input, weight, bias, target);
+    advance(1);
   }
 }
 
