@@ -69,9 +69,9 @@ bool is_key_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c 
 ConfigEntry parse_line(const Line& line) {
   const std::size_t equals = line.text.find('=');
   const std::string_view name = trim(line.text.substr(0, equals));
-  if (equals == std::string_view::npos) line.reject(quoted(name) + " is not of the form key = value");
+  if (equals == std::string_view::npos) line.reject(in_quotes(name) + " is not of the form key = value");
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_key_character)) {
-    line.reject(quoted(name) + " is not an option name: lower-case letters, digits and dashes");
+    line.reject(in_quotes(name) + " is not an option name: lower-case letters, digits and dashes");
   }
   const std::string_view raw = trim(line.text.substr(equals + 1));
   const bool in_quotes = raw.starts_with('"');

@@ -203,13 +203,13 @@ void OptionSet::reject_unknown(const std::string& token) const {
   std::vector<std::string> known{"help"};
   for (const Option& option : options_) known.push_back(option.name);
   throw Error(Category::usage,
-              fmt::format("unknown option {}{}", quoted(typed), suggestion(name, known, "--")));
+              fmt::format("unknown option {}{}", in_quotes(typed), suggestion(name, known, "--")));
 }
 
 void OptionSet::assign_positionals(const std::vector<std::string>& arguments) const {
   if (arguments.size() > positionals_.size()) {
     throw Error(Category::usage, fmt::format("unexpected argument {}; usage: {}",
-                                             quoted(arguments[positionals_.size()]), usage_));
+                                             in_quotes(arguments[positionals_.size()]), usage_));
   }
   for (std::size_t i = 0; i < positionals_.size(); ++i) {
     if (i == arguments.size()) {
@@ -234,7 +234,7 @@ void OptionSet::read_environment(const char* const* environment, Values& values)
     } else if (!known_elsewhere(name) && name != "config") {
       std::vector<std::string> variables;
       for (const std::string& known : names()) variables.push_back(variable_name(known));
-      throw Error(Category::usage, fmt::format("unknown environment variable {}{}", quoted(variable),
+      throw Error(Category::usage, fmt::format("unknown environment variable {}{}", in_quotes(variable),
                                                suggestion(variable, variables)));
     }
   }
@@ -247,7 +247,7 @@ void OptionSet::read_file(const std::string& file, Values& values) const {
       values.insert({entry.name, {entry.value, fmt::format("{}:{}: {}", file, entry.line, entry.name)}});
     } else if (!known_elsewhere(entry.name)) {
       throw Error(Category::usage, fmt::format("{}:{}: unknown option {}{}", file, entry.line,
-                                               quoted(entry.name), suggestion(entry.name, names())));
+                                               in_quotes(entry.name), suggestion(entry.name, names())));
     }
   }
 }

@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 [[noreturn]] void reject(std::string_view text, const std::string& reason) {
-  throw Error(Category::usage, fmt::format("{} {}", quoted(text), reason));
+  throw Error(Category::usage, fmt::format("{} {}", in_quotes(text), reason));
 }
 
 std::string describe(IntegerRange range) {
@@ -75,7 +75,7 @@ std::size_t parse_choice(std::string_view text, const std::vector<std::string>& 
   return static_cast<std::size_t>(found - names.begin());
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return result + "'";

@@ -41,7 +41,7 @@ bool parse_flag(std::string_view text);
 std::size_t parse_choice(std::string_view text, const std::vector<std::string>& names);
 
 /// `text` in single quotes, control characters replaced: messages stay on one line.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// "; did you mean X?" with the nearest of `known`, or nothing when none is near.
 std::string suggestion(std::string_view name, const std::vector<std::string>& known,
