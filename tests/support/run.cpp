@@ -15,8 +15,9 @@ namespace lockstep::test {
 namespace {
 
 std::string contents(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return std::move(text).str();
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -28,19 +29,21 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-/// The bytes of a gzip file of the data set's package, or of a plain file of that name.
-std::string decompressed(const std::string& name) {
+/// The first bytes of a gzip file of the data set's package.
+std::string decompressed_head(const std::string& name, std::size_t bytes) {
   const char* folder = std::getenv("FASHION_MNIST");
   const std::string path = std::string(folder != nullptr ? folder : "/usr/share/datasets/fashion-mnist");
-  const Outcome outcome = run({"gzip", "-dc", path + "/" + name});
+  const Outcome outcome =
+      run({"sh", "-c", "gzip -dc \"$1\" | head -c \"$2\"", "sh", path + "/" + name, std::to_string(bytes)});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.size(), bytes) << path << "/" << name;
   return outcome.out;
 }
 
 /// The first `count` records of an IDX file, its header adjusted.
 void write_head(const std::filesystem::path& target, const std::string& source, std::uint32_t count,
                 std::size_t header, std::size_t record) {
-  std::string bytes = decompressed(source).substr(0, header + count * record);
+  std::string bytes = decompressed_head(source, header + count * record);
   for (std::size_t i = 0; i < 4; ++i) {
     bytes[4 + i] = static_cast<char>(count >> (24 - 8 * i));
   }
