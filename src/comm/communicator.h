@@ -38,16 +38,14 @@ class Communicator {
   /// How data travels, for people: "none" (one rank), "shared memory", "messages".
   virtual std::string name() const { return "none"; }
 
-  /// Brings, chunk by chunk, all ranks' partial sums over the slice this rank owns. Calls
-  /// `use(inputs, begin, end)` for consecutive chunks [begin, end) of the slice: inputs[i] points to the
-  /// chunk's first element (element `begin`) of partial sum i, counted over rank 0's, rank 1's, ...
-  /// Inputs are valid during the call only. Partial sums may be reused when collect returns.
+  /// Brings, chunk by chunk, all ranks' partial sums over the slice that this rank owns, and what each owner
+  /// made of its slice of `arena` to all ranks. Calls `use(inputs, begin, end)` for consecutive chunks
+  /// [begin, end) of the own slice, which writes arena[begin, end): inputs[i] points to the chunk's first
+  /// element (element `begin`) of partial sum i, counted over rank 0's, rank 1's, ... Inputs are valid during
+  /// the call only. Partial sums may be reused when exchange returns.
   using UseChunk =
       std::function<void(std::span<const float* const> inputs, std::size_t begin, std::size_t end)>;
-  virtual void collect(const PartialSums& partials, const UseChunk& use) = 0;
-
-  /// Every rank has written its slice of `arena`; afterwards every rank has all slices.
-  virtual void all_gather(std::span<float> arena, const Slices& slices) = 0;
+  virtual void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) = 0;
 
   /// Concatenation of every rank's `own` (lengths `bytes[rank]`) in rank order into `all`. For small data.
   virtual void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
@@ -56,7 +54,6 @@ class Communicator {
   /// Sum over ranks, on every rank; order of additions is the library's.
   virtual void all_reduce(std::span<float> values) = 0;
 
-  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   virtual void barrier() = 0;
 };
 

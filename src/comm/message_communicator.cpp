@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// How a collect is cut into rounds; equal on all ranks.
+/// How an exchange is cut into rounds; equal on all ranks.
 struct Rounds {
   std::size_t inputs = 0;  ///< partial sums of all ranks
   std::size_t chunk = 0;   ///< elements of a slice per round
@@ -44,7 +44,7 @@ class MessageCommunicator final : public Communicator {
   int size() const override { return static_cast<int>(size_); }
   std::string name() const override { return "messages"; }
 
-  void collect(const PartialSums& partials, const UseChunk& use) override {
+  void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) override {
     const Rounds rounds(partials);
     if (rounds.count > 0) post(partials, rounds, 0);
     for (std::size_t round = 0; round < rounds.count; ++round) {
@@ -56,16 +56,7 @@ class MessageCommunicator final : public Communicator {
       gather_inputs(partials, rounds, round);
       use(inputs_, begin, begin + length);
     }
-  }
-
-  void all_gather(std::span<float> arena, const Slices& slices) override {
-    requests_.clear();
-    for (std::size_t peer = 0; peer < size_; ++peer) {
-      if (peer == rank_) continue;
-      receive(requests_, std::as_writable_bytes(slice(arena, slices, peer)), peer, 0);
-      send(requests_, std::as_bytes(slice(arena, slices, rank_)), peer, 0);
-    }
-    complete(requests_, watch_);
+    gather(arena, partials.slices);
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
@@ -85,18 +76,6 @@ class MessageCommunicator final : public Communicator {
 
   void all_reduce(std::span<float> values) override { all_reduce_floats(values, group_); }
 
-  void broadcast(std::span<std::byte> bytes, int root) override {
-    while (!bytes.empty()) {
-      const std::span<std::byte> part = bytes.first(std::min(bytes.size(), largest_message));
-      MPI_Request request = MPI_REQUEST_NULL;
-      check_mpi(
-          MPI_Ibcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, group_.get(), &request),
-          "MPI_Ibcast");
-      complete(request, watch_);
-      bytes = bytes.subspan(part.size());
-    }
-  }
-
   void barrier() override {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ibarrier(group_.get(), &request), "MPI_Ibarrier");
@@ -114,6 +93,16 @@ class MessageCommunicator final : public Communicator {
 
   static std::span<float> slice(std::span<float> arena, const Slices& slices, std::size_t owner) {
     return arena.subspan(slices[owner], slices[owner + 1] - slices[owner]);
+  }
+
+  void gather(std::span<float> arena, const Slices& slices) {
+    requests_.clear();
+    for (std::size_t peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      receive(requests_, std::as_writable_bytes(slice(arena, slices, peer)), peer, 0);
+      send(requests_, std::as_bytes(slice(arena, slices, rank_)), peer, 0);
+    }
+    complete(requests_, watch_);
   }
 
   /// Messages between two ranks with one tag stay in order, so rounds need no tags of their own.

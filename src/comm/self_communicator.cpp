@@ -11,20 +11,18 @@ class SelfCommunicator final : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
 
-  void collect(const PartialSums& partials, const UseChunk& use) override {
+  void exchange(const PartialSums& partials, std::span<float>, const UseChunk& use) override {
     inputs_.resize(partials.own.size());
     const std::size_t begin = partials.slices[0], end = partials.slices[1];
     for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = partials.own[i] + begin;
     if (begin < end) use(inputs_, begin, end);
   }
 
-  void all_gather(std::span<float>, const Slices&) override {}
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t>,
                         std::span<std::byte> all) override {
     std::copy(own.begin(), own.end(), all.begin());
   }
   void all_reduce(std::span<float>) override {}
-  void broadcast(std::span<std::byte>, int) override {}
   void barrier() override {}
 
  private:

@@ -9,15 +9,17 @@
 namespace lockstep {
 namespace {
 
-/// How much of every slice one round moves; equal on all ranks. A window half holds this chunk of every
-/// partial sum of its rank for every other rank.
+/// How much of every slice one round moves; equal on all ranks. A window half holds this chunk of its rank's
+/// results and of each of its partial sums for every other rank.
 struct Rounds {
   std::size_t chunk = 0;
   std::size_t count = 0;
+  /// A chunk is summed while the next one is staged, and its result staged after that.
+  static constexpr std::size_t result_lag = 2;
 
   Rounds(const PartialSums& partials, std::size_t half_bytes) {
     const std::size_t most = *std::max_element(partials.counts.begin(), partials.counts.end());
-    const std::size_t pieces = std::max<std::size_t>(1, most * (partials.counts.size() - 1));
+    const std::size_t pieces = 1 + most * (partials.counts.size() - 1);
     chunk = half_bytes / sizeof(float) / pieces & ~std::size_t{15};
     if (chunk == 0) throw Error(Category::internal, "too many partial sums for a staging window");
     for (std::size_t owner = 0; owner < partials.counts.size(); ++owner) {
@@ -25,6 +27,15 @@ struct Rounds {
       count = std::max(count, (length + chunk - 1) / chunk);
     }
   }
+};
+
+/// Elements [begin, end) of `owner`'s slice that belong to a round; empty after its last.
+struct Chunk {
+  std::size_t begin, end;
+  Chunk(const PartialSums& partials, const Rounds& rounds, std::size_t owner, std::size_t round)
+      : begin(std::min(partials.slices[owner] + round * rounds.chunk, partials.slices[owner + 1])),
+        end(std::min(begin + rounds.chunk, partials.slices[owner + 1])) {}
+  std::size_t length() const { return end - begin; }
 };
 
 class SharedMemoryCommunicator final : public Communicator {
@@ -39,21 +50,24 @@ class SharedMemoryCommunicator final : public Communicator {
   int size() const override { return static_cast<int>(size_); }
   std::string name() const override { return "shared memory"; }
 
-  void collect(const PartialSums& partials, const UseChunk& use) override {
+  /// One pass: while a chunk's partial sums are staged, the results of an earlier one go out with them.
+  void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) override {
     const Rounds rounds(partials, windows_->half_bytes());
+    if (rounds.count == 0) return;
     windows_->run(
-        rounds.count,
+        rounds.count + Rounds::result_lag,
         [&](std::size_t round, std::byte* half) {
-          stage_partials(partials, rounds, round, reinterpret_cast<float*>(half));
+          auto* floats = reinterpret_cast<float*>(half);
+          if (round >= Rounds::result_lag) {
+            const Chunk result(partials, rounds, rank_, round - Rounds::result_lag);
+            std::memcpy(floats, arena.data() + result.begin, result.length() * sizeof(float));
+          }
+          if (round < rounds.count) stage_partials(partials, rounds, round, floats + rounds.chunk);
         },
-        [&](std::size_t round) { use_partials(partials, rounds, round, use); });
-  }
-
-  void all_gather(std::span<float> arena, const Slices& slices) override {
-    offsets_.resize(slices.size());
-    for (std::size_t i = 0; i < slices.size(); ++i) offsets_[i] = slices[i] * sizeof(float);
-    std::byte* data = std::as_writable_bytes(arena).data();
-    gather(data + offsets_[rank_], data);
+        [&](std::size_t round) {
+          if (round < rounds.count) use_partials(partials, rounds, round, use);
+          if (round >= Rounds::result_lag) take_results(partials, rounds, round - Rounds::result_lag, arena);
+        });
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
@@ -66,23 +80,6 @@ class SharedMemoryCommunicator final : public Communicator {
 
   void all_reduce(std::span<float> values) override { all_reduce_floats(values, group_); }
 
-  void broadcast(std::span<std::byte> bytes, int root) override {
-    const std::size_t half_bytes = windows_->half_bytes();
-    const auto part = [&](std::size_t round) {
-      const std::size_t begin = round * half_bytes;
-      return bytes.subspan(begin, std::min(half_bytes, bytes.size() - begin));
-    };
-    windows_->run((bytes.size() + half_bytes - 1) / half_bytes,
-                  [&](std::size_t round, std::byte* half) {
-                    if (rank() == root) std::ranges::copy(part(round), half);
-                  },
-                  [&](std::size_t round) {
-                    const std::span<std::byte> into = part(round);
-                    const std::byte* from = windows_->staged_by(static_cast<std::size_t>(root));
-                    if (rank() != root) std::copy_n(from, into.size(), into.begin());
-                  });
-  }
-
   void barrier() override {
     windows_->run(
         1, [](std::size_t, std::byte*) {}, [](std::size_t) {});
@@ -92,14 +89,13 @@ class SharedMemoryCommunicator final : public Communicator {
   /// Position of `rank`'s piece in `holder`'s window, which has none for its holder.
   static std::size_t piece(std::size_t rank, std::size_t holder) { return rank < holder ? rank : rank - 1; }
 
-  void stage_partials(const PartialSums& partials, const Rounds& rounds, std::size_t round, float* half) {
+  void stage_partials(const PartialSums& partials, const Rounds& rounds, std::size_t round, float* pieces) {
     for (std::size_t owner = 0; owner < size_; ++owner) {
-      const std::size_t begin = partials.slices[owner] + round * rounds.chunk;
-      if (owner == rank_ || begin >= partials.slices[owner + 1]) continue;
-      const std::size_t length = std::min(rounds.chunk, partials.slices[owner + 1] - begin);
-      float* to = half + piece(owner, rank_) * partials.own.size() * rounds.chunk;
+      const Chunk chunk(partials, rounds, owner, round);
+      if (owner == rank_ || chunk.length() == 0) continue;
+      float* to = pieces + piece(owner, rank_) * partials.own.size() * rounds.chunk;
       for (const float* partial : partials.own) {
-        std::memcpy(to, partial + begin, length * sizeof(float));
+        std::memcpy(to, partial + chunk.begin, chunk.length() * sizeof(float));
         to += rounds.chunk;
       }
     }
@@ -107,22 +103,34 @@ class SharedMemoryCommunicator final : public Communicator {
 
   void use_partials(const PartialSums& partials, const Rounds& rounds, std::size_t round,
                     const UseChunk& use) {
-    const std::size_t begin = partials.slices[rank_] + round * rounds.chunk;
-    const std::size_t end = std::min(begin + rounds.chunk, partials.slices[rank_ + 1]);
-    if (begin >= end) return;
+    const Chunk chunk(partials, rounds, rank_, round);
+    if (chunk.length() == 0) return;
     inputs_.clear();
     for (std::size_t peer = 0; peer < size_; ++peer) {
       if (peer == rank_) {
-        for (const float* partial : partials.own) inputs_.push_back(partial + begin);
+        for (const float* partial : partials.own) inputs_.push_back(partial + chunk.begin);
         continue;
       }
-      const auto* staged = reinterpret_cast<const float*>(windows_->staged_by(peer));
+      const float* pieces = staged_by(peer) + rounds.chunk;
       const std::size_t first = piece(rank_, peer) * partials.counts[peer];
       for (std::size_t i = 0; i < partials.counts[peer]; ++i) {
-        inputs_.push_back(staged + (first + i) * rounds.chunk);
+        inputs_.push_back(pieces + (first + i) * rounds.chunk);
       }
     }
-    use(inputs_, begin, end);
+    use(inputs_, chunk.begin, chunk.end);
+  }
+
+  void take_results(const PartialSums& partials, const Rounds& rounds, std::size_t round,
+                    std::span<float> arena) {
+    for (std::size_t step = 1; step < size_; ++step) {
+      const std::size_t peer = (rank_ + step) % size_;
+      const Chunk chunk(partials, rounds, peer, round);
+      std::memcpy(arena.data() + chunk.begin, staged_by(peer), chunk.length() * sizeof(float));
+    }
+  }
+
+  const float* staged_by(std::size_t peer) const {
+    return reinterpret_cast<const float*>(windows_->staged_by(peer));
   }
 
   /// Brings rank i's bytes to all[offsets_[i], offsets_[i + 1]) on the other ranks.

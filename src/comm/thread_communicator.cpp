@@ -25,7 +25,7 @@ class ThreadCommunicator final : public Communicator {
   int size() const override { return static_cast<int>(size_); }
   std::string name() const override { return "threads"; }
 
-  void collect(const PartialSums& partials, const UseChunk& use) override {
+  void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) override {
     constexpr std::size_t chunk = 4096;
     meeting_->partials[rank_] = &partials;
     barrier();
@@ -37,11 +37,8 @@ class ThreadCommunicator final : public Communicator {
       }
       use(inputs_, begin, std::min(end, begin + chunk));
     }
-    barrier();
-  }
-
-  void all_gather(std::span<float> arena, const Slices& slices) override {
     show(arena.data());
+    const Slices& slices = partials.slices;
     for (std::size_t peer = 0; peer < size_; ++peer) {
       const auto* from = static_cast<const float*>(meeting_->data[peer]);
       if (peer != rank_) std::copy(from + slices[peer], from + slices[peer + 1], arena.data() + slices[peer]);
@@ -68,13 +65,6 @@ class ThreadCommunicator final : public Communicator {
     }
     barrier();
     std::copy(sum_.begin(), sum_.end(), values.begin());
-  }
-
-  void broadcast(std::span<std::byte> bytes, int root) override {
-    show(bytes.data());
-    const auto* from = static_cast<const std::byte*>(meeting_->data[static_cast<std::size_t>(root)]);
-    if (rank() != root) std::copy_n(from, bytes.size(), bytes.begin());
-    barrier();
   }
 
   void barrier() override { meeting_->barrier.arrive_and_wait(); }

@@ -56,9 +56,10 @@ class CanonicalReducer final : public Reducer {
 
   void reduce(std::span<float> parameters, const Apply& apply) override {
     merge_.run();
-    communicator_.collect(partials_, [&](std::span<const float* const> inputs, std::size_t begin,
-                                         std::size_t end) { apply_chunk(inputs, begin, end, apply); });
-    communicator_.all_gather(parameters, partials_.slices);
+    communicator_.exchange(partials_, parameters,
+                           [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
+                             apply_chunk(inputs, begin, end, apply);
+                           });
   }
 
   std::pair<std::size_t, std::size_t> owned() const override {

@@ -30,14 +30,14 @@ TEST(SelfCommunicator, BringsItsOwnPartialSums) {
   const auto communicator = make_self_communicator();
   std::vector<float> first{1, 2, 3}, second{4, 5, 6};
   int calls = 0;
-  communicator->collect({{first.data(), second.data()}, {2}, {0, 3}},
-                        [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-                          ++calls;
-                          EXPECT_EQ(begin, 0u);
-                          EXPECT_EQ(end, 3u);
-                          ASSERT_EQ(inputs.size(), 2u);
-                          EXPECT_EQ(inputs[1][2], 6.0f);
-                        });
+  communicator->exchange({{first.data(), second.data()}, {2}, {0, 3}}, {},
+                         [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
+                           ++calls;
+                           EXPECT_EQ(begin, 0u);
+                           EXPECT_EQ(end, 3u);
+                           ASSERT_EQ(inputs.size(), 2u);
+                           EXPECT_EQ(inputs[1][2], 6.0f);
+                         });
   EXPECT_EQ(calls, 1);
 }
 

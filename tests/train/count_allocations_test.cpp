@@ -11,15 +11,25 @@ namespace {
 std::atomic<std::uint64_t> calls{0};
 }
 
-void* operator new(std::size_t bytes) {
+// All forms of the operator that the library calls, so that none meets the other allocator's memory.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++calls;
-  if (void* memory = std::malloc(bytes)) {
-    return memory;
-  }
+  return std::malloc(bytes);
+}
+void* operator new(std::size_t bytes) {
+  if (void* memory = operator new(bytes, std::nothrow)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  ++calls;
+  const auto unit = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace lockstep::test {
 
