@@ -65,16 +65,15 @@ scripts() {
   cd "$root" && files '*.sh' '*.sbatch' launcher/lockstep-run .ci/run | xargs -0 -r shellcheck -x
 }
 
-# Sources that the release build compiles, tests excepted; each may take two minutes. The flags are GCC's: some
-# warnings are unknown to Clang.
+# What the asan preset compiles, tests excepted: its compiler is Clang, its sources are unity files, so that a
+# header is examined once per layer.
 lint() {
-  cd "$root" && files 'src/*.cpp' 'examples/*.cpp' |
-    xargs -0 -r -n 1 -P "$(jobs_at_once)" timeout 120 clang-tidy --quiet --config-file=.clang-tidy -p build/test \
-      --extra-arg=-Wno-unknown-warning-option
+  cd "$root" && run-clang-tidy -quiet -p build/asan -j "$(jobs_at_once)" '/Unity/|/kernels/.*\.cpp$'
 }
 
-sanitizers() {
+lint_and_sanitizers() {
   if check "asan-build" build_preset asan unit_tests; then
+    check "lint" lint || true
     ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
       LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \
       UBSAN_OPTIONS=print_stacktrace=1 tests "asan-tests (memory, undefined behaviour)" asan -L unit
@@ -108,10 +107,9 @@ if ! $quick; then
 fi
 if check "build" build_preset test; then
   tests "tests" test
-  if ! $quick; then check "lint" lint || true; fi
 fi
 if ! $quick; then
-  sanitizers
+  lint_and_sanitizers
   check "fuzz" "$launcher/fuzz.sh" || true
 fi
 ended=true

@@ -1,16 +1,13 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string_view>
 
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "comm/agreement.h"
-#include "comm/launch.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"
 
@@ -63,22 +60,6 @@ int dispatch(int argc, char** argv) {
 }
 
 }  // namespace
-
-bool wants_help(int argc, const char* const* argv) {
-  return std::any_of(argv + 1, argv + argc,
-                     [](std::string_view argument) { return argument == "--help" || argument == "-h"; });
-}
-
-int print_help(const std::string& text) {
-  if (is_first_process()) {
-    print(text);
-  }
-  return 0;
-}
-
-bool is_first_process() {
-  return read_launch([](const char* name) { return std::getenv(name); }).rank == 0;
-}
 
 }  // namespace lockstep
 

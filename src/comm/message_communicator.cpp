@@ -10,12 +10,12 @@ namespace lockstep {
 namespace {
 
 /// How an exchange is cut into rounds; equal on all ranks.
-struct Rounds {
+struct MessageRounds {
   std::size_t inputs = 0;  ///< partial sums of all ranks
   std::size_t chunk = 0;   ///< elements of a slice per round
   std::size_t count = 0;
 
-  explicit Rounds(const PartialSums& partials) {
+  explicit MessageRounds(const PartialSums& partials) {
     constexpr std::size_t staging = 1 << 20, largest = 1 << 18, smallest = 1 << 12;  // floats
     inputs = std::accumulate(partials.counts.begin(), partials.counts.end(), std::size_t{0});
     chunk = std::clamp(staging / std::max<std::size_t>(inputs, 1) & ~std::size_t{15}, smallest, largest);
@@ -45,7 +45,7 @@ class MessageCommunicator final : public Communicator {
   std::string name() const override { return "messages"; }
 
   void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) override {
-    const Rounds rounds(partials);
+    const MessageRounds rounds(partials);
     if (rounds.count > 0) post(partials, rounds, 0);
     for (std::size_t round = 0; round < rounds.count; ++round) {
       if (round + 1 < rounds.count) post(partials, rounds, round + 1);
@@ -127,7 +127,7 @@ class MessageCommunicator final : public Communicator {
   }
 
   /// Starts a round: receives of this rank's chunk, then sends of the other owners' chunks.
-  void post(const PartialSums& partials, const Rounds& rounds, std::size_t round) {
+  void post(const PartialSums& partials, const MessageRounds& rounds, std::size_t round) {
     Stage& stage = stages_[round % 2];
     stage.requests.clear();
     const std::size_t length = rounds.length(partials, rank_, round);
@@ -143,7 +143,7 @@ class MessageCommunicator final : public Communicator {
     post_sends(partials, rounds, round);
   }
 
-  void post_sends(const PartialSums& partials, const Rounds& rounds, std::size_t round) {
+  void post_sends(const PartialSums& partials, const MessageRounds& rounds, std::size_t round) {
     for (std::size_t step = 1; step < size_; ++step) {
       const std::size_t owner = (rank_ + step) % size_;  // not all to one owner at once
       const std::size_t begin = rounds.begin(partials, owner, round);
@@ -155,7 +155,7 @@ class MessageCommunicator final : public Communicator {
     }
   }
 
-  void gather_inputs(const PartialSums& partials, const Rounds& rounds, std::size_t round) {
+  void gather_inputs(const PartialSums& partials, const MessageRounds& rounds, std::size_t round) {
     inputs_.clear();
     const float* staged = stages_[round % 2].floats.data();
     for (std::size_t peer = 0; peer < size_; ++peer) {

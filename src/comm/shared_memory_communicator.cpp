@@ -11,13 +11,13 @@ namespace {
 
 /// How much of every slice one round moves; equal on all ranks. A window half holds this chunk of its rank's
 /// results and of each of its partial sums for every other rank.
-struct Rounds {
+struct WindowRounds {
   std::size_t chunk = 0;
   std::size_t count = 0;
   /// A chunk is summed while the next one is staged, and its result staged after that.
   static constexpr std::size_t result_lag = 2;
 
-  Rounds(const PartialSums& partials, std::size_t half_bytes) {
+  WindowRounds(const PartialSums& partials, std::size_t half_bytes) {
     const std::size_t most = *std::max_element(partials.counts.begin(), partials.counts.end());
     const std::size_t pieces = 1 + most * (partials.counts.size() - 1);
     chunk = half_bytes / sizeof(float) / pieces & ~std::size_t{15};
@@ -32,7 +32,7 @@ struct Rounds {
 /// Elements [begin, end) of `owner`'s slice that belong to a round; empty after its last.
 struct Chunk {
   std::size_t begin, end;
-  Chunk(const PartialSums& partials, const Rounds& rounds, std::size_t owner, std::size_t round)
+  Chunk(const PartialSums& partials, const WindowRounds& rounds, std::size_t owner, std::size_t round)
       : begin(std::min(partials.slices[owner] + round * rounds.chunk, partials.slices[owner + 1])),
         end(std::min(begin + rounds.chunk, partials.slices[owner + 1])) {}
   std::size_t length() const { return end - begin; }
@@ -52,21 +52,22 @@ class SharedMemoryCommunicator final : public Communicator {
 
   /// One pass: while a chunk's partial sums are staged, the results of an earlier one go out with them.
   void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) override {
-    const Rounds rounds(partials, windows_->half_bytes());
+    const WindowRounds rounds(partials, windows_->half_bytes());
     if (rounds.count == 0) return;
     windows_->run(
-        rounds.count + Rounds::result_lag,
+        rounds.count + WindowRounds::result_lag,
         [&](std::size_t round, std::byte* half) {
           auto* floats = reinterpret_cast<float*>(half);
-          if (round >= Rounds::result_lag) {
-            const Chunk result(partials, rounds, rank_, round - Rounds::result_lag);
+          if (round >= WindowRounds::result_lag) {
+            const Chunk result(partials, rounds, rank_, round - WindowRounds::result_lag);
             std::memcpy(floats, arena.data() + result.begin, result.length() * sizeof(float));
           }
           if (round < rounds.count) stage_partials(partials, rounds, round, floats + rounds.chunk);
         },
         [&](std::size_t round) {
           if (round < rounds.count) use_partials(partials, rounds, round, use);
-          if (round >= Rounds::result_lag) take_results(partials, rounds, round - Rounds::result_lag, arena);
+          if (round >= WindowRounds::result_lag)
+            take_results(partials, rounds, round - WindowRounds::result_lag, arena);
         });
   }
 
@@ -89,7 +90,8 @@ class SharedMemoryCommunicator final : public Communicator {
   /// Position of `rank`'s piece in `holder`'s window, which has none for its holder.
   static std::size_t piece(std::size_t rank, std::size_t holder) { return rank < holder ? rank : rank - 1; }
 
-  void stage_partials(const PartialSums& partials, const Rounds& rounds, std::size_t round, float* pieces) {
+  void stage_partials(const PartialSums& partials, const WindowRounds& rounds, std::size_t round,
+                      float* pieces) {
     for (std::size_t owner = 0; owner < size_; ++owner) {
       const Chunk chunk(partials, rounds, owner, round);
       if (owner == rank_ || chunk.length() == 0) continue;
@@ -101,7 +103,7 @@ class SharedMemoryCommunicator final : public Communicator {
     }
   }
 
-  void use_partials(const PartialSums& partials, const Rounds& rounds, std::size_t round,
+  void use_partials(const PartialSums& partials, const WindowRounds& rounds, std::size_t round,
                     const UseChunk& use) {
     const Chunk chunk(partials, rounds, rank_, round);
     if (chunk.length() == 0) return;
@@ -120,7 +122,7 @@ class SharedMemoryCommunicator final : public Communicator {
     use(inputs_, chunk.begin, chunk.end);
   }
 
-  void take_results(const PartialSums& partials, const Rounds& rounds, std::size_t round,
+  void take_results(const PartialSums& partials, const WindowRounds& rounds, std::size_t round,
                     std::span<float> arena) {
     for (std::size_t step = 1; step < size_; ++step) {
       const std::size_t peer = (rank_ + step) % size_;

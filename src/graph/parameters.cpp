@@ -7,11 +7,11 @@
 namespace lockstep {
 
 ArenaLayout layout_arena(const std::vector<Parameter>& parameters) {
-  constexpr std::size_t alignment = 16;
+  constexpr std::size_t unit = 16;
   ArenaLayout layout;
   for (const Parameter& parameter : parameters) {
     layout.offsets.push_back(layout.elements);
-    layout.elements += (parameter.size() + alignment - 1) / alignment * alignment;
+    layout.elements += (parameter.size() + unit - 1) / unit * unit;
   }
   return layout;
 }

@@ -27,7 +27,7 @@ void make_directory(const std::filesystem::path& path) {
 
 RunDirectory create_run_directory(const std::filesystem::path& path, const std::string& options,
                                   const std::string& environment) {
-  const RunDirectory directory{path};
+  RunDirectory directory{path};
   std::error_code error;
   if (std::filesystem::exists(directory.metrics(), error)) {
     throw Error(Category::usage,

@@ -51,9 +51,9 @@ class StepProgram {
  private:
   struct ExecutorPlan;
   std::vector<ExecutorPlan> plan_executors() const;
-  void allocate_arenas(const std::vector<ExecutorPlan>& executors);
+  void allocate_arenas(const std::vector<ExecutorPlan>& plans);
   void allocate_states();
-  void record(const std::vector<ExecutorPlan>& executors);
+  void record(const std::vector<ExecutorPlan>& plans);
   void run_leaves(std::size_t executor, const ExecutorPlan& plan);
   void reduce_and_update();
 

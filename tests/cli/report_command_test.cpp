@@ -7,14 +7,6 @@
 #include "data/temporary_folder.h"
 
 namespace lockstep {
-
-// Of main.cpp, which is not part of this test.
-int print_help(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  return 0;
-}
-bool is_first_process() { return true; }
-
 namespace {
 
 int report(std::vector<std::string> arguments) {

@@ -79,22 +79,21 @@ void channels_of_tile(const ConvGeometry& g, int channels, const float* input, c
                       const float* bias, Target target) {
   const std::size_t filter = static_cast<std::size_t>(g.in_channels) * g.kernel_height * g.kernel_width;
   const auto advance = [&](int block) {
-    channels -= block;
     weight += filter * block;
     bias += block;
     target.data += target.plane * block;
   };
-  while (channels >= OB) {
+  for (; channels >= OB; channels -= OB) {
     tile<KW, ST, OB, P>(g, input, weight, bias, target);
     advance(OB);
   }
   if constexpr (OB > 2) {
-    while (channels >= 2) {
+    for (; channels >= 2; channels -= 2) {
       tile<KW, ST, 2, P>(g, input, weight, bias, target);
       advance(2);
     }
   }
-  while (channels > 0) {
+  for (; channels > 0; --channels) {
     tile<KW, ST, 1, P>(g, input, weight, bias, target);
     advance(1);
   }

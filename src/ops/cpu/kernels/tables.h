@@ -21,8 +21,8 @@ void linear_backward_weights(const LinearTask& task);
 std::size_t linear_scratch(int inputs, int samples);
 void pool_forward(const PoolTask& task, const float* input, float* output);
 void pool_backward(const PoolTask& task, const float* grad_output, float* grad_input);
-void relu(std::size_t pixels, const float* input, float* output, std::uint16_t* masks);
-void add(std::size_t pixels, const float* a, const float* b, float* output);
+void relu(std::size_t count, const float* input, float* output, std::uint16_t* masks);
+void add(std::size_t count, const float* a, const float* b, float* output);
 void cross_entropy(CrossEntropyTask& task);
 void gather_row(const std::uint8_t* const* images, int columns, float* output);
 
