@@ -4,8 +4,8 @@
 #
 #   PYTHON=venv/bin/python bench/compare.sh [--rounds N] [--torch-steps N] [--quick] [--write]
 #
-# --torch-steps ends PyTorch's epochs early, to save time. PYTHON needs bench/peers/requirements.txt. Use an idle
-# machine with two cores: anything else that runs is measured too.
+# --torch-steps ends PyTorch's epochs early, to save time; --quick is one round of 40 such steps. PYTHON needs
+# bench/peers/requirements.txt. Use an idle machine with two cores: anything else that runs is measured too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,28 +13,31 @@ lockstep=${LOCKSTEP:-build/release/lockstep}
 python=${PYTHON:-python3}
 rounds=3
 torch_steps=0
+quick=no
 write=no
+
+fail() {
+  echo "compare.sh: $*" >&2
+  exit 2
+}
 
 while (($# > 0)); do
   case $1 in
-    --rounds) rounds=$2; shift ;;
-    --quick) rounds=1; torch_steps=40 ;;
-    --torch-steps) torch_steps=$2; shift ;;
+    --rounds) rounds=${2:-} && shift ;;
+    --torch-steps) torch_steps=${2:-} && shift ;;
+    --quick) quick=yes rounds=1 torch_steps=40 ;;
     --write) write=yes ;;
-    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    *) echo "compare.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    *) fail "unknown option $1 (see --help)" ;;
   esac
   shift
 done
-
-if [[ ! -x $lockstep ]]; then
-  echo "compare.sh: $lockstep is not there: cmake --preset release && cmake --build --preset release" >&2
-  exit 2
-fi
-if ! "$python" -c 'import torch, numpy, safetensors' 2>/dev/null; then
-  echo "compare.sh: $python has no PyTorch: $python -m pip install -r bench/peers/requirements.txt" >&2
-  exit 2
-fi
+[[ $rounds =~ ^[1-9][0-9]*$ && $torch_steps =~ ^[0-9]+$ ]] || fail "--rounds and --torch-steps take a number"
+[[ $quick == no || $write == no ]] || fail "--quick is too rough to --write"
+[[ -x $lockstep ]] ||
+  fail "$lockstep is not there: cmake --preset release && cmake --build --preset release"
+"$python" -c 'import torch, numpy' 2>/dev/null ||
+  fail "$python has no PyTorch: $python -m pip install -r bench/peers/requirements.txt"
 if ((EUID == 0)); then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
@@ -42,24 +45,40 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# Runs a command; what it prints goes to a file, and is shown when it fails.
+quietly() {
+  local log=$1
+  shift
+  "$@" >"$log" 2>"$log.err" || {
+    cat "$log" "$log.err" >&2
+    echo "compare.sh: failed: $*" >&2
+    return 1
+  }
+}
 # images/s of the last epoch that a program printed
-speed() { sed -n 's|.* \([0-9]*\) img/s$|\1|p' | tail -n 1; }
+speed() { sed -n 's|.* \([0-9]*\) img/s$|\1|p' "$1" | tail -n 1; }
 
+# Whole epochs without the short last batch, which PyTorch's program leaves out too; the first one warms up.
 ours() { # ranks threads
-  mpirun --oversubscribe --bind-to none -np "$1" "$lockstep" train --epochs 2 --lr 0.2 --threads "$2" 2>/dev/null | speed
+  quietly "$work/log" mpirun --oversubscribe --bind-to none -np "$1" "$lockstep" train --epochs 2 --lr 0.2 \
+    --drop-last --threads "$2" && speed "$work/log"
 }
-torch_alone() { "$python" bench/peers/torch_ddp.py --threads 2 --epochs 2 --max-steps "$torch_steps" "$@" 2>/dev/null | speed; }
+torch_alone() {
+  quietly "$work/log" "$python" bench/peers/torch_ddp.py --threads 2 --epochs 2 --max-steps "$torch_steps" "$@" &&
+    speed "$work/log"
+}
+ddp_rank() { # rank port
+  OMP_NUM_THREADS=1 WORLD_SIZE=2 RANK=$1 LOCAL_RANK=$1 MASTER_ADDR=127.0.0.1 MASTER_PORT=$2 \
+    quietly "$work/ddp.$1" "$python" bench/peers/torch_ddp.py --channels-last --epochs 2 --max-steps "$torch_steps"
+}
 torch_ddp() {
-  local port=$((20000 + RANDOM % 20000)) rank
-  for rank in 1 0; do
-    OMP_NUM_THREADS=1 WORLD_SIZE=2 RANK=$rank LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-      "$python" bench/peers/torch_ddp.py --channels-last --epochs 2 --max-steps "$torch_steps" >"$work/ddp.$rank" 2>/dev/null &
-  done
-  wait
-  speed <"$work/ddp.0"
+  local port=$((20000 + RANDOM % 20000)) other
+  ddp_rank 1 "$port" &
+  other=$!
+  ddp_rank 0 "$port" && wait "$other" && speed "$work/ddp.0"
 }
 
-declare -a names=(ours_2x1 ours_1x2 ours_1x1 torch_ddp torch_eager torch_eager_cl torch_compiled_cl)
+names=(ours_2x1 ours_1x1 ours_1x2 torch_ddp torch_eager torch_eager_cl torch_compiled_cl)
 measure() {
   case $1 in
     ours_2x1) ours 2 1 ;;
@@ -71,51 +90,63 @@ measure() {
     torch_compiled_cl) torch_alone --channels-last --compile ;;
   esac
 }
-median() { sort -n "$work/$1" | awk '{v[NR]=$1} END {print NR % 2 ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
-ratio() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", a / b}'; }
+middle() { sort -n | awk '{v[NR]=$1} END {print NR % 2 ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
+median() { middle <"$work/$1"; }
+# Median of the rounds' ratios: what was measured one after the other suffered the same neighbours.
+ratio() { paste "$work/$1" "$work/$2" | awk '{print $1 / $2}' | middle | xargs printf '%.2f'; }
 
 for ((round = 1; round <= rounds; ++round)); do
   for name in "${names[@]}"; do
-    measure "$name" >>"$work/$name"
-    echo "round $round  $name  $(tail -n 1 "$work/$name") img/s" >&2
+    measure "$name" >"$work/figure"
+    [[ -s $work/figure ]] || fail "$name printed no speed"
+    cat "$work/figure" >>"$work/$name"
+    echo "round $round  $name  $(cat "$work/figure") img/s" >&2
   done
-  mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench allreduce | awk '$1 == 46137344 {print $6}' >>"$work/reduce"
-  start=$(date +%s%N)
-  "$lockstep" train --max-steps 1 --epochs 1 --threads 1 --quiet >/dev/null 2>&1
-  echo $((($(date +%s%N) - start) / 1000000)) >>"$work/first_step"
+  quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench allreduce
+  awk '$1 == 46137344 {print $6}' "$work/log" >>"$work/reduce"
+  quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench step --threads 1 --steps 20
+  awk '/^first step/ {print $3}' "$work/log" >>"$work/first_step"
+  awk '/^memory/ {print $2}' "$work/log" >>"$work/memory"
   start=$(date +%s%N)
   "$python" -c 'import torch'
   echo $((($(date +%s%N) - start) / 1000000)) >>"$work/import_torch"
+  # The best of PyTorch, of each round.
+  for name in torch_ddp torch_eager torch_eager_cl torch_compiled_cl; do tail -n 1 "$work/$name"; done |
+    sort -n | tail -n 1 >>"$work/torch_best"
 done
 
-declare -A speed_of
-for name in "${names[@]}"; do speed_of[$name]=$(median "$name"); done
-best=${speed_of[torch_ddp]}
-for name in torch_eager torch_eager_cl torch_compiled_cl; do
-  awk -v a="${speed_of[$name]}" -v b="$best" 'BEGIN {exit !(a > b)}' && best=${speed_of[$name]}
-done
+machine() {
+  sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1
+  echo "$(nproc) cores"
+  awk '/^MemTotal/ {printf "%.0f GB of memory\n", $2 / 1e6}' /proc/meminfo
+  sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release
+  c++ --version | head -n 1
+  mpirun --version | head -n 1
+  "$python" -c 'import torch; print("PyTorch", torch.__version__)'
+}
 
 table() {
-  echo "$(date -u +%F), $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, PyTorch $("$python" -c 'import torch; print(torch.__version__)'), $(c++ --version | head -n 1); medians of $rounds rounds."
+  echo "$(date -u +%F): $(machine | paste -sd ',' | sed 's/,/, /g'). Medians of $rounds rounds; a ratio is the median of the rounds' ratios."
   echo
   echo "| LeNet f32, batch 256 | images/s |"
   echo "|---|---|"
-  echo "| lockstep, 2 ranks x 1 thread | ${speed_of[ours_2x1]} |"
-  echo "| lockstep, 1 rank x 2 threads | ${speed_of[ours_1x2]} |"
-  echo "| lockstep, 1 rank x 1 thread | ${speed_of[ours_1x1]} |"
-  echo "| PyTorch DDP, gloo, 2 ranks, channels_last | ${speed_of[torch_ddp]} |"
-  echo "| PyTorch, 2 threads, eager | ${speed_of[torch_eager]} |"
-  echo "| PyTorch, 2 threads, eager, channels_last | ${speed_of[torch_eager_cl]} |"
-  echo "| PyTorch, 2 threads, compiled, channels_last | ${speed_of[torch_compiled_cl]} |"
+  echo "| lockstep, 2 ranks x 1 thread | $(median ours_2x1) |"
+  echo "| lockstep, 1 rank x 2 threads | $(median ours_1x2) |"
+  echo "| lockstep, 1 rank x 1 thread | $(median ours_1x1) |"
+  echo "| PyTorch DDP, gloo, 2 ranks, channels_last | $(median torch_ddp) |"
+  echo "| PyTorch, 2 threads, eager | $(median torch_eager) |"
+  echo "| PyTorch, 2 threads, eager, channels_last | $(median torch_eager_cl) |"
+  echo "| PyTorch, 2 threads, compiled, channels_last | $(median torch_compiled_cl) |"
   echo
-  echo "| ratio | measured | wanted |"
+  echo "| figure | measured | wanted |"
   echo "|---|---|---|"
-  echo "| 2 ranks to PyTorch DDP | $(ratio "${speed_of[ours_2x1]}" "${speed_of[torch_ddp]}") | 3.5 |"
-  echo "| 2 ranks to PyTorch's best | $(ratio "${speed_of[ours_2x1]}" "$best") | 2.0 |"
-  echo "| 2 ranks to 1 rank x 1 thread | $(ratio "${speed_of[ours_2x1]}" "${speed_of[ours_1x1]}") | 1.9 |"
-  echo "| 1 rank x 2 threads to 2 ranks | $(ratio "${speed_of[ours_1x2]}" "${speed_of[ours_2x1]}") | 0.95 |"
+  echo "| 2 ranks to PyTorch DDP | $(ratio ours_2x1 torch_ddp) | 3.5 |"
+  echo "| 2 ranks to PyTorch's best | $(ratio ours_2x1 torch_best) | 2.0 |"
+  echo "| 2 ranks to 1 rank x 1 thread | $(ratio ours_2x1 ours_1x1) | 1.9 |"
+  echo "| 1 rank x 2 threads to 2 ranks | $(ratio ours_1x2 ours_2x1) | 0.95 |"
   echo "| canonical sum of 44 MB to MPI_Allreduce, 2 ranks | $(median reduce) | 3 |"
-  echo "| whole run of one step and its evaluation, data decompressed, ms | $(median first_step) | |"
+  echo "| first step after the start of a rank, data decompressed, ms | $(median first_step) | 500 |"
+  echo "| memory of a rank at most, MB | $(median memory) | 150 |"
   echo "| \`import torch\`, ms | $(median import_torch) | |"
 }
 table | tee "$work/table"

@@ -1,15 +1,20 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
+#include <fstream>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/nearest.h"
+#include "device/cpu/cpu_device.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
@@ -83,47 +88,43 @@ double measure(Communicator& communicator, int rounds, const std::function<void(
   return median(seconds);
 }
 
-/// Seconds to sum `elements` floats of every rank and have the sum on every rank.
-double measure_reduce(Communicator& communicator, Reduce way, std::size_t elements, int rounds) {
-  std::vector<float> values(elements + 16, 1.0F);
-  std::vector<float> total(elements + 16);
-  const auto aligned = [&](std::vector<float>& buffer) {
-    void* data = buffer.data();
-    std::size_t space = buffer.size() * sizeof(float);
-    return static_cast<float*>(std::align(64, elements * sizeof(float), data, space));
-  };
-  float* own = aligned(values);
+/// Seconds to sum `elements` floats of every rank and have the sum on every rank, in memory as a run's.
+double measure_reduce(const World& world, const BenchOptions& options, Reduce way, std::size_t elements) {
+  const auto communicator = make_communicator(world, options.transport);
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  const std::vector<Buffer> gradient = allocate_arenas(*communicator, *device, 1, elements);
+  const Buffer sums = allocate_common_arena(*communicator, *device, elements);
+  const std::span<float> own = gradient.front().floats(), total = sums.floats();
+  std::ranges::fill(own, 1.0F);
   if (way == Reduce::ring) {
-    return measure(communicator, rounds, [&] { communicator.all_reduce({own, elements}); });
+    return measure(*communicator, options.rounds, [&] { communicator->all_reduce(own); });
   }
-  const auto leaves = static_cast<std::uint32_t>(communicator.size());
-  const auto rank = static_cast<std::uint32_t>(communicator.rank());
-  float* sum_of_all = aligned(total);
+  const auto leaves = static_cast<std::uint32_t>(communicator->size());
+  const auto rank = static_cast<std::uint32_t>(communicator->rank());
   const auto reducer = make_canonical_reducer(
-      communicator,
-      {elements, assign(leaves, communicator.size(), communicator.rank(), 1), {{{rank, 0}, own}}});
+      *communicator,
+      {total, assign(leaves, communicator->size(), communicator->rank(), 1), {{{rank, 0}, own.data()}}});
   const Reducer::Apply keep = [&](std::size_t begin, std::span<const float> sum) {
-    std::copy(sum.begin(), sum.end(), sum_of_all + begin);
+    std::ranges::copy(sum, total.subspan(begin).begin());
   };
-  return measure(communicator, rounds, [&] { reducer->reduce({sum_of_all, elements}, keep); });
+  return measure(*communicator, options.rounds, [&] { reducer->reduce(keep); });
 }
 
 int bench_allreduce(World& world, const BenchOptions& options) {
-  const auto communicator = make_communicator(world, options.transport);
+  const std::string exchange = make_communicator(world, options.transport)->name();
   const double ranks = world.size();
   if (world.rank() == 0) {
     print(fmt::format(
         "ranks {}  exchange {}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>9}\n{:>9}  {:>10}  {:>10}  {:>10}  "
         "{:>10}\n",
-        world.size(), communicator->name(), "bytes", "ring", "ring", "canonical", "canonical", "speed-up", "",
-        "us", "GB/s", "us", "GB/s"));
+        world.size(), exchange, "bytes", "ring", "ring", "canonical", "canonical", "speed-up", "", "us",
+        "GB/s", "us", "GB/s"));
   }
   constexpr std::size_t sizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
                                    4 << 20, 16 << 20, 44 << 20, 64 << 20};
   for (const std::size_t bytes : sizes) {
-    const double ring = measure_reduce(*communicator, Reduce::ring, bytes / sizeof(float), options.rounds);
-    const double canonical =
-        measure_reduce(*communicator, Reduce::canonical, bytes / sizeof(float), options.rounds);
+    const double ring = measure_reduce(world, options, Reduce::ring, bytes / sizeof(float));
+    const double canonical = measure_reduce(world, options, Reduce::canonical, bytes / sizeof(float));
     const double bus = 2.0 * (ranks - 1.0) / ranks * static_cast<double>(bytes) * 1e-9;
     if (world.rank() == 0) {
       print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>9.2f}\n", bytes, ring * 1e6,
@@ -157,6 +158,28 @@ void print_times(const std::vector<StepTimes>& times, int threads) {
   row("step", &StepTimes::total, 1.0);
 }
 
+/// Seconds since this process was started (resolution: 10 ms). The 22nd field of /proc/self/stat, the 20th
+/// after the name, is when, in ticks after boot.
+double process_seconds() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  double started = 0.0;
+  for (int i = 0; i < 19; ++i) fields >> text;
+  fields >> started;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         started / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double peak_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
 int bench_step(World& world, const BenchOptions& options) {
   const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
   const auto network = make_model(options.model, data.train->shape(), data.train->classes());
@@ -167,7 +190,9 @@ int bench_step(World& world, const BenchOptions& options) {
                    .threads = static_cast<int>(options.threads),
                    .transport = options.transport,
                    .simd = options.simd});
-  for (int warm_up = 0; warm_up < 5; ++warm_up) {
+  trainer.step();
+  const double first_step = process_seconds();
+  for (int warm_up = 1; warm_up < 5; ++warm_up) {
     trainer.step();
   }
   std::vector<StepTimes> times;
@@ -186,7 +211,10 @@ int bench_step(World& world, const BenchOptions& options) {
                       options.batch_size, trainer.micro_batches(),
                       static_cast<int>(options.batch_size) / trainer.micro_batches()));
     print_times(times, trainer.threads());
-    print(fmt::format("{:.0f} img/s\n", static_cast<double>(samples) / seconds));
+    print(
+        fmt::format("first step  {:.0f} ms after the start of the process, data decompressed\n"
+                    "memory      {:.0f} MB at most (rank 0)\n{:.0f} img/s\n",
+                    first_step * 1e3, peak_megabytes(), static_cast<double>(samples) / seconds));
   }
   return 0;
 }

@@ -28,4 +28,16 @@ std::unique_ptr<Communicator> make_communicator(const World& world, Transport tr
   throw Error(Category::resource, "no shared memory between the ranks: " + where + "; use messages");
 }
 
+std::vector<Buffer> allocate_arenas(Communicator& communicator, Device& device, std::size_t count,
+                                    std::size_t elements) {
+  std::vector<Buffer> arenas = communicator.shared_arenas(count, elements);
+  while (arenas.size() < count) arenas.push_back(device.allocate(elements * sizeof(float)));
+  return arenas;
+}
+
+Buffer allocate_common_arena(Communicator& communicator, Device& device, std::size_t elements) {
+  Buffer arena = communicator.common_arena(elements);
+  return arena.data() != nullptr ? std::move(arena) : device.allocate(elements * sizeof(float));
+}
+
 }  // namespace lockstep

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "device/device.h"
 #include "lockstep/transport.h"
 
 namespace lockstep {
@@ -20,11 +22,19 @@ using Slices = std::vector<std::size_t>;
 /// `elements` cut into `parts` slices of nearly equal length, boundaries at multiples of 16.
 Slices even_slices(std::size_t elements, int parts);
 
-/// Partial sums that the ranks bring to a canonical sum.
+/// Partial sums that the ranks bring to a canonical sum, and where its results go.
 struct PartialSums {
   std::vector<float*> own;            ///< this rank's partial sums, each a whole arena
   std::vector<std::uint32_t> counts;  ///< number of partial sums of every rank; counts[rank] == own.size()
   Slices slices;
+  std::span<float> results;  ///< an arena; its slice of this rank is what this rank makes of the sum
+
+  /// Set by the first exchange: all ranks' partial sums and results in rank order as this process sees them.
+  /// Empty where it does not see them all.
+  struct Mapped {
+    std::vector<const float*> partials, results;
+  };
+  std::optional<Mapped> mapped;
 };
 
 /// Collectives of the step. Every rank calls the same methods in the same order; calls return when done.
@@ -38,14 +48,22 @@ class Communicator {
   /// How data travels, for people: "none" (one rank), "shared memory", "messages".
   virtual std::string name() const { return "none"; }
 
-  /// Brings, chunk by chunk, all ranks' partial sums over the slice that this rank owns, and what each owner
-  /// made of its slice of `arena` to all ranks. Calls `use(inputs, begin, end)` for consecutive chunks
-  /// [begin, end) of the own slice, which writes arena[begin, end): inputs[i] points to the chunk's first
-  /// element (element `begin`) of partial sum i, counted over rank 0's, rank 1's, ... Inputs are valid during
-  /// the call only. Partial sums may be reused when exchange returns.
+  /// `count` arenas of `elements` floats, zeroed and aligned to 4,096 bytes, that the peers see too, so that
+  /// an exchange of them copies less; they live as long as the communicator. Empty where memory cannot be
+  /// shared: take the device's. Collective; every rank's count is its own. Costs memory when written to.
+  virtual std::vector<Buffer> shared_arenas(std::size_t /*count*/, std::size_t /*elements*/) { return {}; }
+  /// One such arena that is the same memory on all ranks: results that go there need not travel. Empty where
+  /// it cannot be had. Collective.
+  virtual Buffer common_arena(std::size_t /*elements*/) { return {}; }
+
+  /// Brings, chunk by chunk, all ranks' partial sums over the slice that this rank owns, and each owner's
+  /// slice of the results to all ranks. Calls `use(inputs, begin, end)` for consecutive chunks [begin, end)
+  /// of the own slice, which writes results[begin, end): inputs[i] points to the chunk's first element
+  /// (element `begin`) of partial sum i, counted over rank 0's, rank 1's, ... Inputs are valid during the
+  /// call only. Partial sums may be reused when exchange returns.
   using UseChunk =
       std::function<void(std::span<const float* const> inputs, std::size_t begin, std::size_t end)>;
-  virtual void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) = 0;
+  virtual void exchange(PartialSums& partials, const UseChunk& use) = 0;
 
   /// Concatenation of every rank's `own` (lengths `bytes[rank]`) in rank order into `all`. For small data.
   virtual void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
@@ -57,9 +75,15 @@ class Communicator {
   virtual void barrier() = 0;
 };
 
-/// A communicator over the world: self for one rank, shared memory where all ranks are on one host that
-/// allows it, messages otherwise. Forcing shared memory where it cannot be had: Error(resource).
+/// A communicator over the world, which outlives it: self for one rank, shared memory where all ranks are on
+/// one host that allows it, messages otherwise. Forcing shared memory where it cannot be had:
+/// Error(resource).
 std::unique_ptr<Communicator> make_communicator(const World& world, Transport transport);
+
+/// The same where they can be had, else the device's memory. Collective.
+std::vector<Buffer> allocate_arenas(Communicator& communicator, Device& device, std::size_t count,
+                                    std::size_t elements);
+Buffer allocate_common_arena(Communicator& communicator, Device& device, std::size_t elements);
 
 std::unique_ptr<Communicator> make_self_communicator();
 std::unique_ptr<Communicator> make_message_communicator(const World& world);

@@ -44,7 +44,7 @@ class MessageCommunicator final : public Communicator {
   int size() const override { return static_cast<int>(size_); }
   std::string name() const override { return "messages"; }
 
-  void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) override {
+  void exchange(PartialSums& partials, const UseChunk& use) override {
     const MessageRounds rounds(partials);
     if (rounds.count > 0) post(partials, rounds, 0);
     for (std::size_t round = 0; round < rounds.count; ++round) {
@@ -56,7 +56,7 @@ class MessageCommunicator final : public Communicator {
       gather_inputs(partials, rounds, round);
       use(inputs_, begin, begin + length);
     }
-    gather(arena, partials.slices);
+    gather(partials.results, partials.slices);
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,

@@ -25,7 +25,7 @@ class ThreadCommunicator final : public Communicator {
   int size() const override { return static_cast<int>(size_); }
   std::string name() const override { return "threads"; }
 
-  void exchange(const PartialSums& partials, std::span<float> arena, const UseChunk& use) override {
+  void exchange(PartialSums& partials, const UseChunk& use) override {
     constexpr std::size_t chunk = 4096;
     meeting_->partials[rank_] = &partials;
     barrier();
@@ -37,11 +37,12 @@ class ThreadCommunicator final : public Communicator {
       }
       use(inputs_, begin, std::min(end, begin + chunk));
     }
-    show(arena.data());
+    float* results = partials.results.data();
+    show(results);
     const Slices& slices = partials.slices;
     for (std::size_t peer = 0; peer < size_; ++peer) {
       const auto* from = static_cast<const float*>(meeting_->data[peer]);
-      if (peer != rank_) std::copy(from + slices[peer], from + slices[peer + 1], arena.data() + slices[peer]);
+      if (peer != rank_) std::copy(from + slices[peer], from + slices[peer + 1], results + slices[peer]);
     }
     barrier();
   }

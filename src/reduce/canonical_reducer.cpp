@@ -39,14 +39,16 @@ class CanonicalReducer final : public Reducer {
  public:
   CanonicalReducer(Communicator& communicator, const ReducerOptions& options)
       : communicator_(communicator),
-        merge_(communicator.size() > 1 ? options.partials : std::vector<Partial>{}, options.elements),
+        merge_(communicator.size() > 1 ? options.partials : std::vector<Partial>{},
+               options.parameters.size()),
         fold_(plan_fold(all_nodes(options.assignment, options.partials, communicator.size()),
                         options.assignment.leaves)) {
     check_own(options, communicator.rank());
     for (const Partial& partial : communicator.size() > 1 ? merge_.results() : options.partials) {
       partials_.own.push_back(partial.data);
     }
-    partials_.slices = even_slices(options.elements, communicator.size());
+    partials_.slices = even_slices(options.parameters.size(), communicator.size());
+    partials_.results = options.parameters;
     const std::vector<std::uint32_t>& bounds = options.assignment.ranks;
     for (std::size_t rank = 0; rank + 1 < bounds.size(); ++rank) {
       partials_.counts.push_back(static_cast<std::uint32_t>(cover(bounds[rank], bounds[rank + 1]).size()));
@@ -54,12 +56,10 @@ class CanonicalReducer final : public Reducer {
     if (communicator.size() == 1) partials_.counts = {static_cast<std::uint32_t>(partials_.own.size())};
   }
 
-  void reduce(std::span<float> parameters, const Apply& apply) override {
+  void reduce(const Apply& apply) override {
     merge_.run();
-    communicator_.exchange(partials_, parameters,
-                           [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-                             apply_chunk(inputs, begin, end, apply);
-                           });
+    communicator_.exchange(partials_, [&](std::span<const float* const> inputs, std::size_t begin,
+                                          std::size_t end) { apply_chunk(inputs, begin, end, apply); });
   }
 
   std::pair<std::size_t, std::size_t> owned() const override {

@@ -64,17 +64,17 @@ class Reducer {
   /// Applies `sum`, the total gradient of elements [begin, begin + sum.size()), to the parameters. Called
   /// for consecutive parts of the elements that this rank updates.
   using Apply = std::function<void(std::size_t begin, std::span<const float> sum)>;
-  /// Sums the partials named at construction, calls `apply`, then brings the updated `parameters` to all
-  /// ranks. Collective.
-  virtual void reduce(std::span<float> parameters, const Apply& apply) = 0;
+  /// Sums the partials named at construction, calls `apply`, then brings the updated parameters to all ranks.
+  /// Collective.
+  virtual void reduce(const Apply& apply) = 0;
   /// Elements that this rank applies: [first, second). Optimizer state is needed for these only.
   virtual std::pair<std::size_t, std::size_t> owned() const = 0;
 };
 
-/// Everything that a reducer is made of. `partials`: all executors', in order of leaves; arenas of `elements`
-/// floats each, aligned to 64 bytes, that the reducer may overwrite.
+/// Everything that a reducer is made of. `parameters`: the arena that `apply` updates. `partials`: all
+/// executors', in order of leaves; arenas like that one, aligned to 64 bytes, that the reducer may overwrite.
 struct ReducerOptions {
-  std::size_t elements = 0;
+  std::span<float> parameters;
   Assignment assignment;
   std::vector<Partial> partials;
 };

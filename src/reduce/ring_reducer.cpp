@@ -11,11 +11,11 @@ class RingReducer final : public Reducer {
  public:
   RingReducer(Communicator& communicator, const ReducerOptions& options)
       : communicator_(communicator),
-        elements_(options.elements),
+        elements_(options.parameters.size()),
         partials_(options.partials),
-        zeros_(options.partials.empty() ? options.elements : 0) {}
+        zeros_(options.partials.empty() ? options.parameters.size() : 0) {}
 
-  void reduce(std::span<float>, const Apply& apply) override {
+  void reduce(const Apply& apply) override {
     float* sum = partials_.empty() ? zeros_.data() : partials_.front().data;
     if (partials_.empty()) std::fill_n(sum, elements_, 0.0f);  // holds the sum of the last step
     for (std::size_t i = 1; i < partials_.size(); ++i) {

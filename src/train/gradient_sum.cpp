@@ -41,7 +41,7 @@ class GradientSum::Implementation {
       throw Error(Category::usage,
                   "all_reduce was called before all of this rank's micro-batches were added");
     }
-    step_->reducer->reduce(total_.floats(), [this](std::size_t begin, std::span<const float> sum) {
+    step_->reducer->reduce([this](std::size_t begin, std::span<const float> sum) {
       std::copy(sum.begin(), sum.end(), total_.floats().begin() + static_cast<std::ptrdiff_t>(begin));
     });
     return total_.floats();
@@ -60,7 +60,7 @@ class GradientSum::Implementation {
     while (arenas_.size() < step.sums.arenas()) {
       arenas_.push_back(device_->allocate(elements_ * sizeof(float)));
     }
-    ReducerOptions options{elements_, assignment, {}};
+    ReducerOptions options{total_.floats(), assignment, {}};
     for (const PartialSumPlan::Result& result : step.sums.results()) {
       options.partials.push_back({result.node, arenas_[result.arena].floats().data()});
     }

@@ -32,7 +32,7 @@ StepProgram::StepProgram(const StepContext& context, OptimizerStates& states, Gr
 
   const std::vector<ExecutorPlan> plans = plan_executors();
   allocate_arenas(plans);
-  ReducerOptions options{context_.parameters.size(), assignment_, {}};
+  ReducerOptions options{context_.parameters, assignment_, {}};
   for (std::size_t e = 0; e < plans.size(); ++e) {
     for (const PartialSumPlan::Result& result : plans[e].sums.results()) {
       options.partials.push_back({result.node, arenas_.executors[e][result.arena].floats().data()});
@@ -62,18 +62,22 @@ std::vector<StepProgram::ExecutorPlan> StepProgram::plan_executors() const {
   return plans;
 }
 
+/// Nothing that only one rank can fail at comes before the collective call.
 void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
   arenas_.executors.resize(plans.size());
-  const std::size_t bytes = context_.parameters.size() * sizeof(float);
   std::size_t missing = 0;
   for (std::size_t e = 0; e < plans.size(); ++e) {
     missing +=
         plans[e].sums.arenas() - std::min<std::size_t>(plans[e].sums.arenas(), arenas_.executors[e].size());
   }
-  check_memory(missing * bytes, context_.ranks_on_host, "gradient sums");
+  const std::size_t elements = context_.parameters.size();
+  std::vector<Buffer> fresh =
+      lockstep::allocate_arenas(context_.communicator, context_.device, missing, elements);
+  check_memory(missing * elements * sizeof(float), context_.ranks_on_host, "gradient sums");
   for (std::size_t e = 0; e < plans.size(); ++e) {
     while (arenas_.executors[e].size() < plans[e].sums.arenas()) {
-      arenas_.executors[e].push_back(context_.device.allocate(bytes));
+      arenas_.executors[e].push_back(std::move(fresh.back()));
+      fresh.pop_back();
     }
   }
 }
@@ -135,7 +139,7 @@ void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
 void StepProgram::reduce_and_update() {
   auto start = std::chrono::steady_clock::now();
   update_seconds_ = 0.0;
-  reducer_->reduce(context_.parameters, apply_);
+  reducer_->reduce(apply_);
   context_.communicator.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                          std::as_writable_bytes(std::span(all_results_)));
   reduce_seconds_ = lap(start) - update_seconds_;

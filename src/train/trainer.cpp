@@ -88,8 +88,7 @@ class Trainer::Implementation {
                    })),
         backend_(agreed(world, [&] { return make_cpu_backend(world, options_.threads, options_.simd); })),
         communicator_(make_communicator(world, options_.transport)),
-        parameters_(
-            agreed(world, [&] { return backend_.device->allocate(layout_.elements * sizeof(float)); })),
+        parameters_(agreed(world, [&] { return allocate_parameters(); })),
         parameter_set_(network_.parameters(), layout_, parameters_.floats()),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches)),
         plan_(agreed(world, [&] { return compile(true); })),
@@ -146,6 +145,14 @@ class Trainer::Implementation {
   }
 
  private:
+  /// One copy serves all ranks of a host where each element has one rank that updates it; steps and
+  /// evaluations of the ranks are never so far apart that one reads while another updates.
+  Buffer allocate_parameters() {
+    return options_.reduce == Reduce::canonical
+               ? allocate_common_arena(*communicator_, *backend_.device, layout_.elements)
+               : backend_.device->allocate(layout_.elements * sizeof(float));
+  }
+
   std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {
     return std::make_unique<Evaluator>(*backend_.device, *communicator_, *evaluation_plan_, dataset,
                                        loader_.micro_batch(), parameters_.floats());

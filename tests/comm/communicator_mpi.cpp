@@ -11,6 +11,7 @@
 #include "comm/agreement.h"
 #include "comm/communicator.h"
 #include "comm/runtime.h"
+#include "device/cpu/cpu_device.h"
 #include "lockstep/world.h"
 #include "reduce/gradients.h"
 #include "reduce/reducer.h"
@@ -56,44 +57,56 @@ Slices make_slices(std::size_t elements, int ranks, bool uneven) {
   return slices;
 }
 
-void check_exchange(const World& world, Communicator& communicator, std::size_t elements, bool uneven) {
-  PartialSums partials;
-  for (int rank = 0; rank < world.size(); ++rank)
-    partials.counts.push_back(static_cast<std::uint32_t>(rank) % 3);
-  std::vector<std::vector<float>> own;
-  std::vector<float> flat;
-  for (std::uint32_t i = 0; i < partials.counts[static_cast<std::size_t>(world.rank())]; ++i) {
-    own.push_back(values(world.rank(), i, elements));
-    flat.insert(flat.end(), own.back().begin(), own.back().end());
-  }
-  for (std::vector<float>& partial : own) partials.own.push_back(partial.data());
-  partials.slices = make_slices(elements, world.size(), uneven);
+enum class Memory {
+  own,     ///< of the process
+  shared,  ///< arenas that the peers see, where the transport has such
+  common,  ///< and one arena of results for all ranks
+};
 
+void check_exchange(const World& world, Communicator& communicator, std::size_t elements, bool uneven,
+                    Memory memory) {
+  const auto rank = static_cast<std::size_t>(world.rank());
+  PartialSums partials;
+  for (std::uint32_t peer = 0; peer < static_cast<std::uint32_t>(world.size()); ++peer) {
+    partials.counts.push_back(peer % 3);
+  }
+  partials.slices = make_slices(elements, world.size(), uneven);
+  std::vector<Buffer> arenas;
+  if (memory != Memory::own) arenas = communicator.shared_arenas(partials.counts[rank] + 1, elements);
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  while (arenas.size() < partials.counts[rank] + 1)
+    arenas.push_back(device->allocate(elements * sizeof(float)));
+  if (memory == Memory::common) arenas.back() = allocate_common_arena(communicator, *device, elements);
+  partials.results = arenas.back().floats();
+  std::vector<float> flat;
+  for (std::uint32_t i = 0; i < partials.counts[rank]; ++i) {
+    std::ranges::copy(values(world.rank(), i, elements), arenas[i].floats().begin());
+    flat.insert(flat.end(), arenas[i].floats().begin(), arenas[i].floats().end());
+    partials.own.push_back(arenas[i].floats().data());
+  }
   const std::vector<float> all = allgather_by_mpi(world, flat);
-  const std::vector<float> result = values(world.rank(), 7, elements);
-  std::size_t next = partials.slices[static_cast<std::size_t>(world.rank())];
-  std::vector<float> arena(elements, -1.0f);
-  const auto slice = [&](std::size_t begin, std::size_t end) {
-    return std::span(arena).subspan(begin, end - begin);
-  };
-  communicator.exchange(
-      partials, arena, [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-        expect(begin == next && end > begin, "chunks are consecutive");
-        expect(inputs.size() * elements == all.size(), "every partial sum is there");
-        for (std::size_t i = 0; i < inputs.size(); ++i) {
-          expect(same_bits(inputs[i], all.data() + i * elements + begin, end - begin),
-                 "exchange brings the bits");
-        }
-        std::ranges::copy(std::span(result).subspan(begin, end - begin), slice(begin, end).begin());
-        next = end;
-      });
-  expect(next == partials.slices[static_cast<std::size_t>(world.rank()) + 1],
-         "the whole slice was exchanged");
-  const std::size_t first = partials.slices[static_cast<std::size_t>(world.rank())];
-  const std::vector<float> own_result(result.begin() + static_cast<std::ptrdiff_t>(first),
-                                      result.begin() + static_cast<std::ptrdiff_t>(next));
-  expect(same_bits(arena.data(), allgather_by_mpi(world, own_result).data(), elements),
-         "every rank has every owner's results");
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    const std::vector<float> result = values(world.rank(), 7 + step, elements);
+    std::size_t next = partials.slices[rank];
+    communicator.exchange(
+        partials, [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
+          expect(begin == next && end > begin, "chunks are consecutive");
+          expect(inputs.size() * elements == all.size(), "every partial sum is there");
+          for (std::size_t i = 0; i < inputs.size(); ++i) {
+            expect(same_bits(inputs[i], all.data() + i * elements + begin, end - begin),
+                   "exchange brings the bits");
+          }
+          std::copy(result.begin() + static_cast<std::ptrdiff_t>(begin),
+                    result.begin() + static_cast<std::ptrdiff_t>(end), partials.results.data() + begin);
+          next = end;
+        });
+    const std::size_t first = partials.slices[rank];
+    expect(next == partials.slices[rank + 1], "the whole slice was exchanged");
+    const std::vector<float> own_result(result.begin() + static_cast<std::ptrdiff_t>(first),
+                                        result.begin() + static_cast<std::ptrdiff_t>(next));
+    expect(same_bits(partials.results.data(), allgather_by_mpi(world, own_result).data(), elements),
+           "every rank has every owner's results");
+  }
 }
 
 void check_small(const World& world, Communicator& communicator) {
@@ -117,10 +130,10 @@ void check_all_reduce(const World& world, Communicator& communicator) {
 
 void check_canonical(const World& world, Communicator& communicator, std::uint32_t leaves, int executors,
                      std::size_t elements) {
-  RankGradients gradients(leaves, world.size(), world.rank(), executors, elements);
-  const auto reducer = make_canonical_reducer(communicator, gradients.options());
   std::vector<float> sum(elements);
-  reducer->reduce(sum, [&](std::size_t begin, std::span<const float> part) {
+  RankGradients gradients(leaves, world.size(), world.rank(), executors, sum);
+  const auto reducer = make_canonical_reducer(communicator, gradients.options());
+  reducer->reduce([&](std::size_t begin, std::span<const float> part) {
     std::copy(part.begin(), part.end(), sum.begin() + static_cast<std::ptrdiff_t>(begin));
   });
   for (std::size_t e = 0; e < elements; ++e) {
@@ -132,9 +145,11 @@ void check_canonical(const World& world, Communicator& communicator, std::uint32
 void check_transport(const World& world, Transport transport) {
   const auto communicator = make_communicator(world, transport);
   expect(communicator->rank() == world.rank() && communicator->size() == world.size(), "rank and size");
-  for (const std::size_t elements : {0u, 1u, 17u, 1000u, 300007u, 2500003u}) {
+  for (const std::size_t elements : {0u, 1u, 17u, 1000u, 300007u}) {
     for (const bool uneven : {false, true}) {
-      check_exchange(world, *communicator, elements, uneven);
+      for (const Memory memory : {Memory::own, Memory::shared, Memory::common}) {
+        check_exchange(world, *communicator, elements, uneven, memory);
+      }
     }
     communicator->barrier();
   }

@@ -48,8 +48,9 @@ inline std::vector<AlignedFloats> compute(const PartialSumPlan& plan, std::uint3
 /// One rank's share of a step: its executors' gradients and the reducer's options that name them.
 class RankGradients {
  public:
-  RankGradients(std::uint32_t leaves, int ranks, int rank, int executors, std::size_t elements)
-      : options_{elements, assign(leaves, ranks, rank, executors), {}} {
+  RankGradients(std::uint32_t leaves, int ranks, int rank, int executors, std::span<float> parameters)
+      : options_{parameters, assign(leaves, ranks, rank, executors), {}} {
+    const std::size_t elements = parameters.size();
     const std::vector<std::uint32_t>& bounds = options_.assignment.executors;
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
       plans_.emplace_back(bounds[i], bounds[i + 1]);
@@ -64,9 +65,9 @@ class RankGradients {
   void compute_again() {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       std::vector<AlignedFloats> fresh =
-          compute(plans_[i], options_.assignment.executors[i], options_.elements);
+          compute(plans_[i], options_.assignment.executors[i], options_.parameters.size());
       for (std::size_t a = 0; a < fresh.size(); ++a) {
-        std::memcpy(arenas_[i][a].data(), fresh[a].data(), options_.elements * sizeof(float));
+        std::memcpy(arenas_[i][a].data(), fresh[a].data(), options_.parameters.size_bytes());
       }
     }
   }

@@ -26,12 +26,12 @@ std::vector<std::vector<float>> run(Make make, const Case& c) {
   std::vector<std::vector<float>> parameters(static_cast<std::size_t>(c.ranks),
                                              std::vector<float>(c.elements, 1.0f));
   run_as_ranks(c.ranks, [&](Communicator& communicator) {
-    RankGradients gradients(c.leaves, c.ranks, communicator.rank(), c.executors, c.elements);
-    const auto reducer = make(communicator, gradients.options());
     std::vector<float>& own = parameters[static_cast<std::size_t>(communicator.rank())];
+    RankGradients gradients(c.leaves, c.ranks, communicator.rank(), c.executors, own);
+    const auto reducer = make(communicator, gradients.options());
     for (int step = 0; step < 2; ++step) {
       std::size_t next = reducer->owned().first;
-      reducer->reduce(own, [&](std::size_t begin, std::span<const float> sum) {
+      reducer->reduce([&](std::size_t begin, std::span<const float> sum) {
         EXPECT_EQ(begin, next);
         next += sum.size();
         for (std::size_t i = 0; i < sum.size(); ++i) own[begin + i] += sum[i];
@@ -103,7 +103,8 @@ TEST(CanonicalReducer, OwnsSlicesThatTileTheArena) {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, std::size_t>> owned(5);
   run_as_ranks(5, [&](Communicator& communicator) {
-    RankGradients gradients(5, 5, communicator.rank(), 1, 1000);
+    std::vector<float> parameters(1000);
+    RankGradients gradients(5, 5, communicator.rank(), 1, parameters);
     const auto reducer = make_canonical_reducer(communicator, gradients.options());
     const std::lock_guard lock(mutex);
     owned[static_cast<std::size_t>(communicator.rank())] = reducer->owned();
@@ -115,7 +116,8 @@ TEST(CanonicalReducer, OwnsSlicesThatTileTheArena) {
 
 TEST(CanonicalReducer, RejectsPartialSumsOfOtherLeaves) {
   const auto communicator = make_self_communicator();
-  RankGradients gradients(4, 1, 0, 1, 16);
+  std::vector<float> parameters(16);
+  RankGradients gradients(4, 1, 0, 1, parameters);
   ReducerOptions options = gradients.options();
   options.partials.clear();
   EXPECT_THROW(make_canonical_reducer(*communicator, options), Error);
