@@ -12,6 +12,8 @@
 #include <cstring>
 #include <string>
 
+#include "core/spin_pause.h"
+
 namespace lockstep {
 namespace {
 
@@ -42,12 +44,6 @@ bool is_zombie(pid_t process) {
 }
 
 bool has_ended(pid_t process) { return (kill(process, 0) != 0 && errno == ESRCH) || is_zombie(process); }
-
-void spin() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 }  // namespace
 
@@ -82,7 +78,7 @@ void PeerWatch::found(const Peer& ended, Time now) {
 
 void Wait::pause() {
   constexpr unsigned spins = 256;
-  if (++pauses_ < spins) return spin();
+  if (++pauses_ < spins) return spin_pause();
   sched_yield();
   if (pauses_ % 64 == 0) watch_.check();
 }

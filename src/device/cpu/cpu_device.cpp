@@ -5,25 +5,31 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "core/spin_pause.h"
 #include "device/cpu/pinning.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
 
-/// Waits until `value` reaches `target`: spins shortly (a step's waits are microseconds), then sleeps.
+/// Waits until `value` reaches `target`: yields the core while a step may be the reason, then sleeps. A
+/// virtual machine may take milliseconds to wake a core that slept.
 void wait_for(const std::atomic<std::uint32_t>& value, std::uint32_t target) {
-  for (int spin = 0; spin < 4000; ++spin) {
-    if (value.load(std::memory_order_acquire) == target) {
-      return;
-    }
-    if (spin % 64 == 63) {
+  constexpr auto awake = std::chrono::milliseconds(20);
+  const auto start = std::chrono::steady_clock::now();
+  for (unsigned spin = 1; value.load(std::memory_order_acquire) != target; ++spin) {
+    if (spin % 64 != 0) {
+      spin_pause();
+    } else if (std::chrono::steady_clock::now() - start < awake) {
       sched_yield();
+    } else {
+      break;
     }
   }
   for (std::uint32_t seen = value.load(std::memory_order_acquire); seen != target;
