@@ -93,7 +93,8 @@ double measure_reduce(const World& world, const BenchOptions& options, Reduce wa
   const auto communicator = make_communicator(world, options.transport);
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   const std::vector<Buffer> gradient = allocate_arenas(*communicator, *device, 1, elements);
-  const Buffer sums = allocate_common_arena(*communicator, *device, elements);
+  Buffer sums = communicator->common_arena(elements);
+  if (sums.data() == nullptr) sums = device->allocate(elements * sizeof(float));
   const std::span<float> own = gradient.front().floats(), total = sums.floats();
   std::ranges::fill(own, 1.0F);
   if (way == Reduce::ring) {

@@ -35,9 +35,4 @@ std::vector<Buffer> allocate_arenas(Communicator& communicator, Device& device, 
   return arenas;
 }
 
-Buffer allocate_common_arena(Communicator& communicator, Device& device, std::size_t elements) {
-  Buffer arena = communicator.common_arena(elements);
-  return arena.data() != nullptr ? std::move(arena) : device.allocate(elements * sizeof(float));
-}
-
 }  // namespace lockstep

@@ -80,10 +80,9 @@ class Communicator {
 /// Error(resource).
 std::unique_ptr<Communicator> make_communicator(const World& world, Transport transport);
 
-/// The same where they can be had, else the device's memory. Collective.
+/// `count` shared arenas where they can be had, else memory of the device. Collective.
 std::vector<Buffer> allocate_arenas(Communicator& communicator, Device& device, std::size_t count,
                                     std::size_t elements);
-Buffer allocate_common_arena(Communicator& communicator, Device& device, std::size_t elements);
 
 std::unique_ptr<Communicator> make_self_communicator();
 std::unique_ptr<Communicator> make_message_communicator(const World& world);

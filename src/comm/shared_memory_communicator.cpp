@@ -82,9 +82,9 @@ class SharedMemoryCommunicator final : public Communicator {
     const std::size_t most =
         std::ranges::max(all_gather_numbers({count}, std::vector<std::size_t>(size_, 1)));
     std::vector<Buffer> arenas;
-    const std::byte* const first = add_arenas(most * bytes, most * bytes);
+    std::byte* const first = add_arenas(most * bytes, most * bytes);
     for (std::size_t i = 0; i < count && first != nullptr; ++i) {
-      arenas.emplace_back(arenas_.back().of(rank_) + i * bytes, elements * sizeof(float), [](void*) {});
+      arenas.emplace_back(first + i * bytes, elements * sizeof(float), [](void*) {});
     }
     return arenas;
   }

@@ -50,7 +50,8 @@ void check_options(const TrainerOptions& options, const World& world, std::uint6
   }
 }
 
-/// What `make` returns, once it has succeeded on every rank. Not for work in which ranks meet.
+/// What `make` returns, once it has succeeded on every rank. If ranks meet in it, nothing that only one of
+/// them can fail at comes before.
 template <class Make>
 auto agreed(const World& world, const Make& make) {
   std::optional<decltype(make())> made;
@@ -88,7 +89,7 @@ class Trainer::Implementation {
                    })),
         backend_(agreed(world, [&] { return make_cpu_backend(world, options_.threads, options_.simd); })),
         communicator_(make_communicator(world, options_.transport)),
-        parameters_(agreed(world, [&] { return allocate_parameters(); })),
+        parameters_(allocate_parameters()),
         parameter_set_(network_.parameters(), layout_, parameters_.floats()),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches)),
         plan_(agreed(world, [&] { return compile(true); })),
@@ -148,9 +149,10 @@ class Trainer::Implementation {
   /// One copy serves all ranks of a host where each element has one rank that updates it; steps and
   /// evaluations of the ranks are never so far apart that one reads while another updates.
   Buffer allocate_parameters() {
-    return options_.reduce == Reduce::canonical
-               ? allocate_common_arena(*communicator_, *backend_.device, layout_.elements)
-               : backend_.device->allocate(layout_.elements * sizeof(float));
+    Buffer arena;
+    if (options_.reduce == Reduce::canonical) arena = communicator_->common_arena(layout_.elements);
+    if (arena.data() != nullptr) return arena;
+    return agreed(world_, [&] { return backend_.device->allocate(layout_.elements * sizeof(float)); });
   }
 
   std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {

@@ -76,7 +76,11 @@ void check_exchange(const World& world, Communicator& communicator, std::size_t 
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   while (arenas.size() < partials.counts[rank] + 1)
     arenas.push_back(device->allocate(elements * sizeof(float)));
-  if (memory == Memory::common) arenas.back() = allocate_common_arena(communicator, *device, elements);
+  if (memory == Memory::common) {
+    if (Buffer common = communicator.common_arena(elements); common.data() != nullptr) {
+      arenas.back() = std::move(common);
+    }
+  }
   partials.results = arenas.back().floats();
   std::vector<float> flat;
   for (std::uint32_t i = 0; i < partials.counts[rank]; ++i) {
