@@ -28,9 +28,14 @@ class Optimizer {
                       std::span<const std::span<float>> states, const Step& step) const = 0;
 };
 
+/// A rule that has no use for an option refuses another value than the default.
 struct OptimizerOptions {
-  float momentum = 0.0F;
-  float weight_decay = 0.0F;
+  float momentum = 0.0F;      ///< sgd
+  float weight_decay = 0.0F;  ///< sgd: added to the gradient; adamw: decoupled
+  bool nesterov = false;      ///< sgd
+  double beta1 = 0.9;         ///< adamw
+  double beta2 = 0.999;       ///< adamw
+  double eps = 1e-8;          ///< adamw
 };
 
 /// The rule called `name`. Throws Error(usage) for an unknown name or impossible options.

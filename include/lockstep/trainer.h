@@ -9,6 +9,7 @@
 #include "lockstep/dataset.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
+#include "lockstep/schedule.h"
 #include "lockstep/transport.h"
 
 namespace lockstep {
@@ -26,10 +27,15 @@ struct TrainerOptions {
   int epochs = 10;
   int batch_size = 256;   ///< global: samples of one step over all ranks
   int micro_batches = 0;  ///< 0: the largest power of two that divides batch_size and leaves >= 32 samples
-  float learning_rate = 0.1F;
+  float learning_rate = 0.1F;  ///< the largest; `schedule` says how it goes over the run
+  ScheduleOptions schedule = {};
   std::string optimizer = "sgd";
   float momentum = 0.0F;
   float weight_decay = 0.0F;
+  bool nesterov = false;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
   std::uint64_t seed = 0;
   bool drop_last = false;       ///< leave out the last batch of an epoch when it is short
   std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cctype>
+#include <sstream>
 
 #include "cli/config_file.h"
 #include "lockstep/error.h"
@@ -77,6 +78,24 @@ void OptionSet::number(std::string name, std::string placeholder, std::string he
        .help = std::move(help),
        .assign = [&target, range](const std::string& text) { target = parse_number(text, range); },
        .value = [&target] { return fmt::format("{}", target); },
+       .group = {},
+       .default_value = {}});
+}
+
+void OptionSet::numbers(std::string name, std::string placeholder, std::string help,
+                        std::vector<double>& target) {
+  add({.name = std::move(name),
+       .placeholder = std::move(placeholder),
+       .help = std::move(help),
+       .assign =
+           [&target](const std::string& text) {
+             target.clear();
+             std::istringstream items(text);
+             for (std::string item; std::getline(items, item, ',');) {
+               target.push_back(parse_number(item, {}));
+             }
+           },
+       .value = [&target] { return fmt::format("{}", fmt::join(target, ",")); },
        .group = {},
        .default_value = {}});
 }

@@ -42,6 +42,8 @@ class OptionSet {
   /// A real number, by default not negative.
   void number(std::string name, std::string placeholder, std::string help, double& target,
               NumberRange range = {});
+  /// Real numbers that are not negative, with commas between them; may be none.
+  void numbers(std::string name, std::string placeholder, std::string help, std::vector<double>& target);
   /// On the command line `--name` means true and `--name=false` false.
   void flag(std::string name, std::string help, bool& target);
   /// One of `names`, as text.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -9,6 +10,7 @@
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "lockstep/optimizer.h"
+#include "lockstep/schedule.h"
 
 namespace lockstep {
 namespace {
@@ -22,6 +24,8 @@ const Names<Precision> precision_names = {
     {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}};
 const Names<Reduction> reduction_names = {
     {"auto", Reduction::automatic}, {"canonical", Reduction::canonical}, {"ring", Reduction::ring}};
+const Names<BatchScaling> scaling_names = {{"linear", BatchScaling::linear},
+                                           {"sqrt", BatchScaling::square_root}};
 const Names<Progress> progress_names = {
     {"auto", Progress::automatic}, {"on", Progress::on}, {"off", Progress::off}};
 
@@ -43,6 +47,44 @@ void declare_model_and_data(OptionSet& set, TrainOptions& options) {
            options.init_from);
 }
 
+void declare_optimizer(OptionSet& set, TrainOptions& options) {
+  set.choice("optimizer", "update rule", options.optimizer, optimizer_names());
+  set.number("lr", "X", "learning rate", options.learning_rate);
+  set.integer("lr-base-batch-size", "N",
+              "the learning rate is meant for batches of N images and is scaled to --batch-size; 0: it is "
+              "meant for --batch-size",
+              options.base_batch_size, {.least = 0, .most = 1U << 24});
+  set.choice("lr-base-scale", "how: with the batch, or with its square root", options.base_scale,
+             scaling_names);
+  set.number("momentum", "X", "sgd: share of the last update that is kept", options.momentum,
+             {.least = 0.0, .below = 1.0});
+  set.flag("nesterov", "sgd: look ahead along the momentum", options.nesterov);
+  set.number("weight-decay", "X",
+             "sgd: this times the parameter is added to its gradient; adamw: this times the learning rate is "
+             "taken off the parameter",
+             options.weight_decay);
+  set.number("beta1", "X", "adamw: decay of the gradient's mean", options.beta1,
+             {.least = 0.0, .below = 1.0});
+  set.number("beta2", "X", "adamw: decay of the gradient's mean square", options.beta2,
+             {.least = 0.0, .below = 1.0});
+  set.number("opt-eps", "X", "adamw: added to the root of the mean square", options.eps);
+}
+
+void declare_schedule(OptionSet& set, TrainOptions& options) {
+  ScheduleOptions& schedule = options.schedule;
+  set.choice("sched", "how the learning rate goes over the run", schedule.name, schedule_names());
+  set.number("warmup-epochs", "X",
+             "the learning rate first rises over X epochs, in equal steps; of onecycle: its rise, 0 for 30 % "
+             "of the run",
+             schedule.warmup_epochs);
+  set.number("min-lr", "X", "learning rate that it falls towards", schedule.min_lr);
+  set.number("decay-epochs", "X", "step: epochs from one decay to the next", schedule.decay_epochs);
+  set.numbers("decay-milestones", "X,X,...", "multistep: epochs after which it decays",
+              schedule.decay_milestones);
+  set.number("decay-rate", "X", "step, multistep: factor of a decay", schedule.decay_rate);
+  set.integer("sched-power", "N", "polynomial: its degree", schedule.power, {.least = 1, .most = 100});
+}
+
 void declare_training(OptionSet& set, TrainOptions& options) {
   set.group("Training (these, the model and the data determine the result)");
   set.integer("epochs", "N",
@@ -50,11 +92,8 @@ void declare_training(OptionSet& set, TrainOptions& options) {
               "weights)",
               options.epochs, {.least = 0, .most = largest_count});
   declare_batch(set, options.batch_size, options.micro_batches);
-  set.number("lr", "X", "learning rate", options.learning_rate);
-  set.number("momentum", "X", "share of the last update that is kept", options.momentum,
-             {.least = 0.0, .below = 1.0});
-  set.number("weight-decay", "X", "this times the parameter is added to its gradient", options.weight_decay);
-  set.choice("optimizer", "update rule", options.optimizer, optimizer_names());
+  declare_optimizer(set, options);
+  declare_schedule(set, options);
   set.integer("seed", "N", "chooses the first parameters and the order of the images", options.seed);
   set.flag("drop-last", "leave out the last, smaller batch of an epoch", options.drop_last);
   set.integer("max-steps", "N", "stop after this many steps; 0 for no limit", options.max_steps);
@@ -139,6 +178,12 @@ void check_train_options(const TrainOptions& options) {
     throw Error(Category::usage, fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",
                                              name_of(options.precision)));
   }
+}
+
+double scaled_learning_rate(const TrainOptions& options) {
+  if (options.base_batch_size == 0) return options.learning_rate;
+  const double ratio = static_cast<double>(options.batch_size) / options.base_batch_size;
+  return options.learning_rate * (options.base_scale == BatchScaling::linear ? ratio : std::sqrt(ratio));
 }
 
 TrainRequest parse_train_options(int argc, const char* const* argv, const char* const* environment) {

@@ -32,4 +32,7 @@ std::string name_of(DeviceChoice device);
 std::string name_of(Precision precision);
 std::string name_of(Reduction reduction);
 
+/// Largest learning rate of the run: --lr, scaled from --lr-base-batch-size to --batch-size.
+double scaled_learning_rate(const TrainOptions& options);
+
 }  // namespace lockstep

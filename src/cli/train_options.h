@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "lockstep/schedule.h"
 #include "lockstep/transport.h"
 #include "report/recorder.h"
 
@@ -11,6 +12,7 @@ namespace lockstep {
 enum class DeviceChoice { automatic, cpu, cuda };
 enum class Precision { fp32, tf32, bf16 };
 enum class Reduction { automatic, canonical, ring };
+enum class BatchScaling { linear, square_root };
 
 /// What `lockstep train` was asked to do. The defaults are those of the command line.
 struct TrainOptions {
@@ -26,6 +28,13 @@ struct TrainOptions {
   double momentum = 0.0;
   double weight_decay = 0.0;
   std::string optimizer = "sgd";
+  bool nesterov = false;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  ScheduleOptions schedule;
+  std::uint32_t base_batch_size = 0;  ///< batch that the learning rate is for; 0: the run's
+  BatchScaling base_scale = BatchScaling::linear;
   std::uint64_t seed = 0;
   bool drop_last = false;
   std::uint64_t max_steps = 0;  ///< over the whole run; 0: no limit

@@ -5,6 +5,7 @@
 #include "core/nearest.h"
 #include "lockstep/error.h"
 #include "lockstep/optimizer.h"
+#include "optim/adamw.h"
 #include "optim/sgd.h"
 
 namespace lockstep {
@@ -14,6 +15,7 @@ using Make = std::function<std::unique_ptr<Optimizer>(const OptimizerOptions&)>;
 
 const std::map<std::string, Make>& registry() {
   static const std::map<std::string, Make> rules = {
+      {"adamw", [](const OptimizerOptions& options) { return std::make_unique<AdamW>(options); }},
       {"sgd", [](const OptimizerOptions& options) { return std::make_unique<Sgd>(options); }},
   };
   return rules;
@@ -33,9 +35,6 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Optimiz
   const auto found = registry().find(name);
   if (found == registry().end()) {
     throw Error(Category::usage, unknown_name("optimizer", name, optimizer_names()));
-  }
-  if (!(options.momentum >= 0.0F && options.momentum < 1.0F)) {
-    throw Error(Category::usage, "momentum must be in [0, 1), not " + std::to_string(options.momentum));
   }
   if (!(options.weight_decay >= 0.0F) || std::isinf(options.weight_decay)) {
     throw Error(Category::usage,

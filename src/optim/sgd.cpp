@@ -1,6 +1,19 @@
 #include "optim/sgd.h"
 
+#include <fmt/format.h>
+
+#include "lockstep/error.h"
+
 namespace lockstep {
+
+Sgd::Sgd(const OptimizerOptions& options) : options_(options) {
+  if (!(options.momentum >= 0.0F && options.momentum < 1.0F)) {
+    throw Error(Category::usage, fmt::format("momentum must be in [0, 1), not {}", options.momentum));
+  }
+  if (options.nesterov && options.momentum == 0.0F) {
+    throw Error(Category::usage, "Nesterov's rule needs a momentum above 0");
+  }
+}
 
 std::vector<std::string> Sgd::states() const {
   return options_.momentum != 0.0F ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
@@ -23,6 +36,14 @@ void Sgd::update(std::span<float> parameters, std::span<const float> gradients,
   }
   float* v = states[0].data();
   const float momentum = options_.momentum;
+  if (options_.nesterov) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const float gradient = g[i] * scale + decay * p[i];
+      v[i] = momentum * v[i] + gradient;
+      p[i] -= rate * (gradient + momentum * v[i]);
+    }
+    return;
+  }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     v[i] = momentum * v[i] + (g[i] * scale + decay * p[i]);
     p[i] -= rate * v[i];

@@ -5,10 +5,12 @@
 namespace lockstep {
 
 /// Stochastic gradient descent as in torch.optim.SGD: g += weight_decay * p; v = momentum * v + g;
-/// p -= learning_rate * v (dampening 0; without momentum v = g and there is no state).
+/// p -= learning_rate * v (dampening 0; without momentum v = g and there is no state), with nesterov
+/// p -= learning_rate * (g + momentum * v).
 class Sgd : public Optimizer {
  public:
-  explicit Sgd(const OptimizerOptions& options) : options_(options) {}
+  /// Throws Error(usage) for a momentum outside of [0, 1) and for nesterov without momentum.
+  explicit Sgd(const OptimizerOptions& options);
   std::string name() const override { return "sgd"; }
   std::vector<std::string> states() const override;
   void update(std::span<float> parameters, std::span<const float> gradients,

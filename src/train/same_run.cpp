@@ -45,6 +45,13 @@ std::uint64_t hash(const Dataset& dataset) {
   return digest.words()[0];
 }
 
+std::uint64_t hash(const ScheduleOptions& schedule) {
+  return hash(fmt::format("{} {} {} {} {} {} {}", schedule.name, schedule.warmup_epochs, schedule.min_lr,
+                          schedule.decay_epochs, schedule.decay_rate, schedule.decay_milestones,
+                          schedule.power));
+}
+
+std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 std::uint64_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 
 }  // namespace
@@ -55,9 +62,14 @@ std::vector<Given> given_to(const TrainerOptions& options, const Network& networ
           {"batch size", static_cast<std::uint64_t>(options.batch_size)},
           {"number of micro-batches", static_cast<std::uint64_t>(options.micro_batches)},
           {"learning rate", bits(options.learning_rate)},
+          {"schedule of the learning rate", hash(options.schedule)},
           {"optimizer", hash(options.optimizer)},
           {"momentum", bits(options.momentum)},
           {"weight decay", bits(options.weight_decay)},
+          {"choice of Nesterov's rule", options.nesterov ? 1U : 0U},
+          {"beta1", bits(options.beta1)},
+          {"beta2", bits(options.beta2)},
+          {"eps", bits(options.eps)},
           {"seed", options.seed},
           {"choice of dropping the last batch", options.drop_last ? 1U : 0U},
           {"largest number of steps", options.max_steps},

@@ -82,11 +82,18 @@ class Trainer::Implementation {
         options_(resolve(options, world, network, train, test)),
         graph_(build_graph(network)),
         layout_(layout_arena(network.parameters())),
-        optimizer_(
-            agreed(world,
-                   [&] {
-                     return make_optimizer(options_.optimizer, {options_.momentum, options_.weight_decay});
-                   })),
+        optimizer_(agreed(world,
+                          [&] {
+                            return make_optimizer(
+                                options_.optimizer,
+                                {options_.momentum, options_.weight_decay, options_.nesterov, options_.beta1,
+                                 options_.beta2, options_.eps});
+                          })),
+        learning_rate_(agreed(world,
+                              [&] {
+                                return LearningRate(options_.schedule, options_.learning_rate,
+                                                    steps_per_epoch(), options_.epochs);
+                              })),
         backend_(agreed(world, [&] { return make_cpu_backend(world, options_.threads, options_.simd); })),
         communicator_(make_communicator(world, options_.transport)),
         parameters_(allocate_parameters()),
@@ -232,7 +239,7 @@ class Trainer::Implementation {
     program_ = &program_for(loader_.leaves(samples));
     ++step_;
     program_->run({.gradient_scale = 1.0F / static_cast<float>(samples),
-                   .learning_rate = options_.learning_rate,
+                   .learning_rate = learning_rate_.at(step_),
                    .number = step_});
     check_loss(summarize(program_->results(), samples).loss, "loss");
     for (const auto& runner : runners_) {
@@ -269,7 +276,7 @@ class Trainer::Implementation {
         throw Error(
             Category::data,
             fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
-                        name, loss, step_, options_.learning_rate));
+                        name, loss, step_, learning_rate_.at(step_)));
       });
     }
   }
@@ -278,7 +285,7 @@ class Trainer::Implementation {
     if (owner_.on_step) {
       const std::uint64_t samples = samples_at(position);
       owner_.on_step({epoch, step_, total_steps(), samples, summarize(program_->results(), samples).loss,
-                      options_.learning_rate, times.total});
+                      learning_rate_.at(step_), times.total});
     }
   }
 
@@ -347,6 +354,7 @@ class Trainer::Implementation {
   Graph graph_;
   ArenaLayout layout_;
   std::unique_ptr<Optimizer> optimizer_;
+  LearningRate learning_rate_;
   Backend backend_;
   std::unique_ptr<Communicator> communicator_;
   Buffer parameters_;

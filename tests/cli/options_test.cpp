@@ -50,7 +50,32 @@ TEST(TrainOptions, EveryOption) {
                                       "--weight-decay",
                                       "1e-4",
                                       "--optimizer",
-                                      "sgd",
+                                      "adamw",
+                                      "--nesterov",
+                                      "--beta1",
+                                      "0.8",
+                                      "--beta2",
+                                      "0.99",
+                                      "--opt-eps",
+                                      "1e-6",
+                                      "--lr-base-batch-size",
+                                      "32",
+                                      "--lr-base-scale",
+                                      "sqrt",
+                                      "--sched",
+                                      "multistep",
+                                      "--warmup-epochs",
+                                      "0.5",
+                                      "--min-lr",
+                                      "0.001",
+                                      "--decay-epochs",
+                                      "2.5",
+                                      "--decay-milestones",
+                                      "1,2.5",
+                                      "--decay-rate",
+                                      "0.2",
+                                      "--sched-power",
+                                      "3",
                                       "--seed",
                                       "18446744073709551615",
                                       "--device",
@@ -87,6 +112,20 @@ TEST(TrainOptions, EveryOption) {
   expected.learning_rate = 0.025;
   expected.momentum = 0.9;
   expected.weight_decay = 1e-4;
+  expected.optimizer = "adamw";
+  expected.nesterov = true;
+  expected.beta1 = 0.8;
+  expected.beta2 = 0.99;
+  expected.eps = 1e-6;
+  expected.base_batch_size = 32;
+  expected.base_scale = BatchScaling::square_root;
+  expected.schedule = {.name = "multistep",
+                       .warmup_epochs = 0.5,
+                       .min_lr = 0.001,
+                       .decay_epochs = 2.5,
+                       .decay_rate = 0.2,
+                       .decay_milestones = {1.0, 2.5},
+                       .power = 3};
   expected.seed = 18446744073709551615U;
   expected.device = DeviceChoice::cuda;
   expected.precision = Precision::bf16;

@@ -54,13 +54,17 @@ TEST(Sgd, PartsGiveTheBitsOfTheWhole) {
 
 TEST(Optimizers, RefuseImpossibleOptionsAndUnknownNames) {
   EXPECT_THROW(make_optimizer("sgd", {.momentum = 1.0F}), Error);
+  EXPECT_THROW(make_optimizer("sgd", {.nesterov = true}), Error);
+  EXPECT_THROW(make_optimizer("adamw", {.momentum = 0.9F}), Error);
+  EXPECT_THROW(make_optimizer("adamw", {.beta2 = 1.0}), Error);
+  EXPECT_THROW(make_optimizer("adamw", {.eps = 0.0}), Error);
   EXPECT_THROW(make_optimizer("sgd", {.weight_decay = -1.0F}), Error);
   EXPECT_THROW(make_optimizer("sgd", {.weight_decay = std::numeric_limits<float>::quiet_NaN()}), Error);
   try {
     make_optimizer("sdg", {});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "unknown optimizer 'sdg'; did you mean 'sgd'? known: sgd");
+    EXPECT_EQ(std::string(error.what()), "unknown optimizer 'sdg'; did you mean 'sgd'? known: adamw, sgd");
   }
 }
 

@@ -17,17 +17,22 @@ class Digests : public testing::Test {
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
+  using Arguments = std::vector<std::string>;
+  static inline const Arguments sgd = {"--lr", "0.2", "--momentum", "0.5"};
+
   /// Standard output of a run of two epochs.
-  static std::string train(int ranks, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"train", "--model", "lenet", "--dataset", "fashion-mnist",
-                                         "--data-dir", folder_->string(), "--epochs", "2", "--batch-size",
-                                         "256", "--lr", "0.2", "--momentum", "0.5"});
+  static std::string train(int ranks, const Arguments& more, const Arguments& rule = sgd) {
+    Arguments arguments = {"train",      "--model",         "lenet",    "--dataset", "fashion-mnist",
+                           "--data-dir", folder_->string(), "--epochs", "2",         "--batch-size",
+                           "256"};
+    arguments.insert(arguments.end(), rule.begin(), rule.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = lockstep(ranks, arguments);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     return outcome.out;
   }
-  static std::string digest(int ranks, const std::vector<std::string>& arguments) {
-    return line_after(train(ranks, arguments), "digest ");
+  static std::string digest(int ranks, const Arguments& more, const Arguments& rule = sgd) {
+    return line_after(train(ranks, more, rule), "digest ");
   }
 
   static std::unique_ptr<TemporaryFolder> folder_;
@@ -60,6 +65,14 @@ TEST_F(Digests, AreEqualWithoutTheLastShortBatch) {
   for (const int ranks : {2, 3, 8}) {
     EXPECT_EQ(digest(ranks, {"--drop-last"}), expected) << ranks << " ranks";
   }
+}
+
+TEST_F(Digests, AreEqualWithAnAdaptiveOptimizerAndASchedule) {
+  const Arguments rule = {"--optimizer", "adamw",   "--lr",   "0.002",           "--weight-decay",
+                          "0.05",        "--sched", "cosine", "--warmup-epochs", "0.5"};
+  const std::string expected = digest(1, {}, rule);
+  EXPECT_NE(expected, digest(1, {}));
+  for (const int ranks : {2, 3}) EXPECT_EQ(digest(ranks, {}, rule), expected) << ranks << " ranks";
 }
 
 TEST_F(Digests, AreEqualForMicroBatchesThatAreNoPowerOfTwo) {

@@ -1,0 +1,10 @@
+#include "optim/schedule.h"
+
+namespace lockstep {
+
+/// torch.optim.lr_scheduler.CosineAnnealingLR over the steps after the warm-up, as in timm's `cosine`.
+double cosine_decay(const ScheduleOptions&, const SchedulePosition& position) {
+  return 0.5 * (1.0 + cos_pi(position.done));
+}
+
+}  // namespace lockstep

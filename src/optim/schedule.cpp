@@ -1,0 +1,93 @@
+#include "optim/schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/nearest.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+struct Rule {
+  double (*factor)(const ScheduleOptions&, const SchedulePosition&);
+  bool rises_itself = false;  ///< the warm-up is part of the rule
+};
+
+const std::map<std::string, Rule>& schedules() {
+  static const std::map<std::string, Rule> rules = {
+      {"constant", {[](const ScheduleOptions&, const SchedulePosition&) { return 1.0; }}},
+      {"cosine", {cosine_decay}},
+      {"multistep", {multi_step_decay}},
+      {"onecycle", {one_cycle, true}},
+      {"polynomial", {polynomial_decay}},
+      {"step", {step_decay}},
+  };
+  return rules;
+}
+
+void check(const ScheduleOptions& options, double base, int epochs) {
+  const auto refuse = [](const std::string& message) { throw Error(Category::usage, message); };
+  if (!schedules().contains(options.name)) {
+    refuse(unknown_name("schedule", options.name, schedule_names()));
+  }
+  if (!(options.warmup_epochs >= 0.0) || (epochs > 0 && options.warmup_epochs >= epochs)) {
+    refuse(fmt::format("a warm-up of {} epochs does not fit into {} epochs", options.warmup_epochs, epochs));
+  }
+  if (!(options.min_lr >= 0.0 && options.min_lr <= base)) {
+    refuse(fmt::format("the smallest learning rate {} is not between 0 and the learning rate {}",
+                       options.min_lr, base));
+  }
+  if (!(options.decay_epochs > 0.0)) {
+    refuse(fmt::format("the learning rate cannot decay every {} epochs", options.decay_epochs));
+  }
+  if (!(options.decay_rate > 0.0 && options.decay_rate <= 1.0)) {
+    refuse(
+        fmt::format("the learning rate's decay must be above 0 and at most 1, not {}", options.decay_rate));
+  }
+  const auto& milestones = options.decay_milestones;
+  if (!std::is_sorted(milestones.begin(), milestones.end())) refuse("the epochs of decays must ascend");
+  if (options.name == "multistep" && milestones.empty()) refuse("multistep needs decay milestones");
+}
+
+}  // namespace
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, rule] : schedules()) names.push_back(name);
+  return names;
+}
+
+LearningRate::LearningRate(const ScheduleOptions& options, double base, std::uint64_t steps_per_epoch,
+                           int epochs)
+    : options_(options),
+      base_(base),
+      steps_per_epoch_(static_cast<double>(steps_per_epoch)),
+      warmup_steps_(std::floor(options.warmup_epochs * steps_per_epoch_)),
+      steps_(std::max(1.0, static_cast<double>(epochs) * steps_per_epoch_)) {
+  check(options, base, epochs);
+  if (options_.name == "onecycle" && warmup_steps_ == 0.0) warmup_steps_ = 0.3 * steps_;
+}
+
+/// Step n of a warm-up of w steps has n / w of the base rate, so that none is without effect.
+float LearningRate::at(std::uint64_t step) const {
+  const Rule& rule = schedules().at(options_.name);
+  const double before =
+      std::min(static_cast<double>(step) - 1.0, steps_ - 1.0);  // steps done before this one
+  double first = 0.0;
+  if (!rule.rises_itself) {
+    if (before < warmup_steps_) return static_cast<float>(base_ * (before + 1.0) / warmup_steps_);
+    first = warmup_steps_;
+  }
+  // The last step of one cycle is its end; the other rules end after the last step, as their namesakes do.
+  const double length = rule.rises_itself ? std::max(1.0, steps_ - 1.0) : std::max(1.0, steps_ - first);
+  const double rise = rule.rises_itself ? std::max(0.0, warmup_steps_ - 1.0) / length : 0.0;
+  const double factor =
+      rule.factor(options_, {std::floor(before / steps_per_epoch_), (before - first) / length, rise});
+  return static_cast<float>(options_.min_lr + (base_ - options_.min_lr) * factor);
+}
+
+}  // namespace lockstep
