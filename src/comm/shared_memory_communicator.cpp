@@ -143,10 +143,9 @@ class SharedMemoryCommunicator final : public Communicator {
   static constexpr unsigned offset_bits = 48;
   std::uint64_t place_of(const void* address) const {
     for (std::size_t i = 0; i < arenas_.size(); ++i) {
-      const std::ptrdiff_t offset = static_cast<const std::byte*>(address) - arenas_[i].of(rank_);
-      if (offset >= 0 && static_cast<std::size_t>(offset) < arenas_[i].bytes) {
-        return std::uint64_t{i} << offset_bits | static_cast<std::uint64_t>(offset);
-      }
+      const auto offset =  // huge for an address before the arenas
+          reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(arenas_[i].of(rank_));
+      if (offset < arenas_[i].bytes) return std::uint64_t{i} << offset_bits | offset;
     }
     return not_shared;
   }

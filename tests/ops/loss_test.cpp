@@ -13,7 +13,7 @@ struct Loss {
 };
 
 Loss run_loss(const Tensor& logits, const std::vector<int>& labels, cpu::Level level, bool gradient = true) {
-  const cpu::Op op = cpu::plan_cross_entropy(logits.shape, logits.samples, level);
+  const cpu::Op op = cpu::plan_cross_entropy(logits.shape, level);
   const Lanes lanes = to_lanes(logits);
   std::vector<std::int32_t> padded(static_cast<std::size_t>(cpu::groups_of(logits.samples)) * 16, -1);
   std::copy(labels.begin(), labels.end(), padded.begin());

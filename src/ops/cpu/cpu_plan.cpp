@@ -43,7 +43,7 @@ class CpuPlan : public Plan {
     for (const GraphNode& node : graph_.nodes) {
       ops_.push_back(std::visit(PlanVisitor{request(node, level)}, node.operation));
     }
-    loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, options.samples, level);
+    loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, level);
     find_contributions();
     place();
   }
@@ -171,9 +171,6 @@ class CpuPlan : public Plan {
   int last_read(int id) const {
     const int n = static_cast<int>(graph_.nodes.size());
     int last = id == graph_.output ? n : id;
-    if (options_.training && ops_[at(id)].backward_reads_output) {
-      last = 2 * n - id;
-    }
     for (int i = 0; i < n; ++i) {
       const auto& inputs = graph_.nodes[at(i)].inputs;
       if (std::find(inputs.begin(), inputs.end(), id) != inputs.end()) {

@@ -45,7 +45,6 @@ struct Op {
   std::size_t saved_bytes = 0;
   std::size_t scratch_bytes = 0;
   bool backward_reads_inputs = false;
-  bool backward_reads_output = false;
   std::function<void(const OpMemory&)> forward;
   std::function<void(const OpMemory&)> backward;
 };
@@ -69,7 +68,7 @@ Op plan_add(const OpRequest& request);
 
 /// Softmax and cross-entropy, summed over the samples; writes the gradient of the sum with respect to the
 /// logits into grad_inputs[0] in forward already when it is not null. No backward.
-Op plan_cross_entropy(Shape logits, int samples, Level level);
+Op plan_cross_entropy(Shape logits, Level level);
 
 /// Copies one group of up to 16 images (uint8, [channel][row][column] of `source` shape) into lanes as
 /// value / 255 (rounded as a float division), cropped to the leading rows and columns of `target`; missing

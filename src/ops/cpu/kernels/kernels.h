@@ -41,7 +41,8 @@ struct ConvForward {
 };
 
 /// One group. Per input pixel: tiles of output columns ascending (8 wide, then 4, 2, 1; stride 2: from 4),
-/// inside a tile (out channel, kernel row, kernel column) ascending.
+/// inside a tile (out channel, kernel row, kernel column) ascending. Strides above 2 and kernel widths
+/// without tiles of their own: (out channel, kernel row, kernel column, output column) ascending.
 struct ConvBackwardData {
   ConvGeometry geometry;
   int padding;
