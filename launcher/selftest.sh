@@ -74,7 +74,7 @@ lint() {
 lint_and_sanitizers() {
   if check "asan-build" build_preset asan unit_tests; then
     check "lint" lint || true
-    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:fast_unwind_on_malloc=0 \
       LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \
       UBSAN_OPTIONS=print_stacktrace=1 tests "asan-tests (memory, undefined behaviour)" asan -L unit
   fi
