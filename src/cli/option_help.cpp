@@ -46,14 +46,14 @@ std::string entry(const std::string& typed, const std::string& help) {
 std::string OptionSet::help() const {
   std::string text = fmt::format("Usage: {}\n\n{}", usage_, wrap(summary_, 0, 0));
   if (!positionals_.empty()) text += "\nArguments:\n";
-  for (const Positional& argument : positionals_) text += entry(argument.placeholder, argument.help);
+  for (const Positional& argument : positionals_) text += entry(argument.metavar, argument.help);
   std::string group;
   for (const Option& option : options_) {
     if (option.group != group) text += fmt::format("\n{}:\n", option.group);
     group = option.group;
-    const bool is_flag = option.placeholder.empty();
+    const bool is_flag = option.metavar.empty();
     const bool shows_default = !is_flag && !option.default_value.empty();
-    text += entry("--" + option.name + (is_flag ? "" : " ") + option.placeholder,
+    text += entry("--" + option.name + (is_flag ? "" : " ") + option.metavar,
                   option.help + (shows_default ? fmt::format(" [{}]", option.default_value) : ""));
   }
   text += (options_.empty() ? "\nOptions:\n" : "") + entry("--help", "show this text");

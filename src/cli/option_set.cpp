@@ -61,9 +61,9 @@ void OptionSet::add(Option option) {
   options_.push_back(std::move(option));
 }
 
-void OptionSet::text(std::string name, std::string placeholder, std::string help, std::string& target) {
+void OptionSet::text(std::string name, std::string metavar, std::string help, std::string& target) {
   add({.name = std::move(name),
-       .placeholder = std::move(placeholder),
+       .metavar = std::move(metavar),
        .help = std::move(help),
        .assign = [&target](const std::string& text) { target = text; },
        .value = [&target] { return target; },
@@ -71,10 +71,10 @@ void OptionSet::text(std::string name, std::string placeholder, std::string help
        .default_value = {}});
 }
 
-void OptionSet::number(std::string name, std::string placeholder, std::string help, double& target,
+void OptionSet::number(std::string name, std::string metavar, std::string help, double& target,
                        NumberRange range) {
   add({.name = std::move(name),
-       .placeholder = std::move(placeholder),
+       .metavar = std::move(metavar),
        .help = std::move(help),
        .assign = [&target, range](const std::string& text) { target = parse_number(text, range); },
        .value = [&target] { return fmt::format("{}", target); },
@@ -82,10 +82,10 @@ void OptionSet::number(std::string name, std::string placeholder, std::string he
        .default_value = {}});
 }
 
-void OptionSet::numbers(std::string name, std::string placeholder, std::string help,
+void OptionSet::numbers(std::string name, std::string metavar, std::string help,
                         std::vector<double>& target) {
   add({.name = std::move(name),
-       .placeholder = std::move(placeholder),
+       .metavar = std::move(metavar),
        .help = std::move(help),
        .assign =
            [&target](const std::string& text) {
@@ -102,7 +102,7 @@ void OptionSet::numbers(std::string name, std::string placeholder, std::string h
 
 void OptionSet::flag(std::string name, std::string help, bool& target) {
   add({.name = std::move(name),
-       .placeholder = {},
+       .metavar = {},
        .help = std::move(help),
        .assign = [&target](const std::string& text) { target = parse_flag(text); },
        .value = [&target] { return std::string(target ? "true" : "false"); },
@@ -112,13 +112,13 @@ void OptionSet::flag(std::string name, std::string help, bool& target) {
 
 void OptionSet::choice(std::string name, std::string help, std::string& target,
                        std::vector<std::string> names) {
-  std::string placeholder = fmt::format("{}", fmt::join(names, "|"));
-  if (placeholder.size() > 24) {
+  std::string metavar = fmt::format("{}", fmt::join(names, "|"));
+  if (metavar.size() > 24) {
     help += fmt::format(": {}", fmt::join(names, ", "));
-    placeholder = "NAME";
+    metavar = "NAME";
   }
   add({.name = std::move(name),
-       .placeholder = std::move(placeholder),
+       .metavar = std::move(metavar),
        .help = std::move(help),
        .assign = [&target, names](const std::string& text) { target = names[parse_choice(text, names)]; },
        .value = [&target] { return target; },
@@ -128,7 +128,7 @@ void OptionSet::choice(std::string name, std::string help, std::string& target,
 
 void OptionSet::config_file() {
   add({.name = "config",
-       .placeholder = "FILE",
+       .metavar = "FILE",
        .help = "read options from FILE, one `name = value` a line; # starts a comment",
        .assign = [](const std::string&) {},
        .value = nullptr,
@@ -136,8 +136,8 @@ void OptionSet::config_file() {
        .default_value = {}});
 }
 
-void OptionSet::positional(std::string placeholder, std::string help, std::string& target) {
-  positionals_.push_back({std::move(placeholder), std::move(help), &target});
+void OptionSet::positional(std::string metavar, std::string help, std::string& target) {
+  positionals_.push_back({std::move(metavar), std::move(help), &target});
 }
 
 bool OptionSet::parse(int argc, const char* const* argv, const char* const* environment) {
@@ -163,7 +163,7 @@ bool OptionSet::read_command_line(int argc, const char* const* argv, Values& val
   po::options_description description;
   for (const Option& option : options_) {
     auto* semantic = po::value<std::string>();
-    if (option.placeholder.empty()) semantic->zero_tokens();
+    if (option.metavar.empty()) semantic->zero_tokens();
     description.add_options()(option.name.c_str(), semantic, "");
   }
   const int style = Style::allow_long | Style::allow_short | Style::allow_dash_for_short |
@@ -199,7 +199,7 @@ void OptionSet::take_flag_values(std::vector<std::string>& tokens, Values& value
     const std::size_t equals = token.find('=');
     if (!token.starts_with("--") || equals == std::string::npos) return false;
     const Option* option = find(std::string_view(token).substr(2, equals - 2));
-    if (option == nullptr || !option->placeholder.empty()) return false;
+    if (option == nullptr || !option->metavar.empty()) return false;
     take(values, option->name, token.substr(equals + 1));
     return true;
   };
@@ -232,8 +232,7 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
   }
   for (std::size_t i = 0; i < positionals_.size(); ++i) {
     if (i == arguments.size()) {
-      throw Error(Category::usage,
-                  fmt::format("{} is missing; usage: {}", positionals_[i].placeholder, usage_));
+      throw Error(Category::usage, fmt::format("{} is missing; usage: {}", positionals_[i].metavar, usage_));
     }
     *positionals_[i].target = arguments[i];
   }

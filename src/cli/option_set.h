@@ -32,18 +32,18 @@ class OptionSet {
 
   /// Options declared from now on are listed under `title`.
   void group(std::string title);
-  void text(std::string name, std::string placeholder, std::string help, std::string& target);
+  void text(std::string name, std::string metavar, std::string help, std::string& target);
   template <std::integral T>
-  void integer(std::string name, std::string placeholder, std::string help, T& target,
+  void integer(std::string name, std::string metavar, std::string help, T& target,
                IntegerRange range = {.least = 0, .most = std::numeric_limits<T>::max()});
   /// A whole number, or the word `word` for 0.
   template <std::unsigned_integral T>
   void integer_or(std::string word, std::string name, std::string help, T& target, IntegerRange range);
   /// A real number, by default not negative.
-  void number(std::string name, std::string placeholder, std::string help, double& target,
+  void number(std::string name, std::string metavar, std::string help, double& target,
               NumberRange range = {});
   /// Real numbers that are not negative, with commas between them; may be none.
-  void numbers(std::string name, std::string placeholder, std::string help, std::vector<double>& target);
+  void numbers(std::string name, std::string metavar, std::string help, std::vector<double>& target);
   /// On the command line `--name` means true and `--name=false` false.
   void flag(std::string name, std::string help, bool& target);
   /// One of `names`, as text.
@@ -54,7 +54,7 @@ class OptionSet {
   /// Adds --config FILE.
   void config_file();
   /// An argument without a name; all declared ones are required, in order.
-  void positional(std::string placeholder, std::string help, std::string& target);
+  void positional(std::string metavar, std::string help, std::string& target);
   /// Names that other subcommands know: passed over in the environment and in configuration files, unless
   /// this one has declared them too.
   void pass_over(const std::vector<std::string>& names);
@@ -77,7 +77,7 @@ class OptionSet {
  private:
   struct Option {
     std::string name;
-    std::string placeholder;  ///< empty: a flag
+    std::string metavar;  ///< empty: a flag
     std::string help;
     std::function<void(const std::string&)> assign;  ///< throws Error without the option's name
     std::function<std::string()> value;              ///< null: not for configuration files
@@ -85,7 +85,7 @@ class OptionSet {
     std::string default_value;
   };
   struct Positional {
-    std::string placeholder;
+    std::string metavar;
     std::string help;
     std::string* target;
   };
@@ -118,10 +118,10 @@ class OptionSet {
 };
 
 template <std::integral T>
-void OptionSet::integer(std::string name, std::string placeholder, std::string help, T& target,
+void OptionSet::integer(std::string name, std::string metavar, std::string help, T& target,
                         IntegerRange range) {
   add({.name = std::move(name),
-       .placeholder = std::move(placeholder),
+       .metavar = std::move(metavar),
        .help = std::move(help),
        .assign =
            [&target, range](const std::string& text) {
@@ -137,7 +137,7 @@ template <std::unsigned_integral T>
 void OptionSet::integer_or(std::string word, std::string name, std::string help, T& target,
                            IntegerRange range) {
   add({.name = std::move(name),
-       .placeholder = "N|" + word,
+       .metavar = "N|" + word,
        .help = std::move(help),
        .assign =
            [&target, range, word](const std::string& text) {
@@ -153,10 +153,10 @@ void OptionSet::choice(std::string name, std::string help, E& target,
                        std::vector<std::pair<std::string, E>> values) {
   std::vector<std::string> names;
   for (const auto& [text, value] : values) names.push_back(text);
-  std::string placeholder;
-  for (const std::string& text : names) placeholder += (placeholder.empty() ? "" : "|") + text;
+  std::string metavar;
+  for (const std::string& text : names) metavar += (metavar.empty() ? "" : "|") + text;
   add({.name = std::move(name),
-       .placeholder = std::move(placeholder),
+       .metavar = std::move(metavar),
        .help = std::move(help),
        .assign = [&target, values,
                   names](const std::string& text) { target = values[parse_choice(text, names)].second; },

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "lockstep/error.h"
-#include "optim/schedule.h"
+#include "optim/exact_math.h"
 
 namespace lockstep {
 

@@ -1,3 +1,4 @@
+#include "optim/exact_math.h"
 #include "optim/schedule.h"
 
 namespace lockstep {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "optim/exact_math.h"
 #include "optim/schedule.h"
 
 namespace lockstep {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lockstep/error.h"
+#include "optim/exact_math.h"
 
 namespace lockstep {
 namespace {

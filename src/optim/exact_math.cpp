@@ -1,4 +1,4 @@
-#include "optim/schedule.h"
+#include "optim/exact_math.h"
 
 namespace lockstep {
 
