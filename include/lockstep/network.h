@@ -12,24 +12,32 @@ namespace lockstep {
 /// How a parameter gets its first values. Element i of a parameter is a function of (seed, the parameter's
 /// position in the network, i) only.
 struct Initializer {
-  enum class Kind { standard, zeros, normal, uniform } kind = Kind::standard;
+  enum class Kind { standard, zeros, ones, normal, uniform, he_fan_out } kind = Kind::standard;
   double scale = 0.0;  ///< normal: standard deviation; uniform: half width of the interval around 0
 
   /// PyTorch's default for convolution and linear layers: uniform(1 / sqrt(fan in)), biases too.
   static Initializer standard() { return {}; }
   static Initializer zeros() { return {Kind::zeros, 0.0}; }
+  static Initializer ones() { return {Kind::ones, 0.0}; }
   /// Biases of such a layer are zeros.
   static Initializer normal(double deviation) { return {Kind::normal, deviation}; }
   static Initializer uniform(double half_width) { return {Kind::uniform, half_width}; }
+  /// normal(sqrt(2 / fan out)): He et al., 2015, as torchvision's networks have it. Biases are zeros.
+  static Initializer he_fan_out() { return {Kind::he_fan_out, 0.0}; }
 };
 
-/// A trainable tensor, named and laid out as in a PyTorch state_dict.
+/// A tensor of the model, named and laid out as in a PyTorch state_dict.
 struct Parameter {
   std::string name;                 ///< e.g. "conv1.weight"
   std::vector<std::int64_t> shape;  ///< e.g. {20, 1, 3, 3}: output, input, rows, columns
   Initializer initializer;
+  /// 0: trained. Else a running statistic: each step moves it by this share from its value towards the mean,
+  /// over the samples of the step, of what their micro-batches observed. Its "gradient" is the sum of
+  /// samples * observed value.
+  double statistic_momentum = 0.0;
 
   std::size_t size() const;
+  bool trained() const { return statistic_momentum == 0.0; }
 };
 
 // One struct per operation: its options, as PyTorch names them. `name` becomes the prefix of its
@@ -40,23 +48,62 @@ struct Conv2d {
   int kernel = 1;
   int stride = 1;
   int padding = 0;
+  int dilation = 1;
+  int groups = 1;  ///< divides input and output channels; equal to both: depthwise
+  bool bias = true;
   Initializer weight{};
   std::string name{};
 };
 struct Linear {
   int features = 0;  ///< output features
+  bool bias = true;
   Initializer weight{};
   std::string name{};
 };
-struct Relu {};
+/// Training: by mean and variance of the micro-batch, per channel over samples and pixels; the running ones
+/// (variance with n / (n - 1), or 1 for n = 1) are for evaluation.
+struct BatchNorm2d {
+  double eps = 1e-5;
+  double momentum = 0.1;
+  Initializer weight = Initializer::ones();
+  std::string name{};
+};
+struct Activation {
+  enum class Kind {
+    relu,
+    relu6,
+    silu,
+    gelu  ///< the exact one, by the error function
+  } kind = Kind::relu;
+};
+struct MaxPool2d {
+  int kernel = 2;
+  int stride = 0;          ///< 0: same as kernel
+  int padding = 0;         ///< at most half of the kernel; such pixels are never the largest
+  bool ceil_mode = false;  ///< whether the output size is rounded up; no window starts in the right padding
+};
 struct AvgPool2d {
   int kernel = 2;
-  int stride = 0;  ///< 0: same as kernel. Output size is rounded down, as PyTorch does by default
+  int stride = 0;  ///< 0: same as kernel
+  int padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;  ///< whether padding counts in the divisor
+};
+/// Average of size x size windows that cover the image evenly; 1: global average pooling.
+struct AdaptiveAvgPool2d {
+  int size = 1;
 };
 struct Flatten {};
 struct Add {};
+/// Channels of all inputs one after the other.
+struct Concat {};
+/// Training: zero with probability p, else divided by 1 - p; by (seed, epoch, sample, element) alone.
+struct Dropout {
+  double p = 0.5;
+};
 
-using Operation = std::variant<Input, Conv2d, Linear, Relu, AvgPool2d, Flatten, Add>;
+using Operation = std::variant<Input, Conv2d, Linear, BatchNorm2d, Activation, MaxPool2d, AvgPool2d,
+                               AdaptiveAvgPool2d, Flatten, Add, Concat, Dropout>;
 
 class Network;
 
@@ -112,16 +159,30 @@ class Network {
   int output_ = -1;
 };
 
-/// 2-d cross-correlation with bias: [C, H, W] -> [channels, (H + 2 padding - kernel) / stride + 1, ...].
+/// Most inputs that a layer may have.
+constexpr std::size_t max_inputs = 4;
+
+/// 2-d cross-correlation with bias:
+/// [C, H, W] -> [channels, (H + 2 padding - dilation (kernel - 1) - 1) / stride + 1, ...].
 Value conv2d(Value x, Conv2d options);
 /// y = W x + b on a vector.
 Value linear(Value x, int features);
 Value linear(Value x, Linear options);
+/// y = (x - mean) / sqrt(variance + eps) * weight + bias per channel (Ioffe and Szegedy, 2015).
+Value batch_norm2d(Value x, BatchNorm2d options = {});
 Value relu(Value x);
+Value relu6(Value x);  ///< min(max(x, 0), 6)
+Value silu(Value x);   ///< x * sigmoid(x)
+Value gelu(Value x);
+Value max_pool2d(Value x, MaxPool2d options);
 Value avg_pool2d(Value x, AvgPool2d options);
+Value adaptive_avg_pool2d(Value x, int size = 1);
 /// [C, H, W] -> [C*H*W], in that order.
 Value flatten(Value x);
 /// Sum of two values of equal shape.
 Value operator+(Value a, Value b);
+/// 2 to 4 values of equal height and width.
+Value concat(const std::vector<Value>& values);
+Value dropout(Value x, double p);
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@ namespace lockstep {
 enum class Purpose : std::uint32_t {
   parameters = 1,  ///< initial weights
   order = 2,       ///< order of the samples in an epoch
+  dropout = 3,     ///< elements that dropout zeroes
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011):

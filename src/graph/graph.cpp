@@ -9,39 +9,54 @@ namespace {
 
 std::size_t index(int id) { return static_cast<std::size_t>(id); }
 
+template <class... Kinds>
+bool is_one_of(const Operation& operation) {
+  return (std::holds_alternative<Kinds>(operation) || ...);
+}
+
 /// Leading rows and columns of a layer's input that its own leading `rows` x `columns` read.
 Shape needed_input(const Operation& operation, const Shape& input, int rows, int columns) {
-  const auto window = [](int size, int kernel, int stride, int padding, int outputs) {
-    return std::clamp((outputs - 1) * stride + kernel - padding, 1, size);
+  const auto window = [](int size, const auto& options, int outputs) {
+    return std::clamp((outputs - 1) * options.stride + options.kernel, 1, size);
   };
   Shape needed = input;
+  const auto slide = [&](const auto& options) {
+    needed.height = window(input.height, options, rows);
+    needed.width = window(input.width, options, columns);
+  };
   if (const auto* conv = std::get_if<Conv2d>(&operation)) {
-    needed.height = window(input.height, conv->kernel, conv->stride, conv->padding, rows);
-    needed.width = window(input.width, conv->kernel, conv->stride, conv->padding, columns);
-  } else if (const auto* pool = std::get_if<AvgPool2d>(&operation)) {
-    needed.height = window(input.height, pool->kernel, pool->stride, 0, rows);
-    needed.width = window(input.width, pool->kernel, pool->stride, 0, columns);
-  } else if (std::holds_alternative<Relu>(operation) || std::holds_alternative<Add>(operation)) {
+    slide(*conv);
+  } else if (const auto* average = std::get_if<AvgPool2d>(&operation)) {
+    slide(*average);
+  } else if (const auto* max = std::get_if<MaxPool2d>(&operation)) {
+    slide(*max);
+  } else if (is_one_of<Activation, Add, Concat>(operation)) {
     needed.height = rows;
     needed.width = columns;
   }
   return needed;
 }
 
-/// A convolution pads what it reads: a cropped input would be padded where pixels were.
+/// Padding goes around what is read: a cropped input would be padded where pixels were. Other layers look at
+/// all pixels, or number them.
 bool may_crop(const Operation& operation) {
-  const auto* conv = std::get_if<Conv2d>(&operation);
-  return conv == nullptr || conv->padding == 0;
+  if (const auto* conv = std::get_if<Conv2d>(&operation)) return conv->padding == 0 && conv->dilation == 1;
+  if (const auto* pool = std::get_if<AvgPool2d>(&operation)) return pool->padding == 0 && !pool->ceil_mode;
+  if (const auto* pool = std::get_if<MaxPool2d>(&operation)) return pool->padding == 0 && !pool->ceil_mode;
+  return is_one_of<Activation, Add, Concat>(operation);
 }
 
 /// Shape of every layer after cropping: the largest part that any consumer reads.
-std::vector<Shape> crop(const Network& network) {
+std::vector<Shape> crop_each(const Network& network) {
   const auto& layers = network.layers();
   std::vector<Shape> shapes(layers.size());
   shapes[index(network.output_id())] = layers[index(network.output_id())].shape;
   for (std::size_t i = layers.size(); i-- > 0;) {
     if (shapes[i].channels == 0) {
       continue;  // nobody reads this layer
+    }
+    if (is_one_of<BatchNorm2d, Dropout>(layers[i].operation)) {
+      shapes[i] = layers[i].shape;
     }
     for (const int input : layers[i].inputs) {
       const Shape& full = layers[index(input)].shape;
@@ -50,6 +65,26 @@ std::vector<Shape> crop(const Network& network) {
                                : full;
       Shape& shape = shapes[index(input)];
       shape = {full.channels, std::max(shape.height, needed.height), std::max(shape.width, needed.width)};
+    }
+  }
+  return shapes;
+}
+
+bool same_pixels(const Shape& a, const Shape& b) { return a.height == b.height && a.width == b.width; }
+
+/// Cropping, unless an element-wise layer would read another part of an input than it computes.
+std::vector<Shape> crop(const Network& network) {
+  std::vector<Shape> shapes = crop_each(network);
+  const auto& layers = network.layers();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const bool element_wise = is_one_of<Activation, Add, Concat, BatchNorm2d, Dropout>(layers[i].operation);
+    for (const int input : layers[i].inputs) {
+      if (element_wise && shapes[i].channels != 0 && !same_pixels(shapes[i], shapes[index(input)])) {
+        for (std::size_t k = 0; k < layers.size(); ++k) {
+          shapes[k] = shapes[k].channels != 0 ? layers[k].shape : Shape{};
+        }
+        return shapes;
+      }
     }
   }
   return shapes;
@@ -66,25 +101,110 @@ std::vector<int> count_consumers(const Network& network, const std::vector<Shape
   return consumers;
 }
 
-bool is_compute(const Operation& operation) {
-  return std::holds_alternative<Conv2d>(operation) || std::holds_alternative<Linear>(operation);
-}
+bool has_activation(const GraphNode& node) { return node.epilogue.relu || node.epilogue.relu6; }
 
-/// Takes `layer` into the epilogue of `producer` where the epilogue's order allows it.
-bool fuse(GraphNode& producer, const Network::Layer& layer) {
-  if (std::holds_alternative<Relu>(layer.operation) && is_compute(producer.operation) &&
-      producer.epilogue.pool == 0 && !producer.epilogue.relu) {
+bool fuse_activation(GraphNode& producer, Activation::Kind kind) {
+  const bool norm = std::holds_alternative<BatchNorm2d>(producer.operation);
+  if (has_activation(producer) || producer.epilogue.pool != 0) {
+    return false;
+  }
+  if (kind == Activation::Kind::relu && (norm || is_one_of<Conv2d, Linear>(producer.operation))) {
     producer.epilogue.relu = true;
     return true;
   }
+  if (kind == Activation::Kind::relu6 && norm) {
+    producer.epilogue.relu6 = true;
+    return true;
+  }
+  return false;
+}
+
+/// Takes `layer` into the epilogue of `producer`, its only input, where the epilogue's order allows it.
+bool fuse(GraphNode& producer, const Network::Layer& layer) {
+  if (const auto* activation = std::get_if<Activation>(&layer.operation)) {
+    return fuse_activation(producer, activation->kind);
+  }
   const auto* pool = std::get_if<AvgPool2d>(&layer.operation);
   if (pool != nullptr && std::holds_alternative<Conv2d>(producer.operation) && producer.epilogue.pool == 0 &&
-      pool->stride == pool->kernel && pool->kernel > 1) {
+      pool->stride == pool->kernel && pool->kernel > 1 && pool->padding == 0 && !pool->ceil_mode) {
     producer.epilogue.pool = pool->kernel;
     return true;
   }
   return false;
 }
+
+/// Builds the graph's nodes layer by layer.
+class Fusion {
+ public:
+  Fusion(const Network& network, std::vector<Shape> shapes)
+      : network_(network),
+        shapes_(std::move(shapes)),
+        consumers_(count_consumers(network, shapes_)),
+        node_of_(shapes_.size(), -1) {}
+
+  Graph run() {
+    for (std::size_t i = 0; i < shapes_.size(); ++i) {
+      if (shapes_[i].channels != 0 || i == 0) {
+        add(i);
+      }
+    }
+    graph_.output = node_of_[index(network_.output_id())];
+    return std::move(graph_);
+  }
+
+ private:
+  void add(std::size_t i) {
+    const Network::Layer& layer = network_.layers()[i];
+    const int host = std::holds_alternative<Add>(layer.operation) ? norm_to_add_to(layer) : fusable(layer);
+    if (host >= 0) {
+      graph_.nodes[index(host)].shape = shapes_[i];
+      node_of_[i] = host;
+      return;
+    }
+    GraphNode node{layer.operation, layer.name, {}, {}, layer.parameters, shapes_[i]};
+    for (const int input : layer.inputs) {
+      node.inputs.push_back(node_of_[index(input)]);
+    }
+    node_of_[i] = static_cast<int>(graph_.nodes.size());
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  bool read_once(int layer) const { return consumers_[index(layer)] == 1; }
+
+  /// The node that takes in a layer of one input, or -1.
+  int fusable(const Network::Layer& layer) {
+    if (layer.inputs.size() != 1 || !read_once(layer.inputs[0])) {
+      return -1;
+    }
+    const int producer = node_of_[index(layer.inputs[0])];
+    return fuse(graph_.nodes[index(producer)], layer) ? producer : -1;
+  }
+
+  /// The batch norm that takes in an addition: the one computed last, so that the other value is there.
+  int norm_to_add_to(const Network::Layer& layer) {
+    int norm = node_of_[index(layer.inputs[0])];
+    int other = node_of_[index(layer.inputs[1])];
+    int norm_layer = layer.inputs[0];
+    if (norm < other) {
+      std::swap(norm, other);
+      norm_layer = layer.inputs[1];
+    }
+    GraphNode& node = graph_.nodes[index(norm)];
+    if (norm == other || !read_once(norm_layer) || !std::holds_alternative<BatchNorm2d>(node.operation) ||
+        node.epilogue.add || has_activation(node)) {
+      return -1;
+    }
+    node.epilogue.add = true;
+    node.inputs.push_back(other);
+    return norm;
+  }
+
+  const Network& network_;
+  std::vector<Shape> shapes_;
+  std::vector<int> consumers_;
+  std::vector<int> node_of_;
+  Graph graph_;
+};
 
 }  // namespace
 
@@ -92,32 +212,7 @@ Graph build_graph(const Network& network) {
   if (network.output_id() < 0) {
     throw Error(Category::usage, "the network has no output: call output(logits)");
   }
-  const std::vector<Shape> shapes = crop(network);
-  const std::vector<int> consumers = count_consumers(network, shapes);
-  std::vector<int> node_of(shapes.size(), -1);
-  Graph graph;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const Network::Layer& layer = network.layers()[i];
-    if (shapes[i].channels == 0 && i != 0) {
-      continue;
-    }
-    if (layer.inputs.size() == 1 && consumers[index(layer.inputs[0])] == 1) {
-      const int producer = node_of[index(layer.inputs[0])];
-      if (fuse(graph.nodes[index(producer)], layer)) {
-        graph.nodes[index(producer)].shape = shapes[i];
-        node_of[i] = producer;
-        continue;
-      }
-    }
-    GraphNode node{layer.operation, layer.name, {}, {}, layer.parameters, shapes[i]};
-    for (const int input : layer.inputs) {
-      node.inputs.push_back(node_of[index(input)]);
-    }
-    node_of[i] = static_cast<int>(graph.nodes.size());
-    graph.nodes.push_back(std::move(node));
-  }
-  graph.output = node_of[index(network.output_id())];
-  return graph;
+  return Fusion(network, crop(network)).run();
 }
 
 }  // namespace lockstep

@@ -10,11 +10,13 @@
 namespace lockstep {
 
 /// A network prepared for compilation: pixels that nothing reads are gone, element-wise layers and pooling
-/// are fused into the convolution or linear layer before them. No device code.
+/// are fused into the convolution, linear layer or batch norm before them. No device code.
 struct GraphNode {
   /// What happens to the operation's result before it is stored, in this order.
   struct Epilogue {
+    bool add = false;  ///< batch norm: the last input is added
     bool relu = false;
+    bool relu6 = false;  ///< batch norm
     /// 0: none; k: average of k x k windows with stride k, rounded down
     int pool = 0;
   };
@@ -37,7 +39,10 @@ struct Graph {
 /// Cropping: pooling and strided convolution round down, so trailing rows and columns of their input may
 /// never be read. Such pixels are not computed: the sizes of the values before shrink, back to the input
 /// (LeNet: the second convolution's 9x9 becomes 8x8, so its input 12x12, so the first's 24x24, so the image
-/// 26x26). Gradients are unchanged: those pixels' gradients are zeros.
+/// 26x26). Gradients are unchanged: those pixels' gradients are zeros. What batch norm measures is never
+/// cropped.
+///
+/// Fusion: convolution + ReLU + average pooling, linear + ReLU, batch norm + addition + ReLU or ReLU6.
 Graph build_graph(const Network& network);
 
 /// Where each parameter lives in an arena: element offsets, each a multiple of 16, the gaps zero.

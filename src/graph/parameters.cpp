@@ -40,6 +40,10 @@ void initialize_parameters(const std::vector<Parameter>& parameters, const Arena
       continue;
     }
     float* values = arena + layout.offsets[i];
+    if (initializer.kind == Initializer::Kind::ones) {
+      std::fill_n(values, parameters[i].size(), 1.0F);
+      continue;
+    }
     for (std::size_t element = 0; element < parameters[i].size(); ++element) {
       values[element] = draw(initializer, seed, static_cast<std::uint32_t>(i), element);
     }

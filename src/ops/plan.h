@@ -14,10 +14,18 @@ struct LeafResult {
   std::uint64_t correct = 0;  ///< samples whose largest logit (lowest index wins) is their class's
 };
 
+/// What random numbers of a step depend on, beside the sample.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+};
+
 /// One micro-batch: images and labels on the host.
 struct Batch {
   std::span<const std::uint8_t* const> images;  ///< pixels of each sample, [channel][row][column]
   std::span<const std::int32_t> labels;
+  std::span<const std::uint64_t> ids;  ///< of the samples: what dropout depends on
+  RandomKey random;
 };
 
 /// A graph compiled for one device and one size of micro-batch; memory laid out. Immutable: any number of

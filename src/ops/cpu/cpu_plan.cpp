@@ -16,10 +16,15 @@ struct PlanVisitor {
   Op operator()(const Input&) const { return {}; }
   Op operator()(const Conv2d&) const { return plan_conv2d(request); }
   Op operator()(const Linear&) const { return plan_linear(request); }
-  Op operator()(const Relu&) const { return plan_relu(request); }
-  Op operator()(const AvgPool2d&) const { return plan_avg_pool2d(request); }
+  Op operator()(const BatchNorm2d&) const { return plan_batch_norm2d(request); }
+  Op operator()(const Activation&) const { return plan_activation(request); }
+  Op operator()(const MaxPool2d&) const { return plan_pool2d(request); }
+  Op operator()(const AvgPool2d&) const { return plan_pool2d(request); }
+  Op operator()(const AdaptiveAvgPool2d&) const { return plan_pool2d(request); }
   Op operator()(const Flatten&) const { return plan_flatten(request); }
   Op operator()(const Add&) const { return plan_add(request); }
+  Op operator()(const Concat&) const { return plan_concat(request); }
+  Op operator()(const Dropout&) const { return plan_dropout(request); }
 };
 
 /// Offsets of one node's memory in a workspace; `none` where it has no such block.

@@ -18,6 +18,9 @@ namespace lockstep::cpu {
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
+/// Most parameters that an operation has.
+constexpr std::size_t max_parameters = 4;
+
 /// Instruction sets that the kernels are compiled for. All of them give the same bits.
 enum class Level { avx2, avx512, neon };
 
@@ -25,17 +28,21 @@ enum class Level { avx2, avx512, neon };
 /// have are null.
 struct OpMemory {
   int samples = 0;  ///< images in the micro-batch, >= 1
-  std::array<const float*, 2> inputs{};
+  std::array<const float*, max_inputs> inputs{};
   float* output = nullptr;
   const float* grad_output = nullptr;
   /// Written, not added to; null where the gradient of that input is not wanted.
-  std::array<float*, 2> grad_inputs{};
-  std::array<const float*, 2> parameters{};  ///< weight, bias: plain PyTorch layouts
-  /// Sums over the samples, written, not added to; same layout as the parameters.
-  std::array<float*, 2> grad_parameters{};
+  std::array<float*, max_inputs> grad_inputs{};
+  /// In the order of the network's: weight, bias, running mean, running variance; plain PyTorch layouts.
+  std::array<const float*, max_parameters> parameters{};
+  /// Sums over the samples, written, not added to; same layout as the parameters. Running statistics:
+  /// samples * what the micro-batch observed.
+  std::array<float*, max_parameters> grad_parameters{};
   std::byte* saved = nullptr;            ///< kept from forward to backward
   std::byte* scratch = nullptr;          ///< free between calls
   const std::int32_t* labels = nullptr;  ///< loss only: [group][16], -1 in missing lanes
+  const std::uint64_t* ids = nullptr;    ///< dropout only: of the samples
+  RandomKey random;                      ///< dropout only
   LeafResult* result = nullptr;          ///< loss only
 };
 
@@ -52,19 +59,23 @@ struct Op {
 /// What an op is planned from.
 struct OpRequest {
   const GraphNode& node;
-  std::array<Shape, 2> inputs;  ///< shapes of its inputs as stored (cropped)
-  int samples;                  ///< largest micro-batch
-  bool input_gradient;          ///< whether backward must write grad_inputs
+  std::array<Shape, max_inputs> inputs;  ///< shapes of its inputs as stored (cropped)
+  int samples;                           ///< largest micro-batch
+  bool training;                         ///< false: forward only, running statistics, no dropout
+  bool input_gradient;                   ///< whether backward must write grad_inputs
   Level level;
 };
 
 // One file each. The node's operation is known to be of that kind.
 Op plan_conv2d(const OpRequest& request);
 Op plan_linear(const OpRequest& request);
-Op plan_relu(const OpRequest& request);
-Op plan_avg_pool2d(const OpRequest& request);
+Op plan_batch_norm2d(const OpRequest& request);
+Op plan_activation(const OpRequest& request);
+Op plan_pool2d(const OpRequest& request);  ///< max, average and adaptive average
 Op plan_flatten(const OpRequest& request);
 Op plan_add(const OpRequest& request);
+Op plan_concat(const OpRequest& request);
+Op plan_dropout(const OpRequest& request);
 
 /// Softmax and cross-entropy, summed over the samples; writes the gradient of the sum with respect to the
 /// logits into grad_inputs[0] in forward already when it is not null. No backward.
