@@ -12,22 +12,6 @@ namespace {
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-struct PlanVisitor {
-  const OpRequest& request;
-  Op operator()(const Input&) const { return {}; }
-  Op operator()(const Conv2d&) const { return plan_conv2d(request); }
-  Op operator()(const Linear&) const { return plan_linear(request); }
-  Op operator()(const BatchNorm2d&) const { return plan_batch_norm2d(request); }
-  Op operator()(const Activation&) const { return plan_activation(request); }
-  Op operator()(const MaxPool2d&) const { return plan_pool2d(request); }
-  Op operator()(const AvgPool2d&) const { return plan_pool2d(request); }
-  Op operator()(const AdaptiveAvgPool2d&) const { return plan_pool2d(request); }
-  Op operator()(const Flatten&) const { return plan_flatten(request); }
-  Op operator()(const Add&) const { return plan_add(request); }
-  Op operator()(const Concat&) const { return plan_concat(request); }
-  Op operator()(const Dropout&) const { return plan_dropout(request); }
-};
-
 /// Offsets of one node's memory in a workspace; `none` where it has no such block.
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 struct Places {
@@ -52,7 +36,7 @@ class CpuPlan : public Plan {
         add_(kernels_of(level).add) {
     for (const GraphNode& node : graph_.nodes) {
       const auto position = static_cast<int>(ops_.size());
-      ops_.push_back(std::visit(PlanVisitor{request(node, level, position)}, node.operation));
+      ops_.push_back(plan_op(request(node, level, position)));
     }
     loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, level);
     find_contributions();

@@ -68,6 +68,9 @@ struct OpRequest {
   int position = 0;  ///< of the node in the graph
 };
 
+/// The plan of the node's operation.
+Op plan_op(const OpRequest& request);
+
 // One file each. The node's operation is known to be of that kind.
 Op plan_conv2d(const OpRequest& request);
 Op plan_linear(const OpRequest& request);
