@@ -13,7 +13,7 @@
 namespace lockstep {
 
 #define LOCKSTEP_DECLARE(name, function) \
-  DatasetPair function(const World& world, const std::string& directory);
+  DatasetPair function(const World& world, const DatasetOptions& options);
 LOCKSTEP_DATASETS(LOCKSTEP_DECLARE)
 #undef LOCKSTEP_DECLARE
 
