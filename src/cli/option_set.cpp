@@ -100,6 +100,17 @@ void OptionSet::numbers(std::string name, std::string metavar, std::string help,
        .default_value = {}});
 }
 
+void OptionSet::value(std::string name, std::string metavar, std::string help,
+                      std::function<void(const std::string&)> assign, std::function<std::string()> value) {
+  add({.name = std::move(name),
+       .metavar = std::move(metavar),
+       .help = std::move(help),
+       .assign = std::move(assign),
+       .value = std::move(value),
+       .group = {},
+       .default_value = {}});
+}
+
 void OptionSet::flag(std::string name, std::string help, bool& target) {
   add({.name = std::move(name),
        .metavar = {},

@@ -44,6 +44,10 @@ class OptionSet {
               NumberRange range = {});
   /// Real numbers that are not negative, with commas between them; may be none.
   void numbers(std::string name, std::string metavar, std::string help, std::vector<double>& target);
+  /// Anything else: `assign` takes the text or throws Error(usage) without the option's name, `value` gives
+  /// the text of the present value.
+  void value(std::string name, std::string metavar, std::string help,
+             std::function<void(const std::string&)> assign, std::function<std::string()> value);
   /// On the command line `--name` means true and `--name=false` false.
   void flag(std::string name, std::string help, bool& target);
   /// One of `names`, as text.

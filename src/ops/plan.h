@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "data/batch.h"
 #include "graph/graph.h"
 
 namespace lockstep {
@@ -12,20 +13,7 @@ namespace lockstep {
 struct LeafResult {
   double loss = 0.0;
   std::uint64_t correct = 0;  ///< samples whose largest logit (lowest index wins) is their class's
-};
-
-/// What random numbers of a step depend on, beside the sample.
-struct RandomKey {
-  std::uint64_t seed = 0;
-  std::uint32_t epoch = 0;
-};
-
-/// One micro-batch: images and labels on the host.
-struct Batch {
-  std::span<const std::uint8_t* const> images;  ///< pixels of each sample, [channel][row][column]
-  std::span<const std::int32_t> labels;
-  std::span<const std::uint64_t> ids;  ///< of the samples: what dropout depends on
-  RandomKey random;
+  std::uint64_t samples = 0;  ///< really computed: without those that could not be read
 };
 
 /// A graph compiled for one device and one size of micro-batch; memory laid out. Immutable: any number of
@@ -37,7 +25,7 @@ class Plan {
   virtual std::size_t workspace_bytes() const = 0;
   /// Brings a micro-batch into the workspace, in the device's layout.
   virtual void load(const Batch& batch, std::byte* workspace) const = 0;
-  /// Loss and hits of the loaded micro-batch of `samples` samples.
+  /// Loss and hits of the loaded micro-batch of `samples` samples, which may be none.
   virtual LeafResult forward(int samples, const float* parameters, std::byte* workspace) const = 0;
   /// After forward: writes (does not add) the gradients of the loss's sum. Training plans only.
   virtual void backward(int samples, const float* parameters, float* gradients,
@@ -47,6 +35,7 @@ class Plan {
 struct PlanOptions {
   int samples = 0;       ///< of a full micro-batch; fewer are allowed when run
   bool training = true;  ///< false: forward only, less memory
+  bool mixing = false;   ///< batches have partners
   Shape images;          ///< of the data set; the graph reads its leading rows and columns
 };
 
