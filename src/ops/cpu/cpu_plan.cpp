@@ -38,7 +38,7 @@ class CpuPlan : public Plan {
       const auto position = static_cast<int>(ops_.size());
       ops_.push_back(plan_op(request(node, level, position)));
     }
-    loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, level);
+    loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, options.label_smoothing, level);
     find_contributions();
     place();
   }
@@ -79,11 +79,17 @@ class CpuPlan : public Plan {
       memory.other_labels = reinterpret_cast<const std::int32_t*>(workspace + other_labels_);
       memory.shares = reinterpret_cast<const float*>(workspace + shares_);
     }
+    memory.predictions = reinterpret_cast<std::int32_t*>(workspace + predictions_);
     memory.scratch = workspace + scratch_;
     memory.result = &result;
     loss_.forward(memory);
     result.samples = static_cast<std::uint64_t>(samples);
     return result;
+  }
+
+  std::span<const std::int32_t> predictions(int samples, const std::byte* workspace) const override {
+    return {reinterpret_cast<const std::int32_t*>(workspace + predictions_),
+            static_cast<std::size_t>(samples)};
   }
 
   void backward(int samples, const float* parameters, float* gradients, std::byte* workspace) const override {
@@ -180,6 +186,7 @@ class CpuPlan : public Plan {
     }
     const std::size_t samples = static_cast<std::size_t>(groups_of(options_.samples)) * lanes;
     add(samples * sizeof(std::int32_t), 0, n, &labels_);
+    add(samples * sizeof(std::int32_t), n, 2 * n, &predictions_);
     add(options_.mixing ? samples * sizeof(std::int32_t) : 0, 0, n, &other_labels_);
     add(options_.mixing ? samples * sizeof(float) : 0, 0, n, &shares_);
     add(samples * sizeof(std::uint64_t), 0, n, &ids_);
@@ -283,6 +290,7 @@ class CpuPlan : public Plan {
   std::size_t scratch_ = 0;
   std::array<std::size_t, max_inputs> aside_{};
   std::size_t labels_ = 0;
+  std::size_t predictions_ = 0;
   std::size_t other_labels_ = 0;
   std::size_t shares_ = 0;
   std::size_t ids_ = 0;

@@ -45,9 +45,10 @@ struct OpMemory {
   /// own; [group][16], -1 and 1 in missing lanes.
   const std::int32_t* other_labels = nullptr;
   const float* shares = nullptr;
-  const std::uint64_t* ids = nullptr;    ///< dropout only: of the samples
-  RandomKey random;                      ///< dropout only
-  LeafResult* result = nullptr;  ///< loss only
+  const std::uint64_t* ids = nullptr;   ///< dropout only: of the samples
+  RandomKey random;                     ///< dropout only
+  std::int32_t* predictions = nullptr;  ///< loss only: [group][16]
+  LeafResult* result = nullptr;         ///< loss only
 };
 
 /// How one operation runs on a CPU executor, for micro-batches of up to the planned number of samples.
@@ -87,8 +88,9 @@ Op plan_concat(const OpRequest& request);
 Op plan_dropout(const OpRequest& request);
 
 /// Softmax and cross-entropy, summed over the samples; writes the gradient of the sum with respect to the
-/// logits into grad_inputs[0] in forward already when it is not null. No backward.
-Op plan_cross_entropy(Shape logits, Level level);
+/// logits into grad_inputs[0] in forward already when it is not null. No backward. `smoothing`: the share of
+/// every target that is spread evenly over the classes (Szegedy et al., 2016).
+Op plan_cross_entropy(Shape logits, float smoothing, Level level);
 
 /// Brings one group of a batch, its samples from `first` (a multiple of 16) on, into lanes: see Batch for the
 /// arithmetic. Samples have `source` shape and are cropped to the leading rows and columns of `target`;
