@@ -25,5 +25,9 @@ void relu(std::size_t count, const float* input, float* output, std::uint16_t* m
 void add(std::size_t count, const float* a, const float* b, float* output);
 void cross_entropy(CrossEntropyTask& task);
 void gather_row(const std::uint8_t* const* images, int columns, float* output);
+void winograd_conv(const WinogradConv& task);
+void winograd_backward_weights(const WinogradBackwardWeights& task);
+std::size_t winograd_conv_scratch(const WinogradShape& shape, const WinogradBlocks& blocks);
+std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const WinogradBlocks& blocks);
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
