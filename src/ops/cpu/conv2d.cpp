@@ -4,6 +4,7 @@
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"
 #include "ops/cpu/scratch.h"
+#include "ops/cpu/winograd.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -189,6 +190,9 @@ std::size_t lay_out_scratch(ConvPlan& plan, int groups) {
 }  // namespace
 
 Op plan_conv2d(const OpRequest& request) {
+  if (suits_winograd(request)) {
+    return plan_winograd(request);
+  }
   ConvPlan plan = describe(request);
   const int groups = groups_of(request.samples);
   Op op;

@@ -35,5 +35,9 @@ void cross_entropy(CrossEntropyTask& task);
 void gather_row(const std::uint8_t* const* images, int columns, float* output);
 void normalize(std::size_t count, int samples, float mean, float deviation, float* values);
 void blend(std::size_t count, const float* shares, const float* others, float* values);
+void winograd_conv(const WinogradConv& task);
+void winograd_backward_weights(const WinogradBackwardWeights& task);
+std::size_t winograd_conv_scratch(const WinogradShape& shape, const WinogradBlocks& blocks);
+std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const WinogradBlocks& blocks);
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
