@@ -136,7 +136,8 @@ std::size_t scratch_floats(const WinogradPlan& plan) {
 
 bool suits_winograd(const OpRequest& request) {
   const auto& options = std::get<Conv2d>(request.node.operation);
-  return options.kernel == 3 && options.stride == 1 && options.padding <= 2 &&
+  return options.kernel == 3 && options.stride == 1 && options.dilation == 1 && options.groups == 1 &&
+         options.padding <= 2 &&
          request.node.epilogue.pool <= 1 && request.inputs[0].channels >= fewest_channels &&
          options.channels >= fewest_channels;
 }

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/cpu/kernels/blocked_conv.h"
+
 /// The arithmetic of the CPU operations, compiled once per instruction set into a table of functions.
 /// Activations are [channel][row][column][16 images]; a "group" is one such block. The order of the
 /// additions behind every result is fixed by the shapes: no table differs from another by one bit.
@@ -63,8 +65,8 @@ struct ConvBackwardWeights {
   PoolEpilogue epilogue;       ///< of expand
   const std::uint16_t* masks;  ///< of expand
   float* grad_weight;
-  float* grad_bias;
-  float* scratch;  ///< conv_backward_weights_scratch() floats
+  float* grad_bias;  ///< or null
+  float* scratch;    ///< conv_backward_weights_scratch() floats
 };
 
 /// A 3 x 3 convolution of stride 1 by Winograd's algorithm; see winograd_transforms.h.
@@ -228,6 +230,13 @@ struct Kernels {
   void (*conv_backward_data)(const ConvBackwardData&);
   void (*conv_backward_weights)(const ConvBackwardWeights&);
   void (*expand)(const Expand&);
+  void (*pack_weights)(const PackWeights&);
+  void (*blocked_conv)(const BlockedConv&);
+  void (*blocked_conv_weights)(const BlockedConvWeights&);
+  void (*unpack_weight_sums)(const UnpackWeightSums&);
+  void (*depthwise_conv)(const DepthwiseConv&);
+  void (*depthwise_conv_weights)(const DepthwiseConvWeights&);
+  void (*bias_gradient)(const BiasGradient&);
   void (*linear_forward)(const LinearTask&);
   void (*linear_backward_data)(const LinearTask&);
   void (*linear_backward_weights)(const LinearTask&);
@@ -257,6 +266,7 @@ struct Kernels {
   void (*blend)(std::size_t pixels, const float* shares, const float* others, float* values);
   std::size_t (*conv_forward_scratch)(const ConvGeometry&, const PoolEpilogue&);
   std::size_t (*conv_backward_weights_scratch)(const ConvGeometry&, const PoolEpilogue&, bool expand);
+  std::size_t (*blocked_conv_weights_scratch)(int lane_channels);
   std::size_t (*linear_scratch)(int inputs, int samples);
   void (*winograd_conv)(const WinogradConv&);
   void (*winograd_backward_weights)(const WinogradBackwardWeights&);

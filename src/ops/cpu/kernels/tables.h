@@ -15,6 +15,14 @@ void conv_backward_weights(const ConvBackwardWeights& task);
 std::size_t conv_backward_weights_scratch(const ConvGeometry& geometry, const PoolEpilogue& epilogue,
                                           bool expand);
 void expand(const Expand& task);
+void pack_weights(const PackWeights& task);
+void blocked_conv(const BlockedConv& task);
+void blocked_conv_weights(const BlockedConvWeights& task);
+std::size_t blocked_conv_weights_scratch(int lane_channels);
+void unpack_weight_sums(const UnpackWeightSums& task);
+void depthwise_conv(const DepthwiseConv& task);
+void depthwise_conv_weights(const DepthwiseConvWeights& task);
+void bias_gradient(const BiasGradient& task);
 void linear_forward(const LinearTask& task);
 void linear_backward_data(const LinearTask& task);
 void linear_backward_weights(const LinearTask& task);
