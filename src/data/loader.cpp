@@ -9,6 +9,8 @@ Loader::Loader(const Dataset& dataset, std::uint32_t micro_batch)
 
 void Loader::shuffle(std::uint64_t seed, std::uint32_t epoch) {
   permutation_.emplace(dataset_.size(), seed, epoch);
+  seed_ = seed;
+  epoch_ = epoch;
 }
 
 void Loader::set_step(std::uint64_t first, std::uint64_t samples) {

@@ -26,6 +26,9 @@ class Loader {
   /// Samples of leaf `leaf` of the step in progress.
   std::uint32_t samples(std::uint32_t leaf) const;
   std::uint32_t micro_batch() const { return micro_batch_; }
+  /// Of the last shuffle; 0 before it.
+  std::uint64_t seed() const { return seed_; }
+  std::uint32_t epoch() const { return epoch_; }
   const Dataset& dataset() const { return dataset_; }
 
   /// Id of sample `i` of leaf `leaf`.
@@ -35,6 +38,8 @@ class Loader {
   const Dataset& dataset_;
   std::uint32_t micro_batch_;
   std::optional<Permutation> permutation_;
+  std::uint64_t seed_ = 0;
+  std::uint32_t epoch_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t samples_ = 0;
 };

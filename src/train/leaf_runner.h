@@ -40,6 +40,7 @@ class LeafRunner {
   Buffer workspace_;
   std::vector<const std::uint8_t*> images_;
   std::vector<std::int32_t> labels_;
+  std::vector<std::uint64_t> ids_;
 };
 
 }  // namespace lockstep

@@ -37,7 +37,11 @@ class Replica::Implementation {
       labels_[i] = dataset_.label(ids[i]);
     }
     const int samples = static_cast<int>(ids.size());
-    plan_->load({{images_.data(), ids.size()}, {labels_.data(), ids.size()}}, workspace_.data());
+    plan_->load({.images = {images_.data(), ids.size()},
+                 .labels = {labels_.data(), ids.size()},
+                 .ids = ids,
+                 .random = {}},
+                workspace_.data());
     const LeafResult result = plan_->forward(samples, parameters.data(), workspace_.data());
     plan_->backward(samples, parameters.data(), gradient.data(), workspace_.data());
     return {result.loss, result.correct};

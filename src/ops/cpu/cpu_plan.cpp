@@ -5,6 +5,7 @@
 
 #include "graph/memory_plan.h"
 #include "lockstep/error.h"
+#include "ops/cpu/level.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -44,9 +45,14 @@ struct Contribution {
 class CpuPlan : public Plan {
  public:
   CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level)
-      : graph_(graph), layout_(layout), options_(options), gather_(gather_group(level)) {
+      : graph_(graph),
+        layout_(layout),
+        options_(options),
+        gather_(gather_group(level)),
+        add_(kernels_of(level).add) {
     for (const GraphNode& node : graph_.nodes) {
-      ops_.push_back(std::visit(PlanVisitor{request(node, level)}, node.operation));
+      const auto position = static_cast<int>(ops_.size());
+      ops_.push_back(std::visit(PlanVisitor{request(node, level, position)}, node.operation));
     }
     loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, level);
     find_contributions();
@@ -59,6 +65,8 @@ class CpuPlan : public Plan {
     const int samples = static_cast<int>(batch.images.size());
     const Shape& target = graph_.nodes[0].shape;
     auto* labels = reinterpret_cast<std::int32_t*>(workspace + labels_);
+    std::copy(batch.ids.begin(), batch.ids.end(), reinterpret_cast<std::uint64_t*>(workspace + ids_));
+    *reinterpret_cast<RandomKey*>(workspace + random_) = batch.random;
     for (int group = 0; group < groups_of(samples); ++group) {
       const int first = group * lanes;
       const int count = std::min(lanes, samples - first);
@@ -95,8 +103,8 @@ class CpuPlan : public Plan {
   }
 
  private:
-  OpRequest request(const GraphNode& node, Level level) const {
-    OpRequest request{node, {}, options_.samples, false, level};
+  OpRequest request(const GraphNode& node, Level level, int position) const {
+    OpRequest request{node, {}, options_.samples, options_.training, false, level, position};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       request.inputs[i] = graph_.nodes[at(node.inputs[i])].shape;
     }
@@ -153,7 +161,7 @@ class CpuPlan : public Plan {
       }
     }
     std::size_t scratch = loss_.scratch_bytes;
-    std::array<std::size_t, 2> aside{};
+    std::array<std::size_t, max_inputs> aside{};
     for (std::size_t i = 1; i < ops_.size(); ++i) {
       scratch = std::max(scratch, ops_[i].scratch_bytes);
       for (std::size_t k = 0; k < graph_.nodes[i].inputs.size(); ++k) {
@@ -163,9 +171,12 @@ class CpuPlan : public Plan {
       }
     }
     add(scratch, 0, 2 * n, &scratch_);
-    add(aside[0], n, 2 * n, &aside_[0]);
-    add(aside[1], n, 2 * n, &aside_[1]);
+    for (std::size_t k = 0; k < max_inputs; ++k) {
+      add(aside[k], n, 2 * n, &aside_[k]);
+    }
     add(static_cast<std::size_t>(groups_of(options_.samples)) * lanes * sizeof(std::int32_t), 0, n, &labels_);
+    add(static_cast<std::size_t>(options_.samples) * sizeof(std::uint64_t), 0, n, &ids_);
+    add(sizeof(RandomKey), 0, n, &random_);
 
     memory_ = plan_memory(blocks);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -176,6 +187,9 @@ class CpuPlan : public Plan {
   int last_read(int id) const {
     const int n = static_cast<int>(graph_.nodes.size());
     int last = id == graph_.output ? n : id;
+    if (options_.training && ops_[at(id)].backward_reads_output) {
+      last = 2 * n - id;
+    }
     for (int i = 0; i < n; ++i) {
       const auto& inputs = graph_.nodes[at(i)].inputs;
       if (std::find(inputs.begin(), inputs.end(), id) != inputs.end()) {
@@ -218,6 +232,8 @@ class CpuPlan : public Plan {
       memory.parameters[k] = parameters + offset;
       memory.grad_parameters[k] = gradients != nullptr ? gradients + offset : nullptr;
     }
+    memory.ids = reinterpret_cast<const std::uint64_t*>(workspace + ids_);
+    memory.random = *reinterpret_cast<const RandomKey*>(workspace + random_);
     memory.output = value(static_cast<int>(i), workspace);
     memory.saved = places_[i].saved == none ? nullptr : workspace + places_[i].saved;
     memory.scratch = workspace + scratch_;
@@ -245,24 +261,23 @@ class CpuPlan : public Plan {
 
   void add_aside(int id, int samples, const float* aside, std::byte* workspace) const {
     float* sum = gradient(id, workspace);
-    const std::size_t count =
-        static_cast<std::size_t>(groups_of(samples)) * lanes * graph_.nodes[at(id)].shape.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      sum[i] += aside[i];
-    }
+    add_(static_cast<std::size_t>(groups_of(samples)) * graph_.nodes[at(id)].shape.size(), sum, aside, sum);
   }
 
   Graph graph_;
   ArenaLayout layout_;
   PlanOptions options_;
   GatherGroup gather_;
+  void (*add_)(std::size_t pixels, const float* a, const float* b, float* output);
   std::vector<Op> ops_;
   Op loss_;
-  std::vector<std::array<Contribution, 2>> contributions_;
+  std::vector<std::array<Contribution, max_inputs>> contributions_;
   std::vector<Places> places_;
   std::size_t scratch_ = 0;
-  std::array<std::size_t, 2> aside_{};
+  std::array<std::size_t, max_inputs> aside_{};
   std::size_t labels_ = 0;
+  std::size_t ids_ = 0;
+  std::size_t random_ = 0;
   MemoryPlan memory_;
 };
 

@@ -29,7 +29,7 @@ enum class Level { avx2, avx512, neon };
 struct OpMemory {
   int samples = 0;  ///< images in the micro-batch, >= 1
   std::array<const float*, max_inputs> inputs{};
-  float* output = nullptr;
+  float* output = nullptr;  ///< backward: to read, where the operation asked for it
   const float* grad_output = nullptr;
   /// Written, not added to; null where the gradient of that input is not wanted.
   std::array<float*, max_inputs> grad_inputs{};
@@ -52,6 +52,7 @@ struct Op {
   std::size_t saved_bytes = 0;
   std::size_t scratch_bytes = 0;
   bool backward_reads_inputs = false;
+  bool backward_reads_output = false;
   std::function<void(const OpMemory&)> forward;
   std::function<void(const OpMemory&)> backward;
 };
@@ -64,6 +65,7 @@ struct OpRequest {
   bool training;                         ///< false: forward only, running statistics, no dropout
   bool input_gradient;                   ///< whether backward must write grad_inputs
   Level level;
+  int position = 0;  ///< of the node in the graph
 };
 
 // One file each. The node's operation is known to be of that kind.

@@ -22,4 +22,15 @@ void add(std::size_t count, const float* a, const float* b, float* output) {
   }
 }
 
+void select(std::size_t count, float scale, const std::uint16_t* masks, const float* input, float* output) {
+  const Vector factor = hn::Set(floats, scale);
+  for (std::size_t i = 0; i < count; ++i) {
+    LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+      const std::size_t offset = pixels(i) + static_cast<std::size_t>(part * width);
+      const Vector scaled = hn::Mul(hn::Load(floats, input + offset), factor);
+      hn::Store(hn::IfThenElseZero(load_mask(part, masks + i), scaled), floats, output + offset);
+    }
+  }
+}
+
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

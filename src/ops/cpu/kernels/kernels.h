@@ -98,16 +98,66 @@ struct LinearTask {
   float* scratch;  ///< linear_scratch() floats
 };
 
-/// Average pooling of one group on its own, any window and stride.
+/// Pixels [begin, end) of one window in one direction, and how many it counts as.
+struct PoolRange {
+  int begin;
+  int end;
+  int count;
+};
+
+/// Pooling of all channels of all groups: sums and comparisons by rows, then columns, ascending; gradients
+/// are added in the order of the outputs.
 struct PoolTask {
-  int channels;
+  int channels;  ///< of all groups
   int in_height;
   int in_width;
   int out_height;
   int out_width;
-  int window;
-  int stride;
+  const PoolRange* rows;     ///< one per output row
+  const PoolRange* columns;  ///< one per output column
 };
+
+struct BatchNormShape {
+  int groups;
+  int samples;
+  int channels;
+  std::size_t plane;  ///< pixels of a channel
+};
+
+enum class NormActivation { none, relu, relu6 };
+
+/// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums over
+/// a channel: (group, pixel) ascending per image in four chains by pixel % 4, then chains, then images.
+struct BatchNormForward {
+  BatchNormShape shape;
+  bool training;  ///< mean and variance are measured and written; else read
+  NormActivation activation;
+  float eps;
+  const float* input;
+  const float* residual;  ///< or null
+  const float* weight;
+  const float* bias;
+  float* output;
+  float* mean;
+  float* variance;  ///< divided by the number of values
+  float* inverse_deviation;
+};
+struct BatchNormBackward {
+  BatchNormShape shape;
+  NormActivation activation;
+  const float* input;
+  const float* output;  ///< read where there is an activation
+  const float* grad_output;
+  const float* weight;
+  const float* mean;
+  const float* inverse_deviation;
+  float* grad_input;     ///< or null
+  float* grad_residual;  ///< or null
+  float* grad_weight;
+  float* grad_bias;
+};
+
+enum class ActivationKind { relu6, silu, gelu };
 
 struct CrossEntropyTask {
   int groups;
@@ -127,11 +177,22 @@ struct Kernels {
   void (*linear_forward)(const LinearTask&);
   void (*linear_backward_data)(const LinearTask&);
   void (*linear_backward_weights)(const LinearTask&);
-  void (*pool_forward)(const PoolTask&, const float* input, float* output);
-  void (*pool_backward)(const PoolTask&, const float* grad_output, float* grad_input);
+  void (*avg_pool_forward)(const PoolTask&, const float* input, float* output);
+  void (*avg_pool_backward)(const PoolTask&, const float* grad_output, float* grad_input);
+  void (*max_pool_forward)(const PoolTask&, const float* input, float* output);
+  /// To the first largest value of each window.
+  void (*max_pool_backward)(const PoolTask&, const float* input, const float* grad_output, float* grad_input);
+  void (*batch_norm_forward)(const BatchNormForward&);
+  void (*batch_norm_backward)(const BatchNormBackward&);
+  void (*activate)(ActivationKind, std::size_t pixels, const float* input, float* output);
+  void (*activate_backward)(ActivationKind, std::size_t pixels, const float* input, const float* grad_output,
+                            float* grad_input);
   /// `pixels` blocks of 16 images; NaN passes. In place allowed.
   void (*relu)(std::size_t pixels, const float* input, float* output, std::uint16_t* masks);
   void (*add)(std::size_t pixels, const float* a, const float* b, float* output);
+  /// input * scale where an image's bit is set, else 0.
+  void (*select)(std::size_t pixels, float scale, const std::uint16_t* masks, const float* input,
+                 float* output);
   void (*cross_entropy)(CrossEntropyTask&);
   /// `columns` bytes of each of 16 images -> [columns][16] floats, value / 255; no byte after them is read.
   /// Null: zeros.

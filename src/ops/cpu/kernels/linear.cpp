@@ -193,7 +193,9 @@ void linear_backward_weights(const LinearTask& task) {
         hn::Store(hn::Add(hn::Load(floats, sum + lane), hn::Load(floats, grad + lane)), floats, sum + lane);
       }
     }
-    fold_lanes(sum, 1, task.grad_bias + o);
+    if (task.grad_bias != nullptr) {
+      fold_lanes(sum, 1, task.grad_bias + o);
+    }
   }
 }
 

@@ -19,10 +19,18 @@ void linear_forward(const LinearTask& task);
 void linear_backward_data(const LinearTask& task);
 void linear_backward_weights(const LinearTask& task);
 std::size_t linear_scratch(int inputs, int samples);
-void pool_forward(const PoolTask& task, const float* input, float* output);
-void pool_backward(const PoolTask& task, const float* grad_output, float* grad_input);
+void avg_pool_forward(const PoolTask& task, const float* input, float* output);
+void avg_pool_backward(const PoolTask& task, const float* grad_output, float* grad_input);
+void max_pool_forward(const PoolTask& task, const float* input, float* output);
+void max_pool_backward(const PoolTask& task, const float* input, const float* grad_output, float* grad_input);
+void batch_norm_forward(const BatchNormForward& task);
+void batch_norm_backward(const BatchNormBackward& task);
+void activate(ActivationKind kind, std::size_t count, const float* input, float* output);
+void activate_backward(ActivationKind kind, std::size_t count, const float* input, const float* grad_output,
+                       float* grad_input);
 void relu(std::size_t count, const float* input, float* output, std::uint16_t* masks);
 void add(std::size_t count, const float* a, const float* b, float* output);
+void select(std::size_t count, float scale, const std::uint16_t* masks, const float* input, float* output);
 void cross_entropy(CrossEntropyTask& task);
 void gather_row(const std::uint8_t* const* images, int columns, float* output);
 

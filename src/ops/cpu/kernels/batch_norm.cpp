@@ -1,0 +1,261 @@
+#include "ops/cpu/kernels/kernels.h"
+#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/vectors.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+/// Independent sums that hide the latency of an addition; pixel p of a plane goes to sum p % chains.
+constexpr int chains = 4;
+
+struct Sums {
+  Vector chain[chains];
+};
+
+/// One channel of one group.
+struct Plane {
+  std::size_t offset;  ///< floats
+  int samples;         ///< images that are there
+};
+
+Plane plane_at(const BatchNormShape& shape, int channel, int group) {
+  const std::size_t plane = static_cast<std::size_t>(group) * shape.channels + channel;
+  return {pixels(plane * shape.plane), smaller(lanes, shape.samples - group * lanes)};
+}
+
+HWY_INLINE Mask present(const Plane& plane, int part) {
+  return hn::FirstN(floats, static_cast<std::size_t>(larger(0, plane.samples - part * width)));
+}
+
+/// Sum over the images, pairs (l, l + 8), (l, l + 4), ..., of ((0 + 1) + (2 + 3)) of the chains.
+double total(const Sums* parts_of_sum) {
+  alignas(64) float pixel[lanes];
+  for (int part = 0; part < parts; ++part) {
+    const Vector* chain = parts_of_sum[part].chain;
+    hn::Store(hn::Add(hn::Add(chain[0], chain[1]), hn::Add(chain[2], chain[3])), floats,
+              pixel + part * width);
+  }
+  double sum[lanes];
+  for (int lane = 0; lane < lanes; ++lane) {
+    sum[lane] = static_cast<double>(pixel[lane]);
+  }
+  for (int half = lanes / 2; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) {
+      sum[lane] += sum[lane + half];
+    }
+  }
+  return sum[0];
+}
+
+/// Calls add(sum, offset in floats of a vector, mask) for every vector of a channel and returns the totals of
+/// COUNT sums; the mask is of the images that are there.
+template <int COUNT, class Add>
+HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double* totals, const Add& add) {
+  Sums sums[COUNT][parts];
+  LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+    LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
+      LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part].chain[i] = hn::Zero(floats); }
+    }
+  }
+  for (int group = 0; group < shape.groups; ++group) {
+    const Plane plane = plane_at(shape, channel, group);
+    for (int part = 0; part < parts; ++part) {
+      const Mask mask = present(plane, part);
+      Vector chain[COUNT][chains];
+      LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
+        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { chain[s][i] = sums[s][part].chain[i]; }
+      }
+      std::size_t p = 0;
+      const std::size_t first = plane.offset + static_cast<std::size_t>(part * width);
+      for (; p + chains <= shape.plane; p += chains) {
+        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) {
+          Vector one[COUNT];
+          LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) { one[s] = chain[s][i]; }
+          add(one, first + pixels(p + static_cast<std::size_t>(i)), mask);
+          LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) { chain[s][i] = one[s]; }
+        }
+      }
+      LOCKSTEP_UNROLL for (int i = 0; i < chains - 1; ++i) {
+        if (p + static_cast<std::size_t>(i) < shape.plane) {
+          Vector one[COUNT];
+          LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) { one[s] = chain[s][i]; }
+          add(one, first + pixels(p + static_cast<std::size_t>(i)), mask);
+          LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) { chain[s][i] = one[s]; }
+        }
+      }
+      LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
+        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part].chain[i] = chain[s][i]; }
+      }
+    }
+  }
+  for (int s = 0; s < COUNT; ++s) {
+    totals[s] = total(sums[s]);
+  }
+}
+
+/// Calls visit(offset in floats of a vector, mask) for every vector of a channel.
+template <class Visit>
+HWY_INLINE void for_each_vector(const BatchNormShape& shape, int channel, const Visit& visit) {
+  for (int group = 0; group < shape.groups; ++group) {
+    const Plane plane = plane_at(shape, channel, group);
+    for (int part = 0; part < parts; ++part) {
+      const Mask mask = present(plane, part);
+      const std::size_t first = plane.offset + static_cast<std::size_t>(part * width);
+      for (std::size_t p = 0; p < shape.plane; ++p) {
+        visit(first + pixels(p), mask);
+      }
+    }
+  }
+}
+
+double elements(const BatchNormShape& shape) {
+  return static_cast<double>(shape.samples) * static_cast<double>(shape.plane);
+}
+
+/// Mean, then the mean of the squared distances from it.
+void measure(const BatchNormForward& task, int channel) {
+  const BatchNormShape& shape = task.shape;
+  const float* x = task.input;
+  double sum = 0.0;
+  reduce_channel<1>(shape, channel, &sum, [x](Vector* s, std::size_t at, Mask mask) HWY_ATTR {
+    s[0] = hn::Add(s[0], hn::IfThenElseZero(mask, hn::Load(floats, x + at)));
+  });
+  task.mean[channel] = static_cast<float>(sum / elements(shape));
+  const Vector mean = hn::Set(floats, task.mean[channel]);
+  reduce_channel<1>(shape, channel, &sum, [x, mean](Vector* s, std::size_t at, Mask mask) HWY_ATTR {
+    const Vector distance = hn::IfThenElseZero(mask, hn::Sub(hn::Load(floats, x + at), mean));
+    s[0] = hn::MulAdd(distance, distance, s[0]);
+  });
+  task.variance[channel] = static_cast<float>(sum / elements(shape));
+}
+
+template <NormActivation ACTIVATION>
+HWY_INLINE Vector activate(Vector v) {
+  if constexpr (ACTIVATION == NormActivation::none) {
+    return v;
+  }
+  v = hn::IfThenElseZero(passes(v), v);
+  if constexpr (ACTIVATION == NormActivation::relu6) {
+    const Vector six = hn::Set(floats, 6.0F);
+    v = hn::IfThenElse(hn::Gt(v, six), six, v);
+  }
+  return v;
+}
+
+/// The gradient where the activation let it pass, by the activated value.
+template <NormActivation ACTIVATION>
+HWY_INLINE Vector masked(Vector grad, const float* output) {
+  if constexpr (ACTIVATION == NormActivation::none) {
+    return grad;
+  }
+  const Vector y = hn::Load(floats, output);
+  grad = hn::IfThenElseZero(passes(y), grad);
+  if constexpr (ACTIVATION == NormActivation::relu6) {
+    grad = hn::IfThenElseZero(hn::Not(hn::Ge(y, hn::Set(floats, 6.0F))), grad);
+  }
+  return grad;
+}
+
+template <NormActivation ACTIVATION, bool RESIDUAL>
+void normalize(const BatchNormForward& task, int channel) {
+  const float scale = task.weight[channel] * task.inverse_deviation[channel];
+  const Vector factor = hn::Set(floats, scale);
+  const Vector shift = hn::Set(floats, task.bias[channel] - task.mean[channel] * scale);
+  for_each_vector(task.shape, channel, [&](std::size_t at, Mask) HWY_ATTR {
+    Vector v = hn::MulAdd(hn::Load(floats, task.input + at), factor, shift);
+    if constexpr (RESIDUAL) {
+      v = hn::Add(v, hn::Load(floats, task.residual + at));
+    }
+    hn::Store(activate<ACTIVATION>(v), floats, task.output + at);
+  });
+}
+
+/// Gradient of the residual too where RESIDUAL. In lanes without an image, gradients stay zeros.
+template <NormActivation ACTIVATION, bool RESIDUAL>
+void differentiate(const BatchNormBackward& task, int channel) {
+  const BatchNormShape& shape = task.shape;
+  const float* x = task.input;
+  const float mean_of_channel = task.mean[channel];
+  const float inverse = task.inverse_deviation[channel];
+  const Vector mean = hn::Set(floats, mean_of_channel);
+  double sums[2] = {0.0, 0.0};  // of dy and dy (x - mean)
+  reduce_channel<2>(shape, channel, sums, [&](Vector* s, std::size_t at, Mask) HWY_ATTR {
+    const Vector grad = masked<ACTIVATION>(hn::Load(floats, task.grad_output + at), task.output + at);
+    if constexpr (RESIDUAL) {
+      hn::Store(grad, floats, task.grad_residual + at);
+    }
+    s[0] = hn::Add(s[0], grad);
+    s[1] = hn::MulAdd(grad, hn::Sub(hn::Load(floats, x + at), mean), s[1]);
+  });
+  task.grad_bias[channel] = static_cast<float>(sums[0]);
+  task.grad_weight[channel] = static_cast<float>(sums[1] * static_cast<double>(inverse));
+  if (task.grad_input == nullptr) {
+    return;
+  }
+  const float scale = task.weight[channel] * inverse;
+  const double square = static_cast<double>(inverse) * static_cast<double>(inverse);
+  const Vector factor = hn::Set(floats, scale);
+  const Vector slope = hn::Set(floats, -scale * static_cast<float>(sums[1] * square / elements(shape)));
+  const Vector shift = hn::Set(floats, -scale * static_cast<float>(sums[0] / elements(shape)));
+  for_each_vector(shape, channel, [&](std::size_t at, Mask mask) HWY_ATTR {
+    Vector grad = hn::Load(floats, RESIDUAL ? task.grad_residual + at : task.grad_output + at);
+    if constexpr (!RESIDUAL) {
+      grad = masked<ACTIVATION>(grad, task.output + at);
+    }
+    const Vector linear = hn::MulAdd(hn::Sub(hn::Load(floats, x + at), mean), slope, shift);
+    hn::Store(hn::IfThenElseZero(mask, hn::MulAdd(grad, factor, linear)), floats, task.grad_input + at);
+  });
+}
+
+using Forward = void (*)(const BatchNormForward&, int);
+using Backward = void (*)(const BatchNormBackward&, int);
+
+template <bool RESIDUAL>
+Forward forward_function(NormActivation activation) {
+  switch (activation) {
+    case NormActivation::relu:
+      return normalize<NormActivation::relu, RESIDUAL>;
+    case NormActivation::relu6:
+      return normalize<NormActivation::relu6, RESIDUAL>;
+    default:
+      return normalize<NormActivation::none, RESIDUAL>;
+  }
+}
+
+template <bool RESIDUAL>
+Backward backward_function(NormActivation activation) {
+  switch (activation) {
+    case NormActivation::relu:
+      return differentiate<NormActivation::relu, RESIDUAL>;
+    case NormActivation::relu6:
+      return differentiate<NormActivation::relu6, RESIDUAL>;
+    default:
+      return differentiate<NormActivation::none, RESIDUAL>;
+  }
+}
+
+}  // namespace
+
+void batch_norm_forward(const BatchNormForward& task) {
+  const Forward run = task.residual != nullptr ? forward_function<true>(task.activation)
+                                               : forward_function<false>(task.activation);
+  const hn::CappedTag<float, 1> one;
+  for (int channel = 0; channel < task.shape.channels; ++channel) {
+    if (task.training) {
+      measure(task, channel);
+    }
+    const auto variance = hn::Set(one, task.variance[channel] + task.eps);
+    task.inverse_deviation[channel] = hn::GetLane(hn::Div(hn::Set(one, 1.0F), hn::Sqrt(variance)));
+    run(task, channel);
+  }
+}
+
+void batch_norm_backward(const BatchNormBackward& task) {
+  const Backward run = task.grad_residual != nullptr ? backward_function<true>(task.activation)
+                                                     : backward_function<false>(task.activation);
+  for (int channel = 0; channel < task.shape.channels; ++channel) {
+    run(task, channel);
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL
