@@ -1,8 +1,16 @@
 #include "cli/common_options.h"
 
+#include <fmt/ranges.h>
+
 #include "lockstep/dataset.h"
+#include "lockstep/models.h"
 
 namespace lockstep {
+
+void declare_model(OptionSet& set, const std::string& help, std::string& model) {
+  set.text("model", "NAME", fmt::format("{}: {}", help, fmt::join(model_names(), ", ")), model,
+           check_model_name);
+}
 
 void declare_data(OptionSet& set, std::string& dataset, std::string& directory) {
   set.choice("dataset", "data set", dataset, dataset_names());

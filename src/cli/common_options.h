@@ -11,6 +11,9 @@ namespace lockstep {
 /// Options that several subcommands have. Declared here once, they take the same values everywhere, so that
 /// any subcommand reads the options.cfg of a run. The caller names the group before.
 
+/// --model: a name that make_model takes. `help` says what it is for.
+void declare_model(OptionSet& set, const std::string& help, std::string& model);
+
 /// --dataset and --data-dir; an empty directory stands for where the system keeps the data set.
 void declare_data(OptionSet& set, std::string& dataset, std::string& directory);
 

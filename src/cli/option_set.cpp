@@ -62,10 +62,19 @@ void OptionSet::add(Option option) {
 }
 
 void OptionSet::text(std::string name, std::string metavar, std::string help, std::string& target) {
+  text(std::move(name), std::move(metavar), std::move(help), target, [](const std::string&) {});
+}
+
+void OptionSet::text(std::string name, std::string metavar, std::string help, std::string& target,
+                     std::function<void(const std::string&)> check) {
   add({.name = std::move(name),
        .metavar = std::move(metavar),
        .help = std::move(help),
-       .assign = [&target](const std::string& text) { target = text; },
+       .assign =
+           [&target, check = std::move(check)](const std::string& text) {
+             check(text);
+             target = text;
+           },
        .value = [&target] { return target; },
        .group = {},
        .default_value = {}});
@@ -138,6 +147,10 @@ void OptionSet::config_file() {
 
 void OptionSet::positional(std::string metavar, std::string help, std::string& target) {
   positionals_.push_back({std::move(metavar), std::move(help), &target});
+}
+
+void OptionSet::optional_positional(std::string metavar, std::string help, std::string& target) {
+  positionals_.push_back({std::move(metavar), std::move(help), &target, false});
 }
 
 bool OptionSet::parse(int argc, const char* const* argv, const char* const* environment) {
@@ -231,6 +244,9 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
                                              in_quotes(arguments[positionals_.size()]), usage_));
   }
   for (std::size_t i = 0; i < positionals_.size(); ++i) {
+    if (i == arguments.size() && !positionals_[i].required) {
+      return;
+    }
     if (i == arguments.size()) {
       throw Error(Category::usage, fmt::format("{} is missing; usage: {}", positionals_[i].metavar, usage_));
     }

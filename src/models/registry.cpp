@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/nearest.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "models/alexnet.h"
@@ -52,7 +53,7 @@ std::vector<int> mlp_widths(const std::string& name) {
     const auto [rest, status] = std::from_chars(at, end, width);
     more = rest != end;
     if (status != std::errc() || width < 1 || width > widest || (more && *rest != ',')) {
-      throw Error(Category::usage, "model '" + name +
+      throw Error(Category::usage, "model '" + printable(name) +
                                        "': after mlp: come widths with commas between them, "
                                        "each 1 to 1048576, as in mlp:256,128");
     }
