@@ -8,8 +8,10 @@
 namespace lockstep {
 
 void declare_model(OptionSet& set, const std::string& help, std::string& model) {
-  set.text("model", "NAME", fmt::format("{}: {}", help, fmt::join(model_names(), ", ")), model,
-           check_model_name);
+  set.text("model", "NAME",
+           fmt::format("{}: {}; mlp:256,128 for other widths; or FILE.json, which describes one", help,
+                       fmt::join(model_names(), ", ")),
+           model, check_model_name);
 }
 
 void declare_data(OptionSet& set, std::string& dataset, std::string& directory) {

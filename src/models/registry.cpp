@@ -7,6 +7,7 @@
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "models/alexnet.h"
+#include "models/json_network.h"
 #include "models/lenet.h"
 #include "models/mlp.h"
 #include "models/mobilenet_v2.h"
@@ -63,6 +64,9 @@ std::vector<int> mlp_widths(const std::string& name) {
 }
 
 Make find_model(const std::string& name) {
+  if (name.ends_with(".json")) {
+    return [name](Shape input, int classes) { return read_network(name, input, classes); };
+  }
   if (const std::vector<int> widths = mlp_widths(name); !widths.empty()) {
     return [widths](Shape input, int classes) { return mlp(input, classes, widths); };
   }
