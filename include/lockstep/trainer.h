@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lockstep/dataset.h"
+#include "lockstep/input.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
 #include "lockstep/schedule.h"
@@ -36,6 +37,7 @@ struct TrainerOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
+  InputOptions input = {};
   std::uint64_t seed = 0;
   bool drop_last = false;       ///< leave out the last batch of an epoch when it is short
   std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit
@@ -85,8 +87,9 @@ struct StepTimes {
 };
 
 struct EvaluationOptions {
-  int micro_batch = 32;  ///< samples whose losses are added up at once, as in training
-  int threads = 0;       ///< executors of this rank; 0: its share of the host's cores
+  InputOptions input = {};  ///< as in training; nothing random is done
+  int micro_batch = 32;     ///< samples whose losses are added up at once, as in training
+  int threads = 0;          ///< executors of this rank; 0: its share of the host's cores
   Transport transport = Transport::automatic;
   std::string simd = "auto";
 };

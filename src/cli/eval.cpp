@@ -21,7 +21,8 @@ struct EvalOptions {
   std::string file;
   std::string model = "lenet";
   std::string dataset = "fashion-mnist";
-  std::string data_directory;
+  DatasetOptions data;
+  InputOptions input;
   std::string split = "test";
   std::uint32_t batch_size = 256;
   std::uint32_t micro_batches = 0;
@@ -36,7 +37,8 @@ OptionSet declare(EvalOptions& options) {
   set.positional("MODEL.safetensors", "parameters, as --save-model writes them", options.file);
   set.group("Model and data");
   declare_model(set, "network that the parameters are for", options.model);
-  declare_data(set, options.dataset, options.data_directory);
+  declare_data(set, options.dataset, options.data);
+  declare_input(set, options.input);
   set.choice("split", "which part of the data set", options.split, {"test", "train"});
   set.group("Execution");
   declare_batch(set, options.batch_size, options.micro_batches);
@@ -57,13 +59,14 @@ int micro_batch(const EvalOptions& options) {
 }
 
 int run_evaluation(World& world, const EvalOptions& options) {
-  const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
   const Dataset& dataset = options.split == "test" ? *data.test : *data.train;
   const auto network = make_model(options.model, dataset.shape(), dataset.classes());
   std::optional<ModelFile> file;
   world.agree([&] { file = ModelFile::read(options.file); });
   const Evaluation result = evaluate(world, *network, *file, dataset,
-                                     {.micro_batch = micro_batch(options),
+                                     {.input = options.input,
+                                      .micro_batch = micro_batch(options),
                                       .threads = static_cast<int>(options.threads),
                                       .transport = options.transport,
                                       .simd = options.simd});

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
@@ -21,23 +20,10 @@ namespace {
 struct InspectOptions {
   std::string file;
   std::string model;
-  std::string input = "1x28x28";
+  Shape input = {1, 28, 28};
   int classes = 10;
   int micro_batch = 32;
 };
-
-/// "3x224x224". Throws Error(usage).
-Shape parse_shape(const std::string& text) {
-  std::vector<int> extents;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, 'x');) {
-    extents.push_back(static_cast<int>(parse_integer(part, {.least = 1, .most = 1U << 15}).magnitude));
-  }
-  if (extents.size() != 3 || text.ends_with('x')) {
-    throw Error(Category::usage, in_quotes(text) + " is not a shape such as 3x224x224");
-  }
-  return {extents[0], extents[1], extents[2]};
-}
 
 OptionSet declare(InspectOptions& options) {
   OptionSet set("lockstep inspect FILE.safetensors | --model NAME [options]",
@@ -46,7 +32,12 @@ OptionSet declare(InspectOptions& options) {
   set.optional_positional("FILE.safetensors", "model file; the options are for networks then", options.file);
   set.group("Network");
   declare_model(set, "network to show", options.model);
-  set.text("input", "CxHxW", "channels, height and width of its images", options.input, parse_shape);
+  set.value(
+      "input", "CxHxW", "channels, height and width of its images",
+      [&options](const std::string& text) { options.input = parse_shape(text); },
+      [&options] {
+        return fmt::format("{}x{}x{}", options.input.channels, options.input.height, options.input.width);
+      });
   set.integer("classes", "N", "classes", options.classes, {.least = 1, .most = 1U << 24});
   set.integer("micro-batch", "N", "images that an executor works on at once", options.micro_batch,
               {.least = 1, .most = 1U << 20});
@@ -82,7 +73,7 @@ void print_file(const ModelFile& file) {
 }
 
 void print_network(const InspectOptions& options) {
-  const auto network = make_model(options.model, parse_shape(options.input), options.classes);
+  const auto network = make_model(options.model, options.input, options.classes);
   print(layer_table(*network) + "\n" + memory_table(*network, options.micro_batch));
 }
 

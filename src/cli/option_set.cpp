@@ -62,19 +62,10 @@ void OptionSet::add(Option option) {
 }
 
 void OptionSet::text(std::string name, std::string metavar, std::string help, std::string& target) {
-  text(std::move(name), std::move(metavar), std::move(help), target, [](const std::string&) {});
-}
-
-void OptionSet::text(std::string name, std::string metavar, std::string help, std::string& target,
-                     std::function<void(const std::string&)> check) {
   add({.name = std::move(name),
        .metavar = std::move(metavar),
        .help = std::move(help),
-       .assign =
-           [&target, check = std::move(check)](const std::string& text) {
-             check(text);
-             target = text;
-           },
+       .assign = [&target](const std::string& text) { target = text; },
        .value = [&target] { return target; },
        .group = {},
        .default_value = {}});
@@ -105,6 +96,17 @@ void OptionSet::numbers(std::string name, std::string metavar, std::string help,
              }
            },
        .value = [&target] { return fmt::format("{}", fmt::join(target, ",")); },
+       .group = {},
+       .default_value = {}});
+}
+
+void OptionSet::value(std::string name, std::string metavar, std::string help,
+                      std::function<void(const std::string&)> assign, std::function<std::string()> value) {
+  add({.name = std::move(name),
+       .metavar = std::move(metavar),
+       .help = std::move(help),
+       .assign = std::move(assign),
+       .value = std::move(value),
        .group = {},
        .default_value = {}});
 }

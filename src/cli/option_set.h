@@ -33,9 +33,6 @@ class OptionSet {
   /// Options declared from now on are listed under `title`.
   void group(std::string title);
   void text(std::string name, std::string metavar, std::string help, std::string& target);
-  /// Text that `check` accepts: it throws Error(usage), without the option's name, or returns.
-  void text(std::string name, std::string metavar, std::string help, std::string& target,
-            std::function<void(const std::string&)> check);
   template <std::integral T>
   void integer(std::string name, std::string metavar, std::string help, T& target,
                IntegerRange range = {.least = 0, .most = std::numeric_limits<T>::max()});
@@ -47,6 +44,10 @@ class OptionSet {
               NumberRange range = {});
   /// Real numbers that are not negative, with commas between them; may be none.
   void numbers(std::string name, std::string metavar, std::string help, std::vector<double>& target);
+  /// Anything else: `assign` takes the text or throws Error(usage) without the option's name, `value` gives
+  /// the text of the present value.
+  void value(std::string name, std::string metavar, std::string help,
+             std::function<void(const std::string&)> assign, std::function<std::string()> value);
   /// On the command line `--name` means true and `--name=false` false.
   void flag(std::string name, std::string help, bool& target);
   /// One of `names`, as text.

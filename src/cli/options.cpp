@@ -41,7 +41,8 @@ constexpr std::uint64_t largest_count = std::numeric_limits<std::int32_t>::max()
 void declare_model_and_data(OptionSet& set, TrainOptions& options) {
   set.group("Model and data");
   declare_model(set, "network to train", options.model);
-  declare_data(set, options.dataset, options.data_directory);
+  declare_data(set, options.dataset, options.data);
+  declare_input(set, options.input);
   set.text("init-from", "FILE", "start from the parameters of this model file (safetensors)",
            options.init_from);
 }
@@ -91,6 +92,7 @@ void declare_training(OptionSet& set, TrainOptions& options) {
               "weights)",
               options.epochs, {.least = 0, .most = largest_count});
   declare_batch(set, options.batch_size, options.micro_batches);
+  declare_augmentation(set, options.input.augment);
   declare_optimizer(set, options);
   declare_schedule(set, options);
   set.integer("seed", "N", "chooses the first parameters and the order of the images", options.seed);

@@ -27,9 +27,9 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
     ParameterSet(network.parameters(), layout, parameters.floats()).load(file);
     plan = backend.compile(build_graph(network), layout,
                            {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
-    evaluator =
-        std::make_unique<Evaluator>(*backend.device, *communicator, *plan, dataset,
-                                    static_cast<std::uint32_t>(options.micro_batch), parameters.floats());
+    evaluator = std::make_unique<Evaluator>(*backend.device, *communicator, *plan, dataset,
+                                            static_cast<std::uint32_t>(options.micro_batch),
+                                            parameters.floats(), options.input);
   });
   return evaluator->run();
 }

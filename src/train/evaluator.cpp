@@ -1,5 +1,7 @@
 #include "train/evaluator.h"
 
+#include <algorithm>
+
 #include "device/cpu/cpu_device.h"
 
 namespace lockstep {
@@ -12,19 +14,20 @@ std::uint32_t boundary(std::uint32_t first, std::uint32_t last, std::size_t part
 
 }  // namespace
 
-Evaluation summarize(std::span<const LeafResult> results, std::uint64_t samples) {
+Evaluation summarize(std::span<const LeafResult> results) {
   LeafResult sum;
   for (const LeafResult& result : results) {
     sum.loss += result.loss;
     sum.correct += result.correct;
+    sum.samples += result.samples;
   }
-  const auto count = static_cast<double>(samples);
-  return {samples, sum.loss / count, static_cast<double>(sum.correct) / count};
+  const auto count = static_cast<double>(std::max<std::uint64_t>(1, sum.samples));
+  return {sum.samples, sum.loss / count, static_cast<double>(sum.correct) / count};
 }
 
 Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
-                     std::uint32_t micro_batch, std::span<const float> parameters)
-    : communicator_(communicator), parameters_(parameters), loader_(dataset, micro_batch) {
+                     std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input)
+    : communicator_(communicator), parameters_(parameters), loader_(dataset, micro_batch, input) {
   loader_.set_step(0, dataset.size());
   const std::uint32_t leaves = loader_.leaves(dataset.size());
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -59,7 +62,7 @@ Evaluation Evaluator::run() {
   program_->run();
   communicator_.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                  std::as_writable_bytes(std::span(all_results_)));
-  return summarize(all_results_, loader_.dataset().size());
+  return summarize(all_results_);
 }
 
 }  // namespace lockstep

@@ -9,15 +9,15 @@
 
 namespace lockstep {
 
-/// Sums of results in the order of leaves, as means.
-Evaluation summarize(std::span<const LeafResult> results, std::uint64_t samples);
+/// Sums of results in the order of leaves, as means over the samples that were really computed; of none: 0.
+Evaluation summarize(std::span<const LeafResult> results);
 
 /// Measures a network on a data set: each sample once, leaves spread over ranks and executors, one sum of
 /// loss per leaf, added in the order of leaves, so the same bits on any number of ranks.
 class Evaluator {
  public:
   Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
-            std::uint32_t micro_batch, std::span<const float> parameters);
+            std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input = {});
 
   /// Collective.
   Evaluation run();

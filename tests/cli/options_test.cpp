@@ -105,7 +105,7 @@ TEST(TrainOptions, EveryOption) {
                                       "--simd",
                                       "avx2"});
   TrainOptions expected;
-  expected.data_directory = "d e";
+  expected.data.directory = "d e";
   expected.epochs = 3;
   expected.batch_size = 96;
   expected.micro_batches = 6;
@@ -249,7 +249,7 @@ TEST(TrainOptions, CombinationsOfOptions) {
 
 TEST(TrainOptions, ConfigReadsBackEqual) {
   TrainOptions options;
-  options.data_directory = " a#b \"c\"\\d\n";
+  options.data.directory = " a#b \"c\"\\d\n";
   options.init_from = "C:\\x # y";
   options.learning_rate = 0.1 + 0.2;
   options.weight_decay = 5e-324;

@@ -159,14 +159,20 @@ struct BatchNormBackward {
 
 enum class ActivationKind { relu6, silu, gelu };
 
+/// Target of a sample: (1 - smoothing) (share * its label + (1 - share) * the other) + smoothing / classes.
 struct CrossEntropyTask {
   int groups;
   int classes;
-  const float* logits;         ///< [group][class][16]
-  const std::int32_t* labels;  ///< [group][16], -1: no sample
-  float* grad;                 ///< null, or of the logits' shape
-  double loss;                 ///< result
-  std::uint64_t correct;       ///< result
+  float smoothing;
+  const float* logits;               ///< [group][class][16]
+  const std::int32_t* labels;        ///< [group][16], -1: no sample
+  const std::int32_t* other_labels;  ///< null: share is 1
+  const float* shares;               ///< null with other_labels
+  float* grad;                       ///< null, or of the logits' shape
+  std::int32_t* predictions;  ///< null, or [group][16]: class of the largest logit, the lowest of equals
+  double loss;                ///< result
+  std::uint64_t correct;      ///< result
+  std::uint64_t correct5;     ///< result: fewer than 5 logits are above that of the label
 };
 
 struct Kernels {
@@ -197,6 +203,10 @@ struct Kernels {
   /// `columns` bytes of each of 16 images -> [columns][16] floats, value / 255; no byte after them is read.
   /// Null: zeros.
   void (*gather_row)(const std::uint8_t* const* images, int columns, float* output);
+  /// Of each of `pixels` blocks, the first `count` lanes become (value - mean) / deviation.
+  void (*normalize)(std::size_t pixels, int count, float mean, float deviation, float* values);
+  /// values = fma(share, values, (1 - share) * others); `shares` has 16 lanes.
+  void (*blend)(std::size_t pixels, const float* shares, const float* others, float* values);
   std::size_t (*conv_forward_scratch)(const ConvGeometry&, const PoolEpilogue&);
   std::size_t (*conv_backward_weights_scratch)(const ConvGeometry&, const PoolEpilogue&, bool expand);
   std::size_t (*linear_scratch)(int inputs, int samples);

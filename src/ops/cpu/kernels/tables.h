@@ -33,5 +33,7 @@ void add(std::size_t count, const float* a, const float* b, float* output);
 void select(std::size_t count, float scale, const std::uint16_t* masks, const float* input, float* output);
 void cross_entropy(CrossEntropyTask& task);
 void gather_row(const std::uint8_t* const* images, int columns, float* output);
+void normalize(std::size_t count, int samples, float mean, float deviation, float* values);
+void blend(std::size_t count, const float* shares, const float* others, float* values);
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
