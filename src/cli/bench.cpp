@@ -50,7 +50,7 @@ OptionSet declare(BenchOptions& options) {
       "steps, and where their time goes.");
   set.positional("allreduce|step", "what to measure", options.what);
   set.group("Model and data (step)");
-  set.choice("model", "model", options.model, model_names());
+  declare_model(set, "network", options.model);
   declare_data(set, options.dataset, options.data);
   declare_input(set, options.input);
   declare_augmentation(set, options.input.augment);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "lockstep/error.h"
+#include "lockstep/models.h"
 
 namespace lockstep {
 namespace {
@@ -21,16 +22,6 @@ std::vector<double> parse_list(const std::string& text, char separator) {
     values.push_back(parse_number(item, {}));
   }
   return values;
-}
-
-Shape parse_shape(const std::string& text) {
-  std::vector<int> extents;
-  std::istringstream items(text);
-  for (std::string item; std::getline(items, item, 'x');) {
-    extents.push_back(static_cast<int>(parse_integer(item, {.least = 1, .most = 1U << 16}).magnitude));
-  }
-  if (extents.size() != 3) reject_value(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
-  return {.channels = extents[0], .height = extents[1], .width = extents[2]};
 }
 
 /// Statistics of the channels of well-known training sets, as PyTorch's and timm's recipes give them.
@@ -78,6 +69,29 @@ void declare_bounds(OptionSet& set, const std::string& name, const std::string& 
 }
 
 }  // namespace
+
+Shape parse_shape(const std::string& text) {
+  std::vector<int> extents;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, 'x');) {
+    extents.push_back(static_cast<int>(parse_integer(item, {.least = 1, .most = 1U << 16}).magnitude));
+  }
+  if (extents.size() != 3 || text.ends_with('x'))
+    reject_value(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
+  return {.channels = extents[0], .height = extents[1], .width = extents[2]};
+}
+
+void declare_model(OptionSet& set, const std::string& help, std::string& model) {
+  set.value(
+      "model", "NAME",
+      fmt::format("{}: {}; mlp:256,128 for other widths; or FILE.json, which describes one", help,
+                  fmt::join(model_names(), ", ")),
+      [&model](const std::string& text) {
+        check_model_name(text);
+        model = text;
+      },
+      [&model] { return model; });
+}
 
 void declare_data(OptionSet& set, std::string& dataset, DatasetOptions& options) {
   set.choice("dataset", "data set", dataset, dataset_names());

@@ -40,7 +40,7 @@ OptionSet declare(EvalOptions& options) {
                 "Measures loss and accuracy of a saved model: every sample once, spread over all ranks.");
   set.positional("MODEL.safetensors", "parameters, as --save-model writes them", options.file);
   set.group("Model and data");
-  set.choice("model", "the network that the parameters are for", options.model, model_names());
+  declare_model(set, "network that the parameters are for", options.model);
   declare_data(set, options.dataset, options.data);
   declare_input(set, options.input);
   set.choice("split", "which part of the data set", options.split, {"test", "train"});

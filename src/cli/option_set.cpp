@@ -151,6 +151,10 @@ void OptionSet::positional(std::string metavar, std::string help, std::string& t
   positionals_.push_back({std::move(metavar), std::move(help), &target});
 }
 
+void OptionSet::optional_positional(std::string metavar, std::string help, std::string& target) {
+  positionals_.push_back({std::move(metavar), std::move(help), &target, false});
+}
+
 bool OptionSet::parse(int argc, const char* const* argv, const char* const* environment) {
   Values values;
   if (!read_command_line(argc, argv, values)) return false;
@@ -242,6 +246,9 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
                                              in_quotes(arguments[positionals_.size()]), usage_));
   }
   for (std::size_t i = 0; i < positionals_.size(); ++i) {
+    if (i == arguments.size() && !positionals_[i].required) {
+      return;
+    }
     if (i == arguments.size()) {
       throw Error(Category::usage, fmt::format("{} is missing; usage: {}", positionals_[i].metavar, usage_));
     }

@@ -8,7 +8,6 @@
 
 #include "cli/common_options.h"
 #include "lockstep/error.h"
-#include "lockstep/models.h"
 #include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
 
@@ -41,7 +40,7 @@ constexpr std::uint64_t largest_count = std::numeric_limits<std::int32_t>::max()
 
 void declare_model_and_data(OptionSet& set, TrainOptions& options) {
   set.group("Model and data");
-  set.choice("model", "network to train", options.model, model_names());
+  declare_model(set, "network to train", options.model);
   declare_data(set, options.dataset, options.data);
   declare_input(set, options.input);
   set.text("init-from", "FILE", "start from the parameters of this model file (safetensors)",

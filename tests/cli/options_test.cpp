@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"device", "cud", "auto, cpu, cuda; did you mean cuda?"},
         BadValue{"dtype", "fp16", "fp32, tf32, bf16"}, BadValue{"reduce", "rign", "did you mean ring?"},
         BadValue{"transport", "shared", "shared-memory"}, BadValue{"simd", "avx", "avx512"},
-        BadValue{"model", "lenett", "did you mean lenet?"},
+        BadValue{"model", "lenett", "did you mean 'lenet'?"},
         BadValue{"dataset", "fashionmnist", "did you mean fashion-mnist?"},
         BadValue{"optimizer", "sdg", "did you mean sgd?"}, BadValue{"progress", "1", "auto, on, off"}));
 
