@@ -23,6 +23,7 @@ struct OpCase {
   GraphNode node;
   std::array<Shape, 2> inputs;
   bool input_gradient = true;
+  double tolerance = 1.5e-5;  ///< largest difference from the reference over the largest value
 
   std::array<std::size_t, 2> parameter_sizes() const {
     const std::size_t outputs = static_cast<std::size_t>(node.shape.channels);
@@ -52,7 +53,7 @@ inline OpCase conv_case(const std::string& name, Shape input, int channels, Conv
     const int out = (in + 2 * options.padding - options.kernel) / options.stride + 1;
     return options.pool > 0 ? out / options.pool : out;
   };
-  OpCase op_case{name, {}, {input, Shape{}}, !options.first};
+  OpCase op_case{.name = name, .node = {}, .inputs = {input, Shape{}}, .input_gradient = !options.first};
   op_case.node.operation = Conv2d{
       .channels = channels, .kernel = options.kernel, .stride = options.stride, .padding = options.padding};
   op_case.node.epilogue = {options.relu, options.pool};
@@ -62,7 +63,7 @@ inline OpCase conv_case(const std::string& name, Shape input, int channels, Conv
 
 inline OpCase simple_case(const std::string& name, Operation operation, Shape input, Shape output,
                           bool relu = false) {
-  OpCase op_case{name, {}, {input, Shape{}}, true};
+  OpCase op_case{.name = name, .node = {}, .inputs = {input, Shape{}}};
   if (std::holds_alternative<Add>(operation)) {
     op_case.inputs[1] = input;
   }
@@ -73,21 +74,26 @@ inline OpCase simple_case(const std::string& name, Operation operation, Shape in
 }
 
 /// 3 x 3 convolutions that Winograd's algorithm computes: tiles and channels that divide and that do not.
+/// Their errors are below 2e-6, from the interpolation points; those of 0, +-1, +-2 would be twice as large.
 inline std::vector<OpCase> winograd_cases() {
-  return {
-      conv_case("WinogradPadded", {16, 28, 28}, 16, {.padding = 1, .relu = true}),
-      conv_case("WinogradUnpadded", {16, 14, 14}, 32, {.relu = true}),
-      conv_case("WinogradPaddedByTwo", {32, 7, 7}, 16, {.padding = 2}),
-      conv_case("WinogradTile", {48, 4, 4}, 40, {.padding = 1, .relu = true}),
+  std::vector<OpCase> cases{
+      conv_case("WinogradPadded", {16, 28, 6}, 16, {.padding = 1, .relu = true}),
+      conv_case("WinogradUnpadded", {16, 14, 14}, 16, {.relu = true}),
+      conv_case("WinogradPaddedByTwo", {16, 7, 7}, 16, {.padding = 2}),
+      conv_case("WinogradTile", {24, 4, 4}, 40, {.padding = 1, .relu = true}),
       conv_case("WinogradPixel", {17, 1, 1}, 19, {.padding = 1}),
       conv_case("WinogradPixelPaddedByTwo", {16, 1, 1}, 16, {.padding = 2, .relu = true}),
-      conv_case("WinogradOddChannels", {21, 5, 9}, 37, {.padding = 1, .relu = true}),
+      conv_case("WinogradOddChannels", {21, 5, 9}, 18, {.padding = 1, .relu = true}),
       conv_case("WinogradOddUnpadded", {50, 9, 5}, 20, {}),
       conv_case("WinogradFirst", {18, 7, 7}, 23, {.padding = 1, .relu = true, .first = true}),
-      conv_case("WinogradFiltersInBlocks", {130, 4, 7}, 130, {.padding = 1}),
-      conv_case("WinogradManyOutputs", {16, 6, 6}, 150, {.padding = 1}),
-      conv_case("WinogradManyInputs", {270, 3, 3}, 65, {.padding = 1, .relu = true}),
+      conv_case("WinogradFiltersInBlocks", {129, 1, 5}, 131, {.padding = 1}),
+      conv_case("WinogradManyOutputs", {16, 3, 3}, 150, {.padding = 1}),
+      conv_case("WinogradManyInputs", {270, 1, 3}, 33, {.padding = 1, .relu = true}),
   };
+  for (OpCase& each : cases) {
+    each.tolerance = 4e-6;
+  }
+  return cases;
 }
 
 /// Shapes that blocks divide and shapes that they do not.

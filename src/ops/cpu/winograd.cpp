@@ -138,7 +138,7 @@ bool suits_winograd(const OpRequest& request) {
   const auto& options = std::get<Conv2d>(request.node.operation);
   return options.kernel == 3 && options.stride == 1 && options.padding <= 2 &&
          request.node.epilogue.pool <= 1 && request.inputs[0].channels >= fewest_channels &&
-         options.channels >= fewest_channels;
+         request.node.shape.channels >= fewest_channels;
 }
 
 Op plan_winograd(const OpRequest& request) {
