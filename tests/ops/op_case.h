@@ -23,7 +23,8 @@ struct OpCase {
   GraphNode node;
   std::array<Shape, max_inputs> inputs;
   bool input_gradient = true;
-  double range = 1.0;  ///< inputs are between -range and range
+  double range = 1.0;         ///< inputs are between -range and range
+  double tolerance = 1.5e-5;  ///< largest difference from the reference over the largest value
 
   /// Zero where there is no such parameter.
   std::array<std::size_t, cpu::max_parameters> parameter_sizes() const {
@@ -104,21 +105,26 @@ inline OpCase concat_case(const std::string& name, const std::vector<Shape>& inp
 }
 
 /// 3 x 3 convolutions that Winograd's algorithm computes: tiles and channels that divide and that do not.
+/// Their errors are below 2e-6, from the interpolation points; those of 0, +-1, +-2 would be twice as large.
 inline std::vector<OpCase> winograd_cases() {
-  return {
-      conv_case("WinogradPadded", {16, 28, 28}, 16, {.padding = 1, .relu = true}),
-      conv_case("WinogradUnpadded", {16, 14, 14}, 32, {.relu = true}),
-      conv_case("WinogradPaddedByTwo", {32, 7, 7}, 16, {.padding = 2}),
-      conv_case("WinogradTile", {48, 4, 4}, 40, {.padding = 1, .relu = true}),
+  std::vector<OpCase> cases{
+      conv_case("WinogradPadded", {16, 28, 6}, 16, {.padding = 1, .relu = true}),
+      conv_case("WinogradUnpadded", {16, 14, 14}, 16, {.relu = true}),
+      conv_case("WinogradPaddedByTwo", {16, 7, 7}, 16, {.padding = 2}),
+      conv_case("WinogradTile", {24, 4, 4}, 40, {.padding = 1, .relu = true}),
       conv_case("WinogradPixel", {17, 1, 1}, 19, {.padding = 1}),
       conv_case("WinogradPixelPaddedByTwo", {16, 1, 1}, 16, {.padding = 2, .relu = true}),
-      conv_case("WinogradOddChannels", {21, 5, 9}, 37, {.padding = 1, .relu = true}),
+      conv_case("WinogradOddChannels", {21, 5, 9}, 18, {.padding = 1, .relu = true}),
       conv_case("WinogradOddUnpadded", {50, 9, 5}, 20, {}),
       conv_case("WinogradFirst", {18, 7, 7}, 23, {.padding = 1, .relu = true, .first = true}),
-      conv_case("WinogradFiltersInBlocks", {130, 4, 7}, 130, {.padding = 1}),
-      conv_case("WinogradManyOutputs", {16, 6, 6}, 150, {.padding = 1}),
-      conv_case("WinogradManyInputs", {270, 3, 3}, 65, {.padding = 1, .relu = true}),
+      conv_case("WinogradFiltersInBlocks", {129, 1, 5}, 131, {.padding = 1}),
+      conv_case("WinogradManyOutputs", {16, 3, 3}, 150, {.padding = 1}),
+      conv_case("WinogradManyInputs", {270, 1, 3}, 33, {.padding = 1, .relu = true}),
   };
+  for (OpCase& each : cases) {
+    each.tolerance = 4e-6;
+  }
+  return cases;
 }
 
 /// Shapes that blocks divide and shapes that they do not.
