@@ -176,14 +176,24 @@ void blocked_conv_weights(const BlockedConvWeights& task) {
 
 void unpack_weight_sums(const UnpackWeightSums& task) {
   const std::size_t row = weight_sums_width(task.lanes);
-  for (int first = 0; first < task.lanes; first += lanes) {
-    const int end = smaller(first + lanes, task.lanes);
-    for (int f = 0; f < task.factors; ++f) {
-      for (int t = 0; t < task.tap_count; ++t) {
-        const float* sums = task.sums + row * (static_cast<std::size_t>(f) * task.tap_count + t);
-        float* weight = task.weight + static_cast<std::size_t>(f) * task.factor_stride + task.taps[t].weight;
-        for (int l = first; l < end; ++l) {
-          weight[static_cast<std::size_t>(l) * task.lane_stride] = sums[l];
+  const int count = task.factors * task.tap_count;
+  float block[lanes][lanes];
+  for (int first = 0; first < count; first += lanes) {
+    const int rows = smaller(lanes, count - first);
+    for (int l = 0; l < task.lanes; l += lanes) {
+      const int columns = smaller(lanes, task.lanes - l);
+      for (int i = 0; i < rows; ++i) {
+        const float* sums = task.sums + row * (first + i) + l;
+        for (int j = 0; j < columns; ++j) {
+          block[j][i] = sums[j];
+        }
+      }
+      for (int j = 0; j < columns; ++j) {
+        float* weight = task.weight + static_cast<std::size_t>(l + j) * task.lane_stride;
+        for (int i = 0; i < rows; ++i) {
+          const int factor = first + i;
+          weight[static_cast<std::size_t>(factor / task.tap_count) * task.factor_stride +
+                 task.taps[factor % task.tap_count].weight] = block[j][i];
         }
       }
     }
