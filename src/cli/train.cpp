@@ -42,6 +42,8 @@ TrainerOptions trainer_options(const TrainOptions& options) {
           .beta1 = options.beta1,
           .beta2 = options.beta2,
           .eps = options.eps,
+          .input = options.input,
+          .label_smoothing = static_cast<float>(options.label_smoothing),
           .seed = options.seed,
           .drop_last = options.drop_last,
           .max_steps = options.max_steps,
@@ -144,7 +146,7 @@ void save(const TrainOptions& options, const Trainer& trainer) {
 int train(World& world, const TrainOptions& options, int argc, char** argv) {
   world.agree([&] { check_build(options); });
   const Environment environment = this_environment();  // before the trainer binds this thread to a core
-  const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model, data.train->shape(), data.train->classes()); });
   Trainer trainer(world, *network, *data.train, *data.test, trainer_options(options));

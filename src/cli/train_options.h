@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "lockstep/dataset.h"
+#include "lockstep/input.h"
 #include "lockstep/schedule.h"
 #include "lockstep/transport.h"
 #include "report/recorder.h"
@@ -18,8 +20,9 @@ enum class BatchScaling { linear, square_root };
 struct TrainOptions {
   std::string model = "lenet";
   std::string dataset = "fashion-mnist";
-  std::string data_directory;  ///< empty: where the system keeps the data set
-  std::string init_from;       ///< model file to start from; empty: first values from the seed
+  DatasetOptions data;
+  InputOptions input;
+  std::string init_from;  ///< model file to start from; empty: first values from the seed
 
   std::uint32_t epochs = 10;
   std::uint32_t batch_size = 256;   ///< samples of a step over all ranks
@@ -35,6 +38,7 @@ struct TrainOptions {
   ScheduleOptions schedule;
   std::uint32_t base_batch_size = 0;  ///< batch that the learning rate is for; 0: the run's
   BatchScaling base_scale = BatchScaling::linear;
+  double label_smoothing = 0.0;
   std::uint64_t seed = 0;
   bool drop_last = false;
   std::uint64_t max_steps = 0;  ///< over the whole run; 0: no limit

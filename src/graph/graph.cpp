@@ -151,6 +151,7 @@ class Fusion {
       }
     }
     graph_.output = node_of_[index(network_.output_id())];
+    graph_.node_of_layer = std::move(node_of_);
     return std::move(graph_);
   }
 

@@ -32,6 +32,8 @@ struct GraphNode {
 struct Graph {
   std::vector<GraphNode> nodes;  ///< in the order of execution; node 0 is the input
   int output = -1;               ///< the logits
+  /// By layer of the network: the node that computes it, perhaps fused with others; -1: nothing reads it.
+  std::vector<int> node_of_layer;
 };
 
 /// Shape inference is the network's; this crops and fuses.

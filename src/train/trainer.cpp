@@ -44,6 +44,9 @@ void check_options(const TrainerOptions& options, const World& world, std::uint6
                     "micro-batches (a divisor of the batch size {})",
                     world.size(), options.micro_batches, options.micro_batches, options.batch_size));
   }
+  if (!(options.label_smoothing >= 0.0F && options.label_smoothing < 1.0F)) {
+    refuse(fmt::format("label smoothing must be in [0, 1), not {}", options.label_smoothing));
+  }
   if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch_size)) {
     refuse(fmt::format("dropping the last short batch of {} leaves none of the {} samples",
                        options.batch_size, train_size));
@@ -98,7 +101,8 @@ class Trainer::Implementation {
         communicator_(make_communicator(world, options_.transport)),
         parameters_(allocate_parameters()),
         parameter_set_(network_.parameters(), layout_, parameters_.floats()),
-        loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches)),
+        loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches),
+                options_.input, {.training = true, .seed = options_.seed}),
         plan_(agreed(world, [&] { return compile(true); })),
         evaluation_plan_(agreed(world, [&] { return compile(false); })),
         evaluator_(agreed(world, [&] { return make_evaluator(test); })) {
@@ -164,7 +168,7 @@ class Trainer::Implementation {
 
   std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {
     return std::make_unique<Evaluator>(*backend_.device, *communicator_, *evaluation_plan_, dataset,
-                                       loader_.micro_batch(), parameters_.floats());
+                                       loader_.micro_batch(), parameters_.floats(), options_.input);
   }
   static TrainerOptions resolve(TrainerOptions options, const World& world, const Network& network,
                                 const Dataset& train, const Dataset& test) {
@@ -175,6 +179,7 @@ class Trainer::Implementation {
       check_options(options, world, train.size());
       check_fit(network, train);
       check_fit(network, test);
+      const Transform checked(options.input, train, {.training = true, .seed = options.seed});
     });
     return options;
   }
@@ -183,6 +188,7 @@ class Trainer::Implementation {
     return backend_.compile(graph_, layout_,
                             {.samples = options_.batch_size / options_.micro_batches,
                              .training = training,
+                             .label_smoothing = training ? options_.label_smoothing : 0.0F,
                              .images = train_.shape()});
   }
 
@@ -211,6 +217,7 @@ class Trainer::Implementation {
       for (const LeafResult& result : program_->results()) {
         sum.loss += result.loss;
         sum.correct += result.correct;
+        sum.samples += result.samples;
       }
       samples += samples_at(position);
       report_step(epoch, position, times);
@@ -220,8 +227,7 @@ class Trainer::Implementation {
       check_visits(before, samples, static_cast<std::uint32_t>(epoch - 1));
     }
     check_replicas();
-    const EpochReport report{epoch, options_.epochs, summarize({&sum, 1}, samples), evaluator_->run(),
-                             seconds};
+    const EpochReport report{epoch, options_.epochs, summarize({&sum, 1}), evaluator_->run(), seconds};
     check_loss(report.test.loss, "test loss");
     if (owner_.on_epoch) {
       owner_.on_epoch(report);
@@ -241,7 +247,7 @@ class Trainer::Implementation {
     program_->run({.gradient_scale = 1.0F / static_cast<float>(samples),
                    .learning_rate = learning_rate_.at(step_),
                    .number = step_});
-    check_loss(summarize(program_->results(), samples).loss, "loss");
+    check_loss(summarize(program_->results()).loss, "loss");
     for (const auto& runner : runners_) {
       times.load += runner->seconds.load;
       times.forward += runner->seconds.forward;
@@ -284,7 +290,7 @@ class Trainer::Implementation {
   void report_step(int epoch, std::uint64_t position, const StepTimes& times) const {
     if (owner_.on_step) {
       const std::uint64_t samples = samples_at(position);
-      owner_.on_step({epoch, step_, total_steps(), samples, summarize(program_->results(), samples).loss,
+      owner_.on_step({epoch, step_, total_steps(), samples, summarize(program_->results()).loss,
                       learning_rate_.at(step_), times.total});
     }
   }

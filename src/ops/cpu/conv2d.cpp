@@ -5,6 +5,7 @@
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"
 #include "ops/cpu/scratch.h"
+#include "ops/cpu/winograd.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -213,11 +214,14 @@ Op plan_pooled_conv2d(const OpRequest& request) {
 
 Op plan_conv2d(const OpRequest& request) {
   const auto& options = std::get<Conv2d>(request.node.operation);
-  const bool depthwise = options.groups > 1 && options.groups == request.inputs[0].channels &&
-                         options.groups == request.node.shape.channels;
   if (request.node.epilogue.pool > 0) {
     return plan_pooled_conv2d(request);
   }
+  if (suits_winograd(request)) {
+    return plan_winograd(request);
+  }
+  const bool depthwise = options.groups > 1 && options.groups == request.inputs[0].channels &&
+                         options.groups == request.node.shape.channels;
   return depthwise ? plan_depthwise_conv2d(request) : plan_blocked_conv2d(request);
 }
 

@@ -29,9 +29,15 @@ const Kernels kernels{.conv_forward = conv_forward,
                       .select = select,
                       .cross_entropy = cross_entropy,
                       .gather_row = gather_row,
+                      .normalize = normalize,
+                      .blend = blend,
                       .conv_forward_scratch = conv_forward_scratch,
                       .conv_backward_weights_scratch = conv_backward_weights_scratch,
                       .blocked_conv_weights_scratch = blocked_conv_weights_scratch,
-                      .linear_scratch = linear_scratch};
+                      .linear_scratch = linear_scratch,
+                      .winograd_conv = winograd_conv,
+                      .winograd_backward_weights = winograd_backward_weights,
+                      .winograd_conv_scratch = winograd_conv_scratch,
+                      .winograd_backward_weights_scratch = winograd_backward_weights_scratch};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

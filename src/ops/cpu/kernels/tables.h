@@ -41,5 +41,11 @@ void add(std::size_t count, const float* a, const float* b, float* output);
 void select(std::size_t count, float scale, const std::uint16_t* masks, const float* input, float* output);
 void cross_entropy(CrossEntropyTask& task);
 void gather_row(const std::uint8_t* const* images, int columns, float* output);
+void normalize(std::size_t count, int samples, float mean, float deviation, float* values);
+void blend(std::size_t count, const float* shares, const float* others, float* values);
+void winograd_conv(const WinogradConv& task);
+void winograd_backward_weights(const WinogradBackwardWeights& task);
+std::size_t winograd_conv_scratch(const WinogradShape& shape, const WinogradBlocks& blocks);
+std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const WinogradBlocks& blocks);
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
