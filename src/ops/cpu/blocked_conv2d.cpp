@@ -15,6 +15,7 @@ constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
 constexpr int tile_limit = 384;
 /// What a region, and the weights used with it, may take of the second-level cache.
 constexpr int region_limit = 4096;         // pixels: 256 KiB
+constexpr int transposed_limit = 8192;     // pixels of channels: 512 KiB
 constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
 
 int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
@@ -37,9 +38,10 @@ struct BlockedPlan {
   int group_outputs;
   std::size_t taps;
   BlockedGrids forward;
-  BlockedGrids backward;  ///< without phases where the gradient of the input is not wanted
-  bool lanes_are_inputs;  ///< in the gradient of the weights
-  int factors_at_once;    ///< channels whose sums are in scratch together
+  BlockedGrids backward;      ///< without phases where the gradient of the input is not wanted
+  bool lanes_are_inputs;      ///< in the gradient of the weights
+  int weight_pixels_at_once;  ///< in the gradient of the weights
+  int factors_at_once;        ///< channels whose sums are in scratch together
 
   std::size_t weights_offset;
   std::size_t region_offset;
@@ -237,6 +239,7 @@ void backward_weights(const BlockedPlan& plan, const OpMemory& memory, int conv_
                                         .factor_step = inputs_in_lanes ? 1 : stride,
                                         .rows = plan.shapes.output.height,
                                         .columns = plan.shapes.output.width,
+                                        .pixels_at_once = plan.weight_pixels_at_once,
                                         .taps = plan.forward.grids.taps.data(),
                                         .tap_count = taps,
                                         .sums = sums,
@@ -290,6 +293,7 @@ std::size_t lay_out_scratch(BlockedPlan& plan, bool training) {
     const int lane_channels = plan.lanes_are_inputs ? plan.group_inputs : plan.group_outputs;
     const int factors = plan.lanes_are_inputs ? plan.group_outputs : plan.group_inputs;
     const std::size_t row = weight_sums_width(lane_channels);
+    plan.weight_pixels_at_once = transposed_limit / static_cast<int>(row);
     plan.factors_at_once =
         static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * plan.taps), 1, factors));
     weights = std::max(weights, row * rounded_up(plan.factors_at_once * static_cast<int>(plan.taps), 4));

@@ -13,6 +13,8 @@ constexpr int packed_block = 8;
 constexpr int region_pixels = 56;
 /// Output pixels whose contributions to a weight's gradient are added to each other first.
 constexpr int band_pixels = 16;
+/// Most pixels that the kernel of weights' gradients prepares at once: a few bands.
+constexpr int weight_pixels = 64;
 /// Sums of weights' gradients are kept in rows of a multiple of this many lanes.
 constexpr int sum_lanes = 32;
 
@@ -98,7 +100,8 @@ struct BlockedConvWeights {
   PixelPlanes factor;  ///< its pixels are broadcast
   int lane_step;
   int factor_step;
-  int rows, columns;  ///< of the grid
+  int rows, columns;   ///< of the grid
+  int pixels_at_once;  ///< of no influence on bits; at most weight_pixels
   const ConvTap* taps;
   int tap_count;
   float* sums;     ///< rows of weight_sums_width() floats, as many as factors * taps, rounded up to 4

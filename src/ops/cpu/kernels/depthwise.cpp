@@ -30,21 +30,26 @@ HWY_NOINLINE void tile(const DepthwiseConv& task, const ConvPhase& phase, const 
   LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { hn::Store(sum[p], floats, target + p * task.target.column); }
 }
 
-/// Grid row `row` of a band, one part of the images.
+/// Grid row `row` of a band, one part of the images. A remainder is covered by computing some pixels twice.
 void run_row(const DepthwiseConv& task, const ConvPhase& phase, int row, const float* filter, float bias,
              int part, float* target) {
   const std::size_t step = pixels(task.step);
   const float* source =
       task.band + pixels(static_cast<std::size_t>(row) * task.step * task.source_columns) + part * width;
-  int q = 0;
-  for (; q + 8 <= phase.columns; q += 8) {
-    tile<8>(task, phase, source + q * step, filter, bias, target + q * task.target.column);
-  }
-  for (; q + 4 <= phase.columns; q += 4) {
-    tile<4>(task, phase, source + q * step, filter, bias, target + q * task.target.column);
-  }
-  for (; q < phase.columns; ++q) {
-    tile<1>(task, phase, source + q * step, filter, bias, target + q * task.target.column);
+  const auto at = [&](int q) HWY_ATTR { return target + q * task.target.column; };
+  if (phase.columns >= 8) {
+    for (int q = 0; q < phase.columns; q += 8) {
+      const int first = smaller(q, phase.columns - 8);
+      tile<8>(task, phase, source + first * step, filter, bias, at(first));
+    }
+  } else if (phase.columns >= 4) {
+    const int last = phase.columns - 4;
+    tile<4>(task, phase, source, filter, bias, target);
+    tile<4>(task, phase, source + last * step, filter, bias, at(last));
+  } else {
+    for (int q = 0; q < phase.columns; ++q) {
+      tile<1>(task, phase, source + q * step, filter, bias, at(q));
+    }
   }
 }
 
