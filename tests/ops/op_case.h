@@ -49,6 +49,9 @@ struct ConvCase {
   int kernel = 3;
   int stride = 1;
   int padding = 0;
+  int dilation = 1;
+  int groups = 1;
+  bool bias = true;
   bool relu = false;
   int pool = 0;
   bool first = false;  ///< no gradient of the input
@@ -56,12 +59,18 @@ struct ConvCase {
 
 inline OpCase conv_case(const std::string& name, Shape input, int channels, ConvCase options) {
   const auto size = [&](int in) {
-    const int out = (in + 2 * options.padding - options.kernel) / options.stride + 1;
+    const int reach = options.dilation * (options.kernel - 1) + 1;
+    const int out = (in + 2 * options.padding - reach) / options.stride + 1;
     return options.pool > 0 ? out / options.pool : out;
   };
   OpCase op_case{name, {}, {input}, !options.first};
-  op_case.node.operation = Conv2d{
-      .channels = channels, .kernel = options.kernel, .stride = options.stride, .padding = options.padding};
+  op_case.node.operation = Conv2d{.channels = channels,
+                                  .kernel = options.kernel,
+                                  .stride = options.stride,
+                                  .padding = options.padding,
+                                  .dilation = options.dilation,
+                                  .groups = options.groups,
+                                  .bias = options.bias};
   op_case.node.epilogue = {.relu = options.relu, .pool = options.pool};
   op_case.node.shape = {channels, size(input.height), size(input.width)};
   return op_case;
@@ -125,6 +134,49 @@ inline std::vector<OpCase> winograd_cases() {
     each.tolerance = 4e-6;
   }
   return cases;
+}
+
+/// Convolutions of one channel each.
+inline std::vector<OpCase> depthwise_cases() {
+  return {
+      conv_case("Depthwise", {12, 9, 10}, 12, {.padding = 1, .groups = 12, .bias = false}),
+      conv_case("DepthwiseStrided", {7, 9, 10}, 7, {.stride = 2, .padding = 1, .groups = 7, .relu = true}),
+      conv_case("DepthwiseFive", {5, 11, 8}, 5, {.kernel = 5, .padding = 2, .groups = 5, .bias = false}),
+      conv_case("DepthwiseFiveStrided", {3, 12, 13}, 3,
+                {.kernel = 5, .stride = 2, .padding = 2, .groups = 3, .bias = false}),
+      conv_case("DepthwiseDilated", {3, 31, 29}, 3,
+                {.kernel = 5, .stride = 3, .padding = 1, .dilation = 2, .groups = 3, .relu = true}),
+      conv_case("DepthwiseBands", {2, 40, 130}, 2, {.padding = 1, .groups = 2, .relu = true}),
+      conv_case("DepthwisePixel", {2, 1, 1}, 2, {.stride = 2, .padding = 1, .groups = 2}),
+      conv_case("DepthwiseSeven", {4, 7, 7}, 4, {.padding = 1, .groups = 4, .bias = false, .first = true}),
+  };
+}
+
+/// Convolutions whose channels, pixels or weights do not fit into one block.
+inline std::vector<OpCase> blocked_cases() {
+  return {
+      conv_case("Grouped", {8, 7, 9}, 16, {.padding = 1, .groups = 4, .bias = false}),
+      conv_case("GroupedStrided", {12, 9, 8}, 24, {.stride = 2, .padding = 1, .groups = 2, .relu = true}),
+      conv_case("GroupedDilated", {10, 12, 12}, 10, {.padding = 4, .dilation = 4, .groups = 5, .relu = true}),
+      conv_case("GroupedToMore", {10, 5, 30}, 20, {.kernel = 2, .groups = 10, .bias = false}),
+      conv_case("Dilated", {6, 9, 9}, 8, {.padding = 2, .dilation = 2, .bias = false}),
+      conv_case("DilatedStrided", {6, 15, 14}, 8, {.stride = 2, .padding = 3, .dilation = 3, .relu = true}),
+      conv_case("WithoutBias", {3, 9, 11}, 7, {.kernel = 2, .bias = false}),
+      conv_case("WithoutBiasRelu", {16, 7, 7}, 16, {.padding = 1, .bias = false, .relu = true}),
+      conv_case("WithoutBiasPooled", {3, 8, 9}, 9, {.padding = 1, .bias = false, .relu = true, .pool = 2}),
+      conv_case("OneByOneManyInputs", {300, 7, 7}, 77, {.kernel = 1, .bias = false}),
+      conv_case("OneByOneManyOutputs", {77, 5, 7}, 301, {.kernel = 1, .relu = true}),
+      conv_case("OneByOneDeep", {1100, 2, 2}, 600, {.kernel = 1, .bias = false}),
+      conv_case("OneByOneLong", {4, 30, 31}, 9, {.kernel = 1}),
+      conv_case("OneByOneStrided", {66, 9, 8}, 130, {.kernel = 1, .stride = 2, .bias = false}),
+      conv_case("OneByOneStridedToFewer", {130, 8, 9}, 66, {.kernel = 1, .stride = 2, .bias = false}),
+      conv_case("StridedMany", {40, 13, 13}, 44, {.stride = 2, .padding = 1, .bias = false}),
+      conv_case("StridedWide", {3, 3, 130}, 6, {.stride = 2}),
+      conv_case("StridedEven", {17, 8, 8}, 9, {.stride = 2, .padding = 1, .bias = false}),
+      conv_case("StridedSevenFirst", {3, 30, 31}, 20,
+                {.kernel = 7, .stride = 2, .padding = 3, .bias = false, .first = true}),
+      conv_case("StridedPixel", {2, 1, 1}, 2, {.stride = 2, .padding = 1}),
+  };
 }
 
 /// Shapes that blocks divide and shapes that they do not.
@@ -196,6 +248,9 @@ inline std::vector<OpCase> op_cases() {
   for (const int channels : {1, 2, 3, 4, 6, 7, 8, 9, 12}) {
     cases.push_back(
         conv_case("Channels" + std::to_string(channels), {channels, 6, 6}, channels, {.relu = true}));
+  }
+  for (const std::vector<OpCase>& more : {depthwise_cases(), blocked_cases()}) {
+    cases.insert(cases.end(), more.begin(), more.end());
   }
   const std::vector<OpCase> winograd = winograd_cases();
   cases.insert(cases.end(), winograd.begin(), winograd.end());
