@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
@@ -38,6 +39,7 @@ struct TrainerOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   InputOptions input = {};
+  float label_smoothing = 0.0F;  ///< share of every target that is spread evenly over the classes
   std::uint64_t seed = 0;
   bool drop_last = false;       ///< leave out the last batch of an epoch when it is short
   std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit
@@ -65,6 +67,9 @@ struct Evaluation {
   std::uint64_t samples = 0;
   double loss = 0.0;      ///< mean
   double accuracy = 0.0;  ///< in [0, 1]
+  double top5 = 0.0;      ///< share of samples whose class is among the five with the largest logits
+  /// Samples by [class][predicted class]; empty where it was not asked for.
+  std::vector<std::uint64_t> confusion{};
 };
 struct EpochReport {
   int epoch = 1;
@@ -87,6 +92,7 @@ struct StepTimes {
 };
 
 struct EvaluationOptions {
+  bool confusion = false;   ///< whether to count samples by class and predicted class
   InputOptions input = {};  ///< as in training; nothing random is done
   int micro_batch = 32;     ///< samples whose losses are added up at once, as in training
   int threads = 0;          ///< executors of this rank; 0: its share of the host's cores

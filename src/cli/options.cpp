@@ -98,6 +98,9 @@ void declare_training(OptionSet& set, TrainOptions& options) {
   declare_augmentation(set, options.input.augment);
   declare_optimizer(set, options);
   declare_schedule(set, options);
+  set.number("smoothing", "X",
+             "label smoothing: share of every target that is spread evenly over the classes",
+             options.label_smoothing, {.least = 0.0, .below = 1.0});
   set.integer("seed", "N", "chooses the first parameters and the order of the images", options.seed);
   set.flag("drop-last", "leave out the last, smaller batch of an epoch", options.drop_last);
   set.integer("max-steps", "N", "stop after this many steps; 0 for no limit", options.max_steps);

@@ -43,6 +43,7 @@ TrainerOptions trainer_options(const TrainOptions& options) {
           .beta2 = options.beta2,
           .eps = options.eps,
           .input = options.input,
+          .label_smoothing = static_cast<float>(options.label_smoothing),
           .seed = options.seed,
           .drop_last = options.drop_last,
           .max_steps = options.max_steps,

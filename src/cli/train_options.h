@@ -39,6 +39,7 @@ struct TrainOptions {
   ScheduleOptions schedule;
   std::uint32_t base_batch_size = 0;  ///< batch that the learning rate is for; 0: the run's
   BatchScaling base_scale = BatchScaling::linear;
+  double label_smoothing = 0.0;
   std::uint64_t seed = 0;
   bool drop_last = false;
   std::uint64_t max_steps = 0;  ///< over the whole run; 0: no limit

@@ -26,7 +26,7 @@ struct Batch {
   std::span<const std::uint8_t* const> other_images = {};  ///< of the partners; empty: no mixing
   std::span<const float* const> other_floats = {};
   std::span<const std::int32_t> other_labels = {};
-  std::span<const float> share = {};  ///< of the sample itself, in [0, 1]; its partner has the rest
+  std::span<const float> share = {};        ///< of the sample itself, in [0, 1]; its partner has the rest
   std::span<const std::uint64_t> ids = {};  ///< of the samples: what dropout depends on
   RandomKey random = {};
 

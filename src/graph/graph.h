@@ -44,7 +44,8 @@ struct Graph {
 /// 26x26). Gradients are unchanged: those pixels' gradients are zeros. What batch norm measures is never
 /// cropped.
 ///
-/// Fusion: convolution + ReLU + average pooling, linear + ReLU, batch norm + addition + ReLU or ReLU6.
+/// Fusion: convolution + ReLU + average pooling (without dilation and groups), linear + ReLU, batch norm +
+/// addition + ReLU or ReLU6.
 Graph build_graph(const Network& network);
 
 /// Where each parameter lives in an arena: element offsets, each a multiple of 16, the gaps zero.

@@ -31,7 +31,8 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
                                             static_cast<std::uint32_t>(options.micro_batch),
                                             parameters.floats(), options.input);
   });
-  return evaluator->run();
+  return options.confusion ? evaluator->run_with_confusion(static_cast<std::size_t>(network.classes()))
+                           : evaluator->run();
 }
 
 std::string digest(const Network& network, const ModelFile& file) {

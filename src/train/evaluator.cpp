@@ -1,6 +1,7 @@
 #include "train/evaluator.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "device/cpu/cpu_device.h"
 
@@ -19,10 +20,14 @@ Evaluation summarize(std::span<const LeafResult> results) {
   for (const LeafResult& result : results) {
     sum.loss += result.loss;
     sum.correct += result.correct;
+    sum.correct5 += result.correct5;
     sum.samples += result.samples;
   }
   const auto count = static_cast<double>(std::max<std::uint64_t>(1, sum.samples));
-  return {sum.samples, sum.loss / count, static_cast<double>(sum.correct) / count};
+  return {.samples = sum.samples,
+          .loss = sum.loss / count,
+          .accuracy = static_cast<double>(sum.correct) / count,
+          .top5 = static_cast<double>(sum.correct5) / count};
 }
 
 Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
@@ -55,6 +60,9 @@ void Evaluator::run_leaves(std::size_t executor) {
   for (std::uint32_t leaf = executor_bounds_[executor]; leaf < executor_bounds_[executor + 1]; ++leaf) {
     own_results_[leaf - executor_bounds_.front()] =
         runners_[executor]->run(leaf, parameters_.data(), nullptr);
+    if (classes_ != 0) {
+      runners_[executor]->count_predictions(confusion_[executor], classes_);
+    }
   }
 }
 
@@ -63,6 +71,33 @@ Evaluation Evaluator::run() {
   communicator_.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                  std::as_writable_bytes(std::span(all_results_)));
   return summarize(all_results_);
+}
+
+Evaluation Evaluator::run_with_confusion(std::size_t classes) {
+  classes_ = classes;
+  confusion_.assign(runners_.size(), std::vector<std::uint64_t>(classes * classes));
+  Evaluation evaluation = run();
+  evaluation.confusion = sum_confusion();
+  classes_ = 0;
+  return evaluation;
+}
+
+std::vector<std::uint64_t> Evaluator::sum_confusion() const {
+  std::vector<std::uint64_t> sum(classes_ * classes_);
+  const auto add = [&sum](std::span<const std::uint64_t> counts) {
+    std::transform(sum.begin(), sum.end(), counts.begin(), sum.begin(), std::plus<>());
+  };
+  std::ranges::for_each(confusion_, add);
+  const auto ranks = static_cast<std::size_t>(communicator_.size());
+  const std::vector<std::size_t> bytes(ranks, sum.size() * sizeof(std::uint64_t));
+  std::vector<std::uint64_t> all(sum.size() * ranks);
+  communicator_.all_gather_bytes(std::as_bytes(std::span(sum)), bytes,
+                                 std::as_writable_bytes(std::span(all)));
+  std::ranges::fill(sum, 0);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    add(std::span(all).subspan(rank * sum.size(), sum.size()));
+  }
+  return sum;
 }
 
 }  // namespace lockstep

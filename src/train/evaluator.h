@@ -21,9 +21,12 @@ class Evaluator {
 
   /// Collective.
   Evaluation run();
+  /// As run, with Evaluation::confusion for `classes` classes.
+  Evaluation run_with_confusion(std::size_t classes);
 
  private:
   void run_leaves(std::size_t executor);
+  std::vector<std::uint64_t> sum_confusion() const;
 
   Communicator& communicator_;
   std::span<const float> parameters_;
@@ -33,6 +36,8 @@ class Evaluator {
   std::vector<std::size_t> result_bytes_;
   std::vector<LeafResult> own_results_;
   std::vector<LeafResult> all_results_;
+  std::size_t classes_ = 0;                            ///< 0: no confusion is counted
+  std::vector<std::vector<std::uint64_t>> confusion_;  ///< of each executor
   std::unique_ptr<Program> program_;
 };
 

@@ -16,9 +16,9 @@ LeafResult LeafRunner::run(std::uint32_t leaf, const float* parameters, float* g
     ids[i] = loader_.id(leaf, i);
     visits.add(ids[i]);
   }
-  const Batch batch = reader_.read(ids, {.epoch = loader_.epoch(), .number = loader_.number(leaf)});
-  const int samples = static_cast<int>(batch.samples());
-  plan_.load(batch, workspace_.data());
+  batch_ = reader_.read(ids, {.epoch = loader_.epoch(), .number = loader_.number(leaf)});
+  const int samples = static_cast<int>(batch_.samples());
+  plan_.load(batch_, workspace_.data());
   seconds.load += lap(start);
   const LeafResult result = plan_.forward(samples, parameters, workspace_.data());
   seconds.forward += lap(start);
@@ -27,6 +27,14 @@ LeafResult LeafRunner::run(std::uint32_t leaf, const float* parameters, float* g
     seconds.backward += lap(start);
   }
   return result;
+}
+
+void LeafRunner::count_predictions(std::span<std::uint64_t> counts, std::size_t classes) const {
+  const auto predictions = plan_.predictions(static_cast<int>(batch_.samples()), workspace_.data());
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const auto label = static_cast<std::size_t>(batch_.labels[i]);
+    ++counts[label * classes + static_cast<std::size_t>(predictions[i])];
+  }
 }
 
 }  // namespace lockstep

@@ -28,6 +28,9 @@ class LeafRunner {
   /// cannot be read are left out: the result says how many there were. None: loss 0 and gradients of 0.
   LeafResult run(std::uint32_t leaf, const float* parameters, float* gradients);
 
+  /// Adds the samples of the last leaf to counts[class * classes + predicted class].
+  void count_predictions(std::span<std::uint64_t> counts, std::size_t classes) const;
+
   VisitSum visits;  ///< samples of all leaves run so far
   struct Seconds {
     double load = 0.0;
@@ -42,6 +45,7 @@ class LeafRunner {
   Buffer workspace_;
   BatchReader reader_;
   std::vector<std::uint64_t> ids_;
+  Batch batch_;  ///< of the last leaf
 };
 
 }  // namespace lockstep

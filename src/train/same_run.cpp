@@ -90,6 +90,7 @@ std::vector<Given> given_to(const TrainerOptions& options, const Network& networ
           {"beta2", bits(options.beta2)},
           {"eps", bits(options.eps)},
           {"treatment of the images", hash(options.input)},
+          {"label smoothing", bits(options.label_smoothing)},
           {"seed", options.seed},
           {"choice of dropping the last batch", options.drop_last ? 1U : 0U},
           {"largest number of steps", options.max_steps},

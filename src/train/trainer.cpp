@@ -44,6 +44,9 @@ void check_options(const TrainerOptions& options, const World& world, std::uint6
                     "micro-batches (a divisor of the batch size {})",
                     world.size(), options.micro_batches, options.micro_batches, options.batch_size));
   }
+  if (!(options.label_smoothing >= 0.0F && options.label_smoothing < 1.0F)) {
+    refuse(fmt::format("label smoothing must be in [0, 1), not {}", options.label_smoothing));
+  }
   if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch_size)) {
     refuse(fmt::format("dropping the last short batch of {} leaves none of the {} samples",
                        options.batch_size, train_size));
@@ -185,6 +188,7 @@ class Trainer::Implementation {
     return backend_.compile(graph_, layout_,
                             {.samples = options_.batch_size / options_.micro_batches,
                              .training = training,
+                             .label_smoothing = training ? options_.label_smoothing : 0.0F,
                              .images = train_.shape()});
   }
 

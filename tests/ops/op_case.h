@@ -103,6 +103,24 @@ inline OpCase concat_case(const std::string& name, const std::vector<Shape>& inp
   return op_case;
 }
 
+/// 3 x 3 convolutions that Winograd's algorithm computes: tiles and channels that divide and that do not.
+inline std::vector<OpCase> winograd_cases() {
+  return {
+      conv_case("WinogradPadded", {16, 28, 28}, 16, {.padding = 1, .relu = true}),
+      conv_case("WinogradUnpadded", {16, 14, 14}, 32, {.relu = true}),
+      conv_case("WinogradPaddedByTwo", {32, 7, 7}, 16, {.padding = 2}),
+      conv_case("WinogradTile", {48, 4, 4}, 40, {.padding = 1, .relu = true}),
+      conv_case("WinogradPixel", {17, 1, 1}, 19, {.padding = 1}),
+      conv_case("WinogradPixelPaddedByTwo", {16, 1, 1}, 16, {.padding = 2, .relu = true}),
+      conv_case("WinogradOddChannels", {21, 5, 9}, 37, {.padding = 1, .relu = true}),
+      conv_case("WinogradOddUnpadded", {50, 9, 5}, 20, {}),
+      conv_case("WinogradFirst", {18, 7, 7}, 23, {.padding = 1, .relu = true, .first = true}),
+      conv_case("WinogradFiltersInBlocks", {130, 4, 7}, 130, {.padding = 1}),
+      conv_case("WinogradManyOutputs", {16, 6, 6}, 150, {.padding = 1}),
+      conv_case("WinogradManyInputs", {270, 3, 3}, 65, {.padding = 1, .relu = true}),
+  };
+}
+
 /// Shapes that blocks divide and shapes that they do not.
 inline std::vector<OpCase> op_cases() {
   std::vector<OpCase> cases{
@@ -173,6 +191,8 @@ inline std::vector<OpCase> op_cases() {
     cases.push_back(
         conv_case("Channels" + std::to_string(channels), {channels, 6, 6}, channels, {.relu = true}));
   }
+  const std::vector<OpCase> winograd = winograd_cases();
+  cases.insert(cases.end(), winograd.begin(), winograd.end());
   OpCase larger = conv_case("InputLargerThanRead", {2, 8, 8}, 3, {.kernel = 1});
   larger.node.shape = {3, 6, 5};
   cases.push_back(larger);
