@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace lockstep {
@@ -47,10 +48,14 @@ class ModelFile {
 struct NamedTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::span<const float> values;
+  std::variant<std::span<const float>, std::span<const std::int64_t>> values;  ///< F32 or I64
+
+  std::span<const std::byte> bytes() const {
+    return std::visit([](const auto& span) { return std::as_bytes(span); }, values);
+  }
 };
 
-/// Writes F32 tensors, in the order given, to FILE.tmp, syncs it and renames it over `file`: a reader sees
+/// Writes tensors, in the order given, to FILE.tmp, syncs it and renames it over `file`: a reader sees
 /// the old file or the new one. Throws Error(resource) with the system's reason (no space, not writable).
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);

@@ -104,6 +104,12 @@ struct EvaluationOptions {
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options);
 
+struct LoadOptions {
+  /// The last layer keeps its values where the file has other shapes for it, or has it not: for training on
+  /// with other classes.
+  bool reset_head = false;
+};
+
 /// Digest of the parameters in a model file, as Trainer::digest gives it. Throws Error(data).
 std::string digest(const Network& network, const ModelFile& file);
 
@@ -129,9 +135,10 @@ class Trainer {
   /// Steps on the training set without epochs or reports, from step 1 on: for measurements. Collective.
   StepTimes step();
 
-  /// Takes parameters from a model file: all names, exact shapes. Throws Error(data).
-  void load(const ModelFile& file);
-  /// Writes the parameters as a PyTorch state_dict. Call on one rank.
+  /// Takes parameters from a model file: all names, exact shapes, but for what `options` say.
+  /// num_batches_tracked of PyTorch's batch norm may be there and is ignored. Throws Error(data).
+  void load(const ModelFile& file, const LoadOptions& options = {});
+  /// Writes the parameters as a PyTorch state_dict; num_batches_tracked is 0. Call on one rank.
   void save(const std::string& file) const;
   /// "xxh3:" and 32 hexadecimal digits: XXH3-128 of all parameters, in the network's order, little-endian.
   std::string digest() const;

@@ -98,7 +98,7 @@ void write_model_file(const std::filesystem::path& file, std::span<const NamedTe
   output.write(std::as_bytes(std::span(&length, 1)));
   output.write(std::as_bytes(std::span(json)));
   for (const NamedTensor& tensor : tensors) {
-    output.write(std::as_bytes(tensor.values));
+    output.write(tensor.bytes());
   }
   output.commit();
 }

@@ -256,15 +256,18 @@ std::string make_model_header(std::span<const NamedTensor> tensors,
   std::set<std::string> names = {std::string(metadata_name)};
   std::uint64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
-    const TensorInfo info{.name = tensor.name, .dtype = "F32", .shape = tensor.shape};
-    if (!names.insert(tensor.name).second || bytes_of(info, sizeof(float)) != tensor.values.size_bytes()) {
+    const bool is_float = std::holds_alternative<std::span<const float>>(tensor.values);
+    const TensorInfo info{.name = tensor.name, .dtype = is_float ? "F32" : "I64", .shape = tensor.shape};
+    const std::size_t bytes = tensor.bytes().size();
+    const std::uint64_t element_bytes = is_float ? sizeof(float) : sizeof(std::int64_t);
+    if (!names.insert(tensor.name).second || bytes_of(info, element_bytes) != bytes) {
       throw Error(Category::internal,
                   fmt::format("tensor '{}' has a repeated or reserved name, or a shape that "
-                              "does not fit its {} values",
-                              tensor.name, tensor.values.size()));
+                              "does not fit its {} bytes",
+                              tensor.name, bytes));
     }
-    const std::uint64_t end = offset + tensor.values.size_bytes();
-    header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    const std::uint64_t end = offset + bytes;
+    header[tensor.name] = {{"dtype", info.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string json = header.dump();

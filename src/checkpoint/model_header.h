@@ -22,7 +22,7 @@ struct ModelHeader {
 /// the file in the message.
 ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, const std::string& origin);
 
-/// The header's JSON for F32 tensors that lie behind each other in this order, padded with spaces to a
+/// The header's JSON for tensors that lie behind each other in this order, padded with spaces to a
 /// multiple of 8 bytes. Throws Error(internal) for a repeated or reserved name, or a shape that does not
 /// fit the values.
 std::string make_model_header(std::span<const NamedTensor> tensors,

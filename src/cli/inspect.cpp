@@ -64,7 +64,9 @@ void print_file(const ModelFile& file) {
     print(fmt::format("{:<{}}  {:<4}  {:>10}  [{}]\n", tensor.name, width, tensor.dtype, values,
                       fmt::join(tensor.shape, ", ")));
     total += values;
-    digest.update(file.bytes(tensor));
+    if (!tensor.name.ends_with("num_batches_tracked")) {  // PyTorch's count: not a parameter
+      digest.update(file.bytes(tensor));
+    }
   }
   print(fmt::format("{} tensors, {} values\ndigest xxh3:{}\n", file.tensors().size(), total, digest.hex()));
   for (const auto& [key, value] : file.metadata()) {

@@ -45,6 +45,9 @@ void declare_model_and_data(OptionSet& set, TrainOptions& options) {
   declare_input(set, options.input);
   set.text("init-from", "FILE", "start from the parameters of this model file (safetensors)",
            options.init_from);
+  set.flag("reset-head",
+           "with --init-from: the last layer starts anew where the file has another number of classes",
+           options.reset_head);
 }
 
 void declare_optimizer(OptionSet& set, TrainOptions& options) {
@@ -169,6 +172,9 @@ std::uint32_t nearest_divisor(std::uint32_t number, std::uint32_t wanted) {
 }  // namespace
 
 void check_train_options(const TrainOptions& options) {
+  if (options.reset_head && options.init_from.empty()) {
+    throw Error(Category::usage, "--reset-head needs --init-from");
+  }
   if (options.micro_batches > options.batch_size) {
     throw Error(Category::usage, fmt::format("--micro-batches {} is more than --batch-size {}",
                                              options.micro_batches, options.batch_size));

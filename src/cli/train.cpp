@@ -153,7 +153,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   if (!options.init_from.empty()) {
     std::optional<ModelFile> file;
     world.agree([&] { file = ModelFile::read(options.init_from); });
-    trainer.load(*file);
+    trainer.load(*file, {.reset_head = options.reset_head});
   }
 
   const bool prints = world.rank() == 0;

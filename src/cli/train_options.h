@@ -23,6 +23,7 @@ struct TrainOptions {
   DatasetOptions data;
   InputOptions input;
   std::string init_from;  ///< model file to start from; empty: first values from the seed
+  bool reset_head = false;  ///< the last layer may differ from that of init_from
 
   std::uint32_t epochs = 10;
   std::uint32_t batch_size = 256;   ///< samples of a step over all ranks

@@ -24,7 +24,7 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
     check_fit(network, dataset);
     backend = make_cpu_backend(world, options.threads, options.simd);
     parameters = backend.device->allocate(layout.elements * sizeof(float));
-    ParameterSet(network.parameters(), layout, parameters.floats()).load(file);
+    ParameterSet(network, layout, parameters.floats()).load(file);
     plan = backend.compile(build_graph(network), layout,
                            {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
     evaluator = std::make_unique<Evaluator>(*backend.device, *communicator, *plan, dataset,
@@ -38,7 +38,7 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
 std::string digest(const Network& network, const ModelFile& file) {
   const ArenaLayout layout = layout_arena(network.parameters());
   std::vector<float> arena(layout.elements);
-  const ParameterSet parameters(network.parameters(), layout, arena);
+  const ParameterSet parameters(network, layout, arena);
   parameters.load(file);
   return parameters.digest();
 }

@@ -5,6 +5,7 @@
 
 #include "graph/graph.h"
 #include "lockstep/model_file.h"
+#include "lockstep/trainer.h"
 
 namespace lockstep {
 
@@ -16,20 +17,25 @@ std::string digest_of(const std::vector<Parameter>& parameters, const ArenaLayou
 /// The parameters of a network in one arena, by name. Does not own the arena.
 class ParameterSet {
  public:
-  ParameterSet(const std::vector<Parameter>& parameters, const ArenaLayout& layout, std::span<float> arena)
-      : parameters_(parameters), layout_(layout), arena_(arena) {}
+  ParameterSet(const Network& network, const ArenaLayout& layout, std::span<float> arena)
+      : network_(network), parameters_(network.parameters()), layout_(layout), arena_(arena) {}
 
   /// Values of parameter `i`, without the gaps of the arena.
   std::span<float> values(std::size_t i) const {
     return arena_.subspan(layout_.offsets[i], parameters_[i].size());
   }
 
-  /// Exact names and shapes; throws Error(data) naming the first tensor that is missing, extra or different.
-  void load(const ModelFile& file) const;
+  /// Exact names and shapes, but for what `options` say; throws Error(data) naming the first tensor that is
+  /// missing, extra or different. PyTorch's num_batches_tracked may be there.
+  void load(const ModelFile& file, const LoadOptions& options = {}) const;
+  /// With a num_batches_tracked of 0 for each batch norm.
   void save(const std::string& file) const;
   std::string digest() const { return digest_of(parameters_, layout_, arena_); }
 
  private:
+  void check_names(const ModelFile& file) const;
+
+  const Network& network_;
   const std::vector<Parameter>& parameters_;
   const ArenaLayout& layout_;
   std::span<float> arena_;

@@ -100,7 +100,7 @@ class Trainer::Implementation {
         backend_(agreed(world, [&] { return make_cpu_backend(world, options_.threads, options_.simd); })),
         communicator_(make_communicator(world, options_.transport)),
         parameters_(allocate_parameters()),
-        parameter_set_(network_.parameters(), layout_, parameters_.floats()),
+        parameter_set_(network_, layout_, parameters_.floats()),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches),
                 options_.input, {.training = true, .seed = options_.seed}),
         plan_(agreed(world, [&] { return compile(true); })),
@@ -151,8 +151,8 @@ class Trainer::Implementation {
   const ParameterSet& parameter_set() const { return parameter_set_; }
   std::string transport() const { return communicator_->name(); }
 
-  void load(const ModelFile& file) {
-    world_.agree([&] { parameter_set_.load(file); });
+  void load(const ModelFile& file, const LoadOptions& options) {
+    world_.agree([&] { parameter_set_.load(file, options); });
     check_replicas();
   }
 
@@ -385,7 +385,9 @@ Trainer::~Trainer() = default;
 void Trainer::fit() { implementation_->fit(); }
 Evaluation Trainer::evaluate(const Dataset& dataset) { return implementation_->evaluate(dataset); }
 StepTimes Trainer::step() { return implementation_->step(); }
-void Trainer::load(const ModelFile& file) { implementation_->load(file); }
+void Trainer::load(const ModelFile& file, const LoadOptions& options) {
+  implementation_->load(file, options);
+}
 void Trainer::save(const std::string& file) const { implementation_->parameter_set().save(file); }
 std::string Trainer::digest() const { return implementation_->parameter_set().digest(); }
 int Trainer::micro_batches() const { return implementation_->options().micro_batches; }

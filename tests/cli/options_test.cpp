@@ -97,6 +97,7 @@ TEST(TrainOptions, EveryOption) {
                                       "m",
                                       "--init-from",
                                       "i",
+                                      "--reset-head",
                                       "--progress",
                                       "on",
                                       "--quiet",
@@ -137,6 +138,7 @@ TEST(TrainOptions, EveryOption) {
   expected.run_directory = "r";
   expected.save_model = "m";
   expected.init_from = "i";
+  expected.reset_head = true;
   expected.progress = Progress::on;
   expected.quiet = true;
   expected.transport = Transport::messages;
@@ -162,6 +164,7 @@ TEST(TrainOptions, FlagsFromAllSources) {
   EXPECT_FALSE(parse({"--drop-last=false"}, {"LOCKSTEP_DROP_LAST=true"}).drop_last);
   expect_usage({"--drop-last=maybe"}, {"--drop-last", "'maybe'"});
   expect_usage({"--drop-last", "false"}, {"unexpected argument 'false'"});
+  expect_usage({"--reset-head"}, {"--reset-head needs --init-from"});
 }
 
 struct BadValue {

@@ -1,0 +1,59 @@
+#include "cli/model_summary.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/models.h"
+
+namespace lockstep {
+namespace {
+
+void expect_line(const std::string& text, const std::string& line) {
+  EXPECT_NE(("\n" + text).find("\n" + line + "\n"), std::string::npos) << text << "lacks: " << line;
+}
+
+TEST(ModelSummary, LayersOfLenet) {
+  const std::string table = layer_table(*make_model("lenet", {1, 28, 28}, 10));
+  expect_line(table, "layer     operation            output   parameters     MFLOPs  fused into");
+  expect_line(table, "conv1     conv2d 3x3         20x26x26          200      0.243");
+  expect_line(table, "pool1     avg_pool2d 2x2     20x13x13                          conv1");
+  expect_line(table, "fc2       linear                   10         1290      0.003");
+  expect_line(table, "11 layers in 6 operations, 129068 parameters, 4.501 MFLOPs forward per image");
+}
+
+TEST(ModelSummary, AdditionsAreFusedIntoBatchNorm) {
+  const std::string table = layer_table(*make_model("resnet18", {3, 224, 224}, 1000));
+  EXPECT_NE(table.find("conv2d 7x7 stride 2 padding 3"), std::string::npos) << table;
+  const std::size_t addition = table.find("\nadd1 ");
+  ASSERT_NE(addition, std::string::npos) << table;
+  const std::string line = table.substr(addition + 1, table.find('\n', addition + 1) - addition - 1);
+  EXPECT_TRUE(line.ends_with("  layer1.0.bn2")) << line;
+}
+
+/// Twice the billions of multiply-adds that torchvision gives for its weights.
+TEST(ModelSummary, OperationsAreThePublishedOnes) {
+  const auto operations = [](const std::string& model) {
+    const std::string table = layer_table(*make_model(model, {3, 224, 224}, 1000));
+    const std::string words = " parameters, ";
+    return std::stod(table.substr(table.rfind(words) + words.size())) / 2e3;
+  };
+  EXPECT_NEAR(operations("alexnet"), 0.714, 5e-4);
+  EXPECT_NEAR(operations("mobilenet-v2"), 0.301, 5e-4);
+  EXPECT_NEAR(operations("resnet18"), 1.814, 5e-4);
+  EXPECT_NEAR(operations("resnet34"), 3.664, 5e-4);
+  EXPECT_NEAR(operations("resnet50"), 4.089, 5e-4);
+  EXPECT_NEAR(operations("vgg11"), 7.609, 5e-4);
+  EXPECT_NEAR(operations("vgg16"), 15.47, 5e-3);
+}
+
+TEST(ModelSummary, MemoryOfSeveralSizes) {
+  const auto network = make_model("lenet", {1, 28, 28}, 10);
+  const std::string table = memory_table(*network, 64);
+  expect_line(table, "micro-batch      train   evaluate");
+  for (const char* samples : {"\n         32 ", "\n         64 ", "\n        128 "}) {
+    EXPECT_NE(table.find(samples), std::string::npos) << table;
+  }
+  EXPECT_NE(memory_table(*network, 1).find("\n          1 "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "lockstep/models.h"
+#include "ops/cpu/cpu_plan.h"
+
+/// Models in evaluation mode against torchvision's: the same loss for every class of two images
+/// (bench/peers/make_logits_reference.py, whose formulas these are).
+namespace lockstep {
+namespace {
+
+std::vector<std::uint32_t> hashed(const std::string& name, std::size_t count) {
+  std::uint32_t seed = 2166136261U;
+  for (const char byte : name) {
+    seed = (seed ^ static_cast<unsigned char>(byte)) * 16777619U;
+  }
+  std::vector<std::uint32_t> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t h = static_cast<std::uint32_t>(i) * 2654435761U + seed;
+    h = (h ^ h >> 16) * 0x45D9F3BU;
+    h = (h ^ h >> 16) * 0x45D9F3BU;
+    numbers[i] = h ^ h >> 16;
+  }
+  return numbers;
+}
+
+/// One of the script's functions of u in [0, 1): offset + factor * u, exact in float.
+struct Line {
+  float offset;
+  float factor;
+};
+
+Line line_for(const Parameter& parameter) {
+  if (parameter.name.ends_with("running_var")) return {0.5F, 1.0F};
+  if (parameter.name.ends_with("running_mean")) return {-0.25F, 0.5F};
+  if (parameter.shape.size() == 1) {
+    return parameter.name.ends_with("weight") ? Line{0.75F, 0.5F} : Line{-0.125F, 0.25F};
+  }
+  const std::size_t fan_in = parameter.size() / static_cast<std::size_t>(parameter.shape[0]);
+  float scale = 1.0F;
+  for (std::size_t reach = 6; reach < fan_in; reach *= 4) scale /= 2;
+  return {-scale, 2 * scale};
+}
+
+void fill(const Parameter& parameter, float* values) {
+  const auto [offset, factor] = line_for(parameter);
+  const std::vector<std::uint32_t> numbers = hashed(parameter.name, parameter.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    values[i] = offset + factor * (static_cast<float>(numbers[i] >> 12) / 1048576.0F);
+  }
+}
+
+/// Memory as devices give it: aligned to 64 bytes.
+struct Memory {
+  explicit Memory(std::size_t bytes)
+      : data(static_cast<std::byte*>(operator new (bytes, std::align_val_t{64}))) {
+    std::memset(data.get(), 0, bytes);
+  }
+  struct Free {
+    void operator()(std::byte* memory) const { operator delete (memory, std::align_val_t{64}); }
+  };
+  std::unique_ptr<std::byte, Free> data;
+};
+
+class Losses : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Losses, AreThoseOfPyTorch) {
+  std::ifstream file(LOCKSTEP_TEST_DATA "/models/losses.json");
+  const nlohmann::json stored = nlohmann::json::parse(file).at(GetParam());
+  const auto extents = stored.at("shape").get<std::vector<int>>();
+  const Shape shape = {extents[0], extents[1], extents[2]};
+  const auto expected = stored.at("losses").get<std::vector<std::vector<double>>>();
+  const auto network = make_model(GetParam(), shape, 10);
+  const ArenaLayout layout = layout_arena(network->parameters());
+  const Memory arena(layout.elements * sizeof(float));
+  auto* parameters = reinterpret_cast<float*>(arena.data.get());
+  for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
+    fill(network->parameters()[i], parameters + layout.offsets[i]);
+  }
+  const auto plan = cpu::make_plan(build_graph(*network), layout,
+                                   {.samples = 1, .training = false, .images = shape}, cpu::best_level());
+  const Memory workspace(plan->workspace_bytes());
+
+  std::vector<std::uint8_t> pixels;
+  for (const std::uint32_t number : hashed("images", expected.size() * shape.size())) {
+    pixels.push_back(static_cast<std::uint8_t>(number >> 24));
+  }
+  for (std::size_t image = 0; image < expected.size(); ++image) {
+    const std::uint8_t* sample = pixels.data() + image * shape.size();
+    for (std::int32_t label = 0; label < 10; ++label) {
+      const std::uint64_t id = 0;
+      plan->load({.images = {&sample, 1}, .labels = {&label, 1}, .ids = {&id, 1}}, workspace.data.get());
+      const double loss = plan->forward(1, parameters, workspace.data.get()).loss;
+      EXPECT_NEAR(loss, expected[image][static_cast<std::size_t>(label)], 1e-4) << "class " << label;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Losses,
+                         ::testing::Values("alexnet", "mobilenet-v2", "resnet18", "resnet18-d2l", "resnet50"),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace lockstep
