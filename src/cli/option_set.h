@@ -44,6 +44,8 @@ class OptionSet {
               NumberRange range = {});
   /// Real numbers that are not negative, with commas between them; may be none.
   void numbers(std::string name, std::string metavar, std::string help, std::vector<double>& target);
+  /// Texts with commas between them, or the option several times; may be none.
+  void texts(std::string name, std::string metavar, std::string help, std::vector<std::string>& target);
   /// On the command line `--name` means true and `--name=false` false.
   void flag(std::string name, std::string help, bool& target);
   /// One of `names`, as text.
@@ -83,6 +85,7 @@ class OptionSet {
     std::function<std::string()> value;              ///< null: not for configuration files
     std::string group;
     std::string default_value;
+    bool repeats = false;  ///< values of several occurrences on the command line are joined by commas
   };
   struct Positional {
     std::string metavar;

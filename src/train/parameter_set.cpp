@@ -27,12 +27,13 @@ void ParameterSet::load(const ModelFile& file) const {
   }
 }
 
-void ParameterSet::save(const std::string& file) const {
+void ParameterSet::save(const std::string& file, std::map<std::string, std::string> metadata) const {
   std::vector<NamedTensor> tensors;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     tensors.push_back({parameters_[i].name, parameters_[i].shape, values(i)});
   }
-  write_model_file(file, tensors, {{"format", "pt"}, {"producer", "lockstep"}});
+  metadata.insert({{"format", "pt"}, {"producer", "lockstep"}});
+  write_model_file(file, tensors, metadata);
 }
 
 std::string digest_of(const std::vector<Parameter>& parameters, const ArenaLayout& layout,

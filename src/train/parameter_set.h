@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -26,7 +27,8 @@ class ParameterSet {
 
   /// Exact names and shapes; throws Error(data) naming the first tensor that is missing, extra or different.
   void load(const ModelFile& file) const;
-  void save(const std::string& file) const;
+  /// `metadata` is added to the file's.
+  void save(const std::string& file, std::map<std::string, std::string> metadata) const;
   std::string digest() const { return digest_of(parameters_, layout_, arena_); }
 
  private:

@@ -44,7 +44,7 @@ TrainerOptions options() {
           .batch_size = 64,
           .micro_batches = 4,
           .learning_rate = 0.1F,
-          .momentum = 0.5F,
+          .optimizer = {.momentum = 0.5},
           .threads = 1};
 }
 
@@ -150,7 +150,7 @@ TEST(Trainer, RefusesImpossibleOptions) {
   refused([](TrainerOptions& o) { o.micro_batches = 3; });
   refused([](TrainerOptions& o) { o.learning_rate = std::nanf(""); });
   refused([](TrainerOptions& o) { o.threads = -1; });
-  refused([](TrainerOptions& o) { o.optimizer = "none"; });
+  refused([](TrainerOptions& o) { o.optimizer.name = "none"; });
   refused([](TrainerOptions& o) {
     o.batch_size = 512;
     o.drop_last = true;
