@@ -49,17 +49,19 @@ Layer layer(const char* name, Operation operation, GraphNode::Epilogue epilogue,
 
 std::vector<Layer> layers() {
   return {
-      layer("LeNet 1->20 3x3 pool", Conv2d{.kernel = 3}, {true, 2}, {1, 26, 26}, {20, 12, 12}, true),
-      layer("LeNet 20->50 5x5 pool", Conv2d{.kernel = 5}, {true, 2}, {20, 12, 12}, {50, 4, 4}),
-      layer("LeNet 800->128", Linear{}, {true, 0}, {800, 1, 1}, {128, 1, 1}),
-      layer("LeNet 128->10", Linear{}, {false, 0}, {128, 1, 1}, {10, 1, 1}),
-      layer("64->64 3x3 padded, 16x16", Conv2d{.kernel = 3, .padding = 1}, {true, 0}, {64, 16, 16},
+      layer("LeNet 1->20 3x3 pool", Conv2d{.kernel = 3}, {.relu = true, .pool = 2}, {1, 26, 26}, {20, 12, 12},
+            true),
+      layer("LeNet 20->50 5x5 pool", Conv2d{.kernel = 5}, {.relu = true, .pool = 2}, {20, 12, 12},
+            {50, 4, 4}),
+      layer("LeNet 800->128", Linear{}, {.relu = true}, {800, 1, 1}, {128, 1, 1}),
+      layer("LeNet 128->10", Linear{}, {}, {128, 1, 1}, {10, 1, 1}),
+      layer("64->64 3x3 padded, 16x16", Conv2d{.kernel = 3, .padding = 1}, {.relu = true}, {64, 16, 16},
             {64, 16, 16}),
-      layer("64->64 3x3 stride 2, 16x16", Conv2d{.kernel = 3, .stride = 2, .padding = 1}, {true, 0},
+      layer("64->64 3x3 stride 2, 16x16", Conv2d{.kernel = 3, .stride = 2, .padding = 1}, {.relu = true},
             {64, 16, 16}, {64, 8, 8}),
-      layer("64->64 1x1, 8x8", Conv2d{.kernel = 1}, {false, 0}, {64, 8, 8}, {64, 8, 8}),
-      layer("3->64 3x3 padded, 28x28", Conv2d{.kernel = 3, .padding = 1}, {false, 0}, {3, 28, 28},
-            {64, 28, 28}, true),
+      layer("64->64 1x1, 8x8", Conv2d{.kernel = 1}, {}, {64, 8, 8}, {64, 8, 8}),
+      layer("3->64 3x3 padded, 28x28", Conv2d{.kernel = 3, .padding = 1}, {}, {3, 28, 28}, {64, 28, 28},
+            true),
   };
 }
 
@@ -90,9 +92,12 @@ double best_seconds(double budget, const std::function<void()>& run) {
 }
 
 void measure(const Layer& layer, int samples, double budget, cpu::Level level) {
-  const cpu::OpRequest request{layer.node, {layer.input, Shape{}}, samples, !layer.first, level};
-  const cpu::Op op =
-      std::holds_alternative<Linear>(layer.node.operation) ? plan_linear(request) : plan_conv2d(request);
+  const cpu::Op op = cpu::plan_op({.node = layer.node,
+                                   .inputs = {layer.input},
+                                   .samples = samples,
+                                   .training = true,
+                                   .input_gradient = !layer.first,
+                                   .level = level});
   const std::size_t lanes = static_cast<std::size_t>(cpu::groups_of(samples)) * cpu::lanes;
   cpu::OpMemory memory;
   memory.samples = samples;

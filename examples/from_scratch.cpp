@@ -52,7 +52,7 @@ void step(Replica& replica, GradientSum& gradients, const Permutation& order, st
 int main(int argc, char** argv) {
   return run_program(argc, argv, [&](World& world) {
     const auto epochs = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1);
-    const DatasetPair data = open_dataset(world, "fashion-mnist", "");
+    const DatasetPair data = open_dataset(world, "fashion-mnist");
     const auto network = make_model("lenet", data.train->shape(), data.train->classes());
     Replica replica(*network, *data.train, micro_batch);
 

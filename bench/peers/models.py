@@ -25,7 +25,7 @@ class Residual(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1)
-        self.conv3 = nn.Conv2d(inputs, outputs, 1, stride) if inputs != outputs else nn.Identity()
+        self.conv3 = nn.Conv2d(inputs, outputs, 1, stride) if stride != 1 else nn.Identity()
         self.bn1 = nn.BatchNorm2d(outputs)
         self.bn2 = nn.BatchNorm2d(outputs)
 
@@ -34,16 +34,16 @@ class Residual(nn.Module):
         return F.relu(self.bn2(self.conv2(y)) + self.conv3(x))
 
 
-def resnet18() -> nn.Module:
-    """ResNet-18 with a 3x3 first convolution and no pooling behind it, as usual for small images."""
-    return nn.Sequential(
-        nn.Conv2d(1, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(),
-        Residual(64, 64), Residual(64, 64),
-        Residual(64, 128, 2), Residual(128, 128),
-        Residual(128, 256, 2), Residual(256, 256),
-        Residual(256, 512, 2), Residual(512, 512),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10),
-    )
+def resnet18_d2l() -> nn.Module:
+    """The ResNet-18 of Dive into Deep Learning, named as there."""
+    net = nn.Sequential(nn.Conv2d(1, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU())
+    for stage in range(4):
+        outputs = 64 << stage
+        first = Residual(64, 64) if stage == 0 else Residual(outputs // 2, outputs, 2)
+        net.add_module(f"resnet_block{stage + 1}", nn.Sequential(first, Residual(outputs, outputs)))
+    net.add_module("global_avg_pool", nn.AdaptiveAvgPool2d(1))
+    net.add_module("fc", nn.Sequential(nn.Flatten(), nn.Linear(512, 10)))
+    return net
 
 
-MODELS = {"lenet": LeNet, "resnet18": resnet18}
+MODELS = {"lenet": LeNet, "resnet18-d2l": resnet18_d2l}

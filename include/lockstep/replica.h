@@ -33,7 +33,7 @@ class Replica {
     std::uint64_t correct = 0;  ///< samples whose class has the largest logit
   };
   /// Loss of the samples `ids` and its gradient, both summed over them (not averaged). Overwrites
-  /// `gradient`.
+  /// `gradient`. Throws Error(data) for a sample that cannot be read.
   Result forward_backward(std::span<const std::uint64_t> ids, std::span<const float> parameters,
                           std::span<float> gradient);
 

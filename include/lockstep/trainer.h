@@ -6,8 +6,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lockstep/dataset.h"
+#include "lockstep/input.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
 #include "lockstep/optimizer.h"
@@ -36,6 +38,8 @@ struct TrainerOptions {
   /// after each step, are what is evaluated and saved.
   double model_ema_decay = 0.0;
   int early_stopping = 0;  ///< end after this many epochs without a better test accuracy; 0: never
+  InputOptions input = {};
+  float label_smoothing = 0.0F;  ///< share of every target that is spread evenly over the classes
   std::uint64_t seed = 0;
   bool drop_last = false;       ///< leave out the last batch of an epoch when it is short
   std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit
@@ -63,6 +67,9 @@ struct Evaluation {
   std::uint64_t samples = 0;
   double loss = 0.0;      ///< mean
   double accuracy = 0.0;  ///< in [0, 1]
+  double top5 = 0.0;      ///< share of samples whose class is among the five with the largest logits
+  /// Samples by [class][predicted class]; empty where it was not asked for.
+  std::vector<std::uint64_t> confusion{};
 };
 struct EpochReport {
   int epoch = 1;
@@ -92,8 +99,10 @@ struct StepTimes {
 };
 
 struct EvaluationOptions {
-  int micro_batch = 32;  ///< samples whose losses are added up at once, as in training
-  int threads = 0;       ///< executors of this rank; 0: its share of the host's cores
+  bool confusion = false;   ///< whether to count samples by class and predicted class
+  InputOptions input = {};  ///< as in training; nothing random is done
+  int micro_batch = 32;     ///< samples whose losses are added up at once, as in training
+  int threads = 0;          ///< executors of this rank; 0: its share of the host's cores
   Transport transport = Transport::automatic;
   std::string simd = "auto";
 };

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -142,15 +143,6 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  /// Names come from the file: control characters and great length stay out of the one-line message.
-  static std::string printable(std::string_view name) {
-    std::string text;
-    for (const char letter : name.substr(0, 100)) {
-      text += static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f ? '?' : letter;
-    }
-    return text + (name.size() > 100 ? "..." : "");
-  }
-
  private:
   enum class Place { outside, top, tensor, metadata };
 
@@ -183,8 +175,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 };
 
 [[noreturn]] void fail(const std::string& origin, const TensorInfo& tensor, const std::string& what) {
-  throw Error(Category::data,
-              fmt::format("{}: tensor '{}': {}", origin, HeaderReader::printable(tensor.name), what));
+  throw Error(Category::data, fmt::format("{}: tensor '{}': {}", origin, printable(tensor.name), what));
 }
 
 /// Number of bytes of the tensor; empty when it does not fit 64 bits.
@@ -207,7 +198,7 @@ void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::u
   const auto type = std::find_if(element_types.begin(), element_types.end(),
                                  [&](const ElementType& known) { return known.name == tensor.dtype; });
   if (type == element_types.end()) {
-    fail(origin, tensor, fmt::format("unknown dtype '{}'", HeaderReader::printable(tensor.dtype)));
+    fail(origin, tensor, fmt::format("unknown dtype '{}'", printable(tensor.dtype)));
   }
   if (tensor.begin > tensor.end || tensor.end > data_bytes) {
     fail(origin, tensor,

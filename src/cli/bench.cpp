@@ -31,7 +31,8 @@ struct BenchOptions {
   std::string what;
   std::string model = "lenet";
   std::string dataset = "fashion-mnist";
-  std::string data_directory;
+  DatasetOptions data;
+  InputOptions input;
   std::uint32_t batch_size = 256;
   std::uint32_t micro_batches = 0;
   std::uint32_t threads = 0;
@@ -49,8 +50,10 @@ OptionSet declare(BenchOptions& options) {
       "steps, and where their time goes.");
   set.positional("allreduce|step", "what to measure", options.what);
   set.group("Model and data (step)");
-  set.choice("model", "model", options.model, model_names());
-  declare_data(set, options.dataset, options.data_directory);
+  declare_model(set, "network", options.model);
+  declare_data(set, options.dataset, options.data);
+  declare_input(set, options.input);
+  declare_augmentation(set, options.input.augment);
   declare_batch(set, options.batch_size, options.micro_batches);
   set.group("Execution");
   declare_execution(set, options.threads, options.transport, options.simd);
@@ -182,12 +185,13 @@ double peak_megabytes() {
 }
 
 int bench_step(World& world, const BenchOptions& options) {
-  const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
   const auto network = make_model(options.model, data.train->shape(), data.train->classes());
   Trainer trainer(world, *network, *data.train, *data.test,
                   {.batch_size = static_cast<int>(options.batch_size),
                    .micro_batches = static_cast<int>(options.micro_batches),
                    .learning_rate = 0.01F,
+                   .input = options.input,
                    .threads = static_cast<int>(options.threads),
                    .transport = options.transport,
                    .simd = options.simd});

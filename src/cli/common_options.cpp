@@ -1,13 +1,147 @@
 #include "cli/common_options.h"
 
-#include "lockstep/dataset.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sstream>
+
+#include "lockstep/error.h"
+#include "lockstep/models.h"
 
 namespace lockstep {
+namespace {
 
-void declare_data(OptionSet& set, std::string& dataset, std::string& directory) {
+[[noreturn]] void reject_value(const std::string& text, const std::string& reason) {
+  throw Error(Category::usage, fmt::format("{} {}", in_quotes(text), reason));
+}
+
+std::vector<double> parse_list(const std::string& text, char separator) {
+  std::vector<double> values;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, separator);) {
+    values.push_back(parse_number(item, {}));
+  }
+  return values;
+}
+
+/// Statistics of the channels of well-known training sets, as PyTorch's and timm's recipes give them.
+struct KnownStatistics {
+  const char* name;
+  std::vector<double> mean;
+  std::vector<double> deviation;
+};
+std::vector<KnownStatistics> known_statistics() {
+  return {{"fashion-mnist", {0.2860}, {0.3530}},
+          {"cifar10", {0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}},
+          {"imagenet", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}};
+}
+
+void declare_statistics(OptionSet& set, const std::string& name, const std::string& help,
+                        std::vector<double> KnownStatistics::*member, std::vector<double>& target) {
+  set.value(
+      name, "X,X,...|NAME",
+      help + "; a number per channel, one for all, or those of fashion-mnist, cifar10 or imagenet",
+      [&target, member](const std::string& text) {
+        for (const KnownStatistics& known : known_statistics()) {
+          if (text == known.name) {
+            target = known.*member;
+            return;
+          }
+        }
+        target = parse_list(text, ',');
+      },
+      [&target] { return fmt::format("{}", fmt::join(target, ",")); });
+}
+
+void declare_bounds(OptionSet& set, const std::string& name, const std::string& help, double& least,
+                    double& most) {
+  set.value(
+      name, "MIN,MAX", help,
+      [&least, &most](const std::string& text) {
+        const std::vector<double> bounds = parse_list(text, ',');
+        if (bounds.size() != 2 || bounds[0] <= 0.0 || bounds[1] < bounds[0]) {
+          reject_value(text, "is not MIN,MAX with 0 < MIN <= MAX");
+        }
+        least = bounds[0];
+        most = bounds[1];
+      },
+      [&least, &most] { return fmt::format("{},{}", least, most); });
+}
+
+}  // namespace
+
+Shape parse_shape(const std::string& text) {
+  std::vector<int> extents;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, 'x');) {
+    extents.push_back(static_cast<int>(parse_integer(item, {.least = 1, .most = 1U << 16}).magnitude));
+  }
+  if (extents.size() != 3 || text.ends_with('x'))
+    reject_value(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
+  return {.channels = extents[0], .height = extents[1], .width = extents[2]};
+}
+
+void declare_model(OptionSet& set, const std::string& help, std::string& model) {
+  set.value(
+      "model", "NAME",
+      fmt::format("{}: {}; mlp:256,128 for other widths; or FILE.json, which describes one", help,
+                  fmt::join(model_names(), ", ")),
+      [&model](const std::string& text) {
+        check_model_name(text);
+        model = text;
+      },
+      [&model] { return model; });
+}
+
+void declare_data(OptionSet& set, std::string& dataset, DatasetOptions& options) {
   set.choice("dataset", "data set", dataset, dataset_names());
   set.text("data-dir", "DIR", "folder of the data set's files; without it, where the system keeps them",
-           directory);
+           options.directory);
+  set.integer("image-size", "N", "images: rows and columns that the network sees", options.image_size,
+              {.least = 1, .most = 4096});
+  set.integer("channels", "N", "images: 3 for colour, 1 for grey", options.channels, {.least = 1, .most = 3});
+  set.text("label-column", "NAME", "csv: column of the classes; without it 'label', or else the last column",
+           options.label_column);
+  set.number("test-fraction", "X", "csv: part of the rows of a single file that is held out for testing",
+             options.test_fraction, {.least = 0.0, .below = 1.0});
+  set.value(
+      "synthetic-shape", "CxHxW", "synthetic: shape of the images",
+      [&options](const std::string& text) { options.shape = parse_shape(text); },
+      [&options] {
+        return fmt::format("{}x{}x{}", options.shape.channels, options.shape.height, options.shape.width);
+      });
+  set.integer("classes", "N", "synthetic: number of classes", options.classes,
+              {.least = 1, .most = 1U << 20});
+  set.integer("samples", "N", "synthetic: training images; for testing there are a fifth as many",
+              options.samples, {.least = 1, .most = std::uint64_t{1} << 40});
+}
+
+void declare_input(OptionSet& set, InputOptions& input) {
+  declare_statistics(set, "mean", "subtracted from each value (pixels are 0 to 1)", &KnownStatistics::mean,
+                     input.mean);
+  declare_statistics(set, "std", "standard deviation by which the difference is divided",
+                     &KnownStatistics::deviation, input.deviation);
+  set.number("crop-pct", "X", "images: part of the resized image's shorter side that the network sees",
+             input.crop_share, {.least = 0.01, .below = 1.0000001});
+  set.flag("strict", "end with an error at an image that cannot be read, instead of leaving it out",
+           input.strict);
+}
+
+void declare_augmentation(OptionSet& set, AugmentOptions& augment) {
+  set.flag("random-resized-crop", "train on a random part of each image, resized",
+           augment.random_resized_crop);
+  declare_bounds(set, "scale", "its area, as a share of the image's", augment.scale_min, augment.scale_max);
+  declare_bounds(set, "ratio", "its width over its height", augment.ratio_min, augment.ratio_max);
+  set.integer("crop-padding", "N", "pad the image by N black pixels on each side, then cut out a random part",
+              augment.crop_padding, {.least = 0, .most = 1024});
+  set.number("hflip", "P", "swap left and right with probability P", augment.hflip,
+             {.least = 0.0, .below = 1.0000001});
+  set.text("randaugment", "rand-mM-nN", "apply N random operations of magnitude M (0 to 30) to each image",
+           augment.randaugment);
+  set.integer("cutout", "N", "black square of N pixels at a random place of each image", augment.cutout,
+              {.least = 0, .most = 4096});
+  set.number("mixup", "ALPHA", "mix each image and its label with another's; the share is Beta(ALPHA, ALPHA)",
+             augment.mixup);
 }
 
 void declare_batch(OptionSet& set, std::uint32_t& batch_size, std::uint32_t& micro_batches) {

@@ -17,7 +17,7 @@ namespace {
 struct DataOptions {
   std::string action;
   std::string dataset = "fashion-mnist";
-  std::string data_directory;
+  DatasetOptions data;
   std::uint64_t seed = 0;
   std::uint32_t epoch = 1;
 };
@@ -29,7 +29,7 @@ OptionSet declare(DataOptions& options) {
       "one per line. show: sizes of the data set and samples of each class.");
   set.positional("order|show", "what to print", options.action);
   set.group("Data");
-  declare_data(set, options.dataset, options.data_directory);
+  declare_data(set, options.dataset, options.data);
   set.integer("seed", "N", "the run's seed", options.seed);
   set.integer("epoch", "N", "epoch, from 1", options.epoch, {.least = 1, .most = 0xFFFFFFFF});
   set.config_file();
@@ -61,7 +61,7 @@ int print_data(World& world, const DataOptions& options) {
     world.agree(
         [&] { throw Error(Category::usage, unknown_name("thing to print", options.action, actions)); });
   }
-  const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
   if (world.rank() != 0) {
     return 0;
   }

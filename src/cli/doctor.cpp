@@ -14,12 +14,12 @@
 namespace lockstep {
 namespace {
 
-OptionSet declare(std::string& dataset, std::string& directory) {
+OptionSet declare(std::string& dataset, DatasetOptions& data) {
   OptionSet set("lockstep doctor [options]",
                 "Checks what a run needs: the ranks and hosts that the launcher started, cores, instruction "
                 "sets, how ranks exchange data, the data set. Start it as you would start training.");
   set.group("Data");
-  declare_data(set, dataset, directory);
+  declare_data(set, dataset, data);
   set.pass_over(train_option_names());
   set.epilogue("Example:\n  mpirun -np 2 lockstep doctor\n");
   return set;
@@ -47,7 +47,7 @@ std::string ranks(const World& world) {
   return text;
 }
 
-int examine(World& world, const std::string& dataset, const std::string& directory) {
+int examine(World& world, const std::string& dataset, const DatasetOptions& data_options) {
   const bool prints = world.rank() == 0;
   if (prints) {
     line("lockstep", LOCKSTEP_VERSION);
@@ -61,7 +61,7 @@ int examine(World& world, const std::string& dataset, const std::string& directo
   if (prints) {
     line("exchange", communicator->name());
   }
-  const DatasetPair data = open_dataset(world, dataset, directory);
+  const DatasetPair data = open_dataset(world, dataset, data_options);
   if (prints) {
     line("data set",
          fmt::format("{}: {} training and {} test images", dataset, data.train->size(), data.test->size()));
@@ -77,14 +77,14 @@ int examine(World& world, const std::string& dataset, const std::string& directo
 
 int run_doctor(int argc, char** argv) {
   std::string dataset = "fashion-mnist";
-  std::string directory;
-  OptionSet set = declare(dataset, directory);
+  DatasetOptions data;
+  OptionSet set = declare(dataset, data);
   if (wants_help(argc, argv)) {
     return print_help(set.help());
   }
   return run_program(argc, argv, [&](World& world) {
     world.agree([&] { set.parse(argc, argv, environ); });
-    return examine(world, dataset, directory);
+    return examine(world, dataset, data);
   });
 }
 

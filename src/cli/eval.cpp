@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
+#include <span>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
@@ -21,8 +23,11 @@ struct EvalOptions {
   std::string file;
   std::string model = "lenet";
   std::string dataset = "fashion-mnist";
-  std::string data_directory;
+  DatasetOptions data;
+  InputOptions input;
   std::string split = "test";
+  bool per_class = false;
+  bool confusion = false;
   std::uint32_t batch_size = 256;
   std::uint32_t micro_batches = 0;
   std::uint32_t threads = 0;
@@ -35,9 +40,15 @@ OptionSet declare(EvalOptions& options) {
                 "Measures loss and accuracy of a saved model: every sample once, spread over all ranks.");
   set.positional("MODEL.safetensors", "parameters, as --save-model writes them", options.file);
   set.group("Model and data");
-  set.choice("model", "the network that the parameters are for", options.model, model_names());
-  declare_data(set, options.dataset, options.data_directory);
+  declare_model(set, "network that the parameters are for", options.model);
+  declare_data(set, options.dataset, options.data);
+  declare_input(set, options.input);
   set.choice("split", "which part of the data set", options.split, {"test", "train"});
+  set.group("Output");
+  set.flag("per-class", "also print samples and accuracy of each class", options.per_class);
+  set.flag("confusion-matrix",
+           "also print how many samples of each class (rows) were taken for which (columns)",
+           options.confusion);
   set.group("Execution");
   declare_batch(set, options.batch_size, options.micro_batches);
   declare_execution(set, options.threads, options.transport, options.simd);
@@ -56,20 +67,64 @@ int micro_batch(const EvalOptions& options) {
   return static_cast<int>(std::max(1U, options.batch_size / parts));
 }
 
+/// Names of the classes, or their numbers.
+std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes) {
+  std::vector<std::string> names = dataset.class_names();
+  for (std::size_t c = names.size(); c < classes; ++c) {
+    names.push_back(std::to_string(c));
+  }
+  return names;
+}
+
+std::string per_class_table(const std::vector<std::uint64_t>& confusion,
+                            const std::vector<std::string>& names) {
+  std::string table = fmt::format("{:<20}{:>9}{:>9}\n", "class", "samples", "acc");
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    const auto row = std::span(confusion).subspan(c * names.size(), names.size());
+    const std::uint64_t samples = std::accumulate(row.begin(), row.end(), std::uint64_t{0});
+    const std::string accuracy =
+        samples == 0 ? "-"
+                     : fmt::format("{:.4f}", static_cast<double>(row[c]) / static_cast<double>(samples));
+    table += fmt::format("{:<20}{:>9}{:>9}\n", names[c], samples, accuracy);
+  }
+  return table;
+}
+
+std::string confusion_table(const std::vector<std::uint64_t>& confusion,
+                            const std::vector<std::string>& names) {
+  std::string table = fmt::format("{:<20}", "class");
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    table += fmt::format("{:>7}", c);
+  }
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    table += fmt::format("\n{:<20}", fmt::format("{} {}", c, names[c]));
+    for (std::size_t predicted = 0; predicted < names.size(); ++predicted) {
+      table += fmt::format("{:>7}", confusion[c * names.size() + predicted]);
+    }
+  }
+  return table + "\n";
+}
+
 int run_evaluation(World& world, const EvalOptions& options) {
-  const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
   const Dataset& dataset = options.split == "test" ? *data.test : *data.train;
   const auto network = make_model(options.model, dataset.shape(), dataset.classes());
   std::optional<ModelFile> file;
   world.agree([&] { file = ModelFile::read(options.file); });
   const Evaluation result = evaluate(world, *network, *file, dataset,
-                                     {.micro_batch = micro_batch(options),
+                                     {.confusion = options.per_class || options.confusion,
+                                      .input = options.input,
+                                      .micro_batch = micro_batch(options),
                                       .threads = static_cast<int>(options.threads),
                                       .transport = options.transport,
                                       .simd = options.simd});
   if (world.rank() == 0) {
-    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}\ndigest {}\n", options.split, result.loss,
-                      options.split, result.accuracy, result.samples, digest(*network, *file)));
+    const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
+    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}  top-5 acc {:.4f}\n", options.split,
+                      result.loss, options.split, result.accuracy, result.samples, result.top5));
+    print(options.per_class ? per_class_table(result.confusion, names) : "");
+    print(options.confusion ? confusion_table(result.confusion, names) : "");
+    print(fmt::format("digest {}\n", digest(*network, *file)));
   }
   return 0;
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/model_summary.h"
 #include "cli/option_set.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -17,15 +19,32 @@ namespace {
 
 struct InspectOptions {
   std::string file;
+  std::string model;
+  Shape input = {1, 28, 28};
+  int classes = 10;
+  int micro_batch = 32;
 };
 
 OptionSet declare(InspectOptions& options) {
-  OptionSet set("lockstep inspect FILE.safetensors",
+  OptionSet set("lockstep inspect FILE.safetensors | --model NAME [options]",
                 "Shows the tensors of a model file: name, type, shape, number of values, and the digest that "
-                "'lockstep train' printed for it.");
-  set.positional("FILE.safetensors", "model file", options.file);
+                "'lockstep train' printed for it. Or a network: its layers, and the memory that it takes.");
+  set.optional_positional("FILE.safetensors", "model file; the options are for networks then", options.file);
+  set.group("Network");
+  declare_model(set, "network to show", options.model);
+  set.value(
+      "input", "CxHxW", "channels, height and width of its images",
+      [&options](const std::string& text) { options.input = parse_shape(text); },
+      [&options] {
+        return fmt::format("{}x{}x{}", options.input.channels, options.input.height, options.input.width);
+      });
+  set.integer("classes", "N", "classes", options.classes, {.least = 1, .most = 1U << 24});
+  set.integer("micro-batch", "N", "images that an executor works on at once", options.micro_batch,
+              {.least = 1, .most = 1U << 20});
   set.pass_over(train_option_names());
-  set.epilogue("Example:\n  lockstep inspect lenet.safetensors\n");
+  set.epilogue(
+      "Examples:\n  lockstep inspect lenet.safetensors\n"
+      "  lockstep inspect --model resnet50 --input 3x224x224 --classes 1000\n");
   return set;
 }
 
@@ -53,6 +72,21 @@ void print_file(const ModelFile& file) {
   }
 }
 
+void print_network(const InspectOptions& options) {
+  const auto network = make_model(options.model, options.input, options.classes);
+  print(layer_table(*network) + "\n" + memory_table(*network, options.micro_batch));
+}
+
+void inspect(const InspectOptions& options) {
+  if (!options.file.empty()) {
+    print_file(ModelFile::read(options.file));
+  } else if (!options.model.empty()) {
+    print_network(options);
+  } else {
+    throw Error(Category::usage, "name a model file, or a network with --model NAME");
+  }
+}
+
 }  // namespace
 
 int run_inspect(int argc, char** argv) {
@@ -63,7 +97,7 @@ int run_inspect(int argc, char** argv) {
   }
   set.parse(argc, argv, environ);
   if (is_first_process()) {
-    print_file(ModelFile::read(options.file));
+    inspect(options);
   }
   return 0;
 }

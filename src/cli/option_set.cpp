@@ -119,6 +119,17 @@ void OptionSet::texts(std::string name, std::string metavar, std::string help,
        .repeats = true});
 }
 
+void OptionSet::value(std::string name, std::string metavar, std::string help,
+                      std::function<void(const std::string&)> assign, std::function<std::string()> value) {
+  add({.name = std::move(name),
+       .metavar = std::move(metavar),
+       .help = std::move(help),
+       .assign = std::move(assign),
+       .value = std::move(value),
+       .group = {},
+       .default_value = {}});
+}
+
 void OptionSet::flag(std::string name, std::string help, bool& target) {
   add({.name = std::move(name),
        .metavar = {},
@@ -157,6 +168,10 @@ void OptionSet::config_file() {
 
 void OptionSet::positional(std::string metavar, std::string help, std::string& target) {
   positionals_.push_back({std::move(metavar), std::move(help), &target});
+}
+
+void OptionSet::optional_positional(std::string metavar, std::string help, std::string& target) {
+  positionals_.push_back({std::move(metavar), std::move(help), &target, false});
 }
 
 bool OptionSet::parse(int argc, const char* const* argv, const char* const* environment) {
@@ -251,6 +266,9 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
                                              in_quotes(arguments[positionals_.size()]), usage_));
   }
   for (std::size_t i = 0; i < positionals_.size(); ++i) {
+    if (i == arguments.size() && !positionals_[i].required) {
+      return;
+    }
     if (i == arguments.size()) {
       throw Error(Category::usage, fmt::format("{} is missing; usage: {}", positionals_[i].metavar, usage_));
     }

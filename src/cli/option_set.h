@@ -46,6 +46,10 @@ class OptionSet {
   void numbers(std::string name, std::string metavar, std::string help, std::vector<double>& target);
   /// Texts with commas between them, or the option several times; may be none.
   void texts(std::string name, std::string metavar, std::string help, std::vector<std::string>& target);
+  /// Anything else: `assign` takes the text or throws Error(usage) without the option's name, `value` gives
+  /// the text of the present value.
+  void value(std::string name, std::string metavar, std::string help,
+             std::function<void(const std::string&)> assign, std::function<std::string()> value);
   /// On the command line `--name` means true and `--name=false` false.
   void flag(std::string name, std::string help, bool& target);
   /// One of `names`, as text.
@@ -55,8 +59,10 @@ class OptionSet {
   void choice(std::string name, std::string help, E& target, std::vector<std::pair<std::string, E>> values);
   /// Adds --config FILE.
   void config_file();
-  /// An argument without a name; all declared ones are required, in order.
+  /// An argument without a name; all declared so are required, in order.
   void positional(std::string metavar, std::string help, std::string& target);
+  /// The last of them, which may be missing.
+  void optional_positional(std::string metavar, std::string help, std::string& target);
   /// Names that other subcommands know: passed over in the environment and in configuration files, unless
   /// this one has declared them too.
   void pass_over(const std::vector<std::string>& names);
@@ -91,6 +97,7 @@ class OptionSet {
     std::string metavar;
     std::string help;
     std::string* target;
+    bool required = true;
   };
   /// A value and how errors name the place it came from.
   struct Given {

@@ -8,7 +8,6 @@
 
 #include "cli/common_options.h"
 #include "lockstep/error.h"
-#include "lockstep/models.h"
 #include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
 
@@ -41,8 +40,9 @@ constexpr std::uint64_t largest_count = std::numeric_limits<std::int32_t>::max()
 
 void declare_model_and_data(OptionSet& set, TrainOptions& options) {
   set.group("Model and data");
-  set.choice("model", "network to train", options.model, model_names());
-  declare_data(set, options.dataset, options.data_directory);
+  declare_model(set, "network to train", options.model);
+  declare_data(set, options.dataset, options.data);
+  declare_input(set, options.input);
   set.text("init-from", "FILE", "start from the parameters of this model file (safetensors)",
            options.init_from);
 }
@@ -111,9 +111,13 @@ void declare_training(OptionSet& set, TrainOptions& options) {
               "weights)",
               options.epochs, {.least = 0, .most = largest_count});
   declare_batch(set, options.batch_size, options.micro_batches);
+  declare_augmentation(set, options.input.augment);
   declare_learning_rate(set, options);
   declare_optimizer(set, options.optimizer);
   declare_schedule(set, options);
+  set.number("smoothing", "X",
+             "label smoothing: share of every target that is spread evenly over the classes",
+             options.label_smoothing, {.least = 0.0, .below = 1.0});
   set.integer("seed", "N", "chooses the first parameters and the order of the images", options.seed);
   set.flag("drop-last", "leave out the last, smaller batch of an epoch", options.drop_last);
   set.integer("max-steps", "N", "stop after this many steps; 0 for no limit", options.max_steps);

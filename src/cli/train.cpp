@@ -38,6 +38,8 @@ TrainerOptions trainer_options(const TrainOptions& options) {
           .optimizer = options.optimizer,
           .model_ema_decay = options.model_ema ? options.model_ema_decay : 0.0,
           .early_stopping = static_cast<int>(options.early_stopping),
+          .input = options.input,
+          .label_smoothing = static_cast<float>(options.label_smoothing),
           .seed = options.seed,
           .drop_last = options.drop_last,
           .max_steps = options.max_steps,
@@ -159,7 +161,7 @@ void save(const TrainOptions& options, const Trainer& trainer) {
 int train(World& world, const TrainOptions& options, int argc, char** argv) {
   world.agree([&] { check_build(options); });
   const Environment environment = this_environment();  // before the trainer binds this thread to a core
-  const DatasetPair data = open_dataset(world, options.dataset, options.data_directory);
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model, data.train->shape(), data.train->classes()); });
   Trainer trainer(world, *network, *data.train, *data.test, trainer_options(options));

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "lockstep/dataset.h"
+#include "lockstep/input.h"
 #include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
 #include "lockstep/transport.h"
@@ -19,8 +21,9 @@ enum class BatchScaling { linear, square_root };
 struct TrainOptions {
   std::string model = "lenet";
   std::string dataset = "fashion-mnist";
-  std::string data_directory;  ///< empty: where the system keeps the data set
-  std::string init_from;       ///< model file to start from; empty: first values from the seed
+  DatasetOptions data;
+  InputOptions input;
+  std::string init_from;  ///< model file to start from; empty: first values from the seed
 
   std::uint32_t epochs = 10;
   std::uint32_t batch_size = 256;   ///< samples of a step over all ranks
@@ -33,6 +36,7 @@ struct TrainOptions {
   bool model_ema = false;  ///< averaged weights are evaluated and saved
   double model_ema_decay = 0.9998;
   std::uint32_t early_stopping = 0;  ///< epochs without a better test accuracy; 0: never
+  double label_smoothing = 0.0;
   std::uint64_t seed = 0;
   bool drop_last = false;
   std::uint64_t max_steps = 0;  ///< over the whole run; 0: no limit

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/printable.h"
+
 namespace lockstep {
 namespace {
 
@@ -63,7 +65,7 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
 
 std::string unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known) {
   const std::string guess = nearest(name, known);
-  std::string message = fmt::format("unknown {} '{}'", kind, name);
+  std::string message = fmt::format("unknown {} '{}'", kind, printable(name));
   if (!guess.empty()) {
     message += fmt::format("; did you mean '{}'?", guess);
   }

@@ -11,6 +11,13 @@ enum class Purpose : std::uint32_t {
   parameters = 1,  ///< initial weights
   order = 2,       ///< order of the samples in an epoch
   dropout = 3,     ///< elements that dropout zeroes
+  synthetic = 4,   ///< pixels of made-up images
+  crop = 16,       ///< place of the part of an image that is cut out
+  resized_crop = 17,
+  flip = 18,
+  cutout = 19,
+  mixup = 20,
+  randaugment = 21,
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011):

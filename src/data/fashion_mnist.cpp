@@ -4,7 +4,7 @@
 namespace lockstep {
 
 /// 28x28 grey images of clothes, 10 classes, 60,000 and 10,000 (Xiao, Rasul, Vollgraf, 2017).
-DatasetPair open_fashion_mnist(const World& world, const std::string& directory) {
+DatasetPair open_fashion_mnist(const World& world, const DatasetOptions& options) {
   return open_idx_datasets(
       world,
       {.name = "fashion-mnist",
@@ -12,8 +12,10 @@ DatasetPair open_fashion_mnist(const World& world, const std::string& directory)
        .classes = 10,
        .default_directory = "/usr/share/datasets/fashion-mnist",
        .advice = "install Debian's package dataset-fashion-mnist, or name the folder of its "
-                 "files with --data-dir"},
-      directory);
+                 "files with --data-dir",
+       .class_names = {"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
+                       "ankle boot"}},
+      options.directory);
 }
 
 }  // namespace lockstep

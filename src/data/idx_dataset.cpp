@@ -19,6 +19,7 @@ class IdxDataset : public Dataset {
              HostBlock block)
       : shape_(description.shape),
         classes_(description.classes),
+        class_names_(description.class_names),
         images_(images.values),
         labels_(labels.values),
         block_(std::move(block)) {}
@@ -26,14 +27,17 @@ class IdxDataset : public Dataset {
   std::uint64_t size() const override { return labels_.size(); }
   Shape shape() const override { return shape_; }
   int classes() const override { return classes_; }
-  std::span<const std::uint8_t> image(std::uint64_t id) const override {
+  std::span<const std::uint8_t> sample(std::uint64_t id,
+                                       std::vector<std::uint8_t>& /*buffer*/) const override {
     return images_.subspan(id * shape_.size(), shape_.size());
   }
   int label(std::uint64_t id) const override { return labels_[id]; }
+  std::vector<std::string> class_names() const override { return class_names_; }
 
  private:
   Shape shape_;
   int classes_;
+  std::vector<std::string> class_names_;
   std::span<const std::uint8_t> images_;  ///< inside block_, as labels_
   std::span<const std::uint8_t> labels_;
   HostBlock block_;

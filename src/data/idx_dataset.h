@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/host_block.h"
 #include "data/packed_file.h"
@@ -19,6 +20,7 @@ struct IdxDescription {
   int classes = 0;
   std::string default_directory;  ///< empty: none
   std::string advice;             ///< for errors: how to get the files
+  std::vector<std::string> class_names = {};
 };
 
 /// The two files of one split, found and measured but not read.

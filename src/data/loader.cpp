@@ -4,12 +4,15 @@
 
 namespace lockstep {
 
-Loader::Loader(const Dataset& dataset, std::uint32_t micro_batch)
-    : dataset_(dataset), micro_batch_(micro_batch) {}
+Loader::Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOptions& input,
+               Transform::Use use)
+    : dataset_(dataset),
+      micro_batch_(micro_batch),
+      transform_(input, dataset, use),
+      bad_samples_(input.strict) {}
 
 void Loader::shuffle(std::uint64_t seed, std::uint32_t epoch) {
   permutation_.emplace(dataset_.size(), seed, epoch);
-  seed_ = seed;
   epoch_ = epoch;
 }
 
@@ -25,6 +28,10 @@ std::uint32_t Loader::leaves(std::uint64_t samples) const {
 std::uint32_t Loader::samples(std::uint32_t leaf) const {
   const std::uint64_t begin = std::uint64_t{leaf} * micro_batch_;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(micro_batch_, samples_ - begin));
+}
+
+std::uint32_t Loader::number(std::uint32_t leaf) const {
+  return static_cast<std::uint32_t>(first_ / micro_batch_) + leaf;
 }
 
 std::uint64_t Loader::id(std::uint32_t leaf, std::uint32_t i) const {

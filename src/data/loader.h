@@ -4,17 +4,20 @@
 #include <optional>
 #include <span>
 
+#include "data/bad_samples.h"
+#include "data/transform.h"
 #include "lockstep/dataset.h"
 #include "lockstep/sampler.h"
 
 namespace lockstep {
 
-/// Which samples a leaf (micro-batch) of the step in progress consists of. Set between steps by one thread;
-/// read during a step by all executors.
+/// Which samples a leaf (micro-batch) of the step in progress consists of, and what is done to them. Set
+/// between steps by one thread; read during a step by all executors.
 class Loader {
  public:
-  /// Leaves hold `micro_batch` samples; the last of a step may hold fewer.
-  Loader(const Dataset& dataset, std::uint32_t micro_batch);
+  /// Leaves hold `micro_batch` samples; the last of a step may hold fewer. Throws as Transform.
+  Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOptions& input = {},
+         Transform::Use use = {});
 
   /// Positions follow the epoch's permutation; before the first call, the data set's own order.
   void shuffle(std::uint64_t seed, std::uint32_t epoch);
@@ -26,10 +29,13 @@ class Loader {
   /// Samples of leaf `leaf` of the step in progress.
   std::uint32_t samples(std::uint32_t leaf) const;
   std::uint32_t micro_batch() const { return micro_batch_; }
-  /// Of the last shuffle; 0 before it.
-  std::uint64_t seed() const { return seed_; }
-  std::uint32_t epoch() const { return epoch_; }
   const Dataset& dataset() const { return dataset_; }
+  const Transform& transform() const { return transform_; }
+  /// Where readers of the data set tell what they could not read.
+  BadSamples& bad_samples() const { return bad_samples_; }
+  std::uint32_t epoch() const { return epoch_; }
+  /// Position of leaf `leaf` among the epoch's micro-batches.
+  std::uint32_t number(std::uint32_t leaf) const;
 
   /// Id of sample `i` of leaf `leaf`.
   std::uint64_t id(std::uint32_t leaf, std::uint32_t i) const;
@@ -37,9 +43,10 @@ class Loader {
  private:
   const Dataset& dataset_;
   std::uint32_t micro_batch_;
-  std::optional<Permutation> permutation_;
-  std::uint64_t seed_ = 0;
+  Transform transform_;
+  mutable BadSamples bad_samples_;
   std::uint32_t epoch_ = 0;
+  std::optional<Permutation> permutation_;
   std::uint64_t first_ = 0;
   std::uint64_t samples_ = 0;
 };

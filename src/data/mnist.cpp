@@ -4,14 +4,14 @@
 namespace lockstep {
 
 /// 28x28 grey images of handwritten digits, 60,000 and 10,000 (LeCun, Cortes, Burges).
-DatasetPair open_mnist(const World& world, const std::string& directory) {
+DatasetPair open_mnist(const World& world, const DatasetOptions& options) {
   return open_idx_datasets(world,
                            {.name = "mnist",
                             .shape = {.channels = 1, .height = 28, .width = 28},
                             .classes = 10,
                             .default_directory = "",
                             .advice = "name the folder of its four files with --data-dir"},
-                           directory);
+                           options.directory);
 }
 
 }  // namespace lockstep

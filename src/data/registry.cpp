@@ -1,5 +1,7 @@
 #include "data/registry.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "core/nearest.h"
@@ -11,7 +13,7 @@ namespace {
 
 struct Entry {
   const char* name;
-  DatasetPair (*open)(const World& world, const std::string& directory);
+  DatasetPair (*open)(const World& world, const DatasetOptions& options);
 };
 
 #define LOCKSTEP_ROW(name, function) Entry{name, function},
@@ -20,15 +22,17 @@ constexpr std::array entries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
 
 }  // namespace
 
-DatasetPair open_dataset(const World& world, const std::string& name, const std::string& directory) {
+DatasetPair open_dataset(const World& world, const std::string& name, const DatasetOptions& options) {
   for (const Entry& entry : entries) {
     if (entry.name == name) {
-      return entry.open(world, directory);
+      return entry.open(world, options);
     }
   }
   world.agree([&] { throw Error(Category::usage, unknown_name("data set", name, dataset_names())); });
   return {};
 }
+
+std::string Dataset::sample_name(std::uint64_t id) const { return fmt::format("sample {}", id); }
 
 std::vector<std::string> dataset_names() {
   std::vector<std::string> names;

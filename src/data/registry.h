@@ -8,12 +8,16 @@
 /// thing that a data set's own file src/data/<name>.cpp defines.
 #define LOCKSTEP_DATASETS(ENTRY)             \
   ENTRY("fashion-mnist", open_fashion_mnist) \
-  ENTRY("mnist", open_mnist)
+  ENTRY("mnist", open_mnist)                 \
+  ENTRY("cifar10", open_cifar10)             \
+  ENTRY("cifar100", open_cifar100)           \
+  ENTRY("csv", open_csv)                     \
+  ENTRY("synthetic", open_synthetic)
 
 namespace lockstep {
 
 #define LOCKSTEP_DECLARE(name, function) \
-  DatasetPair function(const World& world, const std::string& directory);
+  DatasetPair function(const World& world, const DatasetOptions& options);
 LOCKSTEP_DATASETS(LOCKSTEP_DECLARE)
 #undef LOCKSTEP_DECLARE
 

@@ -125,8 +125,10 @@ bool fuse(GraphNode& producer, const Network::Layer& layer) {
     return fuse_activation(producer, activation->kind);
   }
   const auto* pool = std::get_if<AvgPool2d>(&layer.operation);
-  if (pool != nullptr && std::holds_alternative<Conv2d>(producer.operation) && producer.epilogue.pool == 0 &&
-      pool->stride == pool->kernel && pool->kernel > 1 && pool->padding == 0 && !pool->ceil_mode) {
+  const auto* conv = std::get_if<Conv2d>(&producer.operation);
+  if (pool != nullptr && conv != nullptr && conv->groups == 1 && conv->dilation == 1 &&
+      producer.epilogue.pool == 0 && pool->stride == pool->kernel && pool->kernel > 1 && pool->padding == 0 &&
+      !pool->ceil_mode) {
     producer.epilogue.pool = pool->kernel;
     return true;
   }
@@ -149,6 +151,7 @@ class Fusion {
       }
     }
     graph_.output = node_of_[index(network_.output_id())];
+    graph_.node_of_layer = std::move(node_of_);
     return std::move(graph_);
   }
 

@@ -32,6 +32,8 @@ struct GraphNode {
 struct Graph {
   std::vector<GraphNode> nodes;  ///< in the order of execution; node 0 is the input
   int output = -1;               ///< the logits
+  /// By layer of the network: the node that computes it, perhaps fused with others; -1: nothing reads it.
+  std::vector<int> node_of_layer;
 };
 
 /// Shape inference is the network's; this crops and fuses.
@@ -42,7 +44,8 @@ struct Graph {
 /// 26x26). Gradients are unchanged: those pixels' gradients are zeros. What batch norm measures is never
 /// cropped.
 ///
-/// Fusion: convolution + ReLU + average pooling, linear + ReLU, batch norm + addition + ReLU or ReLU6.
+/// Fusion: convolution + ReLU + average pooling (without dilation and groups), linear + ReLU, batch norm +
+/// addition + ReLU or ReLU6.
 Graph build_graph(const Network& network);
 
 /// Where each parameter lives in an arena: element offsets, each a multiple of 16, the gaps zero.

@@ -142,6 +142,27 @@ struct InferShape {
   }
 };
 
+bool is_too_large(const Shape& shape) {
+  constexpr double most_values = 1 << 28;
+  return 1.0 * shape.channels * shape.height * shape.width > most_values;
+}
+
+/// Keeps products of extents within their types, and typing errors from taking all memory.
+void check_sizes(const Network::Layer& layer, std::span<const Parameter> parameters) {
+  constexpr double most_parameters = 1LL << 40;
+  if (is_too_large(layer.shape)) {
+    refuse(layer.name, fmt::format("its output of {} is too large", describe(layer.shape)));
+  }
+  for (const Parameter& parameter : parameters) {
+    const double size = std::accumulate(
+        parameter.shape.begin(), parameter.shape.end(), 1.0,
+        [](double product, std::int64_t extent) { return product * static_cast<double>(extent); });
+    if (size > most_parameters) {
+      refuse(layer.name, fmt::format("{} would have {:.0e} values", parameter.name, size));
+    }
+  }
+}
+
 std::size_t least_inputs(const Operation& operation) {
   const bool several = std::holds_alternative<Add>(operation) || std::holds_alternative<Concat>(operation);
   return several ? 2 : 1;
@@ -253,7 +274,7 @@ std::size_t Parameter::size() const {
 const Shape& Value::shape() const { return network_->layers()[static_cast<std::size_t>(id_)].shape; }
 
 Network::Network(Shape input) {
-  if (input.channels < 1 || input.height < 1 || input.width < 1) {
+  if (input.channels < 1 || input.height < 1 || input.width < 1 || is_too_large(input)) {
     throw Error(Category::usage, fmt::format("a network cannot take images of {}", describe(input)));
   }
   layers_.push_back({Input{}, "input", {}, input, {}});
@@ -286,7 +307,9 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs) {
     shapes.push_back(input.shape());
   }
   layer.shape = std::visit(InferShape{layer.name, shapes}, operation);
-  for (Parameter& parameter : parameters_for(operation, layer.name, shapes)) {
+  std::vector<Parameter> parameters = parameters_for(operation, layer.name, shapes);
+  check_sizes(layer, parameters);
+  for (Parameter& parameter : parameters) {
     layer.parameters.push_back(static_cast<int>(parameters_.size()));
     parameters_.push_back(std::move(parameter));
   }

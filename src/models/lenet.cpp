@@ -1,8 +1,11 @@
 #include "models/lenet.h"
 
+#include "models/input_size.h"
+
 namespace lockstep {
 
 std::unique_ptr<Network> lenet(Shape input, int classes) {
+  require_input("lenet", input, 14);
   const auto weight = Initializer::normal(0.01);
   auto network = std::make_unique<Network>(input);
   Value x = network->input();

@@ -1,10 +1,19 @@
+#include <charconv>
 #include <functional>
 #include <map>
 
 #include "core/nearest.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
+#include "models/alexnet.h"
+#include "models/json_network.h"
 #include "models/lenet.h"
+#include "models/mlp.h"
+#include "models/mobilenet_v2.h"
+#include "models/resnet.h"
+#include "models/resnet18_d2l.h"
+#include "models/vgg.h"
 
 namespace lockstep {
 namespace {
@@ -13,9 +22,59 @@ using Make = std::function<std::unique_ptr<Network>(Shape, int)>;
 
 const std::map<std::string, Make>& registry() {
   static const std::map<std::string, Make> models = {
+      {"alexnet", alexnet},
       {"lenet", lenet},
+      {"mlp", [](Shape input, int classes) { return mlp(input, classes, {256}); }},
+      {"mobilenet-v2", mobilenet_v2},
+      {"resnet18", resnet18},
+      {"resnet18-d2l", resnet18_d2l},
+      {"resnet20", resnet20},
+      {"resnet34", resnet34},
+      {"resnet50", resnet50},
+      {"vgg11", vgg11},
+      {"vgg11-bn", vgg11_bn},
+      {"vgg16", vgg16},
+      {"vgg16-bn", vgg16_bn},
   };
   return models;
+}
+
+/// Widths of "mlp:256,128"; nothing for names that do not start with "mlp:".
+std::vector<int> mlp_widths(const std::string& name) {
+  constexpr std::string_view prefix = "mlp:";
+  constexpr int widest = 1 << 20;
+  if (!name.starts_with(prefix)) {
+    return {};
+  }
+  std::vector<int> widths;
+  const char* at = name.data() + prefix.size();
+  const char* const end = name.data() + name.size();
+  for (bool more = true; more;) {
+    int& width = widths.emplace_back(0);
+    const auto [rest, status] = std::from_chars(at, end, width);
+    more = rest != end;
+    if (status != std::errc() || width < 1 || width > widest || (more && *rest != ',')) {
+      throw Error(Category::usage, "model '" + printable(name) +
+                                       "': after mlp: come widths with commas between them, "
+                                       "each 1 to 1048576, as in mlp:256,128");
+    }
+    at = rest + (more ? 1 : 0);
+  }
+  return widths;
+}
+
+Make find_model(const std::string& name) {
+  if (name.ends_with(".json")) {
+    return [name](Shape input, int classes) { return read_network(name, input, classes); };
+  }
+  if (const std::vector<int> widths = mlp_widths(name); !widths.empty()) {
+    return [widths](Shape input, int classes) { return mlp(input, classes, widths); };
+  }
+  const auto found = registry().find(name);
+  if (found == registry().end()) {
+    throw Error(Category::usage, unknown_name("model", name, model_names()));
+  }
+  return found->second;
 }
 
 }  // namespace
@@ -28,12 +87,10 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+void check_model_name(const std::string& name) { find_model(name); }
+
 std::unique_ptr<Network> make_model(const std::string& name, Shape input, int classes) {
-  const auto found = registry().find(name);
-  if (found == registry().end()) {
-    throw Error(Category::usage, unknown_name("model", name, model_names()));
-  }
-  return found->second(input, classes);
+  return find_model(name)(input, classes);
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "data/batch.h"
 #include "graph/graph.h"
 
 namespace lockstep {
@@ -11,21 +12,9 @@ namespace lockstep {
 /// Sums over the samples of one micro-batch.
 struct LeafResult {
   double loss = 0.0;
-  std::uint64_t correct = 0;  ///< samples whose largest logit (lowest index wins) is their class's
-};
-
-/// What random numbers of a step depend on, beside the sample.
-struct RandomKey {
-  std::uint64_t seed = 0;
-  std::uint32_t epoch = 0;
-};
-
-/// One micro-batch: images and labels on the host.
-struct Batch {
-  std::span<const std::uint8_t* const> images;  ///< pixels of each sample, [channel][row][column]
-  std::span<const std::int32_t> labels;
-  std::span<const std::uint64_t> ids;  ///< of the samples: what dropout depends on
-  RandomKey random;
+  std::uint64_t correct = 0;   ///< samples whose largest logit (lowest index wins) is their class's
+  std::uint64_t correct5 = 0;  ///< samples with fewer than 5 logits above that of their class
+  std::uint64_t samples = 0;   ///< really computed: without those that could not be read
 };
 
 /// A graph compiled for one device and one size of micro-batch; memory laid out. Immutable: any number of
@@ -37,17 +26,21 @@ class Plan {
   virtual std::size_t workspace_bytes() const = 0;
   /// Brings a micro-batch into the workspace, in the device's layout.
   virtual void load(const Batch& batch, std::byte* workspace) const = 0;
-  /// Loss and hits of the loaded micro-batch of `samples` samples.
+  /// Loss and hits of the loaded micro-batch of `samples` samples, which may be none.
   virtual LeafResult forward(int samples, const float* parameters, std::byte* workspace) const = 0;
+  /// After forward: class of the largest logit of each sample; memory of the workspace.
+  virtual std::span<const std::int32_t> predictions(int samples, const std::byte* workspace) const = 0;
   /// After forward: writes (does not add) the gradients of the loss's sum. Training plans only.
   virtual void backward(int samples, const float* parameters, float* gradients,
                         std::byte* workspace) const = 0;
 };
 
 struct PlanOptions {
-  int samples = 0;       ///< of a full micro-batch; fewer are allowed when run
-  bool training = true;  ///< false: forward only, less memory
-  Shape images;          ///< of the data set; the graph reads its leading rows and columns
+  int samples = 0;               ///< of a full micro-batch; fewer are allowed when run
+  bool training = true;          ///< false: forward only, less memory
+  bool mixing = false;           ///< batches have partners
+  float label_smoothing = 0.0F;  ///< in [0, 1)
+  Shape images;                  ///< of the data set; the graph reads its leading rows and columns
 };
 
 }  // namespace lockstep

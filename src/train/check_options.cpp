@@ -41,6 +41,9 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
                     "micro-batches (a divisor of the batch size {})",
                     ranks, options.micro_batches, options.micro_batches, options.batch_size));
   }
+  if (!(options.label_smoothing >= 0.0F && options.label_smoothing < 1.0F)) {
+    refuse(fmt::format("label smoothing must be in [0, 1), not {}", options.label_smoothing));
+  }
   if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch_size)) {
     refuse(fmt::format("dropping the last short batch of {} leaves none of the {} samples",
                        options.batch_size, train_size));

@@ -27,11 +27,12 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
     ParameterSet(network.parameters(), layout, parameters.floats()).load(file);
     plan = backend.compile(build_graph(network), layout,
                            {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
-    evaluator =
-        std::make_unique<Evaluator>(*backend.device, *communicator, *plan, dataset,
-                                    static_cast<std::uint32_t>(options.micro_batch), parameters.floats());
+    evaluator = std::make_unique<Evaluator>(*backend.device, *communicator, *plan, dataset,
+                                            static_cast<std::uint32_t>(options.micro_batch),
+                                            parameters.floats(), options.input);
   });
-  return evaluator->run();
+  return options.confusion ? evaluator->run_with_confusion(static_cast<std::size_t>(network.classes()))
+                           : evaluator->run();
 }
 
 std::string digest(const Network& network, const ModelFile& file) {

@@ -1,5 +1,8 @@
 #include "train/evaluator.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "device/cpu/cpu_device.h"
 
 namespace lockstep {
@@ -12,19 +15,24 @@ std::uint32_t boundary(std::uint32_t first, std::uint32_t last, std::size_t part
 
 }  // namespace
 
-Evaluation summarize(std::span<const LeafResult> results, std::uint64_t samples) {
+Evaluation summarize(std::span<const LeafResult> results) {
   LeafResult sum;
   for (const LeafResult& result : results) {
     sum.loss += result.loss;
     sum.correct += result.correct;
+    sum.correct5 += result.correct5;
+    sum.samples += result.samples;
   }
-  const auto count = static_cast<double>(samples);
-  return {samples, sum.loss / count, static_cast<double>(sum.correct) / count};
+  const auto count = static_cast<double>(std::max<std::uint64_t>(1, sum.samples));
+  return {.samples = sum.samples,
+          .loss = sum.loss / count,
+          .accuracy = static_cast<double>(sum.correct) / count,
+          .top5 = static_cast<double>(sum.correct5) / count};
 }
 
 Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
-                     std::uint32_t micro_batch, std::span<const float> parameters)
-    : communicator_(communicator), parameters_(parameters), loader_(dataset, micro_batch) {
+                     std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input)
+    : communicator_(communicator), parameters_(parameters), loader_(dataset, micro_batch, input) {
   loader_.set_step(0, dataset.size());
   const std::uint32_t leaves = loader_.leaves(dataset.size());
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -52,6 +60,9 @@ void Evaluator::run_leaves(std::size_t executor) {
   for (std::uint32_t leaf = executor_bounds_[executor]; leaf < executor_bounds_[executor + 1]; ++leaf) {
     own_results_[leaf - executor_bounds_.front()] =
         runners_[executor]->run(leaf, parameters_.data(), nullptr);
+    if (classes_ != 0) {
+      runners_[executor]->count_predictions(confusion_[executor], classes_);
+    }
   }
 }
 
@@ -59,7 +70,34 @@ Evaluation Evaluator::run() {
   program_->run();
   communicator_.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                  std::as_writable_bytes(std::span(all_results_)));
-  return summarize(all_results_, loader_.dataset().size());
+  return summarize(all_results_);
+}
+
+Evaluation Evaluator::run_with_confusion(std::size_t classes) {
+  classes_ = classes;
+  confusion_.assign(runners_.size(), std::vector<std::uint64_t>(classes * classes));
+  Evaluation evaluation = run();
+  evaluation.confusion = sum_confusion();
+  classes_ = 0;
+  return evaluation;
+}
+
+std::vector<std::uint64_t> Evaluator::sum_confusion() const {
+  std::vector<std::uint64_t> sum(classes_ * classes_);
+  const auto add = [&sum](std::span<const std::uint64_t> counts) {
+    std::transform(sum.begin(), sum.end(), counts.begin(), sum.begin(), std::plus<>());
+  };
+  std::ranges::for_each(confusion_, add);
+  const auto ranks = static_cast<std::size_t>(communicator_.size());
+  const std::vector<std::size_t> bytes(ranks, sum.size() * sizeof(std::uint64_t));
+  std::vector<std::uint64_t> all(sum.size() * ranks);
+  communicator_.all_gather_bytes(std::as_bytes(std::span(sum)), bytes,
+                                 std::as_writable_bytes(std::span(all)));
+  std::ranges::fill(sum, 0);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    add(std::span(all).subspan(rank * sum.size(), sum.size()));
+  }
+  return sum;
 }
 
 }  // namespace lockstep

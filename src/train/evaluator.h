@@ -9,21 +9,24 @@
 
 namespace lockstep {
 
-/// Sums of results in the order of leaves, as means.
-Evaluation summarize(std::span<const LeafResult> results, std::uint64_t samples);
+/// Sums of results in the order of leaves, as means over the samples that were really computed; of none: 0.
+Evaluation summarize(std::span<const LeafResult> results);
 
 /// Measures a network on a data set: each sample once, leaves spread over ranks and executors, one sum of
 /// loss per leaf, added in the order of leaves, so the same bits on any number of ranks.
 class Evaluator {
  public:
   Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
-            std::uint32_t micro_batch, std::span<const float> parameters);
+            std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input = {});
 
   /// Collective.
   Evaluation run();
+  /// As run, with Evaluation::confusion for `classes` classes.
+  Evaluation run_with_confusion(std::size_t classes);
 
  private:
   void run_leaves(std::size_t executor);
+  std::vector<std::uint64_t> sum_confusion() const;
 
   Communicator& communicator_;
   std::span<const float> parameters_;
@@ -33,6 +36,8 @@ class Evaluator {
   std::vector<std::size_t> result_bytes_;
   std::vector<LeafResult> own_results_;
   std::vector<LeafResult> all_results_;
+  std::size_t classes_ = 0;                            ///< 0: no confusion is counted
+  std::vector<std::vector<std::uint64_t>> confusion_;  ///< of each executor
   std::unique_ptr<Program> program_;
 };
 

@@ -6,32 +6,35 @@ LeafRunner::LeafRunner(Device& device, const Plan& plan, const Loader& loader)
     : plan_(plan),
       loader_(loader),
       workspace_(device.allocate(plan.workspace_bytes())),
-      images_(loader.micro_batch()),
-      labels_(loader.micro_batch()),
+      reader_(loader.dataset(), loader.transform(), loader.bad_samples(), loader.micro_batch()),
       ids_(loader.micro_batch()) {}
 
 LeafResult LeafRunner::run(std::uint32_t leaf, const float* parameters, float* gradients) {
   auto start = std::chrono::steady_clock::now();
-  const std::uint32_t samples = loader_.samples(leaf);
-  for (std::uint32_t i = 0; i < samples; ++i) {
-    const std::uint64_t id = ids_[i] = loader_.id(leaf, i);
-    images_[i] = loader_.dataset().image(id).data();
-    labels_[i] = loader_.dataset().label(id);
-    visits.add(id);
+  const auto ids = std::span(ids_).first(loader_.samples(leaf));
+  for (std::uint32_t i = 0; i < ids.size(); ++i) {
+    ids[i] = loader_.id(leaf, i);
+    visits.add(ids[i]);
   }
-  plan_.load({.images = {images_.data(), samples},
-              .labels = {labels_.data(), samples},
-              .ids = {ids_.data(), samples},
-              .random = {loader_.seed(), loader_.epoch()}},
-             workspace_.data());
+  batch_ = reader_.read(ids, {.epoch = loader_.epoch(), .number = loader_.number(leaf)});
+  const int samples = static_cast<int>(batch_.samples());
+  plan_.load(batch_, workspace_.data());
   seconds.load += lap(start);
-  const LeafResult result = plan_.forward(static_cast<int>(samples), parameters, workspace_.data());
+  const LeafResult result = plan_.forward(samples, parameters, workspace_.data());
   seconds.forward += lap(start);
   if (gradients != nullptr) {
-    plan_.backward(static_cast<int>(samples), parameters, gradients, workspace_.data());
+    plan_.backward(samples, parameters, gradients, workspace_.data());
     seconds.backward += lap(start);
   }
   return result;
+}
+
+void LeafRunner::count_predictions(std::span<std::uint64_t> counts, std::size_t classes) const {
+  const auto predictions = plan_.predictions(static_cast<int>(batch_.samples()), workspace_.data());
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const auto label = static_cast<std::size_t>(batch_.labels[i]);
+    ++counts[label * classes + static_cast<std::size_t>(predictions[i])];
+  }
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <vector>
 
+#include "data/batch_reader.h"
 #include "data/loader.h"
 #include "device/device.h"
 #include "ops/plan.h"
@@ -17,14 +18,18 @@ inline double lap(std::chrono::steady_clock::time_point& start) {
   return seconds;
 }
 
-/// One executor's way to run micro-batches: a workspace, and the images and labels of the leaf at hand.
+/// One executor's way to run micro-batches: a workspace, and a reader of samples.
 /// Used by one thread at a time.
 class LeafRunner {
  public:
   LeafRunner(Device& device, const Plan& plan, const Loader& loader);
 
-  /// Loads leaf `leaf` of the loader's step; forward, and backward unless `gradients` is null.
+  /// Loads leaf `leaf` of the loader's step; forward, and backward unless `gradients` is null. Samples that
+  /// cannot be read are left out: the result says how many there were. None: loss 0 and gradients of 0.
   LeafResult run(std::uint32_t leaf, const float* parameters, float* gradients);
+
+  /// Adds the samples of the last leaf to counts[class * classes + predicted class].
+  void count_predictions(std::span<std::uint64_t> counts, std::size_t classes) const;
 
   VisitSum visits;  ///< samples of all leaves run so far
   struct Seconds {
@@ -38,9 +43,9 @@ class LeafRunner {
   const Plan& plan_;
   const Loader& loader_;
   Buffer workspace_;
-  std::vector<const std::uint8_t*> images_;
-  std::vector<std::int32_t> labels_;
+  BatchReader reader_;
   std::vector<std::uint64_t> ids_;
+  Batch batch_;  ///< of the last leaf
 };
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "data/batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 #include "ops/cpu/cpu_plan.h"
@@ -14,34 +15,27 @@ class Replica::Implementation {
  public:
   Implementation(const Network& network, const Dataset& dataset, int micro_batch)
       : network_(fitting(network, dataset, micro_batch)),
-        dataset_(dataset),
         layout_(layout_arena(network.parameters())),
         device_(make_cpu_device({.threads = 1, .pin = false})),
         plan_(cpu::make_plan(build_graph(network), layout_,
                              {.samples = micro_batch, .images = dataset.shape()}, cpu::best_level())),
         workspace_(device_->allocate(plan_->workspace_bytes())),
-        images_(static_cast<std::size_t>(micro_batch)),
-        labels_(static_cast<std::size_t>(micro_batch)) {}
+        micro_batch_(static_cast<std::size_t>(micro_batch)),
+        transform_({}, dataset, {}),
+        bad_samples_(true),
+        reader_(dataset, transform_, bad_samples_, micro_batch_) {}
 
   Result forward_backward(std::span<const std::uint64_t> ids, std::span<const float> parameters,
                           std::span<float> gradient) {
-    if (ids.empty() || ids.size() > images_.size()) {
+    if (ids.empty() || ids.size() > micro_batch_) {
       throw Error(Category::usage,
                   fmt::format("a micro-batch of {} samples was given to a replica for up to {}", ids.size(),
-                              images_.size()));
+                              micro_batch_));
     }
     expect_length(parameters.size());
     expect_length(gradient.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      images_[i] = dataset_.image(ids[i]).data();
-      labels_[i] = dataset_.label(ids[i]);
-    }
     const int samples = static_cast<int>(ids.size());
-    plan_->load({.images = {images_.data(), ids.size()},
-                 .labels = {labels_.data(), ids.size()},
-                 .ids = ids,
-                 .random = {}},
-                workspace_.data());
+    plan_->load(reader_.read(ids, {}), workspace_.data());
     const LeafResult result = plan_->forward(samples, parameters.data(), workspace_.data());
     plan_->backward(samples, parameters.data(), gradient.data(), workspace_.data());
     return {result.loss, result.correct};
@@ -63,13 +57,14 @@ class Replica::Implementation {
   }
 
   const Network& network_;
-  const Dataset& dataset_;
   ArenaLayout layout_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Plan> plan_;
   Buffer workspace_;
-  std::vector<const std::uint8_t*> images_;
-  std::vector<std::int32_t> labels_;
+  std::size_t micro_batch_;
+  Transform transform_;
+  BadSamples bad_samples_;
+  BatchReader reader_;
 };
 
 Replica::Replica(const Network& network, const Dataset& dataset, int micro_batch)

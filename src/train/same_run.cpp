@@ -32,18 +32,37 @@ std::uint64_t hash(const Network& network) {
   return hash(text);
 }
 
+/// Sample `id`, or nothing where it cannot be read, which is dealt with when a step meets it.
+std::span<const std::uint8_t> readable_sample(const Dataset& dataset, std::uint64_t id,
+                                              std::vector<std::uint8_t>& buffer) {
+  try {
+    return dataset.sample(id, buffer);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 std::uint64_t hash(const Dataset& dataset) {
-  constexpr std::uint64_t most_images = 1024;
+  const std::uint64_t most_samples = dataset.encoding() == Encoding::image_file ? 64 : 1024;
   Digest digest;
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     const std::int32_t label = dataset.label(id);
     digest.update(std::as_bytes(std::span(&label, 1)));
   }
-  const std::uint64_t stride = dataset.size() / most_images + 1;
+  const std::uint64_t stride = dataset.size() / most_samples + 1;
+  std::vector<std::uint8_t> buffer;
   for (std::uint64_t id = 0; id < dataset.size(); id += stride) {
-    digest.update(std::as_bytes(dataset.image(id)));
+    digest.update(std::as_bytes(readable_sample(dataset, id, buffer)));
   }
   return digest.words()[0];
+}
+
+std::uint64_t hash(const InputOptions& input) {
+  const AugmentOptions& augment = input.augment;
+  return hash(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", input.mean, input.deviation,
+                          input.crop_share, input.strict, augment.random_resized_crop, augment.scale_min,
+                          augment.scale_max, augment.ratio_min, augment.ratio_max, augment.crop_padding,
+                          augment.hflip, augment.randaugment, augment.cutout, augment.mixup));
 }
 
 std::uint64_t hash(const ScheduleOptions& schedule) {
@@ -79,6 +98,8 @@ std::vector<Given> given_to(const TrainerOptions& options, const Network& networ
           {"list of frozen parameters", hash(fmt::format("{}", rule.freeze))},
           {"decay of the averaged weights", bits(options.model_ema_decay)},
           {"number of epochs for early stopping", static_cast<std::uint64_t>(options.early_stopping)},
+          {"treatment of the images", hash(options.input)},
+          {"label smoothing", bits(options.label_smoothing)},
           {"seed", options.seed},
           {"choice of dropping the last batch", options.drop_last ? 1U : 0U},
           {"largest number of steps", options.max_steps},

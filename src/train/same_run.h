@@ -17,8 +17,8 @@ struct Given {
   std::uint64_t value = 0;
 };
 
-/// Everything that the result of a run depends on: options, network, both data sets (all labels, and pixels
-/// of up to 1,024 images spread over each).
+/// Everything that the result of a run depends on: options, network, both data sets (all labels, and up to
+/// 1,024 samples spread over each; 64 where they are files).
 std::vector<Given> given_to(const TrainerOptions& options, const Network& network, const Dataset& train,
                             const Dataset& test);
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "device/cpu/cpu_device.h"
+#include "train/evaluator.h"
 #include "train/memory.h"
 
 namespace lockstep {
@@ -116,21 +117,17 @@ void StepProgram::reduce_and_update() {
   auto start = std::chrono::steady_clock::now();
   context_.communicator.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                          std::as_writable_bytes(std::span(all_results_)));
-  const auto add_loss = [](double sum, const LeafResult& result) { return sum + result.loss; };
-  const double loss = std::accumulate(all_results_.begin(), all_results_.end(), 0.0, add_loss);
-  const bool updates = std::isfinite(loss);
+  const Evaluation sum = summarize(all_results_);
+  const bool updates = sum.samples > 0 && std::isfinite(sum.loss);
   if (updates) {
-    step_.gradient_scale = 1.0F / static_cast<float>(computed_samples());
+    step_.gradient_scale = 1.0F / static_cast<float>(sum.samples);
     context_.updater.run(*reducer_, step_);
   }
   reduce_seconds_ = lap(start) - (updates ? update_seconds() : 0.0);
 }
 
-std::uint64_t StepProgram::computed_samples() const { return samples_; }
-
-void StepProgram::run(const Optimizer::Step& step, std::uint64_t samples) {
+void StepProgram::run(const Optimizer::Step& step) {
   step_ = step;
-  samples_ = samples;
   program_->run();
 }
 

@@ -32,9 +32,10 @@ class StepProgram {
  public:
   StepProgram(const StepContext& context, GradientArenas& arenas, std::uint32_t leaves);
 
-  /// Runs the step that the loader was set to: `samples` over all ranks. Its gradient scale is set here. A
-  /// step whose loss is not finite updates nothing. Collective.
-  void run(const Optimizer::Step& step, std::uint64_t samples);
+  /// Runs the step that the loader was set to. The gradient scale is set here: 1 / samples that were
+  /// computed, over all ranks. A step without samples, or whose loss is not finite, updates nothing.
+  /// Collective.
+  void run(const Optimizer::Step& step);
 
   /// Results of all leaves of all ranks, in the order of leaves.
   std::span<const LeafResult> results() const { return all_results_; }
@@ -49,15 +50,12 @@ class StepProgram {
   void record(const std::vector<ExecutorPlan>& plans);
   void run_leaves(std::size_t executor, const ExecutorPlan& plan);
   void reduce_and_update();
-  /// Of all ranks.
-  std::uint64_t computed_samples() const;
 
   StepContext context_;
   GradientArenas& arenas_;
   Assignment assignment_;
   std::unique_ptr<Reducer> reducer_;
   Optimizer::Step step_;
-  std::uint64_t samples_ = 0;
   std::vector<LeafResult> own_results_;
   std::vector<LeafResult> all_results_;
   std::vector<std::size_t> result_bytes_;

@@ -58,7 +58,8 @@ class Trainer::Implementation {
         parameter_set_(network_.parameters(), layout_, parameters_.floats()),
         result_set_(network_.parameters(), layout_, results()),
         updater_(agreed(world, [&] { return make_updater(); })),
-        loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches)),
+        loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches),
+                options_.input, {.training = true, .seed = options_.seed}),
         plan_(agreed(world, [&] { return compile(true); })),
         evaluation_plan_(agreed(world, [&] { return compile(false); })),
         evaluator_(agreed(world, [&] { return make_evaluator(test); })) {
@@ -156,7 +157,7 @@ class Trainer::Implementation {
 
   std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {
     return std::make_unique<Evaluator>(*backend_.device, *communicator_, *evaluation_plan_, dataset,
-                                       loader_.micro_batch(), results());
+                                       loader_.micro_batch(), results(), options_.input);
   }
   static TrainerOptions resolve(TrainerOptions options, const World& world, const Network& network,
                                 const Dataset& train, const Dataset& test) {
@@ -167,6 +168,7 @@ class Trainer::Implementation {
       check_options(options, world.size(), train.size());
       check_fit(network, train);
       check_fit(network, test);
+      const Transform checked(options.input, train, {.training = true, .seed = options.seed});
     });
     return options;
   }
@@ -175,6 +177,7 @@ class Trainer::Implementation {
     return backend_.compile(graph_, layout_,
                             {.samples = options_.batch_size / options_.micro_batches,
                              .training = training,
+                             .label_smoothing = training ? options_.label_smoothing : 0.0F,
                              .images = train_.shape()});
   }
 
@@ -203,9 +206,10 @@ class Trainer::Implementation {
       for (const LeafResult& result : program_->results()) {
         sum.loss += result.loss;
         sum.correct += result.correct;
+        sum.samples += result.samples;
       }
       samples += samples_at(position);
-      report_step(epoch, position, times);
+      report_step(epoch, times);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (position == steps_per_epoch()) {
@@ -213,7 +217,7 @@ class Trainer::Implementation {
     }
     updater_->gather_averages();
     check_replicas();
-    EpochReport report{epoch, options_.epochs, summarize({&sum, 1}, samples), evaluator_->run(), seconds};
+    EpochReport report{epoch, options_.epochs, summarize({&sum, 1}), evaluator_->run(), seconds};
     check_finite(report.test.loss, "test loss");
     report.best = best_.add(epoch, report.test.accuracy);
     if (owner_.on_epoch) {
@@ -231,8 +235,8 @@ class Trainer::Implementation {
     loader_.set_step(position * static_cast<std::uint64_t>(options_.batch_size), samples);
     program_ = &program_for(loader_.leaves(samples));
     ++step_;
-    program_->run({.learning_rate = learning_rate_.at(step_), .number = step_}, samples);
-    check_finite(summarize(program_->results(), samples).loss, "loss");
+    program_->run({.learning_rate = learning_rate_.at(step_), .number = step_});
+    check_finite(summarize(program_->results()).loss, "loss");
     check_finite(updater_->gradient_norm(), "norm of the gradient");
     for (const auto& runner : runners_) {
       times.load += runner->seconds.load;
@@ -272,11 +276,11 @@ class Trainer::Implementation {
     }
   }
 
-  void report_step(int epoch, std::uint64_t position, const StepTimes& times) const {
+  void report_step(int epoch, const StepTimes& times) const {
     if (owner_.on_step) {
-      const std::uint64_t samples = samples_at(position);
-      owner_.on_step({epoch, step_, total_steps(), samples, summarize(program_->results(), samples).loss,
-                      learning_rate_.at(step_), times.total});
+      const Evaluation sum = summarize(program_->results());
+      owner_.on_step(
+          {epoch, step_, total_steps(), sum.samples, sum.loss, learning_rate_.at(step_), times.total});
     }
   }
 

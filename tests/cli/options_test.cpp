@@ -119,7 +119,7 @@ TEST(TrainOptions, EveryOption) {
                                       "--simd",
                                       "avx2"});
   TrainOptions expected;
-  expected.data_directory = "d e";
+  expected.data.directory = "d e";
   expected.epochs = 3;
   expected.batch_size = 96;
   expected.micro_batches = 6;
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"device", "cud", "auto, cpu, cuda; did you mean cuda?"},
         BadValue{"dtype", "fp16", "fp32, tf32, bf16"}, BadValue{"reduce", "rign", "did you mean ring?"},
         BadValue{"transport", "shared", "shared-memory"}, BadValue{"simd", "avx", "avx512"},
-        BadValue{"model", "lenett", "did you mean lenet?"},
+        BadValue{"model", "lenett", "did you mean 'lenet'?"},
         BadValue{"dataset", "fashionmnist", "did you mean fashion-mnist?"},
         BadValue{"optimizer", "sdg", "did you mean sgd?"}, BadValue{"progress", "1", "auto, on, off"}));
 
@@ -272,7 +272,7 @@ TEST(TrainOptions, CombinationsOfOptions) {
 
 TEST(TrainOptions, ConfigReadsBackEqual) {
   TrainOptions options;
-  options.data_directory = " a#b \"c\"\\d\n";
+  options.data.directory = " a#b \"c\"\\d\n";
   options.init_from = "C:\\x # y";
   options.learning_rate = 0.1 + 0.2;
   options.optimizer.weight_decay = 5e-324;

@@ -45,7 +45,8 @@ void expect_samples(const Dataset& data) {
   EXPECT_EQ(data.size(), 2U);
   EXPECT_EQ(data.shape(), description.shape);
   EXPECT_EQ(data.classes(), 10);
-  const auto image = data.image(1);
+  std::vector<std::uint8_t> buffer;
+  const auto image = data.sample(1, buffer);
   EXPECT_EQ(std::string(image.begin(), image.end()), "ABCDEF");
   EXPECT_EQ(data.label(0), 7);
   EXPECT_EQ(data.label(1), 0);

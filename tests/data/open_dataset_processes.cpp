@@ -40,9 +40,10 @@ void write_split(const std::filesystem::path& folder, const std::string& split, 
 
 void check_samples(const Dataset& data) {
   require(data.size() == count, "size");
+  std::vector<std::uint8_t> buffer;
   for (std::uint32_t id = 0; id < count; ++id) {
     require(data.label(id) == static_cast<int>(id), "label");
-    for (const std::uint8_t pixel : data.image(id)) {
+    for (const std::uint8_t pixel : data.sample(id, buffer)) {
       require(pixel == 10 * id, "pixel");
     }
   }
@@ -52,7 +53,7 @@ void check_samples(const Dataset& data) {
 void expect_failure(const World& world, Category category, const std::string& name,
                     const std::string& folder) {
   try {
-    open_dataset(world, name, folder);
+    open_dataset(world, name, {.directory = folder});
   } catch (const Error& error) {
     require(error.category() == category, "category");
     return;
@@ -69,7 +70,7 @@ int check(World& world, const std::filesystem::path& folder) {
       write_split(folder, "t10k", good);
     }
   });
-  const DatasetPair pair = open_dataset(world, "mnist", folder.string());
+  const DatasetPair pair = open_dataset(world, "mnist", {.directory = folder.string()});
   check_samples(*pair.train);
   check_samples(*pair.test);
   expect_failure(world, Category::usage, "mnits", folder.string());

@@ -12,8 +12,16 @@ struct Loss {
   Lanes grad;
 };
 
-Loss run_loss(const Tensor& logits, const std::vector<int>& labels, cpu::Level level, bool gradient = true) {
-  const cpu::Op op = cpu::plan_cross_entropy(logits.shape, level);
+/// Targets that are not one class.
+struct Soft {
+  float smoothing = 0;
+  std::vector<int> others{};  ///< empty: none
+  std::vector<float> shares{};
+};
+
+Loss run_loss(const Tensor& logits, const std::vector<int>& labels, cpu::Level level, bool gradient = true,
+              Soft soft = {}) {
+  const cpu::Op op = cpu::plan_cross_entropy(logits.shape, soft.smoothing, level);
   const Lanes lanes = to_lanes(logits);
   std::vector<std::int32_t> padded(static_cast<std::size_t>(cpu::groups_of(logits.samples)) * 16, -1);
   std::copy(labels.begin(), labels.end(), padded.begin());
@@ -23,6 +31,12 @@ Loss run_loss(const Tensor& logits, const std::vector<int>& labels, cpu::Level l
   memory.inputs[0] = lanes.data();
   memory.grad_inputs[0] = gradient ? loss.grad.data() : nullptr;
   memory.labels = padded.data();
+  if (!soft.others.empty()) {
+    soft.others.resize(padded.size(), -1);
+    soft.shares.resize(padded.size(), 1.0F);
+    memory.other_labels = soft.others.data();
+    memory.shares = soft.shares.data();
+  }
   memory.result = &loss.result;
   op.forward(memory);
   return loss;
@@ -169,6 +183,48 @@ TEST(CrossEntropy, NanAndInfinityGiveNan) {
         EXPECT_TRUE(std::isnan(run_loss(logits, {1}, level).result.loss)) << position;
       }
     }
+  }
+}
+
+/// Smoothed targets and mixtures of two labels, against the definition: -sum of target * log softmax.
+TEST(CrossEntropy, SoftTargets) {
+  const int classes = 7;
+  const Samples samples = random_samples(19, classes, 6.0);
+  Soft soft{.smoothing = 0.1F};
+  for (int n = 0; n < 19; ++n) {
+    soft.others.push_back(samples.labels[static_cast<std::size_t>(18 - n)]);
+    soft.shares.push_back(0.3F + 0.03F * static_cast<float>(n));
+  }
+  double loss = 0;
+  Tensor grad = expected_loss(samples).grad;
+  for (int n = 0; n < 19; ++n) {
+    const auto i = static_cast<std::size_t>(n);
+    for (int c = 0; c < classes; ++c) {
+      const double share = static_cast<double>(soft.shares[i]);
+      const double own = c == samples.labels[i] ? 1 : 0;
+      const double mixed = share * own + (c == soft.others[i] ? 1 - share : 0);
+      const double target = (1 - 0.1) * mixed + 0.1 / classes;
+      const double probability = grad.at(n, c, 0, 0) + own;
+      loss -= target * std::log(probability);
+      grad.at(n, c, 0, 0) = probability - target;
+    }
+  }
+  for (const cpu::Level level : cpu::available_levels()) {
+    const Loss actual = run_loss(samples.logits, samples.labels, level, true, soft);
+    EXPECT_NEAR(actual.result.loss, loss, 1e-5 * loss);
+    const Tensor actual_grad = from_lanes(actual.grad, 19, samples.logits.shape);
+    for (std::size_t i = 0; i < grad.values.size(); ++i) {
+      EXPECT_NEAR(actual_grad.values[i], grad.values[i], 1e-6);
+    }
+  }
+}
+
+TEST(CrossEntropy, CountsTheFirstFive) {
+  Tensor logits(3, {8, 1, 1});
+  logits.values = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 1, 1, 1, 1, 1, 1, 1, 1};
+  for (const cpu::Level level : cpu::available_levels()) {
+    EXPECT_EQ(run_loss(logits, {3, 2, 4}, level).result.correct5, 2U);  // equal logits: lower classes first
+    EXPECT_EQ(run_loss(logits, {7, 2, 5}, level).result.correct5, 1U);
   }
 }
 

@@ -21,19 +21,25 @@ namespace lockstep::testing {
 struct OpCase {
   std::string name;
   GraphNode node;
-  std::array<Shape, 2> inputs;
+  std::array<Shape, max_inputs> inputs;
   bool input_gradient = true;
+  double range = 1.0;  ///< inputs are between -range and range
 
-  std::array<std::size_t, 2> parameter_sizes() const {
+  /// Zero where there is no such parameter.
+  std::array<std::size_t, cpu::max_parameters> parameter_sizes() const {
     const std::size_t outputs = static_cast<std::size_t>(node.shape.channels);
     if (const auto* conv = std::get_if<Conv2d>(&node.operation)) {
       const std::size_t taps = static_cast<std::size_t>(conv->kernel * conv->kernel);
-      return {outputs * static_cast<std::size_t>(inputs[0].channels) * taps, outputs};
+      const auto per_group = static_cast<std::size_t>(inputs[0].channels / conv->groups);
+      return {outputs * per_group * taps, conv->bias ? outputs : 0};
     }
-    if (std::holds_alternative<Linear>(node.operation)) {
-      return {outputs * inputs[0].size(), outputs};
+    if (const auto* linear = std::get_if<Linear>(&node.operation)) {
+      return {outputs * inputs[0].size(), linear->bias ? outputs : 0};
     }
-    return {0, 0};
+    if (std::holds_alternative<BatchNorm2d>(node.operation)) {
+      return {outputs, outputs, outputs, outputs};
+    }
+    return {};
   }
 };
 inline void PrintTo(const OpCase& op_case, std::ostream* stream) { *stream << op_case.name; }
@@ -52,24 +58,67 @@ inline OpCase conv_case(const std::string& name, Shape input, int channels, Conv
     const int out = (in + 2 * options.padding - options.kernel) / options.stride + 1;
     return options.pool > 0 ? out / options.pool : out;
   };
-  OpCase op_case{name, {}, {input, Shape{}}, !options.first};
+  OpCase op_case{name, {}, {input}, !options.first};
   op_case.node.operation = Conv2d{
       .channels = channels, .kernel = options.kernel, .stride = options.stride, .padding = options.padding};
-  op_case.node.epilogue = {options.relu, options.pool};
+  op_case.node.epilogue = {.relu = options.relu, .pool = options.pool};
   op_case.node.shape = {channels, size(input.height), size(input.width)};
   return op_case;
 }
 
 inline OpCase simple_case(const std::string& name, Operation operation, Shape input, Shape output,
                           bool relu = false) {
-  OpCase op_case{name, {}, {input, Shape{}}, true};
+  OpCase op_case{name, {}, {input}, true};
   if (std::holds_alternative<Add>(operation)) {
     op_case.inputs[1] = input;
   }
   op_case.node.operation = operation;
-  op_case.node.epilogue = {relu, 0};
+  op_case.node.epilogue.relu = relu;
   op_case.node.shape = output;
   return op_case;
+}
+
+inline OpCase activation_case(const std::string& name, Activation::Kind kind, double range) {
+  OpCase op_case = simple_case(name, Activation{kind}, {3, 5, 4}, {3, 5, 4});
+  op_case.range = range;
+  return op_case;
+}
+
+inline OpCase norm_case(const std::string& name, Shape shape, GraphNode::Epilogue epilogue) {
+  OpCase op_case = simple_case(name, BatchNorm2d{}, shape, shape);
+  op_case.node.epilogue = epilogue;
+  if (epilogue.add) {
+    op_case.inputs[1] = shape;
+  }
+  return op_case;
+}
+
+inline OpCase concat_case(const std::string& name, const std::vector<Shape>& inputs) {
+  OpCase op_case = simple_case(name, Concat{}, inputs[0], {0, inputs[0].height, inputs[0].width});
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    op_case.inputs[k] = inputs[k];
+    op_case.node.inputs.push_back(static_cast<int>(k));
+    op_case.node.shape.channels += inputs[k].channels;
+  }
+  return op_case;
+}
+
+/// 3 x 3 convolutions that Winograd's algorithm computes: tiles and channels that divide and that do not.
+inline std::vector<OpCase> winograd_cases() {
+  return {
+      conv_case("WinogradPadded", {16, 28, 28}, 16, {.padding = 1, .relu = true}),
+      conv_case("WinogradUnpadded", {16, 14, 14}, 32, {.relu = true}),
+      conv_case("WinogradPaddedByTwo", {32, 7, 7}, 16, {.padding = 2}),
+      conv_case("WinogradTile", {48, 4, 4}, 40, {.padding = 1, .relu = true}),
+      conv_case("WinogradPixel", {17, 1, 1}, 19, {.padding = 1}),
+      conv_case("WinogradPixelPaddedByTwo", {16, 1, 1}, 16, {.padding = 2, .relu = true}),
+      conv_case("WinogradOddChannels", {21, 5, 9}, 37, {.padding = 1, .relu = true}),
+      conv_case("WinogradOddUnpadded", {50, 9, 5}, 20, {}),
+      conv_case("WinogradFirst", {18, 7, 7}, 23, {.padding = 1, .relu = true, .first = true}),
+      conv_case("WinogradFiltersInBlocks", {130, 4, 7}, 130, {.padding = 1}),
+      conv_case("WinogradManyOutputs", {16, 6, 6}, 150, {.padding = 1}),
+      conv_case("WinogradManyInputs", {270, 3, 3}, 65, {.padding = 1, .relu = true}),
+  };
 }
 
 /// Shapes that blocks divide and shapes that they do not.
@@ -105,8 +154,31 @@ inline std::vector<OpCase> op_cases() {
       simple_case("LinearRelu", Linear{}, {128, 1, 1}, {10, 1, 1}, true),
       simple_case("LinearOne", Linear{}, {1, 1, 1}, {1, 1, 1}),
       simple_case("LinearWide", Linear{}, {100, 1, 1}, {33, 1, 1}, true),
-      simple_case("Relu", Relu{}, {3, 5, 4}, {3, 5, 4}),
-      simple_case("AvgPool", AvgPool2d{.kernel = 2}, {3, 7, 6}, {3, 3, 3}),
+      simple_case("LinearWithoutBias", Linear{.bias = false}, {37, 1, 1}, {11, 1, 1}),
+      activation_case("Relu", Activation::Kind::relu, 1),
+      activation_case("Relu6", Activation::Kind::relu6, 9),
+      activation_case("Silu", Activation::Kind::silu, 20),
+      activation_case("Gelu", Activation::Kind::gelu, 8),
+      norm_case("BatchNorm", {3, 5, 4}, {}),
+      norm_case("BatchNormRelu", {7, 3, 3}, {.relu = true}),
+      norm_case("BatchNormRelu6", {2, 9, 1}, {.relu6 = true}),
+      norm_case("BatchNormAdd", {3, 4, 4}, {.add = true}),
+      norm_case("BatchNormAddRelu", {5, 7, 7}, {.add = true, .relu = true}),
+      simple_case("MaxPool", MaxPool2d{.kernel = 2, .stride = 2}, {3, 7, 6}, {3, 3, 3}),
+      simple_case("MaxPoolPadded", MaxPool2d{.kernel = 3, .stride = 2, .padding = 1}, {2, 8, 9}, {2, 4, 5}),
+      simple_case("MaxPoolCeil", MaxPool2d{.kernel = 2, .stride = 2, .ceil_mode = true}, {2, 5, 7},
+                  {2, 3, 4}),
+      simple_case("AvgPoolPadded", AvgPool2d{.kernel = 3, .stride = 2, .padding = 1}, {2, 8, 9}, {2, 4, 5}),
+      simple_case(
+          "AvgPoolCeil",
+          AvgPool2d{.kernel = 3, .stride = 2, .padding = 1, .ceil_mode = true, .count_include_pad = false},
+          {2, 8, 6}, {2, 5, 4}),
+      simple_case("GlobalPool", AdaptiveAvgPool2d{}, {5, 4, 3}, {5, 1, 1}),
+      simple_case("AdaptivePool", AdaptiveAvgPool2d{.size = 3}, {2, 7, 8}, {2, 3, 3}),
+      simple_case("AdaptivePoolLarger", AdaptiveAvgPool2d{.size = 4}, {2, 3, 2}, {2, 4, 4}),
+      concat_case("Concat", {{2, 3, 4}, {5, 3, 4}}),
+      concat_case("ConcatFour", {{1, 2, 2}, {3, 2, 2}, {2, 2, 2}, {4, 2, 2}}),
+      simple_case("AvgPool", AvgPool2d{.kernel = 2, .stride = 2}, {3, 7, 6}, {3, 3, 3}),
       simple_case("AvgPoolOverlapping", AvgPool2d{.kernel = 3, .stride = 2}, {2, 8, 9}, {2, 3, 4}),
       simple_case("AvgPoolSparse", AvgPool2d{.kernel = 2, .stride = 3}, {2, 8, 9}, {2, 3, 3}),
       simple_case("Flatten", Flatten{}, {3, 2, 4}, {24, 1, 1}),
@@ -119,6 +191,8 @@ inline std::vector<OpCase> op_cases() {
     cases.push_back(
         conv_case("Channels" + std::to_string(channels), {channels, 6, 6}, channels, {.relu = true}));
   }
+  const std::vector<OpCase> winograd = winograd_cases();
+  cases.insert(cases.end(), winograd.begin(), winograd.end());
   OpCase larger = conv_case("InputLargerThanRead", {2, 8, 8}, 3, {.kernel = 1});
   larger.node.shape = {3, 6, 5};
   cases.push_back(larger);
@@ -178,7 +252,7 @@ inline Tensor from_lanes(const Lanes& lanes, int samples, Shape shape) {
 
 /// What goes into an operation: random, exactly representable as floats.
 struct OpInputs {
-  std::array<Tensor, 2> inputs;
+  Tensors inputs;
   Parameters parameters;
   Tensor grad_output;
 };
@@ -192,11 +266,13 @@ inline OpInputs random_inputs(const OpCase& op_case, int samples, unsigned seed 
     }
   };
   OpInputs result;
-  for (std::size_t k = 0; k < 2; ++k) {
+  for (std::size_t k = 0; k < max_inputs; ++k) {
     if (op_case.inputs[k].channels > 0) {
       result.inputs[k] = Tensor(samples, op_case.inputs[k]);
-      fill(result.inputs[k].values, 2.0);
+      fill(result.inputs[k].values, 2.0 * op_case.range);
     }
+  }
+  for (std::size_t k = 0; k < cpu::max_parameters; ++k) {
     result.parameters[k].resize(op_case.parameter_sizes()[k]);
     fill(result.parameters[k], 1.0);
   }
@@ -207,41 +283,24 @@ inline OpInputs random_inputs(const OpCase& op_case, int samples, unsigned seed 
 
 struct OpResults {
   Lanes output;
-  std::array<Lanes, 2> grad_inputs;
-  std::array<Lanes, 2> grad_parameters;
+  std::array<Lanes, max_inputs> grad_inputs;
+  std::array<Lanes, cpu::max_parameters> grad_parameters;
 };
 
 /// Forward and backward on one instruction set, planned for `planned` samples (0: as many as there are).
 inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level, int planned = 0) {
   const int samples = values.inputs[0].samples;
-  const cpu::OpRequest request{op_case.node, op_case.inputs, planned == 0 ? samples : planned,
-                               op_case.input_gradient, level};
-  using std::get;
-  const cpu::Op op = std::visit(
-      [&](const auto& operation) -> cpu::Op {
-        using Kind = std::decay_t<decltype(operation)>;
-        if constexpr (std::is_same_v<Kind, Conv2d>) {
-          return plan_conv2d(request);
-        } else if constexpr (std::is_same_v<Kind, Linear>) {
-          return plan_linear(request);
-        } else if constexpr (std::is_same_v<Kind, Relu>) {
-          return plan_relu(request);
-        } else if constexpr (std::is_same_v<Kind, AvgPool2d>) {
-          return plan_avg_pool2d(request);
-        } else if constexpr (std::is_same_v<Kind, Flatten>) {
-          return plan_flatten(request);
-        } else if constexpr (std::is_same_v<Kind, Add>) {
-          return plan_add(request);
-        } else {
-          return {};
-        }
-      },
-      op_case.node.operation);
+  const cpu::Op op = cpu::plan_op({.node = op_case.node,
+                                   .inputs = op_case.inputs,
+                                   .samples = planned == 0 ? samples : planned,
+                                   .training = true,
+                                   .input_gradient = op_case.input_gradient,
+                                   .level = level});
 
   Lanes saved(op.saved_bytes / sizeof(float) + 1);
   Lanes scratch(op.scratch_bytes / sizeof(float) + 1);
-  std::array<Lanes, 2> inputs{to_lanes(values.inputs[0]), to_lanes(values.inputs[1])};
-  std::array<std::vector<float>, 2> parameters;
+  std::array<Lanes, max_inputs> inputs;
+  std::array<std::vector<float>, cpu::max_parameters> parameters;
   const Lanes grad_output = to_lanes(values.grad_output);
   OpResults results;
   results.output = Lanes(grad_output.size());
@@ -251,24 +310,33 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
   memory.output = results.output.data();
   memory.saved = reinterpret_cast<std::byte*>(saved.data());
   memory.scratch = reinterpret_cast<std::byte*>(scratch.data());
-  for (std::size_t k = 0; k < 2; ++k) {
-    parameters[k].assign(values.parameters[k].begin(), values.parameters[k].end());
-    results.grad_parameters[k] = Lanes(parameters[k].size());
+  for (std::size_t k = 0; k < max_inputs; ++k) {
+    inputs[k] = to_lanes(values.inputs[k]);
     results.grad_inputs[k] = Lanes(op_case.input_gradient ? inputs[k].size() : 0);
     memory.inputs[k] = inputs[k].data();
-    memory.parameters[k] = parameters[k].data();
-    memory.grad_parameters[k] = results.grad_parameters[k].data();
+  }
+  for (std::size_t k = 0; k < cpu::max_parameters; ++k) {
+    parameters[k].assign(values.parameters[k].begin(), values.parameters[k].end());
+    results.grad_parameters[k] = Lanes(parameters[k].size());
+    if (!parameters[k].empty()) {
+      memory.parameters[k] = parameters[k].data();
+      memory.grad_parameters[k] = results.grad_parameters[k].data();
+    }
   }
   op.forward(memory);
-  if (!op.backward_reads_inputs) {
-    inputs = {Lanes(inputs[0].size()), Lanes(inputs[1].size())};
-    memory.inputs = {inputs[0].data(), inputs[1].data()};
+  Lanes output(op.backward_reads_output ? 0 : results.output.size());  // not a number, where not to be read
+  if (!op.backward_reads_output) {
+    memory.output = output.data();
   }
-  memory.output = nullptr;
+  for (std::size_t k = 0; k < max_inputs; ++k) {
+    if (!op.backward_reads_inputs) {
+      inputs[k] = Lanes(inputs[k].size());
+      memory.inputs[k] = inputs[k].data();
+    }
+    const bool wanted = op_case.input_gradient && op_case.inputs[k].channels > 0;
+    memory.grad_inputs[k] = wanted ? results.grad_inputs[k].data() : nullptr;
+  }
   memory.grad_output = grad_output.data();
-  if (op_case.input_gradient) {
-    memory.grad_inputs = {results.grad_inputs[0].data(), results.grad_inputs[1].data()};
-  }
   op.backward(memory);
   if (!saved.end_intact() || !scratch.end_intact()) {
     throw std::logic_error(op_case.name + " wrote past its memory");

@@ -26,16 +26,16 @@ void expect_reference(const OpCase& op_case, const OpInputs& values, const OpRes
                       const std::string& where) {
   const int samples = values.inputs[0].samples;
   const Reference reference(op_case.node, values.inputs, values.parameters);
-  std::array<Tensor, 2> grad_inputs;
+  Tensors grad_inputs;
   Parameters grad_parameters;
   reference.backward(values.parameters, values.grad_output, grad_inputs, grad_parameters);
   expect_near(from_lanes(results.output, samples, op_case.node.shape).values, reference.output.values,
               where + " output");
-  for (std::size_t k = 0; k < 2; ++k) {
-    if (op_case.input_gradient) {
-      expect_near(from_lanes(results.grad_inputs[k], samples, op_case.inputs[k]).values,
-                  grad_inputs[k].values, where + " gradient of the input");
-    }
+  for (std::size_t k = 0; op_case.input_gradient && k < max_inputs; ++k) {
+    expect_near(from_lanes(results.grad_inputs[k], samples, op_case.inputs[k]).values, grad_inputs[k].values,
+                where + " gradient of the input");
+  }
+  for (std::size_t k = 0; k < cpu::max_parameters; ++k) {
     expect_near(values_of(results.grad_parameters[k]), grad_parameters[k],
                 where + " gradient of a parameter");
   }
@@ -43,7 +43,7 @@ void expect_reference(const OpCase& op_case, const OpInputs& values, const OpRes
 
 void expect_clean(const OpResults& results, int samples, const std::string& where) {
   EXPECT_TRUE(results.output.end_intact()) << where;
-  for (std::size_t k = 0; k < 2; ++k) {
+  for (std::size_t k = 0; k < 4; ++k) {
     EXPECT_TRUE(results.grad_parameters[k].end_intact()) << where;
     EXPECT_TRUE(results.grad_inputs[k].end_intact()) << where;
     const Lanes& grad = results.grad_inputs[k];
@@ -79,7 +79,7 @@ TEST_P(Ops, SameBitsOnEveryLevelAndPlan) {
       const OpResults other = run_op(GetParam(), values, level, 48);
       const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples);
       EXPECT_TRUE(first.output.same_bits(other.output)) << where << " output";
-      for (std::size_t k = 0; k < 2; ++k) {
+      for (std::size_t k = 0; k < 4; ++k) {
         EXPECT_TRUE(first.grad_inputs[k].same_bits(other.grad_inputs[k])) << where << " input " << k;
         EXPECT_TRUE(first.grad_parameters[k].same_bits(other.grad_parameters[k]))
             << where << " parameter " << k;

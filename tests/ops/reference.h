@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "graph/graph.h"
@@ -10,7 +12,8 @@
 /// in reference_test.cpp.
 namespace lockstep::testing {
 
-using Parameters = std::array<std::vector<double>, 2>;
+using Parameters = std::array<std::vector<double>, 4>;
+using Tensors = std::array<Tensor, max_inputs>;
 
 /// Calls visit(sample, output channel, row, column, input channel, input row, input column, weight index)
 /// for every product of a convolution that does not read padding.
@@ -37,14 +40,164 @@ void for_each_product(const Conv2d& options, const Shape& input, const Tensor& o
   }
 }
 
+inline double activate(Activation::Kind kind, double x) {
+  switch (kind) {
+    case Activation::Kind::relu:
+      return x <= 0 ? 0 : x;
+    case Activation::Kind::relu6:
+      return x <= 0 ? 0 : x > 6 ? 6 : x;
+    case Activation::Kind::silu:
+      return x / (1 + std::exp(-x));
+    case Activation::Kind::gelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+  }
+  return x;
+}
+
+inline double slope(Activation::Kind kind, double x) {
+  const double sigmoid = 1 / (1 + std::exp(-x));
+  switch (kind) {
+    case Activation::Kind::relu:
+      return x <= 0 ? 0 : 1;
+    case Activation::Kind::relu6:
+      return x <= 0 || x >= 6 ? 0 : 1;
+    case Activation::Kind::silu:
+      return sigmoid * (1 + x * (1 - sigmoid));
+    case Activation::Kind::gelu:
+      return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+  }
+  return 1;
+}
+
+/// Pixels of a window that are inside of the image, and what an average divides by.
+struct PoolWindow {
+  std::pair<int, int> rows, columns;  ///< [first, second)
+  double count = 1;
+};
+
+inline bool is_pool(const Operation& operation) {
+  return std::holds_alternative<MaxPool2d>(operation) || std::holds_alternative<AvgPool2d>(operation) ||
+         std::holds_alternative<AdaptiveAvgPool2d>(operation);
+}
+
+inline PoolWindow window_of(const Operation& operation, Shape in, Shape out, int h, int w) {
+  const auto clip = [](int first, int last, int size) {
+    return std::pair{std::max(first, 0), std::min(last, size)};
+  };
+  if (std::holds_alternative<AdaptiveAvgPool2d>(operation)) {
+    const auto range = [](int i, int size, int outputs) {
+      return std::pair{i * size / outputs, ((i + 1) * size + outputs - 1) / outputs};
+    };
+    const auto rows = range(h, in.height, out.height);
+    const auto columns = range(w, in.width, out.width);
+    return {rows, columns, double((rows.second - rows.first) * (columns.second - columns.first))};
+  }
+  const auto slide = [&](const auto& pool, bool count_padding) {
+    const int row = h * pool.stride - pool.padding;
+    const int column = w * pool.stride - pool.padding;
+    PoolWindow window{clip(row, row + pool.kernel, in.height), clip(column, column + pool.kernel, in.width)};
+    const int rows = std::min(row + pool.kernel, in.height + pool.padding) - row;
+    const int columns = std::min(column + pool.kernel, in.width + pool.padding) - column;
+    window.count = count_padding ? rows * columns
+                                 : (window.rows.second - window.rows.first) *
+                                       (window.columns.second - window.columns.first);
+    return window;
+  };
+  if (const auto* average = std::get_if<AvgPool2d>(&operation)) {
+    return slide(*average, average->count_include_pad);
+  }
+  return slide(std::get<MaxPool2d>(operation), false);
+}
+
+template <class Visit>
+void for_each_pixel(const PoolWindow& window, const Visit& visit) {
+  for (int i = window.rows.first; i < window.rows.second; ++i) {
+    for (int j = window.columns.first; j < window.columns.second; ++j) {
+      visit(i, j);
+    }
+  }
+}
+
+/// Calls visit(sample, channel, row, column).
+template <class Visit>
+void for_each_index(const Tensor& tensor, const Visit& visit) {
+  for (int n = 0; n < tensor.samples; ++n) {
+    for (int c = 0; c < tensor.shape.channels; ++c) {
+      for (int h = 0; h < tensor.shape.height; ++h) {
+        for (int w = 0; w < tensor.shape.width; ++w) {
+          visit(n, c, h, w);
+        }
+      }
+    }
+  }
+}
+
+/// Calls visit(input, channel of the output, sample, channel of the input, row, column).
+template <class Visit>
+void for_each_concatenated(const Tensors& inputs, const Visit& visit) {
+  int first = 0;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    for_each_index(inputs[k], [&](int n, int c, int h, int w) { visit(k, first + c, n, c, h, w); });
+    first += inputs[k].shape.channels;
+  }
+}
+
+/// Of a channel, over samples and pixels; the variance divided by their number.
+struct Moments {
+  double mean = 0;
+  double variance = 0;
+};
+
+inline double values_of_channel(const Tensor& x) {
+  return static_cast<double>(x.samples) * x.shape.height * x.shape.width;
+}
+
+inline std::vector<Moments> moments_of(const Tensor& x) {
+  std::vector<Moments> moments(static_cast<std::size_t>(x.shape.channels));
+  const double count = values_of_channel(x);
+  for_each_index(x, [&](int n, int c, int h, int w) {
+    moments[static_cast<std::size_t>(c)].mean += x.at(n, c, h, w) / count;
+  });
+  for_each_index(x, [&](int n, int c, int h, int w) {
+    Moments& m = moments[static_cast<std::size_t>(c)];
+    m.variance += (x.at(n, c, h, w) - m.mean) * (x.at(n, c, h, w) - m.mean) / count;
+  });
+  return moments;
+}
+
+/// The last two parameters' gradients are what running statistics take: samples * observed value.
+inline void norm_backward(const BatchNorm2d& norm, const Tensor& x, const Parameters& parameters,
+                          const Tensor& grad, Tensor& dx, Parameters& grad_parameters) {
+  const std::vector<Moments> moments = moments_of(x);
+  const double count = values_of_channel(x);
+  for_each_index(x, [&](int n, int c, int h, int w) {
+    const auto channel = static_cast<std::size_t>(c);
+    const Moments& m = moments[channel];
+    const double distance = (x.at(n, c, h, w) - m.mean) / std::sqrt(m.variance + norm.eps);
+    grad_parameters[0][channel] += grad.at(n, c, h, w) * distance;
+    grad_parameters[1][channel] += grad.at(n, c, h, w);
+    grad_parameters[2][channel] = x.samples * m.mean;
+    grad_parameters[3][channel] = x.samples * m.variance * (count > 1 ? count / (count - 1) : 1);
+  });
+  for_each_index(x, [&](int n, int c, int h, int w) {
+    const auto channel = static_cast<std::size_t>(c);
+    const double inverse = 1 / std::sqrt(moments[channel].variance + norm.eps);
+    const double distance = (x.at(n, c, h, w) - moments[channel].mean) * inverse;
+    dx.at(n, c, h, w) = parameters[0][channel] * inverse *
+                        (grad.at(n, c, h, w) - grad_parameters[1][channel] / count -
+                         distance * grad_parameters[0][channel] / count);
+  });
+}
+
 /// One operation without its epilogue; `output` has its shape.
-inline void apply(const Operation& operation, const std::array<Tensor, 2>& inputs,
-                  const Parameters& parameters, Tensor& output) {
+inline void apply(const Operation& operation, const Tensors& inputs, const Parameters& parameters,
+                  Tensor& output) {
   const Tensor& x = inputs[0];
   if (const auto* conv = std::get_if<Conv2d>(&operation)) {
     for (std::size_t i = 0; i < output.values.size(); ++i) {
       const std::size_t plane = static_cast<std::size_t>(output.shape.height * output.shape.width);
-      output.values[i] = parameters[1][i / plane % static_cast<std::size_t>(output.shape.channels)];
+      const std::size_t channel = i / plane % static_cast<std::size_t>(output.shape.channels);
+      output.values[i] = parameters[1].empty() ? 0.0 : parameters[1][channel];
     }
     for_each_product(*conv, x.shape, output,
                      [&](int n, int o, int h, int w, int c, int r, int q, std::size_t k) {
@@ -54,30 +207,38 @@ inline void apply(const Operation& operation, const std::array<Tensor, 2>& input
     const std::size_t features = x.shape.size();
     const auto outputs = static_cast<std::size_t>(output.shape.channels);
     for (std::size_t i = 0; i < output.values.size(); ++i) {
-      output.values[i] = parameters[1][i % outputs];
+      output.values[i] = parameters[1].empty() ? 0.0 : parameters[1][i % outputs];
       for (std::size_t k = 0; k < features; ++k) {
         output.values[i] += x.values[i / outputs * features + k] * parameters[0][i % outputs * features + k];
       }
     }
-  } else if (std::holds_alternative<Relu>(operation)) {
+  } else if (const auto* activation = std::get_if<Activation>(&operation)) {
     for (std::size_t i = 0; i < output.values.size(); ++i) {
-      output.values[i] = x.values[i] <= 0 ? 0 : x.values[i];
+      output.values[i] = activate(activation->kind, x.values[i]);
     }
-  } else if (const auto* pool = std::get_if<AvgPool2d>(&operation)) {
-    const int stride = pool->stride == 0 ? pool->kernel : pool->stride;
-    for (int n = 0; n < output.samples; ++n) {
-      for (int c = 0; c < output.shape.channels; ++c) {
-        for (int h = 0; h < output.shape.height; ++h) {
-          for (int w = 0; w < output.shape.width; ++w) {
-            double sum = 0;
-            for (int k = 0; k < pool->kernel * pool->kernel; ++k) {
-              sum += x.at(n, c, h * stride + k / pool->kernel, w * stride + k % pool->kernel);
-            }
-            output.at(n, c, h, w) = sum / (pool->kernel * pool->kernel);
-          }
-        }
-      }
-    }
+  } else if (const auto* norm = std::get_if<BatchNorm2d>(&operation)) {
+    const std::vector<Moments> moments = moments_of(x);
+    for_each_index(x, [&](int n, int c, int h, int w) {
+      const Moments& m = moments[static_cast<std::size_t>(c)];
+      output.at(n, c, h, w) = (x.at(n, c, h, w) - m.mean) / std::sqrt(m.variance + norm->eps) *
+                                  parameters[0][static_cast<std::size_t>(c)] +
+                              parameters[1][static_cast<std::size_t>(c)];
+    });
+  } else if (is_pool(operation)) {
+    const bool max = std::holds_alternative<MaxPool2d>(operation);
+    for_each_index(output, [&](int n, int c, int h, int w) {
+      const PoolWindow window = window_of(operation, x.shape, output.shape, h, w);
+      double sum = max ? -INFINITY : 0.0;
+      for_each_pixel(window, [&](int i, int j) {
+        const double v = x.at(n, c, i, j);
+        sum = max ? (v > sum || std::isnan(v) ? v : sum) : sum + v / window.count;
+      });
+      output.at(n, c, h, w) = sum;
+    });
+  } else if (std::holds_alternative<Concat>(operation)) {
+    for_each_concatenated(inputs, [&](std::size_t k, int c, int n, int from, int h, int w) {
+      output.at(n, c, h, w) = inputs[k].at(n, from, h, w);
+    });
   } else if (std::holds_alternative<Flatten>(operation)) {
     output.values = x.values;
   } else if (std::holds_alternative<Add>(operation)) {
@@ -88,15 +249,16 @@ inline void apply(const Operation& operation, const std::array<Tensor, 2>& input
 }
 
 /// Gradients of inputs and parameters from the gradient of the output; all start as zeros.
-inline void apply_backward(const Operation& operation, const std::array<Tensor, 2>& inputs,
-                           const Parameters& parameters, const Tensor& grad,
-                           std::array<Tensor, 2>& grad_inputs, Parameters& grad_parameters) {
+inline void apply_backward(const Operation& operation, const Tensors& inputs, const Parameters& parameters,
+                           const Tensor& grad, Tensors& grad_inputs, Parameters& grad_parameters) {
   const Tensor& x = inputs[0];
   Tensor& dx = grad_inputs[0];
   if (const auto* conv = std::get_if<Conv2d>(&operation)) {
     const std::size_t plane = static_cast<std::size_t>(grad.shape.height * grad.shape.width);
     for (std::size_t i = 0; i < grad.values.size(); ++i) {
-      grad_parameters[1][i / plane % static_cast<std::size_t>(grad.shape.channels)] += grad.values[i];
+      if (!grad_parameters[1].empty()) {
+        grad_parameters[1][i / plane % static_cast<std::size_t>(grad.shape.channels)] += grad.values[i];
+      }
     }
     for_each_product(*conv, x.shape, grad,
                      [&](int n, int o, int h, int w, int c, int r, int q, std::size_t k) {
@@ -107,7 +269,9 @@ inline void apply_backward(const Operation& operation, const std::array<Tensor, 
     const std::size_t features = x.shape.size();
     const auto outputs = static_cast<std::size_t>(grad.shape.channels);
     for (std::size_t i = 0; i < grad.values.size(); ++i) {
-      grad_parameters[1][i % outputs] += grad.values[i];
+      if (!grad_parameters[1].empty()) {
+        grad_parameters[1][i % outputs] += grad.values[i];
+      }
       for (std::size_t k = 0; k < features; ++k) {
         const std::size_t input = i / outputs * features + k;
         const std::size_t weight = i % outputs * features + k;
@@ -115,24 +279,34 @@ inline void apply_backward(const Operation& operation, const std::array<Tensor, 
         grad_parameters[0][weight] += grad.values[i] * x.values[input];
       }
     }
-  } else if (std::holds_alternative<Relu>(operation)) {
+  } else if (const auto* activation = std::get_if<Activation>(&operation)) {
     for (std::size_t i = 0; i < grad.values.size(); ++i) {
-      dx.values[i] = x.values[i] <= 0 ? 0 : grad.values[i];
+      dx.values[i] = slope(activation->kind, x.values[i]) * grad.values[i];
     }
-  } else if (const auto* pool = std::get_if<AvgPool2d>(&operation)) {
-    const int stride = pool->stride == 0 ? pool->kernel : pool->stride;
-    for (int n = 0; n < grad.samples; ++n) {
-      for (int c = 0; c < grad.shape.channels; ++c) {
-        for (int h = 0; h < grad.shape.height; ++h) {
-          for (int w = 0; w < grad.shape.width; ++w) {
-            for (int k = 0; k < pool->kernel * pool->kernel; ++k) {
-              dx.at(n, c, h * stride + k / pool->kernel, w * stride + k % pool->kernel) +=
-                  grad.at(n, c, h, w) / (pool->kernel * pool->kernel);
-            }
-          }
+  } else if (const auto* norm = std::get_if<BatchNorm2d>(&operation)) {
+    norm_backward(*norm, x, parameters, grad, dx, grad_parameters);
+  } else if (is_pool(operation)) {
+    const bool max = std::holds_alternative<MaxPool2d>(operation);
+    for_each_index(grad, [&](int n, int c, int h, int w) {
+      const PoolWindow window = window_of(operation, x.shape, grad.shape, h, w);
+      int row = window.rows.first;
+      int column = window.columns.first;
+      for_each_pixel(window, [&](int i, int j) {
+        if (max && x.at(n, c, i, j) > x.at(n, c, row, column)) {
+          row = i;
+          column = j;
+        } else if (!max) {
+          dx.at(n, c, i, j) += grad.at(n, c, h, w) / window.count;
         }
+      });
+      if (max) {
+        dx.at(n, c, row, column) += grad.at(n, c, h, w);
       }
-    }
+    });
+  } else if (std::holds_alternative<Concat>(operation)) {
+    for_each_concatenated(inputs, [&](std::size_t k, int c, int n, int from, int h, int w) {
+      grad_inputs[k].at(n, from, h, w) = grad.at(n, c, h, w);
+    });
   } else if (std::holds_alternative<Flatten>(operation)) {
     dx.values = grad.values;
   } else if (std::holds_alternative<Add>(operation)) {
@@ -141,46 +315,60 @@ inline void apply_backward(const Operation& operation, const std::array<Tensor, 
   }
 }
 
-/// A node with its epilogue: the operation, then ReLU, then pooling.
+/// A node with its epilogue: the operation, then addition, activation and pooling.
 struct Reference {
   std::vector<Operation> stages;
-  std::vector<std::array<Tensor, 2>> stage_inputs;
+  std::vector<Tensors> stage_inputs;
   Tensor output;
 
   /// Runs forward and keeps what backward needs.
-  Reference(const GraphNode& node, const std::array<Tensor, 2>& inputs, const Parameters& parameters) {
+  Reference(const GraphNode& node, const Tensors& inputs, const Parameters& parameters) {
     const int pool = node.epilogue.pool;
     Shape shape = node.shape;
     if (pool > 0) {
       shape = {shape.channels, shape.height * pool, shape.width * pool};
     }
-    const auto run = [&](const Operation& operation, const std::array<Tensor, 2>& from, Shape to) {
+    const auto run = [&](const Operation& operation, const Tensors& from, Shape to) {
       stages.push_back(operation);
       stage_inputs.push_back(from);
       output = Tensor(inputs[0].samples, to);
       apply(operation, from, parameters, output);
     };
-    run(node.operation, inputs, shape);
-    if (node.epilogue.relu) {
-      run(Relu{}, {output, Tensor()}, shape);
+    Tensors first = inputs;
+    if (node.epilogue.add) {
+      first[1] = {};
+    }
+    run(node.operation, first, shape);
+    if (node.epilogue.add) {
+      run(Add{}, {output, inputs[1]}, shape);
+    }
+    if (node.epilogue.relu || node.epilogue.relu6) {
+      run(Activation{node.epilogue.relu ? Activation::Kind::relu : Activation::Kind::relu6}, {output}, shape);
     }
     if (pool > 0) {
-      run(AvgPool2d{.kernel = pool}, {output, Tensor()}, node.shape);
+      run(AvgPool2d{.kernel = pool, .stride = pool}, {output}, node.shape);
     }
   }
 
-  void backward(const Parameters& parameters, const Tensor& grad_output, std::array<Tensor, 2>& grad_inputs,
+  void backward(const Parameters& parameters, const Tensor& grad_output, Tensors& grad_inputs,
                 Parameters& grad_parameters) const {
     Tensor grad = grad_output;
-    for (std::size_t k = 0; k < 2; ++k) {
+    Tensor residual;
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
       grad_parameters[k].assign(parameters[k].size(), 0.0);
     }
     for (std::size_t i = stages.size(); i-- > 0;) {
-      for (std::size_t k = 0; k < 2; ++k) {
+      for (std::size_t k = 0; k < max_inputs; ++k) {
         grad_inputs[k] = Tensor(stage_inputs[i][k].samples, stage_inputs[i][k].shape);
       }
       apply_backward(stages[i], stage_inputs[i], parameters, grad, grad_inputs, grad_parameters);
       grad = grad_inputs[0];
+      if (i > 0 && std::holds_alternative<Add>(stages[i])) {
+        residual = grad_inputs[1];
+      }
+    }
+    if (residual.samples > 0) {
+      grad_inputs[1] = residual;
     }
   }
 };

@@ -40,11 +40,13 @@ TEST(Reference, GradientsAreFiniteDifferences) {
   for (const OpCase& op_case : op_cases()) {
     OpInputs values = random_inputs(op_case, 2);
     const Reference reference(op_case.node, values.inputs, values.parameters);
-    std::array<Tensor, 2> grad_inputs;
+    Tensors grad_inputs;
     Parameters grad_parameters;
     reference.backward(values.parameters, values.grad_output, grad_inputs, grad_parameters);
-    for (std::size_t k = 0; k < 2; ++k) {
+    for (std::size_t k = 0; k < max_inputs; ++k) {
       check(op_case, values, values.inputs[k].values, grad_inputs[k].values);
+    }
+    for (std::size_t k = 0; k < 2; ++k) {  // running statistics have no gradient
       check(op_case, values, values.parameters[k], grad_parameters[k]);
     }
   }

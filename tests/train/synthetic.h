@@ -31,7 +31,8 @@ class Synthetic : public Dataset {
   std::uint64_t size() const override { return labels_.size(); }
   Shape shape() const override { return shape_; }
   int classes() const override { return classes_; }
-  std::span<const std::uint8_t> image(std::uint64_t id) const override {
+  std::span<const std::uint8_t> sample(std::uint64_t id,
+                                       std::vector<std::uint8_t>& /*buffer*/) const override {
     return std::span(pixels_).subspan(id * shape_.size(), shape_.size());
   }
   int label(std::uint64_t id) const override { return labels_[id]; }

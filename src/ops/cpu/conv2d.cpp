@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/cpu/conv2d.h"
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"
 #include "ops/cpu/scratch.h"
+#include "ops/cpu/winograd.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -14,6 +16,7 @@ struct ConvPlan {
   ConvGeometry geometry;  ///< input with its padding
   int padding;
   PoolEpilogue epilogue;
+  bool has_bias;
   bool expand;  ///< the gradient must be taken back through the epilogue
   bool input_gradient;
 
@@ -22,6 +25,7 @@ struct ConvPlan {
   std::size_t padded_floats;  ///< with it
   std::size_t output_floats;  ///< as stored
   std::size_t mask_pixels;
+  std::size_t zeros_offset;  ///< in place of a bias
   std::size_t padded_offset;
   std::size_t expanded_offset;
   std::size_t work_offset;
@@ -60,6 +64,7 @@ ConvPlan describe(const OpRequest& request) {
   plan.geometry = g;
   plan.padding = options.padding;
   plan.epilogue = epilogue;
+  plan.has_bias = options.bias;
   plan.expand = epilogue.relu || epilogue.window > 1;
   plan.input_gradient = request.input_gradient;
   plan.input_floats = request.inputs[0].size() * lanes;
@@ -91,6 +96,12 @@ std::uint16_t* masks_of(const ConvPlan& plan, const OpMemory& memory, int group)
 
 void forward(const ConvPlan& plan, const OpMemory& memory) {
   float* padded = floats_at(memory.scratch, plan.padded_offset);
+  const float* bias = memory.parameters[1];
+  if (bias == nullptr) {
+    float* zeros = floats_at(memory.scratch, plan.zeros_offset);
+    std::fill_n(zeros, plan.geometry.out_channels, 0.0F);
+    bias = zeros;
+  }
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     const float* input = memory.inputs[0] + plan.input_floats * group;
     if (plan.padding > 0) {
@@ -101,7 +112,7 @@ void forward(const ConvPlan& plan, const OpMemory& memory) {
                                 .epilogue = plan.epilogue,
                                 .input = input,
                                 .weight = memory.parameters[0],
-                                .bias = memory.parameters[1],
+                                .bias = bias,
                                 .output = memory.output + plan.output_floats * group,
                                 .masks = masks_of(plan, memory, group),
                                 .rows = floats_at(memory.scratch, plan.work_offset)});
@@ -174,6 +185,7 @@ void backward(const ConvPlan& plan, const OpMemory& memory) {
 std::size_t lay_out_scratch(ConvPlan& plan, int groups) {
   ScratchLayout layout;
   const bool expand_all = plan.expand && plan.input_gradient;
+  plan.zeros_offset = layout.add(plan.has_bias ? 0 : static_cast<std::size_t>(plan.geometry.out_channels));
   plan.padded_offset = layout.add(plan.padding > 0 ? plan.padded_floats * groups : 0);
   plan.expanded_offset = layout.add(expand_all ? plan.mask_pixels * lanes * groups : 0);
   const std::size_t row = plan.padding > 0 && plan.input_gradient
@@ -188,7 +200,7 @@ std::size_t lay_out_scratch(ConvPlan& plan, int groups) {
 
 }  // namespace
 
-Op plan_conv2d(const OpRequest& request) {
+Op plan_pooled_conv2d(const OpRequest& request) {
   ConvPlan plan = describe(request);
   const int groups = groups_of(request.samples);
   Op op;
@@ -198,6 +210,19 @@ Op plan_conv2d(const OpRequest& request) {
   op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
   op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
   return op;
+}
+
+Op plan_conv2d(const OpRequest& request) {
+  const auto& options = std::get<Conv2d>(request.node.operation);
+  if (request.node.epilogue.pool > 0) {
+    return plan_pooled_conv2d(request);
+  }
+  if (suits_winograd(request)) {
+    return plan_winograd(request);
+  }
+  const bool depthwise = options.groups > 1 && options.groups == request.inputs[0].channels &&
+                         options.groups == request.node.shape.channels;
+  return depthwise ? plan_depthwise_conv2d(request) : plan_blocked_conv2d(request);
 }
 
 }  // namespace lockstep::cpu

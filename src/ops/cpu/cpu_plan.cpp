@@ -12,22 +12,6 @@ namespace {
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-struct PlanVisitor {
-  const OpRequest& request;
-  Op operator()(const Input&) const { return {}; }
-  Op operator()(const Conv2d&) const { return plan_conv2d(request); }
-  Op operator()(const Linear&) const { return plan_linear(request); }
-  Op operator()(const BatchNorm2d&) const { return plan_batch_norm2d(request); }
-  Op operator()(const Activation&) const { return plan_activation(request); }
-  Op operator()(const MaxPool2d&) const { return plan_pool2d(request); }
-  Op operator()(const AvgPool2d&) const { return plan_pool2d(request); }
-  Op operator()(const AdaptiveAvgPool2d&) const { return plan_pool2d(request); }
-  Op operator()(const Flatten&) const { return plan_flatten(request); }
-  Op operator()(const Add&) const { return plan_add(request); }
-  Op operator()(const Concat&) const { return plan_concat(request); }
-  Op operator()(const Dropout&) const { return plan_dropout(request); }
-};
-
 /// Offsets of one node's memory in a workspace; `none` where it has no such block.
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 struct Places {
@@ -52,9 +36,9 @@ class CpuPlan : public Plan {
         add_(kernels_of(level).add) {
     for (const GraphNode& node : graph_.nodes) {
       const auto position = static_cast<int>(ops_.size());
-      ops_.push_back(std::visit(PlanVisitor{request(node, level, position)}, node.operation));
+      ops_.push_back(plan_op(request(node, level, position)));
     }
-    loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, level);
+    loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, options.label_smoothing, level);
     find_contributions();
     place();
   }
@@ -62,23 +46,26 @@ class CpuPlan : public Plan {
   std::size_t workspace_bytes() const override { return memory_.bytes; }
 
   void load(const Batch& batch, std::byte* workspace) const override {
-    const int samples = static_cast<int>(batch.images.size());
+    const int samples = static_cast<int>(batch.samples());
     const Shape& target = graph_.nodes[0].shape;
-    auto* labels = reinterpret_cast<std::int32_t*>(workspace + labels_);
-    std::copy(batch.ids.begin(), batch.ids.end(), reinterpret_cast<std::uint64_t*>(workspace + ids_));
-    *reinterpret_cast<RandomKey*>(workspace + random_) = batch.random;
     for (int group = 0; group < groups_of(samples); ++group) {
       const int first = group * lanes;
-      const int count = std::min(lanes, samples - first);
-      gather_(batch.images.data() + first, count, options_.images, target,
+      gather_(batch, first, options_.images, target,
               value(0, workspace) + static_cast<std::size_t>(first) * target.size());
-      for (int lane = 0; lane < lanes; ++lane) {
-        labels[first + lane] = lane < count ? batch.labels[static_cast<std::size_t>(first + lane)] : -1;
-      }
+    }
+    std::copy(batch.ids.begin(), batch.ids.end(), reinterpret_cast<std::uint64_t*>(workspace + ids_));
+    *reinterpret_cast<RandomKey*>(workspace + random_) = batch.random;
+    load_labels(batch.labels, -1, reinterpret_cast<std::int32_t*>(workspace + labels_));
+    if (options_.mixing) {
+      load_labels(batch.other_labels, -1, reinterpret_cast<std::int32_t*>(workspace + other_labels_));
+      load_labels(batch.share, 1.0F, reinterpret_cast<float*>(workspace + shares_));
     }
   }
 
   LeafResult forward(int samples, const float* parameters, std::byte* workspace) const override {
+    if (samples == 0) {
+      return {};
+    }
     for (std::size_t i = 1; i < ops_.size(); ++i) {
       ops_[i].forward(node_memory(i, samples, parameters, nullptr, workspace));
     }
@@ -88,13 +75,28 @@ class CpuPlan : public Plan {
     memory.inputs[0] = value(graph_.output, workspace);
     memory.grad_inputs[0] = gradient(graph_.output, workspace);
     memory.labels = reinterpret_cast<const std::int32_t*>(workspace + labels_);
+    if (options_.mixing) {
+      memory.other_labels = reinterpret_cast<const std::int32_t*>(workspace + other_labels_);
+      memory.shares = reinterpret_cast<const float*>(workspace + shares_);
+    }
+    memory.predictions = reinterpret_cast<std::int32_t*>(workspace + predictions_);
     memory.scratch = workspace + scratch_;
     memory.result = &result;
     loss_.forward(memory);
+    result.samples = static_cast<std::uint64_t>(samples);
     return result;
   }
 
+  std::span<const std::int32_t> predictions(int samples, const std::byte* workspace) const override {
+    return {reinterpret_cast<const std::int32_t*>(workspace + predictions_),
+            static_cast<std::size_t>(samples)};
+  }
+
   void backward(int samples, const float* parameters, float* gradients, std::byte* workspace) const override {
+    if (samples == 0) {
+      std::fill_n(gradients, layout_.elements, 0.0F);
+      return;
+    }
     for (std::size_t i = ops_.size(); i-- > 1;) {
       if (places_[i].gradient != none) {
         backward_node(i, samples, parameters, gradients, workspace);
@@ -103,6 +105,14 @@ class CpuPlan : public Plan {
   }
 
  private:
+  /// One value per sample; missing lanes of the last group get `missing`.
+  template <class Value>
+  static void load_labels(std::span<const Value> values, Value missing, Value* lane) {
+    const int samples = static_cast<int>(values.size());
+    std::copy(values.begin(), values.end(), lane);
+    std::fill(lane + samples, lane + groups_of(samples) * lanes, missing);
+  }
+
   OpRequest request(const GraphNode& node, Level level, int position) const {
     OpRequest request{node, {}, options_.samples, options_.training, false, level, position};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -174,8 +184,12 @@ class CpuPlan : public Plan {
     for (std::size_t k = 0; k < max_inputs; ++k) {
       add(aside[k], n, 2 * n, &aside_[k]);
     }
-    add(static_cast<std::size_t>(groups_of(options_.samples)) * lanes * sizeof(std::int32_t), 0, n, &labels_);
-    add(static_cast<std::size_t>(options_.samples) * sizeof(std::uint64_t), 0, n, &ids_);
+    const std::size_t samples = static_cast<std::size_t>(groups_of(options_.samples)) * lanes;
+    add(samples * sizeof(std::int32_t), 0, n, &labels_);
+    add(samples * sizeof(std::int32_t), n, 2 * n, &predictions_);
+    add(options_.mixing ? samples * sizeof(std::int32_t) : 0, 0, n, &other_labels_);
+    add(options_.mixing ? samples * sizeof(float) : 0, 0, n, &shares_);
+    add(samples * sizeof(std::uint64_t), 0, n, &ids_);
     add(sizeof(RandomKey), 0, n, &random_);
 
     memory_ = plan_memory(blocks);
@@ -276,6 +290,9 @@ class CpuPlan : public Plan {
   std::size_t scratch_ = 0;
   std::array<std::size_t, max_inputs> aside_{};
   std::size_t labels_ = 0;
+  std::size_t predictions_ = 0;
+  std::size_t other_labels_ = 0;
+  std::size_t shares_ = 0;
   std::size_t ids_ = 0;
   std::size_t random_ = 0;
   MemoryPlan memory_;

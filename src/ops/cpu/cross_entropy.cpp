@@ -3,20 +3,25 @@
 
 namespace lockstep::cpu {
 
-Op plan_cross_entropy(Shape logits, Level level) {
+Op plan_cross_entropy(Shape logits, float smoothing, Level level) {
   const Kernels& kernels = kernels_of(level);
   const int classes = static_cast<int>(logits.size());
   Op op;
-  op.forward = [&kernels, classes](const OpMemory& memory) {
+  op.forward = [&kernels, classes, smoothing](const OpMemory& memory) {
     CrossEntropyTask task{};
     task.groups = groups_of(memory.samples);
     task.classes = classes;
+    task.smoothing = smoothing;
     task.logits = memory.inputs[0];
     task.labels = memory.labels;
+    task.other_labels = memory.other_labels;
+    task.shares = memory.shares;
+    task.predictions = memory.predictions;
     task.grad = memory.grad_inputs[0];
     kernels.cross_entropy(task);
     memory.result->loss = task.loss;
     memory.result->correct = task.correct;
+    memory.result->correct5 = task.correct5;
   };
   op.backward = [](const OpMemory&) {};
   return op;

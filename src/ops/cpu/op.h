@@ -41,9 +41,14 @@ struct OpMemory {
   std::byte* saved = nullptr;            ///< kept from forward to backward
   std::byte* scratch = nullptr;          ///< free between calls
   const std::int32_t* labels = nullptr;  ///< loss only: [group][16], -1 in missing lanes
-  const std::uint64_t* ids = nullptr;    ///< dropout only: of the samples
-  RandomKey random;                      ///< dropout only
-  LeafResult* result = nullptr;          ///< loss only
+  /// Loss only, of plans for mixed samples, else null: the partner's label, and the share of the sample's
+  /// own; [group][16], -1 and 1 in missing lanes.
+  const std::int32_t* other_labels = nullptr;
+  const float* shares = nullptr;
+  const std::uint64_t* ids = nullptr;   ///< dropout only: of the samples
+  RandomKey random;                     ///< dropout only
+  std::int32_t* predictions = nullptr;  ///< loss only: [group][16]
+  LeafResult* result = nullptr;         ///< loss only
 };
 
 /// How one operation runs on a CPU executor, for micro-batches of up to the planned number of samples.
@@ -68,6 +73,9 @@ struct OpRequest {
   int position = 0;  ///< of the node in the graph
 };
 
+/// The plan of the node's operation.
+Op plan_op(const OpRequest& request);
+
 // One file each. The node's operation is known to be of that kind.
 Op plan_conv2d(const OpRequest& request);
 Op plan_linear(const OpRequest& request);
@@ -80,14 +88,14 @@ Op plan_concat(const OpRequest& request);
 Op plan_dropout(const OpRequest& request);
 
 /// Softmax and cross-entropy, summed over the samples; writes the gradient of the sum with respect to the
-/// logits into grad_inputs[0] in forward already when it is not null. No backward.
-Op plan_cross_entropy(Shape logits, Level level);
+/// logits into grad_inputs[0] in forward already when it is not null. No backward. `smoothing`: the share of
+/// every target that is spread evenly over the classes (Szegedy et al., 2016).
+Op plan_cross_entropy(Shape logits, float smoothing, Level level);
 
-/// Copies one group of up to 16 images (uint8, [channel][row][column] of `source` shape) into lanes as
-/// value / 255 (rounded as a float division), cropped to the leading rows and columns of `target`; missing
-/// lanes are zeros.
-using GatherGroup = void (*)(const std::uint8_t* const* images, int count, Shape source, Shape target,
-                             float* out);
+/// Brings one group of a batch, its samples from `first` (a multiple of 16) on, into lanes: see Batch for the
+/// arithmetic. Samples have `source` shape and are cropped to the leading rows and columns of `target`;
+/// missing lanes are zeros.
+using GatherGroup = void (*)(const Batch& batch, int first, Shape source, Shape target, float* out);
 GatherGroup gather_group(Level level);
 
 /// Best level of this machine. Throws Error(resource) when the machine has none of them.

@@ -227,7 +227,7 @@ void run_pass(const ConvBackwardWeights& task, const Block& block, const Pass& p
         block.taps(g, {band.input + offset, band.grad + offset, band.grad_plane, band.rows},
                    {pass.first_channel, pass.channels, pass.sums + offset, pass.sums_plane});
       }
-      if (pass.first_channel == 0) {
+      if (pass.first_channel == 0 && task.grad_bias != nullptr) {
         add_bias(g, band, block.channels, block.bias_sums);
       }
     }
@@ -238,7 +238,7 @@ void run_pass(const ConvBackwardWeights& task, const Block& block, const Pass& p
     fold_lanes(pass.sums + pass.sums_plane * o, pass.channels * taps_of_channel,
                task.grad_weight + filter * taps_of_channel);
   }
-  if (pass.first_channel == 0) {
+  if (pass.first_channel == 0 && task.grad_bias != nullptr) {
     fold_lanes(block.bias_sums, block.channels, task.grad_bias + block.first);
   }
 }

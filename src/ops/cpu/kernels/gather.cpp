@@ -60,4 +60,28 @@ void gather_row(const std::uint8_t* const* images, int columns, float* output) {
   }
 }
 
+void normalize(std::size_t count, int samples, float mean, float deviation, float* values) {
+  const Vector subtract = hn::Set(floats, mean);
+  const Vector divide = hn::Set(floats, deviation);
+  for (float* pixel = values; pixel < values + pixels(count); pixel += lanes) {
+    LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
+      const Mask present =
+          hn::FirstN(floats, static_cast<std::size_t>(smaller(width, larger(0, samples - part))));
+      const Vector v = hn::Load(floats, pixel + part);
+      hn::Store(hn::IfThenElseZero(present, hn::Div(hn::Sub(v, subtract), divide)), floats, pixel + part);
+    }
+  }
+}
+
+void blend(std::size_t count, const float* shares, const float* others, float* values) {
+  const Vector one = hn::Set(floats, 1.0F);
+  for (std::size_t i = 0; i < pixels(count); i += lanes) {
+    LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
+      const Vector share = hn::LoadU(floats, shares + part);
+      const Vector rest = hn::Mul(hn::Sub(one, share), hn::Load(floats, others + i + part));
+      hn::Store(hn::MulAdd(share, hn::Load(floats, values + i + part), rest), floats, values + i + part);
+    }
+  }
+}
+
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

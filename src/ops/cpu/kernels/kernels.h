@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/cpu/kernels/blocked_conv.h"
+
 /// The arithmetic of the CPU operations, compiled once per instruction set into a table of functions.
 /// Activations are [channel][row][column][16 images]; a "group" is one such block. The order of the
 /// additions behind every result is fixed by the shapes: no table differs from another by one bit.
@@ -63,8 +65,56 @@ struct ConvBackwardWeights {
   PoolEpilogue epilogue;       ///< of expand
   const std::uint16_t* masks;  ///< of expand
   float* grad_weight;
-  float* grad_bias;
-  float* scratch;  ///< conv_backward_weights_scratch() floats
+  float* grad_bias;  ///< or null
+  float* scratch;    ///< conv_backward_weights_scratch() floats
+};
+
+/// A 3 x 3 convolution of stride 1 by Winograd's algorithm; see winograd_transforms.h.
+struct WinogradShape {
+  int in_channels;
+  int in_height;  ///< without padding
+  int in_width;
+  int out_channels;
+  int out_height;
+  int out_width;
+  int padding;  ///< before the first row and column; whatever is read beyond the input is zero
+};
+
+/// What is in scratch memory at once; no bit of a result depends on it. `outputs` is a multiple of 16.
+struct WinogradBlocks {
+  int tiles;          ///< of 4 x 4 outputs of 16 images
+  int outputs;        ///< output channels
+  bool keep_filters;  ///< transformed filters: those of all outputs, or of one block at a time
+};
+
+/// All groups; forward, and backward with respect to the data. Per position of a tile: from zero, input
+/// channels ascending; the bias is added after the output transform.
+struct WinogradConv {
+  WinogradShape shape;
+  WinogradBlocks blocks;
+  int groups;
+  const float* input;
+  const std::uint16_t* input_masks;  ///< null, or [group][in][row][column], a bit per image: others are zeros
+  const float* weight;               ///< [out][in][3][3]
+  bool transposed;                   ///< weight is [in][out][3][3] and turned by 180 degrees
+  const float* bias;                 ///< null: zeros
+  float* output;
+  std::uint16_t* output_masks;  ///< null, or ReLU: [group][out][row][column], a bit per image that passed
+  float* scratch;               ///< winograd_conv_scratch() floats
+};
+
+/// All groups. Per position and pair of channels: (tile, image) ascending, tiles in the order (group, row,
+/// column). Biases: see winograd_backward_weights.cpp.
+struct WinogradBackwardWeights {
+  WinogradShape shape;
+  WinogradBlocks blocks;  ///< keep_filters is not used
+  int groups;
+  const float* input;
+  const float* grad_output;    ///< zeros in missing images
+  const std::uint16_t* masks;  ///< null, or those of grad_output
+  float* grad_weight;
+  float* grad_bias;  ///< null: not wanted
+  float* scratch;    ///< winograd_backward_weights_scratch() floats
 };
 
 /// Undoes an epilogue for some channels and rows: gradient before ReLU and pooling from the one after.
@@ -159,14 +209,20 @@ struct BatchNormBackward {
 
 enum class ActivationKind { relu6, silu, gelu };
 
+/// Target of a sample: (1 - smoothing) (share * its label + (1 - share) * the other) + smoothing / classes.
 struct CrossEntropyTask {
   int groups;
   int classes;
-  const float* logits;         ///< [group][class][16]
-  const std::int32_t* labels;  ///< [group][16], -1: no sample
-  float* grad;                 ///< null, or of the logits' shape
-  double loss;                 ///< result
-  std::uint64_t correct;       ///< result
+  float smoothing;
+  const float* logits;               ///< [group][class][16]
+  const std::int32_t* labels;        ///< [group][16], -1: no sample
+  const std::int32_t* other_labels;  ///< null: share is 1
+  const float* shares;               ///< null with other_labels
+  float* grad;                       ///< null, or of the logits' shape
+  std::int32_t* predictions;  ///< null, or [group][16]: class of the largest logit, the lowest of equals
+  double loss;                ///< result
+  std::uint64_t correct;      ///< result
+  std::uint64_t correct5;     ///< result: fewer than 5 logits are above that of the label
 };
 
 struct Kernels {
@@ -174,6 +230,13 @@ struct Kernels {
   void (*conv_backward_data)(const ConvBackwardData&);
   void (*conv_backward_weights)(const ConvBackwardWeights&);
   void (*expand)(const Expand&);
+  void (*pack_weights)(const PackWeights&);
+  void (*blocked_conv)(const BlockedConv&);
+  void (*blocked_conv_weights)(const BlockedConvWeights&);
+  void (*unpack_weight_sums)(const UnpackWeightSums&);
+  void (*depthwise_conv)(const DepthwiseConv&);
+  void (*depthwise_conv_weights)(const DepthwiseConvWeights&);
+  void (*bias_gradient)(const BiasGradient&);
   void (*linear_forward)(const LinearTask&);
   void (*linear_backward_data)(const LinearTask&);
   void (*linear_backward_weights)(const LinearTask&);
@@ -197,9 +260,18 @@ struct Kernels {
   /// `columns` bytes of each of 16 images -> [columns][16] floats, value / 255; no byte after them is read.
   /// Null: zeros.
   void (*gather_row)(const std::uint8_t* const* images, int columns, float* output);
+  /// Of each of `pixels` blocks, the first `count` lanes become (value - mean) / deviation.
+  void (*normalize)(std::size_t pixels, int count, float mean, float deviation, float* values);
+  /// values = fma(share, values, (1 - share) * others); `shares` has 16 lanes.
+  void (*blend)(std::size_t pixels, const float* shares, const float* others, float* values);
   std::size_t (*conv_forward_scratch)(const ConvGeometry&, const PoolEpilogue&);
   std::size_t (*conv_backward_weights_scratch)(const ConvGeometry&, const PoolEpilogue&, bool expand);
+  std::size_t (*blocked_conv_weights_scratch)(int lane_channels);
   std::size_t (*linear_scratch)(int inputs, int samples);
+  void (*winograd_conv)(const WinogradConv&);
+  void (*winograd_backward_weights)(const WinogradBackwardWeights&);
+  std::size_t (*winograd_conv_scratch)(const WinogradShape&, const WinogradBlocks&);
+  std::size_t (*winograd_backward_weights_scratch)(const WinogradShape&, const WinogradBlocks&);
 };
 
 namespace avx2 {

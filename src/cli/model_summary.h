@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "lockstep/network.h"
+
+namespace lockstep {
+
+/// Table of a network's layers: operation, output shape, parameters, FLOPs (two per multiply-add, forward,
+/// one image), the node that each is fused into where it is not computed on its own; and totals.
+std::string layer_table(const Network& network);
+
+/// Table of the memory that training and evaluation take on a CPU rank, by size of micro-batch:
+/// `micro_batch`, half and twice of it.
+std::string memory_table(const Network& network, int micro_batch);
+
+}  // namespace lockstep

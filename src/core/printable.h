@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// Text from outside for a message of one line: control characters become question marks, and what comes
+/// after the first 100 bytes "...".
+std::string printable(std::string_view text);
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace lockstep {
+
+/// Samples of one data set that turned out to be unreadable while a run was using them. Safe from any
+/// thread.
+class BadSamples {
+ public:
+  /// Strict: the first one ends the run.
+  explicit BadSamples(bool strict) : strict_(strict) {}
+
+  /// Notes that sample `id` cannot be read because of `reason`, which names it, and warns of it on stderr the
+  /// first time. Strict: throws Error(data) instead.
+  void add(std::uint64_t id, const std::string& reason);
+  /// Different ones so far.
+  std::uint64_t count() const;
+
+ private:
+  const bool strict_;
+  mutable std::mutex mutex_;
+  std::set<std::uint64_t> ids_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,57 @@
+#include "data/batch_reader.h"
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+
+BatchReader::BatchReader(const Dataset& dataset, const Transform& transform, BadSamples& bad,
+                         std::size_t micro_batch)
+    : dataset_(dataset),
+      transform_(transform),
+      bad_(bad),
+      reader_(dataset, transform),
+      place_floats_((reader_.sample_bytes() + sizeof(float) - 1) / sizeof(float)) {
+  places_.resize(place_floats_ * micro_batch);
+  images_.reserve(micro_batch);
+  floats_.reserve(micro_batch);
+  labels_.reserve(micro_batch);
+  ids_.reserve(micro_batch);
+}
+
+Batch BatchReader::read(std::span<const std::uint64_t> ids, Position position) {
+  images_.clear();
+  floats_.clear();
+  labels_.clear();
+  ids_.clear();
+  const bool floats = dataset_.encoding() == Encoding::floats;
+  for (const std::uint64_t id : ids) {
+    float* place = places_.data() + labels_.size() * place_floats_;
+    try {
+      const std::uint8_t* bytes = reader_.read(id, position.epoch, reinterpret_cast<std::uint8_t*>(place));
+      if (floats) {
+        floats_.push_back(reinterpret_cast<const float*>(bytes));
+      } else {
+        images_.push_back(bytes);
+      }
+      labels_.push_back(dataset_.label(id));
+      ids_.push_back(id);
+    } catch (const Error& error) {
+      bad_.add(id, error.what());
+    }
+  }
+  return batch(position);
+}
+
+Batch BatchReader::batch(Position position) const {
+  Batch batch;
+  batch.images = images_;
+  batch.floats = floats_;
+  batch.labels = labels_;
+  batch.ids = ids_;
+  batch.random = {.seed = transform_.seed(), .epoch = position.epoch};
+  batch.mean = transform_.mean();
+  batch.deviation = transform_.deviation();
+  return batch;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,126 @@
+#include "data/csv_dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/hash.h"
+#include "data/file.h"
+#include "data/registry.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+class CsvDataset : public Dataset {
+ public:
+  CsvDataset(const CsvTable& table, const std::vector<std::string>& classes, const CsvStatistics& statistics)
+      : name_(table.name),
+        classes_(classes),
+        lines_(table.lines),
+        values_(standardized(table, statistics)),
+        features_(table.features.size()) {
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      const auto found = std::ranges::find(classes, table.labels[row]);
+      if (found == classes.end()) {
+        throw Error(Category::data,
+                    fmt::format("{}: line {}, column '{}': class '{}' is not in the training rows",
+                                table.name, table.lines[row], table.label_column, table.labels[row]));
+      }
+      labels_.push_back(static_cast<int>(found - classes.begin()));
+    }
+  }
+
+  std::uint64_t size() const override { return labels_.size(); }
+  Shape shape() const override { return {.channels = static_cast<int>(features_)}; }
+  int classes() const override { return static_cast<int>(classes_.size()); }
+  Encoding encoding() const override { return Encoding::floats; }
+  std::span<const std::uint8_t> sample(std::uint64_t id,
+                                       std::vector<std::uint8_t>& /*buffer*/) const override {
+    const auto row = std::as_bytes(std::span(values_).subspan(id * features_, features_));
+    return {reinterpret_cast<const std::uint8_t*>(row.data()), row.size()};
+  }
+  int label(std::uint64_t id) const override { return labels_[id]; }
+  std::string sample_name(std::uint64_t id) const override {
+    return fmt::format("{}: line {}", name_, lines_[id]);
+  }
+  std::vector<std::string> class_names() const override { return classes_; }
+
+ private:
+  std::string name_;
+  std::vector<std::string> classes_;
+  std::vector<std::size_t> lines_;
+  std::vector<float> values_;
+  std::size_t features_;
+  std::vector<int> labels_;
+};
+
+CsvTable read_table(const std::filesystem::path& path, const std::string& label_column) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return parse_csv_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(),
+                         label_column);
+}
+
+void move_row(const CsvTable& from, std::size_t row, CsvTable& to) {
+  const auto first = from.values.begin() + static_cast<std::ptrdiff_t>(row * from.features.size());
+  to.values.insert(to.values.end(), first, first + static_cast<std::ptrdiff_t>(from.features.size()));
+  to.labels.push_back(from.labels[row]);
+  to.lines.push_back(from.lines[row]);
+}
+
+}  // namespace
+
+CsvTable split_off_test_rows(CsvTable& table, double fraction) {
+  CsvTable train{table.name, table.features, table.label_column, {}, {}, {}};
+  CsvTable test = train;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const double place = static_cast<double>(hash_integer(row)[0] >> 11) * 0x1p-53;  // in [0, 1)
+    move_row(table, row, place < fraction ? test : train);
+  }
+  if (train.rows() == 0 || test.rows() == 0) {
+    throw Error(Category::data, fmt::format("{}: --test-fraction {} of {} rows leaves none to {}", table.name,
+                                            fraction, table.rows(), test.rows() == 0 ? "test" : "train"));
+  }
+  table = std::move(train);
+  return test;
+}
+
+DatasetPair make_csv_datasets(const CsvTable& train, const CsvTable& test) {
+  if (test.features != train.features || test.label_column != train.label_column) {
+    throw Error(Category::data, fmt::format("{}: line 1: other columns than in {}", test.name, train.name));
+  }
+  const std::vector<std::string> classes = sorted_classes(train.labels);
+  const CsvStatistics statistics = csv_statistics(train);
+  DatasetPair pair;
+  pair.train = std::make_unique<CsvDataset>(train, classes, statistics);
+  pair.test = std::make_unique<CsvDataset>(test, classes, statistics);
+  return pair;
+}
+
+/// Tables of numbers: DIR/train.csv and DIR/test.csv, or with a test fraction the one file that the directory
+/// option names. Every rank keeps its own copy.
+DatasetPair open_csv(const World& world, const DatasetOptions& options) {
+  DatasetPair pair;
+  world.agree([&] {
+    if (options.directory.empty()) {
+      throw Error(
+          Category::usage,
+          "data set 'csv' has no default folder: name that of train.csv and test.csv with --data-dir");
+    }
+    const std::filesystem::path place = options.directory;
+    if (options.test_fraction > 0.0) {
+      const bool is_file = std::filesystem::is_regular_file(place);
+      CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
+      const CsvTable test = split_off_test_rows(train, options.test_fraction);
+      pair = make_csv_datasets(train, test);
+    } else {
+      const CsvTable train = read_table(place / "train.csv", options.label_column);
+      pair = make_csv_datasets(train, read_table(place / "test.csv", train.label_column));
+    }
+  });
+  return pair;
+}
+
+}  // namespace lockstep

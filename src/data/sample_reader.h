@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/transform.h"
+
+namespace lockstep {
+
+/// Samples of a data set as the network wants them: decoded, cropped, augmented. One per executor; buffers
+/// grow at first and are used again. Data set and transform outlive it.
+class SampleReader {
+ public:
+  SampleReader(const Dataset& dataset, const Transform& transform);
+
+  /// Bytes that a sample takes up: pixels, or floats.
+  std::size_t sample_bytes() const { return sample_bytes_; }
+  /// Sample `id` as it is seen in `epoch`: memory of the data set, or written to `place`, which has
+  /// sample_bytes() bytes, aligned as floats. Throws Error(data) naming a sample that cannot be read.
+  const std::uint8_t* read(std::uint64_t id, std::uint32_t epoch, std::uint8_t* place);
+
+ private:
+  const Dataset& dataset_;
+  const Transform& transform_;
+  std::size_t sample_bytes_;
+  std::vector<std::uint8_t> file_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,160 @@
+#include "models/json_document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "core/printable.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t longest_text = 1U << 20;
+constexpr std::size_t deepest = 32;
+
+/// Reads a text and counts its lines: the parser tells positions with errors only.
+class LineIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  LineIterator() = default;
+  LineIterator(const char* at, int* line) : at_(at), line_(line) {}
+  reference operator*() const { return *at_; }
+  LineIterator& operator++() {
+    *line_ += *at_ == '\n' ? 1 : 0;
+    ++at_;
+    return *this;
+  }
+  LineIterator operator++(int) {
+    LineIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const LineIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const LineIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_ = nullptr;
+  int* line_ = nullptr;
+};
+
+/// Builds the document from the parser's events; each returns false, with `problem` set, to stop it.
+class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit DocumentReader(const int& line) : line_(line) {}
+
+  JsonValue root;
+  std::string problem;
+  int problem_line = 1;
+
+  bool null() override { return put({.kind = JsonValue::Kind::null}); }
+  bool boolean(bool value) override { return put({.kind = JsonValue::Kind::boolean, .boolean = value}); }
+  bool number_integer(number_integer_t value) override { return put_integer(value); }
+  bool number_unsigned(number_unsigned_t value) override {
+    return value <= static_cast<std::uint64_t>(INT64_MAX) ? put_integer(static_cast<std::int64_t>(value))
+                                                          : stop("number out of range");
+  }
+  bool number_float(number_float_t value, const string_t&) override {
+    return put({.kind = JsonValue::Kind::real, .real = value});
+  }
+  bool string(string_t& value) override { return put({.kind = JsonValue::Kind::text, .text = value}); }
+  bool binary(binary_t&) override { return stop("unexpected binary value"); }
+
+  bool start_object(std::size_t) override { return open(JsonValue::Kind::object); }
+  bool start_array(std::size_t) override { return open(JsonValue::Kind::list); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    JsonValue& object = *open_.back();
+    key_line_ = line_;
+    if (object.find(name) != nullptr) {
+      return stop(fmt::format("key '{}' occurs twice", printable(name)));
+    }
+    object.keys.push_back(name);
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string& token, const nlohmann::detail::exception&) override {
+    constexpr std::string_view line_end = "<U+000A>";  // the parser's spelling: read, so counted, already
+    stop(token.empty() ? "not valid JSON: the text ends too early"
+                       : fmt::format("not valid JSON: unexpected '{}'", printable(token)));
+    problem_line -= token.ends_with(line_end) ? 1 : 0;
+    return false;
+  }
+
+ private:
+  bool stop(std::string what) {
+    problem = std::move(what);
+    problem_line = line_;
+    return false;
+  }
+
+  /// A number is known to have ended when the character behind it has been read, perhaps the end of its line:
+  /// values of an object have their key's line.
+  bool put(JsonValue value) {
+    if (open_.empty()) {
+      value.line = line_;
+      root = std::move(value);
+      return true;
+    }
+    JsonValue& parent = *open_.back();
+    const bool atom = value.kind != JsonValue::Kind::object && value.kind != JsonValue::Kind::list;
+    value.line = atom && parent.kind == JsonValue::Kind::object ? key_line_ : line_;
+    parent.items.push_back(std::move(value));
+    return true;
+  }
+  bool put_integer(std::int64_t value) {
+    return put({.kind = JsonValue::Kind::integer, .integer = value, .real = static_cast<double>(value)});
+  }
+
+  bool open(JsonValue::Kind kind) {
+    if (open_.size() == deepest) {
+      return stop(fmt::format("nested more than {} deep", deepest));
+    }
+    put({.kind = kind});
+    // A list of values grows only while its last one is closed, so these pointers stay good.
+    open_.push_back(open_.empty() ? &root : &open_.back()->items.back());
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const int& line_;
+  int key_line_ = 1;
+  std::vector<JsonValue*> open_;
+};
+
+}  // namespace
+
+const JsonValue* JsonValue::find(std::string_view key) const {
+  const auto found = std::find(keys.begin(), keys.end(), key);
+  const auto position = static_cast<std::size_t>(found - keys.begin());
+  return position < items.size() ? &items[position] : nullptr;
+}
+
+JsonValue parse_json(std::string_view text, const std::string& origin) {
+  if (text.size() > longest_text) {
+    throw Error(Category::usage,
+                fmt::format("{}: {} bytes are more than the limit of {}", origin, text.size(), longest_text));
+  }
+  int line = 1;
+  DocumentReader reader(line);
+  const LineIterator first(text.data(), &line);
+  const LineIterator last(text.data() + text.size(), &line);
+  if (!nlohmann::json::sax_parse(first, last, &reader)) {
+    throw Error(Category::usage, fmt::format("{}:{}: {}", origin, reader.problem_line, reader.problem));
+  }
+  return std::move(reader.root);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// A value of a JSON text that knows where it stands.
+struct JsonValue {
+  enum class Kind { null, boolean, integer, real, text, list, object } kind = Kind::null;
+  int line = 1;
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double real = 0.0;  ///< of integers too
+  std::string text{};
+  std::vector<JsonValue> items{};   ///< of a list, or the values of an object
+  std::vector<std::string> keys{};  ///< of an object, one per item
+
+  /// The value of `key`, or null.
+  const JsonValue* find(std::string_view key) const;
+};
+
+/// Parses text of at most 1 MiB, nested at most 32 deep. Throws Error(usage) with `origin` (the file), the
+/// line, and what is wrong: not JSON, a key twice in one object, a number beyond 64 bits.
+JsonValue parse_json(std::string_view text, const std::string& origin);
+
+}  // namespace lockstep

@@ -1,0 +1,306 @@
+#include "models/json_network.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <span>
+
+#include "core/nearest.h"
+#include "core/printable.h"
+#include "data/file.h"
+#include "lockstep/error.h"
+#include "models/json_document.h"
+#include "models/layer_options.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t most_layers = 4096;
+constexpr int most_features = 1 << 20;
+constexpr int largest_window = 4096;
+
+using ReadOperation = std::function<Operation(LayerOptions&, int classes)>;
+
+Operation read_conv2d(LayerOptions& options, int) {
+  return Conv2d{.channels = options.integer("channels", 1, most_features),
+                .kernel = options.integer("kernel", 1, largest_window, 1),
+                .stride = options.integer("stride", 1, largest_window, 1),
+                .padding = options.integer("padding", 0, largest_window, 0),
+                .dilation = options.integer("dilation", 1, largest_window, 1),
+                .groups = options.integer("groups", 1, most_features, 1),
+                .bias = options.flag("bias", true),
+                .weight = options.initializer("weight"),
+                .name = options.text("name")};
+}
+
+Operation read_linear(LayerOptions& options, int classes) {
+  const bool as_many_as_classes = options.is_word("features", "classes");
+  return Linear{.features = as_many_as_classes ? classes : options.integer("features", 1, most_features),
+                .bias = options.flag("bias", true),
+                .weight = options.initializer("weight"),
+                .name = options.text("name")};
+}
+
+Operation read_batch_norm2d(LayerOptions& options, int) {
+  const BatchNorm2d usual;
+  return BatchNorm2d{.eps = options.number("eps", usual.eps),
+                     .momentum = options.number("momentum", usual.momentum),
+                     .name = options.text("name")};
+}
+
+Operation read_max_pool2d(LayerOptions& options, int) {
+  return MaxPool2d{.kernel = options.integer("kernel", 1, largest_window, 2),
+                   .stride = options.integer("stride", 1, largest_window, 0),
+                   .padding = options.integer("padding", 0, largest_window, 0),
+                   .ceil_mode = options.flag("ceil_mode", false)};
+}
+
+Operation read_avg_pool2d(LayerOptions& options, int) {
+  return AvgPool2d{.kernel = options.integer("kernel", 1, largest_window, 2),
+                   .stride = options.integer("stride", 1, largest_window, 0),
+                   .padding = options.integer("padding", 0, largest_window, 0),
+                   .ceil_mode = options.flag("ceil_mode", false),
+                   .count_include_pad = options.flag("count_include_pad", true)};
+}
+
+Operation read_adaptive_avg_pool2d(LayerOptions& options, int) {
+  return AdaptiveAvgPool2d{options.integer("size", 1, largest_window, 1)};
+}
+
+Operation read_dropout(LayerOptions& options, int) { return Dropout{options.number("p", Dropout{}.p)}; }
+
+ReadOperation without_options(Operation operation) {
+  return [operation](LayerOptions&, int) { return operation; };
+}
+
+const std::map<std::string, ReadOperation>& operations() {
+  static const std::map<std::string, ReadOperation> known = {
+      {"adaptive_avg_pool2d", read_adaptive_avg_pool2d},
+      {"add", without_options(Add{})},
+      {"avg_pool2d", read_avg_pool2d},
+      {"batch_norm2d", read_batch_norm2d},
+      {"concat", without_options(Concat{})},
+      {"conv2d", read_conv2d},
+      {"dropout", read_dropout},
+      {"flatten", without_options(Flatten{})},
+      {"gelu", without_options(Activation{Activation::Kind::gelu})},
+      {"linear", read_linear},
+      {"max_pool2d", read_max_pool2d},
+      {"relu", without_options(Activation{Activation::Kind::relu})},
+      {"relu6", without_options(Activation{Activation::Kind::relu6})},
+      {"silu", without_options(Activation{Activation::Kind::silu})},
+  };
+  return known;
+}
+
+std::vector<std::string> operation_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, read] : operations()) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+/// Names that layers of one list can be called by, those of the lists around it included.
+struct Scope {
+  const Scope* outer;
+  std::string prefix;  ///< of the names of layers with parameters
+  Value input;         ///< what enters the list; "input" there
+  std::map<std::string, Value> values{};
+
+  const Value* find(const std::string& name) const {
+    if (name == "input") return &input;
+    const auto found = values.find(name);
+    if (found != values.end()) return &found->second;
+    return outer == nullptr ? nullptr : outer->find(name);
+  }
+  void collect(std::vector<std::string>& names) const {
+    for (const auto& [name, value] : values) names.push_back(name);
+    if (outer != nullptr) outer->collect(names);
+  }
+};
+
+/// Builds the layers of a document one after the other.
+class Builder {
+ public:
+  Builder(Network& network, std::string file, int classes)
+      : network_(network), file_(std::move(file)), classes_(classes) {}
+
+  /// Adds the layers of `list`, the first of which reads what enters `scope`. Returns the last one's value.
+  Value add_list(const JsonValue& list, Scope& scope) {
+    if (list.kind != JsonValue::Kind::list || list.items.empty()) {
+      refuse(list.line, "layers must be a list of at least one layer");
+    }
+    Value last = scope.input;
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      const JsonValue& layer = list.items[i];
+      if (layer.kind != JsonValue::Kind::object) {
+        refuse(layer.line, "a layer must be an object such as {\"op\": \"relu\"}");
+      }
+      later_ = {list.items.begin() + static_cast<std::ptrdiff_t>(i), list.items.end()};
+      last = layer.find("layers") != nullptr ? add_group(layer, last, scope) : add_layer(layer, last, scope);
+    }
+    return last;
+  }
+
+  /// The logits: as many values as classes, and nothing left unread.
+  void finish(Value logits, const JsonValue& layers) {
+    if (logits.shape() != Shape{classes_, 1, 1}) {
+      const Shape& shape = logits.shape();
+      refuse(layers.items.back().line,
+             fmt::format("the last layer gives {}x{}x{} values, {} classes need {}: end with {{\"op\": "
+                         "\"linear\", \"features\": \"classes\"}}",
+                         shape.channels, shape.height, shape.width, classes_, classes_));
+    }
+    network_.output(logits);
+    std::vector<bool> read(network_.layers().size(), false);
+    read[static_cast<std::size_t>(logits.id())] = true;
+    for (const Network::Layer& layer : network_.layers()) {
+      for (const int input : layer.inputs) read[static_cast<std::size_t>(input)] = true;
+    }
+    for (std::size_t i = 1; i < read.size(); ++i) {
+      if (!read[i]) {
+        refuse(lines_[i - 1], fmt::format("nothing reads layer '{}'", network_.layers()[i].name));
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(int line, const std::string& reason) const {
+    throw Error(Category::usage, fmt::format("{}:{}: {}", file_, line, reason));
+  }
+
+  Value add_group(const JsonValue& group, Value previous, Scope& scope) {
+    LayerOptions options(group, file_);
+    const std::string name = options.text("name");
+    const int repeat = options.integer("repeat", 1, static_cast<int>(most_layers), 1);
+    const std::vector<Value> inputs = read_inputs(options, previous, scope);
+    const JsonValue& layers = *options.layers("layers");
+    options.finish();
+    if (inputs.size() != 1) {
+      options.refuse("a group of layers has one input");
+    }
+    Value value = inputs.front();
+    for (int i = 0; i < repeat; ++i) {
+      const std::string number = group.find("repeat") != nullptr ? fmt::format("{}.", i) : "";
+      Scope inner{&scope, name.empty() ? scope.prefix : fmt::format("{}{}.{}", scope.prefix, name, number),
+                  value};
+      value = add_list(layers, inner);
+    }
+    declare(name, value, options, scope);
+    return value;
+  }
+
+  Value add_layer(const JsonValue& layer, Value previous, Scope& scope) {
+    LayerOptions options(layer, file_);
+    const std::string op = options.text("op");
+    if (op.empty()) {
+      options.refuse("op is missing; known: " + fmt::format("{}", fmt::join(operation_names(), ", ")));
+    }
+    const auto read = operations().find(op);
+    if (read == operations().end()) {
+      options.refuse(unknown_name("op", op, operation_names()));
+    }
+    Operation operation = read->second(options, classes_);
+    const std::string name = options.text("name");
+    const std::vector<Value> inputs = read_inputs(options, previous, scope);
+    options.finish();
+    const Value value = add(layer, std::move(operation), inputs, scope.prefix, options);
+    declare(name, value, options, scope);
+    return value;
+  }
+
+  Value add(const JsonValue& layer, Operation operation, const std::vector<Value>& inputs,
+            const std::string& prefix, const LayerOptions& options) {
+    if (network_.layers().size() > most_layers) {
+      options.refuse(fmt::format("more than {} layers", most_layers));
+    }
+    std::visit(
+        [&](auto& chosen) {
+          if constexpr (requires { chosen.name; }) {
+            if (!chosen.name.empty()) chosen.name = prefix + chosen.name;
+          }
+        },
+        operation);
+    lines_.push_back(layer.line);
+    try {
+      return network_.add(std::move(operation), inputs);
+    } catch (const Error& error) {
+      refuse(layer.line, error.what());
+    }
+  }
+
+  void declare(const std::string& name, Value value, const LayerOptions& options, Scope& scope) const {
+    if (name == "input" || (!name.empty() && !scope.values.emplace(name, value).second)) {
+      options.refuse(fmt::format("the name '{}' is taken", name));
+    }
+  }
+
+  /// The values that a layer reads: those it names, or the previous one.
+  std::vector<Value> read_inputs(LayerOptions& options, Value previous, const Scope& scope) const {
+    const std::string input = options.text("input");
+    std::vector<std::string> names = options.texts("inputs");
+    if (!input.empty() && !names.empty()) {
+      options.refuse("has both input and inputs");
+    }
+    if (!input.empty()) {
+      names = {input};
+    }
+    std::vector<Value> values;
+    for (const std::string& name : names) {
+      values.push_back(find_input(name, options, scope));
+    }
+    if (values.empty()) {
+      values.push_back(previous);
+    }
+    return values;
+  }
+
+  Value find_input(const std::string& name, const LayerOptions& options, const Scope& scope) const {
+    if (const Value* value = scope.find(name)) {
+      return *value;
+    }
+    const bool comes_later = std::any_of(later_.begin(), later_.end(), [&](const JsonValue& layer) {
+      const JsonValue* other = layer.find("name");
+      return other != nullptr && other->text == name;
+    });
+    if (comes_later) {
+      options.refuse(fmt::format("input '{}' is not there yet: a layer reads layers before it", name));
+    }
+    std::vector<std::string> known{"input"};
+    scope.collect(known);
+    options.refuse(unknown_name("input", name, known));
+  }
+
+  Network& network_;
+  std::string file_;
+  int classes_;
+  std::vector<int> lines_;            ///< by layer of the network, from its first after the input on
+  std::span<const JsonValue> later_;  ///< of the list being read: the present layer and those after it
+};
+
+}  // namespace
+
+std::unique_ptr<Network> parse_network(std::string_view json, const std::string& origin, Shape input,
+                                       int classes) {
+  const JsonValue document = parse_json(json, origin);
+  const JsonValue* layers = document.find("layers");
+  if (layers == nullptr || document.items.size() != 1) {
+    throw Error(Category::usage, origin + ": must be an object {\"layers\": [...]} and nothing else");
+  }
+  auto network = std::make_unique<Network>(input);
+  Builder builder(*network, origin, classes);
+  Scope scope{nullptr, "", network->input()};
+  builder.finish(builder.add_list(*layers, scope), *layers);
+  return network;
+}
+
+std::unique_ptr<Network> read_network(const std::string& file, Shape input, int classes) {
+  const std::vector<std::byte> bytes = read_file(file);
+  return parse_network({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file, input, classes);
+}
+
+}  // namespace lockstep

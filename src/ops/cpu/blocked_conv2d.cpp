@@ -1,0 +1,313 @@
+#include <algorithm>
+#include <cstring>
+
+#include "ops/cpu/conv2d.h"
+#include "ops/cpu/conv_taps.h"
+#include "ops/cpu/level.h"
+#include "ops/cpu/scratch.h"
+
+namespace lockstep::cpu {
+namespace {
+
+/// Packed weights and sums of their gradients stay below this: 8 MiB.
+constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
+/// What the pixels of a tile may take of the first-level cache, in pixels: 24 KiB.
+constexpr int tile_limit = 384;
+/// What a region, and the weights used with it, may take of the second-level cache.
+constexpr int region_limit = 4096;         // pixels: 256 KiB
+constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
+
+int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
+int pieces(int value, int most) { return (value + most - 1) / most; }
+
+/// One grid of target pixels, as the kernel sees it.
+struct BlockedGrid {
+  TapGrid grid;
+  ConvBlocking blocking;
+  std::vector<int> offsets;  ///< of the taps in a region
+  int targets_at_once;       ///< whose packed weights are in scratch together
+};
+
+/// Everything about a convolution that is known before it runs.
+struct BlockedPlan {
+  const Kernels* kernels;
+  ConvShapes shapes;
+  bool relu;
+  int group_inputs;  ///< channels of one of the convolution's groups
+  int group_outputs;
+  std::size_t taps;
+  BlockedGrid forward;
+  std::vector<BlockedGrid> backward;
+  bool clear_input_gradient;  ///< whether some input pixels are read by no output
+  bool lanes_are_inputs;      ///< in the gradient of the weights
+  int factors_at_once;        ///< channels whose sums are in scratch together
+
+  std::size_t weights_offset;
+  std::size_t region_offset;
+};
+
+ConvBlocking choose_blocking(const TapGrid& grid, int sources) {
+  const TapBounds bounds = bounds_of(grid.taps);
+  const int tap_rows = bounds.last_row - bounds.first_row + 1;
+  const int tap_columns = bounds.last_column - bounds.first_column + 1;
+  const int taps = static_cast<int>(grid.taps.size());
+  ConvBlocking b{};
+  b.columns =
+      std::min(region_pixels, rounded_up(pieces(grid.columns, pieces(grid.columns, region_pixels)), 3));
+  b.columns = std::min(b.columns, grid.columns);
+  b.rows = pieces(grid.rows, pieces(grid.rows, region_pixels / b.columns));
+  b.source_rows = (b.rows - 1) * grid.step + tap_rows;
+  b.source_columns = (b.columns - 1) * grid.step + tap_columns;
+  b.first_row = bounds.first_row;
+  b.first_column = bounds.first_column;
+  const int tile = std::min(3 * taps, tap_rows * (2 * grid.step + tap_columns));
+  const int fitting =
+      std::max(1, std::min(tile_limit / tile, region_limit / (b.source_rows * b.source_columns)));
+  b.sources = pieces(sources, pieces(sources, fitting));
+  b.targets = std::max(1, region_weights / (b.sources * taps * packed_block)) * packed_block;
+  return b;
+}
+
+BlockedGrid blocked_grid(TapGrid grid, int sources, int targets) {
+  BlockedGrid plan{std::move(grid), {}, {}, 0};
+  plan.blocking = choose_blocking(plan.grid, sources);
+  for (const ConvTap& tap : plan.grid.taps) {
+    plan.offsets.push_back(((tap.row - plan.blocking.first_row) * plan.blocking.source_columns + tap.column -
+                            plan.blocking.first_column) *
+                           lanes);
+  }
+  const std::size_t block = packed_block * static_cast<std::size_t>(sources) * plan.grid.taps.size();
+  const auto blocks = static_cast<int>(std::max<std::size_t>(1, weights_limit / block));
+  plan.targets_at_once = std::min(rounded_up(targets, packed_block), blocks * packed_block);
+  return plan;
+}
+
+BlockedPlan blocked_plan(const OpRequest& request) {
+  const auto& options = std::get<Conv2d>(request.node.operation);
+  BlockedPlan plan{};
+  plan.kernels = &kernels_of(request.level);
+  plan.shapes = flattened({options, request.inputs[0], request.node.shape});
+  plan.relu = request.node.epilogue.relu;
+  plan.group_inputs = request.inputs[0].channels / options.groups;
+  plan.group_outputs = request.node.shape.channels / options.groups;
+  plan.forward = blocked_grid(forward_taps(plan.shapes), plan.group_inputs, plan.group_outputs);
+  plan.taps = plan.forward.grid.taps.size();
+  if (request.input_gradient) {
+    for (TapGrid& grid : backward_taps(plan.shapes)) {
+      if (grid.taps.empty()) {
+        plan.clear_input_gradient = true;
+      } else {
+        plan.backward.push_back(blocked_grid(std::move(grid), plan.group_outputs, plan.group_inputs));
+      }
+    }
+  }
+  // Transposing the fewer channels costs less; taps need the input to be the factor.
+  plan.lanes_are_inputs = plan.taps == 1 && options.padding == 0 && plan.group_inputs < plan.group_outputs;
+  return plan;
+}
+
+/// One pass over a grid: which way, and where.
+struct PassMemory {
+  const float* source;
+  const std::uint16_t* masks;  ///< of the source
+  Shape source_shape;
+  const float* bias;
+  float* target;
+  Shape target_shape;
+  const float* weight;
+  std::size_t target_stride;  ///< of the weights, per channel
+  std::size_t source_stride;
+};
+
+/// Target channels [first, first + count) of one of the convolution's groups, all images.
+void run_targets(const BlockedPlan& plan, const BlockedGrid& grid, const PassMemory& pass,
+                 const OpMemory& memory, int conv_group, int first, int count) {
+  const int groups = plan.shapes.options.groups;
+  const int sources = pass.source_shape.channels / groups;
+  const int target = conv_group * (pass.target_shape.channels / groups) + first;
+  const std::size_t filters = static_cast<std::size_t>(conv_group) * plan.group_outputs * plan.group_inputs;
+  float* packed = floats_at(memory.scratch, plan.weights_offset);
+  const int taps = static_cast<int>(grid.grid.taps.size());
+  plan.kernels->pack_weights(
+      {.weight = pass.weight + filters * plan.taps + static_cast<std::size_t>(first) * pass.target_stride,
+       .target_stride = pass.target_stride,
+       .source_stride = pass.source_stride,
+       .targets = count,
+       .sources = sources,
+       .taps = grid.grid.taps.data(),
+       .tap_count = taps,
+       .packed = packed});
+  for (int group = 0; group < groups_of(memory.samples); ++group) {
+    plan.kernels->blocked_conv(
+        {.blocking = grid.blocking,
+         .source = planes(pass.source, pass.masks, pass.source_shape, group, conv_group * sources, sources),
+         .step = grid.grid.step,
+         .taps = grid.grid.taps.data(),
+         .tap_offsets = grid.offsets.data(),
+         .tap_count = taps,
+         .packed = packed,
+         .bias = pass.bias == nullptr ? nullptr : pass.bias + target,
+         .targets = count,
+         .target = target_of(pass.target, pass.target_shape, group, target, grid.grid),
+         .region = floats_at(memory.scratch, plan.region_offset)});
+  }
+}
+
+void run_pass(const BlockedPlan& plan, const BlockedGrid& grid, const PassMemory& pass,
+              const OpMemory& memory) {
+  const int groups = plan.shapes.options.groups;
+  const int targets = pass.target_shape.channels / groups;
+  for (int conv_group = 0; conv_group < groups; ++conv_group) {
+    for (int t = 0; t < targets; t += grid.targets_at_once) {
+      run_targets(plan, grid, pass, memory, conv_group, t, std::min(grid.targets_at_once, targets - t));
+    }
+  }
+}
+
+std::uint16_t* masks_of(const BlockedPlan& plan, const OpMemory& memory) {
+  return plan.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
+}
+
+void forward(const BlockedPlan& plan, const OpMemory& memory) {
+  run_pass(plan, plan.forward,
+           {.source = memory.inputs[0],
+            .masks = nullptr,
+            .source_shape = plan.shapes.input,
+            .bias = memory.parameters[1],
+            .target = memory.output,
+            .target_shape = plan.shapes.output,
+            .weight = memory.parameters[0],
+            .target_stride = plan.group_inputs * plan.taps,
+            .source_stride = plan.taps},
+           memory);
+  if (plan.relu) {
+    plan.kernels->relu(plan.shapes.output.size() * groups_of(memory.samples), memory.output, memory.output,
+                       masks_of(plan, memory));
+  }
+}
+
+void backward_data(const BlockedPlan& plan, const OpMemory& memory) {
+  if (plan.clear_input_gradient) {
+    std::fill_n(memory.grad_inputs[0], plan.shapes.input.size() * lanes * groups_of(memory.samples), 0.0F);
+  }
+  for (const BlockedGrid& grid : plan.backward) {
+    run_pass(plan, grid,
+             {.source = memory.grad_output,
+              .masks = masks_of(plan, memory),
+              .source_shape = plan.shapes.output,
+              .bias = nullptr,
+              .target = memory.grad_inputs[0],
+              .target_shape = plan.shapes.input,
+              .weight = memory.parameters[0],
+              .target_stride = plan.taps,
+              .source_stride = plan.group_inputs * plan.taps},
+             memory);
+  }
+}
+
+/// Gradient of the weights of one of the convolution's groups, for factor channels [first, first + count).
+void backward_weights(const BlockedPlan& plan, const OpMemory& memory, int conv_group, int first, int count) {
+  const bool inputs_in_lanes = plan.lanes_are_inputs;
+  const int stride = plan.shapes.options.stride;
+  const int lane_channels = inputs_in_lanes ? plan.group_inputs : plan.group_outputs;
+  const std::size_t input_stride = plan.taps;
+  const std::size_t output_stride = plan.group_inputs * plan.taps;
+  const std::size_t factor_stride = inputs_in_lanes ? output_stride : input_stride;
+  const int taps = static_cast<int>(plan.taps);
+  float* sums = floats_at(memory.scratch, plan.weights_offset);
+  std::fill_n(sums, weight_sums_width(lane_channels) * rounded_up(count * taps, 4), 0.0F);
+  for (int group = 0; group < groups_of(memory.samples); ++group) {
+    const PixelPlanes input = planes(memory.inputs[0], nullptr, plan.shapes.input, group,
+                                     conv_group * plan.group_inputs + (inputs_in_lanes ? 0 : first),
+                                     inputs_in_lanes ? plan.group_inputs : count);
+    const PixelPlanes grad = planes(memory.grad_output, masks_of(plan, memory), plan.shapes.output, group,
+                                    conv_group * plan.group_outputs + (inputs_in_lanes ? first : 0),
+                                    inputs_in_lanes ? count : plan.group_outputs);
+    plan.kernels->blocked_conv_weights({.lane = inputs_in_lanes ? input : grad,
+                                        .factor = inputs_in_lanes ? grad : input,
+                                        .lane_step = inputs_in_lanes ? stride : 1,
+                                        .factor_step = inputs_in_lanes ? 1 : stride,
+                                        .rows = plan.shapes.output.height,
+                                        .columns = plan.shapes.output.width,
+                                        .taps = plan.forward.grid.taps.data(),
+                                        .tap_count = taps,
+                                        .sums = sums,
+                                        .scratch = floats_at(memory.scratch, plan.region_offset)});
+  }
+  const std::size_t filters = static_cast<std::size_t>(conv_group) * plan.group_outputs * output_stride;
+  plan.kernels->unpack_weight_sums(
+      {.sums = sums,
+       .lanes = lane_channels,
+       .factors = count,
+       .taps = plan.forward.grid.taps.data(),
+       .tap_count = taps,
+       .lane_stride = inputs_in_lanes ? input_stride : output_stride,
+       .factor_stride = factor_stride,
+       .weight = memory.grad_parameters[0] + filters + static_cast<std::size_t>(first) * factor_stride});
+}
+
+void backward(const BlockedPlan& plan, const OpMemory& memory) {
+  if (memory.grad_inputs[0] != nullptr) {
+    backward_data(plan, memory);
+  }
+  const int factors = plan.lanes_are_inputs ? plan.group_outputs : plan.group_inputs;
+  for (int conv_group = 0; conv_group < plan.shapes.options.groups; ++conv_group) {
+    for (int f = 0; f < factors; f += plan.factors_at_once) {
+      backward_weights(plan, memory, conv_group, f, std::min(plan.factors_at_once, factors - f));
+    }
+  }
+  if (memory.grad_parameters[1] != nullptr) {
+    plan.kernels->bias_gradient({.groups = groups_of(memory.samples),
+                                 .grad = planes(memory.grad_output, masks_of(plan, memory),
+                                                plan.shapes.output, 0, 0, plan.shapes.output.channels),
+                                 .grad_bias = memory.grad_parameters[1]});
+  }
+}
+
+std::size_t region_floats(const BlockedGrid& grid) {
+  return static_cast<std::size_t>(grid.blocking.sources) * grid.blocking.source_rows *
+         grid.blocking.source_columns * lanes;
+}
+
+std::size_t packed_floats(const BlockedGrid& grid, int sources) {
+  return static_cast<std::size_t>(grid.targets_at_once) * sources * grid.grid.taps.size();
+}
+
+/// Sets the plan's offsets; returns the bytes of scratch.
+std::size_t lay_out_scratch(BlockedPlan& plan, bool training) {
+  std::size_t weights = packed_floats(plan.forward, plan.group_inputs);
+  std::size_t region = region_floats(plan.forward);
+  for (const BlockedGrid& grid : plan.backward) {
+    weights = std::max(weights, packed_floats(grid, plan.group_outputs));
+    region = std::max(region, region_floats(grid));
+  }
+  if (training) {
+    const int lane_channels = plan.lanes_are_inputs ? plan.group_inputs : plan.group_outputs;
+    const int factors = plan.lanes_are_inputs ? plan.group_outputs : plan.group_inputs;
+    const std::size_t row = weight_sums_width(lane_channels);
+    plan.factors_at_once =
+        static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * plan.taps), 1, factors));
+    weights = std::max(weights, row * rounded_up(plan.factors_at_once * static_cast<int>(plan.taps), 4));
+    region = std::max(region, plan.kernels->blocked_conv_weights_scratch(lane_channels));
+  }
+  ScratchLayout layout;
+  plan.weights_offset = layout.add(weights);
+  plan.region_offset = layout.add(region);
+  return layout.bytes();
+}
+
+}  // namespace
+
+Op plan_blocked_conv2d(const OpRequest& request) {
+  BlockedPlan plan = blocked_plan(request);
+  Op op;
+  op.scratch_bytes = lay_out_scratch(plan, request.training);
+  op.saved_bytes =
+      plan.relu ? plan.shapes.output.size() * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+  op.backward_reads_inputs = true;
+  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
+  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  return op;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// Convolutions as blocked multiplications: what the plan decides from shapes, and the tasks of the kernels.
+/// Plain structs: this header is seen by every instruction set.
+namespace lockstep::cpu {
+
+/// Packed weights hold their output channels in blocks of this many.
+constexpr int packed_block = 8;
+/// Most pixels of a region.
+constexpr int region_pixels = 56;
+/// Output pixels whose contributions to a weight's gradient are added to each other first.
+constexpr int band_pixels = 16;
+/// Sums of weights' gradients are kept in rows of a multiple of this many lanes.
+constexpr int sum_lanes = 32;
+
+/// One weight of a filter: where it reads, relative to the pixel that a grid pixel starts from, and its place
+/// in the filter.
+struct ConvTap {
+  int row;
+  int column;
+  int weight;
+};
+
+/// Channels of one group; pixels outside of the planes are zeros.
+struct PixelPlanes {
+  const float* data;           ///< [channel][row][column][16]
+  const std::uint16_t* masks;  ///< null, or [channel][row][column]: images without their bit are zeros
+  int channels;
+  int height;
+  int width;
+};
+
+/// Output pixels: a grid of a plane's.
+struct PixelGrid {
+  float* data;
+  std::size_t plane;  ///< floats from channel to channel
+  std::size_t row;    ///< floats from grid row to grid row
+  std::size_t column;
+  int rows;
+  int columns;
+};
+
+/// Sizes of the blocks; of no influence on bits.
+struct ConvBlocking {
+  int rows, columns;                ///< of the grid in a region, at most region_pixels together
+  int source_rows, source_columns;  ///< that a region reads
+  int first_row, first_column;      ///< of them, relative to the region's first pixel
+  int sources;                      ///< input channels at once: their pixels of a tile stay in L1
+  int targets;                      ///< output channels at once: their weights stay in L2
+};
+
+/// weight[target * target_stride + source * source_stride + tap.weight] ->
+/// [block of 8 targets][source][tap][8 targets]; zeros for targets that do not exist.
+struct PackWeights {
+  const float* weight;
+  std::size_t target_stride;
+  std::size_t source_stride;
+  int targets;
+  int sources;
+  const ConvTap* taps;
+  int tap_count;
+  float* packed;
+};
+
+/// One group. Grid pixel (i, j) of every target: from the bias, plus weight * source(i * step + tap.row,
+/// j * step + tap.column), (source, tap) ascending.
+struct BlockedConv {
+  ConvBlocking blocking;
+  PixelPlanes source;
+  int step;
+  const ConvTap* taps;
+  const int* tap_offsets;  ///< of each tap in a region: floats from its first pixel
+  int tap_count;
+  const float* packed;
+  const float* bias;  ///< null: zeros
+  int targets;
+  PixelGrid target;
+  float* region;  ///< scratch: blocking's sources * source_rows * source_columns * 16 floats
+};
+
+/// One group is added to sums[factor channel * tap_count + tap][lane channel]: lane(i * lane_step, j *
+/// lane_step) * factor(i * factor_step + tap.row, ...). Row-major pixels of the grid form equal bands of at
+/// most band_pixels; (pixel, image) ascending inside a band, then bands ascending.
+struct BlockedConvWeights {
+  PixelPlanes lane;    ///< its channels go into SIMD lanes
+  PixelPlanes factor;  ///< its pixels are broadcast
+  int lane_step;
+  int factor_step;
+  int rows, columns;  ///< of the grid
+  const ConvTap* taps;
+  int tap_count;
+  float* sums;     ///< rows of weight_sums_width() floats, as many as factors * taps, rounded up to 4
+  float* scratch;  ///< blocked_conv_weights_scratch(lane channels) floats
+};
+
+/// Sums to their places: weight[lane * lane_stride + factor * factor_stride + tap.weight].
+struct UnpackWeightSums {
+  const float* sums;
+  int lanes;
+  int factors;
+  const ConvTap* taps;
+  int tap_count;
+  std::size_t lane_stride;
+  std::size_t factor_stride;
+  float* weight;
+};
+
+/// One group of a convolution of each channel with its own filter: grid pixel (i, j): from the bias, plus
+/// weight * source, taps ascending.
+struct DepthwiseConv {
+  PixelPlanes source;
+  int step;
+  const ConvTap* taps;
+  int tap_count;
+  const float* weight;  ///< [channel][filter]
+  int filter;
+  const float* bias;  ///< null: zeros
+  int source_rows;    ///< of a band of grid rows, in scratch
+  int source_columns;
+  int first_row;  ///< of a band, relative to the first grid row's
+  int first_column;
+  int band_rows;  ///< of the grid
+  PixelGrid target;
+  float* band;  ///< scratch: source_rows * source_columns * 16 floats
+};
+
+/// All groups. Per weight and image: (group, row, column) ascending, then the images as fold_lanes does.
+struct DepthwiseConvWeights {
+  DepthwiseConv forward;  ///< source: of the first group; target and bias are not read
+  PixelPlanes grad;       ///< of the first group
+  int groups;
+  float* grad_weight;
+  float* grad_band;  ///< scratch for a band of the gradient where it has masks
+  float* sums;       ///< scratch: tap_count * 16 floats
+};
+
+/// Sum over all pixels: per image (group, pixel) ascending, then the images as fold_lanes does.
+struct BiasGradient {
+  int groups;
+  PixelPlanes grad;  ///< of the first group
+  float* grad_bias;
+};
+
+constexpr std::size_t weight_sums_width(int channels) {
+  return static_cast<std::size_t>((channels + sum_lanes - 1) / sum_lanes) * sum_lanes;
+}
+
+}  // namespace lockstep::cpu

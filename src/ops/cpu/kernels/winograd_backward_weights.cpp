@@ -1,0 +1,316 @@
+#include <type_traits>
+
+#include "ops/cpu/kernels/kernels.h"
+#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/transpose.h"
+#include "ops/cpu/kernels/winograd_transforms.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+using namespace winograd;
+
+/// Input channels lie in lanes, so that no sum has to be folded over lanes. A register block is
+/// gradient_block output channels x channel_block input channels.
+constexpr int unit = 16;  ///< input channels are filled up with zeros to a multiple of it
+constexpr int channel_block = width == 16 ? 32 : unit;
+constexpr int gradient_block = width == 16 ? 8 : 6;
+
+int round_up(int count, int multiple) { return (count + multiple - 1) / multiple * multiple; }
+
+/// Sizes in floats. K images and tiles at once; an "image" below is one of one tile.
+struct Layout {
+  int channels;  ///< filled up
+  int outputs;   ///< of a block, filled up
+  std::size_t
+      inputs_step;  ///< [36][channels / channel_block][image][channel_block]; the last block may be narrow
+  std::size_t gradients_step;  ///< [36][outputs][image]
+  std::size_t sums_step;       ///< [36][outputs][channels]
+};
+
+Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks) {
+  const int channels = round_up(shape.in_channels, unit);
+  const int outputs = round_up(smaller(blocks.outputs, shape.out_channels), gradient_block);
+  const auto images = pixels(static_cast<std::size_t>(blocks.tiles));
+  return {channels, outputs, position_step(images * channels), position_step(images * outputs),
+          position_step(static_cast<std::size_t>(outputs) * channels)};
+}
+
+/// Scratch memory.
+struct Memory {
+  float* inputs;
+  float* gradients;
+  float* sums;
+  float* patches;    ///< [36][16 channels][16 images] of one tile
+  float* bias_sums;  ///< [outputs][16]
+};
+
+Memory memory_at(float* scratch, const Layout& layout) {
+  float* gradients = scratch + positions * layout.inputs_step;
+  float* sums = gradients + positions * layout.gradients_step;
+  float* patches = sums + positions * layout.sums_step;
+  return {scratch, gradients, sums, patches, patches + positions * unit * lanes};
+}
+
+/// The tiles and output channels at hand.
+struct Block {
+  const WinogradBackwardWeights& task;
+  Layout layout;
+  Memory memory;
+  TileIndex first_tile;
+  int tiles;
+  int first_output;
+  int outputs;
+  bool add;  ///< to the sums of earlier tiles
+};
+
+/// sums[o][c] (+)= sum over k of gradients[o][k] inputs[k][c].
+struct Products {
+  const float* gradients;
+  const float* inputs;
+  float* sums;
+  std::size_t sums_step;
+  int images;
+  bool add;
+};
+
+template <int VECTORS>
+HWY_INLINE void multiply_block(const Products& task) {
+  constexpr int step = VECTORS * width;
+  Vector sum[gradient_block][VECTORS];
+  LOCKSTEP_UNROLL for (int o = 0; o < gradient_block; ++o) {
+    LOCKSTEP_UNROLL for (int i = 0; i < VECTORS; ++i) {
+      sum[o][i] = task.add ? hn::Load(floats, task.sums + o * task.sums_step + i * width) : hn::Zero(floats);
+    }
+  }
+  const int images = task.images;
+  const std::size_t row = static_cast<std::size_t>(images);
+  const float* z = task.gradients;
+  const float* v = task.inputs;
+  for (int k = 0; k < images; ++k, ++z, v += step) {
+    Vector input[VECTORS];
+    LOCKSTEP_UNROLL for (int i = 0; i < VECTORS; ++i) { input[i] = hn::Load(floats, v + i * width); }
+    LOCKSTEP_UNROLL for (int o = 0; o < gradient_block; ++o) {
+      const Vector factor = hn::Set(floats, z[o * row]);
+      LOCKSTEP_UNROLL for (int i = 0; i < VECTORS; ++i) {
+        sum[o][i] = hn::MulAdd(input[i], factor, sum[o][i]);
+      }
+    }
+  }
+  LOCKSTEP_UNROLL for (int o = 0; o < gradient_block; ++o) {
+    LOCKSTEP_UNROLL for (int i = 0; i < VECTORS; ++i) {
+      hn::Store(sum[o][i], floats, task.sums + o * task.sums_step + i * width);
+    }
+  }
+}
+
+/// One position: all pairs of channels of the block.
+HWY_NOINLINE void multiply(const Block& block, int position) {
+  const int images = block.tiles * lanes;
+  const int channels = block.layout.channels;
+  const float* inputs = block.memory.inputs + block.layout.inputs_step * position;
+  for (int c = 0; c < channels; c += channel_block) {
+    Products task{block.memory.gradients + block.layout.gradients_step * position,
+                  inputs + static_cast<std::size_t>(images) * c,
+                  block.memory.sums + block.layout.sums_step * position + c,
+                  static_cast<std::size_t>(channels),
+                  images,
+                  block.add};
+    for (int o = 0; o < block.outputs; o += gradient_block) {
+      if (channels - c >= channel_block) {
+        multiply_block<channel_block / width>(task);
+      } else {
+        multiply_block<unit / width>(task);
+      }
+      task.gradients += static_cast<std::size_t>(gradient_block) * images;
+      task.sums += gradient_block * task.sums_step;
+    }
+  }
+}
+
+/// [channel][image] -> [image][channel], a step of `step` floats from image to image.
+HWY_INLINE void transpose(const float* from, float* to, std::size_t step) {
+  for (int c = 0; c < unit; c += width) {
+    LOCKSTEP_UNROLL for (int image = 0; image < lanes; image += 4) {
+      Vector columns[4];
+      load_columns(from + c * lanes + image, lanes, columns);
+      LOCKSTEP_UNROLL for (int i = 0; i < 4; ++i) {
+        hn::Store(columns[i], floats, to + (image + i) * step + c);
+      }
+    }
+  }
+}
+
+/// Patches of `unit` input channels of one tile; channels that do not exist are zeros.
+HWY_NOINLINE void transform_patches(const Block& block, const TileIndex& index, int first_channel) {
+  const WinogradShape& s = block.task.shape;
+  const std::size_t plane = pixels(static_cast<std::size_t>(s.in_height) * s.in_width);
+  const float* data =
+      block.task.input + plane * (static_cast<std::size_t>(index.group) * s.in_channels + first_channel);
+  float* patches = block.memory.patches;
+  for (int c = first_channel; c < first_channel + unit; ++c, data += plane, patches += lanes) {
+    for (int part = 0; part < parts; ++part) {
+      const Positions target{patches + part * width, unit * lanes};
+      if (c >= s.in_channels) {
+        for (int p = 0; p < positions; ++p) {
+          target(0, p, hn::Zero(floats));
+        }
+        continue;
+      }
+      with_window<patch>({data, nullptr, s.in_height, s.in_width}, index.row * tile - s.padding,
+                         index.column * tile - s.padding, part,
+                         [&](const auto& window) HWY_ATTR { transform<InputTransform>(window, target); });
+    }
+  }
+}
+
+void transform_inputs(const Block& block) {
+  const WinogradShape& s = block.task.shape;
+  const TileGrid grid = grid_of(s.out_height, s.out_width);
+  const int channels = block.layout.channels;
+  for (int c = 0; c < channels; c += unit) {
+    const int first = c / channel_block * channel_block;
+    const auto step = static_cast<std::size_t>(smaller(channel_block, channels - first));
+    float* target =
+        block.memory.inputs + static_cast<std::size_t>(block.tiles) * lanes * first + c % channel_block;
+    TileIndex index = block.first_tile;
+    for (int t = 0; t < block.tiles; ++t, grid.advance(index), target += step * lanes) {
+      transform_patches(block, index, c);
+      for (int p = 0; p < positions; ++p) {
+        transpose(block.memory.patches + static_cast<std::size_t>(p) * unit * lanes,
+                  target + block.layout.inputs_step * p, step);
+      }
+    }
+  }
+}
+
+/// Adds up the pixels that go through it: columns ascending, in them rows ascending.
+template <class Source>
+struct Summed {
+  Source source;
+  Vector& sum;
+  HWY_INLINE Vector operator()(int i, int j) const {
+    const Vector v = source(i, j);
+    sum = hn::Add(sum, v);
+    return v;
+  }
+};
+
+/// The gradients of one output channel, and their sum per image for the bias: first per tile, from zero.
+void transform_gradients(const Block& block, int output, float* target, float* bias_sum) {
+  const WinogradShape& s = block.task.shape;
+  const TileGrid grid = grid_of(s.out_height, s.out_width);
+  const std::size_t plane = static_cast<std::size_t>(s.out_height) * s.out_width;
+  TileIndex index = block.first_tile;
+  for (int t = 0; t < block.tiles; ++t, grid.advance(index), target += lanes) {
+    const std::size_t first = plane * (static_cast<std::size_t>(index.group) * s.out_channels + output);
+    const Image image{block.task.grad_output + pixels(first),
+                      block.task.masks == nullptr ? nullptr : block.task.masks + first, s.out_height,
+                      s.out_width};
+    for (int part = 0; part < parts; ++part) {
+      const Positions result{target + part * width, block.layout.gradients_step};
+      Vector sum = hn::Zero(floats);
+      with_window<tile>(image, index.row * tile, index.column * tile, part, [&](const auto& window) HWY_ATTR {
+        const Summed<std::decay_t<decltype(window)>> summed{window, sum};
+        transform<GradientTransform>(summed, result);
+      });
+      float* total = bias_sum + part * width;
+      hn::Store(hn::Add(hn::Load(floats, total), sum), floats, total);
+    }
+  }
+}
+
+void clear(float* data, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += width) {
+    hn::Store(hn::Zero(floats), floats, data + i);
+  }
+}
+
+/// Gradients of the block's output channels, and zeros up to whole register blocks.
+void transform_gradients(const Block& block) {
+  const auto images = static_cast<std::size_t>(block.tiles) * lanes;
+  if (!block.add) {
+    clear(block.memory.bias_sums, pixels(static_cast<std::size_t>(block.outputs)));
+  }
+  for (int o = 0; o < block.outputs; ++o) {
+    transform_gradients(block, block.first_output + o, block.memory.gradients + images * o,
+                        block.memory.bias_sums + pixels(static_cast<std::size_t>(o)));
+  }
+  const int missing = round_up(block.outputs, gradient_block) - block.outputs;
+  for (int p = 0; missing > 0 && p < positions; ++p) {
+    clear(block.memory.gradients + block.layout.gradients_step * p + images * block.outputs,
+          images * missing);
+  }
+}
+
+/// [row][column][width channels] of one output channel.
+struct Taps {
+  float* data;
+  HWY_INLINE void operator()(int i, int j, Vector v) const {
+    hn::Store(v, floats, data + (i * filter + j) * width);
+  }
+};
+
+/// The block's weights and biases from their sums.
+void write_gradients(const Block& block) {
+  constexpr int taps = filter * filter;
+  const WinogradShape& s = block.task.shape;
+  for (int o = 0; o < block.outputs; ++o) {
+    float* weight =
+        block.task.grad_weight + static_cast<std::size_t>(block.first_output + o) * s.in_channels * taps;
+    for (int c = 0; c < s.in_channels; c += width) {
+      alignas(64) float values[taps * width];
+      const Positions sums{block.memory.sums + static_cast<std::size_t>(o) * block.layout.channels + c,
+                           block.layout.sums_step};
+      transform<FilterGradientTransform>(sums, Taps{values});
+      const int count = smaller(width, s.in_channels - c);
+      for (int i = 0; i < count; ++i, weight += taps) {
+        LOCKSTEP_UNROLL for (int k = 0; k < taps; ++k) { weight[k] = values[k * width + i]; }
+      }
+    }
+  }
+  if (block.task.grad_bias != nullptr) {
+    fold_lanes(block.memory.bias_sums, block.outputs, block.task.grad_bias + block.first_output);
+  }
+}
+
+}  // namespace
+
+std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const WinogradBlocks& blocks) {
+  const Layout layout = layout_of(shape, blocks);
+  return positions * (layout.inputs_step + layout.gradients_step + layout.sums_step + unit * lanes) +
+         pixels(static_cast<std::size_t>(layout.outputs));
+}
+
+/// With several runs of tiles and several blocks of outputs, the inputs are transformed once per block.
+void winograd_backward_weights(const WinogradBackwardWeights& task) {
+  const WinogradShape& s = task.shape;
+  const Layout layout = layout_of(s, task.blocks);
+  const Memory memory = memory_at(task.scratch, layout);
+  const TileGrid grid = grid_of(s.out_height, s.out_width);
+  const int tiles = task.groups * grid.rows * grid.columns;
+  for (int o = 0; o < s.out_channels; o += task.blocks.outputs) {
+    for (int first = 0; first < tiles; first += task.blocks.tiles) {
+      const Block block{.task = task,
+                        .layout = layout,
+                        .memory = memory,
+                        .first_tile = grid.at(first),
+                        .tiles = smaller(task.blocks.tiles, tiles - first),
+                        .first_output = o,
+                        .outputs = smaller(task.blocks.outputs, s.out_channels - o),
+                        .add = first > 0};
+      if (o == 0 || tiles > task.blocks.tiles) {
+        transform_inputs(block);
+      }
+      transform_gradients(block);
+      for (int p = 0; p < positions; ++p) {
+        multiply(block, p);
+      }
+      if (first + block.tiles == tiles) {
+        write_gradients(block);
+      }
+    }
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,0 +1,224 @@
+#include "ops/cpu/kernels/kernels.h"
+#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/winograd_transforms.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+using namespace winograd;
+
+/// Vectors of inputs in a register block.
+constexpr int vector_block = 3;
+
+/// Operands of one position's products: products[o][i] += sum over c of filters[c][o] inputs[c][i].
+struct Products {
+  const float* filters;  ///< [channels][output_block]
+  const float* inputs;   ///< [channels][step]
+  float* sums;           ///< [output_block][step]
+  std::size_t step;
+  int channels;
+};
+
+/// VB vectors of output_block output channels in registers. Every sum starts at zero; channels ascending.
+template <int VB>
+HWY_INLINE void multiply_block(const Products& task) {
+  Vector sum[output_block][VB];
+  LOCKSTEP_UNROLL for (int o = 0; o < output_block; ++o) {
+    LOCKSTEP_UNROLL for (int t = 0; t < VB; ++t) { sum[o][t] = hn::Zero(floats); }
+  }
+  const std::size_t step = task.step;
+  const float* u = task.filters;
+  const float* v = task.inputs;
+  for (int c = task.channels; c > 0; --c, u += output_block, v += step) {
+    Vector input[VB];
+    LOCKSTEP_UNROLL for (int t = 0; t < VB; ++t) { input[t] = hn::Load(floats, v + t * width); }
+    LOCKSTEP_UNROLL for (int o = 0; o < output_block; ++o) {
+      const Vector factor = hn::Set(floats, u[o]);
+      LOCKSTEP_UNROLL for (int t = 0; t < VB; ++t) { sum[o][t] = hn::MulAdd(input[t], factor, sum[o][t]); }
+    }
+  }
+  LOCKSTEP_UNROLL for (int o = 0; o < output_block; ++o) {
+    LOCKSTEP_UNROLL for (int t = 0; t < VB; ++t) {
+      hn::Store(sum[o][t], floats, task.sums + o * step + t * width);
+    }
+  }
+}
+
+/// `outputs` output channels (a multiple of output_block), all of the step's vectors.
+HWY_NOINLINE void multiply(Products task, int outputs) {
+  const int vectors = static_cast<int>(task.step) / width;
+  for (int o = 0; o < outputs; o += output_block) {
+    Products block = task;
+    for (int left = vectors; left > 0;) {
+      const int count = left == 4 ? 2 : smaller(left, vector_block);  // 2 + 2 keep more sums busy than 3 + 1
+      count == 3   ? multiply_block<3>(block)
+      : count == 2 ? multiply_block<2>(block)
+                   : multiply_block<1>(block);
+      block.inputs += count * width;
+      block.sums += count * width;
+      left -= count;
+    }
+    task.filters += static_cast<std::size_t>(task.channels) * output_block;
+    task.sums += output_block * task.step;
+  }
+}
+
+/// Sizes of the scratch memory's blocks, in floats.
+struct Layout {
+  std::size_t inputs_step;   ///< [36][in channels][tiles][16]
+  std::size_t sums_step;     ///< [36][outputs of a block][tiles][16]
+  std::size_t filters_step;  ///< [36][outputs of a block / output_block][in channels][output_block]
+  int filter_blocks;
+};
+
+Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks) {
+  const auto tiles = pixels(static_cast<std::size_t>(blocks.tiles));
+  const auto outputs = static_cast<std::size_t>(padded_outputs(smaller(blocks.outputs, shape.out_channels)));
+  const auto channels = static_cast<std::size_t>(shape.in_channels);
+  return {position_step(channels * tiles), position_step(outputs * tiles), position_step(outputs * channels),
+          blocks.keep_filters ? (shape.out_channels + blocks.outputs - 1) / blocks.outputs : 1};
+}
+
+/// A run of tiles.
+struct Run {
+  TileIndex first;
+  int tiles;
+};
+
+void transform_inputs(const WinogradConv& task, const Run& run, const Positions& to) {
+  const WinogradShape& s = task.shape;
+  const TileGrid grid = grid_of(s.out_height, s.out_width);
+  const std::size_t plane = static_cast<std::size_t>(s.in_height) * s.in_width;
+  float* target = to.data;
+  for (int c = 0; c < s.in_channels; ++c) {
+    TileIndex index = run.first;
+    for (int t = 0; t < run.tiles; ++t, grid.advance(index), target += lanes) {
+      const std::size_t first = plane * (static_cast<std::size_t>(index.group) * s.in_channels + c);
+      const Image image{task.input + pixels(first),
+                        task.input_masks == nullptr ? nullptr : task.input_masks + first, s.in_height,
+                        s.in_width};
+      for (int part = 0; part < parts; ++part) {
+        const Positions result{target + part * width, to.step};
+        with_window<patch>(image, index.row * tile - s.padding, index.column * tile - s.padding, part,
+                           [&](const auto& window) HWY_ATTR { transform<InputTransform>(window, result); });
+      }
+    }
+  }
+}
+
+/// One channel's output image, from the tile's first pixel on.
+template <bool INSIDE, bool RELU>
+struct OutputTile {
+  float* image;
+  std::uint16_t* masks;
+  int row_pixels;
+  int rows;  ///< that exist in this tile
+  int columns;
+  int part;
+  Vector bias;
+
+  HWY_INLINE void operator()(int i, int j, Vector v) const {
+    if (!INSIDE && (i >= rows || j >= columns)) {
+      return;
+    }
+    const std::size_t pixel = static_cast<std::size_t>(i) * row_pixels + j;
+    v = hn::Add(v, bias);
+    if constexpr (RELU) {
+      const Mask pass = passes(v);
+      save_mask(pass, part, masks + pixel);
+      v = hn::IfThenElseZero(pass, v);
+    }
+    hn::Store(v, floats, image + pixels(pixel));
+  }
+};
+
+template <bool RELU>
+void write_outputs(const WinogradConv& task, const Run& run, int first_output, int outputs,
+                   const Positions& from) {
+  const WinogradShape& s = task.shape;
+  const TileGrid grid = grid_of(s.out_height, s.out_width);
+  const std::size_t plane = static_cast<std::size_t>(s.out_height) * s.out_width;
+  float* source = from.data;
+  for (int o = first_output; o < first_output + outputs; ++o) {
+    const Vector bias = hn::Set(floats, task.bias == nullptr ? 0.0F : task.bias[o]);
+    TileIndex index = run.first;
+    for (int t = 0; t < run.tiles; ++t, grid.advance(index), source += lanes) {
+      const int row = index.row * tile;
+      const int column = index.column * tile;
+      const std::size_t first = plane * (static_cast<std::size_t>(index.group) * s.out_channels + o) +
+                                static_cast<std::size_t>(row) * s.out_width + column;
+      const int rows = smaller(tile, s.out_height - row);
+      const int columns = smaller(tile, s.out_width - column);
+      std::uint16_t* masks = RELU ? task.output_masks + first : nullptr;
+      for (int part = 0; part < parts; ++part) {
+        float* image = task.output + pixels(first) + part * width;
+        const Positions products{source + part * width, from.step};
+        if (rows == tile && columns == tile) {
+          transform<OutputTransform>(
+              products, OutputTile<true, RELU>{image, masks, s.out_width, rows, columns, part, bias});
+        } else {
+          transform<OutputTransform>(
+              products, OutputTile<false, RELU>{image, masks, s.out_width, rows, columns, part, bias});
+        }
+      }
+    }
+  }
+}
+
+FilterTask filter_task(const WinogradConv& task, int first, float* output, std::size_t step) {
+  const WinogradShape& s = task.shape;
+  return {.weight = task.weight,
+          .transposed = task.transposed,
+          .out_channels = s.out_channels,
+          .channels = s.in_channels,
+          .first = first,
+          .count = smaller(task.blocks.outputs, s.out_channels - first),
+          .output = output,
+          .position_step = step};
+}
+
+}  // namespace
+
+std::size_t winograd_conv_scratch(const WinogradShape& shape, const WinogradBlocks& blocks) {
+  const Layout layout = layout_of(shape, blocks);
+  return positions * (layout.inputs_step + layout.sums_step + layout.filters_step * layout.filter_blocks);
+}
+
+void winograd_conv(const WinogradConv& task) {
+  const WinogradShape& s = task.shape;
+  const Layout layout = layout_of(s, task.blocks);
+  float* inputs = task.scratch;
+  float* sums = inputs + positions * layout.inputs_step;
+  float* filters = sums + positions * layout.sums_step;
+  const std::size_t filter_block = positions * layout.filters_step;
+  if (task.blocks.keep_filters) {
+    float* block = filters;
+    for (int o = 0; o < s.out_channels; o += task.blocks.outputs, block += filter_block) {
+      transform_filters(filter_task(task, o, block, layout.filters_step));
+    }
+  }
+  const TileGrid grid = grid_of(s.out_height, s.out_width);
+  const int tiles = task.groups * grid.rows * grid.columns;
+  for (int first = 0; first < tiles; first += task.blocks.tiles) {
+    const Run run{grid.at(first), smaller(task.blocks.tiles, tiles - first)};
+    const std::size_t step = pixels(static_cast<std::size_t>(run.tiles));
+    transform_inputs(task, run, {inputs, layout.inputs_step});
+    float* block = filters;
+    for (int o = 0; o < s.out_channels; o += task.blocks.outputs) {
+      const int outputs = smaller(task.blocks.outputs, s.out_channels - o);
+      if (!task.blocks.keep_filters) {
+        transform_filters(filter_task(task, o, block, layout.filters_step));
+      }
+      for (int p = 0; p < positions; ++p) {
+        multiply({block + p * layout.filters_step, inputs + p * layout.inputs_step,
+                  sums + p * layout.sums_step, step, s.in_channels},
+                 (outputs + output_block - 1) / output_block * output_block);
+      }
+      task.output_masks == nullptr ? write_outputs<false>(task, run, o, outputs, {sums, layout.sums_step})
+                                   : write_outputs<true>(task, run, o, outputs, {sums, layout.sums_step});
+      block += task.blocks.keep_filters ? filter_block : 0;
+    }
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

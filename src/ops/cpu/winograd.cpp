@@ -1,0 +1,158 @@
+#include "ops/cpu/winograd.h"
+
+#include <algorithm>
+
+#include "ops/cpu/level.h"
+#include "ops/cpu/scratch.h"
+
+namespace lockstep::cpu {
+namespace {
+
+/// Fewer channels do not pay for the transforms.
+constexpr int fewest_channels = 16;
+constexpr int tile = 4;
+constexpr int positions = 36;
+
+/// Everything about a convolution that is known before it runs.
+struct WinogradPlan {
+  const Kernels* kernels;
+  WinogradShape forward;
+  WinogradShape data;  ///< backward: a convolution of the gradient
+  WinogradBlocks forward_blocks;
+  WinogradBlocks data_blocks;
+  WinogradBlocks weights_blocks;
+  bool relu;
+  bool input_gradient;
+  std::size_t mask_pixels;  ///< per group
+};
+
+int tiles_of(const WinogradShape& shape, int groups) {
+  return groups * ((shape.out_height + tile - 1) / tile) * ((shape.out_width + tile - 1) / tile);
+}
+
+/// The gradient is convolved with the filters turned by 180 degrees, input and output channels exchanged.
+WinogradShape transposed(const WinogradShape& s) {
+  return {.in_channels = s.out_channels,
+          .in_height = s.out_height,
+          .in_width = s.out_width,
+          .out_channels = s.in_channels,
+          .out_height = s.in_height,
+          .out_width = s.in_width,
+          .padding = 2 - s.padding};
+}
+
+WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
+  const int tiles = tiles_of(shape, groups);
+  const bool keep = std::int64_t{shape.in_channels} * shape.out_channels <= 128 * 128;
+  if (keep) {
+    return {
+        .tiles = std::min(tiles, 3), .outputs = shape.out_channels <= 64 ? 32 : 128, .keep_filters = true};
+  }
+  return {.tiles = std::min(tiles, 8), .outputs = shape.in_channels <= 256 ? 32 : 16, .keep_filters = false};
+}
+
+WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
+  const int tiles = std::min(tiles_of(shape, groups), shape.in_channels <= 128 ? 4 : 8);
+  if (tiles == tiles_of(shape, groups)) {
+    return {.tiles = tiles, .outputs = 32, .keep_filters = false};
+  }
+  const int fitting = (2 << 20) / positions / shape.in_channels;
+  return {.tiles = tiles, .outputs = std::max(fitting / 16 * 16, 16), .keep_filters = false};
+}
+
+WinogradPlan describe_winograd(const OpRequest& request) {
+  const Shape& input = request.inputs[0];
+  const Shape& output = request.node.shape;
+  const int groups = groups_of(request.samples);
+  WinogradPlan plan{};
+  plan.kernels = &kernels_of(request.level);
+  plan.forward = {.in_channels = input.channels,
+                  .in_height = input.height,
+                  .in_width = input.width,
+                  .out_channels = output.channels,
+                  .out_height = output.height,
+                  .out_width = output.width,
+                  .padding = std::get<Conv2d>(request.node.operation).padding};
+  plan.data = transposed(plan.forward);
+  plan.forward_blocks = conv_blocks(plan.forward, groups);
+  plan.data_blocks = conv_blocks(plan.data, groups);
+  plan.weights_blocks = weights_blocks(plan.forward, groups);
+  plan.relu = request.node.epilogue.relu;
+  plan.input_gradient = request.input_gradient;
+  plan.mask_pixels = output.size();
+  return plan;
+}
+
+std::uint16_t* masks_of(const WinogradPlan& plan, const OpMemory& memory) {
+  return plan.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
+}
+
+void forward(const WinogradPlan& plan, const OpMemory& memory) {
+  plan.kernels->winograd_conv({.shape = plan.forward,
+                               .blocks = plan.forward_blocks,
+                               .groups = groups_of(memory.samples),
+                               .input = memory.inputs[0],
+                               .input_masks = nullptr,
+                               .weight = memory.parameters[0],
+                               .transposed = false,
+                               .bias = memory.parameters[1],
+                               .output = memory.output,
+                               .output_masks = masks_of(plan, memory),
+                               .scratch = floats_at(memory.scratch, 0)});
+}
+
+void backward(const WinogradPlan& plan, const OpMemory& memory) {
+  if (plan.input_gradient && memory.grad_inputs[0] != nullptr) {
+    plan.kernels->winograd_conv({.shape = plan.data,
+                                 .blocks = plan.data_blocks,
+                                 .groups = groups_of(memory.samples),
+                                 .input = memory.grad_output,
+                                 .input_masks = masks_of(plan, memory),
+                                 .weight = memory.parameters[0],
+                                 .transposed = true,
+                                 .bias = nullptr,
+                                 .output = memory.grad_inputs[0],
+                                 .output_masks = nullptr,
+                                 .scratch = floats_at(memory.scratch, 0)});
+  }
+  plan.kernels->winograd_backward_weights({.shape = plan.forward,
+                                           .blocks = plan.weights_blocks,
+                                           .groups = groups_of(memory.samples),
+                                           .input = memory.inputs[0],
+                                           .grad_output = memory.grad_output,
+                                           .masks = masks_of(plan, memory),
+                                           .grad_weight = memory.grad_parameters[0],
+                                           .grad_bias = memory.grad_parameters[1],
+                                           .scratch = floats_at(memory.scratch, 0)});
+}
+
+std::size_t scratch_floats(const WinogradPlan& plan) {
+  return std::max({plan.kernels->winograd_conv_scratch(plan.forward, plan.forward_blocks),
+                   plan.kernels->winograd_conv_scratch(plan.data, plan.data_blocks),
+                   plan.kernels->winograd_backward_weights_scratch(plan.forward, plan.weights_blocks)});
+}
+
+}  // namespace
+
+bool suits_winograd(const OpRequest& request) {
+  const auto& options = std::get<Conv2d>(request.node.operation);
+  return options.kernel == 3 && options.stride == 1 && options.dilation == 1 && options.groups == 1 &&
+         options.padding <= 2 &&
+         request.node.epilogue.pool <= 1 && request.inputs[0].channels >= fewest_channels &&
+         options.channels >= fewest_channels;
+}
+
+Op plan_winograd(const OpRequest& request) {
+  const WinogradPlan plan = describe_winograd(request);
+  ScratchLayout layout;
+  layout.add(scratch_floats(plan));
+  Op op;
+  op.scratch_bytes = layout.bytes();
+  op.saved_bytes = plan.relu ? plan.mask_pixels * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+  op.backward_reads_inputs = true;
+  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
+  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  return op;
+}
+
+}  // namespace lockstep::cpu

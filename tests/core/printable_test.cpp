@@ -1,0 +1,18 @@
+#include "core/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+TEST(Printable, KeepsMessagesOnOneLine) {
+  EXPECT_EQ(printable("layer1.0.conv1"), "layer1.0.conv1");
+  EXPECT_EQ(printable("\u00fc 'x'"), "\u00fc 'x'");
+  EXPECT_EQ(printable("a\nb\r\tc\x7f"), "a?b??c?");
+  EXPECT_EQ(printable(std::string(100, 'x')), std::string(100, 'x'));
+  EXPECT_EQ(printable(std::string(101, 'x')), std::string(100, 'x') + "...");
+  EXPECT_EQ(printable(""), "");
+}
+
+}  // namespace
+}  // namespace lockstep

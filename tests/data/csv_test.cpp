@@ -1,0 +1,133 @@
+#include "data/csv.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "data/csv_dataset.h"
+#include "data/expect_error.h"
+
+namespace lockstep {
+namespace {
+
+using Fields = std::vector<std::string>;
+
+std::vector<Fields> records(std::string_view text) {
+  CsvReader reader(text, "t.csv");
+  std::vector<Fields> all;
+  for (Fields fields; reader.next(fields);) all.push_back(fields);
+  return all;
+}
+
+TEST(Csv, Rfc4180) {
+  EXPECT_EQ(records("a,b\n1,2\n"), (std::vector<Fields>{{"a", "b"}, {"1", "2"}}));
+  EXPECT_EQ(records("a,b\r\n1,2"), (std::vector<Fields>{{"a", "b"}, {"1", "2"}}));
+  EXPECT_EQ(records("\xef\xbb\xbf"
+                    "a\n"),
+            (std::vector<Fields>{{"a"}}));
+  EXPECT_EQ(records("\"a,b\",\"c\"\"d\"\n"), (std::vector<Fields>{{"a,b", "c\"d"}}));
+  EXPECT_EQ(records("\"a\nb\",c\n"), (std::vector<Fields>{{"a\nb", "c"}}));
+  EXPECT_EQ(records(",\n\n,,\n"), (std::vector<Fields>{{"", ""}, {"", "", ""}}));
+  EXPECT_EQ(records(""), std::vector<Fields>{});
+}
+
+TEST(Csv, LinesAreCountedThroughQuotes) {
+  CsvReader reader("\"a\nb\"\n\nc\n", "t.csv");
+  Fields fields;
+  ASSERT_TRUE(reader.next(fields));
+  EXPECT_EQ(reader.line(), 1U);
+  ASSERT_TRUE(reader.next(fields));
+  EXPECT_EQ(reader.line(), 4U);
+}
+
+TEST(Csv, QuotesThatDoNotFit) {
+  expect_error(Category::data, {"t.csv: line 2: a quote that is not closed"}, [] { records("a\n\"b"); });
+  expect_error(Category::data, {"t.csv: line 1: a quote inside"}, [] { records("a\"b\n"); });
+  expect_error(Category::data, {"t.csv: line 1: characters after a closing quote"},
+               [] { records("\"a\"b\n"); });
+}
+
+CsvTable table(std::string_view text, const std::string& label = "") {
+  return parse_csv_table(text, "t.csv", label);
+}
+
+TEST(CsvTable, LabelColumn) {
+  EXPECT_EQ(table("label,x\nred,1\n").features, Fields{"x"});
+  EXPECT_EQ(table("x,y\n1,2\n").label_column, "y");
+  const CsvTable chosen = table("x, kind ,y\n1,a,3\n", "kind");
+  EXPECT_EQ(chosen.features, (Fields{"x", "y"}));
+  EXPECT_EQ(chosen.values, (std::vector<double>{1, 3}));
+  EXPECT_EQ(chosen.labels, Fields{"a"});
+}
+
+TEST(CsvTable, BadRowsNameLineAndColumn) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "t.csv: is empty"},
+      {"x,label\n", "t.csv: no rows after the header"},
+      {"x,label\n1,a\n2\n", "t.csv: line 3: 1 fields, the header has 2"},
+      {"x,label\n1,a,b\n", "t.csv: line 2: 3 fields, the header has 2"},
+      {"x,label\none,a\n", "t.csv: line 2, column 'x': 'one' is not a number"},
+      {"x,label\n,a\n", "t.csv: line 2, column 'x': '' is not a number"},
+      {"x,label\n1.5z,a\n", "t.csv: line 2, column 'x': '1.5z' is not a number"},
+      {"x,label\nnan,a\n", "t.csv: line 2, column 'x': 'nan' is not a finite number"},
+      {"x,label\n-inf,a\n", "t.csv: line 2, column 'x': '-inf' is not a finite number"},
+      {"x,label\n1e999,a\n", "t.csv: line 2, column 'x': '1e999' is not a finite number"},
+      {"x,label\n1,\n", "t.csv: line 2, column 'label': no class"},
+      {"x,x,label\n1,2,a\n", "t.csv: line 1: two columns are called 'x'"},
+      {"label\na\n", "t.csv: line 1: no column but the classes'"}};
+  for (const auto& [text, message] : cases) {
+    expect_error(Category::data, {message}, [&text = text] { table(text); });
+  }
+  expect_error(Category::data, {"t.csv: line 1: no column 'kind' for the classes", "--label-column"},
+               [] { table("x,label\n1,a\n", "kind"); });
+}
+
+TEST(CsvTable, ClassesAreSortedAsNumbersOrTexts) {
+  EXPECT_EQ(sorted_classes({"10", "9", "10", "-1"}), (Fields{"-1", "9", "10"}));
+  EXPECT_EQ(sorted_classes({"10", "9", "b"}), (Fields{"10", "9", "b"}));
+}
+
+std::vector<float> row(const Dataset& data, std::uint64_t id) {
+  std::vector<std::uint8_t> buffer;
+  const auto bytes = data.sample(id, buffer);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::uint8_t*>(values.data()));
+  return values;
+}
+
+TEST(CsvDataset, StandardizedByTheTrainingRows) {
+  const CsvTable train = table("x,c,label\n1,0.1,b\n3,0.1,a\n5,0.1,a\n");
+  const CsvTable test = table("x,c,label\n3,7,b\n");
+  const DatasetPair pair = make_csv_datasets(train, test);
+  EXPECT_EQ(pair.train->shape(), (Shape{2, 1, 1}));
+  EXPECT_EQ(pair.train->encoding(), Encoding::floats);
+  EXPECT_EQ(pair.train->class_names(), (Fields{"a", "b"}));
+  EXPECT_EQ(pair.train->label(0), 1);
+  EXPECT_EQ(row(*pair.train, 0), (std::vector<float>{static_cast<float>(-2.0 / std::sqrt(8.0 / 3.0)), 0.0F}));
+  EXPECT_EQ(row(*pair.test, 0), (std::vector<float>{0.0F, 0.0F}));
+}
+
+TEST(CsvDataset, TestTablesThatDoNotFit) {
+  const CsvTable train = table("x,label\n1,a\n2,b\n");
+  expect_error(Category::data, {"t.csv: line 3, column 'label': class 'c' is not in the training rows"},
+               [&] { make_csv_datasets(train, table("x,label\n1,a\n1,c\n")); });
+  expect_error(Category::data, {"t.csv: line 1: other columns than in t.csv"},
+               [&] { make_csv_datasets(train, table("y,label\n1,a\n")); });
+  expect_error(Category::data, {"column 'x': its numbers are too large"},
+               [&] { make_csv_datasets(table("x,label\n1e300,a\n-1e300,b\n"), train); });
+}
+
+TEST(CsvDataset, HeldOutRowsAreThoseOfTheHash) {
+  std::string text = "x,label\n";
+  for (int i = 0; i < 1000; ++i) text += std::to_string(i) + ",a\n";
+  CsvTable train = table(text);
+  const CsvTable test = split_off_test_rows(train, 0.25);
+  EXPECT_EQ(train.rows() + test.rows(), 1000U);
+  EXPECT_NEAR(static_cast<double>(test.rows()), 250.0, 50.0);
+  EXPECT_EQ(test.lines[0], static_cast<std::size_t>(test.values[0]) + 2);
+  CsvTable one = table("x,label\n1,a\n");
+  expect_error(Category::data, {"leaves none to "}, [&] { split_off_test_rows(one, 0.5); });
+}
+
+}  // namespace
+}  // namespace lockstep

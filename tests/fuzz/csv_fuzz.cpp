@@ -1,0 +1,28 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "data/csv_table.h"
+#include "lockstep/error.h"
+
+/// A table that is accepted has a value for every row and feature, and can be standardised.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    const lockstep::CsvTable table = lockstep::parse_csv_table(text, "file", "");
+    if (table.values.size() != table.rows() * table.features.size() ||
+        lockstep::sorted_classes(table.labels).empty()) {
+      __builtin_trap();
+    }
+    for (const float value : lockstep::standardized(table, lockstep::csv_statistics(table))) {
+      if (!(value > -3.4e38F && value < 3.4e38F)) {
+        __builtin_trap();
+      }
+    }
+  } catch (const lockstep::Error& error) {
+    if (error.category() != lockstep::Category::data) {
+      throw;
+    }
+  }
+  return 0;
+}

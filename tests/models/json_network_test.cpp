@@ -1,0 +1,220 @@
+#include "models/json_network.h"
+
+#include <gtest/gtest.h>
+
+#include "data/expect_error.h"
+#include "data/temporary_folder.h"
+#include "lockstep/models.h"
+#include "models/json_document.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Shape input = {1, 28, 28};
+constexpr int classes = 10;
+const std::string examples = LOCKSTEP_TEST_DATA "/../examples/networks/";
+
+std::unique_ptr<Network> parse(const std::string& text) {
+  return parse_network(text, "net.json", input, classes);
+}
+
+/// A file of one layer in each of the lines 2, 3, ..., then flatten and a linear layer.
+std::string file_of(const std::vector<std::string>& layers) {
+  std::string text = "{\"layers\": [\n";
+  for (const std::string& layer : layers) text += layer + ",\n";
+  return text + "{\"op\": \"flatten\"},\n{\"op\": \"linear\", \"features\": \"classes\"}]}\n";
+}
+
+std::vector<std::string> parameter_names(const Network& network) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : network.parameters()) names.push_back(parameter.name);
+  return names;
+}
+
+void expect_equal(const Network& a, const Network& b) {
+  ASSERT_EQ(a.layers().size(), b.layers().size());
+  for (std::size_t i = 0; i < a.layers().size(); ++i) {
+    EXPECT_EQ(a.layers()[i].name, b.layers()[i].name);
+    EXPECT_EQ(a.layers()[i].inputs, b.layers()[i].inputs);
+    EXPECT_EQ(a.layers()[i].shape, b.layers()[i].shape);
+    EXPECT_EQ(a.layers()[i].operation.index(), b.layers()[i].operation.index());
+  }
+  ASSERT_EQ(a.parameters().size(), b.parameters().size());
+  for (std::size_t i = 0; i < a.parameters().size(); ++i) {
+    EXPECT_EQ(a.parameters()[i].name, b.parameters()[i].name);
+    EXPECT_EQ(a.parameters()[i].shape, b.parameters()[i].shape);
+    EXPECT_EQ(a.parameters()[i].initializer.kind, b.parameters()[i].initializer.kind);
+    EXPECT_EQ(a.parameters()[i].initializer.scale, b.parameters()[i].initializer.scale);
+  }
+}
+
+TEST(JsonNetwork, LenetIsTheBuiltInOne) {
+  expect_equal(*make_model(examples + "lenet.json", input, classes), *make_model("lenet", input, classes));
+}
+
+TEST(JsonNetwork, GroupsRepeatAndNestNames) {
+  const auto network = make_model(examples + "residual.json", input, classes);
+  const std::vector<std::string> names = parameter_names(*network);
+  for (const char* name : {"conv1.weight", "layer1.0.conv1.weight", "layer1.1.bn2.running_var",
+                           "layer2.conv3.weight", "fc.bias"}) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+  }
+  const auto& layers = network->layers();
+  const auto named = [&](const std::string& name) {
+    return std::find_if(layers.begin(), layers.end(), [&](const auto& layer) { return layer.name == name; });
+  };
+  const auto id = [&](const std::string& name) { return static_cast<int>(named(name) - layers.begin()); };
+  // The first block adds what entered it, the second what the first gave.
+  EXPECT_EQ(named("add1")->inputs, (std::vector<int>{id("layer1.0.bn2"), id("relu1")}));
+  EXPECT_EQ(named("add2")->inputs, (std::vector<int>{id("layer1.1.bn2"), id("relu3")}));
+  EXPECT_EQ(named("layer2.conv3")->inputs, std::vector<int>{id("relu5")});
+}
+
+TEST(JsonNetwork, EveryOperationAndOption) {
+  const auto network = parse(file_of({
+      R"({"op": "conv2d", "name": "c", "channels": 4, "kernel": 3, "stride": 2, "padding": 2, "dilation": 2,
+          "bias": false, "weight": {"uniform": 0.5}})",
+      R"({"op": "batch_norm2d", "name": "b", "eps": 0.001, "momentum": 1})",
+      R"({"op": "conv2d", "channels": 4, "groups": 4, "weight": "zeros"})",
+      R"({"op": "silu", "name": "s"})",
+      R"({"op": "max_pool2d", "kernel": 3, "stride": 1, "padding": 1, "ceil_mode": true, "input": "c"})",
+      R"({"op": "gelu", "name": "g"})",
+      R"({"op": "avg_pool2d", "kernel": 3, "stride": 1, "padding": 1, "count_include_pad": false, "input": "b"})",
+      R"({"op": "relu6", "name": "r"})",
+      R"({"op": "concat", "inputs": ["s", "g", "r"]})",
+      R"({"op": "relu"})",
+      R"({"op": "dropout", "p": 0.25})",
+      R"({"op": "adaptive_avg_pool2d", "size": 3})",
+  }));
+  const auto& conv = std::get<Conv2d>(network->layers()[1].operation);
+  EXPECT_EQ(network->layers()[1].shape, (Shape{4, 14, 14}));
+  EXPECT_EQ(conv.dilation, 2);
+  EXPECT_FALSE(conv.bias);
+  EXPECT_EQ(network->parameters()[0].initializer.scale, 0.5);
+  EXPECT_EQ(std::get<BatchNorm2d>(network->layers()[2].operation).eps, 0.001);
+  EXPECT_EQ(network->parameters()[3].statistic_momentum, 1.0);
+  EXPECT_FALSE(std::get<AvgPool2d>(network->layers()[7].operation).count_include_pad);
+  EXPECT_EQ(network->layers()[9].shape.channels, 12);
+  EXPECT_EQ(network->layers()[12].shape, (Shape{12, 3, 3}));
+}
+
+struct Mistake {
+  std::vector<std::string> layers;
+  std::vector<std::string> message;
+};
+
+class Mistakes : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(Mistakes, NameLineAndLayer) {
+  expect_error(Category::usage, GetParam().message, [] { parse(file_of(GetParam().layers)); });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    JsonNetwork, Mistakes,
+    ::testing::Values(
+        Mistake{{R"({"op": "relu"})", R"({"op": "conv2"})"},
+                {"net.json:3: conv2: unknown op 'conv2'; did you mean 'conv2d'? known: adaptive_avg_pool2d"}},
+        Mistake{{R"({"name": "a"})"}, {"net.json:2: layer 'a': op is missing; known: adaptive"}},
+        Mistake{{R"({"op": "conv2d", "name": "c", "chanels": 3})"},
+                {"net.json:2: conv2d 'c': unknown option 'chanels'; did you mean 'channels'?"}},
+        Mistake{{"{\"op\": \"max_pool2d\",\n\"kernel\": 2,\n\"size\": 2}"},
+                {"net.json:4: max_pool2d: unknown option 'size'"}},
+        Mistake{{R"({"op": "conv2d", "kernel": 3})"}, {"net.json:2: conv2d: channels is missing"}},
+        Mistake{{R"({"op": "linear"})"}, {"net.json:2: linear: features is missing"}},
+        Mistake{{"{\"op\": \"conv2d\",\n\"channels\":\n \"3\"}"},
+                {"net.json:3: conv2d: channels must be a whole number"}},
+        Mistake{{R"({"op": "conv2d", "channels": 3.5})"}, {":2: conv2d: channels must be a whole number"}},
+        Mistake{{R"({"op": "conv2d", "channels": 0})"}, {"channels must be from 1 to 1048576, not 0"}},
+        Mistake{{R"({"op": "conv2d", "channels": 3, "kernel": 1000000})"}, {"kernel must be from 1 to 4096"}},
+        Mistake{{R"({"op": "conv2d", "channels": 3, "bias": 1})"}, {"bias must be true or false"}},
+        Mistake{{R"({"op": "conv2d", "channels": 3, "weight": "kaiming"})"}, {"weight must be \"standard\""}},
+        Mistake{{R"({"op": "conv2d", "channels": 3, "weight": {"normal": -1}})"}, {"weight must be"}},
+        Mistake{{R"({"op": "dropout", "p": "x"})"}, {":2: dropout: p must be a number"}},
+        Mistake{{R"({"op": "dropout", "p": 1})"}, {"net.json:2: layer dropout1: the probability"}},
+        Mistake{{R"({"op": 3})"}, {":2: layer: op must be a text"}},
+        Mistake{{R"({"op": "relu", "name": ""})"}, {"name must have 1 to 100 printable characters"}},
+        Mistake{{R"({"op": "relu", "name": "a\nb"})"}, {"name must have 1 to 100 printable characters"}},
+        Mistake{{R"({"op": "relu", "name": "input"})"}, {":2: relu 'input': the name 'input' is taken"}},
+        Mistake{{R"({"op": "relu", "name": "a"})", R"({"op": "relu", "name": "a"})"},
+                {":3: relu 'a': the name 'a' is taken"}},
+        Mistake{{R"({"op": "conv2d", "channels": 1, "name": "conv2"})", R"({"op": "conv2d", "channels": 1})"},
+                {":3: layer conv2: this name is taken by another layer"}},
+        Mistake{{R"({"op": "relu", "name": "stem"})", R"({"op": "relu", "input": "sten"})"},
+                {":3: relu: unknown input 'sten'; did you mean 'stem'? known: input, stem"}},
+        Mistake{{R"({"op": "relu", "input": "a"})", R"({"op": "relu", "name": "a"})"},
+                {":2: relu: input 'a' is not there yet: a layer reads layers before it"}},
+        Mistake{{R"({"op": "relu", "name": "a", "input": "a"})"},
+                {":2: relu 'a': input 'a' is not there yet"}},
+        Mistake{{R"({"op": "relu", "input": 1})"}, {":2: relu: input must be a text"}},
+        Mistake{{R"({"op": "add", "inputs": "input"})"}, {":2: add: inputs must be a list of names"}},
+        Mistake{{R"({"op": "add", "inputs": [1]})"}, {":2: add: inputs must be a list of names"}},
+        Mistake{{R"({"op": "relu", "input": "input", "inputs": ["input"]})"}, {"has both input and inputs"}},
+        Mistake{{R"({"op": "add"})"}, {":2: layer add1: takes 2 inputs, not 1"}},
+        Mistake{
+            {R"({"op": "conv2d", "channels": 2, "name": "c"})", R"({"op": "add", "inputs": ["c", "input"]})"},
+            {":3: layer add1: cannot add 2x28x28 and 1x28x28"}},
+        Mistake{{R"({"op": "conv2d", "channels": 2, "kernel": 30})"},
+                {":2: layer conv1: a window of 30 does not fit into 28 pixels"}},
+        Mistake{{R"({"op": "linear", "features": 2})"}, {":2: layer fc1: takes a vector, not 1x28x28"}},
+        Mistake{{R"({"op": "adaptive_avg_pool2d", "size": 4096})", R"({"op": "conv2d", "channels": 1000})"},
+                {":3: layer conv1: its output of 1000x4096x4096 is too large"}},
+        Mistake{{R"({"op": "conv2d", "channels": 2, "name": "c"})", R"({"op": "relu", "input": "input"})"},
+                {":2: nothing reads layer 'c'"}},
+        Mistake{{"3"}, {"net.json:2: a layer must be an object"}},
+        Mistake{{R"({"layers": []})"}, {"net.json:2: layers must be a list of at least one layer"}},
+        Mistake{{R"({"repeat": 2})"}, {":2: layer: op is missing"}},
+        Mistake{{R"({"repeat": 0, "layers": [{"op": "relu"}]})"}, {"repeat must be from 1"}},
+        Mistake{{R"({"op": "relu", "layers": [{"op": "relu"}]})"}, {":2: relu: unknown option 'op'"}},
+        Mistake{{R"({"inputs": ["input", "input"], "layers": [{"op": "relu"}]})"},
+                {"a group of layers has one input"}},
+        Mistake{
+            {R"({"name": "g", "layers": [{"op": "relu", "name": "a"}]})", R"({"op": "relu", "input": "a"})"},
+            {":3: relu: unknown input 'a'"}},
+        Mistake{{R"({"repeat": 4000, "layers": [{"repeat": 4000, "layers": [{"op": "relu"}]}]})"},
+                {":2: relu: more than 4096 layers"}}));
+
+TEST(JsonNetwork, WholeFilesThatAreRefused) {
+  const auto refuse = [](const std::string& text, const std::string& message) {
+    expect_error(Category::usage, {message}, [&] { parse(text); });
+  };
+  refuse("", "net.json:1: not valid JSON: the text ends too early");
+  refuse("{\"layers\":\n[", "net.json:2: not valid JSON");
+  refuse("{\"layers\":\n\n[{\"op\": relu}]}", "net.json:3: not valid JSON: unexpected '\"op\": r'");
+  refuse("{\"layers\": [\n{\"op\": \"relu\n\"}]}", "net.json:2: not valid JSON");
+  refuse("{\"layers\": [],\n\"layers\": []}", "net.json:2: key 'layers' occurs twice");
+  refuse("[]", "net.json: must be an object {\"layers\": [...]}");
+  refuse("3", "net.json: must be an object");
+  refuse("{\"layer\": []}", "net.json: must be an object");
+  refuse("{\"layers\": [], \"classes\": 10}", "net.json: must be an object");
+  refuse("{\"layers\": []}", "net.json:1: layers must be a list of at least one layer");
+  refuse("{\"layers\": 3}", "net.json:1: layers must be a list of at least one layer");
+  refuse("{\"layers\": [\n{\"op\": \"flatten\"},\n{\"op\": \"linear\", \"features\": 7}]}",
+         "net.json:3: the last layer gives 7x1x1 values, 10 classes need 10: end with");
+  refuse(std::string(100, '['), "net.json:1: nested more than 32 deep");
+  refuse(std::string((1U << 20) + 1, ' '), "net.json: 1048577 bytes are more than the limit");
+  refuse("{\"layers\": [1e999]}", "net.json:1: ");
+  refuse("{\"layers\": [18446744073709551615]}", "net.json:1: number out of range");
+}
+
+TEST(JsonNetwork, FileThatIsNotThere) {
+  expect_error(Category::data, {"/nonexistent/net.json"},
+               [] { make_model("/nonexistent/net.json", input, classes); });
+}
+
+TEST(JsonDocument, ValuesKnowTheirLines) {
+  const JsonValue document =
+      parse_json("{\n\"a\": 1,\n\"b\": [true,\n{\"c\": \"x\"}],\n\"d\": null,\"e\": -2.5}\n", "f");
+  EXPECT_EQ(document.keys, (std::vector<std::string>{"a", "b", "d", "e"}));
+  EXPECT_EQ(document.find("a")->integer, 1);
+  EXPECT_EQ(document.find("a")->line, 2);
+  EXPECT_EQ(document.find("b")->line, 3);
+  EXPECT_TRUE(document.find("b")->items[0].boolean);
+  EXPECT_EQ(document.find("b")->items[1].line, 4);
+  EXPECT_EQ(document.find("b")->items[1].find("c")->text, "x");
+  EXPECT_EQ(document.find("d")->kind, JsonValue::Kind::null);
+  EXPECT_EQ(document.find("e")->real, -2.5);
+  EXPECT_EQ(document.find("f"), nullptr);
+}
+
+}  // namespace
+}  // namespace lockstep
