@@ -58,6 +58,10 @@ TEST(Optimizers, RefuseImpossibleOptionsAndUnknownNames) {
   EXPECT_THROW(make_optimizer({.name = "adamw", .momentum = 0.9}), Error);
   EXPECT_THROW(make_optimizer({.name = "adamw", .beta2 = 1.0}), Error);
   EXPECT_THROW(make_optimizer({.name = "adamw", .eps = -1.0}), Error);
+  EXPECT_THROW(make_optimizer({.name = "sgd", .beta1 = 0.5}), Error);
+  EXPECT_THROW(make_optimizer({.name = "lamb", .momentum = 0.5}), Error);
+  EXPECT_THROW(make_optimizer({.name = "lars", .trust_coefficient = -1.0}), Error);
+  EXPECT_THROW(make_optimizer({.name = "sgd", .clip_grad = std::numeric_limits<double>::infinity()}), Error);
   EXPECT_THROW(make_optimizer({.name = "sgd", .weight_decay = -1.0}), Error);
   EXPECT_THROW(make_optimizer({.name = "sgd", .weight_decay = std::numeric_limits<double>::quiet_NaN()}),
                Error);
