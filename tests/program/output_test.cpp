@@ -101,7 +101,9 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
 TEST_F(Output, BestModelIsKeptAndEarlyStoppingSaysSo) {
   const TemporaryFolder folder;
   const std::string run = (folder / "run").string();
-  const Outcome outcome = train(2, {"--epochs", "9", "--lr", "0", "--early-stopping", "2", "--run-dir", run});
+  const Outcome outcome = lockstep(2, {"train", "--data-dir", data_->string(), "--epochs", "9", "--lr", "0",
+                                       "--early-stopping", "2", "--run-dir", run});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(lines(outcome.out).size(), 3 + 1U) << outcome.out;  // nothing gets better than the first epoch
   EXPECT_NE(outcome.err.find("no better test accuracy for 2 epochs: stopped early"), std::string::npos)
       << outcome.err;
