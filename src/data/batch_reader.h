@@ -26,6 +26,7 @@ class BatchReader {
   Batch read(std::span<const std::uint64_t> ids, Position position);
 
  private:
+  void mix(Position position);
   Batch batch() const;
 
   const Dataset& dataset_;
@@ -37,6 +38,10 @@ class BatchReader {
   std::vector<const std::uint8_t*> images_;
   std::vector<const float*> floats_;
   std::vector<std::int32_t> labels_;
+  std::vector<const std::uint8_t*> other_images_;
+  std::vector<const float*> other_floats_;
+  std::vector<std::int32_t> other_labels_;
+  std::vector<float> shares_;
 };
 
 }  // namespace lockstep

@@ -185,6 +185,7 @@ class Trainer::Implementation {
     return backend_.compile(graph_, layout_,
                             {.samples = options_.batch_size / options_.micro_batches,
                              .training = training,
+                             .mixing = training && loader_.transform().mixes(),
                              .images = train_.shape()});
   }
 
