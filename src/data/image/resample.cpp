@@ -47,7 +47,7 @@ void Resampler::plan(double begin, double extent, int inputs, int outputs, Axis&
   const double support = std::max(1.0, step);
   const int least = std::clamp(static_cast<int>(std::floor(begin)), 0, inputs - 1);
   const int most = std::clamp(static_cast<int>(std::ceil(begin + extent)), least + 1, inputs);
-  axis.taps = std::min(static_cast<int>(std::ceil(2.0 * support)) + 1, most - least);
+  axis.taps = std::min(static_cast<int>(std::ceil(2.0 * support)), most - least);
   const auto count = static_cast<std::size_t>(outputs);
   const auto taps = static_cast<std::size_t>(axis.taps);
   axis.first.resize(std::max(axis.first.size(), count));
