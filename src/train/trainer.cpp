@@ -177,6 +177,7 @@ class Trainer::Implementation {
     return backend_.compile(graph_, layout_,
                             {.samples = options_.batch_size / options_.micro_batches,
                              .training = training,
+                             .mixing = training && loader_.transform().mixes(),
                              .label_smoothing = training ? options_.label_smoothing : 0.0F,
                              .images = train_.shape()});
   }
