@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ops/cpu/op.h"
+#include "ops/cpu/winograd.h"
 #include "reference.h"
 #include "tensor.h"
 
@@ -23,6 +24,7 @@ struct OpCase {
   GraphNode node;
   std::array<Shape, 2> inputs;
   bool input_gradient = true;
+  bool winograd = false;      ///< planned by plan_winograd(), whatever its rule says
   double tolerance = 1.5e-5;  ///< largest difference from the reference over the largest value
 
   std::array<std::size_t, 2> parameter_sizes() const {
@@ -73,7 +75,7 @@ inline OpCase simple_case(const std::string& name, Operation operation, Shape in
   return op_case;
 }
 
-/// 3 x 3 convolutions that Winograd's algorithm computes: tiles and channels that divide and that do not.
+/// 3 x 3 convolutions by Winograd's algorithm: tiles and channels that divide and that do not.
 /// Their errors are below 2e-6, from the interpolation points; those of 0, +-1, +-2 would be twice as large.
 inline std::vector<OpCase> winograd_cases() {
   std::vector<OpCase> cases{
@@ -91,6 +93,7 @@ inline std::vector<OpCase> winograd_cases() {
       conv_case("WinogradManyInputs", {270, 1, 3}, 33, {.padding = 1, .relu = true}),
   };
   for (OpCase& each : cases) {
+    each.winograd = true;
     each.tolerance = 4e-6;
   }
   return cases;
@@ -247,7 +250,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
       [&](const auto& operation) -> cpu::Op {
         using Kind = std::decay_t<decltype(operation)>;
         if constexpr (std::is_same_v<Kind, Conv2d>) {
-          return plan_conv2d(request);
+          return op_case.winograd ? plan_winograd(request) : plan_conv2d(request);
         } else if constexpr (std::is_same_v<Kind, Linear>) {
           return plan_linear(request);
         } else if constexpr (std::is_same_v<Kind, Relu>) {
