@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ops/cpu/op.h"
+#include "ops/cpu/winograd.h"
 #include "reference.h"
 #include "tensor.h"
 
@@ -24,6 +25,7 @@ struct OpCase {
   std::array<Shape, max_inputs> inputs;
   bool input_gradient = true;
   double range = 1.0;         ///< inputs are between -range and range
+  bool winograd = false;      ///< planned by plan_winograd(), whatever its rule says
   double tolerance = 1.5e-5;  ///< largest difference from the reference over the largest value
 
   /// Zero where there is no such parameter.
@@ -113,7 +115,7 @@ inline OpCase concat_case(const std::string& name, const std::vector<Shape>& inp
   return op_case;
 }
 
-/// 3 x 3 convolutions that Winograd's algorithm computes: tiles and channels that divide and that do not.
+/// 3 x 3 convolutions by Winograd's algorithm: tiles and channels that divide and that do not.
 /// Their errors are below 2e-6, from the interpolation points; those of 0, +-1, +-2 would be twice as large.
 inline std::vector<OpCase> winograd_cases() {
   std::vector<OpCase> cases{
@@ -131,6 +133,7 @@ inline std::vector<OpCase> winograd_cases() {
       conv_case("WinogradManyInputs", {270, 1, 3}, 33, {.padding = 1, .relu = true}),
   };
   for (OpCase& each : cases) {
+    each.winograd = true;
     each.tolerance = 4e-6;
   }
   return cases;
@@ -351,12 +354,13 @@ struct OpResults {
 /// Forward and backward on one instruction set, planned for `planned` samples (0: as many as there are).
 inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level, int planned = 0) {
   const int samples = values.inputs[0].samples;
-  const cpu::Op op = cpu::plan_op({.node = op_case.node,
-                                   .inputs = op_case.inputs,
-                                   .samples = planned == 0 ? samples : planned,
-                                   .training = true,
-                                   .input_gradient = op_case.input_gradient,
-                                   .level = level});
+  const cpu::OpRequest request{.node = op_case.node,
+                               .inputs = op_case.inputs,
+                               .samples = planned == 0 ? samples : planned,
+                               .training = true,
+                               .input_gradient = op_case.input_gradient,
+                               .level = level};
+  const cpu::Op op = op_case.winograd ? plan_winograd(request) : plan_op(request);
 
   Lanes saved(op.saved_bytes / sizeof(float) + 1);
   Lanes scratch(op.scratch_bytes / sizeof(float) + 1);
