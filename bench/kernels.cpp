@@ -21,20 +21,25 @@ struct Layer {
   Shape input;
   bool first = false;
 
+  bool has_bias() const {
+    const auto* conv = std::get_if<Conv2d>(&node.operation);
+    return conv == nullptr || conv->bias;
+  }
   double multiply_adds_per_image() const {
     if (std::holds_alternative<Linear>(node.operation)) {
       return static_cast<double>(input.size()) * node.shape.channels;
     }
     const auto& conv = std::get<Conv2d>(node.operation);
     const int window = node.epilogue.pool > 0 ? node.epilogue.pool : 1;
-    return static_cast<double>(node.shape.size()) * window * window * input.channels * conv.kernel *
-           conv.kernel;
+    return static_cast<double>(node.shape.size()) * window * window * (input.channels / conv.groups) *
+           conv.kernel * conv.kernel;
   }
   std::size_t weights() const {
     const auto* conv = std::get_if<Conv2d>(&node.operation);
     const auto outputs = static_cast<std::size_t>(node.shape.channels);
     return conv == nullptr ? outputs * input.size()
-                           : outputs * static_cast<std::size_t>(input.channels * conv->kernel * conv->kernel);
+                           : outputs * static_cast<std::size_t>(input.channels / conv->groups * conv->kernel *
+                                                                conv->kernel);
   }
 };
 
@@ -47,10 +52,18 @@ Layer layer(const char* name, Operation operation, GraphNode::Epilogue epilogue,
   return result;
 }
 
-/// A convolution of ResNet-18 inside a stage.
-Layer residual(const char* name, int channels, int size) {
-  const Shape shape{channels, size, size};
-  return layer(name, Conv2d{.channels = channels, .kernel = 3, .padding = 1}, {}, shape, shape);
+/// A convolution of a residual or mobile network: padding half of the kernel, no bias, no epilogue.
+Layer plain(const char* name, int inputs, int size, int outputs, int kernel, int stride, int groups = 1) {
+  const int padding = kernel / 2;
+  const int out = (size + 2 * padding - kernel) / stride + 1;
+  return layer(name,
+               Conv2d{.channels = outputs,
+                      .kernel = kernel,
+                      .stride = stride,
+                      .padding = padding,
+                      .groups = groups,
+                      .bias = false},
+               {}, {inputs, size, size}, {outputs, out, out}, inputs == 3);
 }
 
 std::vector<Layer> layers() {
@@ -68,26 +81,50 @@ std::vector<Layer> layers() {
       layer("64->64 1x1, 8x8", Conv2d{.kernel = 1}, {}, {64, 8, 8}, {64, 8, 8}),
       layer("3->64 3x3 padded, 28x28", Conv2d{.kernel = 3, .padding = 1}, {}, {3, 28, 28}, {64, 28, 28},
             true),
-      residual("64->64 3x3 padded, 28x28", 64, 28),
-      residual("128->128 3x3 padded, 14x14", 128, 14),
-      residual("256->256 3x3 padded, 7x7", 256, 7),
-      residual("512->512 3x3 padded, 4x4", 512, 4),
+      plain("64->64 3x3, 28x28", 64, 28, 64, 3, 1),
+      plain("128->128 3x3, 14x14", 128, 14, 128, 3, 1),
+      plain("256->256 3x3, 7x7", 256, 7, 256, 3, 1),
+      plain("512->512 3x3, 4x4", 512, 4, 512, 3, 1),
+      plain("3->64 7x7 stride 2, 224x224", 3, 224, 64, 7, 2),
+      plain("64->128 3x3 stride 2, 28x28", 64, 28, 128, 3, 2),
+      plain("128->256 3x3 stride 2, 14x14", 128, 14, 256, 3, 2),
+      plain("256->512 3x3 stride 2, 7x7", 256, 7, 512, 3, 2),
+      plain("64->128 1x1 stride 2, 28x28", 64, 28, 128, 1, 2),
+      plain("256->512 1x1 stride 2, 56x56", 256, 56, 512, 1, 2),
+      plain("64->256 1x1, 56x56", 64, 56, 256, 1, 1),
+      plain("256->64 1x1, 56x56", 256, 56, 64, 1, 1),
+      plain("512->128 1x1, 28x28", 512, 28, 128, 1, 1),
+      plain("256->1024 1x1, 14x14", 256, 14, 1024, 1, 1),
+      plain("512->2048 1x1, 7x7", 512, 7, 2048, 1, 1),
+      plain("2048->512 1x1, 7x7", 2048, 7, 512, 1, 1),
+      plain("16->96 1x1, 112x112", 16, 112, 96, 1, 1),
+      plain("144->24 1x1, 56x56", 144, 56, 24, 1, 1),
+      plain("96 depthwise 3x3 stride 2, 112x112", 96, 112, 96, 3, 2, 96),
+      plain("144 depthwise 3x3, 56x56", 144, 56, 144, 3, 1, 144),
+      plain("384 depthwise 3x3, 14x14", 384, 14, 384, 3, 1, 384),
+      plain("240 depthwise 5x5, 28x28", 240, 28, 240, 5, 1, 240),
+      plain("128->128 3x3 in 32 groups, 28x28", 128, 28, 128, 3, 1, 32),
   };
 }
 
-/// Aligned values between -0.5 and 0.5, kept until the program ends.
-float* values(std::size_t count) {
-  static std::vector<std::vector<float>> owner;
-  owner.emplace_back(count + 16);
-  float* data = owner.back().data();
-  while (reinterpret_cast<std::uintptr_t>(data) % 64 != 0) {
-    ++data;
+/// Arrays of values between -0.5 and 0.5, aligned, as long as this lives.
+class Arrays {
+ public:
+  float* add(std::size_t count) {
+    std::vector<float>& array = arrays_.emplace_back(count + 16);
+    float* data = array.data();
+    while (reinterpret_cast<std::uintptr_t>(data) % 64 != 0) {
+      ++data;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      data[i] = static_cast<float>(std::rand()) / static_cast<float>(RAND_MAX) - 0.5F;
+    }
+    return data;
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    data[i] = static_cast<float>(std::rand()) / static_cast<float>(RAND_MAX) - 0.5F;
-  }
-  return data;
-}
+
+ private:
+  std::vector<std::vector<float>> arrays_;
+};
 
 double best_seconds(double budget, const std::function<void()>& run) {
   using Clock = std::chrono::steady_clock;
@@ -109,26 +146,30 @@ void measure(const Layer& layer, int samples, double budget, cpu::Level level) {
                                    .input_gradient = !layer.first,
                                    .level = level});
   const std::size_t lanes = static_cast<std::size_t>(cpu::groups_of(samples)) * cpu::lanes;
+  Arrays arrays;
   cpu::OpMemory memory;
   memory.samples = samples;
-  memory.inputs[0] = values(layer.input.size() * lanes);
-  memory.output = values(layer.node.shape.size() * lanes);
-  memory.grad_output = values(layer.node.shape.size() * lanes);
-  memory.parameters = {values(layer.weights()), values(static_cast<std::size_t>(layer.node.shape.channels))};
-  memory.grad_parameters = {values(layer.weights()),
-                            values(static_cast<std::size_t>(layer.node.shape.channels))};
-  memory.saved = reinterpret_cast<std::byte*>(values(op.saved_bytes / sizeof(float) + 1));
-  memory.scratch = reinterpret_cast<std::byte*>(values(op.scratch_bytes / sizeof(float) + 1));
+  memory.inputs[0] = arrays.add(layer.input.size() * lanes);
+  memory.output = arrays.add(layer.node.shape.size() * lanes);
+  memory.grad_output = arrays.add(layer.node.shape.size() * lanes);
+  memory.parameters[0] = arrays.add(layer.weights());
+  memory.grad_parameters[0] = arrays.add(layer.weights());
+  if (layer.has_bias()) {
+    memory.parameters[1] = arrays.add(static_cast<std::size_t>(layer.node.shape.channels));
+    memory.grad_parameters[1] = arrays.add(static_cast<std::size_t>(layer.node.shape.channels));
+  }
+  memory.saved = reinterpret_cast<std::byte*>(arrays.add(op.saved_bytes / sizeof(float) + 1));
+  memory.scratch = reinterpret_cast<std::byte*>(arrays.add(op.scratch_bytes / sizeof(float) + 1));
 
   const double forward = best_seconds(budget, [&] { op.forward(memory); });
   const double weights = best_seconds(budget, [&] { op.backward(memory); });
   double data = 0;
   if (!layer.first) {
-    memory.grad_inputs[0] = values(layer.input.size() * lanes);
+    memory.grad_inputs[0] = arrays.add(layer.input.size() * lanes);
     data = best_seconds(budget, [&] { op.backward(memory); }) - weights;
   }
   const double giga = 2e-9 * layer.multiply_adds_per_image() * samples;
-  fmt::print("{:7} {:28} forward {:8.1f} us {:6.1f} GF/s   weights {:8.1f} us {:6.1f} GF/s",
+  fmt::print("{:7} {:34} forward {:8.1f} us {:6.1f} GF/s   weights {:8.1f} us {:6.1f} GF/s",
              level_name(level), layer.name, forward * 1e6, giga / forward, weights * 1e6, giga / weights);
   if (data > 0) {
     fmt::print("   data {:8.1f} us {:6.1f} GF/s", data * 1e6, giga / data);

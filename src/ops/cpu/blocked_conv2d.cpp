@@ -11,12 +11,16 @@ namespace {
 
 /// Packed weights and sums of their gradients stay below this: 8 MiB.
 constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
-/// What the pixels of a tile may take of the first-level cache, in pixels: 24 KiB.
-constexpr int tile_limit = 384;
+/// What the pixels of a tile may take, in pixels: 48 KiB, so deep that sums are seldom stored and loaded
+/// again. They are in the second-level cache, whose latency the register block hides.
+constexpr int tile_limit = 768;
 /// What a region, and the weights used with it, may take of the second-level cache.
 constexpr int region_limit = 4096;         // pixels: 256 KiB
 constexpr int transposed_limit = 8192;     // pixels of channels: 512 KiB
 constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
+
+/// Fewest pixels of a region where more do not fit.
+constexpr int fewest_pixels = 14;
 
 int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 int pieces(int value, int most) { return (value + most - 1) / most; }
@@ -55,18 +59,21 @@ ConvBlocking choose_blocking(const TapGrids& grids, int sources) {
   for (const ConvPhase& phase : grids.phases) {
     taps = std::max(taps, phase.tap_count);
   }
+  const int tile = std::min(3 * taps, tap_rows * (2 * grids.step + tap_columns));
   ConvBlocking b{};
-  b.columns = rounded_up(pieces(grids.columns, pieces(grids.columns, region_pixels)), 3);
-  b.columns = std::min({b.columns, region_pixels, grids.columns});
-  b.rows = pieces(grids.rows, pieces(grids.rows, region_pixels / b.columns));
-  b.source_rows = (b.rows - 1) * grids.step + tap_rows;
-  b.source_columns = (b.columns - 1) * grids.step + tap_columns;
+  b.sources = pieces(sources, pieces(sources, std::max(1, tile_limit / tile)));
   b.first_row = bounds.first_row;
   b.first_column = bounds.first_column;
-  const int tile = std::min(3 * taps, tap_rows * (2 * grids.step + tap_columns));
-  const int fitting =
-      std::max(1, std::min(tile_limit / tile, region_limit / (b.source_rows * b.source_columns)));
-  b.sources = pieces(sources, pieces(sources, fitting));
+  for (int most = region_pixels; most >= fewest_pixels; most -= 6) {
+    b.columns = rounded_up(pieces(grids.columns, pieces(grids.columns, most)), 3);
+    b.columns = std::min({b.columns, most, grids.columns});
+    b.rows = pieces(grids.rows, pieces(grids.rows, most / b.columns));
+    b.source_rows = (b.rows - 1) * grids.step + tap_rows;
+    b.source_columns = (b.columns - 1) * grids.step + tap_columns;
+    if (b.source_rows * b.source_columns * b.sources <= region_limit) {
+      break;
+    }
+  }
   b.targets = std::max(1, region_weights / (b.sources * taps * packed_block)) * packed_block;
   return b;
 }
