@@ -56,7 +56,7 @@ quietly() {
   }
 }
 # images/s of the last epoch that a program printed
-speed() { sed -n 's|.* \([0-9]*\) img/s$|\1|p' "$1" | tail -n 1; }
+speed() { sed -n 's|.* \([0-9.]*\) img/s$|\1|p' "$1" | tail -n 1; }
 
 # Whole epochs without the short last batch, which PyTorch's program leaves out too; the first one warms up.
 ours() { # ranks threads

@@ -47,6 +47,12 @@ Layer layer(const char* name, Operation operation, GraphNode::Epilogue epilogue,
   return result;
 }
 
+/// A convolution of ResNet-18 inside a stage.
+Layer residual(const char* name, int channels, int size) {
+  const Shape shape{channels, size, size};
+  return layer(name, Conv2d{.channels = channels, .kernel = 3, .padding = 1}, {}, shape, shape);
+}
+
 std::vector<Layer> layers() {
   return {
       layer("LeNet 1->20 3x3 pool", Conv2d{.kernel = 3}, {.relu = true, .pool = 2}, {1, 26, 26}, {20, 12, 12},
@@ -62,6 +68,10 @@ std::vector<Layer> layers() {
       layer("64->64 1x1, 8x8", Conv2d{.kernel = 1}, {}, {64, 8, 8}, {64, 8, 8}),
       layer("3->64 3x3 padded, 28x28", Conv2d{.kernel = 3, .padding = 1}, {}, {3, 28, 28}, {64, 28, 28},
             true),
+      residual("64->64 3x3 padded, 28x28", 64, 28),
+      residual("128->128 3x3 padded, 14x14", 128, 14),
+      residual("256->256 3x3 padded, 7x7", 256, 7),
+      residual("512->512 3x3 padded, 4x4", 512, 4),
   };
 }
 

@@ -8,16 +8,20 @@ pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(highway REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
+pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)
+pkg_check_modules(png REQUIRED IMPORTED_TARGET libpng)
 
 add_library(lockstep_dependencies INTERFACE)
 target_link_libraries(lockstep_dependencies INTERFACE
   MPI::MPI_C Boost::program_options nlohmann_json::nlohmann_json fmt::fmt
-  PkgConfig::hwloc PkgConfig::highway PkgConfig::xxhash PkgConfig::deflate Threads::Threads)
+  PkgConfig::hwloc PkgConfig::highway PkgConfig::xxhash PkgConfig::deflate PkgConfig::jpeg PkgConfig::png
+  Threads::Threads)
 target_compile_definitions(lockstep_dependencies INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
 
 message(STATUS "lockstep ${PROJECT_VERSION} (${CMAKE_BUILD_TYPE})")
 foreach(row "MPI;${MPI_C_VERSION}" "Boost.Program_options;${Boost_VERSION}" "hwloc;${hwloc_VERSION}"
             "Highway;${highway_VERSION}" "xxHash;${xxhash_VERSION}" "libdeflate;${deflate_VERSION}"
+            "libjpeg-turbo;${jpeg_VERSION}" "libpng;${png_VERSION}"
             "nlohmann/json;${nlohmann_json_VERSION}" "fmt;${fmt_VERSION}" "CUDA;off")
   list(GET row 0 name)
   list(GET row 1 version)

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     // Every rank computes the same first values: they depend on the seed only.
     std::vector<float> parameters(replica.elements());
     replica.initialize(seed, parameters);
-    const auto optimizer = make_optimizer("sgd", {});
+    const auto optimizer = make_optimizer({.name = "sgd"});
     GradientSum gradients(world, replica.elements());
 
     for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {

@@ -1,4 +1,5 @@
-"""Writes tests/optim/references.json: what PyTorch's optimizers and schedules do, for the tests of ours.
+"""Writes tests/optim/references.json: what PyTorch's optimizers, schedules and clipping do, and what timm's lars
+and lamb do (their formulas written out below), for the tests of ours.
 
     venv/bin/python bench/peers/make_optimizer_references.py > tests/optim/references.json
 """
@@ -7,20 +8,81 @@ import json
 import torch
 
 STEPS_PER_EPOCH, EPOCHS, RATE = 7, 10, 0.4
+SHAPES = [(4, 3), (4,)]  # a layer: a matrix and a vector
 
 
-def optimizer(make, steps=6):
+class Lars(torch.optim.Optimizer):
+    """timm.optim.Lars, without its options that are not ours (dampening, trust_clip)."""
+
+    def __init__(self, params, lr, momentum=0.0, weight_decay=0.0, nesterov=False, adapt=None):
+        super().__init__(params, dict(lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov, adapt=adapt))
+
+    @torch.no_grad()
+    def step(self, trust_coeff=0.1, eps=1e-8):
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad = p.grad.clone()
+                ratio = torch.ones(())
+                if p.ndim > 1 or group["adapt"]:
+                    w_norm, g_norm = p.norm(2.0), grad.norm(2.0)
+                    if w_norm > 0 and g_norm > 0:
+                        ratio = trust_coeff * w_norm / (g_norm + w_norm * group["weight_decay"] + eps)
+                grad = (grad + group["weight_decay"] * p) * ratio
+                if group["momentum"] != 0:
+                    state = self.state[p]
+                    if "momentum_buffer" not in state:
+                        state["momentum_buffer"] = grad.clone()
+                    else:
+                        state["momentum_buffer"].mul_(group["momentum"]).add_(grad)
+                    buffer = state["momentum_buffer"]
+                    grad = grad + group["momentum"] * buffer if group["nesterov"] else buffer
+                p.add_(grad, alpha=-group["lr"])
+
+
+class Lamb(torch.optim.Optimizer):
+    """timm.optim.Lamb with bias correction and grad_averaging; its max_grad_norm is a call of
+    clip_grad_norm_ before."""
+
+    def __init__(self, params, lr, weight_decay=0.0, adapt=None):
+        super().__init__(params, dict(lr=lr, weight_decay=weight_decay, adapt=adapt))
+        self.number = 0
+
+    @torch.no_grad()
+    def step(self, beta1=0.9, beta2=0.999, eps=1e-6):
+        self.number += 1
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["m"], state["v"] = torch.zeros_like(p), torch.zeros_like(p)
+                m = state["m"].mul_(beta1).add_(p.grad, alpha=1 - beta1)
+                v = state["v"].mul_(beta2).addcmul_(p.grad, p.grad, value=1 - beta2)
+                denominator = v.sqrt() / (1 - beta2**self.number) ** 0.5 + eps
+                update = m / (1 - beta1**self.number) / denominator + group["weight_decay"] * p
+                if p.ndim > 1 or group["adapt"]:
+                    w_norm, u_norm = p.norm(2.0), update.norm(2.0)
+                    if w_norm > 0 and u_norm > 0:
+                        update = update * (w_norm / u_norm)
+                p.add_(update, alpha=-group["lr"])
+
+
+def optimizer(make, steps=6, clip=None):
+    """The parameters' elements one after the other; gradients are those before clipping."""
     generator = torch.Generator().manual_seed(1)
-    parameter = torch.nn.Parameter(torch.randn(8, generator=generator))
-    start = parameter.tolist()
-    rule = make([parameter])
-    gradients, parameters = [], []
+    parameters = [torch.nn.Parameter(torch.randn(shape, generator=generator)) for shape in SHAPES]
+    flat = lambda tensors: [x for tensor in tensors for x in tensor.flatten().tolist()]
+    start = flat(parameters)
+    rule = make(parameters)
+    gradients, results = [], []
     for _ in range(steps):
-        parameter.grad = torch.randn(8, generator=generator)
-        gradients.append(parameter.grad.tolist())
+        for parameter in parameters:
+            parameter.grad = torch.randn(parameter.shape, generator=generator)
+        gradients.append(flat([parameter.grad for parameter in parameters]))
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, clip)
         rule.step()
-        parameters.append(parameter.tolist())
-    return {"start": start, "gradients": gradients, "parameters": parameters}
+        results.append(flat(parameters))
+    return {"start": start, "gradients": gradients, "parameters": results}
 
 
 def schedule(make, every_step=True):
@@ -35,14 +97,27 @@ def schedule(make, every_step=True):
     return rates
 
 
+def decay_on_matrices(parameters):
+    return [{"params": parameters[:1], "weight_decay": 0.01}, {"params": parameters[1:], "weight_decay": 0.0}]
+
+
 TOTAL = STEPS_PER_EPOCH * EPOCHS
 S = torch.optim.lr_scheduler
+SGD = torch.optim.SGD
 print(json.dumps({
     "torch": torch.__version__.split("+")[0],
+    "shapes": SHAPES,
     "optimizers": {
-        "sgd": optimizer(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01)),
-        "nesterov": optimizer(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True)),
+        "sgd": optimizer(lambda p: SGD(p, 0.1, momentum=0.9, weight_decay=0.01)),
+        "nesterov": optimizer(lambda p: SGD(p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True)),
+        "filter": optimizer(lambda p: SGD(decay_on_matrices(p), 0.1, momentum=0.9)),
+        "clip": optimizer(lambda p: SGD(p, 0.1, momentum=0.9, weight_decay=0.01), clip=1.5),
         "adamw": optimizer(lambda p: torch.optim.AdamW(p, 0.1, weight_decay=0.01)),
+        "lars": optimizer(lambda p: Lars(p, 0.1, momentum=0.9, weight_decay=0.01)),
+        "lars_nesterov": optimizer(lambda p: Lars(p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True, adapt=True)),
+        "lars_clip": optimizer(lambda p: Lars(p, 0.1), clip=1.5),
+        "lamb": optimizer(lambda p: Lamb(p, 0.1, weight_decay=0.01)),
+        "lamb_clip": optimizer(lambda p: Lamb(decay_on_matrices(p), 0.1, adapt=True), clip=1.0),
     },
     "schedules": {
         "step": schedule(lambda o: S.StepLR(o, 3, 0.5), every_step=False),

@@ -1,4 +1,7 @@
-"""The models of lockstep in PyTorch, parameters named alike, for images of 1x28x28."""
+"""The models of lockstep in PyTorch, parameters named alike. LeNet and Dive into Deep Learning's ResNet take
+images of 1x28x28; the others are torchvision's."""
+
+from collections.abc import Callable
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -46,4 +49,18 @@ def resnet18_d2l() -> nn.Module:
     return net
 
 
-MODELS = {"lenet": LeNet, "resnet18-d2l": resnet18_d2l}
+def of_torchvision(name: str) -> Callable[[], nn.Module]:
+    def make() -> nn.Module:
+        from torchvision import models  # only where it is wanted: the other models do without
+
+        return getattr(models, name)()
+
+    return make
+
+
+MODELS: dict[str, Callable[[], nn.Module]] = {
+    "lenet": LeNet,
+    "resnet18-d2l": resnet18_d2l,
+    "resnet50": of_torchvision("resnet50"),
+    "mobilenet-v2": of_torchvision("mobilenet_v2"),
+}

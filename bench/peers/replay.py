@@ -30,7 +30,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--order", type=Path, nargs="+", required=True,
                         help="for each epoch, a file of sample ids, one per line, as they are visited")
     parser.add_argument("--output", type=Path, required=True, help="JSON file to write")
-    parser.add_argument("--model", choices=["lenet"], default="lenet")
+    parser.add_argument("--model", choices=MODELS, default="lenet")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--batch-size", type=int, default=256, help="the last batch of an epoch may be shorter")
     parser.add_argument("--lr", type=float, default=0.2)
@@ -53,6 +53,7 @@ def replay(options: argparse.Namespace) -> list[float]:
     train = fashion_mnist.load("train")
     network = MODELS[options.model]()
     network.load_state_dict(load_file(options.weights))
+    network.train()  # batch norm: by the statistics of each part of a batch
     dtype = torch.float64 if options.float64 else torch.float32
     network.to(dtype)
     optimizer = torch.optim.SGD(network.parameters(), options.lr, options.momentum, weight_decay=options.weight_decay)

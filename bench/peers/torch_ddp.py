@@ -1,4 +1,4 @@
-"""Trains LeNet or ResNet-18 on Fashion-MNIST with PyTorch on CPU and prints images/s of each epoch.
+"""Trains a network with PyTorch on CPU, on Fashion-MNIST or made-up images, and prints images/s of each epoch.
 
 One process:  python torch_ddp.py --threads 2 --channels-last --compile
 Two ranks:    torchrun --standalone --nproc-per-node 2 torch_ddp.py --channels-last
@@ -43,8 +43,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
     parser.add_argument("--compile", action="store_true", help="torch.compile, needs a C++ compiler")
     parser.add_argument("--save-model", type=Path, help="safetensors file to write at the end")
+    parser.add_argument("--synthetic", type=int, nargs=4, metavar=("SAMPLES", "C", "H", "W"),
+                        help="made-up images of 1000 classes instead of Fashion-MNIST")
     parser.add_argument("--test", action="store_true", help="print the test accuracy at the end")
     return parser.parse_args()
+
+
+def made_up(samples: int, *shape: int) -> Samples:
+    return Samples(torch.rand(samples, *shape), torch.randint(1000, (samples,)))
 
 
 def batches_in_memory(train: Samples, size: int, seed: int, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -100,7 +106,7 @@ def main() -> None:
     if RANKS > 1:
         dist.init_process_group("gloo")
 
-    train = fashion_mnist.load("train")
+    train = made_up(*options.synthetic) if options.synthetic else fashion_mnist.load("train")
     network = MODELS[options.model]()
     if options.channels_last:
         network = network.to(memory_format=torch.channels_last)
@@ -117,7 +123,7 @@ def main() -> None:
         seconds = time.perf_counter() - start
         if RANK == 0:
             speed = steps * options.batch_size / seconds
-            print(f"epoch {epoch}/{options.epochs}  last loss {loss:.4f}  {seconds:.2f} s  {speed:.0f} img/s", flush=True)
+            print(f"epoch {epoch}/{options.epochs}  last loss {loss:.4f}  {seconds:.2f} s  {speed:.1f} img/s", flush=True)
     if options.test and RANK == 0:
         print(f"test acc {test_accuracy(network):.4f}")
     if options.save_model and RANK == 0:

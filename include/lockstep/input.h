@@ -15,7 +15,7 @@ struct AugmentOptions {
   double ratio_max = 4.0 / 3.0;
   int crop_padding = 0;     ///< black border around the image, of which a random part is cut
   double hflip = 0.0;       ///< probability of swapping left and right
-  std::string randaugment;  ///< "rand-mM-nN": N random operations of magnitude M (0 to 30); empty: none
+  std::string randaugment = {};  ///< "rand-mM-nN": N random operations of magnitude M (0 to 30); empty: none
   int cutout = 0;           ///< side of a square that is blackened, at a random place
   double mixup = 0.0;       ///< alpha: a micro-batch is mixed with itself reversed, in Beta(alpha, alpha)
 
@@ -26,13 +26,13 @@ struct AugmentOptions {
 struct InputOptions {
   /// The network sees (value - mean) / deviation, where value is pixel / 255. One number per channel, or one
   /// for all; empty: 0 and 1.
-  std::vector<double> mean;
-  std::vector<double> deviation;
+  std::vector<double> mean = {};
+  std::vector<double> deviation = {};
   /// Image files, unless randomly cropped: the image is resized so that its shorter side is the network's
   /// side divided by this, and the middle is cut out.
   double crop_share = 0.875;
   bool strict = false;  ///< a sample that cannot be read ends the run; otherwise it is left out
-  AugmentOptions augment;
+  AugmentOptions augment = {};
 
   bool operator==(const InputOptions&) const = default;
 };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "lockstep/input.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
+#include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
 #include "lockstep/transport.h"
 
@@ -31,13 +33,11 @@ struct TrainerOptions {
   int micro_batches = 0;  ///< 0: the largest power of two that divides batch_size and leaves >= 32 samples
   float learning_rate = 0.1F;  ///< the largest; `schedule` says how it goes over the run
   ScheduleOptions schedule = {};
-  std::string optimizer = "sgd";
-  float momentum = 0.0F;
-  float weight_decay = 0.0F;
-  bool nesterov = false;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+  OptimizerOptions optimizer = {};
+  /// Above 0: averages of the parameters and statistics, averages = decay * averages + (1 - decay) * values
+  /// after each step, are what is evaluated and saved.
+  double model_ema_decay = 0.0;
+  int early_stopping = 0;  ///< end after this many epochs without a better test accuracy; 0: never
   InputOptions input = {};
   float label_smoothing = 0.0F;  ///< share of every target that is spread evenly over the classes
   std::uint64_t seed = 0;
@@ -77,6 +77,13 @@ struct EpochReport {
   Evaluation train;  ///< over the epoch's steps, each before its update
   Evaluation test;
   double seconds = 0.0;  ///< training only
+  bool best = false;     ///< no epoch before had such a test accuracy
+};
+
+/// The epoch with the best test accuracy, the first of equals.
+struct BestEpoch {
+  int epoch = 0;  ///< 0: none yet
+  double accuracy = 0.0;
 };
 
 /// Seconds of a step on this rank, by part; the first four are sums over its executors.
@@ -128,8 +135,11 @@ class Trainer {
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EpochReport&)> on_epoch;
 
-  /// Trains all epochs. Throws Error(data) naming step and learning rate when the loss is not finite.
+  /// Trains all epochs, or fewer by early_stopping and max_steps. Throws Error(data) naming step and learning
+  /// rate when the loss, or the norm of a gradient to be clipped, is not finite; that step changes nothing.
   void fit();
+  BestEpoch best() const;
+  bool stopped_early() const;  ///< by early_stopping
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective.
   Evaluation evaluate(const Dataset& dataset);
   /// Steps on the training set without epochs or reports, from step 1 on: for measurements. Collective.
@@ -138,9 +148,11 @@ class Trainer {
   /// Takes parameters from a model file: all names, exact shapes, but for what `options` say.
   /// num_batches_tracked of PyTorch's batch norm may be there and is ignored. Throws Error(data).
   void load(const ModelFile& file, const LoadOptions& options = {});
-  /// Writes the parameters as a PyTorch state_dict; num_batches_tracked is 0. Call on one rank.
-  void save(const std::string& file) const;
-  /// "xxh3:" and 32 hexadecimal digits: XXH3-128 of all parameters, in the network's order, little-endian.
+  /// Writes the parameters, or their averages as of the last evaluation, as a PyTorch state_dict with
+  /// `metadata` added to the file's; num_batches_tracked is 0. Call on one rank.
+  void save(const std::string& file, const std::map<std::string, std::string>& metadata = {}) const;
+  /// "xxh3:" and 32 hexadecimal digits: XXH3-128 of all parameters and statistics as trained (not their
+  /// averages), in the network's order, little-endian.
   std::string digest() const;
 
   int micro_batches() const;

@@ -18,6 +18,7 @@ int run_bench(int argc, char** argv);
 int run_doctor(int argc, char** argv);
 int run_inspect(int argc, char** argv);
 int run_data(int argc, char** argv);
+int run_data_pack(int argc, char** argv);  ///< of run_data; argv[0] is "pack"
 int run_report(int argc, char** argv);
 
 /// Whether --help or -h is among the arguments.

@@ -1,11 +1,16 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/nearest.h"
+#include "data/dataset_statistics.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
 #include "lockstep/sampler.h"
@@ -18,18 +23,23 @@ struct DataOptions {
   std::string action;
   std::string dataset = "fashion-mnist";
   DatasetOptions data;
+  InputOptions input;
   std::uint64_t seed = 0;
   std::uint32_t epoch = 1;
 };
 
 OptionSet declare(DataOptions& options) {
   OptionSet set(
-      "lockstep data order|show [options]",
+      "lockstep data order|show|stats [options] (or: lockstep data pack --help)",
       "order: prints the sample ids of the training set in the order in which an epoch visits them, "
-      "one per line. show: sizes of the data set and samples of each class.");
-  set.positional("order|show", "what to print", options.action);
+      "one per line. show: sizes of the data set and samples of each class. stats: reads every sample, and "
+      "prints mean and standard deviation of each channel (as --mean and --std want them), sizes of the "
+      "images, files that cannot be read, and how many images per second one thread reads.");
+  set.positional("order|show|stats", "what to print", options.action);
   set.group("Data");
   declare_data(set, options.dataset, options.data);
+  declare_input(set, options.input);
+  declare_augmentation(set, options.input.augment);
   set.integer("seed", "N", "the run's seed", options.seed);
   set.integer("epoch", "N", "epoch, from 1", options.epoch, {.least = 1, .most = 0xFFFFFFFF});
   set.config_file();
@@ -45,7 +55,20 @@ void print_order(const Dataset& train, const DataOptions& options) {
   }
 }
 
-void print_part(const char* part, const Dataset& dataset) {
+void print_statistics(const char* part, const Dataset& dataset, const DataOptions& options) {
+  const auto on_bad = [](const std::string& line) { fmt::print(stderr, "lockstep: warning: {}\n", line); };
+  const DatasetStatistics found = measure_dataset(dataset, options.input, on_bad);
+  print(fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part, fmt::join(found.mean, ","),
+                    fmt::join(found.deviation, ",")));
+  if (dataset.encoding() == Encoding::image_file && found.read > 0) {
+    print(fmt::format("{:<6} files of {}x{} to {}x{} pixels\n", part, found.least_width, found.least_height,
+                      found.most_width, found.most_height));
+  }
+  print(fmt::format("{:<6} {} read, {} not readable, {:.0f} img/s on one thread\n", part, found.read,
+                    found.bad, static_cast<double>(found.read) / found.seconds));
+}
+
+void print_part(const char* part, const Dataset& dataset, const DataOptions& options) {
   std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     ++counts[static_cast<std::size_t>(dataset.label(id))];
@@ -53,11 +76,14 @@ void print_part(const char* part, const Dataset& dataset) {
   const Shape shape = dataset.shape();
   print(fmt::format("{:<6} {} images of {}x{}x{}, {} classes: {}\n", part, dataset.size(), shape.channels,
                     shape.height, shape.width, dataset.classes(), fmt::join(counts, " ")));
+  if (options.action == "stats") {
+    print_statistics(part, dataset, options);
+  }
 }
 
 int print_data(World& world, const DataOptions& options) {
-  const std::vector<std::string> actions{"order", "show"};
-  if (options.action != "order" && options.action != "show") {
+  const std::vector<std::string> actions{"order", "show", "stats"};
+  if (std::ranges::find(actions, options.action) == actions.end()) {
     world.agree(
         [&] { throw Error(Category::usage, unknown_name("thing to print", options.action, actions)); });
   }
@@ -68,8 +94,8 @@ int print_data(World& world, const DataOptions& options) {
   if (options.action == "order") {
     print_order(*data.train, options);
   } else {
-    print_part("train", *data.train);
-    print_part("test", *data.test);
+    print_part("train", *data.train, options);
+    print_part("test", *data.test, options);
   }
   return 0;
 }
@@ -77,6 +103,9 @@ int print_data(World& world, const DataOptions& options) {
 }  // namespace
 
 int run_data(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "pack") {
+    return run_data_pack(argc - 1, argv + 1);
+  }
   DataOptions options;
   OptionSet set = declare(options);
   if (wants_help(argc, argv)) {

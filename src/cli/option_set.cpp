@@ -100,6 +100,25 @@ void OptionSet::numbers(std::string name, std::string metavar, std::string help,
        .default_value = {}});
 }
 
+void OptionSet::texts(std::string name, std::string metavar, std::string help,
+                      std::vector<std::string>& target) {
+  add({.name = std::move(name),
+       .metavar = std::move(metavar),
+       .help = std::move(help),
+       .assign =
+           [&target](const std::string& text) {
+             target.clear();
+             std::istringstream items(text);
+             for (std::string item; std::getline(items, item, ',');) {
+               if (!item.empty()) target.push_back(item);
+             }
+           },
+       .value = [&target] { return fmt::format("{}", fmt::join(target, ",")); },
+       .group = {},
+       .default_value = {},
+       .repeats = true});
+}
+
 void OptionSet::value(std::string name, std::string metavar, std::string help,
                       std::function<void(const std::string&)> assign, std::function<std::string()> value) {
   add({.name = std::move(name),
@@ -226,9 +245,10 @@ void OptionSet::take(Values& values, const std::string& name, std::string value)
   if (value.starts_with("--") && find(std::string_view(value).substr(2)) != nullptr) {
     throw Error(Category::usage, fmt::format("--{} needs a value; {} follows", name, value));
   }
-  if (!values.insert({name, {std::move(value), "--" + name}}).second) {
-    throw Error(Category::usage, fmt::format("--{} is given twice", name));
-  }
+  const auto [given, first] = values.insert({name, {value, "--" + name}});
+  if (first) return;
+  if (!find(name)->repeats) throw Error(Category::usage, fmt::format("--{} is given twice", name));
+  given->second.value += "," + value;
 }
 
 void OptionSet::reject_unknown(const std::string& token) const {

@@ -44,6 +44,8 @@ class OptionSet {
               NumberRange range = {});
   /// Real numbers that are not negative, with commas between them; may be none.
   void numbers(std::string name, std::string metavar, std::string help, std::vector<double>& target);
+  /// Texts with commas between them, or the option several times; may be none.
+  void texts(std::string name, std::string metavar, std::string help, std::vector<std::string>& target);
   /// Anything else: `assign` takes the text or throws Error(usage) without the option's name, `value` gives
   /// the text of the present value.
   void value(std::string name, std::string metavar, std::string help,
@@ -89,6 +91,7 @@ class OptionSet {
     std::function<std::string()> value;              ///< null: not for configuration files
     std::string group;
     std::string default_value;
+    bool repeats = false;  ///< values of several occurrences on the command line are joined by commas
   };
   struct Positional {
     std::string metavar;

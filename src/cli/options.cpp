@@ -50,8 +50,7 @@ void declare_model_and_data(OptionSet& set, TrainOptions& options) {
            options.reset_head);
 }
 
-void declare_optimizer(OptionSet& set, TrainOptions& options) {
-  set.choice("optimizer", "update rule", options.optimizer, optimizer_names());
+void declare_learning_rate(OptionSet& set, TrainOptions& options) {
   set.number("lr", "X", "learning rate", options.learning_rate);
   set.integer("lr-base-batch-size", "N",
               "the learning rate is meant for batches of N images and is scaled to --batch-size; 0: it is "
@@ -59,18 +58,38 @@ void declare_optimizer(OptionSet& set, TrainOptions& options) {
               options.base_batch_size, {.least = 0, .most = 1U << 24});
   set.choice("lr-base-scale", "how: with the batch, or with its square root", options.base_scale,
              scaling_names);
-  set.number("momentum", "X", "sgd: share of the last update that is kept", options.momentum,
-             {.least = 0.0, .below = 1.0});
-  set.flag("nesterov", "sgd: look ahead along the momentum", options.nesterov);
+}
+
+void declare_optimizer(OptionSet& set, OptimizerOptions& options) {
+  constexpr NumberRange share{.least = 0.0, .below = 1.0};
+  set.choice("optimizer", "update rule", options.name, optimizer_names());
+  set.number("momentum", "X", "sgd, lars: share of the last update that is kept", options.momentum, share);
+  set.flag("nesterov", "sgd, lars: look ahead along the momentum", options.nesterov);
   set.number("weight-decay", "X",
-             "sgd: this times the parameter is added to its gradient; adamw: this times the learning rate is "
-             "taken off the parameter",
+             "sgd, lars: this times the parameter is added to its gradient; adamw, lamb: this times the "
+             "learning rate (lamb: and the trust ratio) is taken off the parameter",
              options.weight_decay);
-  set.number("beta1", "X", "adamw: decay of the gradient's mean", options.beta1,
-             {.least = 0.0, .below = 1.0});
-  set.number("beta2", "X", "adamw: decay of the gradient's mean square", options.beta2,
-             {.least = 0.0, .below = 1.0});
-  set.number("opt-eps", "X", "adamw: added to the root of the mean square", options.eps);
+  set.flag("filter-bias-and-bn", "no weight decay on parameters with one dimension: biases and norms",
+           options.filter_bias_and_bn);
+  set.number("beta1", "X", "adamw, lamb: decay of the gradient's mean", options.beta1, share);
+  set.number("beta2", "X", "adamw, lamb: decay of the gradient's mean square", options.beta2, share);
+  set.number("opt-eps", "X",
+             "adamw, lamb: added to the root of the mean square; lars: to the gradient's norm; 0: the rule's "
+             "own, 1e-8, of lamb 1e-6",
+             options.eps);
+  set.number("trust-coeff", "X", "lars: share of the parameter's norm that a step may have",
+             options.trust_coefficient);
+  set.flag("always-adapt",
+           "lars, lamb: scale the rate of biases and norms by the ratio of norms, too, as that of weights",
+           options.always_adapt);
+  set.number("clip-grad", "NORM",
+             "scale the gradient of all trained parameters down to this norm where it is larger; 0: leave it "
+             "(lamb's paper clips to 1)",
+             options.clip_grad);
+  set.texts("freeze", "NAME,...",
+            "do not update these parameters: names of parameters or layers, with * and ?; may be given "
+            "several times",
+            options.freeze);
 }
 
 void declare_schedule(OptionSet& set, TrainOptions& options) {
@@ -96,7 +115,8 @@ void declare_training(OptionSet& set, TrainOptions& options) {
               options.epochs, {.least = 0, .most = largest_count});
   declare_batch(set, options.batch_size, options.micro_batches);
   declare_augmentation(set, options.input.augment);
-  declare_optimizer(set, options);
+  declare_learning_rate(set, options);
+  declare_optimizer(set, options.optimizer);
   declare_schedule(set, options);
   set.number("smoothing", "X",
              "label smoothing: share of every target that is spread evenly over the classes",
@@ -104,6 +124,15 @@ void declare_training(OptionSet& set, TrainOptions& options) {
   set.integer("seed", "N", "chooses the first parameters and the order of the images", options.seed);
   set.flag("drop-last", "leave out the last, smaller batch of an epoch", options.drop_last);
   set.integer("max-steps", "N", "stop after this many steps; 0 for no limit", options.max_steps);
+  set.integer("early-stopping", "EPOCHS",
+              "stop after this many epochs without a better test accuracy; 0 for never",
+              options.early_stopping, {.least = 0, .most = largest_count});
+  set.flag("model-ema",
+           "keep a moving average of the parameters: it is what is tested and saved; the digest is that of "
+           "the trained parameters",
+           options.model_ema);
+  set.number("model-ema-decay", "X", "share of the average that a step keeps", options.model_ema_decay,
+             {.least = 0.0, .below = 1.0});
 }
 
 void declare_execution(OptionSet& set, TrainOptions& options) {
@@ -121,11 +150,13 @@ void declare_execution(OptionSet& set, TrainOptions& options) {
 
 void declare_output(OptionSet& set, TrainOptions& options) {
   set.group("Output");
-  set.text("run-dir", "DIR",
-           "write options.cfg, environment.json, metrics.jsonl, report.html and checkpoints there; "
-           "without it, nothing but the printed lines",
-           options.run_directory);
-  set.text("save-model", "FILE", "write the trained parameters to this file (safetensors)",
+  set.text(
+      "run-dir", "DIR",
+      "write options.cfg, environment.json, metrics.jsonl, report.html and checkpoints there, among them "
+      "the model of the best test accuracy; without it, nothing but the printed lines",
+      options.run_directory);
+  set.text("save-model", "FILE",
+           "write the trained parameters (with --model-ema: their average) to this file (safetensors)",
            options.save_model);
   set.integer("log-interval", "N", "write every Nth step to metrics.jsonl", options.log_interval,
               {.least = 1, .most = largest_count});
@@ -183,6 +214,10 @@ void check_train_options(const TrainOptions& options) {
     throw Error(Category::usage, fmt::format("--micro-batches {} does not divide --batch-size {}; {} does",
                                              options.micro_batches, options.batch_size,
                                              nearest_divisor(options.batch_size, options.micro_batches)));
+  }
+  if (options.model_ema && options.model_ema_decay == 0.0) {
+    throw Error(Category::usage,
+                "--model-ema with --model-ema-decay 0 averages nothing: leave out --model-ema");
   }
   if (options.device == DeviceChoice::cpu && options.precision != Precision::fp32) {
     throw Error(Category::usage, fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",

@@ -36,12 +36,8 @@ TrainerOptions trainer_options(const TrainOptions& options) {
           .learning_rate = static_cast<float>(scaled_learning_rate(options)),
           .schedule = options.schedule,
           .optimizer = options.optimizer,
-          .momentum = static_cast<float>(options.momentum),
-          .weight_decay = static_cast<float>(options.weight_decay),
-          .nesterov = options.nesterov,
-          .beta1 = options.beta1,
-          .beta2 = options.beta2,
-          .eps = options.eps,
+          .model_ema_decay = options.model_ema ? options.model_ema_decay : 0.0,
+          .early_stopping = static_cast<int>(options.early_stopping),
           .input = options.input,
           .label_smoothing = static_cast<float>(options.label_smoothing),
           .seed = options.seed,
@@ -93,8 +89,15 @@ std::string environment_of(Environment environment, const World& world, const Tr
   return environment_json(environment);
 }
 
-/// Connects the trainer's reports to the recorder of rank 0.
-void observe(Trainer& trainer, Recorder& recorder, int epochs) {
+void save_best(const TrainOptions& options, const Trainer& trainer) {
+  const BestEpoch best = trainer.best();
+  trainer.save(RunDirectory{options.run_directory}.best(),
+               {{"epoch", std::to_string(best.epoch)}, {"test_accuracy", fmt::format("{}", best.accuracy)}});
+}
+
+/// Connects the trainer's reports to the recorder of rank 0, and keeps the best model.
+void observe(Trainer& trainer, Recorder& recorder, const TrainOptions& options) {
+  const auto epochs = static_cast<int>(options.epochs);
   trainer.on_step = [&recorder, epochs](const StepReport& step) {
     recorder.on_step({.epoch = step.epoch,
                       .epochs = epochs,
@@ -105,7 +108,7 @@ void observe(Trainer& trainer, Recorder& recorder, int epochs) {
                       .learning_rate = step.learning_rate,
                       .seconds = step.seconds});
   };
-  trainer.on_epoch = [&recorder](const EpochReport& epoch) {
+  trainer.on_epoch = [&](const EpochReport& epoch) {
     recorder.on_epoch({.epoch = epoch.epoch,
                        .epochs = epoch.epochs,
                        .train_loss = epoch.train.loss,
@@ -114,7 +117,19 @@ void observe(Trainer& trainer, Recorder& recorder, int epochs) {
                        .test_accuracy = epoch.test.accuracy,
                        .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
                        .seconds = epoch.seconds});
+    if (epoch.best && !options.run_directory.empty()) save_best(options, trainer);
   };
+}
+
+/// For people: on stderr, so that stdout holds results only.
+void print_best(const TrainOptions& options, const Trainer& trainer) {
+  const BestEpoch best = trainer.best();
+  if (options.quiet || best.epoch == 0) return;
+  if (trainer.stopped_early()) {
+    fmt::print(stderr, "no better test accuracy for {} epoch{}: stopped early\n", options.early_stopping,
+               options.early_stopping == 1 ? "" : "s");
+  }
+  fmt::print(stderr, "best epoch {}: test accuracy {:.4f}\n", best.epoch, best.accuracy);
 }
 
 std::string digest_note(const World& world, const TrainOptions& options) {
@@ -178,13 +193,14 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
       print_summary(world, options, trainer);
     }
     warn_of_idle_executors(world, options, trainer);
-    observe(trainer, *recorder, static_cast<int>(options.epochs));
+    observe(trainer, *recorder, options);
   }
   trainer.fit();
   world.agree([&] {
     if (prints) {
       recorder->on_end({.digest = trainer.digest(), .note = digest_note(world, options)});
       recorder->flush();
+      print_best(options, trainer);
       save(options, trainer);
     }
   });

@@ -5,6 +5,7 @@
 
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
+#include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
 #include "lockstep/transport.h"
 #include "report/recorder.h"
@@ -29,16 +30,13 @@ struct TrainOptions {
   std::uint32_t batch_size = 256;   ///< samples of a step over all ranks
   std::uint32_t micro_batches = 0;  ///< parts of a batch; 0: auto. Divides batch_size
   double learning_rate = 0.1;
-  double momentum = 0.0;
-  double weight_decay = 0.0;
-  std::string optimizer = "sgd";
-  bool nesterov = false;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+  OptimizerOptions optimizer;
   ScheduleOptions schedule;
   std::uint32_t base_batch_size = 0;  ///< batch that the learning rate is for; 0: the run's
   BatchScaling base_scale = BatchScaling::linear;
+  bool model_ema = false;  ///< averaged weights are evaluated and saved
+  double model_ema_decay = 0.9998;
+  std::uint32_t early_stopping = 0;  ///< epochs without a better test accuracy; 0: never
   double label_smoothing = 0.0;
   std::uint64_t seed = 0;
   bool drop_last = false;

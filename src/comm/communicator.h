@@ -22,16 +22,19 @@ using Slices = std::vector<std::size_t>;
 /// `elements` cut into `parts` slices of nearly equal length, boundaries at multiples of 16.
 Slices even_slices(std::size_t elements, int parts);
 
-/// Partial sums that the ranks bring to a canonical sum, and where its results go.
+/// Partial sums that the ranks bring to a canonical sum, and where its results go. Without results (on all
+/// ranks alike) an exchange only brings partial sums; without partial sums it only brings results.
 struct PartialSums {
   std::vector<float*> own;            ///< this rank's partial sums, each a whole arena
   std::vector<std::uint32_t> counts;  ///< number of partial sums of every rank; counts[rank] == own.size()
   Slices slices;
-  std::span<float> results;  ///< an arena; its slice of this rank is what this rank makes of the sum
+  std::span<float>
+      results;  ///< an arena; its slice of this rank is what this rank makes of the sum; or empty
 
-  /// Set by the first exchange: all ranks' partial sums and results in rank order as this process sees them.
-  /// Empty where it does not see them all.
+  /// Set by the first exchange: all ranks' partial sums and results in rank order as this process sees them,
+  /// where it sees them all.
   struct Mapped {
+    bool complete = false;
     std::vector<const float*> partials, results;
   };
   std::optional<Mapped> mapped;
@@ -60,7 +63,8 @@ class Communicator {
   /// slice of the results to all ranks. Calls `use(inputs, begin, end)` for consecutive chunks [begin, end)
   /// of the own slice, which writes results[begin, end): inputs[i] points to the chunk's first element
   /// (element `begin`) of partial sum i, counted over rank 0's, rank 1's, ... Inputs are valid during the
-  /// call only. Partial sums may be reused when exchange returns.
+  /// call only; those of this rank are where they were, and `use` may write to them. Partial sums may be
+  /// reused when exchange returns.
   using UseChunk =
       std::function<void(std::span<const float* const> inputs, std::size_t begin, std::size_t end)>;
   virtual void exchange(PartialSums& partials, const UseChunk& use) = 0;

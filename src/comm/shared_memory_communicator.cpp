@@ -16,15 +16,17 @@ namespace {
 struct WindowRounds {
   std::size_t chunk = 0;  ///< elements of every slice that one round moves
   std::size_t count = 0;
+  std::size_t all = 0;  ///< with those that only bring results
   /// A chunk is summed while the next one is staged, and its result taken after that.
   static constexpr std::size_t result_lag = 2;
 
-  WindowRounds(const Slices& slices, std::size_t elements_per_chunk) : chunk(elements_per_chunk) {
+  WindowRounds(const PartialSums& partials, std::size_t elements_per_chunk) : chunk(elements_per_chunk) {
+    const Slices& slices = partials.slices;
     for (std::size_t owner = 0; owner + 1 < slices.size(); ++owner) {
       count = std::max(count, (slices[owner + 1] - slices[owner] + chunk - 1) / chunk);
     }
+    all = count == 0 || partials.results.empty() ? count : count + result_lag;
   }
-  std::size_t all() const { return count == 0 ? 0 : count + result_lag; }
 };
 
 /// A window half holds this many elements of its rank's results and of each of its partial sums for every
@@ -96,10 +98,10 @@ class SharedMemoryCommunicator final : public Communicator {
 
   void exchange(PartialSums& partials, const UseChunk& use) override {
     if (!partials.mapped) partials.mapped = map(partials);
-    if (partials.mapped->results.empty()) {
-      exchange_staged(partials, use);
-    } else {
+    if (partials.mapped->complete) {
       exchange_mapped(partials, use);
+    } else {
+      exchange_staged(partials, use);
     }
   }
 
@@ -155,16 +157,19 @@ class SharedMemoryCommunicator final : public Communicator {
   }
 
   PartialSums::Mapped map(const PartialSums& partials) {
-    std::vector<std::uint64_t> own{place_of(partials.results.data())};
+    const std::size_t results = partials.results.empty() ? 0 : 1;
+    std::vector<std::uint64_t> own;
+    if (results > 0) own.push_back(place_of(partials.results.data()));
     for (const float* partial : partials.own) own.push_back(place_of(partial));
     std::vector<std::size_t> counts;
-    for (const std::uint32_t count : partials.counts) counts.push_back(1 + count);
+    for (const std::uint32_t count : partials.counts) counts.push_back(results + count);
     const std::vector<std::uint64_t> all = all_gather_numbers(own, counts);
     PartialSums::Mapped mapped;
     if (std::ranges::find(all, not_shared) != all.end()) return mapped;
+    mapped.complete = true;
     auto place = all.begin();
     for (std::size_t rank = 0; rank < size_; ++rank) {
-      mapped.results.push_back(address_of(*place++, rank));
+      if (results > 0) mapped.results.push_back(address_of(*place++, rank));
       for (std::uint32_t i = 0; i < partials.counts[rank]; ++i) {
         mapped.partials.push_back(address_of(*place++, rank));
       }
@@ -175,14 +180,14 @@ class SharedMemoryCommunicator final : public Communicator {
   /// Ranks read each other's arenas; the rounds say how far their owners are.
   void exchange_mapped(const PartialSums& partials, const UseChunk& use) {
     constexpr std::size_t chunk = 1 << 15;  // that of two ranks and its sum stay in the L2 cache
-    const WindowRounds rounds(partials.slices, chunk);
+    const WindowRounds rounds(partials, chunk);
     const auto take = [&](std::size_t peer, const Chunk& part) {
       const float* from = partials.mapped->results[peer];
       float* to = partials.results.data();
       if (from != to) std::copy_n(from + part.begin, part.length(), to + part.begin);
     };
     windows_->run(
-        rounds.all(), [](std::size_t, std::byte*) {},
+        rounds.all, [](std::size_t, std::byte*) {},
         [&](std::size_t round) {
           const Chunk own(partials.slices, rounds, rank_, round);
           if (own.length() > 0) {
@@ -198,15 +203,15 @@ class SharedMemoryCommunicator final : public Communicator {
   /// Arenas travel through the windows: while a chunk's partial sums are staged, the results of an earlier
   /// one go out with them.
   void exchange_staged(const PartialSums& partials, const UseChunk& use) {
-    const WindowRounds rounds(partials.slices, staged_chunk(partials, windows_->half_bytes()));
+    const WindowRounds rounds(partials, staged_chunk(partials, windows_->half_bytes()));
     const auto take = [&](std::size_t peer, const Chunk& part) {
       std::copy_n(staged_by(peer), part.length(), partials.results.data() + part.begin);
     };
     windows_->run(
-        rounds.all(),
+        rounds.all,
         [&](std::size_t round, std::byte* half) {
           auto* floats = reinterpret_cast<float*>(half);
-          if (round >= WindowRounds::result_lag) {
+          if (round >= WindowRounds::result_lag && !partials.results.empty()) {
             const Chunk result(partials.slices, rounds, rank_, round - WindowRounds::result_lag);
             std::copy_n(partials.results.data() + result.begin, result.length(), floats);
           }
@@ -221,7 +226,7 @@ class SharedMemoryCommunicator final : public Communicator {
   template <typename Take>
   void take_results(const PartialSums& partials, const WindowRounds& rounds, std::size_t round,
                     const Take& take) {
-    if (round < WindowRounds::result_lag) return;
+    if (round < WindowRounds::result_lag || partials.results.empty()) return;
     for (std::size_t step = 1; step < size_; ++step) {
       const std::size_t peer = (rank_ + step) % size_;
       take(peer, Chunk(partials.slices, rounds, peer, round - WindowRounds::result_lag));

@@ -40,7 +40,7 @@ class ThreadCommunicator final : public Communicator {
     float* results = partials.results.data();
     show(results);
     const Slices& slices = partials.slices;
-    for (std::size_t peer = 0; peer < size_; ++peer) {
+    for (std::size_t peer = 0; peer < size_ && results != nullptr; ++peer) {
       const auto* from = static_cast<const float*>(meeting_->data[peer]);
       if (peer != rank_) std::copy(from + slices[peer], from + slices[peer + 1], results + slices[peer]);
     }

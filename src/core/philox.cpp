@@ -1,13 +1,11 @@
 #include "core/philox.h"
 
-#include <bit>
 #include <cmath>
+
+#include "core/elementary.h"
 
 namespace lockstep {
 namespace {
-
-constexpr double ln2_high = 6.93147180369123816490e-01;  // 33 bits: exponent * ln2_high is exact
-constexpr double ln2_low = 1.90821492927058770002e-10;
 
 /// c[0] + c[1] x + ... + c[7] x^7 by Horner's rule.
 double polynomial(const std::array<double, 8>& c, double x) {
@@ -16,34 +14,6 @@ double polynomial(const std::array<double, 8>& c, double x) {
     sum = sum * x + c[static_cast<std::size_t>(i)];
   }
   return sum;
-}
-
-/// Natural logarithm of a positive normal number, error below one unit in the last place (method and
-/// constants of fdlibm's e_log.c). libm's log differs between versions and processors.
-double logarithm(double x) {
-  constexpr double square_root_of_half = 0.70710678118654752440;
-  const auto bits = std::bit_cast<std::uint64_t>(x);
-  int exponent = static_cast<int>(bits >> 52) - 1022;
-  double mantissa = std::bit_cast<double>((bits & 0xfffffffffffffULL) | 0x3fe0000000000000ULL);  // [1/2, 1)
-  if (mantissa < square_root_of_half) {
-    mantissa *= 2.0;
-    --exponent;
-  }
-  const double f = mantissa - 1.0;
-  const double s = f / (2.0 + f);
-  const double z = s * s;
-  constexpr std::array<double, 8> coefficients = {0.0,
-                                                  6.666666666666735130e-01,
-                                                  3.999999999940941908e-01,
-                                                  2.857142874366239149e-01,
-                                                  2.222219843214978396e-01,
-                                                  1.818357216161805012e-01,
-                                                  1.531383769920937332e-01,
-                                                  1.479819860511658591e-01};
-  const double remainder = polynomial(coefficients, z);
-  const double half_square = 0.5 * f * f;
-  const double k = exponent;
-  return k * ln2_high - ((half_square - (s * (half_square + remainder) + k * ln2_low)) - f);
 }
 
 /// Coefficients a..f of algorithm AS 241, PPND16.

@@ -16,6 +16,10 @@ BatchReader::BatchReader(const Dataset& dataset, const Transform& transform, Bad
   floats_.reserve(micro_batch);
   labels_.reserve(micro_batch);
   ids_.reserve(micro_batch);
+  other_images_.reserve(micro_batch);
+  other_floats_.reserve(micro_batch);
+  other_labels_.reserve(micro_batch);
+  shares_.reserve(micro_batch);
 }
 
 Batch BatchReader::read(std::span<const std::uint64_t> ids, Position position) {
@@ -39,7 +43,18 @@ Batch BatchReader::read(std::span<const std::uint64_t> ids, Position position) {
       bad_.add(id, error.what());
     }
   }
+  if (transform_.mixes()) {
+    mix(position);
+  }
   return batch(position);
+}
+
+/// Partners are the micro-batch reversed, as timm's.
+void BatchReader::mix(Position position) {
+  other_images_.assign(images_.rbegin(), images_.rend());
+  other_floats_.assign(floats_.rbegin(), floats_.rend());
+  other_labels_.assign(labels_.rbegin(), labels_.rend());
+  shares_.assign(labels_.size(), transform_.share(position.epoch, position.number));
 }
 
 Batch BatchReader::batch(Position position) const {
@@ -51,6 +66,10 @@ Batch BatchReader::batch(Position position) const {
   batch.random = {.seed = transform_.seed(), .epoch = position.epoch};
   batch.mean = transform_.mean();
   batch.deviation = transform_.deviation();
+  batch.other_images = other_images_;
+  batch.other_floats = other_floats_;
+  batch.other_labels = other_labels_;
+  batch.share = shares_;
   return batch;
 }
 

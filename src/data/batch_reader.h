@@ -26,6 +26,7 @@ class BatchReader {
   Batch read(std::span<const std::uint64_t> ids, Position position);
 
  private:
+  void mix(Position position);
   Batch batch(Position position) const;
 
   const Dataset& dataset_;
@@ -38,6 +39,10 @@ class BatchReader {
   std::vector<const float*> floats_;
   std::vector<std::int32_t> labels_;
   std::vector<std::uint64_t> ids_;  ///< of those that could be read
+  std::vector<const std::uint8_t*> other_images_;
+  std::vector<const float*> other_floats_;
+  std::vector<std::int32_t> other_labels_;
+  std::vector<float> shares_;
 };
 
 }  // namespace lockstep

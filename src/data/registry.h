@@ -11,6 +11,7 @@
   ENTRY("mnist", open_mnist)                 \
   ENTRY("cifar10", open_cifar10)             \
   ENTRY("cifar100", open_cifar100)           \
+  ENTRY("images", open_images)               \
   ENTRY("csv", open_csv)                     \
   ENTRY("synthetic", open_synthetic)
 

@@ -13,16 +13,54 @@ SampleReader::SampleReader(const Dataset& dataset, const Transform& transform)
       transform_(transform),
       sample_bytes_(dataset.shape().size() * (dataset.encoding() == Encoding::floats ? sizeof(float) : 1)) {}
 
-const std::uint8_t* SampleReader::read(std::uint64_t id, std::uint32_t /*epoch*/, std::uint8_t* place) {
+void SampleReader::read_image_file(std::span<const std::uint8_t> file, const SampleVisit& visit,
+                                   std::uint8_t* place) {
+  const Shape shape = dataset_.shape();
+  const Box box = transform_.frame(decoder_.open(file), visit);
+  decoder_.decode(box, {shape.width, shape.height}, shape.channels, part_);
+  resampler_.resize(part_.image, part_.box, shape.width, shape.height, place);
+}
+
+/// Cuts and resizes planes, which the resampler wants as rows of pixels.
+void SampleReader::reframe_pixels(std::span<const std::uint8_t> pixels, const SampleVisit& visit,
+                                  std::uint8_t* place) {
+  const Shape shape = dataset_.shape();
+  const auto plane = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
+  const Box box = transform_.frame({shape.width, shape.height}, visit);
+  part_.image.width = shape.width;
+  part_.image.height = shape.height;
+  part_.image.channels = 1;
+  part_.image.pixels.resize(std::max(part_.image.pixels.size(), plane));
+  for (std::size_t first = 0; first < pixels.size(); first += plane) {
+    std::ranges::copy(pixels.subspan(first, plane), part_.image.pixels.begin());
+    resampler_.resize(part_.image, box, shape.width, shape.height, place + first);
+  }
+}
+
+const std::uint8_t* SampleReader::read(std::uint64_t id, std::uint32_t epoch, std::uint8_t* place) {
+  const SampleVisit visit{.seed = transform_.seed(), .epoch = epoch, .id = id};
   const std::span<const std::uint8_t> bytes = dataset_.sample(id, file_);
-  if (bytes.size() != sample_bytes_) {
+  const bool is_file = dataset_.encoding() == Encoding::image_file;
+  if (!is_file && bytes.size() != sample_bytes_) {
     throw Error(Category::data, fmt::format("{}: {} bytes, {} were expected", dataset_.sample_name(id),
                                             bytes.size(), sample_bytes_));
   }
-  if (bytes.data() != file_.data()) {
+  if (is_file) {
+    try {
+      read_image_file(bytes, visit, place);
+    } catch (const Error& error) {
+      throw Error(error.category(), fmt::format("{}: {}", dataset_.sample_name(id), error.what()));
+    }
+  } else if (transform_.reframes_pixels()) {
+    reframe_pixels(bytes, visit, place);
+  } else if (transform_.augmentations().empty() && bytes.data() != file_.data()) {
     return bytes.data();
+  } else {
+    std::ranges::copy(bytes, place);
   }
-  std::ranges::copy(bytes, place);
+  for (const auto& augmentation : transform_.augmentations()) {
+    augmentation->apply({place, dataset_.shape()}, visit, scratch_);
+  }
   return place;
 }
 

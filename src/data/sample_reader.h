@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/image/decoder.h"
+#include "data/image/resample.h"
 #include "data/transform.h"
 
 namespace lockstep {
@@ -20,10 +22,17 @@ class SampleReader {
   const std::uint8_t* read(std::uint64_t id, std::uint32_t epoch, std::uint8_t* place);
 
  private:
+  void read_image_file(std::span<const std::uint8_t> file, const SampleVisit& visit, std::uint8_t* place);
+  void reframe_pixels(std::span<const std::uint8_t> pixels, const SampleVisit& visit, std::uint8_t* place);
+
   const Dataset& dataset_;
   const Transform& transform_;
   std::size_t sample_bytes_;
   std::vector<std::uint8_t> file_;
+  ImageDecoder decoder_;
+  ImagePart part_;
+  Resampler resampler_;
+  std::vector<std::uint8_t> scratch_;  ///< of the augmentations
 };
 
 }  // namespace lockstep

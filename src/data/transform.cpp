@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "data/augment/mixup.h"
+#include "data/augment/random_resized_crop.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -26,9 +29,41 @@ std::vector<float> per_channel(const std::vector<double>& values, int channels, 
   return {values.begin(), values.end()};
 }
 
+void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
+  AugmentOptions of_pixels = augment;
+  of_pixels.mixup = 0.0;
+  if (dataset.encoding() == Encoding::floats && of_pixels != AugmentOptions{}) {
+    refuse_input("the samples are numbers, not images: of the augmentations only mixup is possible");
+  }
+  if (!(augment.scale_min > 0.0 && augment.scale_min <= augment.scale_max && augment.scale_max <= 1.0)) {
+    refuse_input(fmt::format("the scale of random crops must lie above 0 and end at 1 or below, not {} to {}",
+                             augment.scale_min, augment.scale_max));
+  }
+  if (!(augment.ratio_min >= 1e-3 && augment.ratio_min <= augment.ratio_max && augment.ratio_max <= 1e3)) {
+    refuse_input(fmt::format("the ratio of random crops must lie between 0.001 and 1000, not {} to {}",
+                             augment.ratio_min, augment.ratio_max));
+  }
+  if (!(augment.hflip >= 0.0 && augment.hflip <= 1.0) || augment.crop_padding < 0 || augment.cutout < 0 ||
+      !(augment.mixup >= 0.0 && augment.mixup <= 1e3)) {
+    refuse_input("an augmentation has a probability, size or strength that is impossible");
+  }
+  if (augment.mixup > 0.0 && augment.mixup < 1e-3) {
+    refuse_input(fmt::format("mixup with alpha {} mixes nothing; use 0 or at least 0.001", augment.mixup));
+  }
+}
+
 }  // namespace
 
-Transform::Transform(const InputOptions& options, const Dataset& dataset, Use use) : seed_(use.seed) {
+Transform::Transform(const InputOptions& options, const Dataset& dataset, Use use)
+    : seed_(use.seed), shape_(dataset.shape()), crop_share_(options.crop_share) {
+  if (use.training) {
+    check_augmentation(options.augment, dataset);
+    augment_ = options.augment;
+    augmentations_ = make_augmentations(augment_, shape_);
+  }
+  if (!(crop_share_ > 0.0 && crop_share_ <= 1.0)) {
+    refuse_input(fmt::format("a crop share of {} is not above 0 and at most 1", crop_share_));
+  }
   if (!options.mean.empty() || !options.deviation.empty()) {
     const int channels = dataset.shape().channels;
     mean_ = per_channel(options.mean.empty() ? std::vector{0.0} : options.mean, channels, "mean");
@@ -40,6 +75,24 @@ Transform::Transform(const InputOptions& options, const Dataset& dataset, Use us
       refuse_input(fmt::format("a standard deviation of {} cannot be divided by", deviation));
     }
   }
+}
+
+Box Transform::frame(ImageSize size, const SampleVisit& visit) const {
+  if (augment_.random_resized_crop) {
+    return random_resized_crop(augment_, size, visit);
+  }
+  // Resized so that the shorter of both sides, relative to the network's, is its side / crop_share, rounded
+  // down to whole pixels; what is seen of that, in pixels of the file:
+  const double rows_per_row = static_cast<double>(size.height) / std::floor(shape_.height / crop_share_);
+  const double columns_per_column = static_cast<double>(size.width) / std::floor(shape_.width / crop_share_);
+  const double step = std::min(rows_per_row, columns_per_column);
+  const double width = shape_.width * step;
+  const double height = shape_.height * step;
+  return {(size.width - width) / 2.0, (size.height - height) / 2.0, width, height};
+}
+
+float Transform::share(std::uint32_t epoch, std::uint32_t number) const {
+  return mixup_share(augment_.mixup, seed_, epoch, number);
 }
 
 }  // namespace lockstep

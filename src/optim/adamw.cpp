@@ -1,35 +1,33 @@
 #include "optim/adamw.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
-#include "lockstep/error.h"
+#include "optim/checks.h"
 #include "optim/exact_math.h"
 
 namespace lockstep {
 
-AdamW::AdamW(const OptimizerOptions& options) : options_(options) {
-  const auto refuse = [](const std::string& message) { throw Error(Category::usage, message); };
-  for (const double beta : {options.beta1, options.beta2}) {
-    if (!(beta >= 0.0 && beta < 1.0)) refuse(fmt::format("adamw's betas must be in [0, 1), not {}", beta));
-  }
-  if (!(options.eps > 0.0)) refuse(fmt::format("adamw's eps must be above 0, not {}", options.eps));
-  if (options.momentum != 0.0F || options.nesterov) refuse("adamw has betas instead of a momentum");
+AdamW::AdamW(const OptimizerOptions& options)
+    : beta1_(options.beta1),
+      beta2_(options.beta2),
+      eps_(static_cast<float>(eps_or(1e-8, options))),
+      weight_decay_(static_cast<float>(options.weight_decay)) {
+  check_used(options, {"betas", "eps"});
+  check_betas(options);
 }
 
 // As in sgd.cpp: every operation is one that IEEE 754 defines to the last bit, the square root included.
 void AdamW::update(std::span<float> parameters, std::span<const float> gradients,
                    std::span<const std::span<float>> states, const Step& step) const {
-  const double correction1 = 1.0 - integer_power(options_.beta1, step.number);
-  const double correction2 = 1.0 - integer_power(options_.beta2, step.number);
+  const double correction1 = 1.0 - integer_power(beta1_, step.number);
+  const double correction2 = 1.0 - integer_power(beta2_, step.number);
   const float scale = step.gradient_scale;
-  const float keep = 1.0F - step.learning_rate * options_.weight_decay;
+  const float keep = 1.0F - step.learning_rate * (step.weight_decay ? weight_decay_ : 0.0F);
   const auto rate = static_cast<float>(step.learning_rate / correction1);
   const auto root = static_cast<float>(std::sqrt(correction2));
-  const auto beta1 = static_cast<float>(options_.beta1), beta2 = static_cast<float>(options_.beta2);
-  const auto new1 = static_cast<float>(1.0 - options_.beta1), new2 = static_cast<float>(1.0 - options_.beta2);
-  const auto eps = static_cast<float>(options_.eps);
+  const auto beta1 = static_cast<float>(beta1_), beta2 = static_cast<float>(beta2_);
+  const auto new1 = static_cast<float>(1.0 - beta1_), new2 = static_cast<float>(1.0 - beta2_);
+  const float eps = eps_;
   float* p = parameters.data();
   const float* sums = gradients.data();
   float* m = states[0].data();

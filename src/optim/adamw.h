@@ -9,7 +9,7 @@ namespace lockstep {
 /// p -= learning_rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 class AdamW : public Optimizer {
  public:
-  /// Throws Error(usage) for betas outside of [0, 1), an eps that is not above 0, and for sgd's options.
+  /// Throws Error(usage) for betas outside of [0, 1), a negative eps, and for other rules' options.
   explicit AdamW(const OptimizerOptions& options);
   std::string name() const override { return "adamw"; }
   std::vector<std::string> states() const override { return {"exp_avg", "exp_avg_sq"}; }
@@ -17,7 +17,9 @@ class AdamW : public Optimizer {
               std::span<const std::span<float>> states, const Step& step) const override;
 
  private:
-  OptimizerOptions options_;
+  double beta1_, beta2_;
+  float eps_;
+  float weight_decay_;
 };
 
 }  // namespace lockstep

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <functional>
 #include <map>
 
@@ -6,6 +5,9 @@
 #include "lockstep/error.h"
 #include "lockstep/optimizer.h"
 #include "optim/adamw.h"
+#include "optim/checks.h"
+#include "optim/lamb.h"
+#include "optim/lars.h"
 #include "optim/sgd.h"
 
 namespace lockstep {
@@ -16,6 +18,8 @@ using Make = std::function<std::unique_ptr<Optimizer>(const OptimizerOptions&)>;
 const std::map<std::string, Make>& registry() {
   static const std::map<std::string, Make> rules = {
       {"adamw", [](const OptimizerOptions& options) { return std::make_unique<AdamW>(options); }},
+      {"lamb", [](const OptimizerOptions& options) { return std::make_unique<Lamb>(options); }},
+      {"lars", [](const OptimizerOptions& options) { return std::make_unique<Lars>(options); }},
       {"sgd", [](const OptimizerOptions& options) { return std::make_unique<Sgd>(options); }},
   };
   return rules;
@@ -31,15 +35,12 @@ std::vector<std::string> optimizer_names() {
   return names;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const OptimizerOptions& options) {
-  const auto found = registry().find(name);
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {
+  const auto found = registry().find(options.name);
   if (found == registry().end()) {
-    throw Error(Category::usage, unknown_name("optimizer", name, optimizer_names()));
+    throw Error(Category::usage, unknown_name("optimizer", options.name, optimizer_names()));
   }
-  if (!(options.weight_decay >= 0.0F) || std::isinf(options.weight_decay)) {
-    throw Error(Category::usage,
-                "weight decay must be at least 0, not " + std::to_string(options.weight_decay));
-  }
+  check_common(options);
   return found->second(options);
 }
 

@@ -1,22 +1,19 @@
 #include "optim/sgd.h"
 
-#include <fmt/format.h>
-
-#include "lockstep/error.h"
+#include "optim/checks.h"
 
 namespace lockstep {
 
-Sgd::Sgd(const OptimizerOptions& options) : options_(options) {
-  if (!(options.momentum >= 0.0F && options.momentum < 1.0F)) {
-    throw Error(Category::usage, fmt::format("momentum must be in [0, 1), not {}", options.momentum));
-  }
-  if (options.nesterov && options.momentum == 0.0F) {
-    throw Error(Category::usage, "Nesterov's rule needs a momentum above 0");
-  }
+Sgd::Sgd(const OptimizerOptions& options)
+    : weight_decay_(static_cast<float>(options.weight_decay)),
+      momentum_(static_cast<float>(options.momentum)),
+      nesterov_(options.nesterov) {
+  check_used(options, {"momentum", "nesterov"});
+  check_momentum(options);
 }
 
 std::vector<std::string> Sgd::states() const {
-  return options_.momentum != 0.0F ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
+  return momentum_ != 0.0F ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
 }
 
 // Separate multiplications and additions (no fused ones): each is exact to IEEE on every machine, and the
@@ -24,7 +21,7 @@ std::vector<std::string> Sgd::states() const {
 void Sgd::update(std::span<float> parameters, std::span<const float> gradients,
                  std::span<const std::span<float>> states, const Step& step) const {
   const float scale = step.gradient_scale;
-  const float decay = options_.weight_decay;
+  const float decay = step.weight_decay ? weight_decay_ : 0.0F;
   const float rate = step.learning_rate;
   float* p = parameters.data();
   const float* g = gradients.data();
@@ -35,8 +32,8 @@ void Sgd::update(std::span<float> parameters, std::span<const float> gradients,
     return;
   }
   float* v = states[0].data();
-  const float momentum = options_.momentum;
-  if (options_.nesterov) {
+  const float momentum = momentum_;
+  if (nesterov_) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const float gradient = g[i] * scale + decay * p[i];
       v[i] = momentum * v[i] + gradient;

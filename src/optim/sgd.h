@@ -9,7 +9,8 @@ namespace lockstep {
 /// p -= learning_rate * (g + momentum * v).
 class Sgd : public Optimizer {
  public:
-  /// Throws Error(usage) for a momentum outside of [0, 1) and for nesterov without momentum.
+  /// Throws Error(usage) for a momentum outside of [0, 1), for nesterov without momentum, and for other
+  /// rules' options.
   explicit Sgd(const OptimizerOptions& options);
   std::string name() const override { return "sgd"; }
   std::vector<std::string> states() const override;
@@ -17,7 +18,9 @@ class Sgd : public Optimizer {
               std::span<const std::span<float>> states, const Step& step) const override;
 
  private:
-  OptimizerOptions options_;
+  float weight_decay_;
+  float momentum_;
+  bool nesterov_;
 };
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "comm/aligned_floats.h"
 #include "lockstep/error.h"
 #include "reduce/block_fold.h"
 #include "reduce/local_merge.h"
@@ -47,19 +48,43 @@ class CanonicalReducer final : public Reducer {
     for (const Partial& partial : communicator.size() > 1 ? merge_.results() : options.partials) {
       partials_.own.push_back(partial.data);
     }
-    partials_.slices = even_slices(options.parameters.size(), communicator.size());
+    partials_.slices =
+        options.slices.empty() ? even_slices(options.parameters.size(), communicator.size()) : options.slices;
     partials_.results = options.parameters;
     const std::vector<std::uint32_t>& bounds = options.assignment.ranks;
     for (std::size_t rank = 0; rank + 1 < bounds.size(); ++rank) {
       partials_.counts.push_back(static_cast<std::uint32_t>(cover(bounds[rank], bounds[rank + 1]).size()));
     }
     if (communicator.size() == 1) partials_.counts = {static_cast<std::uint32_t>(partials_.own.size())};
+    sums_only_ = partials_;
+    sums_only_.results = {};
+    results_only_.counts.assign(partials_.counts.size(), 0);
+    results_only_.slices = partials_.slices;
+    results_only_.results = partials_.results;
   }
 
   void reduce(const Apply& apply) override {
     merge_.run();
     communicator_.exchange(partials_, [&](std::span<const float* const> inputs, std::size_t begin,
                                           std::size_t end) { apply_chunk(inputs, begin, end, apply); });
+  }
+
+  /// The sum goes where this rank's first partial sum was: of that slice, nobody else reads it.
+  std::span<float> sum() override {
+    const auto [first, last] = owned();
+    if (partials_.own.empty()) spare_.grow(last - first);
+    sum_ = partials_.own.empty() ? spare_.data() : partials_.own.front() + first;
+    merge_.run();
+    communicator_.exchange(sums_only_, [&](std::span<const float* const> inputs, std::size_t begin,
+                                           std::size_t end) { keep_chunk(inputs, begin, end); });
+    return {sum_, last - first};
+  }
+
+  void apply_sum(const Apply& apply) override {
+    communicator_.exchange(results_only_,
+                           [&](std::span<const float* const>, std::size_t begin, std::size_t end) {
+                             apply(begin, {sum_ + (begin - owned().first), end - begin});
+                           });
   }
 
   std::pair<std::size_t, std::size_t> owned() const override {
@@ -76,10 +101,20 @@ class CanonicalReducer final : public Reducer {
     }
   }
 
+  void keep_chunk(std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
+    for (std::size_t at = begin; at < end; at += BlockFold::block) {
+      const std::size_t count = std::min(BlockFold::block, end - at);
+      fold_.sum_into(inputs, at - begin, count, sum_ + (at - owned().first));
+    }
+  }
+
   Communicator& communicator_;
   LocalMerge merge_;
   BlockFold fold_;
   PartialSums partials_;
+  PartialSums sums_only_, results_only_;  ///< the halves of an exchange
+  AlignedFloats spare_;                   ///< for the sum, of a rank without micro-batches
+  float* sum_ = nullptr;
 };
 
 }  // namespace

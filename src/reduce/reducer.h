@@ -67,16 +67,24 @@ class Reducer {
   /// Sums the partials named at construction, calls `apply`, then brings the updated parameters to all ranks.
   /// Collective.
   virtual void reduce(const Apply& apply) = 0;
+  /// The same in two halves, for updates that depend on the whole gradient. `sum`: the total gradient of the
+  /// elements that this rank updates, which the caller may change until `apply_sum`, which calls `apply` with
+  /// it and brings the updated parameters to all ranks. Takes no memory but for ranks without partials.
+  /// Collective.
+  virtual std::span<float> sum() = 0;
+  virtual void apply_sum(const Apply& apply) = 0;
   /// Elements that this rank applies: [first, second). Optimizer state is needed for these only.
   virtual std::pair<std::size_t, std::size_t> owned() const = 0;
 };
 
 /// Everything that a reducer is made of. `parameters`: the arena that `apply` updates. `partials`: all
 /// executors', in order of leaves; arenas like that one, aligned to 64 bytes, that the reducer may overwrite.
+/// `slices`: what each rank updates; empty: even_slices. The ring has no use for them.
 struct ReducerOptions {
   std::span<float> parameters;
   Assignment assignment;
   std::vector<Partial> partials;
+  Slices slices = {};
 };
 
 /// Bits independent of ranks and executors: the fixed tree (core/tree.h).

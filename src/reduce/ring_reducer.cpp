@@ -16,12 +16,22 @@ class RingReducer final : public Reducer {
         zeros_(options.partials.empty() ? options.parameters.size() : 0) {}
 
   void reduce(const Apply& apply) override {
+    sum();
+    apply_sum(apply);
+  }
+
+  std::span<float> sum() override {
     float* sum = partials_.empty() ? zeros_.data() : partials_.front().data;
     if (partials_.empty()) std::fill_n(sum, elements_, 0.0f);  // holds the sum of the last step
     for (std::size_t i = 1; i < partials_.size(); ++i) {
       std::transform(sum, sum + elements_, partials_[i].data, sum, std::plus<>());
     }
     communicator_.all_reduce({sum, elements_});
+    return {sum, elements_};
+  }
+
+  void apply_sum(const Apply& apply) override {
+    float* sum = partials_.empty() ? zeros_.data() : partials_.front().data;
     if (elements_ > 0) apply(0, {sum, elements_});
   }
 

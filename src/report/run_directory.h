@@ -13,6 +13,7 @@ struct RunDirectory {
   std::filesystem::path environment() const { return path / "environment.json"; }
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  std::filesystem::path best() const { return checkpoints() / "best.safetensors"; }
   std::filesystem::path report() const { return path / "report.html"; }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -28,8 +29,8 @@ class ParameterSet {
   /// Exact names and shapes, but for what `options` say; throws Error(data) naming the first tensor that is
   /// missing, extra or different. PyTorch's num_batches_tracked may be there.
   void load(const ModelFile& file, const LoadOptions& options = {}) const;
-  /// With a num_batches_tracked of 0 for each batch norm.
-  void save(const std::string& file) const;
+  /// With a num_batches_tracked of 0 for each batch norm; `metadata` is added to the file's.
+  void save(const std::string& file, std::map<std::string, std::string> metadata) const;
   std::string digest() const { return digest_of(parameters_, layout_, arena_); }
 
  private:

@@ -26,8 +26,9 @@ std::uint64_t hash(const Network& network) {
                         layer.shape.channels, layer.shape.height, layer.shape.width);
   }
   for (const Parameter& parameter : network.parameters()) {
-    text += fmt::format("{} {} {} {}\n", parameter.name, parameter.shape,
-                        static_cast<int>(parameter.initializer.kind), parameter.initializer.scale);
+    text += fmt::format("{} {} {} {} {}\n", parameter.name, parameter.shape,
+                        static_cast<int>(parameter.initializer.kind), parameter.initializer.scale,
+                        parameter.statistic_momentum);
   }
   return hash(text);
 }
@@ -78,18 +79,26 @@ std::uint64_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 
 std::vector<Given> given_to(const TrainerOptions& options, const Network& network, const Dataset& train,
                             const Dataset& test) {
+  const OptimizerOptions& rule = options.optimizer;
   return {{"epochs", static_cast<std::uint64_t>(options.epochs)},
           {"batch size", static_cast<std::uint64_t>(options.batch_size)},
           {"number of micro-batches", static_cast<std::uint64_t>(options.micro_batches)},
           {"learning rate", bits(options.learning_rate)},
           {"schedule of the learning rate", hash(options.schedule)},
-          {"optimizer", hash(options.optimizer)},
-          {"momentum", bits(options.momentum)},
-          {"weight decay", bits(options.weight_decay)},
-          {"choice of Nesterov's rule", options.nesterov ? 1U : 0U},
-          {"beta1", bits(options.beta1)},
-          {"beta2", bits(options.beta2)},
-          {"eps", bits(options.eps)},
+          {"optimizer", hash(rule.name)},
+          {"momentum", bits(rule.momentum)},
+          {"weight decay", bits(rule.weight_decay)},
+          {"choice of Nesterov's rule", rule.nesterov ? 1U : 0U},
+          {"beta1", bits(rule.beta1)},
+          {"beta2", bits(rule.beta2)},
+          {"eps", bits(rule.eps)},
+          {"trust coefficient", bits(rule.trust_coefficient)},
+          {"choice of trust ratios for all parameters", rule.always_adapt ? 1U : 0U},
+          {"choice of weight decay on biases and norms", rule.filter_bias_and_bn ? 1U : 0U},
+          {"largest norm of the gradient", bits(rule.clip_grad)},
+          {"list of frozen parameters", hash(fmt::format("{}", rule.freeze))},
+          {"decay of the averaged weights", bits(options.model_ema_decay)},
+          {"number of epochs for early stopping", static_cast<std::uint64_t>(options.early_stopping)},
           {"treatment of the images", hash(options.input)},
           {"label smoothing", bits(options.label_smoothing)},
           {"seed", options.seed},

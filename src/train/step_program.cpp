@@ -1,10 +1,11 @@
 #include "train/step_program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "device/cpu/cpu_device.h"
-#include "lockstep/error.h"
+#include "train/evaluator.h"
 #include "train/memory.h"
 
 namespace lockstep {
@@ -15,9 +16,8 @@ struct StepProgram::ExecutorPlan {
   PartialSumPlan sums;
 };
 
-StepProgram::StepProgram(const StepContext& context, OptimizerStates& states, GradientArenas& arenas,
-                         std::uint32_t leaves)
-    : context_(context), states_(states), arenas_(arenas) {
+StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std::uint32_t leaves)
+    : context_(context), arenas_(arenas) {
   const int ranks = context_.communicator.size();
   const int rank = context_.communicator.rank();
   const auto executors = context_.device.streams().size();
@@ -32,7 +32,7 @@ StepProgram::StepProgram(const StepContext& context, OptimizerStates& states, Gr
 
   const std::vector<ExecutorPlan> plans = plan_executors();
   allocate_arenas(plans);
-  ReducerOptions options{context_.parameters, assignment_, {}};
+  ReducerOptions options{context_.parameters, assignment_, {}, context_.updater.slices()};
   for (std::size_t e = 0; e < plans.size(); ++e) {
     for (const PartialSumPlan::Result& result : plans[e].sums.results()) {
       options.partials.push_back({result.node, arenas_.executors[e][result.arena].floats().data()});
@@ -41,15 +41,6 @@ StepProgram::StepProgram(const StepContext& context, OptimizerStates& states, Gr
   reducer_ = context_.reduce == Reduce::ring
                  ? make_ring_reducer(context_.communicator, std::move(options))
                  : make_canonical_reducer(context_.communicator, std::move(options));
-  allocate_states();
-  apply_ = [this](std::size_t begin, std::span<const float> sum) {
-    auto start = std::chrono::steady_clock::now();
-    for (std::size_t s = 0; s < state_parts_.size(); ++s) {
-      state_parts_[s] = states_.buffers[s].floats().subspan(begin - states_.owned.first, sum.size());
-    }
-    context_.optimizer.update(context_.parameters.subspan(begin, sum.size()), sum, state_parts_, step_);
-    update_seconds_ += lap(start);
-  };
   record(plans);
 }
 
@@ -80,21 +71,6 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
       fresh.pop_back();
     }
   }
-}
-
-void StepProgram::allocate_states() {
-  const auto owned = reducer_->owned();
-  const auto names = context_.optimizer.states();
-  if (states_.buffers.empty()) {
-    states_.owned = owned;
-    for (std::size_t s = 0; s < names.size(); ++s) {
-      states_.buffers.push_back(context_.device.allocate((owned.second - owned.first) * sizeof(float)));
-    }
-  }
-  if (states_.owned != owned) {
-    throw Error(Category::internal, "the elements that a rank updates differ between kinds of steps");
-  }
-  state_parts_.resize(names.size());
 }
 
 void StepProgram::record(const std::vector<ExecutorPlan>& plans) {
@@ -136,13 +112,18 @@ void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
   fold_seconds_[executor] = fold;
 }
 
+/// Results come first: the gradient is divided by the samples that were computed.
 void StepProgram::reduce_and_update() {
   auto start = std::chrono::steady_clock::now();
-  update_seconds_ = 0.0;
-  reducer_->reduce(apply_);
   context_.communicator.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                          std::as_writable_bytes(std::span(all_results_)));
-  reduce_seconds_ = lap(start) - update_seconds_;
+  const Evaluation sum = summarize(all_results_);
+  const bool updates = sum.samples > 0 && std::isfinite(sum.loss);
+  if (updates) {
+    step_.gradient_scale = 1.0F / static_cast<float>(sum.samples);
+    context_.updater.run(*reducer_, step_);
+  }
+  reduce_seconds_ = lap(start) - (updates ? update_seconds() : 0.0);
 }
 
 void StepProgram::run(const Optimizer::Step& step) {

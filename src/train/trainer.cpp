@@ -9,49 +9,19 @@
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "train/backend.h"
+#include "train/best_epoch.h"
+#include "train/check_options.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
 #include "train/parameter_set.h"
 #include "train/same_run.h"
 #include "train/step_program.h"
+#include "train/updater.h"
 
 namespace lockstep {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-void check_options(const TrainerOptions& options, const World& world, std::uint64_t train_size) {
-  const auto refuse = [](const std::string& message) { throw Error(Category::usage, message); };
-  if (options.batch_size < 1) {
-    refuse(fmt::format("batch size must be at least 1, not {}", options.batch_size));
-  }
-  if (options.epochs < 0) {
-    refuse(fmt::format("epochs must be at least 0, not {}", options.epochs));
-  }
-  if (options.threads < 0) {
-    refuse(fmt::format("threads must be at least 1 (or 0: automatic), not {}", options.threads));
-  }
-  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0.0F) {
-    refuse(fmt::format("learning rate must be a number of at least 0, not {}", options.learning_rate));
-  }
-  if (options.micro_batches < 0 || options.batch_size % options.micro_batches != 0) {
-    refuse(fmt::format("batch size {} is not divisible by {} micro-batches", options.batch_size,
-                       options.micro_batches));
-  }
-  if (world.size() > options.micro_batches) {
-    refuse(
-        fmt::format("{} ranks are more than {} micro-batches: start at most {} ranks, or use more "
-                    "micro-batches (a divisor of the batch size {})",
-                    world.size(), options.micro_batches, options.micro_batches, options.batch_size));
-  }
-  if (!(options.label_smoothing >= 0.0F && options.label_smoothing < 1.0F)) {
-    refuse(fmt::format("label smoothing must be in [0, 1), not {}", options.label_smoothing));
-  }
-  if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch_size)) {
-    refuse(fmt::format("dropping the last short batch of {} leaves none of the {} samples",
-                       options.batch_size, train_size));
-  }
-}
 
 /// What `make` returns, once it has succeeded on every rank. If ranks meet in it, nothing that only one of
 /// them can fail at comes before.
@@ -63,15 +33,6 @@ auto agreed(const World& world, const Make& make) {
 }
 
 }  // namespace
-
-int default_micro_batches(int batch_size) {
-  constexpr int smallest_micro_batch = 32;
-  int count = 1;
-  while (batch_size % (2 * count) == 0 && batch_size / (2 * count) >= smallest_micro_batch) {
-    count *= 2;
-  }
-  return count;
-}
 
 class Trainer::Implementation {
  public:
@@ -85,29 +46,27 @@ class Trainer::Implementation {
         options_(resolve(options, world, network, train, test)),
         graph_(build_graph(network)),
         layout_(layout_arena(network.parameters())),
-        optimizer_(agreed(world,
-                          [&] {
-                            return make_optimizer(
-                                options_.optimizer,
-                                {options_.momentum, options_.weight_decay, options_.nesterov, options_.beta1,
-                                 options_.beta2, options_.eps});
-                          })),
         learning_rate_(agreed(world,
                               [&] {
                                 return LearningRate(options_.schedule, options_.learning_rate,
                                                     steps_per_epoch(), options_.epochs);
                               })),
         backend_(agreed(world, [&] { return make_cpu_backend(world, options_.threads, options_.simd); })),
-        communicator_(make_communicator(world, options_.transport)),
-        parameters_(allocate_parameters()),
+        communicator_(connect()),
+        parameters_(allocate_arena()),
+        averages_(options_.model_ema_decay > 0.0 ? allocate_arena() : Buffer()),
         parameter_set_(network_, layout_, parameters_.floats()),
+        result_set_(network_, layout_, results()),
+        updater_(agreed(world, [&] { return make_updater(); })),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches),
                 options_.input, {.training = true, .seed = options_.seed}),
         plan_(agreed(world, [&] { return compile(true); })),
         evaluation_plan_(agreed(world, [&] { return compile(false); })),
         evaluator_(agreed(world, [&] { return make_evaluator(test); })) {
-    check_same_run(world, *communicator_, given_to(options_, network, train, test));
-    initialize_parameters(network_.parameters(), layout_, options_.seed, parameters_.floats().data());
+    world.agree([&] {  // ranks may share the arena: none may read it before all have written
+      initialize_parameters(network_.parameters(), layout_, options_.seed, parameters_.floats().data());
+    });
+    start_averages();
     world.agree([&] {
       for (std::size_t e = 0; e < backend_.device->streams().size(); ++e) {
         runners_.push_back(std::make_unique<LeafRunner>(*backend_.device, *plan_, loader_));
@@ -116,12 +75,13 @@ class Trainer::Implementation {
   }
 
   void fit() {
-    for (int epoch = 1; epoch <= options_.epochs && !done(); ++epoch) {
+    for (int epoch = 1; epoch <= options_.epochs && !done() && !best_.exhausted(); ++epoch) {
       run_epoch(epoch);
     }
   }
 
   Evaluation evaluate(const Dataset& dataset) {
+    updater_->gather_averages();
     if (&dataset == &test_) {
       return evaluator_->run();
     }
@@ -149,26 +109,55 @@ class Trainer::Implementation {
   const TrainerOptions& options() const { return options_; }
   const Backend& backend() const { return backend_; }
   const ParameterSet& parameter_set() const { return parameter_set_; }
+  const ParameterSet& result_set() const { return result_set_; }
+  const BestEpochTracker& best() const { return best_; }
   std::string transport() const { return communicator_->name(); }
 
   void load(const ModelFile& file, const LoadOptions& options) {
     world_.agree([&] { parameter_set_.load(file, options); });
+    start_averages();
     check_replicas();
   }
 
  private:
   /// One copy serves all ranks of a host where each element has one rank that updates it; steps and
   /// evaluations of the ranks are never so far apart that one reads while another updates.
-  Buffer allocate_parameters() {
+  Buffer allocate_arena() {
     Buffer arena;
     if (options_.reduce == Reduce::canonical) arena = communicator_->common_arena(layout_.elements);
     if (arena.data() != nullptr) return arena;
     return agreed(world_, [&] { return backend_.device->allocate(layout_.elements * sizeof(float)); });
   }
 
+  /// Ranks that were given different things would wait for each other for ever later on.
+  std::unique_ptr<Communicator> connect() {
+    auto communicator = make_communicator(world_, options_.transport);
+    check_same_run(world_, *communicator, given_to(options_, network_, train_, test_));
+    return communicator;
+  }
+
+  std::unique_ptr<Updater> make_updater() {
+    return std::make_unique<Updater>(*backend_.device, *communicator_,
+                                     UpdaterOptions{.parameters = network_.parameters(),
+                                                    .layout = layout_,
+                                                    .optimizer = options_.optimizer,
+                                                    .sharded = options_.reduce == Reduce::canonical,
+                                                    .values = parameters_.floats(),
+                                                    .averages = averages_.floats(),
+                                                    .average_decay = options_.model_ema_decay});
+  }
+
+  /// What is evaluated and saved.
+  std::span<float> results() const {
+    return options_.model_ema_decay > 0.0 ? averages_.floats() : parameters_.floats();
+  }
+  void start_averages() const {
+    if (options_.model_ema_decay > 0.0) std::ranges::copy(parameters_.floats(), averages_.floats().begin());
+  }
+
   std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {
     return std::make_unique<Evaluator>(*backend_.device, *communicator_, *evaluation_plan_, dataset,
-                                       loader_.micro_batch(), parameters_.floats(), options_.input);
+                                       loader_.micro_batch(), results(), options_.input);
   }
   static TrainerOptions resolve(TrainerOptions options, const World& world, const Network& network,
                                 const Dataset& train, const Dataset& test) {
@@ -176,7 +165,7 @@ class Trainer::Implementation {
       options.micro_batches = default_micro_batches(options.batch_size);
     }
     world.agree([&] {
-      check_options(options, world, train.size());
+      check_options(options, world.size(), train.size());
       check_fit(network, train);
       check_fit(network, test);
       const Transform checked(options.input, train, {.training = true, .seed = options.seed});
@@ -188,6 +177,7 @@ class Trainer::Implementation {
     return backend_.compile(graph_, layout_,
                             {.samples = options_.batch_size / options_.micro_batches,
                              .training = training,
+                             .mixing = training && loader_.transform().mixes(),
                              .label_smoothing = training ? options_.label_smoothing : 0.0F,
                              .images = train_.shape()});
   }
@@ -220,15 +210,17 @@ class Trainer::Implementation {
         sum.samples += result.samples;
       }
       samples += samples_at(position);
-      report_step(epoch, position, times);
+      report_step(epoch, times);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (position == steps_per_epoch()) {
       check_visits(before, samples, static_cast<std::uint32_t>(epoch - 1));
     }
+    updater_->gather_averages();
     check_replicas();
-    const EpochReport report{epoch, options_.epochs, summarize({&sum, 1}), evaluator_->run(), seconds};
-    check_loss(report.test.loss, "test loss");
+    EpochReport report{epoch, options_.epochs, summarize({&sum, 1}), evaluator_->run(), seconds};
+    check_finite(report.test.loss, "test loss");
+    report.best = best_.add(epoch, report.test.accuracy);
     if (owner_.on_epoch) {
       owner_.on_epoch(report);
     }
@@ -244,10 +236,9 @@ class Trainer::Implementation {
     loader_.set_step(position * static_cast<std::uint64_t>(options_.batch_size), samples);
     program_ = &program_for(loader_.leaves(samples));
     ++step_;
-    program_->run({.gradient_scale = 1.0F / static_cast<float>(samples),
-                   .learning_rate = learning_rate_.at(step_),
-                   .number = step_});
-    check_loss(summarize(program_->results()).loss, "loss");
+    program_->run({.learning_rate = learning_rate_.at(step_), .number = step_});
+    check_finite(summarize(program_->results()).loss, "loss");
+    check_finite(updater_->gradient_norm(), "norm of the gradient");
     for (const auto& runner : runners_) {
       times.load += runner->seconds.load;
       times.forward += runner->seconds.forward;
@@ -268,30 +259,29 @@ class Trainer::Implementation {
         return *program;
       }
     }
-    const StepContext context{*backend_.device,     *communicator_, *optimizer_,        options_.reduce,
+    const StepContext context{*backend_.device,     *communicator_, *updater_,          options_.reduce,
                               parameters_.floats(), runners_,       world_.local_size()};
-    programs_.emplace_back(leaves, agreed(world_, [&] {
-                             return std::make_unique<StepProgram>(context, states_, arenas_, leaves);
-                           }));
+    programs_.emplace_back(
+        leaves, agreed(world_, [&] { return std::make_unique<StepProgram>(context, arenas_, leaves); }));
     return *programs_.back().second;
   }
 
-  void check_loss(double loss, const char* name) const {
-    if (!std::isfinite(loss)) {
+  void check_finite(double value, const char* name) const {
+    if (!std::isfinite(value)) {
       world_.agree([&] {  // every rank knows, one prints
         throw Error(
             Category::data,
             fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
-                        name, loss, step_, learning_rate_.at(step_)));
+                        name, value, step_, learning_rate_.at(step_)));
       });
     }
   }
 
-  void report_step(int epoch, std::uint64_t position, const StepTimes& times) const {
+  void report_step(int epoch, const StepTimes& times) const {
     if (owner_.on_step) {
-      const std::uint64_t samples = samples_at(position);
-      owner_.on_step({epoch, step_, total_steps(), samples, summarize(program_->results()).loss,
-                      learning_rate_.at(step_), times.total});
+      const Evaluation sum = summarize(program_->results());
+      owner_.on_step(
+          {epoch, step_, total_steps(), sum.samples, sum.loss, learning_rate_.at(step_), times.total});
     }
   }
 
@@ -336,10 +326,11 @@ class Trainer::Implementation {
     });
   }
 
-  /// The parameters of all ranks are equal, bit by bit.
+  /// The parameters of all ranks are equal, bit by bit, and so are their averages.
   void check_replicas() const {
     Digest hash;
     hash.update(std::span<const float>(parameters_.floats()));
+    hash.update(std::span<const float>(averages_.floats()));
     const auto all = gather(hash.words());
     const auto other =
         std::find_if(all.begin(), all.end(), [&](const auto& words) { return words != all[0]; });
@@ -359,22 +350,24 @@ class Trainer::Implementation {
   TrainerOptions options_;
   Graph graph_;
   ArenaLayout layout_;
-  std::unique_ptr<Optimizer> optimizer_;
   LearningRate learning_rate_;
   Backend backend_;
   std::unique_ptr<Communicator> communicator_;
   Buffer parameters_;
+  Buffer averages_;
   ParameterSet parameter_set_;
+  ParameterSet result_set_;
+  std::unique_ptr<Updater> updater_;
   Loader loader_;
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<Plan> evaluation_plan_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
-  OptimizerStates states_;
   GradientArenas arenas_;
   std::vector<std::pair<std::uint32_t, std::unique_ptr<StepProgram>>> programs_;
   StepProgram* program_ = nullptr;
   std::uint64_t step_ = 0;
+  BestEpochTracker best_{options_.early_stopping};
 };
 
 Trainer::Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
@@ -388,7 +381,11 @@ StepTimes Trainer::step() { return implementation_->step(); }
 void Trainer::load(const ModelFile& file, const LoadOptions& options) {
   implementation_->load(file, options);
 }
-void Trainer::save(const std::string& file) const { implementation_->parameter_set().save(file); }
+void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
+  implementation_->result_set().save(file, metadata);
+}
+BestEpoch Trainer::best() const { return implementation_->best().best(); }
+bool Trainer::stopped_early() const { return implementation_->best().exhausted(); }
 std::string Trainer::digest() const { return implementation_->parameter_set().digest(); }
 int Trainer::micro_batches() const { return implementation_->options().micro_batches; }
 int Trainer::threads() const { return implementation_->backend().threads; }

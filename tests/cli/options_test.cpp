@@ -58,6 +58,20 @@ TEST(TrainOptions, EveryOption) {
                                       "0.99",
                                       "--opt-eps",
                                       "1e-6",
+                                      "--trust-coeff",
+                                      "0.002",
+                                      "--always-adapt",
+                                      "--filter-bias-and-bn",
+                                      "--clip-grad",
+                                      "5",
+                                      "--freeze",
+                                      "conv1,fc1.bias",
+                                      "--freeze=conv2.*",
+                                      "--model-ema",
+                                      "--model-ema-decay",
+                                      "0.99",
+                                      "--early-stopping",
+                                      "4",
                                       "--lr-base-batch-size",
                                       "32",
                                       "--lr-base-scale",
@@ -111,13 +125,21 @@ TEST(TrainOptions, EveryOption) {
   expected.batch_size = 96;
   expected.micro_batches = 6;
   expected.learning_rate = 0.025;
-  expected.momentum = 0.9;
-  expected.weight_decay = 1e-4;
-  expected.optimizer = "adamw";
-  expected.nesterov = true;
-  expected.beta1 = 0.8;
-  expected.beta2 = 0.99;
-  expected.eps = 1e-6;
+  expected.optimizer.momentum = 0.9;
+  expected.optimizer.weight_decay = 1e-4;
+  expected.optimizer.name = "adamw";
+  expected.optimizer.nesterov = true;
+  expected.optimizer.beta1 = 0.8;
+  expected.optimizer.beta2 = 0.99;
+  expected.optimizer.eps = 1e-6;
+  expected.optimizer.trust_coefficient = 0.002;
+  expected.optimizer.always_adapt = true;
+  expected.optimizer.filter_bias_and_bn = true;
+  expected.optimizer.clip_grad = 5.0;
+  expected.optimizer.freeze = {"conv1", "fc1.bias", "conv2.*"};
+  expected.model_ema = true;
+  expected.model_ema_decay = 0.99;
+  expected.early_stopping = 4;
   expected.base_batch_size = 32;
   expected.base_scale = BatchScaling::square_root;
   expected.schedule = {.name = "multistep",
@@ -246,6 +268,7 @@ TEST(TrainOptions, MisshapenCommandLines) {
 TEST(TrainOptions, CombinationsOfOptions) {
   expect_usage({"--micro-batches", "7"}, {"--micro-batches 7", "--batch-size 256", "8 does"});
   expect_usage({"--micro-batches", "512"}, {"--micro-batches 512", "--batch-size 256"});
+  expect_usage({"--model-ema", "--model-ema-decay", "0"}, {"--model-ema-decay 0"});
   expect_usage({"--device", "cpu", "--dtype", "bf16"}, {"--dtype bf16", "--device cpu"});
   EXPECT_EQ(parse({"--batch-size", "90", "--micro-batches", "9"}).micro_batches, 9U);
 }
@@ -255,7 +278,8 @@ TEST(TrainOptions, ConfigReadsBackEqual) {
   options.data.directory = " a#b \"c\"\\d\n";
   options.init_from = "C:\\x # y";
   options.learning_rate = 0.1 + 0.2;
-  options.weight_decay = 5e-324;
+  options.optimizer.weight_decay = 5e-324;
+  options.optimizer.freeze = {"a*", "b.c"};
   options.seed = 18446744073709551615U;
   options.micro_batches = 64;
   options.threads = 3;

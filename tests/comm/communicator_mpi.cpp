@@ -113,6 +113,54 @@ void check_exchange(const World& world, Communicator& communicator, std::size_t 
   }
 }
 
+/// An exchange that only brings partial sums, then one that only brings results.
+void check_halves(const World& world, Communicator& communicator, std::size_t elements, Memory memory) {
+  const auto rank = static_cast<std::size_t>(world.rank());
+  PartialSums sums;
+  sums.counts.assign(static_cast<std::size_t>(world.size()), 1);
+  sums.slices = even_slices(elements, world.size());
+  PartialSums results = sums;
+  results.counts.assign(sums.counts.size(), 0);
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  Buffer partial = device->allocate(elements * sizeof(float)),
+         arena = device->allocate(elements * sizeof(float));
+  if (memory != Memory::own && elements > 0) {
+    if (auto shared = communicator.shared_arenas(1, elements); !shared.empty())
+      partial = std::move(shared[0]);
+  }
+  if (memory == Memory::common) {
+    if (Buffer common = communicator.common_arena(elements); common.data() != nullptr)
+      arena = std::move(common);
+  }
+  sums.own = {partial.floats().data()};
+  results.results = arena.floats();
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    std::vector<float> expected(elements);
+    for (int peer = 0; peer < world.size(); ++peer) {
+      const std::vector<float> part = values(peer, step, elements);
+      for (std::size_t e = 0; e < elements; ++e) expected[e] += part[e];
+    }
+    std::ranges::copy(values(world.rank(), step, elements), partial.floats().begin());
+    communicator.exchange(
+        sums, [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
+          for (std::size_t e = begin; e < end; ++e) {
+            float sum = 0.0F;
+            for (const float* input : inputs) sum += input[e - begin];
+            sums.own[0][e] = sum;  // of this slice nobody else reads this rank's partial sum
+          }
+        });
+    std::size_t next = sums.slices[rank];
+    communicator.exchange(results,
+                          [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
+                            expect(inputs.empty() && begin == next, "results come without partial sums");
+                            std::copy_n(sums.own[0] + begin, end - begin, results.results.data() + begin);
+                            next = end;
+                          });
+    expect(same_bits(arena.floats().data(), expected.data(), elements), "two halves bring the sum");
+    communicator.barrier();
+  }
+}
+
 void check_small(const World& world, Communicator& communicator) {
   const auto length = [](int rank) { return static_cast<std::size_t>(rank * 5 % 7) * sizeof(float); };
   std::vector<std::size_t> lengths;
@@ -154,6 +202,9 @@ void check_transport(const World& world, Transport transport) {
       for (const Memory memory : {Memory::own, Memory::shared, Memory::common}) {
         check_exchange(world, *communicator, elements, uneven, memory);
       }
+    }
+    for (const Memory memory : {Memory::own, Memory::shared, Memory::common}) {
+      check_halves(world, *communicator, elements, memory);
     }
     communicator->barrier();
   }

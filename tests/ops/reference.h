@@ -20,17 +20,19 @@ using Tensors = std::array<Tensor, max_inputs>;
 template <class Visit>
 void for_each_product(const Conv2d& options, const Shape& input, const Tensor& output, const Visit& visit) {
   const int kernel = options.kernel;
+  const int inputs = input.channels / options.groups;  // that an output channel sees
+  const int outputs = output.shape.channels / options.groups;
   for (int n = 0; n < output.samples; ++n) {
     for (int o = 0; o < output.shape.channels; ++o) {
       for (int h = 0; h < output.shape.height; ++h) {
         for (int w = 0; w < output.shape.width; ++w) {
-          for (int c = 0; c < input.channels; ++c) {
+          for (int c = 0; c < inputs; ++c) {
             for (int k = 0; k < kernel * kernel; ++k) {
-              const int row = h * options.stride + k / kernel - options.padding;
-              const int column = w * options.stride + k % kernel - options.padding;
+              const int row = h * options.stride + k / kernel * options.dilation - options.padding;
+              const int column = w * options.stride + k % kernel * options.dilation - options.padding;
               if (row >= 0 && row < input.height && column >= 0 && column < input.width) {
-                visit(n, o, h, w, c, row, column,
-                      static_cast<std::size_t>((o * input.channels + c) * kernel * kernel + k));
+                visit(n, o, h, w, o / outputs * inputs + c, row, column,
+                      static_cast<std::size_t>((o * inputs + c) * kernel * kernel + k));
               }
             }
           }

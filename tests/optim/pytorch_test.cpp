@@ -18,9 +18,9 @@ const nlohmann::json& references() {
   return json;
 }
 
-void expect_follows(const char* reference, const char* name, const OptimizerOptions& options) {
+void expect_follows(const char* reference, const OptimizerOptions& options) {
   const nlohmann::json& json = references().at("optimizers").at(reference);
-  const auto rule = make_optimizer(name, options);
+  const auto rule = make_optimizer(options);
   auto parameters = json.at("start").get<std::vector<float>>();
   std::vector<std::vector<float>> states(rule->states().size(), std::vector<float>(parameters.size()));
   const std::vector<std::span<float>> state_spans(states.begin(), states.end());
@@ -36,11 +36,13 @@ void expect_follows(const char* reference, const char* name, const OptimizerOpti
   }
 }
 
-TEST(PyTorch, SgdWithMomentum) { expect_follows("sgd", "sgd", {.momentum = 0.9F, .weight_decay = 0.01F}); }
-TEST(PyTorch, SgdWithNesterovMomentum) {
-  expect_follows("nesterov", "sgd", {.momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true});
+TEST(PyTorch, SgdWithMomentum) {
+  expect_follows("sgd", {.name = "sgd", .momentum = 0.9, .weight_decay = 0.01});
 }
-TEST(PyTorch, AdamW) { expect_follows("adamw", "adamw", {.weight_decay = 0.01F}); }
+TEST(PyTorch, SgdWithNesterovMomentum) {
+  expect_follows("nesterov", {.name = "sgd", .momentum = 0.9, .nesterov = true, .weight_decay = 0.01});
+}
+TEST(PyTorch, AdamW) { expect_follows("adamw", {.name = "adamw", .weight_decay = 0.01}); }
 
 class ScheduleReference : public testing::TestWithParam<ScheduleOptions> {};
 TEST_P(ScheduleReference, HasPyTorchsRates) {

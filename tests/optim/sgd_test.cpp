@@ -11,7 +11,7 @@ namespace {
 
 /// torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.01), its documented rule in double.
 TEST(Sgd, FollowsPyTorchsRule) {
-  const auto sgd = make_optimizer("sgd", {.momentum = 0.9F, .weight_decay = 0.01F});
+  const auto sgd = make_optimizer({.name = "sgd", .momentum = 0.9, .weight_decay = 0.01});
   ASSERT_EQ(sgd->states(), std::vector<std::string>{"momentum"});
   double p = 1.0;
   double v = 0.0;
@@ -30,7 +30,7 @@ TEST(Sgd, FollowsPyTorchsRule) {
 }
 
 TEST(Sgd, PartsGiveTheBitsOfTheWhole) {
-  const auto sgd = make_optimizer("sgd", {.momentum = 0.9F, .weight_decay = 1e-4F});
+  const auto sgd = make_optimizer({.name = "sgd", .momentum = 0.9, .weight_decay = 1e-4});
   const auto run = [&](std::size_t part) {
     std::vector<float> p(1000);
     std::vector<float> g(1000);
@@ -53,18 +53,24 @@ TEST(Sgd, PartsGiveTheBitsOfTheWhole) {
 }
 
 TEST(Optimizers, RefuseImpossibleOptionsAndUnknownNames) {
-  EXPECT_THROW(make_optimizer("sgd", {.momentum = 1.0F}), Error);
-  EXPECT_THROW(make_optimizer("sgd", {.nesterov = true}), Error);
-  EXPECT_THROW(make_optimizer("adamw", {.momentum = 0.9F}), Error);
-  EXPECT_THROW(make_optimizer("adamw", {.beta2 = 1.0}), Error);
-  EXPECT_THROW(make_optimizer("adamw", {.eps = 0.0}), Error);
-  EXPECT_THROW(make_optimizer("sgd", {.weight_decay = -1.0F}), Error);
-  EXPECT_THROW(make_optimizer("sgd", {.weight_decay = std::numeric_limits<float>::quiet_NaN()}), Error);
+  EXPECT_THROW(make_optimizer({.name = "sgd", .momentum = 1.0}), Error);
+  EXPECT_THROW(make_optimizer({.name = "sgd", .nesterov = true}), Error);
+  EXPECT_THROW(make_optimizer({.name = "adamw", .momentum = 0.9}), Error);
+  EXPECT_THROW(make_optimizer({.name = "adamw", .beta2 = 1.0}), Error);
+  EXPECT_THROW(make_optimizer({.name = "adamw", .eps = -1.0}), Error);
+  EXPECT_THROW(make_optimizer({.name = "sgd", .beta1 = 0.5}), Error);
+  EXPECT_THROW(make_optimizer({.name = "lamb", .momentum = 0.5}), Error);
+  EXPECT_THROW(make_optimizer({.name = "lars", .trust_coefficient = -1.0}), Error);
+  EXPECT_THROW(make_optimizer({.name = "sgd", .clip_grad = std::numeric_limits<double>::infinity()}), Error);
+  EXPECT_THROW(make_optimizer({.name = "sgd", .weight_decay = -1.0}), Error);
+  EXPECT_THROW(make_optimizer({.name = "sgd", .weight_decay = std::numeric_limits<double>::quiet_NaN()}),
+               Error);
   try {
-    make_optimizer("sdg", {});
+    make_optimizer({.name = "sdg"});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "unknown optimizer 'sdg'; did you mean 'sgd'? known: adamw, sgd");
+    EXPECT_EQ(std::string(error.what()),
+              "unknown optimizer 'sdg'; did you mean 'sgd'? known: adamw, lamb, lars, sgd");
   }
 }
 

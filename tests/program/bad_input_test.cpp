@@ -95,6 +95,15 @@ TEST_F(BadInput, ImpossibleNumbersNameTheOption) {
   expect_train_failure({"--momentum", "2"}, 2, {"momentum"});
 }
 
+TEST_F(BadInput, ImpossibleUpdatesNameTheOption) {
+  expect_train_failure({"--clip-grad", "-1"}, 2, {"clip-grad", "-1"});
+  expect_train_failure({"--model-ema-decay", "1"}, 2, {"model-ema-decay", "below 1"});
+  expect_train_failure({"--early-stopping", "soon"}, 2, {"early-stopping", "soon"});
+  expect_train_failure({"--freeze", "conv2,cnov1"}, 2, {"cnov1", "did you mean 'conv1'?"});
+  expect_train_failure({"--freeze", "*"}, 2, {"every parameter is frozen"});
+  expect_train_failure({"--optimizer", "lamb", "--momentum", "0.9"}, 2, {"lamb", "momentum"});
+}
+
 TEST_F(BadInput, OptionsGivenTwiceAreRefused) {
   expect_train_failure({"--epochs", "1", "--epochs", "2"}, 2, {"epochs"});
 }

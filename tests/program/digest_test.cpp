@@ -75,6 +75,39 @@ TEST_F(Digests, AreEqualWithAnAdaptiveOptimizerAndASchedule) {
   for (const int ranks : {2, 3}) EXPECT_EQ(digest(ranks, {}, rule), expected) << ranks << " ranks";
 }
 
+/// Also the averaged weights, which are what is saved.
+TEST_F(Digests, AreEqualWithClippingAndAveragedWeights) {
+  const std::string model = (*folder_ / "averages.safetensors").string();
+  const Arguments rule = {
+      "--optimizer",       "adamw",  "--lr",         "0.002", "--weight-decay",       "0.05",
+      "--sched",           "cosine", "--clip-grad",  "0.5",   "--filter-bias-and-bn", "--model-ema",
+      "--model-ema-decay", "0.9",    "--save-model", model};
+  const auto saved = [&] { return line_after(lockstep(0, {"inspect", model}).out, "digest "); };
+  const std::string expected = digest(0, {"--threads", "1"}, rule), averages = saved();
+  EXPECT_NE(expected, averages);
+  for (const int ranks : {1, 2, 3, 4}) {
+    for (const char* threads : {"1", "2"}) {
+      EXPECT_EQ(digest(ranks, {"--threads", threads}, rule), expected)
+          << ranks << " ranks, " << threads << " threads";
+      EXPECT_EQ(saved(), averages) << ranks << " ranks, " << threads << " threads";
+    }
+  }
+}
+
+TEST_F(Digests, AreEqualWithLayerwiseRates) {
+  for (const Arguments& rule :
+       {Arguments{"--optimizer", "lars", "--lr", "5", "--momentum", "0.9", "--weight-decay", "0.001"},
+        Arguments{"--optimizer", "lamb", "--lr", "0.01", "--weight-decay", "0.05", "--clip-grad", "1"}}) {
+    const std::string expected = digest(1, {"--max-steps", "5"}, rule);
+    for (const int ranks : {2, 3, 4}) {
+      for (const char* transport : {"shared-memory", "messages"}) {
+        EXPECT_EQ(digest(ranks, {"--max-steps", "5", "--transport", transport}, rule), expected)
+            << rule[1] << ", " << ranks << " ranks, " << transport;
+      }
+    }
+  }
+}
+
 TEST_F(Digests, AreEqualForMicroBatchesThatAreNoPowerOfTwo) {
   const auto run = [&](int ranks) {
     const Outcome outcome = lockstep(ranks, {"train", "--data-dir", folder_->string(), "--epochs", "1",

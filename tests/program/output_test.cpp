@@ -98,6 +98,24 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
   EXPECT_NE(refused.err.find("already holds a run"), std::string::npos) << refused.err;
 }
 
+TEST_F(Output, BestModelIsKeptAndEarlyStoppingSaysSo) {
+  const TemporaryFolder folder;
+  const std::string run = (folder / "run").string();
+  const Outcome outcome = lockstep(2, {"train", "--data-dir", data_->string(), "--epochs", "9", "--lr", "0",
+                                       "--early-stopping", "2", "--run-dir", run});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(lines(outcome.out).size(), 3 + 1U) << outcome.out;  // nothing gets better than the first epoch
+  EXPECT_NE(outcome.err.find("no better test accuracy for 2 epochs: stopped early"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("best epoch 1: test accuracy "), std::string::npos) << outcome.err;
+  const Outcome best = lockstep(0, {"inspect", run + "/checkpoints/best.safetensors"});
+  EXPECT_EQ(line_after(best.out, "digest "), line_after(outcome.out, "digest "));
+  EXPECT_EQ(line_after(best.out, "epoch = "), "1");
+  std::smatch accuracy;
+  ASSERT_TRUE(std::regex_search(outcome.out, accuracy, std::regex("test acc (\\S+)")));
+  EXPECT_NEAR(std::stod(line_after(best.out, "test_accuracy = ")), std::stod(accuracy[1].str()), 5e-5);
+}
+
 TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
   const TemporaryFolder folder;
   const std::string file = (folder / "lenet.safetensors").string();

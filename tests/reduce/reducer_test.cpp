@@ -21,7 +21,7 @@ struct Case {
   std::size_t elements;
 };
 
-/// Every rank's parameters after two steps of parameters += sum.
+/// Every rank's parameters after two steps of parameters += sum, the second in two halves.
 std::vector<std::vector<float>> run(Make make, const Case& c) {
   std::vector<std::vector<float>> parameters(static_cast<std::size_t>(c.ranks),
                                              std::vector<float>(c.elements, 1.0f));
@@ -31,11 +31,17 @@ std::vector<std::vector<float>> run(Make make, const Case& c) {
     const auto reducer = make(communicator, gradients.options());
     for (int step = 0; step < 2; ++step) {
       std::size_t next = reducer->owned().first;
-      reducer->reduce([&](std::size_t begin, std::span<const float> sum) {
+      const Reducer::Apply add = [&](std::size_t begin, std::span<const float> sum) {
         EXPECT_EQ(begin, next);
         next += sum.size();
         for (std::size_t i = 0; i < sum.size(); ++i) own[begin + i] += sum[i];
-      });
+      };
+      if (step == 0) {
+        reducer->reduce(add);
+      } else {
+        EXPECT_EQ(reducer->sum().size(), reducer->owned().second - reducer->owned().first);
+        reducer->apply_sum(add);
+      }
       EXPECT_EQ(next, reducer->owned().second);
       gradients.compute_again();
     }
@@ -112,6 +118,23 @@ TEST(CanonicalReducer, OwnsSlicesThatTileTheArena) {
   EXPECT_EQ(owned.front().first, 0u);
   EXPECT_EQ(owned.back().second, 1000u);
   for (std::size_t i = 1; i < owned.size(); ++i) EXPECT_EQ(owned[i].first, owned[i - 1].second);
+}
+
+TEST(CanonicalReducer, OwnsTheSlicesThatItIsGiven) {
+  run_as_ranks(3, [&](Communicator& communicator) {
+    std::vector<float> parameters(1000);
+    RankGradients gradients(5, 3, communicator.rank(), 1, parameters);
+    ReducerOptions options = gradients.options();
+    options.slices = {0, 976, 976, 1000};
+    const auto reducer = make_canonical_reducer(communicator, options);
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    EXPECT_EQ(reducer->owned(), std::pair(options.slices[rank], options.slices[rank + 1]));
+    reducer->sum();
+    reducer->apply_sum([&](std::size_t begin, std::span<const float> sum) {
+      std::ranges::copy(sum, parameters.begin() + static_cast<std::ptrdiff_t>(begin));
+    });
+    for (std::size_t e = 0; e < 1000; ++e) EXPECT_EQ(parameters[e], reference_sum(0, 5, e));
+  });
 }
 
 TEST(CanonicalReducer, RejectsPartialSumsOfOtherLeaves) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "data/temporary_folder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "lockstep/replica.h"
@@ -39,12 +40,21 @@ std::unique_ptr<Network> small_network() {
   return network;
 }
 
+/// Running statistics among the parameters.
+std::unique_ptr<Network> network_with_batch_norm() {
+  auto network = std::make_unique<Network>(Shape{1, 12, 12});
+  Value x = relu(batch_norm2d(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1})));
+  x = relu(batch_norm2d(conv2d(max_pool2d(x, {.kernel = 2}), {.channels = 8, .kernel = 3})));
+  network->output(linear(flatten(adaptive_avg_pool2d(x)), 4));
+  return network;
+}
+
 TrainerOptions options() {
   return {.epochs = 2,
           .batch_size = 64,
           .micro_batches = 4,
           .learning_rate = 0.1F,
-          .momentum = 0.5F,
+          .optimizer = {.momentum = 0.5},
           .threads = 1};
 }
 
@@ -107,10 +117,104 @@ TEST(Trainer, MaxStepsEndsInsideAnEpoch) {
   EXPECT_EQ(steps[6].steps, 7U);
 }
 
-TEST(Trainer, TheStepAllocatesNothingAfterTheFirstEpoch) {
+TEST(Trainer, ThreadsChangeNoBitsOfClippedLayerwiseStepsWithBatchNorm) {
+  const auto run = [](int threads) {
+    const auto network = network_with_batch_norm();
+    TrainerOptions chosen = options();
+    chosen.optimizer = {.name = "lamb", .weight_decay = 0.01, .filter_bias_and_bn = true, .clip_grad = 1.0};
+    chosen.learning_rate = 0.01F;
+    chosen.threads = threads;
+    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    trainer.fit();
+    return trainer.digest();
+  };
+  const std::string expected = run(1);
+  for (const int threads : {2, 3}) EXPECT_EQ(run(threads), expected) << threads;
+}
+
+/// Values of a parameter as saved.
+std::vector<float> saved(const Trainer& trainer, const std::string& name) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "model.safetensors").string();
+  trainer.save(file);
+  const ModelFile model = ModelFile::read(file);
+  for (const TensorInfo& tensor : model.tensors()) {
+    if (tensor.name != name) continue;
+    const auto values = model.floats(name, tensor.shape);
+    return {values.begin(), values.end()};
+  }
+  ADD_FAILURE() << "no " << name;
+  return {};
+}
+
+TEST(Trainer, RunningStatisticsMoveAndFrozenParametersStay) {
+  const auto network = network_with_batch_norm();
+  TrainerOptions chosen = options();
+  chosen.optimizer.weight_decay = 0.1;
+  chosen.optimizer.freeze = {"conv1", "bn2"};
+  Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+  const auto weight = saved(trainer, "conv1.weight");
+  trainer.fit();
+  EXPECT_EQ(saved(trainer, "conv1.weight"), weight);
+  for (const float value : saved(trainer, "bn1.running_mean")) EXPECT_NE(value, 0.0F);
+  for (const float value : saved(trainer, "bn2.running_mean")) EXPECT_EQ(value, 0.0F);
+}
+
+TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
+  const auto network = small_network();
+  TrainerOptions chosen = options();
+  chosen.epochs = 1;
+  const std::string trained = digest(chosen);
+  chosen.model_ema_decay = 0.9;
+  Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+  const auto start = saved(trainer, "fc1.weight");
+  Evaluation test;
+  trainer.on_epoch = [&](const EpochReport& report) { test = report.test; };
+  trainer.fit();
+  EXPECT_EQ(trainer.digest(), trained);
+
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "averages.safetensors").string();
+  trainer.save(file);
+  const ModelFile model = ModelFile::read(file);
+  EXPECT_NE(lockstep::digest(*network, model), trained);
+  EXPECT_EQ(evaluate(world(), *network, model, test_set(), {.micro_batch = 16, .threads = 1}).loss,
+            test.loss);
+  EXPECT_NE(saved(trainer, "fc1.weight"), start);
+}
+
+TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
+  const auto network = small_network();
+  TrainerOptions chosen = options();
+  chosen.epochs = 9;
+  chosen.learning_rate = 0.0F;  // nothing ever gets better than after the first epoch
+  for (const int patience : {0, 1, 3}) {
+    chosen.early_stopping = patience;
+    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    std::vector<bool> best;
+    trainer.on_epoch = [&](const EpochReport& report) { best.push_back(report.best); };
+    trainer.fit();
+    EXPECT_EQ(best.size(), patience == 0 ? 9U : static_cast<std::size_t>(1 + patience));
+    EXPECT_EQ(std::count(best.begin(), best.end(), true), 1);
+    EXPECT_EQ(trainer.best().epoch, 1);
+    EXPECT_EQ(trainer.stopped_early(), patience != 0);
+  }
+}
+
+class AllocationFree : public testing::TestWithParam<OptimizerOptions> {};
+INSTANTIATE_TEST_SUITE_P(Rules, AllocationFree,
+                         testing::Values(OptimizerOptions{.momentum = 0.5},
+                                         OptimizerOptions{.name = "adamw", .clip_grad = 0.1},
+                                         OptimizerOptions{.name = "lars", .momentum = 0.9},
+                                         OptimizerOptions{.name = "lamb", .clip_grad = 0.1}),
+                         [](const auto& instance) { return instance.param.name; });
+TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
   for (const int threads : {1, 2}) {
     const auto network = small_network();
     TrainerOptions chosen = options();
+    chosen.optimizer = GetParam();
+    chosen.learning_rate = 0.001F;
+    chosen.model_ema_decay = 0.99;
     chosen.threads = threads;
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {
@@ -150,7 +254,11 @@ TEST(Trainer, RefusesImpossibleOptions) {
   refused([](TrainerOptions& o) { o.micro_batches = 3; });
   refused([](TrainerOptions& o) { o.learning_rate = std::nanf(""); });
   refused([](TrainerOptions& o) { o.threads = -1; });
-  refused([](TrainerOptions& o) { o.optimizer = "none"; });
+  refused([](TrainerOptions& o) { o.optimizer.name = "none"; });
+  refused([](TrainerOptions& o) { o.optimizer.freeze = {"conv9"}; });
+  refused([](TrainerOptions& o) { o.optimizer.clip_grad = -1.0; });
+  refused([](TrainerOptions& o) { o.model_ema_decay = 1.0; });
+  refused([](TrainerOptions& o) { o.early_stopping = -1; });
   refused([](TrainerOptions& o) {
     o.batch_size = 512;
     o.drop_last = true;

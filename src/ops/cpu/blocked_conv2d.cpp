@@ -15,14 +15,15 @@ constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
 constexpr int tile_limit = 384;
 /// What a region, and the weights used with it, may take of the second-level cache.
 constexpr int region_limit = 4096;         // pixels: 256 KiB
+constexpr int transposed_limit = 8192;     // pixels of channels: 512 KiB
 constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
 
 int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 int pieces(int value, int most) { return (value + most - 1) / most; }
 
-/// One grid of target pixels, as the kernel sees it.
-struct BlockedGrid {
-  TapGrid grid;
+/// Grids of target pixels, as the kernel sees them.
+struct BlockedGrids {
+  TapGrids grids;
   ConvBlocking blocking;
   std::vector<int> offsets;  ///< of the taps in a region
   int targets_at_once;       ///< whose packed weights are in scratch together
@@ -36,31 +37,33 @@ struct BlockedPlan {
   int group_inputs;  ///< channels of one of the convolution's groups
   int group_outputs;
   std::size_t taps;
-  BlockedGrid forward;
-  std::vector<BlockedGrid> backward;
-  bool clear_input_gradient;  ///< whether some input pixels are read by no output
+  BlockedGrids forward;
+  BlockedGrids backward;      ///< without phases where the gradient of the input is not wanted
   bool lanes_are_inputs;      ///< in the gradient of the weights
+  int weight_pixels_at_once;  ///< in the gradient of the weights
   int factors_at_once;        ///< channels whose sums are in scratch together
 
   std::size_t weights_offset;
   std::size_t region_offset;
 };
 
-ConvBlocking choose_blocking(const TapGrid& grid, int sources) {
-  const TapBounds bounds = bounds_of(grid.taps);
+ConvBlocking choose_blocking(const TapGrids& grids, int sources) {
+  const TapBounds bounds = bounds_of(grids.taps);
   const int tap_rows = bounds.last_row - bounds.first_row + 1;
   const int tap_columns = bounds.last_column - bounds.first_column + 1;
-  const int taps = static_cast<int>(grid.taps.size());
+  int taps = 0;
+  for (const ConvPhase& phase : grids.phases) {
+    taps = std::max(taps, phase.tap_count);
+  }
   ConvBlocking b{};
-  b.columns =
-      std::min(region_pixels, rounded_up(pieces(grid.columns, pieces(grid.columns, region_pixels)), 3));
-  b.columns = std::min(b.columns, grid.columns);
-  b.rows = pieces(grid.rows, pieces(grid.rows, region_pixels / b.columns));
-  b.source_rows = (b.rows - 1) * grid.step + tap_rows;
-  b.source_columns = (b.columns - 1) * grid.step + tap_columns;
+  b.columns = rounded_up(pieces(grids.columns, pieces(grids.columns, region_pixels)), 3);
+  b.columns = std::min({b.columns, region_pixels, grids.columns});
+  b.rows = pieces(grids.rows, pieces(grids.rows, region_pixels / b.columns));
+  b.source_rows = (b.rows - 1) * grids.step + tap_rows;
+  b.source_columns = (b.columns - 1) * grids.step + tap_columns;
   b.first_row = bounds.first_row;
   b.first_column = bounds.first_column;
-  const int tile = std::min(3 * taps, tap_rows * (2 * grid.step + tap_columns));
+  const int tile = std::min(3 * taps, tap_rows * (2 * grids.step + tap_columns));
   const int fitting =
       std::max(1, std::min(tile_limit / tile, region_limit / (b.source_rows * b.source_columns)));
   b.sources = pieces(sources, pieces(sources, fitting));
@@ -68,15 +71,18 @@ ConvBlocking choose_blocking(const TapGrid& grid, int sources) {
   return b;
 }
 
-BlockedGrid blocked_grid(TapGrid grid, int sources, int targets) {
-  BlockedGrid plan{std::move(grid), {}, {}, 0};
-  plan.blocking = choose_blocking(plan.grid, sources);
-  for (const ConvTap& tap : plan.grid.taps) {
+BlockedGrids blocked_grids(TapGrids grids, int sources, int targets) {
+  BlockedGrids plan{std::move(grids), {}, {}, 0};
+  if (plan.grids.phases.empty()) {
+    return plan;
+  }
+  plan.blocking = choose_blocking(plan.grids, sources);
+  for (const ConvTap& tap : plan.grids.taps) {
     plan.offsets.push_back(((tap.row - plan.blocking.first_row) * plan.blocking.source_columns + tap.column -
                             plan.blocking.first_column) *
                            lanes);
   }
-  const std::size_t block = packed_block * static_cast<std::size_t>(sources) * plan.grid.taps.size();
+  const std::size_t block = packed_block * static_cast<std::size_t>(sources) * plan.grids.taps.size();
   const auto blocks = static_cast<int>(std::max<std::size_t>(1, weights_limit / block));
   plan.targets_at_once = std::min(rounded_up(targets, packed_block), blocks * packed_block);
   return plan;
@@ -90,16 +96,10 @@ BlockedPlan blocked_plan(const OpRequest& request) {
   plan.relu = request.node.epilogue.relu;
   plan.group_inputs = request.inputs[0].channels / options.groups;
   plan.group_outputs = request.node.shape.channels / options.groups;
-  plan.forward = blocked_grid(forward_taps(plan.shapes), plan.group_inputs, plan.group_outputs);
-  plan.taps = plan.forward.grid.taps.size();
+  plan.forward = blocked_grids(forward_taps(plan.shapes), plan.group_inputs, plan.group_outputs);
+  plan.taps = plan.forward.grids.taps.size();
   if (request.input_gradient) {
-    for (TapGrid& grid : backward_taps(plan.shapes)) {
-      if (grid.taps.empty()) {
-        plan.clear_input_gradient = true;
-      } else {
-        plan.backward.push_back(blocked_grid(std::move(grid), plan.group_outputs, plan.group_inputs));
-      }
-    }
+    plan.backward = blocked_grids(backward_taps(plan.shapes), plan.group_outputs, plan.group_inputs);
   }
   // Transposing the fewer channels costs less; taps need the input to be the factor.
   plan.lanes_are_inputs = plan.taps == 1 && options.padding == 0 && plan.group_inputs < plan.group_outputs;
@@ -119,47 +119,56 @@ struct PassMemory {
   std::size_t source_stride;
 };
 
-/// Target channels [first, first + count) of one of the convolution's groups, all images.
-void run_targets(const BlockedPlan& plan, const BlockedGrid& grid, const PassMemory& pass,
+/// Packs the weights of target channels [first, first + count) of one of the convolution's groups.
+void pack_targets(const BlockedPlan& plan, const TapGrids& grids, const PassMemory& pass, int sources,
+                  int conv_group, int first, int count, float* packed) {
+  const std::size_t filters = static_cast<std::size_t>(conv_group) * plan.group_outputs * plan.group_inputs;
+  const std::size_t padded = rounded_up(count, packed_block);
+  for (const ConvPhase& phase : grids.phases) {
+    plan.kernels->pack_weights(
+        {.weight = pass.weight + filters * plan.taps + static_cast<std::size_t>(first) * pass.target_stride,
+         .target_stride = pass.target_stride,
+         .source_stride = pass.source_stride,
+         .targets = count,
+         .sources = sources,
+         .taps = grids.taps.data() + phase.first_tap,
+         .tap_count = phase.tap_count,
+         .packed = packed + padded * sources * phase.first_tap});
+  }
+}
+
+/// Computes those target channels for all images.
+void run_targets(const BlockedPlan& plan, const BlockedGrids& blocked, const PassMemory& pass,
                  const OpMemory& memory, int conv_group, int first, int count) {
+  const TapGrids& grids = blocked.grids;
   const int groups = plan.shapes.options.groups;
   const int sources = pass.source_shape.channels / groups;
   const int target = conv_group * (pass.target_shape.channels / groups) + first;
-  const std::size_t filters = static_cast<std::size_t>(conv_group) * plan.group_outputs * plan.group_inputs;
   float* packed = floats_at(memory.scratch, plan.weights_offset);
-  const int taps = static_cast<int>(grid.grid.taps.size());
-  plan.kernels->pack_weights(
-      {.weight = pass.weight + filters * plan.taps + static_cast<std::size_t>(first) * pass.target_stride,
-       .target_stride = pass.target_stride,
-       .source_stride = pass.source_stride,
-       .targets = count,
-       .sources = sources,
-       .taps = grid.grid.taps.data(),
-       .tap_count = taps,
-       .packed = packed});
+  pack_targets(plan, grids, pass, sources, conv_group, first, count, packed);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     plan.kernels->blocked_conv(
-        {.blocking = grid.blocking,
+        {.blocking = blocked.blocking,
          .source = planes(pass.source, pass.masks, pass.source_shape, group, conv_group * sources, sources),
-         .step = grid.grid.step,
-         .taps = grid.grid.taps.data(),
-         .tap_offsets = grid.offsets.data(),
-         .tap_count = taps,
+         .step = grids.step,
+         .tap_offsets = blocked.offsets.data(),
+         .phases = grids.phases.data(),
+         .phase_count = static_cast<int>(grids.phases.size()),
          .packed = packed,
          .bias = pass.bias == nullptr ? nullptr : pass.bias + target,
          .targets = count,
-         .target = target_of(pass.target, pass.target_shape, group, target, grid.grid),
+         .target = target_of(pass.target, pass.target_shape, group, target, grids),
          .region = floats_at(memory.scratch, plan.region_offset)});
   }
 }
 
-void run_pass(const BlockedPlan& plan, const BlockedGrid& grid, const PassMemory& pass,
+void run_pass(const BlockedPlan& plan, const BlockedGrids& grids, const PassMemory& pass,
               const OpMemory& memory) {
   const int groups = plan.shapes.options.groups;
   const int targets = pass.target_shape.channels / groups;
   for (int conv_group = 0; conv_group < groups; ++conv_group) {
-    for (int t = 0; t < targets; t += grid.targets_at_once) {
-      run_targets(plan, grid, pass, memory, conv_group, t, std::min(grid.targets_at_once, targets - t));
+    for (int t = 0; t < targets; t += grids.targets_at_once) {
+      run_targets(plan, grids, pass, memory, conv_group, t, std::min(grids.targets_at_once, targets - t));
     }
   }
 }
@@ -187,22 +196,23 @@ void forward(const BlockedPlan& plan, const OpMemory& memory) {
 }
 
 void backward_data(const BlockedPlan& plan, const OpMemory& memory) {
-  if (plan.clear_input_gradient) {
+  if (!plan.backward.grids.covers_all) {
     std::fill_n(memory.grad_inputs[0], plan.shapes.input.size() * lanes * groups_of(memory.samples), 0.0F);
   }
-  for (const BlockedGrid& grid : plan.backward) {
-    run_pass(plan, grid,
-             {.source = memory.grad_output,
-              .masks = masks_of(plan, memory),
-              .source_shape = plan.shapes.output,
-              .bias = nullptr,
-              .target = memory.grad_inputs[0],
-              .target_shape = plan.shapes.input,
-              .weight = memory.parameters[0],
-              .target_stride = plan.taps,
-              .source_stride = plan.group_inputs * plan.taps},
-             memory);
+  if (plan.backward.grids.phases.empty()) {
+    return;
   }
+  run_pass(plan, plan.backward,
+           {.source = memory.grad_output,
+            .masks = masks_of(plan, memory),
+            .source_shape = plan.shapes.output,
+            .bias = nullptr,
+            .target = memory.grad_inputs[0],
+            .target_shape = plan.shapes.input,
+            .weight = memory.parameters[0],
+            .target_stride = plan.taps,
+            .source_stride = plan.group_inputs * plan.taps},
+           memory);
 }
 
 /// Gradient of the weights of one of the convolution's groups, for factor channels [first, first + count).
@@ -229,7 +239,8 @@ void backward_weights(const BlockedPlan& plan, const OpMemory& memory, int conv_
                                         .factor_step = inputs_in_lanes ? 1 : stride,
                                         .rows = plan.shapes.output.height,
                                         .columns = plan.shapes.output.width,
-                                        .taps = plan.forward.grid.taps.data(),
+                                        .pixels_at_once = plan.weight_pixels_at_once,
+                                        .taps = plan.forward.grids.taps.data(),
                                         .tap_count = taps,
                                         .sums = sums,
                                         .scratch = floats_at(memory.scratch, plan.region_offset)});
@@ -239,7 +250,7 @@ void backward_weights(const BlockedPlan& plan, const OpMemory& memory, int conv_
       {.sums = sums,
        .lanes = lane_channels,
        .factors = count,
-       .taps = plan.forward.grid.taps.data(),
+       .taps = plan.forward.grids.taps.data(),
        .tap_count = taps,
        .lane_stride = inputs_in_lanes ? input_stride : output_stride,
        .factor_stride = factor_stride,
@@ -264,27 +275,25 @@ void backward(const BlockedPlan& plan, const OpMemory& memory) {
   }
 }
 
-std::size_t region_floats(const BlockedGrid& grid) {
+std::size_t region_floats(const BlockedGrids& grid) {
   return static_cast<std::size_t>(grid.blocking.sources) * grid.blocking.source_rows *
          grid.blocking.source_columns * lanes;
 }
 
-std::size_t packed_floats(const BlockedGrid& grid, int sources) {
-  return static_cast<std::size_t>(grid.targets_at_once) * sources * grid.grid.taps.size();
+std::size_t packed_floats(const BlockedGrids& grid, int sources) {
+  return static_cast<std::size_t>(grid.targets_at_once) * sources * grid.grids.taps.size();
 }
 
 /// Sets the plan's offsets; returns the bytes of scratch.
 std::size_t lay_out_scratch(BlockedPlan& plan, bool training) {
-  std::size_t weights = packed_floats(plan.forward, plan.group_inputs);
-  std::size_t region = region_floats(plan.forward);
-  for (const BlockedGrid& grid : plan.backward) {
-    weights = std::max(weights, packed_floats(grid, plan.group_outputs));
-    region = std::max(region, region_floats(grid));
-  }
+  std::size_t weights = std::max(packed_floats(plan.forward, plan.group_inputs),
+                                 packed_floats(plan.backward, plan.group_outputs));
+  std::size_t region = std::max(region_floats(plan.forward), region_floats(plan.backward));
   if (training) {
     const int lane_channels = plan.lanes_are_inputs ? plan.group_inputs : plan.group_outputs;
     const int factors = plan.lanes_are_inputs ? plan.group_outputs : plan.group_inputs;
     const std::size_t row = weight_sums_width(lane_channels);
+    plan.weight_pixels_at_once = transposed_limit / static_cast<int>(row);
     plan.factors_at_once =
         static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * plan.taps), 1, factors));
     weights = std::max(weights, row * rounded_up(plan.factors_at_once * static_cast<int>(plan.taps), 4));

@@ -10,25 +10,30 @@ namespace {
 /// Pixels first, first + spacing, ... below size.
 int count_of(int size, int first, int spacing) { return (size - first + spacing - 1) / spacing; }
 
-/// The phase of input pixels (row, column) modulo the stride.
-TapGrid phase_of(const ConvShapes& shapes, int row, int column) {
+/// Appends the phase of input pixels (row, column) modulo the stride.
+void add_phase(const ConvShapes& shapes, int row, int column, TapGrids& grids) {
   const Conv2d& options = shapes.options;
-  TapGrid grid;
-  grid.spacing = options.stride;
-  grid.first_row = row;
-  grid.first_column = column;
-  grid.rows = count_of(shapes.input.height, row, options.stride);
-  grid.columns = count_of(shapes.input.width, column, options.stride);
+  const auto first = static_cast<int>(grids.taps.size());
   for (int kh = 0; kh < options.kernel; ++kh) {
     for (int kw = 0; kw < options.kernel; ++kw) {
       const int r = row + options.padding - kh * options.dilation;
       const int c = column + options.padding - kw * options.dilation;
       if (r % options.stride == 0 && c % options.stride == 0) {
-        grid.taps.push_back({r / options.stride, c / options.stride, kh * options.kernel + kw});
+        grids.taps.push_back({r / options.stride, c / options.stride, kh * options.kernel + kw});
       }
     }
   }
-  return grid;
+  const int count = static_cast<int>(grids.taps.size()) - first;
+  if (count == 0) {
+    grids.covers_all = false;
+    return;
+  }
+  const ConvPhase phase{first, count, (static_cast<std::size_t>(row) * shapes.input.width + column) * lanes,
+                        count_of(shapes.input.height, row, options.stride),
+                        count_of(shapes.input.width, column, options.stride)};
+  grids.phases.push_back(phase);
+  grids.rows = std::max(grids.rows, phase.rows);
+  grids.columns = std::max(grids.columns, phase.columns);
 }
 
 }  // namespace
@@ -45,26 +50,28 @@ ConvShapes flattened(ConvShapes shapes) {
   return shapes;
 }
 
-TapGrid forward_taps(const ConvShapes& shapes) {
+TapGrids forward_taps(const ConvShapes& shapes) {
   const Conv2d& options = shapes.options;
-  TapGrid grid;
-  grid.step = options.stride;
-  grid.rows = shapes.output.height;
-  grid.columns = shapes.output.width;
+  TapGrids grids;
+  grids.step = options.stride;
+  grids.rows = shapes.output.height;
+  grids.columns = shapes.output.width;
   for (int kh = 0; kh < options.kernel; ++kh) {
     for (int kw = 0; kw < options.kernel; ++kw) {
-      grid.taps.push_back({kh * options.dilation - options.padding, kw * options.dilation - options.padding,
-                           kh * options.kernel + kw});
+      grids.taps.push_back({kh * options.dilation - options.padding, kw * options.dilation - options.padding,
+                            kh * options.kernel + kw});
     }
   }
-  return grid;
+  grids.phases.push_back({0, static_cast<int>(grids.taps.size()), 0, grids.rows, grids.columns});
+  return grids;
 }
 
-std::vector<TapGrid> backward_taps(const ConvShapes& shapes) {
-  std::vector<TapGrid> grids;
+TapGrids backward_taps(const ConvShapes& shapes) {
+  TapGrids grids;
+  grids.spacing = shapes.options.stride;
   for (int row = 0; row < std::min(shapes.options.stride, shapes.input.height); ++row) {
     for (int column = 0; column < std::min(shapes.options.stride, shapes.input.width); ++column) {
-      grids.push_back(phase_of(shapes, row, column));
+      add_phase(shapes, row, column, grids);
     }
   }
   return grids;
@@ -92,16 +99,15 @@ PixelPlanes planes(const float* data, const std::uint16_t* masks, const Shape& s
           .width = shape.width};
 }
 
-PixelGrid target_of(float* data, const Shape& shape, int group, int channel, const TapGrid& grid) {
+PixelGrid target_of(float* data, const Shape& shape, int group, int channel, const TapGrids& grids) {
   const std::size_t row = static_cast<std::size_t>(shape.width) * lanes;
   const std::size_t plane = row * shape.height;
-  return {.data = data + plane * (static_cast<std::size_t>(group) * shape.channels + channel) +
-                  row * grid.first_row + static_cast<std::size_t>(grid.first_column) * lanes,
+  return {.data = data + plane * (static_cast<std::size_t>(group) * shape.channels + channel),
           .plane = plane,
-          .row = row * grid.spacing,
-          .column = static_cast<std::size_t>(grid.spacing) * lanes,
-          .rows = grid.rows,
-          .columns = grid.columns};
+          .row = row * grids.spacing,
+          .column = static_cast<std::size_t>(grids.spacing) * lanes,
+          .rows = grids.rows,
+          .columns = grids.columns};
 }
 
 }  // namespace lockstep::cpu

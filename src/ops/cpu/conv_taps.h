@@ -8,16 +8,16 @@
 
 namespace lockstep::cpu {
 
-/// Target pixels whose sums have the same taps: (first_row + i * spacing, first_column + j * spacing) reads
-/// source pixels (i * step + tap.row, j * step + tap.column).
-struct TapGrid {
-  std::vector<ConvTap> taps;  ///< kernel rows, then columns, ascending
+/// Grids of target pixels: pixel (i, j) of a phase reads source pixels (i * step + tap.row, j * step +
+/// tap.column) for each of the phase's taps.
+struct TapGrids {
+  std::vector<ConvTap> taps;  ///< of each phase: kernel rows, then columns, ascending
+  std::vector<ConvPhase> phases;
   int step = 1;
-  int spacing = 1;
-  int first_row = 0;
-  int first_column = 0;
-  int rows = 0;
+  int spacing = 1;  ///< target pixels from grid pixel to grid pixel
+  int rows = 0;     ///< of the largest phase
   int columns = 0;
+  bool covers_all = true;  ///< false: no tap reaches some target pixels
 };
 
 /// A convolution and the shapes of its input and output as stored.
@@ -30,11 +30,11 @@ struct ConvShapes {
 /// A convolution that sees no neighbours (1 x 1, stride 1) sees no rows either: its images become one row.
 ConvShapes flattened(ConvShapes shapes);
 
-/// Output from input.
-TapGrid forward_taps(const ConvShapes& shapes);
-/// Gradient of the input from that of the output: a grid for each of stride x stride phases, of those that
-/// have pixels. A grid without taps is of pixels that no output reads.
-std::vector<TapGrid> backward_taps(const ConvShapes& shapes);
+/// Output from input: one phase.
+TapGrids forward_taps(const ConvShapes& shapes);
+/// Gradient of the input from that of the output: a phase for each row and column modulo the stride, without
+/// those that have no pixels or no taps.
+TapGrids backward_taps(const ConvShapes& shapes);
 
 /// Rows and columns that the taps span.
 struct TapBounds {
@@ -47,7 +47,7 @@ TapBounds bounds_of(const std::vector<ConvTap>& taps);
 /// null.
 PixelPlanes planes(const float* data, const std::uint16_t* masks, const Shape& shape, int group, int first,
                    int count);
-/// The grid's pixels in an array whose groups have `shape`, from `channel` on.
-PixelGrid target_of(float* data, const Shape& shape, int group, int channel, const TapGrid& grid);
+/// The grids' pixels in an array whose groups have `shape`, from `channel` on.
+PixelGrid target_of(float* data, const Shape& shape, int group, int channel, const TapGrids& grids);
 
 }  // namespace lockstep::cpu

@@ -11,9 +11,9 @@ namespace {
 /// What a band of a channel may take of the second-level cache: 128 KiB.
 constexpr int band_limit = 2048;  // pixels
 
-/// One grid of target pixels, as the kernel sees it.
-struct DepthwiseGrid {
-  TapGrid grid;
+/// Grids of target pixels, as the kernel sees them.
+struct DepthwiseGrids {
+  TapGrids grids;
   TapBounds bounds;
   int band_rows;
   int source_rows;
@@ -25,24 +25,27 @@ struct DepthwisePlan {
   const Kernels* kernels;
   ConvShapes shapes;
   bool relu;
-  DepthwiseGrid forward;
-  std::vector<DepthwiseGrid> backward;
-  bool clear_input_gradient;  ///< whether some input pixels are read by no output
+  DepthwiseGrids forward;
+  DepthwiseGrids backward;  ///< without phases where the gradient of the input is not wanted
 
   std::size_t band_offset;
   std::size_t grad_band_offset;
   std::size_t sums_offset;
 };
 
-DepthwiseGrid depthwise_grid(TapGrid grid) {
-  DepthwiseGrid plan{std::move(grid), {}, 0, 0, 0};
-  plan.bounds = bounds_of(plan.grid.taps);
+DepthwiseGrids depthwise_grids(TapGrids grids) {
+  DepthwiseGrids plan{std::move(grids), {}, 0, 0, 0};
+  if (plan.grids.phases.empty()) {
+    return plan;
+  }
+  plan.bounds = bounds_of(plan.grids.taps);
+  const int step = plan.grids.step;
   const int tap_rows = plan.bounds.last_row - plan.bounds.first_row + 1;
   plan.source_columns =
-      (plan.grid.columns - 1) * plan.grid.step + plan.bounds.last_column - plan.bounds.first_column + 1;
-  const int fitting = (band_limit / plan.source_columns - tap_rows) / plan.grid.step + 1;
-  plan.band_rows = std::clamp(fitting, 1, plan.grid.rows);
-  plan.source_rows = (plan.band_rows - 1) * plan.grid.step + tap_rows;
+      (plan.grids.columns - 1) * step + plan.bounds.last_column - plan.bounds.first_column + 1;
+  const int fitting = (band_limit / plan.source_columns - tap_rows) / step + 1;
+  plan.band_rows = std::clamp(fitting, 1, plan.grids.rows);
+  plan.source_rows = (plan.band_rows - 1) * step + tap_rows;
   return plan;
 }
 
@@ -51,28 +54,23 @@ DepthwisePlan depthwise_plan(const OpRequest& request) {
   plan.kernels = &kernels_of(request.level);
   plan.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
   plan.relu = request.node.epilogue.relu;
-  plan.forward = depthwise_grid(forward_taps(plan.shapes));
+  plan.forward = depthwise_grids(forward_taps(plan.shapes));
   if (request.input_gradient) {
-    for (TapGrid& grid : backward_taps(plan.shapes)) {
-      if (grid.taps.empty()) {
-        plan.clear_input_gradient = true;
-      } else {
-        plan.backward.push_back(depthwise_grid(std::move(grid)));
-      }
-    }
+    plan.backward = depthwise_grids(backward_taps(plan.shapes));
   }
   return plan;
 }
 
 /// All but the target.
-DepthwiseConv task_of(const DepthwisePlan& plan, const DepthwiseGrid& grid, const PixelPlanes& source,
+DepthwiseConv task_of(const DepthwisePlan& plan, const DepthwiseGrids& grid, const PixelPlanes& source,
                       const OpMemory& memory) {
   const int kernel = plan.shapes.options.kernel;
   DepthwiseConv task{};
   task.source = source;
-  task.step = grid.grid.step;
-  task.taps = grid.grid.taps.data();
-  task.tap_count = static_cast<int>(grid.grid.taps.size());
+  task.step = grid.grids.step;
+  task.taps = grid.grids.taps.data();
+  task.phases = grid.grids.phases.data();
+  task.phase_count = static_cast<int>(grid.grids.phases.size());
   task.weight = memory.parameters[0];
   task.filter = kernel * kernel;
   task.source_rows = grid.source_rows;
@@ -80,8 +78,8 @@ DepthwiseConv task_of(const DepthwisePlan& plan, const DepthwiseGrid& grid, cons
   task.first_row = grid.bounds.first_row;
   task.first_column = grid.bounds.first_column;
   task.band_rows = grid.band_rows;
-  task.target.rows = grid.grid.rows;
-  task.target.columns = grid.grid.columns;
+  task.target.rows = grid.grids.rows;
+  task.target.columns = grid.grids.columns;
   task.band = floats_at(memory.scratch, plan.band_offset);
   return task;
 }
@@ -97,7 +95,7 @@ void forward(const DepthwisePlan& plan, const OpMemory& memory) {
         plan, plan.forward,
         planes(memory.inputs[0], nullptr, plan.shapes.input, group, 0, plan.shapes.input.channels), memory);
     task.bias = memory.parameters[1];
-    task.target = target_of(memory.output, output, group, 0, plan.forward.grid);
+    task.target = target_of(memory.output, output, group, 0, plan.forward.grids);
     plan.kernels->depthwise_conv(task);
   }
   if (plan.relu) {
@@ -108,17 +106,16 @@ void forward(const DepthwisePlan& plan, const OpMemory& memory) {
 
 void backward_data(const DepthwisePlan& plan, const OpMemory& memory) {
   const Shape& input = plan.shapes.input;
-  if (plan.clear_input_gradient) {
+  const Shape& output = plan.shapes.output;
+  if (!plan.backward.grids.covers_all) {
     std::fill_n(memory.grad_inputs[0], input.size() * lanes * groups_of(memory.samples), 0.0F);
   }
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    for (const DepthwiseGrid& grid : plan.backward) {
-      const PixelPlanes grad = planes(memory.grad_output, masks_of(plan, memory), plan.shapes.output, group,
-                                      0, plan.shapes.output.channels);
-      DepthwiseConv task = task_of(plan, grid, grad, memory);
-      task.target = target_of(memory.grad_inputs[0], input, group, 0, grid.grid);
-      plan.kernels->depthwise_conv(task);
-    }
+    const PixelPlanes grad =
+        planes(memory.grad_output, masks_of(plan, memory), output, group, 0, output.channels);
+    DepthwiseConv task = task_of(plan, plan.backward, grad, memory);
+    task.target = target_of(memory.grad_inputs[0], input, group, 0, plan.backward.grids);
+    plan.kernels->depthwise_conv(task);
   }
 }
 
@@ -143,22 +140,19 @@ void backward(const DepthwisePlan& plan, const OpMemory& memory) {
   }
 }
 
-std::size_t band_floats(const DepthwiseGrid& grid) {
+std::size_t band_floats(const DepthwiseGrids& grid) {
   return static_cast<std::size_t>(grid.source_rows) * grid.source_columns * lanes;
 }
 
 /// Sets the plan's offsets; returns the bytes of scratch.
 std::size_t lay_out_scratch(DepthwisePlan& plan) {
-  std::size_t band = band_floats(plan.forward);
-  for (const DepthwiseGrid& grid : plan.backward) {
-    band = std::max(band, band_floats(grid));
-  }
+  const std::size_t band = std::max(band_floats(plan.forward), band_floats(plan.backward));
   const std::size_t grad =
       plan.relu ? static_cast<std::size_t>(plan.forward.band_rows) * plan.shapes.output.width * lanes : 0;
   ScratchLayout layout;
   plan.band_offset = layout.add(band);
   plan.grad_band_offset = layout.add(grad);
-  plan.sums_offset = layout.add(plan.forward.grid.taps.size() * lanes);
+  plan.sums_offset = layout.add(plan.forward.grids.taps.size() * lanes);
   return layout.bytes();
 }
 

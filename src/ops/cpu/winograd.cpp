@@ -10,6 +10,8 @@ namespace {
 
 /// Fewer channels do not pay for the transforms.
 constexpr int fewest_channels = 16;
+/// Outputs per tile, on average: with as many, there are half as many multiplications as without transforms.
+constexpr int fewest_pixels = 8;
 constexpr int tile = 4;
 constexpr int positions = 36;
 
@@ -26,8 +28,8 @@ struct WinogradPlan {
   std::size_t mask_pixels;  ///< per group
 };
 
-int tiles_of(const WinogradShape& shape, int groups) {
-  return groups * ((shape.out_height + tile - 1) / tile) * ((shape.out_width + tile - 1) / tile);
+int tiles_of(int height, int width, int groups) {
+  return groups * ((height + tile - 1) / tile) * ((width + tile - 1) / tile);
 }
 
 /// The gradient is convolved with the filters turned by 180 degrees, input and output channels exchanged.
@@ -41,23 +43,33 @@ WinogradShape transposed(const WinogradShape& s) {
           .padding = 2 - s.padding};
 }
 
-WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
-  const int tiles = tiles_of(shape, groups);
-  const bool keep = std::int64_t{shape.in_channels} * shape.out_channels <= 128 * 128;
-  if (keep) {
-    return {
-        .tiles = std::min(tiles, 3), .outputs = shape.out_channels <= 64 ? 32 : 128, .keep_filters = true};
-  }
-  return {.tiles = std::min(tiles, 8), .outputs = shape.in_channels <= 256 ? 32 : 16, .keep_filters = false};
+/// Transformed filters of all channels are kept while they fit the outer caches, or where so many runs of
+/// tiles use them that transforming them each time would cost more.
+bool keeps_filters(const WinogradShape& shape, int tiles) {
+  const std::int64_t pairs = std::int64_t{shape.in_channels} * shape.out_channels;
+  return pairs <= 128 * 128 || (tiles > 16 && pairs <= 256 * 256);
 }
 
-WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
-  const int tiles = std::min(tiles_of(shape, groups), shape.in_channels <= 128 ? 4 : 8);
-  if (tiles == tiles_of(shape, groups)) {
-    return {.tiles = tiles, .outputs = 32, .keep_filters = false};
+/// Measured with the convolutions of ResNet-18. A run of few tiles keeps its transformed inputs in the
+/// second-level cache; where filters are transformed again for each run, a run has as many tiles as fit into
+/// 16 MB.
+WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
+  const int tiles = tiles_of(shape.out_height, shape.out_width, groups);
+  if (keeps_filters(shape, tiles)) {
+    return {.tiles = std::min(tiles, 3), .outputs = 32, .channels = shape.in_channels, .keep_filters = true};
   }
-  const int fitting = (2 << 20) / positions / shape.in_channels;
-  return {.tiles = tiles, .outputs = std::max(fitting / 16 * 16, 16), .keep_filters = false};
+  const int fitting = std::clamp((4 << 20) / (positions * lanes * shape.in_channels), 1, 16);
+  return {.tiles = std::min(tiles, fitting), .outputs = 64, .channels = 64, .keep_filters = false};
+}
+
+/// Sums are kept in memory, at most 8 MB, from one run of tiles to the next; where there is one run only, few
+/// output channels at a time keep them in the second-level cache.
+WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
+  const int all = tiles_of(shape.out_height, shape.out_width, groups);
+  const int tiles = std::min(all, shape.in_channels <= 128 ? 4 : std::max(4096 / shape.in_channels, 1));
+  const int fitting = (2 << 20) / (positions * shape.in_channels);
+  const int outputs = tiles == all ? 32 : std::max(fitting / 16 * 16, 16);
+  return {.tiles = tiles, .outputs = outputs, .channels = shape.in_channels, .keep_filters = false};
 }
 
 WinogradPlan describe_winograd(const OpRequest& request) {
@@ -136,10 +148,12 @@ std::size_t scratch_floats(const WinogradPlan& plan) {
 
 bool suits_winograd(const OpRequest& request) {
   const auto& options = std::get<Conv2d>(request.node.operation);
+  const Shape& output = request.node.shape;
+  const int tiles = tiles_of(output.height, output.width, 1);
   return options.kernel == 3 && options.stride == 1 && options.dilation == 1 && options.groups == 1 &&
-         options.padding <= 2 &&
-         request.node.epilogue.pool <= 1 && request.inputs[0].channels >= fewest_channels &&
-         options.channels >= fewest_channels;
+         options.padding <= 2 && request.node.epilogue.pool <= 1 &&
+         request.inputs[0].channels >= fewest_channels && output.channels >= fewest_channels &&
+         output.height * output.width >= tiles * fewest_pixels;
 }
 
 Op plan_winograd(const OpRequest& request) {

@@ -93,40 +93,54 @@ struct GridRegion {
   int column, columns;
 };
 
-RegionPixels locate(const BlockedConv& task, const GridRegion& region) {
+RegionPixels locate(const BlockedConv& task, const ConvPhase& phase, const GridRegion& region) {
   RegionPixels result;
   result.count = 0;
-  for (int r = 0; r < region.rows; ++r) {
-    for (int q = 0; q < region.columns; ++q, ++result.count) {
+  const int rows = smaller(region.rows, phase.rows - region.row);
+  const int columns = smaller(region.columns, phase.columns - region.column);
+  for (int r = 0; r < rows; ++r) {
+    for (int q = 0; q < columns; ++q, ++result.count) {
       result.source[result.count] =
           pixels(static_cast<std::size_t>(r) * task.step * task.blocking.source_columns +
                  static_cast<std::size_t>(q) * task.step);
-      result.target[result.count] = static_cast<std::size_t>(region.row + r) * task.target.row +
+      result.target[result.count] = phase.target_offset +
+                                    static_cast<std::size_t>(region.row + r) * task.target.row +
                                     static_cast<std::size_t>(region.column + q) * task.target.column;
     }
   }
   return result;
 }
 
-/// Channels [first_source, first_source + sources) x outputs [output, end) for `count` pixels from `first`.
-void outputs_of_tile(const BlockedConv& task, const RegionPixels& where, int first, int count,
-                     int first_source, int sources, int output, int end) {
+/// Some input channels and outputs of a phase.
+struct PhasePart {
+  const ConvPhase& phase;
+  int first_source, sources;
+  int output, end;
+};
+
+/// Their sums for `count` pixels from `first`.
+void outputs_of_tile(const BlockedConv& task, const PhasePart& work, const RegionPixels& where, int first,
+                     int count) {
   const ConvBlocking& blocking = task.blocking;
-  const TileFunction function = task.tap_count == 1 ? tile_function<1>(count) : tile_function<0>(count);
-  const std::size_t block_floats =
-      static_cast<std::size_t>(task.source.channels) * task.tap_count * packed_block;
-  const std::size_t corner = task.tap_count == 1 ? static_cast<std::size_t>(task.tap_offsets[0]) : 0;
+  const std::size_t taps = static_cast<std::size_t>(work.phase.tap_count);
+  const int* offsets = task.tap_offsets + work.phase.first_tap;
+  const TileFunction function = taps == 1 ? tile_function<1>(count) : tile_function<0>(count);
+  const std::size_t corner = taps == 1 ? static_cast<std::size_t>(offsets[0]) : 0;
+  const auto sources = static_cast<std::size_t>(task.source.channels);
+  const std::size_t padded =
+      static_cast<std::size_t>((task.targets + packed_block - 1) / packed_block) * packed_block;
+  const float* packed =
+      task.packed + padded * sources * work.phase.first_tap + work.first_source * taps * packed_block;
   Tile tile{};
   tile.source_plane = pixels(static_cast<std::size_t>(blocking.source_rows) * blocking.source_columns);
   tile.target_plane = task.target.plane;
-  tile.tap_offsets = task.tap_offsets;
-  tile.taps = task.tap_count;
-  tile.sources = sources;
-  tile.first = first_source == 0;
-  for (int o = output; o < end; o += tile_outputs) {
-    tile.outputs = smaller(tile_outputs, end - o);
-    tile.weight = task.packed + block_floats * (o / packed_block) +
-                  static_cast<std::size_t>(first_source) * task.tap_count * packed_block + o % packed_block;
+  tile.tap_offsets = offsets;
+  tile.taps = work.phase.tap_count;
+  tile.sources = work.sources;
+  tile.first = work.first_source == 0;
+  for (int o = work.output; o < work.end; o += tile_outputs) {
+    tile.outputs = smaller(tile_outputs, work.end - o);
+    tile.weight = packed + sources * taps * (o / packed_block * packed_block) + o % packed_block;
     tile.bias = task.bias == nullptr ? nullptr : task.bias + o;
     for (int part = 0; part < parts; ++part) {
       for (int p = 0; p < count; ++p) {
@@ -143,19 +157,40 @@ int next_count(int left) { return left == 4 || left == 2 ? 2 : left >= 3 ? 3 : 1
 
 void run_region(const BlockedConv& task, const GridRegion& region) {
   const ConvBlocking& blocking = task.blocking;
-  const RegionPixels where = locate(task, region);
   for (int c = 0; c < task.source.channels; c += blocking.sources) {
     const int sources = smaller(blocking.sources, task.source.channels - c);
     copy_region(task.source,
                 {c, sources, region.row * task.step + blocking.first_row, blocking.source_rows,
                  region.column * task.step + blocking.first_column, blocking.source_columns},
                 task.region);
-    for (int o = 0; o < task.targets; o += blocking.targets) {
-      const int end = smaller(o + blocking.targets, task.targets);
-      for (int p = 0; p < where.count;) {
-        const int count = next_count(where.count - p);
-        outputs_of_tile(task, where, p, count, c, sources, o, end);
-        p += count;
+    for (int i = 0; i < task.phase_count; ++i) {
+      const RegionPixels where = locate(task, task.phases[i], region);
+      for (int o = 0; o < task.targets; o += blocking.targets) {
+        const PhasePart work{task.phases[i], c, sources, o, smaller(o + blocking.targets, task.targets)};
+        for (int p = 0; p < where.count;) {
+          const int count = next_count(where.count - p);
+          outputs_of_tile(task, work, where, p, count);
+          p += count;
+        }
+      }
+    }
+  }
+}
+
+/// Input channels that are packed together: lines of eight filters, which may share their place in the
+/// first-level cache, are then used at once.
+constexpr int packed_sources = 16;
+
+void pack_sources(const PackWeights& task, int target, int source, int end, float* packed) {
+  for (int i = 0; i < packed_block; ++i) {
+    const bool exists = target + i < task.targets;
+    const float* filters =
+        task.weight + static_cast<std::size_t>(exists ? target + i : 0) * task.target_stride;
+    for (int c = source; c < end; ++c) {
+      const float* filter = filters + static_cast<std::size_t>(c) * task.source_stride;
+      float* to = packed + static_cast<std::size_t>(c) * task.tap_count * packed_block + i;
+      for (int t = 0; t < task.tap_count; ++t) {
+        to[static_cast<std::ptrdiff_t>(t) * packed_block] = exists ? filter[task.taps[t].weight] : 0.0F;
       }
     }
   }
@@ -174,21 +209,11 @@ void blocked_conv(const BlockedConv& task) {
 }
 
 void pack_weights(const PackWeights& task) {
-  float* packed = task.packed;
+  const std::size_t depth = static_cast<std::size_t>(task.sources) * task.tap_count;
   for (int target = 0; target < task.targets; target += packed_block) {
-    const int count = smaller(packed_block, task.targets - target);
-    for (int source = 0; source < task.sources; ++source) {
-      const float* filter = task.weight + static_cast<std::size_t>(target) * task.target_stride +
-                            static_cast<std::size_t>(source) * task.source_stride;
-      for (int t = 0; t < task.tap_count; ++t, packed += packed_block) {
-        const float* from = filter + task.taps[t].weight;
-        for (int i = 0; i < count; ++i) {
-          packed[i] = from[static_cast<std::size_t>(i) * task.target_stride];
-        }
-        for (int i = count; i < packed_block; ++i) {
-          packed[i] = 0.0F;
-        }
-      }
+    float* packed = task.packed + depth * target;
+    for (int source = 0; source < task.sources; source += packed_sources) {
+      pack_sources(task, target, source, smaller(source + packed_sources, task.sources), packed);
     }
   }
 }

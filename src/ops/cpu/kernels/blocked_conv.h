@@ -13,6 +13,8 @@ constexpr int packed_block = 8;
 constexpr int region_pixels = 56;
 /// Output pixels whose contributions to a weight's gradient are added to each other first.
 constexpr int band_pixels = 16;
+/// Most pixels that the kernel of weights' gradients prepares at once: a few bands.
+constexpr int weight_pixels = 64;
 /// Sums of weights' gradients are kept in rows of a multiple of this many lanes.
 constexpr int sum_lanes = 32;
 
@@ -24,6 +26,15 @@ struct ConvTap {
   int weight;
 };
 
+/// Output pixels that have the same taps: some of a list, for a grid that starts in the middle of a plane.
+struct ConvPhase {
+  int first_tap;
+  int tap_count;
+  std::size_t target_offset;  ///< floats from the first pixel of a plane to that of the grid
+  int rows;
+  int columns;
+};
+
 /// Channels of one group; pixels outside of the planes are zeros.
 struct PixelPlanes {
   const float* data;           ///< [channel][row][column][16]
@@ -33,13 +44,13 @@ struct PixelPlanes {
   int width;
 };
 
-/// Output pixels: a grid of a plane's.
+/// Where output pixels are.
 struct PixelGrid {
   float* data;
   std::size_t plane;  ///< floats from channel to channel
   std::size_t row;    ///< floats from grid row to grid row
   std::size_t column;
-  int rows;
+  int rows;  ///< of the largest phase
   int columns;
 };
 
@@ -65,17 +76,17 @@ struct PackWeights {
   float* packed;
 };
 
-/// One group. Grid pixel (i, j) of every target: from the bias, plus weight * source(i * step + tap.row,
-/// j * step + tap.column), (source, tap) ascending.
+/// One group. Grid pixel (i, j) of every phase and target: from the bias, plus weight * source(i * step +
+/// tap.row, j * step + tap.column), (source, tap) ascending.
 struct BlockedConv {
   ConvBlocking blocking;
   PixelPlanes source;
   int step;
-  const ConvTap* taps;
   const int* tap_offsets;  ///< of each tap in a region: floats from its first pixel
-  int tap_count;
-  const float* packed;
-  const float* bias;  ///< null: zeros
+  const ConvPhase* phases;
+  int phase_count;
+  const float* packed;  ///< of each phase: see PackWeights
+  const float* bias;    ///< null: zeros
   int targets;
   PixelGrid target;
   float* region;  ///< scratch: blocking's sources * source_rows * source_columns * 16 floats
@@ -89,7 +100,8 @@ struct BlockedConvWeights {
   PixelPlanes factor;  ///< its pixels are broadcast
   int lane_step;
   int factor_step;
-  int rows, columns;  ///< of the grid
+  int rows, columns;   ///< of the grid
+  int pixels_at_once;  ///< of no influence on bits; at most weight_pixels
   const ConvTap* taps;
   int tap_count;
   float* sums;     ///< rows of weight_sums_width() floats, as many as factors * taps, rounded up to 4
@@ -108,13 +120,14 @@ struct UnpackWeightSums {
   float* weight;
 };
 
-/// One group of a convolution of each channel with its own filter: grid pixel (i, j): from the bias, plus
-/// weight * source, taps ascending.
+/// One group of a convolution of each channel with its own filter: grid pixel (i, j) of every phase: from the
+/// bias, plus weight * source, taps ascending.
 struct DepthwiseConv {
   PixelPlanes source;
   int step;
   const ConvTap* taps;
-  int tap_count;
+  const ConvPhase* phases;
+  int phase_count;
   const float* weight;  ///< [channel][filter]
   int filter;
   const float* bias;  ///< null: zeros
@@ -129,7 +142,7 @@ struct DepthwiseConv {
 
 /// All groups. Per weight and image: (group, row, column) ascending, then the images as fold_lanes does.
 struct DepthwiseConvWeights {
-  DepthwiseConv forward;  ///< source: of the first group; target and bias are not read
+  DepthwiseConv forward;  ///< source: of the first group; one phase; target and bias are not read
   PixelPlanes grad;       ///< of the first group
   int groups;
   float* grad_weight;

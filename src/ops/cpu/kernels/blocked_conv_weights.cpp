@@ -1,189 +1,212 @@
 #include "ops/cpu/kernels/blocked_conv.h"
 #include "ops/cpu/kernels/region.h"
 #include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/transpose.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Factors (a channel and a tap) that are gathered at once, and those of a register block.
+/// Factors (a channel and a tap) that are gathered at once, at most.
 constexpr int most_factors = 12;
-constexpr int factors_in_registers = many_registers ? 12 : 6;
-constexpr int tile_lanes = 2 * width;
 
-using Quarter = hn::FixedTag<float, 4>;
-constexpr Quarter quarter;
-
-/// Up to band_pixels grid pixels.
-struct Band {
+/// Consecutive grid pixels.
+struct Stretch {
   int count;
-  int row[band_pixels];
-  int column[band_pixels];
+  int row[weight_pixels];
+  int column[weight_pixels];
 };
 
-/// [4 channels][16 images] to [16 images][4 channels], images sum_lanes floats apart.
-HWY_INLINE void transpose_four(const float* pixel, float* target) {
-  for (int l = 0; l < lanes; l += 4) {
-    const auto a = hn::Load(quarter, pixel + l);
-    const auto b = hn::Load(quarter, pixel + lanes + l);
-    const auto c = hn::Load(quarter, pixel + 2 * lanes + l);
-    const auto d = hn::Load(quarter, pixel + 3 * lanes + l);
-    const auto ac_low = hn::InterleaveLower(quarter, a, c);
-    const auto bd_low = hn::InterleaveLower(quarter, b, d);
-    const auto ac_high = hn::InterleaveUpper(quarter, a, c);
-    const auto bd_high = hn::InterleaveUpper(quarter, b, d);
-    float* row = target + l * sum_lanes;
-    hn::Store(hn::InterleaveLower(quarter, ac_low, bd_low), quarter, row);
-    hn::Store(hn::InterleaveUpper(quarter, ac_low, bd_low), quarter, row + sum_lanes);
-    hn::Store(hn::InterleaveLower(quarter, ac_high, bd_high), quarter, row + 2 * sum_lanes);
-    hn::Store(hn::InterleaveUpper(quarter, ac_high, bd_high), quarter, row + 3 * sum_lanes);
-  }
-}
-
-/// The band's pixels of all lane channels, to [block of 32 channels][pixel][image][32 channels].
-void transpose_band(const BlockedConvWeights& task, const Band& band, float* target) {
-  const PixelPlanes& planes = task.lane;
-  HWY_ALIGN float four[4 * lanes];
-  const int end = static_cast<int>(weight_sums_width(planes.channels));
-  for (int c = 0; c < end; c += 4) {
-    float* block =
-        target + pixels(static_cast<std::size_t>(c / sum_lanes) * band.count) * sum_lanes + c % sum_lanes;
-    for (int p = 0; p < band.count; ++p) {
-      for (int i = 0; i < 4; ++i) {
-        if (c + i >= planes.channels) {
-          clear_pixels(1, four + pixels(i));
-          continue;
-        }
-        const std::size_t row = static_cast<std::size_t>(c + i) * planes.height +
-                                static_cast<std::size_t>(band.row[p]) * task.lane_step;
-        copy_pixel(planes, row * planes.width + static_cast<std::size_t>(band.column[p]) * task.lane_step,
-                   four + pixels(i));
-      }
-      transpose_four(four, block + pixels(p) * sum_lanes);
+/// Channels [first, first + width) of a pixel, which do not all exist or have masks.
+void copy_channels(const PixelPlanes& planes, int first, std::size_t pixel, float* target) {
+  const std::size_t plane = static_cast<std::size_t>(planes.height) * planes.width;
+  for (int i = 0; i < width; ++i) {
+    if (first + i < planes.channels) {
+      copy_pixel(planes, plane * (first + i) + pixel, target + pixels(i));
+    } else {
+      clear_pixels(1, target + pixels(i));
     }
   }
 }
 
-/// The band's pixels of factors [first, first + count), to [pixel][12][16]; zeros for those that do not
-/// exist.
-void gather_factors(const BlockedConvWeights& task, const Band& band, int first, int count, float* target) {
+/// The pixels of all lane channels, to [block of 32 channels][pixel][image][32 channels].
+void transpose_stretch(const BlockedConvWeights& task, const Stretch& stretch, float* target) {
+  const PixelPlanes& planes = task.lane;
+  const std::size_t plane = pixels(static_cast<std::size_t>(planes.height) * planes.width);
+  const std::size_t block = pixels(stretch.count) * sum_lanes;
+  HWY_ALIGN float copied[width * lanes];
+  const int end = static_cast<int>(weight_sums_width(planes.channels));
+  for (int c = 0; c < end; c += width) {
+    float* to = target + block * (c / sum_lanes) + c % sum_lanes;
+    const bool direct = planes.masks == nullptr && c + width <= planes.channels;
+    for (int p = 0; p < stretch.count; ++p) {
+      const std::size_t pixel = static_cast<std::size_t>(stretch.row[p]) * task.lane_step * planes.width +
+                                static_cast<std::size_t>(stretch.column[p]) * task.lane_step;
+      if (!direct) {
+        copy_channels(planes, c, pixel, copied);
+      }
+      const float* rows = direct ? planes.data + plane * c + pixels(pixel) : copied;
+      for (int image = 0; image < lanes; image += 4, to += 4 * sum_lanes) {
+        Vector columns[4];
+        load_columns(rows + image, direct ? plane : pixels(1), columns);
+        LOCKSTEP_UNROLL for (int k = 0; k < 4; ++k) { hn::Store(columns[k], floats, to + k * sum_lanes); }
+      }
+    }
+  }
+}
+
+/// The pixels of factors [first, first + count), to [pixel][12][16]; zeros for those that do not exist.
+void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int first, int count,
+                    float* target) {
   const PixelPlanes& planes = task.factor;
   for (int i = 0; i < count; ++i) {
     const int channel = (first + i) / task.tap_count;
     const ConvTap& tap = task.taps[(first + i) % task.tap_count];
-    for (int p = 0; p < band.count; ++p) {
+    for (int p = 0; p < stretch.count; ++p) {
       float* pixel = target + pixels(p * most_factors + i);
-      const int row = band.row[p] * task.factor_step + tap.row;
-      const int column = band.column[p] * task.factor_step + tap.column;
+      const int row = stretch.row[p] * task.factor_step + tap.row;
+      const int column = stretch.column[p] * task.factor_step + tap.column;
       const bool inside = row >= 0 && row < planes.height && column >= 0 && column < planes.width;
       if (channel >= planes.channels || !inside) {
         clear_pixels(1, pixel);
         continue;
       }
-      const std::size_t from =
-          (static_cast<std::size_t>(channel) * planes.height + row) * planes.width + column;
-      copy_pixel(planes, from, pixel);
+      const std::size_t plane = static_cast<std::size_t>(channel) * planes.height;
+      copy_pixel(planes, (plane + row) * planes.width + column, pixel);
     }
   }
 }
 
-/// FB factors x two vectors of lanes: the band's sum, added to `sums`.
-template <int FB>
+/// FB factors x VB vectors of lanes: a band's sum, added to `sums`, whose rows are `row` floats apart.
+template <int FB, int VB>
 HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, float* sums,
                        std::size_t row) {
-  Vector sum[FB][2];
-  LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) { sum[i][0] = sum[i][1] = hn::Zero(floats); }
+  Vector sum[FB][VB];
+  LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
+    LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { sum[i][v] = hn::Zero(floats); }
+  }
   for (int p = 0; p < pixel_count; ++p, factor += pixels(most_factors)) {
     for (int image = 0; image < lanes; ++image, lane += sum_lanes) {
-      const Vector low = hn::Load(floats, lane);
-      const Vector high = hn::Load(floats, lane + width);
+      Vector values[VB];
+      LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { values[v] = hn::Load(floats, lane + v * width); }
       LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
         const Vector value = hn::Set(floats, factor[pixels(i) + image]);
-        sum[i][0] = hn::MulAdd(low, value, sum[i][0]);
-        sum[i][1] = hn::MulAdd(high, value, sum[i][1]);
+        LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { sum[i][v] = hn::MulAdd(values[v], value, sum[i][v]); }
       }
     }
   }
   LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
-    float* target = sums + i * row;
-    hn::Store(hn::Add(hn::Load(floats, target), sum[i][0]), floats, target);
-    hn::Store(hn::Add(hn::Load(floats, target + width), sum[i][1]), floats, target + width);
+    LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) {
+      float* target = sums + i * row + v * width;
+      hn::Store(hn::Add(hn::Load(floats, target), sum[i][v]), floats, target);
+    }
   }
 }
 
+/// A band's pixels and VB vectors of lanes: all of `count` factors, which are 12, 8 or 4.
+template <int VB>
 void factors_of_tile(int count, int pixel_count, const float* lane, const float* factor, float* sums,
                      std::size_t row) {
-  if constexpr (many_registers) {
-    switch (count) {
-      case 12:
-        return tile<12>(pixel_count, lane, factor, sums, row);
-      case 8:
-        return tile<8>(pixel_count, lane, factor, sums, row);
-      default:
-        return tile<4>(pixel_count, lane, factor, sums, row);
-    }
-  } else if (count == 12) {
-    tile<6>(pixel_count, lane, factor, sums, row);
-    tile<6>(pixel_count, lane, factor + pixels(6), sums + 6 * row, row);
-  } else {
-    for (int i = 0; i < count; i += 4) {
-      tile<4>(pixel_count, lane, factor + pixels(i), sums + i * row, row);
-    }
+  constexpr int large = many_registers ? 12 : 6;
+  constexpr int small = many_registers ? 8 : 4;
+  const int block = count == 12 ? large : count == 8 ? small : 4;
+  for (int i = 0; i < count; i += block, factor += pixels(block), sums += block * row) {
+    block == large   ? tile<large, VB>(pixel_count, lane, factor, sums, row)
+    : block == small ? tile<small, VB>(pixel_count, lane, factor, sums, row)
+                     : tile<4, VB>(pixel_count, lane, factor, sums, row);
   }
 }
 
 /// 12 factors, or fewer towards the end: 16 are two times 8.
 int next_factors(int left) { return left == 16 ? 8 : left >= 12 ? 12 : left > 4 ? 8 : 4; }
 
-void add_band(const BlockedConvWeights& task, const Band& band) {
-  float* gathered = task.scratch;
-  float* transposed = gathered + pixels(band_pixels * most_factors);
-  transpose_band(task, band, transposed);
+/// The grid's pixels in bands of about equal size.
+struct Bands {
+  std::int64_t pixels;
+  std::int64_t count;
+};
+std::int64_t begin_of(const Bands& bands, std::int64_t band) { return band * bands.pixels / bands.count; }
+
+Stretch stretch_of(const BlockedConvWeights& task, std::int64_t begin, std::int64_t end) {
+  Stretch stretch;
+  stretch.count = static_cast<int>(end - begin);
+  for (int p = 0; p < stretch.count; ++p) {
+    stretch.row[p] = static_cast<int>((begin + p) / task.columns);
+    stretch.column[p] = static_cast<int>((begin + p) % task.columns);
+  }
+  return stretch;
+}
+
+/// All lanes of the gathered factors [factor, factor + count), for the pixels [begin, end) of a stretch of
+/// `stretch` pixels: a band.
+void add_band(const BlockedConvWeights& task, std::size_t stretch, std::size_t begin, std::size_t end,
+              int factor, int count) {
+  const float* transposed = task.scratch + pixels(weight_pixels * most_factors) + pixels(begin) * sum_lanes;
+  const float* factors = task.scratch + pixels(begin * most_factors);
   const std::size_t row = weight_sums_width(task.lane.channels);
-  const std::size_t block = pixels(band.count) * sum_lanes;
-  const int factors = task.factor.channels * task.tap_count;
-  for (int f = 0; f < factors;) {
-    const int count = next_factors(factors - f);
-    gather_factors(task, band, f, count, gathered);
-    for (std::size_t l = 0; l < row; l += tile_lanes) {
-      factors_of_tile(count, band.count, transposed + block * (l / sum_lanes) + l % sum_lanes, gathered,
-                      task.sums + row * f + l, row);
+  const auto pixel_count = static_cast<int>(end - begin);
+  for (int l = 0; l < task.lane.channels;) {
+    const float* lane = transposed + pixels(stretch) * sum_lanes * (l / sum_lanes) + l % sum_lanes;
+    float* sums = task.sums + row * factor + l;
+    if (task.lane.channels - l > width) {
+      factors_of_tile<2>(count, pixel_count, lane, factors, sums, row);
+      l += 2 * width;
+    } else {
+      factors_of_tile<1>(count, pixel_count, lane, factors, sums, row);
+      l += width;
     }
-    f += count;
   }
 }
 
 }  // namespace
 
 std::size_t blocked_conv_weights_scratch(int lane_channels) {
-  return pixels(band_pixels) * (most_factors + weight_sums_width(lane_channels));
+  return pixels(weight_pixels) * (most_factors + weight_sums_width(lane_channels));
 }
 
 void blocked_conv_weights(const BlockedConvWeights& task) {
   const std::int64_t count = static_cast<std::int64_t>(task.rows) * task.columns;
-  const std::int64_t bands = (count + band_pixels - 1) / band_pixels;
-  for (std::int64_t b = 0; b < bands; ++b) {
-    const std::int64_t begin = b * count / bands;
-    Band band;
-    band.count = static_cast<int>((b + 1) * count / bands - begin);
-    for (int p = 0; p < band.count; ++p) {
-      band.row[p] = static_cast<int>((begin + p) / task.columns);
-      band.column[p] = static_cast<int>((begin + p) % task.columns);
+  const Bands bands{count, (count + band_pixels - 1) / band_pixels};
+  const int factors = task.factor.channels * task.tap_count;
+  const int together = larger(1, smaller(weight_pixels, task.pixels_at_once) / band_pixels);
+  for (std::int64_t first = 0; first < bands.count; first += together) {
+    const std::int64_t last = first + together < bands.count ? first + together : bands.count;
+    const std::int64_t start = begin_of(bands, first);
+    const Stretch stretch = stretch_of(task, start, begin_of(bands, last));
+    transpose_stretch(task, stretch, task.scratch + pixels(weight_pixels * most_factors));
+    for (int f = 0; f < factors;) {
+      const int next = next_factors(factors - f);
+      gather_factors(task, stretch, f, next, task.scratch);
+      for (std::int64_t band = first; band < last; ++band) {
+        add_band(task, static_cast<std::size_t>(stretch.count),
+                 static_cast<std::size_t>(begin_of(bands, band) - start),
+                 static_cast<std::size_t>(begin_of(bands, band + 1) - start), f, next);
+      }
+      f += next;
     }
-    add_band(task, band);
   }
 }
 
 void unpack_weight_sums(const UnpackWeightSums& task) {
   const std::size_t row = weight_sums_width(task.lanes);
-  for (int first = 0; first < task.lanes; first += lanes) {
-    const int end = smaller(first + lanes, task.lanes);
-    for (int f = 0; f < task.factors; ++f) {
-      for (int t = 0; t < task.tap_count; ++t) {
-        const float* sums = task.sums + row * (static_cast<std::size_t>(f) * task.tap_count + t);
-        float* weight = task.weight + static_cast<std::size_t>(f) * task.factor_stride + task.taps[t].weight;
-        for (int l = first; l < end; ++l) {
-          weight[static_cast<std::size_t>(l) * task.lane_stride] = sums[l];
+  const int count = task.factors * task.tap_count;
+  float block[lanes][lanes];
+  for (int first = 0; first < count; first += lanes) {
+    const int rows = smaller(lanes, count - first);
+    for (int l = 0; l < task.lanes; l += lanes) {
+      const int columns = smaller(lanes, task.lanes - l);
+      for (int i = 0; i < rows; ++i) {
+        const float* sums = task.sums + row * (first + i) + l;
+        for (int j = 0; j < columns; ++j) {
+          block[j][i] = sums[j];
+        }
+      }
+      for (int j = 0; j < columns; ++j) {
+        float* weight = task.weight + static_cast<std::size_t>(l + j) * task.lane_stride;
+        for (int i = 0; i < rows; ++i) {
+          const int factor = first + i;
+          weight[static_cast<std::size_t>(factor / task.tap_count) * task.factor_stride +
+                 task.taps[factor % task.tap_count].weight] = block[j][i];
         }
       }
     }

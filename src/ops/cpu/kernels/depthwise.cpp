@@ -12,15 +12,17 @@ std::size_t tap_offset(const DepthwiseConv& task, const ConvTap& tap) {
                 static_cast<std::size_t>(tap.column - task.first_column));
 }
 
-/// P pixels of a grid row. `source` is the first pixel in the band, `step` floats from pixel to pixel.
+/// P pixels of a grid row. `source` is the first pixel in the band.
 template <int P>
-HWY_NOINLINE void tile(const DepthwiseConv& task, const float* source, std::size_t step, const float* filter,
-                       float bias, float* target) {
+HWY_NOINLINE void tile(const DepthwiseConv& task, const ConvPhase& phase, const float* source,
+                       const float* filter, float bias, float* target) {
+  const std::size_t step = pixels(task.step);
+  const ConvTap* taps = task.taps + phase.first_tap;
   Vector sum[P];
   LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[p] = hn::Set(floats, bias); }
-  for (int t = 0; t < task.tap_count; ++t) {
-    const float* x = source + tap_offset(task, task.taps[t]);
-    const Vector factor = hn::Set(floats, filter[task.taps[t].weight]);
+  for (int t = 0; t < phase.tap_count; ++t) {
+    const float* x = source + tap_offset(task, taps[t]);
+    const Vector factor = hn::Set(floats, filter[taps[t].weight]);
     LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
       sum[p] = hn::MulAdd(hn::Load(floats, x + p * step), factor, sum[p]);
     }
@@ -28,20 +30,46 @@ HWY_NOINLINE void tile(const DepthwiseConv& task, const float* source, std::size
   LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { hn::Store(sum[p], floats, target + p * task.target.column); }
 }
 
-/// Grid row `row` of a band, one part of the images.
-void run_row(const DepthwiseConv& task, int row, const float* filter, float bias, int part, float* target) {
+/// Grid row `row` of a band, one part of the images. A remainder is covered by computing some pixels twice.
+void run_row(const DepthwiseConv& task, const ConvPhase& phase, int row, const float* filter, float bias,
+             int part, float* target) {
   const std::size_t step = pixels(task.step);
   const float* source =
       task.band + pixels(static_cast<std::size_t>(row) * task.step * task.source_columns) + part * width;
-  int q = 0;
-  for (; q + 8 <= task.target.columns; q += 8) {
-    tile<8>(task, source + q * step, step, filter, bias, target + q * task.target.column);
+  const auto at = [&](int q) HWY_ATTR { return target + q * task.target.column; };
+  if (phase.columns >= 8) {
+    for (int q = 0; q < phase.columns; q += 8) {
+      const int first = smaller(q, phase.columns - 8);
+      tile<8>(task, phase, source + first * step, filter, bias, at(first));
+    }
+  } else if (phase.columns >= 4) {
+    const int last = phase.columns - 4;
+    tile<4>(task, phase, source, filter, bias, target);
+    tile<4>(task, phase, source + last * step, filter, bias, at(last));
+  } else {
+    for (int q = 0; q < phase.columns; ++q) {
+      tile<1>(task, phase, source + q * step, filter, bias, at(q));
+    }
   }
-  for (; q + 4 <= task.target.columns; q += 4) {
-    tile<4>(task, source + q * step, step, filter, bias, target + q * task.target.column);
-  }
-  for (; q < task.target.columns; ++q) {
-    tile<1>(task, source + q * step, step, filter, bias, target + q * task.target.column);
+}
+
+/// All phases of a loaded band's grid rows from `first`.
+void run_band(const DepthwiseConv& task, int channel, int first) {
+  const PixelGrid& grid = task.target;
+  const float bias = task.bias == nullptr ? 0.0F : task.bias[channel];
+  const float* filter = task.weight + static_cast<std::size_t>(channel) * task.filter;
+  const int rows = smaller(task.band_rows, grid.rows - first);
+  for (int r = 0; r < rows; ++r) {
+    for (int i = 0; i < task.phase_count; ++i) {
+      const ConvPhase& phase = task.phases[i];
+      if (first + r >= phase.rows) {
+        continue;
+      }
+      float* target = grid.data + grid.plane * channel + phase.target_offset + grid.row * (first + r);
+      for (int part = 0; part < parts; ++part) {
+        run_row(task, phase, r, filter, bias, part, target + part * width);
+      }
+    }
   }
 }
 
@@ -84,8 +112,9 @@ HWY_NOINLINE void add_taps(const DepthwiseConv& task, const float* grad, int row
 /// All taps, nine or eight at a time where possible: their sums hide the latency of additions.
 void add_band(const DepthwiseConv& task, const float* grad, int rows, float* sums) {
   for (int part = 0; part < parts; ++part) {
-    for (int t = 0; t < task.tap_count;) {
-      const int left = task.tap_count - t;
+    const int taps = task.phases[0].tap_count;
+    for (int t = 0; t < taps;) {
+      const int left = taps - t;
       if (left >= 9 && left % 8 != 0) {
         add_taps<9>(task, grad, rows, t, part, sums);
         t += 9;
@@ -132,19 +161,10 @@ void add_group(const DepthwiseConvWeights& task, int group, int channel) {
 }  // namespace
 
 void depthwise_conv(const DepthwiseConv& task) {
-  const PixelGrid& grid = task.target;
   for (int c = 0; c < task.source.channels; ++c) {
-    const float bias = task.bias == nullptr ? 0.0F : task.bias[c];
-    const float* filter = task.weight + static_cast<std::size_t>(c) * task.filter;
-    for (int band = 0; band < grid.rows; band += task.band_rows) {
-      load_band(task, task.source, c, band);
-      const int rows = smaller(task.band_rows, grid.rows - band);
-      for (int r = 0; r < rows; ++r) {
-        float* target = grid.data + grid.plane * c + grid.row * (band + r);
-        for (int part = 0; part < parts; ++part) {
-          run_row(task, r, filter, bias, part, target + part * width);
-        }
-      }
+    for (int row = 0; row < task.target.rows; row += task.band_rows) {
+      load_band(task, task.source, c, row);
+      run_band(task, c, row);
     }
   }
 }
@@ -152,11 +172,12 @@ void depthwise_conv(const DepthwiseConv& task) {
 void depthwise_conv_weights(const DepthwiseConvWeights& task) {
   const DepthwiseConv& conv = task.forward;
   for (int c = 0; c < conv.source.channels; ++c) {
-    clear_pixels(static_cast<std::size_t>(conv.tap_count), task.sums);
+    clear_pixels(static_cast<std::size_t>(conv.phases[0].tap_count), task.sums);
     for (int group = 0; group < task.groups; ++group) {
       add_group(task, group, c);
     }
-    fold_lanes(task.sums, conv.tap_count, task.grad_weight + static_cast<std::size_t>(c) * conv.filter);
+    fold_lanes(task.sums, conv.phases[0].tap_count,
+               task.grad_weight + static_cast<std::size_t>(c) * conv.filter);
   }
 }
 

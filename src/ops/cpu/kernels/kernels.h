@@ -80,10 +80,11 @@ struct WinogradShape {
   int padding;  ///< before the first row and column; whatever is read beyond the input is zero
 };
 
-/// What is in scratch memory at once; no bit of a result depends on it. `outputs` is a multiple of 16.
+/// What is in scratch memory at once; no bit of a result depends on it.
 struct WinogradBlocks {
   int tiles;          ///< of 4 x 4 outputs of 16 images
-  int outputs;        ///< output channels
+  int outputs;        ///< output channels, a multiple of 16
+  int channels;       ///< input channels whose filters are transformed at once
   bool keep_filters;  ///< transformed filters: those of all outputs, or of one block at a time
 };
 
@@ -107,7 +108,7 @@ struct WinogradConv {
 /// column). Biases: see winograd_backward_weights.cpp.
 struct WinogradBackwardWeights {
   WinogradShape shape;
-  WinogradBlocks blocks;  ///< keep_filters is not used
+  WinogradBlocks blocks;  ///< channels and keep_filters are not used
   int groups;
   const float* input;
   const float* grad_output;    ///< zeros in missing images

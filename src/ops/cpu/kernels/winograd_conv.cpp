@@ -17,6 +17,7 @@ struct Products {
   float* sums;           ///< [output_block][step]
   std::size_t step;
   int channels;
+  bool add;  ///< to the sums of earlier channels
 };
 
 /// VB vectors of output_block output channels in registers. Every sum starts at zero; channels ascending.
@@ -24,7 +25,9 @@ template <int VB>
 HWY_INLINE void multiply_block(const Products& task) {
   Vector sum[output_block][VB];
   LOCKSTEP_UNROLL for (int o = 0; o < output_block; ++o) {
-    LOCKSTEP_UNROLL for (int t = 0; t < VB; ++t) { sum[o][t] = hn::Zero(floats); }
+    LOCKSTEP_UNROLL for (int t = 0; t < VB; ++t) {
+      sum[o][t] = task.add ? hn::Load(floats, task.sums + o * task.step + t * width) : hn::Zero(floats);
+    }
   }
   const std::size_t step = task.step;
   const float* u = task.filters;
@@ -74,9 +77,11 @@ struct Layout {
 Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks) {
   const auto tiles = pixels(static_cast<std::size_t>(blocks.tiles));
   const auto outputs = static_cast<std::size_t>(padded_outputs(smaller(blocks.outputs, shape.out_channels)));
-  const auto channels = static_cast<std::size_t>(shape.in_channels);
-  return {position_step(channels * tiles), position_step(outputs * tiles), position_step(outputs * channels),
-          blocks.keep_filters ? (shape.out_channels + blocks.outputs - 1) / blocks.outputs : 1};
+  const auto channels = static_cast<std::size_t>(smaller(blocks.channels, shape.in_channels));
+  const int filter_blocks = (shape.out_channels + blocks.outputs - 1) / blocks.outputs *
+                            ((shape.in_channels + blocks.channels - 1) / blocks.channels);
+  return {position_step(static_cast<std::size_t>(shape.in_channels) * tiles), position_step(outputs * tiles),
+          position_step(outputs * channels), blocks.keep_filters ? filter_blocks : 1};
 }
 
 /// A run of tiles.
@@ -165,16 +170,66 @@ void write_outputs(const WinogradConv& task, const Run& run, int first_output, i
   }
 }
 
-FilterTask filter_task(const WinogradConv& task, int first, float* output, std::size_t step) {
+/// Scratch memory.
+struct Memory {
+  Positions inputs;
+  Positions sums;
+  float* filters;  ///< blocks of 36 filters_step floats
+};
+
+Memory memory_at(float* scratch, const Layout& layout) {
+  float* sums = scratch + positions * layout.inputs_step;
+  return {{scratch, layout.inputs_step}, {sums, layout.sums_step}, sums + positions * layout.sums_step};
+}
+
+/// A block of output and input channels.
+struct ChannelBlock {
+  int first_output;
+  int outputs;
+  int first_channel;
+  int channels;
+};
+
+/// Calls use(channel block, its index): output channels outside, input channels inside.
+template <class Use>
+void for_each_block(const WinogradConv& task, const Use& use) {
   const WinogradShape& s = task.shape;
-  return {.weight = task.weight,
-          .transposed = task.transposed,
-          .out_channels = s.out_channels,
-          .channels = s.in_channels,
-          .first = first,
-          .count = smaller(task.blocks.outputs, s.out_channels - first),
-          .output = output,
-          .position_step = step};
+  int index = 0;
+  for (int o = 0; o < s.out_channels; o += task.blocks.outputs) {
+    const int outputs = smaller(task.blocks.outputs, s.out_channels - o);
+    for (int c = 0; c < s.in_channels; c += task.blocks.channels, ++index) {
+      use(ChannelBlock{o, outputs, c, smaller(task.blocks.channels, s.in_channels - c)}, index);
+    }
+  }
+}
+
+void transform_block(const WinogradConv& task, const ChannelBlock& block, float* result, std::size_t step) {
+  transform_filters({.weight = task.weight,
+                     .transposed = task.transposed,
+                     .out_channels = task.shape.out_channels,
+                     .in_channels = task.shape.in_channels,
+                     .first_output = block.first_output,
+                     .outputs = block.outputs,
+                     .first_channel = block.first_channel,
+                     .channels = block.channels,
+                     .result = result,
+                     .position_step = step});
+}
+
+/// Adds the products of a channel block to the sums of its output channels.
+void multiply_positions(const Memory& memory, const float* filters, std::size_t filters_step, int tiles,
+                        const ChannelBlock& block) {
+  const std::size_t step = pixels(static_cast<std::size_t>(tiles));
+  const int outputs = (block.outputs + output_block - 1) / output_block * output_block;
+  for (int p = 0; p < positions; ++p) {
+    multiply({.filters = filters + filters_step * p,
+              .inputs = memory.inputs.data + memory.inputs.step * p + step * block.first_channel,
+              .sums = memory.sums.data + memory.sums.step * p,
+              .step = step,
+              .channels = block.channels,
+              .add = block.first_channel > 0},
+             outputs);
+  }
 }
 
 }  // namespace
@@ -187,37 +242,31 @@ std::size_t winograd_conv_scratch(const WinogradShape& shape, const WinogradBloc
 void winograd_conv(const WinogradConv& task) {
   const WinogradShape& s = task.shape;
   const Layout layout = layout_of(s, task.blocks);
-  float* inputs = task.scratch;
-  float* sums = inputs + positions * layout.inputs_step;
-  float* filters = sums + positions * layout.sums_step;
-  const std::size_t filter_block = positions * layout.filters_step;
-  if (task.blocks.keep_filters) {
-    float* block = filters;
-    for (int o = 0; o < s.out_channels; o += task.blocks.outputs, block += filter_block) {
-      transform_filters(filter_task(task, o, block, layout.filters_step));
-    }
+  const Memory memory = memory_at(task.scratch, layout);
+  const std::size_t block_floats = positions * layout.filters_step;
+  const bool keep = task.blocks.keep_filters;
+  if (keep) {
+    for_each_block(task, [&](const ChannelBlock& block, int index) HWY_ATTR {
+      transform_block(task, block, memory.filters + block_floats * index, layout.filters_step);
+    });
   }
   const TileGrid grid = grid_of(s.out_height, s.out_width);
   const int tiles = task.groups * grid.rows * grid.columns;
   for (int first = 0; first < tiles; first += task.blocks.tiles) {
     const Run run{grid.at(first), smaller(task.blocks.tiles, tiles - first)};
-    const std::size_t step = pixels(static_cast<std::size_t>(run.tiles));
-    transform_inputs(task, run, {inputs, layout.inputs_step});
-    float* block = filters;
-    for (int o = 0; o < s.out_channels; o += task.blocks.outputs) {
-      const int outputs = smaller(task.blocks.outputs, s.out_channels - o);
-      if (!task.blocks.keep_filters) {
-        transform_filters(filter_task(task, o, block, layout.filters_step));
+    transform_inputs(task, run, memory.inputs);
+    for_each_block(task, [&](const ChannelBlock& block, int index) HWY_ATTR {
+      float* filters = memory.filters + (keep ? block_floats * index : 0);
+      if (!keep) {
+        transform_block(task, block, filters, layout.filters_step);
       }
-      for (int p = 0; p < positions; ++p) {
-        multiply({block + p * layout.filters_step, inputs + p * layout.inputs_step,
-                  sums + p * layout.sums_step, step, s.in_channels},
-                 (outputs + output_block - 1) / output_block * output_block);
+      multiply_positions(memory, filters, layout.filters_step, run.tiles, block);
+      if (block.first_channel + block.channels == s.in_channels) {
+        task.output_masks == nullptr
+            ? write_outputs<false>(task, run, block.first_output, block.outputs, memory.sums)
+            : write_outputs<true>(task, run, block.first_output, block.outputs, memory.sums);
       }
-      task.output_masks == nullptr ? write_outputs<false>(task, run, o, outputs, {sums, layout.sums_step})
-                                   : write_outputs<true>(task, run, o, outputs, {sums, layout.sums_step});
-      block += task.blocks.keep_filters ? filter_block : 0;
-    }
+    });
   }
 }
 

@@ -5,6 +5,9 @@ namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 namespace {
 
 constexpr int taps = filter * filter;
+/// Rows of turned filters lie pages apart, where the processor does not fetch ahead by itself: a quarter more
+/// speed with 512 channels.
+constexpr int rows_ahead = 4;
 
 /// Filters of `width` output channels and one input channel, a channel in each lane.
 struct Filters {
@@ -47,48 +50,64 @@ struct Rows {
   std::size_t step;
 };
 
-Rows rows_of(const FilterTask& task, int out, int channel) {
+Rows rows_of(const FilterTask& task, int output, int channel) {
   if (task.transposed) {
-    return {task.weight + (static_cast<std::size_t>(channel) * task.out_channels + out) * taps, taps};
+    return {task.weight + (static_cast<std::size_t>(channel) * task.out_channels + output) * taps, taps};
   }
-  const std::size_t step = static_cast<std::size_t>(task.channels) * taps;
-  return {task.weight + step * out + static_cast<std::size_t>(channel) * taps, step};
+  const std::size_t step = static_cast<std::size_t>(task.in_channels) * taps;
+  return {task.weight + step * output + static_cast<std::size_t>(channel) * taps, step};
 }
 
-/// `width` output channels from `out`, of which `count` exist.
+/// One input channel's filters of `width` output channels, of which `count` exist.
 template <bool TURNED>
-HWY_NOINLINE void transform_lanes(const FilterTask& task, int out, int count, Packed packed) {
-  alignas(64) float copy[width * taps] = {};
-  for (int c = 0; c < task.channels; ++c, packed.data += output_block) {
-    Rows rows = rows_of(task, out, c);
-    if (count < width) {
-      for (int r = 0; r < count; ++r) {
-        for (int k = 0; k < taps; ++k) {
-          copy[r * taps + k] = rows.first[r * rows.step + k];
-        }
-      }
-      rows = {copy, taps};
+HWY_INLINE void transform_lanes(Rows rows, int count, const Packed& packed) {
+  alignas(64) float copy[width * taps];
+  if (count < width) {
+    for (int i = 0; i < width * taps; ++i) {
+      copy[i] = i < count * taps ? rows.first[i / taps * rows.step + i % taps] : 0.0F;
     }
-    Filters filters{{}, TURNED};
-    load_filters(rows.first, rows.step, filters.tap);
-    transform<FilterTransform>(filters, packed);
+    rows = {copy, taps};
+  }
+  Filters filters{{}, TURNED};
+  load_filters(rows.first, rows.step, filters.tap);
+  transform<FilterTransform>(filters, packed);
+}
+
+Packed packed_at(const FilterTask& task, int output, int channel) {
+  const std::size_t block_step = static_cast<std::size_t>(task.channels) * output_block;
+  return {task.result + output / output_block * block_step + output % output_block + channel * output_block,
+          task.position_step, block_step};
+}
+
+/// Reads filters in the order of memory.
+void transform_turned(const FilterTask& task) {
+  for (int c = 0; c < task.channels; ++c) {
+    if (task.first_channel + c + rows_ahead < task.in_channels) {
+      const float* row = rows_of(task, task.first_output, task.first_channel + c + rows_ahead).first;
+      for (int i = 0; i < task.outputs * taps; i += lanes) {
+        __builtin_prefetch(row + i);
+      }
+    }
+    for (int o = 0; o < padded_outputs(task.outputs); o += width) {
+      const Rows rows = rows_of(task, task.first_output + o, task.first_channel + c);
+      transform_lanes<true>(rows, smaller(width, task.outputs - o), packed_at(task, o, c));
+    }
+  }
+}
+
+void transform_straight(const FilterTask& task) {
+  for (int o = 0; o < padded_outputs(task.outputs); o += width) {
+    for (int c = 0; c < task.channels; ++c) {
+      const Rows rows = rows_of(task, task.first_output + o, task.first_channel + c);
+      transform_lanes<false>(rows, smaller(width, task.outputs - o), packed_at(task, o, c));
+    }
   }
 }
 
 }  // namespace
 
 void transform_filters(const FilterTask& task) {
-  const std::size_t block_step = static_cast<std::size_t>(task.channels) * output_block;
-  for (int o = 0; o < padded_outputs(task.count); o += width) {
-    const int count = larger(smaller(width, task.count - o), 0);
-    const Packed packed{task.output + o / output_block * block_step + o % output_block, task.position_step,
-                        block_step};
-    if (task.transposed) {
-      transform_lanes<true>(task, task.first + o, count, packed);
-    } else {
-      transform_lanes<false>(task, task.first + o, count, packed);
-    }
-  }
+  task.transposed ? transform_turned(task) : transform_straight(task);
 }
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd

@@ -224,15 +224,17 @@ HWY_INLINE void with_window(const Image& image, int row, int column, int part, c
   }
 }
 
-/// What transform_filters() does: filters of output channels [first, first + count) and all `channels`.
+/// What transform_filters() does: filters of the given blocks of output and input channels.
 struct FilterTask {
-  const float* weight;  ///< [out][channels][3][3]
-  bool transposed;      ///< [channels][out][3][3] instead, turned by 180 degrees
+  const float* weight;  ///< [out][in][3][3]
+  bool transposed;      ///< [in][out][3][3] instead, turned by 180 degrees
   int out_channels;
+  int in_channels;
+  int first_output;
+  int outputs;
+  int first_channel;
   int channels;
-  int first;
-  int count;
-  float* output;  ///< [36][count / output_block][channels][output_block], zeros after the last
+  float* result;  ///< [36][outputs / output_block][channels][output_block], zeros after the last output
   std::size_t position_step;
 };
 

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "data/pack_images.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+struct PackRequest {
+  std::string source;
+  std::string target;
+  int shard_megabytes = 1000;
+  PackOptions options;
+};
+
+OptionSet declare(PackRequest& request) {
+  OptionSet set("lockstep data pack [options] DIR OUT",
+                "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or val) into a few large files in "
+                "OUT, smaller and faster to read: --dataset images --data-dir OUT.");
+  set.positional("DIR", "folder with the images", request.source);
+  set.positional("OUT", "folder for the packed files", request.target);
+  set.group("Packing");
+  set.integer("size", "N", "shorter side of the packed images; smaller ones are left as they are",
+              request.options.size, {.least = 1, .most = 4096});
+  set.integer("quality", "N", "of the JPEG images, 1 to 100", request.options.quality,
+              {.least = 1, .most = 100});
+  set.integer("shard-size", "MB", "size at which the next file is begun", request.shard_megabytes,
+              {.least = 1, .most = 1000000});
+  set.flag("strict", "end with an error at an image that cannot be read, instead of leaving it out",
+           request.options.strict);
+  set.pass_over(train_option_names());
+  set.epilogue("Example:\n  lockstep data pack imagenet imagenet-256 --size 256\n");
+  return set;
+}
+
+PackResult pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
+  const PackResult result = pack_images(list, request.target, part, request.options);
+  print(fmt::format("{:<6} {} images of {} classes in {} file{}, {:.1f} MB; {} not readable\n", part,
+                    result.packed, list.classes.size(), result.shards, result.shards == 1 ? "" : "s",
+                    static_cast<double>(result.bytes) * 1e-6, result.bad));
+  flush_output();
+  return result;
+}
+
+void pack(const PackRequest& request) {
+  const std::filesystem::path source = request.source;
+  const std::filesystem::path train = find_image_part(source, "train");
+  const std::filesystem::path test = find_image_part(source, "test");
+  if (train.empty() || test.empty()) {
+    throw Error(Category::data, fmt::format("{}: no folder {} there; images must lie in train/CLASS/ and "
+                                            "test/CLASS/ (or val/CLASS/)",
+                                            source.string(), train.empty() ? "train" : "test"));
+  }
+  const ImageList images = list_images(train);
+  pack_part(request, "train", images);
+  pack_part(request, "test", list_images(test, images.classes));
+}
+
+}  // namespace
+
+int run_data_pack(int argc, char** argv) {
+  PackRequest request;
+  OptionSet set = declare(request);
+  if (wants_help(argc, argv)) {
+    return print_help(set.help());
+  }
+  return run_program(argc, argv, [&](World& world) {
+    world.agree([&] {
+      set.parse(argc, argv, environ);
+      request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
+      request.options.on_bad_file = [](const std::string& line) {
+        fmt::print(stderr, "lockstep: warning: {}; left out\n", line);
+      };
+      if (world.rank() == 0) pack(request);
+    });
+    return 0;
+  });
+}
+
+}  // namespace lockstep

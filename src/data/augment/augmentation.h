@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/augment/draws.h"
+#include "lockstep/input.h"
+#include "lockstep/shape.h"
+
+namespace lockstep {
+
+/// Pixels as the network sees them, [channel][row][column].
+struct Planes {
+  std::uint8_t* pixels = nullptr;
+  Shape shape;
+};
+
+/// One random change of training images. Immutable, shared by all executors.
+class Augmentation {
+ public:
+  virtual ~Augmentation() = default;
+  /// Changes `image` in place. `scratch` belongs to the executor and only grows.
+  virtual void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& scratch) const = 0;
+};
+
+/// Those that `options` ask for, in the order of the registry. Throws Error(usage) for impossible ones.
+std::vector<std::unique_ptr<Augmentation>> make_augmentations(const AugmentOptions& options, Shape shape);
+
+}  // namespace lockstep

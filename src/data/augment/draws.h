@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/philox.h"
+
+namespace lockstep {
+
+/// A sample as one epoch of a run sees it: what its random numbers are made of.
+struct SampleVisit {
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t id = 0;  ///< below 2^48
+};
+
+/// The random numbers of one purpose for one sample, one after the other: no state but how many were drawn.
+class Draws {
+ public:
+  Draws(const SampleVisit& visit, Purpose purpose) : visit_(visit), purpose_(purpose) {}
+
+  /// 32 random bits. At most 2^18 of them.
+  std::uint32_t bits() {
+    if (drawn_ % 4 == 0) {
+      words_ = philox(visit_.seed, {static_cast<std::uint32_t>(purpose_), visit_.epoch,
+                                    static_cast<std::uint32_t>(visit_.id),
+                                    static_cast<std::uint32_t>(visit_.id >> 32) | drawn_ / 4 << 16});
+    }
+    return words_[drawn_++ % 4];
+  }
+  /// Uniform in (0, 1).
+  double uniform() { return (static_cast<double>(bits()) + 0.5) * 0x1p-32; }
+  double uniform(double least, double most) { return least + (most - least) * uniform(); }
+  /// Uniform in [0, count).
+  int below(int count) {
+    return static_cast<int>((std::uint64_t{bits()} * static_cast<std::uint64_t>(count)) >> 32);
+  }
+
+ private:
+  SampleVisit visit_;
+  Purpose purpose_;
+  std::uint32_t drawn_ = 0;
+  std::array<std::uint32_t, 4> words_{};
+};
+
+}  // namespace lockstep

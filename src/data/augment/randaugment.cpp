@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "data/augment/randaugment_ops.h"
+#include "data/augment/registry.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int most_magnitude = 30;
+
+struct RandAugmentChoice {
+  int magnitude = 9;
+  int count = 2;
+};
+
+/// "rand-m9-n2".
+RandAugmentChoice parse_randaugment(const std::string& text) {
+  RandAugmentChoice choice;
+  std::string_view rest = text;
+  const auto take = [&](std::string_view prefix, int least, int most, int& value) {
+    if (!rest.starts_with(prefix)) return false;
+    rest.remove_prefix(prefix.size());
+    const auto [stop, status] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+    rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
+    return status == std::errc() && value >= least && value <= most;
+  };
+  if (!take("rand-m", 0, most_magnitude, choice.magnitude) || !take("-n", 1, 14, choice.count) ||
+      !rest.empty()) {
+    throw Error(Category::usage,
+                fmt::format("--randaugment '{}' is not rand-mM-nN with M from 0 to {} and N from 1 to 14, "
+                            "e.g. rand-m9-n2",
+                            text, most_magnitude));
+  }
+  return choice;
+}
+
+/// N operations, each chosen uniformly of 14, of one magnitude (Cubuk et al., "RandAugment: Practical
+/// automated data augmentation with a reduced search space", 2020), with torchvision's 31 magnitudes.
+class RandAugment : public Augmentation {
+ public:
+  explicit RandAugment(RandAugmentChoice choice) : choice_(choice) {}
+
+  void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& scratch) const override {
+    Draws draws(visit, Purpose::randaugment);
+    for (int i = 0; i < choice_.count; ++i) {
+      const int operation = draws.below(14);
+      const double sign = draws.below(2) == 0 ? 1.0 : -1.0;
+      if (operation < 9) {
+        apply_signed(operation, sign, image, scratch);
+      } else {
+        apply_unsigned(operation, image);
+      }
+    }
+  }
+
+ private:
+  /// Magnitude on a scale that ends at `most`.
+  double magnitude(double most) const { return most * choice_.magnitude / most_magnitude; }
+
+  void apply_signed(int operation, double sign, Planes image, std::vector<std::uint8_t>& scratch) const {
+    constexpr double translation = 150.0 / 331.0;  // of the largest magnitude, as a share of the image
+    const double factor = 1.0 + sign * magnitude(0.9);
+    switch (operation) {
+      case 0:
+        return affine(image, {.b = sign * magnitude(0.3)}, scratch);
+      case 1:
+        return affine(image, {.d = sign * magnitude(0.3)}, scratch);
+      case 2:
+        return affine(image, {.c = sign * magnitude(translation * image.shape.width)}, scratch);
+      case 3:
+        return affine(image, {.f = sign * magnitude(translation * image.shape.height)}, scratch);
+      case 4:
+        return affine(image, rotation(sign * magnitude(30.0), image.shape), scratch);
+      case 5:
+        return adjust_brightness(image, factor);
+      case 6:
+        return adjust_color(image, factor);
+      case 7:
+        return adjust_contrast(image, factor);
+      default:
+        return adjust_sharpness(image, factor, scratch);
+    }
+  }
+
+  void apply_unsigned(int operation, Planes image) const {
+    switch (operation) {
+      case 9:
+        return posterize(image, 8 - static_cast<int>(magnitude(4.0) + 0.5));
+      case 10:
+        return solarize(image, 255.0 - magnitude(255.0));
+      case 11:
+        return autocontrast(image);
+      case 12:
+        return equalize(image);
+      default:
+        return;  // identity
+    }
+  }
+
+  RandAugmentChoice choice_;
+};
+
+}  // namespace
+
+std::unique_ptr<Augmentation> make_randaugment(const AugmentOptions& options, Shape /*shape*/) {
+  if (options.randaugment.empty()) {
+    return nullptr;
+  }
+  return std::make_unique<RandAugment>(parse_randaugment(options.randaugment));
+}
+
+}  // namespace lockstep

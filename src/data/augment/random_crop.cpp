@@ -1,0 +1,45 @@
+#include <algorithm>
+
+#include "data/augment/registry.h"
+
+namespace lockstep {
+namespace {
+
+/// The image with a black border of `padding` pixels, of which a part of the image's size is cut out at a
+/// uniformly random place: a shift by up to `padding` pixels in each direction.
+class RandomCrop : public Augmentation {
+ public:
+  explicit RandomCrop(int padding) : padding_(padding) {}
+
+  void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& scratch) const override {
+    Draws draws(visit, Purpose::crop);
+    const int down = draws.below(2 * padding_ + 1) - padding_;
+    const int right = draws.below(2 * padding_ + 1) - padding_;
+    const Shape& shape = image.shape;
+    scratch.assign(image.pixels, image.pixels + shape.size());
+    std::fill_n(image.pixels, shape.size(), std::uint8_t{0});
+    const int columns = shape.width - std::abs(right);
+    for (int plane = 0; columns > 0 && plane < shape.channels; ++plane) {
+      for (int row = std::max(0, -down); row < std::min(shape.height, shape.height - down); ++row) {
+        const std::uint8_t* from =
+            scratch.data() + static_cast<std::ptrdiff_t>(plane * shape.height + row + down) * shape.width +
+            std::max(0, right);
+        std::uint8_t* to = image.pixels +
+                           static_cast<std::ptrdiff_t>(plane * shape.height + row) * shape.width +
+                           std::max(0, -right);
+        std::copy_n(from, columns, to);
+      }
+    }
+  }
+
+ private:
+  int padding_;
+};
+
+}  // namespace
+
+std::unique_ptr<Augmentation> make_random_crop(const AugmentOptions& options, Shape /*shape*/) {
+  return options.crop_padding == 0 ? nullptr : std::make_unique<RandomCrop>(options.crop_padding);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,210 @@
+#include "data/image/jpeg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+
+// These need <cstdio> before them.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+
+/// libjpeg's errors end in a jump back to the function that called it: no C++ object with a destructor may
+/// live in between.
+struct JpegErrors {
+  jpeg_error_mgr manager{};
+  std::jmp_buf jump{};
+  char message[JMSG_LENGTH_MAX]{};
+};
+
+namespace {
+
+void jump_on_error(j_common_ptr info) {
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  info->err->format_message(info, errors->message);
+  std::longjmp(errors->jump, 1);  // NOLINT(cert-err52-cpp): the only way out of libjpeg
+}
+
+/// libjpeg goes on with grey pixels where data are missing or senseless; here they are errors. What files of
+/// other programs often have, such as bytes between two segments, is none.
+void judge_warning(j_common_ptr info, int level) {
+  const int code = info->err->msg_code;
+  if (level < 0 && (code == JWRN_HIT_MARKER || code == JWRN_JPEG_EOF || code == JWRN_HUFF_BAD_CODE)) {
+    jump_on_error(info);
+  }
+}
+
+jpeg_error_mgr* prepare(JpegErrors& errors) {
+  jpeg_std_error(&errors.manager);
+  errors.manager.error_exit = jump_on_error;
+  errors.manager.emit_message = judge_warning;
+  return &errors.manager;
+}
+
+/// Adobe's CMYK is stored inverted: 255 is no ink.
+void cmyk_to_rgb(const std::uint8_t* cmyk, int count, std::uint8_t* rgb) {
+  for (int i = 0; i < count; ++i, cmyk += 4, rgb += 3) {
+    for (int c = 0; c < 3; ++c) {
+      rgb[c] = static_cast<std::uint8_t>((cmyk[c] * cmyk[3] + 127) / 255);
+    }
+  }
+}
+
+/// Luma of ITU-R BT.601 in 16-bit fixed point, as libjpeg has it.
+void rgb_to_grey(const std::uint8_t* rgb, int count, std::uint8_t* grey) {
+  for (int i = 0; i < count; ++i, rgb += 3) {
+    grey[i] = static_cast<std::uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
+  }
+}
+
+}  // namespace
+
+struct JpegDecoder::State {
+  JpegErrors errors;
+  jpeg_decompress_struct info{};
+  std::vector<std::uint8_t> row;
+
+  bool create() {
+    info.err = prepare(errors);
+    if (setjmp(errors.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
+    jpeg_create_decompress(&info);
+    return true;
+  }
+
+  bool read_header(const std::uint8_t* bytes, std::size_t size) {
+    if (setjmp(errors.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
+    jpeg_abort_decompress(&info);
+    jpeg_mem_src(&info, bytes, size);
+    jpeg_read_header(&info, TRUE);
+    return true;
+  }
+
+  /// Prepares to decode rows from `top` on, and columns that include [left, left + width), which become the
+  /// first and the number of the columns that it really decodes. All at the chosen resolution.
+  bool start(unsigned& left, unsigned& width, unsigned top) {
+    if (setjmp(errors.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
+    jpeg_start_decompress(&info);
+    jpeg_crop_scanline(&info, &left, &width);
+    if (top > 0) jpeg_skip_scanlines(&info, top);
+    return true;
+  }
+
+  bool read_row(std::uint8_t* place) {
+    if (setjmp(errors.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
+    jpeg_read_scanlines(&info, &place, 1);
+    return true;
+  }
+
+  [[noreturn]] void fail() {
+    throw Error(Category::data, fmt::format("is no readable JPEG image: {}", errors.message));
+  }
+
+  /// Reads one row as `channels` channels.
+  void read_pixels(int channels, int width, std::uint8_t* place) {
+    if (info.output_components == channels) {
+      if (!read_row(place)) fail();
+      return;
+    }
+    row.resize(std::max(row.size(), static_cast<std::size_t>(width) * 7));
+    std::uint8_t* rgb = row.data() + static_cast<std::size_t>(width) * 4;
+    if (!read_row(row.data())) fail();
+    cmyk_to_rgb(row.data(), width, channels == 3 ? place : rgb);
+    if (channels == 1) rgb_to_grey(rgb, width, place);
+  }
+
+  void choose_format(const Box& box, ImageSize least, int channels) {
+    unsigned eighths = 1;
+    while (eighths < 8 &&
+           (box.width * eighths < 8.0 * least.width || box.height * eighths < 8.0 * least.height)) {
+      eighths *= 2;
+    }
+    info.scale_num = eighths;
+    info.scale_denom = 8;
+    const bool cmyk = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+    info.out_color_space = cmyk ? JCS_CMYK : (channels == 3 ? JCS_RGB : JCS_GRAYSCALE);
+  }
+};
+
+JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
+  if (!state_->create()) {
+    throw Error(Category::internal, fmt::format("libjpeg does not start: {}", state_->errors.message));
+  }
+}
+
+JpegDecoder::~JpegDecoder() { jpeg_destroy_decompress(&state_->info); }
+
+ImageSize JpegDecoder::open(std::span<const std::uint8_t> file) {
+  if (!state_->read_header(file.data(), file.size())) {
+    state_->fail();
+  }
+  return {static_cast<int>(state_->info.image_width), static_cast<int>(state_->info.image_height)};
+}
+
+void JpegDecoder::decode(const Box& box, ImageSize least, int channels, ImagePart& part) {
+  constexpr double margin = 8.0;  // columns at the edge of what is decoded lack neighbours
+  jpeg_decompress_struct& info = state_->info;
+  state_->choose_format(box, least, channels);
+  const double scale = info.scale_num / 8.0;
+  const auto width_all = std::ceil(info.image_width * scale);
+  const auto height_all = std::ceil(info.image_height * scale);
+  auto left = static_cast<unsigned>(std::max(0.0, std::floor(box.left * scale - margin)));
+  const auto top = static_cast<unsigned>(std::max(0.0, std::floor(box.top * scale - margin)));
+  const auto right = std::min(width_all, std::ceil((box.left + box.width) * scale + margin));
+  const auto bottom = std::min(height_all, std::ceil((box.top + box.height) * scale + margin));
+  unsigned width = static_cast<unsigned>(right) - left;
+  if (!state_->start(left, width, top)) {
+    state_->fail();
+  }
+  Image& image = part.image;
+  image.width = static_cast<int>(width);
+  image.height = static_cast<int>(bottom) - static_cast<int>(top);
+  image.channels = channels;
+  const std::size_t row_bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
+  image.pixels.resize(std::max(image.pixels.size(), row_bytes * static_cast<std::size_t>(image.height)));
+  for (std::size_t row = 0; row < static_cast<std::size_t>(image.height); ++row) {
+    state_->read_pixels(channels, image.width, image.pixels.data() + row * row_bytes);
+  }
+  part.box = {box.left * scale - left, box.top * scale - top, box.width * scale, box.height * scale};
+}
+
+std::vector<std::uint8_t> encode_jpeg(const Image& image, int quality) {
+  JpegErrors errors;
+  jpeg_compress_struct info{};
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  info.err = prepare(errors);
+  if (setjmp(errors.jump) != 0) {  // NOLINT(cert-err52-cpp)
+    jpeg_destroy_compress(&info);
+    std::free(bytes);  // NOLINT(cppcoreguidelines-no-malloc): libjpeg's
+    throw Error(Category::resource, fmt::format("cannot encode a JPEG image: {}", errors.message));
+  }
+  jpeg_create_compress(&info);
+  jpeg_mem_dest(&info, &bytes, &size);
+  info.image_width = static_cast<JDIMENSION>(image.width);
+  info.image_height = static_cast<JDIMENSION>(image.height);
+  info.input_components = image.channels;
+  info.in_color_space = image.channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, quality, TRUE);
+  jpeg_start_compress(&info, TRUE);
+  const std::size_t row_bytes =
+      static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
+  while (info.next_scanline < info.image_height) {
+    auto* row = const_cast<std::uint8_t*>(image.pixels.data()) + info.next_scanline * row_bytes;
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::vector<std::uint8_t> file(bytes, bytes + size);
+  std::free(bytes);  // NOLINT(cppcoreguidelines-no-malloc): libjpeg's
+  return file;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+#include "data/image_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "data/file.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 28;
+
+class ImageFolder : public Dataset {
+ public:
+  ImageFolder(ImageList list, Shape shape) : list_(std::move(list)), shape_(shape) {}
+
+  std::uint64_t size() const override { return list_.files.size(); }
+  Shape shape() const override { return shape_; }
+  int classes() const override { return static_cast<int>(list_.classes.size()); }
+  Encoding encoding() const override { return Encoding::image_file; }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    const InputFile file(list_.folder / list_.files[id].name);
+    if (file.size() > most_file_bytes) {
+      throw Error(Category::data,
+                  fmt::format("{}: {} bytes are too many for an image", sample_name(id), file.size()));
+    }
+    buffer.resize(std::max<std::size_t>(buffer.size(), file.size()));
+    const auto bytes = std::span(buffer).first(file.size());
+    file.read(0, std::as_writable_bytes(bytes));
+    return bytes;
+  }
+  int label(std::uint64_t id) const override { return list_.files[id].label; }
+  std::string sample_name(std::uint64_t id) const override {
+    return (list_.folder / list_.files[id].name).string();
+  }
+  std::vector<std::string> class_names() const override { return list_.classes; }
+
+ private:
+  ImageList list_;
+  Shape shape_;
+};
+
+[[noreturn]] void fail_images(const std::filesystem::path& folder, const std::string& what) {
+  throw Error(Category::data, fmt::format("{}: {}", folder.string(), what));
+}
+
+bool is_image_name(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+/// Names in `folder` that `wanted` accepts, ascending.
+template <class Wanted>
+std::vector<std::string> sorted_names(const std::filesystem::path& folder, const Wanted& wanted) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    if (entries->path().filename().string().front() != '.' && wanted(*entries)) {
+      names.push_back(entries->path().filename().string());
+    }
+  }
+  if (error) {
+    fail_images(folder, fmt::format("cannot be listed: {}", error.message()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+std::filesystem::path find_image_part(const std::filesystem::path& folder, const std::string& part) {
+  const std::vector<std::string> names =
+      part == "test" ? std::vector<std::string>{"test", "val", "validation"} : std::vector{part};
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder / name, ignored)) {
+      return folder / name;
+    }
+  }
+  return {};
+}
+
+ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    fail_images(folder, "no such folder");
+  }
+  ImageList list{folder, classes, {}};
+  const std::vector<std::string> found = sorted_names(folder, [](const auto& entry) {
+    std::error_code error;
+    return entry.is_directory(error);
+  });
+  if (found.empty()) {
+    fail_images(folder, "holds no folders named after classes");
+  }
+  if (classes.empty()) {
+    list.classes = found;
+  }
+  for (const std::string& name : found) {
+    const auto known = std::ranges::find(list.classes, name);
+    if (known == list.classes.end()) {
+      fail_images(folder / name, "the training images have no such class");
+    }
+    const auto files =
+        sorted_names(folder / name, [](const auto& entry) { return is_image_name(entry.path()); });
+    if (files.empty()) {
+      fail_images(folder / name, "a class without images (.jpg, .jpeg or .png)");
+    }
+    for (const std::string& file : files) {
+      list.files.push_back(
+          {fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
+    }
+  }
+  return list;
+}
+
+std::unique_ptr<Dataset> make_image_folder(ImageList list, Shape shape) {
+  return std::make_unique<ImageFolder>(std::move(list), shape);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lockstep/dataset.h"
+
+namespace lockstep {
+
+/// Image files of one part of a data set, in folders named after their classes: FOLDER/CLASS/NAME.jpg.
+struct ImageList {
+  struct File {
+    std::string name;  ///< CLASS/NAME.jpg
+    int label = 0;
+  };
+  std::filesystem::path folder;
+  std::vector<std::string> classes;
+  std::vector<File> files;  ///< by class, then by name
+};
+
+/// Lists the files with the extensions jpg, jpeg and png, in upper or lower case. `classes` empty: the names
+/// of all folders, ascending; else those that are allowed. Throws Error(data) for a folder that is missing,
+/// holds no classes, a class without images, or one that is not in `classes`.
+ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
+
+/// Whether `folder` has this part of a data set, as a folder of classes: train, or test (also called val or
+/// validation). Empty where it has not.
+std::filesystem::path find_image_part(const std::filesystem::path& folder, const std::string& part);
+
+/// The files as they lie on disk; one that cannot be read is an error when it is asked for.
+std::unique_ptr<Dataset> make_image_folder(ImageList list, Shape shape);
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// Index of a part of a packed data set, PART.index: where in the files PART-00000.shard, PART-00001.shard
+/// ... each sample lies. All numbers are little-endian:
+///
+///   "lockstep-images" and a byte 1 (version)                          16 bytes
+///   samples, classes, bytes of all names                              3 x 8
+///   per sample: offset 8, checksum 8 (xxh3-64 of its bytes), length 4, shard 4, label 4, length of its name
+///   4 names of the samples one after the other, then those of the classes, each followed by a line end
+///   xxh3-128 of all before, low half first                            16
+struct ShardIndex {
+  struct Entry {
+    std::uint64_t offset = 0;
+    std::uint64_t checksum = 0;
+    std::uint32_t length = 0;
+    std::uint32_t shard = 0;
+    std::uint32_t label = 0;
+    std::uint32_t name_length = 0;
+  };
+  std::vector<Entry> entries;
+  std::string sample_names;  ///< one after the other
+  std::vector<std::string> classes;
+};
+
+/// Throws Error(data) naming `name` and what is wrong: another kind of file or version, a size that does not
+/// fit, a wrong checksum, a label without a class.
+ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string& name);
+
+std::vector<std::byte> serialize(const ShardIndex& index);
+
+/// xxh3-64.
+std::uint64_t shard_checksum(std::span<const std::byte> bytes);
+
+/// "train-00007.shard"
+std::string shard_name(const std::string& part, std::uint32_t number);
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lockstep {
+
+/// Euclidean norms of parameters, the same bits whoever computes which part of an arena: an arena is cut into
+/// blocks of up to 1,024 elements, none across two parameters, whose sums of squares have one order; those
+/// of a parameter's blocks are added in ascending order.
+class BlockNorms {
+ public:
+  BlockNorms(const std::vector<Parameter>& parameters, const ArenaLayout& layout);
+
+  std::size_t blocks() const { return blocks_.size(); }
+  /// Number of the first block at or behind `element`; blocks() when there is none.
+  std::size_t block_at(std::size_t element) const;
+  /// Where that block begins; the end of the arena when there is none.
+  std::size_t round_up(std::size_t element) const;
+
+  /// Sums of squares of blocks [first, first + sums.size()); `values` begins where block `first` does.
+  void measure(std::span<const float> values, std::size_t first, std::span<double> sums) const;
+
+  /// Sum of squares of a parameter, from the sums of all blocks of the arena.
+  double squares(std::size_t parameter, std::span<const double> sums) const;
+
+ private:
+  struct Block {
+    std::size_t begin, count;
+  };
+  std::vector<Block> blocks_;
+  std::vector<std::size_t> first_blocks_;  ///< of each parameter, and blocks()
+  std::size_t elements_;
+};
+
+/// In double: 16 interleaved sums, folded by pairs 8, 4, 2 and 1 apart.
+double sum_of_squares(std::span<const float> values);
+
+}  // namespace lockstep

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <png.h>
+
+#include <string>
+#include <vector>
+
+#include "core/philox.h"
+#include "data/image/jpeg.h"
+
+namespace lockstep {
+
+/// Waves of another length and direction for each `seed`, as smooth as photographs are.
+inline Image test_image(int width, int height, std::uint32_t seed, int channels = 3) {
+  Image image{width, height, channels, {}};
+  const auto words = philox(seed, {0, 0, 0, 0});
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      for (int c = 0; c < channels; ++c) {
+        const int slope = static_cast<int>(words[static_cast<std::size_t>(c)] % 5) + 1;
+        const int phase = (slope * x + (6 - slope) * y) / 2 % 512;
+        image.pixels.push_back(static_cast<std::uint8_t>(phase < 256 ? phase : 511 - phase));
+      }
+    }
+  }
+  return image;
+}
+
+inline std::string as_text(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+
+inline std::string jpeg_file(int width, int height, std::uint32_t seed, int channels = 3) {
+  return as_text(encode_jpeg(test_image(width, height, seed, channels), 90));
+}
+
+inline std::vector<std::uint8_t> encode_png(const std::vector<std::uint8_t>& pixels, int width, int height,
+                                            png_uint_32 format) {
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = static_cast<png_uint_32>(width);
+  png.height = static_cast<png_uint_32>(height);
+  png.format = format;
+  png_alloc_size_t size = 0;
+  png_image_write_get_memory_size(png, size, 0, pixels.data(), 0, nullptr);
+  std::vector<std::uint8_t> file(size);
+  png_image_write_to_memory(&png, file.data(), &size, 0, pixels.data(), 0, nullptr);
+  file.resize(size);
+  return file;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "data/expect_error.h"
+#include "data/image/decoder.h"
+#include "data/image/resample.h"
+#include "data/image_files.h"
+
+namespace lockstep {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Box whole(ImageSize size) {
+  return {0.0, 0.0, static_cast<double>(size.width), static_cast<double>(size.height)};
+}
+
+ImagePart decode_all(const Bytes& file, int channels = 3) {
+  ImageDecoder decoder;
+  const ImageSize size = decoder.open(file);
+  ImagePart part;
+  decoder.decode(whole(size), size, channels, part);
+  return part;
+}
+
+int pixel(const ImagePart& part, int x, int y, int channel) {
+  const Image& image = part.image;
+  return image.pixels[static_cast<std::size_t>((y * image.width + x) * image.channels + channel)];
+}
+
+TEST(ImageDecoder, PngIsExact) {
+  const Image image = test_image(13, 7, 1);
+  const ImagePart part = decode_all(encode_png(image.pixels, 13, 7, PNG_FORMAT_RGB));
+  EXPECT_EQ(part.image.width, 13);
+  EXPECT_EQ(part.image.height, 7);
+  EXPECT_EQ(part.image.pixels, image.pixels);
+}
+
+TEST(ImageDecoder, TransparencyIsIgnoredAndGreyBecomesColour) {
+  const Bytes pixels = {10, 20, 30, 0, 40, 50, 60, 128};
+  const ImagePart part = decode_all(encode_png(pixels, 2, 1, PNG_FORMAT_RGBA));
+  const Bytes expected = {10, 20, 30, 40, 50, 60};
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), part.image.pixels.begin()));
+  const ImagePart grey = decode_all(encode_png({7, 9}, 2, 1, PNG_FORMAT_GRAY));
+  EXPECT_EQ(pixel(grey, 1, 0, 2), 9);
+  EXPECT_EQ(decode_all(encode_png({7, 9}, 2, 1, PNG_FORMAT_GRAY), 1).image.channels, 1);
+}
+
+TEST(ImageDecoder, JpegIsNearTheOriginal) {
+  const Image image = test_image(64, 48, 2);
+  const ImagePart part = decode_all(encode_jpeg(image, 95));
+  double difference = 0.0;
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+    difference += std::abs(part.image.pixels[i] - image.pixels[i]);
+  }
+  EXPECT_LT(difference / static_cast<double>(image.pixels.size()), 8.0);
+  EXPECT_EQ(decode_all(encode_jpeg(test_image(20, 10, 3, 1), 90)).image.channels, 3);
+  EXPECT_EQ(decode_all(encode_jpeg(image, 90), 1).image.channels, 1);
+}
+
+TEST(ImageDecoder, APartHasThePixelsOfTheWhole) {
+  const Bytes file = encode_jpeg(test_image(150, 110, 4), 90);
+  const ImagePart all = decode_all(file);
+  ImageDecoder decoder;
+  for (const Box box :
+       {Box{40, 30, 50, 20}, Box{0, 0, 9, 9}, Box{141, 101, 9, 9}, Box{77.5, 0.25, 20, 109}}) {
+    decoder.open(file);
+    ImagePart part;
+    decoder.decode(box, {static_cast<int>(box.width), static_cast<int>(box.height)}, 3, part);
+    const int left = static_cast<int>(std::floor(box.left));
+    const int top = static_cast<int>(std::floor(box.top));
+    const int shift_x = left - static_cast<int>(std::floor(part.box.left));
+    const int shift_y = top - static_cast<int>(std::floor(part.box.top));
+    for (int y = top; y < std::ceil(box.top + box.height); ++y) {
+      for (int x = left; x < std::ceil(box.left + box.width); ++x) {
+        ASSERT_EQ(pixel(part, x - shift_x, y - shift_y, 1), pixel(all, x, y, 1)) << x << " " << y;
+      }
+    }
+  }
+}
+
+TEST(ImageDecoder, LargeJpegsAreDecodedAtALowerResolution) {
+  const Bytes file = encode_jpeg(test_image(400, 300, 5), 90);
+  ImageDecoder decoder;
+  ImagePart part;
+  decoder.decode(whole(decoder.open(file)), {90, 70}, 3, part);
+  EXPECT_EQ(part.image.width, 100);
+  EXPECT_EQ(part.image.height, 75);
+  EXPECT_EQ(part.box.width, 100.0);
+}
+
+TEST(ImageDecoder, BadFilesSayWhy) {
+  const Bytes jpeg = encode_jpeg(test_image(64, 48, 6), 90);
+  const Bytes png = encode_png(test_image(64, 48, 6).pixels, 64, 48, PNG_FORMAT_RGB);
+  Bytes huge = png;
+  huge[16] = 0x7f;  // the width's highest byte; its checksum is at 29
+  const std::vector<std::pair<Bytes, std::string>> cases = {
+      {{}, "is empty"},
+      {{'G', 'I', 'F', '8'}, "is neither a JPEG nor a PNG file"},
+      {{0xff, 0xd8, 0xff}, "is no readable JPEG image: "},
+      {Bytes(jpeg.begin(), jpeg.begin() + 100), "is no readable JPEG image: "},
+      {Bytes(jpeg.begin(), jpeg.end() - 200), "is no readable JPEG image: Premature end"},
+      {Bytes(png.begin(), png.begin() + 20), "is no readable PNG image: "},
+      {Bytes(png.begin(), png.end() - 100), "is no readable PNG image: "},
+      {huge, "is no readable PNG image: "}};
+  for (const auto& [file, message] : cases) {
+    expect_error(Category::data, {message}, [&file = file] { decode_all(file); });
+  }
+}
+
+TEST(ImageDecoder, HugeImagesAreRefusedBeforeMemoryIsTaken) {
+  Bytes jpeg = encode_jpeg(test_image(16, 16, 7, 1), 90);
+  for (std::size_t i = 0; i + 8 < jpeg.size(); ++i) {
+    if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) {  // start of frame: height and width at 5
+      std::fill_n(jpeg.begin() + static_cast<std::ptrdiff_t>(i) + 5, 4, std::uint8_t{0x7f});
+      break;
+    }
+  }
+  expect_error(Category::data, {"an image of 32639x32639 pixels is too large"}, [&] { decode_all(jpeg); });
+}
+
+/// The formula of the header in double.
+double reference(const Image& image, const Box& box, double x, double y, int channel, int width, int height) {
+  const auto weight = [](double begin, double extent, int outputs, double at, int input) {
+    const double step = extent / outputs;
+    return std::max(0.0, 1.0 - std::fabs(input + 0.5 - (begin + (at + 0.5) * step)) / std::max(1.0, step));
+  };
+  double sum = 0.0;
+  double weights = 0.0;
+  for (int i = 0; i < image.height; ++i) {
+    for (int j = 0; j < image.width; ++j) {
+      if (j + 1 <= box.left || j >= box.left + box.width || i + 1 <= box.top || i >= box.top + box.height) {
+        continue;
+      }
+      const double w = weight(box.left, box.width, width, x, j) * weight(box.top, box.height, height, y, i);
+      sum += w * image.pixels[static_cast<std::size_t>((i * image.width + j) * image.channels + channel)];
+      weights += w;
+    }
+  }
+  return sum / weights;
+}
+
+TEST(Resampler, FollowsItsFormula) {
+  Resampler resampler;
+  for (const int channels : {1, 3}) {
+    const Image image = test_image(37, 29, 8, channels);
+    for (const Box box :
+         {Box{0, 0, 37, 29}, Box{3, 4, 20, 11}, Box{0.5, 1.25, 30.75, 9.5}, Box{36, 28, 1, 1}}) {
+      for (const auto& [width, height] : {std::pair{8, 8}, {37, 29}, {50, 3}, {1, 1}}) {
+        Bytes out(static_cast<std::size_t>(width * height * channels));
+        resampler.resize(image, box, width, height, out.data());
+        for (int i = 0; i < width * height * channels; ++i) {
+          const int c = i / (width * height);
+          const double expected = reference(image, box, i % width, i / width % height, c, width, height);
+          ASSERT_NEAR(out[static_cast<std::size_t>(i)], expected, 0.6)
+              << i << " of " << width << "x" << height;
+        }
+      }
+    }
+  }
+}
+
+TEST(Resampler, KeepsBlackWhiteAndTheImageItself) {
+  Resampler resampler;
+  Image image = test_image(20, 10, 9, 1);
+  Bytes out(200);
+  resampler.resize(image, {0, 0, 20, 10}, 20, 10, out.data());
+  EXPECT_EQ(out, image.pixels);
+  for (const std::uint8_t value : {std::uint8_t{0}, std::uint8_t{255}}) {
+    std::fill(image.pixels.begin(), image.pixels.end(), value);
+    resampler.resize(image, {1.3, 0.7, 17.1, 8.8}, 20, 10, out.data());
+    EXPECT_EQ(out, Bytes(200, value));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,173 @@
+// Image folders and packed images.
+#include <gtest/gtest.h>
+
+#include "data/batch_reader.h"
+#include "data/expect_error.h"
+#include "data/image_files.h"
+#include "data/image_folder.h"
+#include "data/pack_images.h"
+#include "data/packed_images.h"
+#include "data/shard_index.h"
+#include "data/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Shape shape = {.channels = 3, .height = 24, .width = 24};
+
+/// train/ with cats 1, 2 and dogs 1, 2.png; hidden files and other names are passed over.
+struct Pets : TemporaryFolder {
+  Pets() {
+    for (const char* name : {"train/cat", "train/dog", "train/.cache"}) {
+      std::filesystem::create_directories(path() / name);
+    }
+    write("train/cat/1.jpg", jpeg_file(60, 40, 1));
+    write("train/cat/2.JPEG", jpeg_file(30, 30, 2, 1));
+    write("train/cat/readme.txt", "text");
+    write("train/dog/.hidden.jpg", "");
+    write("train/dog/1.jpg", jpeg_file(25, 70, 3));
+    write("train/dog/2.png", as_text(encode_png(test_image(40, 30, 4).pixels, 40, 30, PNG_FORMAT_RGB)));
+  }
+  std::unique_ptr<Dataset> open() const { return make_image_folder(list_images(path() / "train"), shape); }
+};
+
+TEST(ImageFolder, ClassesAndFilesAreSorted) {
+  const Pets pets;
+  const auto data = pets.open();
+  ASSERT_EQ(data->size(), 4U);
+  EXPECT_EQ(data->class_names(), (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(data->encoding(), Encoding::image_file);
+  EXPECT_EQ(data->sample_name(1), (pets.path() / "train/cat/2.JPEG").string());
+  EXPECT_EQ(data->label(1), 0);
+  EXPECT_EQ(data->label(3), 1);
+}
+
+TEST(ImageFolder, FoldersThatDoNotFit) {
+  const Pets pets;
+  expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_images("/nowhere"); });
+  expect_error(Category::data, {"train/dog: the training images have no such class"},
+               [&] { list_images(pets.path() / "train", {"cat"}); });
+  std::filesystem::create_directories(pets.path() / "train/emu");
+  expect_error(Category::data, {"train/emu: a class without images"},
+               [&] { list_images(pets.path() / "train"); });
+  expect_error(Category::data, {"holds no folders named after classes"},
+               [&] { list_images(pets.path() / "train/cat"); });
+}
+
+/// Labels of what a micro-batch of all samples holds.
+std::vector<std::int32_t> readable_labels(const Dataset& data, bool strict) {
+  const Transform transform({}, data, {});
+  BadSamples bad(strict);
+  BatchReader reader(data, transform, bad, data.size());
+  std::vector<std::uint64_t> ids(data.size());
+  for (std::uint64_t id = 0; id < data.size(); ++id) ids[id] = id;
+  const Batch batch = reader.read(ids, {});
+  EXPECT_EQ(batch.images.size(), batch.labels.size());
+  EXPECT_EQ(bad.count(), data.size() - batch.samples());
+  return {batch.labels.begin(), batch.labels.end()};
+}
+
+TEST(ImageFolder, FilesThatCannotBeReadAreLeftOutOrAreErrors) {
+  const Pets pets;
+  EXPECT_EQ(readable_labels(*pets.open(), true), (std::vector<std::int32_t>{0, 0, 1, 1}));
+  pets.write("train/cat/2.JPEG", "no image");
+  pets.write("train/dog/2.png", "");
+  EXPECT_EQ(readable_labels(*pets.open(), false), (std::vector<std::int32_t>{0, 1}));
+  expect_error(Category::data, {"train/cat/2.JPEG: is neither a JPEG nor a PNG file"},
+               [&] { readable_labels(*pets.open(), true); });
+}
+
+struct PackedPets : Pets {
+  PackedPets() { result = pack({}); }
+  PackResult pack(PackOptions options) const {
+    options.size = 20;
+    options.shard_bytes = 1500;
+    return pack_images(list_images(path() / "train"), path() / "packed", "train", options);
+  }
+  std::unique_ptr<Dataset> open_packed() const {
+    return open_packed_images(path() / "packed", "train", shape);
+  }
+  void change(const std::string& file, const std::function<void(std::string&)>& edit) const {
+    std::ifstream in(path() / "packed" / file, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    edit(bytes);
+    write("packed/" + file, bytes);
+  }
+  PackResult result;
+};
+
+TEST(PackedImages, HoldTheSameSamplesSmaller) {
+  const PackedPets pets;
+  EXPECT_EQ(pets.result.packed, 4U);
+  EXPECT_EQ(pets.result.bad, 0U);
+  EXPECT_GT(pets.result.shards, 1U);
+  const auto data = pets.open_packed();
+  EXPECT_EQ(data->class_names(), (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(readable_labels(*data, true), (std::vector<std::int32_t>{0, 0, 1, 1}));
+  EXPECT_NE(data->sample_name(3).find("dog/2.png"), std::string::npos) << data->sample_name(3);
+  ImageDecoder decoder;
+  std::vector<std::uint8_t> buffer;
+  const std::vector<std::pair<int, int>> sizes = {{30, 20}, {20, 20}, {20, 56}, {27, 20}};
+  for (std::uint64_t id = 0; id < 4; ++id) {
+    const ImageSize size = decoder.open(data->sample(id, buffer));
+    EXPECT_EQ(std::pair(size.width, size.height), sizes[id]) << id;
+  }
+}
+
+TEST(PackedImages, FilesThatCannotBeReadAreLeftOutAndNamed) {
+  const PackedPets pets;
+  pets.write("train/cat/1.jpg", jpeg_file(60, 40, 1).substr(0, 300));
+  std::vector<std::string> lines;
+  const PackResult result =
+      pets.pack({.on_bad_file = [&](const std::string& line) { lines.push_back(line); }});
+  EXPECT_EQ(result.bad, 1U);
+  EXPECT_EQ(pets.open_packed()->size(), 3U);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("train/cat/1.jpg: is no readable JPEG image"), std::string::npos) << lines[0];
+  expect_error(Category::data, {"train/cat/1.jpg: is no readable JPEG"},
+               [&] { pets.pack({.strict = true}); });
+}
+
+TEST(PackedImages, FlippedBitsAreFound) {
+  const PackedPets pets;
+  pets.change("train-00000.shard", [](std::string& bytes) { bytes[300] ^= 4; });
+  const auto data = pets.open_packed();
+  expect_error(Category::data, {"train-00000.shard: cat/1.jpg at byte 0: its checksum is wrong"},
+               [&] { readable_labels(*data, true); });
+  EXPECT_EQ(readable_labels(*data, false).size(), 3U);
+  for (const std::size_t place : {3U, 15U, 16U, 24U, 32U, 41U, 70U}) {
+    const PackedPets other;
+    other.change("train.index", [&](std::string& bytes) { bytes[place] ^= 1; });
+    expect_error(Category::data, {"packed/train.index: "}, [&] { other.open_packed(); });
+  }
+}
+
+TEST(PackedImages, MissingAndShortFiles) {
+  const PackedPets pets;
+  pets.change("train.index", [](std::string& bytes) { bytes.pop_back(); });
+  expect_error(Category::data, {"train.index: header promises 4 samples"}, [&] { pets.open_packed(); });
+  pets.pack({});
+  pets.change("train-00000.shard", [](std::string& bytes) { bytes.pop_back(); });
+  expect_error(Category::data, {"train-00000.shard: ", "the file is too short"}, [&] { pets.open_packed(); });
+  std::filesystem::remove(pets.path() / "packed/train-00000.shard");
+  expect_error(Category::data, {"train-00000.shard: cannot open"}, [&] { pets.open_packed(); });
+}
+
+TEST(ShardIndex, IsReadAsItWasWritten) {
+  ShardIndex index;
+  index.entries = {{.offset = 5, .checksum = ~0ULL, .length = 7, .shard = 1, .label = 1, .name_length = 2}};
+  index.sample_names = "ab";
+  index.classes = {"x", "y"};
+  const ShardIndex again = parse_shard_index(serialize(index), "t");
+  EXPECT_EQ(again.classes, index.classes);
+  EXPECT_EQ(again.sample_names, "ab");
+  EXPECT_EQ(again.entries[0].checksum, ~0ULL);
+  EXPECT_EQ(again.entries[0].shard, 1U);
+  index.entries[0].label = 2;
+  expect_error(Category::data, {"t: class 2 of 2"}, [&] { parse_shard_index(serialize(index), "t"); });
+  index.entries[0] = {.name_length = 100};
+  expect_error(Category::data, {"t: names of 0 classes"}, [&] { parse_shard_index(serialize(index), "t"); });
+}
+
+}  // namespace
+}  // namespace lockstep

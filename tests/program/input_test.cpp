@@ -1,0 +1,109 @@
+// Everything between the data set and the network leaves the promise intact: one digest, whatever runs it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "data/image_files.h"
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+Outcome train(int ranks, Arguments data, const Arguments& more) {
+  Arguments arguments = {"train",           "--epochs", "2",    "--batch-size", "64",
+                         "--micro-batches", "4",        "--lr", "0.1"};
+  arguments.insert(arguments.end(), data.begin(), data.end());
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  Outcome outcome = lockstep(ranks, arguments);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  return outcome;
+}
+
+/// The digest of a run, which is the same on 1, 2 and 3 ranks with 1 and 2 threads.
+std::string only_digest(const Arguments& data, const Arguments& more) {
+  const std::string expected = line_after(train(0, data, more).out, "digest ");
+  for (const int ranks : {1, 2, 3}) {
+    for (const char* threads : {"1", "2"}) {
+      Arguments all = more;
+      all.insert(all.end(), {"--threads", threads});
+      EXPECT_EQ(line_after(train(ranks, data, all).out, "digest "), expected)
+          << ranks << " ranks, " << threads << " threads";
+    }
+  }
+  return expected;
+}
+
+const Arguments synthetic = {"--dataset", "synthetic", "--synthetic-shape", "3x28x28", "--samples", "300"};
+
+TEST(Input, AugmentedRunsHaveOneDigest) {
+  const std::string all = only_digest(
+      synthetic, {"--mean", "0.4,0.5,0.6", "--std", "0.25", "--random-resized-crop", "--crop-padding", "2",
+                  "--hflip", "0.5", "--randaugment", "rand-m9-n2", "--cutout", "8", "--mixup", "0.2"});
+  EXPECT_NE(line_after(train(1, synthetic, {}).out, "digest "), all);
+}
+
+TEST(Input, EachAugmentationChangesTheRun) {
+  const std::string plain = line_after(train(1, synthetic, {}).out, "digest ");
+  const std::vector<Arguments> cases = {{"--crop-padding", "2"},   {"--hflip", "0.5"},
+                                        {"--random-resized-crop"}, {"--cutout", "8"},
+                                        {"--mixup", "0.2"},        {"--randaugment", "rand-m9-n2"},
+                                        {"--mean", "0.5"}};
+  for (const Arguments& more : cases) {
+    EXPECT_NE(line_after(train(1, synthetic, more).out, "digest "), plain) << more[0];
+  }
+}
+
+/// 90 images of two classes for training, 20 for testing; one of each cannot be read.
+class Images : public testing::Test {
+ protected:
+  Images() {
+    for (const char* part : {"train", "val"}) {
+      const int count = std::string(part) == "train" ? 90 : 20;
+      for (int i = 0; i < count; ++i) {
+        const auto folder = folder_ / part / (i % 2 == 0 ? "even" : "odd");
+        std::filesystem::create_directories(folder);
+        std::ofstream(folder / (std::to_string(i) + ".jpg"), std::ios::binary)
+            << (i == 7 ? "damaged" : jpeg_file(40 + i % 9, 36, static_cast<std::uint32_t>(i)));
+      }
+    }
+  }
+  Arguments data(const std::string& place) const {
+    return {"--dataset", "images", "--data-dir", place, "--image-size", "28"};
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Images, FilesThatCannotBeReadAreLeftOutAlikeOnAnyNumberOfRanks) {
+  only_digest(data(folder_.string()), {"--random-resized-crop", "--hflip", "0.5"});
+  const Outcome one = train(1, data(folder_.string()), {});
+  const std::string warning = "/train/odd/7.jpg: is neither a JPEG nor a PNG file; left out\n";
+  EXPECT_NE(one.err.find(warning), std::string::npos) << one.err;
+  EXPECT_EQ(one.err.find(warning), one.err.rfind(warning)) << one.err;
+  Arguments arguments = {"train", "--strict"};
+  const Arguments where = data(folder_.string());
+  arguments.insert(arguments.end(), where.begin(), where.end());
+  for (const int ranks : {0, 2}) {
+    const Outcome strict = lockstep(ranks, arguments);
+    EXPECT_EQ(strict.status, 3) << strict.err;
+    EXPECT_NE(strict.err.find("7.jpg: is neither a JPEG nor a PNG file"), std::string::npos) << strict.err;
+  }
+}
+
+TEST_F(Images, PackedImagesTrain) {
+  const std::string packed = (folder_ / "packed").string();
+  const Outcome outcome = lockstep(0, {"data", "pack", folder_.string(), packed, "--size", "32"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("train  89 images of 2 classes in 1 file"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.err.find("7.jpg: is neither a JPEG nor a PNG file; left out"), std::string::npos);
+  only_digest(data(packed), {"--hflip", "0.5"});
+  const Outcome stats =
+      lockstep(0, {"data", "stats", "--dataset", "images", "--data-dir", packed, "--image-size", "28"});
+  EXPECT_NE(stats.out.find("train  89 read, 0 not readable"), std::string::npos) << stats.out << stats.err;
+  EXPECT_EQ(lockstep(0, {"data", "pack", folder_.string(), packed, "--strict"}).status, 3);
+}
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,257 @@
+// The update as ranks do it together: against PyTorch (tests/optim/references.json), and bit by bit against
+// one rank.
+#include "train/updater.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "device/cpu/cpu_device.h"
+#include "reduce/gradients.h"
+#include "reduce/thread_ranks.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint32_t leaves = 4;
+
+struct Scenario {
+  std::vector<Parameter> parameters;
+  OptimizerOptions options;
+  std::vector<float> start;                   ///< an arena
+  std::vector<std::vector<float>> gradients;  ///< of each step; each leaf has it times its number plus 1
+  float learning_rate = 0.1F;
+  double average_decay = 0.0;
+  bool ring = false;
+};
+
+struct Arenas {
+  std::vector<float> values, averages;
+  bool operator==(const Arenas&) const = default;
+};
+
+/// One rank's part of a step's gradients; the sum over all leaves is 10 times the gradient.
+void fill(std::vector<std::vector<float>>& own, std::uint32_t first, const std::vector<float>& gradient) {
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const auto factor = static_cast<float>(first + i + 1);
+    std::ranges::transform(gradient, own[i].begin(), [&](float value) { return value * factor; });
+  }
+}
+
+Arenas train_rank(const Scenario& run, Communicator& communicator,
+                  std::vector<Arenas>* after_each = nullptr) {
+  const ArenaLayout layout = layout_arena(run.parameters);
+  Arenas arenas{run.start, run.average_decay > 0.0 ? run.start : std::vector<float>{}};
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  Updater updater(*device, communicator,
+                  {.parameters = run.parameters,
+                   .layout = layout,
+                   .optimizer = run.options,
+                   .sharded = !run.ring,
+                   .values = arenas.values,
+                   .averages = arenas.averages,
+                   .average_decay = run.average_decay});
+  const Assignment assignment = assign(leaves, communicator.size(), communicator.rank(), 1);
+  const std::uint32_t first = assignment.executors[0];
+  std::vector<std::vector<float>> own(assignment.executors[1] - first, std::vector<float>(layout.elements));
+  ReducerOptions options{arenas.values, assignment, {}, updater.slices()};
+  for (std::uint32_t i = 0; i < own.size(); ++i) options.partials.push_back({{first + i, 0}, own[i].data()});
+  const auto reducer =
+      run.ring ? make_ring_reducer(communicator, options) : make_canonical_reducer(communicator, options);
+  for (std::size_t step = 0; step < run.gradients.size(); ++step) {
+    fill(own, first, run.gradients[step]);
+    updater.run(*reducer, {.gradient_scale = 0.1F, .learning_rate = run.learning_rate, .number = step + 1});
+    if (after_each != nullptr) after_each->push_back(arenas);
+  }
+  updater.gather_averages();
+  return arenas;
+}
+
+/// Arenas of all ranks.
+std::vector<Arenas> train(const Scenario& run, int ranks) {
+  std::vector<Arenas> all(static_cast<std::size_t>(ranks));
+  run_as_ranks(ranks, [&](Communicator& communicator) {
+    all[static_cast<std::size_t>(communicator.rank())] = train_rank(run, communicator);
+  });
+  return all;
+}
+
+void expect_same_on_any_number_of_ranks(const Scenario& run) {
+  const Arenas expected = train(run, 1)[0];
+  EXPECT_NE(expected.values, run.start);
+  for (const int ranks : {2, 3, 4, 7}) {
+    for (const Arenas& arenas : train(run, ranks)) EXPECT_EQ(arenas, expected) << ranks << " ranks";
+  }
+}
+
+const nlohmann::json& references() {
+  static const nlohmann::json json =
+      nlohmann::json::parse(std::ifstream(LOCKSTEP_TEST_DATA "/optim/references.json"));
+  return json;
+}
+
+/// A weight of 4 x 3 and a bias of 4 in an arena with a gap: elements 0 to 11 and 16 to 19.
+std::vector<float> arena_of(const nlohmann::json& flat) {
+  const auto values = flat.get<std::vector<float>>();
+  std::vector<float> arena(32, 0.0F);
+  std::copy_n(values.begin(), 12, arena.begin());
+  std::copy_n(values.begin() + 12, 4, arena.begin() + 16);
+  return arena;
+}
+
+struct Reference {
+  const char* name;
+  OptimizerOptions options;
+};
+
+class FollowsReference : public testing::TestWithParam<Reference> {};
+TEST_P(FollowsReference, OnAnyNumberOfRanksWithEitherReducer) {
+  const nlohmann::json& json = references().at("optimizers").at(GetParam().name);
+  Scenario run{.parameters = {{"weight", {4, 3}, {}}, {"bias", {4}, {}}},
+               .options = GetParam().options,
+               .start = arena_of(json.at("start")),
+               .gradients = {}};
+  for (const auto& gradient : json.at("gradients")) run.gradients.push_back(arena_of(gradient));
+  for (const int ranks : {1, 2, 3}) {
+    for (const bool ring : {false, true}) {
+      run.ring = ring;
+      run_as_ranks(ranks, [&](Communicator& communicator) {
+        std::vector<Arenas> after;
+        train_rank(run, communicator, &after);
+        for (std::size_t step = 0; step < after.size(); ++step) {
+          const std::vector<float> expected = arena_of(json.at("parameters")[step]);
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            EXPECT_NEAR(after[step].values[i], expected[i], 3e-6)
+                << "step " << step + 1 << ", element " << i << ", " << ranks << " ranks";
+          }
+        }
+      });
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, FollowsReference,
+    testing::Values(
+        Reference{"sgd", {.momentum = 0.9, .weight_decay = 0.01}},
+        Reference{"filter", {.momentum = 0.9, .weight_decay = 0.01, .filter_bias_and_bn = true}},
+        Reference{"clip", {.momentum = 0.9, .weight_decay = 0.01, .clip_grad = 1.5}},
+        Reference{"adamw", {.name = "adamw", .weight_decay = 0.01}},
+        Reference{"lars", {.name = "lars", .momentum = 0.9, .trust_coefficient = 0.1, .weight_decay = 0.01}},
+        Reference{"lars_nesterov",
+                  {.name = "lars",
+                   .momentum = 0.9,
+                   .nesterov = true,
+                   .trust_coefficient = 0.1,
+                   .always_adapt = true,
+                   .weight_decay = 0.01}},
+        Reference{"lars_clip", {.name = "lars", .trust_coefficient = 0.1, .clip_grad = 1.5}},
+        Reference{"lamb", {.name = "lamb", .weight_decay = 0.01}},
+        Reference{"lamb_clip",
+                  {.name = "lamb",
+                   .always_adapt = true,
+                   .weight_decay = 0.01,
+                   .filter_bias_and_bn = true,
+                   .clip_grad = 1.0}}),
+    [](const auto& instance) { return instance.param.name; });
+
+/// Parameters of many blocks, statistics between them, slices that would cut blocks.
+Scenario large(const OptimizerOptions& options) {
+  Scenario run{.parameters = {{"conv1.weight", {50, 61}, {}},
+                              {"bn1.weight", {50}, {}},
+                              {"bn1.running_mean", {50}, {}, 0.1},
+                              {"conv2.weight", {41, 103}, {}},
+                              {"conv2.bias", {41}, {}}},
+               .options = options,
+               .start = {},
+               .gradients = {},
+               .learning_rate = 0.01F,
+               .average_decay = 0.9};
+  const ArenaLayout layout = layout_arena(run.parameters);
+  run.start.assign(layout.elements, 0.0F);
+  run.gradients.assign(3, run.start);
+  for (std::size_t i = 0; i < run.parameters.size(); ++i) {
+    for (std::size_t e = 0; e < run.parameters[i].size(); ++e) {
+      const std::size_t at = layout.offsets[i] + e;
+      run.start[at] = gradient(9, at) * 0.01F;
+      for (std::uint32_t step = 0; step < 3; ++step) run.gradients[step][at] = gradient(step, at) * 0.01F;
+    }
+  }
+  return run;
+}
+
+TEST(Updater, HasTheSameBitsOnAnyNumberOfRanks) {
+  expect_same_on_any_number_of_ranks(large({.momentum = 0.9, .weight_decay = 0.01}));
+  expect_same_on_any_number_of_ranks(large({.momentum = 0.9, .clip_grad = 0.5}));
+  expect_same_on_any_number_of_ranks(
+      large({.name = "adamw", .weight_decay = 0.1, .filter_bias_and_bn = true, .clip_grad = 0.5}));
+  expect_same_on_any_number_of_ranks(large({.name = "lars", .momentum = 0.9, .weight_decay = 0.01}));
+  expect_same_on_any_number_of_ranks(large({.name = "lamb", .weight_decay = 0.1, .freeze = {"conv1"}}));
+  expect_same_on_any_number_of_ranks(large({.name = "lamb", .always_adapt = true, .clip_grad = 1.0}));
+}
+
+TEST(Updater, ALargestNormThatIsNotReachedChangesNoBits) {
+  EXPECT_EQ(train(large({.clip_grad = 1e9}), 3)[0], train(large({}), 3)[0]);
+}
+
+TEST(Updater, ClippedStepsHaveTheLargestNorm) {
+  Scenario run = large({.clip_grad = 0.25});
+  run.learning_rate = 1.0F;
+  run.gradients.resize(1);
+  const std::vector<float> after = train(run, 2)[0].values;
+  const ArenaLayout layout = layout_arena(run.parameters);
+  double squares = 0.0;
+  for (std::size_t e = 0; e < after.size(); ++e) {
+    const bool statistic = e >= layout.offsets[2] && e < layout.offsets[3];
+    if (!statistic) squares += std::pow(static_cast<double>(after[e]) - run.start[e], 2);
+  }
+  EXPECT_NEAR(std::sqrt(squares), 0.25, 1e-5);
+}
+
+TEST(Updater, StatisticsMoveToTheMeanWhateverIsClipped) {
+  for (const double clip : {0.0, 1e-3}) {
+    Scenario run = large({.clip_grad = clip});
+    run.gradients.resize(1);
+    const std::vector<float> after = train(run, 3)[0].values;
+    const std::size_t first = layout_arena(run.parameters).offsets[2];
+    for (std::size_t e = first; e < first + 50; ++e) {
+      EXPECT_NEAR(after[e], 0.9 * run.start[e] + 0.1 * run.gradients[0][e], 1e-5) << clip;
+    }
+  }
+}
+
+TEST(Updater, FrozenParametersStay) {
+  Scenario run = large({.momentum = 0.9, .weight_decay = 0.1, .freeze = {"conv1", "bn1.running_mean"}});
+  const std::vector<float> after = train(run, 2)[0].values;
+  const ArenaLayout layout = layout_arena(run.parameters);
+  for (std::size_t e = 0; e < layout.offsets[1]; ++e) ASSERT_EQ(after[e], run.start[e]);
+  for (std::size_t e = layout.offsets[2]; e < layout.offsets[3]; ++e) ASSERT_EQ(after[e], run.start[e]);
+  EXPECT_NE(after[layout.offsets[1]], run.start[layout.offsets[1]]);
+}
+
+TEST(Updater, AveragesFollowTheValues) {
+  Scenario run = large({});
+  std::vector<Arenas> after;
+  const auto communicator = make_self_communicator();
+  train_rank(run, *communicator, &after);
+  for (std::size_t e = 0; e < run.start.size(); e += 7) {
+    double expected = run.start[e];
+    for (const Arenas& arenas : after)
+      expected = 0.9 * expected + 0.1 * static_cast<double>(arenas.values[e]);
+    EXPECT_NEAR(after.back().averages[e], expected, 1e-5);
+  }
+}
+
+TEST(Updater, RefusesAStepWhoseNormIsNotFinite) {
+  Scenario run = large({.clip_grad = 1.0});
+  run.gradients[1][5] = std::numeric_limits<float>::infinity();
+  run.gradients.resize(2);
+  std::vector<Arenas> after;
+  const auto communicator = make_self_communicator();
+  train_rank(run, *communicator, &after);
+  EXPECT_EQ(after[1], after[0]);
+}
+
+}  // namespace
+}  // namespace lockstep
