@@ -23,16 +23,24 @@ struct Describe {
     return text;
   }
   std::string operator()(const Linear&) const { return "linear"; }
-  std::string operator()(const BatchNorm2d&) const { return "batch_norm2d"; }
+  std::string operator()(const BatchNorm2d& norm) const {
+    const BatchNorm2d usual;
+    std::string text = "batch_norm2d";
+    if (norm.eps != usual.eps) text += fmt::format(" eps {}", norm.eps);
+    if (norm.momentum != usual.momentum) text += fmt::format(" momentum {}", norm.momentum);
+    return text;
+  }
   std::string operator()(const Activation& activation) const {
     constexpr std::array names{"relu", "relu6", "silu", "gelu"};
     return names[static_cast<std::size_t>(activation.kind)];
   }
   std::string operator()(const MaxPool2d& pool) const {
-    return window("max_pool2d", pool.kernel, pool.stride, pool.kernel, pool.padding);
+    return window("max_pool2d", pool.kernel, pool.stride, pool.kernel, pool.padding) +
+           (pool.ceil_mode ? " ceil_mode" : "");
   }
   std::string operator()(const AvgPool2d& pool) const {
-    return window("avg_pool2d", pool.kernel, pool.stride, pool.kernel, pool.padding);
+    return window("avg_pool2d", pool.kernel, pool.stride, pool.kernel, pool.padding) +
+           (pool.ceil_mode ? " ceil_mode" : "") + (pool.count_include_pad ? "" : " without padding");
   }
   std::string operator()(const AdaptiveAvgPool2d& pool) const {
     return fmt::format("adaptive_avg_pool2d {}x{}", pool.size, pool.size);

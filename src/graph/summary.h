@@ -7,7 +7,8 @@
 
 namespace lockstep {
 
-/// Name and options of an operation, in PyTorch's words: "conv2d 3x3 stride 2 padding 1", "relu".
+/// Name of an operation and those of its options that are not usual, in PyTorch's words: "conv2d 3x3 stride 2
+/// padding 1", "relu". Channels, features and biases are seen from its shape and parameters.
 std::string describe(const Operation& operation);
 
 /// Multiplications of a layer, each with an addition, forward for one image: convolutions and linear layers;

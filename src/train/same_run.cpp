@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "core/hash.h"
+#include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -21,7 +22,7 @@ std::uint64_t hash(const std::string& text) {
 std::uint64_t hash(const Network& network) {
   std::string text;
   for (const Network::Layer& layer : network.layers()) {
-    text += fmt::format("{} {} {} {}x{}x{}\n", layer.operation.index(), layer.name, layer.inputs,
+    text += fmt::format("{} {} {} {}x{}x{}\n", describe(layer.operation), layer.name, layer.inputs,
                         layer.shape.channels, layer.shape.height, layer.shape.width);
   }
   for (const Parameter& parameter : network.parameters()) {

@@ -75,6 +75,15 @@ TEST_F(BadInput, UnknownNamesSuggestTheNearest) {
   expect_train_failure({"--optimizer", "sdg"}, 2, {"sdg", "sgd"});
 }
 
+TEST_F(BadInput, NetworkFilesNameLineAndLayer) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "net.json").string();
+  std::ofstream(file) << "{\"layers\": [\n{\"op\": \"flatten\"},\n{\"op\": \"linear\", \"feature\": 10}]}\n";
+  expect_train_failure({"--model", file}, 2, {"net.json:3: linear: unknown option 'feature'", "'features'"});
+  expect_train_failure({"--model", (folder / "none.json").string()}, 3, {"none.json"});
+  expect_train_failure({"--model", "vgg11"}, 2, {"model vgg11 takes images of at least 32x32 pixels"});
+}
+
 TEST_F(BadInput, ImpossibleNumbersNameTheOption) {
   expect_train_failure({"--batch-size", "0"}, 2, {"batch-size", "0"});
   expect_train_failure({"--batch-size", "-4"}, 2, {"batch-size", "-4"});

@@ -137,6 +137,39 @@ TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
   EXPECT_EQ(line_after(start.out, "digest "), digest);
 }
 
+TEST_F(Output, NetworkFileGivesTheDigestOfTheSameBuiltInModel) {
+  const std::string file = LOCKSTEP_SOURCE "/examples/networks/lenet.json";
+  EXPECT_EQ(train(1, {"--epochs", "1", "--quiet"}).out,
+            train(2, {"--epochs", "1", "--quiet", "--model", file}).out);
+}
+
+TEST_F(Output, HeadStartsAnewForOtherClasses) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "ten.safetensors").string();
+  const std::vector<std::string> ten = {"train",     "--dataset", "synthetic", "--samples", "64",
+                                        "--classes", "10",        "--epochs",  "0"};
+  const auto run = [](std::vector<std::string> arguments, const std::vector<std::string>& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return lockstep(2, arguments);
+  };
+  std::vector<std::string> seven = ten;
+  seven[6] = "7";
+  EXPECT_EQ(run(ten, {"--save-model", file}).status, 0);
+  const Outcome refused = run(seven, {"--init-from", file});
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_NE(refused.err.find("tensor 'fc2.weight'"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("--reset-head"), std::string::npos) << refused.err;
+  const Outcome reset = run(seven, {"--init-from", file, "--reset-head"});
+  EXPECT_EQ(reset.status, 0) << reset.err;
+}
+
+TEST_F(Output, InspectShowsANetwork) {
+  const Outcome shown = lockstep(0, {"inspect", "--model", "resnet20", "--input", "3x32x32"});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_NE(shown.out.find(" 272474 parameters,"), std::string::npos) << shown.out;
+  EXPECT_EQ(lockstep(0, {"inspect"}).status, 2);
+}
+
 TEST_F(Output, OptionsOfARunServeTheOtherCommands) {
   const TemporaryFolder folder;
   const std::string run = (folder / "run").string();
