@@ -76,8 +76,9 @@ struct EpochReport {
   int epochs = 1;
   Evaluation train;  ///< over the epoch's steps, each before its update
   Evaluation test;
-  double seconds = 0.0;  ///< training only
-  bool best = false;     ///< no epoch before had such a test accuracy
+  double seconds = 0.0;     ///< training only
+  double load_share = 0.0;  ///< part of its executors' working time that this rank spent on reading samples
+  bool best = false;        ///< no epoch before had such a test accuracy
 };
 
 /// The epoch with the best test accuracy, the first of equals.

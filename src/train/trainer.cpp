@@ -200,6 +200,7 @@ class Trainer::Implementation {
     const VisitSum before = own_visits();
     LeafResult sum;
     std::uint64_t samples = 0;
+    StepTimes work;
     const auto start = Clock::now();
     std::uint64_t position = 0;
     for (; position < steps_per_epoch() && !done(); ++position) {
@@ -210,6 +211,8 @@ class Trainer::Implementation {
         sum.samples += result.samples;
       }
       samples += samples_at(position);
+      work.load += times.load;
+      work.total += times.load + times.forward + times.backward + times.fold;
       report_step(epoch, times);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -218,7 +221,12 @@ class Trainer::Implementation {
     }
     updater_->gather_averages();
     check_replicas();
-    EpochReport report{epoch, options_.epochs, summarize({&sum, 1}), evaluator_->run(), seconds};
+    EpochReport report{.epoch = epoch,
+                       .epochs = options_.epochs,
+                       .train = summarize({&sum, 1}),
+                       .test = evaluator_->run(),
+                       .seconds = seconds,
+                       .load_share = work.total > 0.0 ? work.load / work.total : 0.0};
     check_finite(report.test.loss, "test loss");
     report.best = best_.add(epoch, report.test.accuracy);
     if (owner_.on_epoch) {
