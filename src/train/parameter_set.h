@@ -30,7 +30,7 @@ class ParameterSet {
   /// missing, extra or different. PyTorch's num_batches_tracked may be there.
   void load(const ModelFile& file, const LoadOptions& options = {}) const;
   /// With a num_batches_tracked of 0 for each batch norm; `metadata` is added to the file's.
-  void save(const std::string& file, std::map<std::string, std::string> metadata) const;
+  void save(const std::string& file, std::map<std::string, std::string> metadata = {}) const;
   std::string digest() const { return digest_of(parameters_, layout_, arena_); }
 
  private:

@@ -168,14 +168,18 @@ TEST_F(BadInput, RunDirectoryThatCannotBeWritten) {
 
 /// A limit on the size of files stands for a disk that fills up during the run.
 TEST_F(BadInput, DiskThatFillsUpDuringTheRun) {
-  const TemporaryFolder folder;
-  const std::string command = "trap '' XFSZ; ulimit -f 8; exec '" LOCKSTEP_PROGRAM
-                              "' train --epochs 400 --data-dir '" +
-                              good_->string() + "' --run-dir '" + (folder / "run").string() + "'";
-  const Outcome outcome = run({"bash", "-c", command});
-  EXPECT_EQ(outcome.status, 4) << outcome.err;
-  EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
-  EXPECT_NE(outcome.err.find("metrics.jsonl"), std::string::npos) << outcome.err;
+  const auto expect_full = [](const std::string& options, const char* file) {
+    const TemporaryFolder folder;
+    const std::string command = "trap '' XFSZ; ulimit -f 8; exec '" LOCKSTEP_PROGRAM "' train --data-dir '" +
+                                good_->string() + "' --run-dir '" + (folder / "run").string() + "' " +
+                                options;
+    const Outcome outcome = run({"bash", "-c", command});
+    EXPECT_EQ(outcome.status, 4) << outcome.err;
+    EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find(file), std::string::npos) << outcome.err;
+  };
+  expect_full("--batch-size 1", "metrics.jsonl");  // in the first epoch
+  expect_full("--epochs 2", "best.safetensors");
 }
 
 TEST_F(BadInput, SaveModelThatCannotBeWritten) {

@@ -310,6 +310,19 @@ TEST(Trainer, LossThatIsNoNumberIsAnErrorWithStepAndRate) {
   }
 }
 
+TEST(Trainer, AStepWhoseLossIsNoNumberChangesNothing) {
+  const auto diverge = [](std::uint64_t max_steps) {
+    const auto network = small_network();
+    TrainerOptions chosen = options();
+    chosen.learning_rate = 1e30F;
+    chosen.max_steps = max_steps;
+    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    EXPECT_THROW(trainer.fit(), Error);
+    return trainer.digest();
+  };
+  EXPECT_EQ(diverge(2), diverge(1));  // the second step's loss, the test's loss after the first
+}
+
 TEST(Trainer, RefusesImpossibleOptions) {
   const auto network = small_network();
   const auto refused = [&](const std::function<void(TrainerOptions&)>& change) {
