@@ -15,6 +15,7 @@
 #include "lockstep/error.h"
 #include "lockstep/sampler.h"
 #include "lockstep/world.h"
+#include "ops/cpu/op.h"
 
 namespace lockstep {
 namespace {
@@ -87,6 +88,7 @@ int print_data(World& world, const DataOptions& options) {
     world.agree(
         [&] { throw Error(Category::usage, unknown_name("thing to print", options.action, actions)); });
   }
+  world.agree([] { cpu::best_level(); });  // an error on a processor that lacks what resizing needs
   const DatasetPair data = open_dataset(world, options.dataset, options.data);
   if (world.rank() != 0) {
     return 0;

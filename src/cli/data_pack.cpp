@@ -10,6 +10,7 @@
 #include "data/pack_images.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
+#include "ops/cpu/op.h"
 
 namespace lockstep {
 namespace {
@@ -79,6 +80,7 @@ int run_data_pack(int argc, char** argv) {
       request.options.on_bad_file = [](const std::string& line) {
         fmt::print(stderr, "lockstep: warning: {}; left out\n", line);
       };
+      cpu::best_level();  // an error on a processor that lacks what resizing needs
       if (world.rank() == 0) pack(request);
     });
     return 0;

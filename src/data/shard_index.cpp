@@ -90,7 +90,11 @@ ShardHeader check_shard_header(std::span<const std::byte> file, const std::strin
   return header;
 }
 
+/// Lines that all have an end; none where the last has not.
 std::vector<std::string> lines_of(std::string_view text) {
+  if (!text.empty() && text.back() != '\n') {
+    return {};
+  }
   std::vector<std::string> lines;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     lines.emplace_back(text.substr(0, end));

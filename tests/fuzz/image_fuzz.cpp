@@ -1,0 +1,29 @@
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "data/image/decoder.h"
+#include "data/image/resample.h"
+#include "lockstep/error.h"
+
+/// An image that is accepted can be decoded in part, and resized, or says that it is damaged.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    lockstep::ImageDecoder decoder;
+    const lockstep::ImageSize found = decoder.open({data, size});
+    if (std::int64_t{found.width} * found.height > 1 << 20) {
+      return 0;  // right, but slow
+    }
+    const lockstep::Box box{found.width / 4.0, found.height / 3.0, found.width / 2.0, found.height / 2.0};
+    lockstep::ImagePart part;
+    decoder.decode(box, {8, 8}, 3, part);
+    lockstep::Resampler resampler;
+    std::uint8_t out[3 * 8 * 8];
+    resampler.resize(part.image, part.box, 8, 8, out);
+  } catch (const lockstep::Error& error) {
+    if (error.category() != lockstep::Category::data) {
+      throw;
+    }
+  }
+  return 0;
+}

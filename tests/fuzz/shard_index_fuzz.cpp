@@ -1,0 +1,32 @@
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/hash.h"
+#include "data/shard_index.h"
+#include "lockstep/error.h"
+
+/// The input is an index without its checksum, which is added here. What is accepted is written back to the
+/// same bytes.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto input = std::as_bytes(std::span(data, size));
+  std::vector<std::byte> file(input.begin(), input.end());
+  lockstep::Digest digest;
+  digest.update(input);
+  for (const std::uint64_t word : digest.words()) {
+    for (int i = 0; i < 8; ++i) {
+      file.push_back(static_cast<std::byte>(word >> (8 * i) & 0xff));
+    }
+  }
+  try {
+    if (serialize(lockstep::parse_shard_index(file, "file")) != file) {
+      __builtin_trap();
+    }
+  } catch (const lockstep::Error& error) {
+    if (error.category() != lockstep::Category::data) {
+      throw;
+    }
+  }
+  return 0;
+}
