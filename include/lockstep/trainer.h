@@ -71,7 +71,8 @@ struct EpochReport {
   int epochs = 1;
   Evaluation train;  ///< over the epoch's steps, each before its update
   Evaluation test;
-  double seconds = 0.0;  ///< training only
+  double seconds = 0.0;     ///< training only
+  double load_share = 0.0;  ///< part of its executors' working time that this rank spent on reading samples
 };
 
 /// Seconds of a step on this rank, by part; the first four are sums over its executors.

@@ -92,8 +92,28 @@ std::string environment_of(Environment environment, const World& world, const Tr
   return environment_json(environment);
 }
 
+/// Says once that reading the samples takes long, and what helps.
+class LoadWarning {
+ public:
+  explicit LoadWarning(const std::string& dataset) : of_images_(dataset == "images") {}
+  void look_at(const EpochReport& epoch) {
+    constexpr double much = 0.3;
+    if (warned_ || epoch.load_share <= much) return;
+    warned_ = true;
+    fmt::print(stderr,
+               "lockstep: warning: reading the samples took {:.0f} % of the working time of epoch {}: {}\n",
+               100.0 * epoch.load_share, epoch.epoch,
+               of_images_ ? "pack the images (lockstep data pack), or use fewer augmentations"
+                          : "use fewer augmentations");
+  }
+
+ private:
+  bool of_images_;
+  bool warned_ = false;
+};
+
 /// Connects the trainer's reports to the recorder of rank 0.
-void observe(Trainer& trainer, Recorder& recorder, int epochs) {
+void observe(Trainer& trainer, Recorder& recorder, LoadWarning& warning, int epochs) {
   trainer.on_step = [&recorder, epochs](const StepReport& step) {
     recorder.on_step({.epoch = step.epoch,
                       .epochs = epochs,
@@ -104,7 +124,8 @@ void observe(Trainer& trainer, Recorder& recorder, int epochs) {
                       .learning_rate = step.learning_rate,
                       .seconds = step.seconds});
   };
-  trainer.on_epoch = [&recorder](const EpochReport& epoch) {
+  trainer.on_epoch = [&recorder, &warning](const EpochReport& epoch) {
+    warning.look_at(epoch);
     recorder.on_epoch({.epoch = epoch.epoch,
                        .epochs = epoch.epochs,
                        .train_loss = epoch.train.loss,
@@ -157,6 +178,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
 
   const bool prints = world.rank() == 0;
   std::optional<Recorder> recorder;
+  LoadWarning load_warning(options.dataset);
   world.agree([&] {
     if (prints && !options.save_model.empty()) {
       check_model_file_writable(options.save_model);
@@ -177,7 +199,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
       print_summary(world, options, trainer);
     }
     warn_of_idle_executors(world, options, trainer);
-    observe(trainer, *recorder, static_cast<int>(options.epochs));
+    observe(trainer, *recorder, load_warning, static_cast<int>(options.epochs));
   }
   trainer.fit();
   world.agree([&] {

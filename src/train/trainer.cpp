@@ -207,6 +207,7 @@ class Trainer::Implementation {
     const VisitSum before = own_visits();
     LeafResult sum;
     std::uint64_t samples = 0;
+    StepTimes work;
     const auto start = Clock::now();
     std::uint64_t position = 0;
     for (; position < steps_per_epoch() && !done(); ++position) {
@@ -217,6 +218,8 @@ class Trainer::Implementation {
         sum.samples += result.samples;
       }
       samples += samples_at(position);
+      work.load += times.load;
+      work.total += times.load + times.forward + times.backward + times.fold;
       report_step(epoch, position, times);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -224,7 +227,12 @@ class Trainer::Implementation {
       check_visits(before, samples, static_cast<std::uint32_t>(epoch - 1));
     }
     check_replicas();
-    const EpochReport report{epoch, options_.epochs, summarize({&sum, 1}), evaluator_->run(), seconds};
+    const EpochReport report{epoch,
+                             options_.epochs,
+                             summarize({&sum, 1}),
+                             evaluator_->run(),
+                             seconds,
+                             work.total > 0.0 ? work.load / work.total : 0.0};
     check_loss(report.test.loss, "test loss");
     if (owner_.on_epoch) {
       owner_.on_epoch(report);

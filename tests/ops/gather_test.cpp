@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "op_case.h"
@@ -53,6 +54,53 @@ TEST(Gather, CropsAndFillsMissingLanes) {
               lane < static_cast<std::size_t>(count) ? static_cast<float>(images[lane][at]) / 255.0F : 0.0F;
           ASSERT_EQ(out.data()[i], expected) << i;
         }
+      }
+    }
+  }
+}
+
+/// Two samples of 70 columns and 2 channels, so that rows are cut into parts; as bytes and as floats.
+TEST(Gather, NormalizesEachChannelAndBlendsPartners) {
+  const Shape shape{2, 2, 70};
+  std::vector<std::uint8_t> bytes[2];
+  std::vector<float> numbers[2];
+  for (std::size_t s = 0; s < 2; ++s) {
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      bytes[s].push_back(static_cast<std::uint8_t>(i * (s + 3) % 256));
+      numbers[s].push_back(static_cast<float>(bytes[s].back()) / 255.0F);
+    }
+  }
+  const std::uint8_t* images[] = {bytes[0].data(), bytes[1].data()};
+  const std::uint8_t* other_images[] = {bytes[1].data(), bytes[0].data()};
+  const float* floats[] = {numbers[0].data(), numbers[1].data()};
+  const float* other_floats[] = {numbers[1].data(), numbers[0].data()};
+  const std::int32_t labels[] = {0, 1};
+  const float mean[] = {0.3F, 0.5F};
+  const float deviation[] = {0.2F, 0.7F};
+  const float share[] = {0.3F, 0.9F};
+  const Batch bytes_alone{.images = images, .labels = labels, .mean = mean, .deviation = deviation};
+  const Batch floats_alone{.floats = floats, .labels = labels, .mean = mean, .deviation = deviation};
+  Batch bytes_mixed = bytes_alone;
+  bytes_mixed.other_images = other_images;
+  bytes_mixed.share = share;
+  Batch floats_mixed = floats_alone;
+  floats_mixed.other_floats = other_floats;
+  floats_mixed.share = share;
+  for (const cpu::Level level : cpu::available_levels()) {
+    for (const Batch* batch :
+         std::vector<const Batch*>{&bytes_alone, &floats_alone, &bytes_mixed, &floats_mixed}) {
+      Lanes out(shape.size() * 16);
+      cpu::gather_group(level)(*batch, 0, shape, shape, out.data());
+      ASSERT_TRUE(out.end_intact());
+      for (std::size_t i = 0; i < shape.size(); ++i) {
+        const std::size_t c = i / 140;
+        const float value[] = {(numbers[0][i] - mean[c]) / deviation[c],
+                               (numbers[1][i] - mean[c]) / deviation[c]};
+        for (std::size_t s = 0; s < 2; ++s) {
+          const float blend = std::fma(share[s], value[s], (1.0F - share[s]) * value[1 - s]);
+          ASSERT_EQ(out.data()[i * 16 + s], batch->share.empty() ? value[s] : blend) << i;
+        }
+        ASSERT_EQ(out.data()[i * 16 + 2], 0.0F);
       }
     }
   }

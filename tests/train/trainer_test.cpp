@@ -107,11 +107,79 @@ TEST(Trainer, MaxStepsEndsInsideAnEpoch) {
   EXPECT_EQ(steps[6].steps, 7U);
 }
 
+InputOptions augmented() {
+  return {.mean = {0.3},
+          .deviation = {0.4},
+          .augment = {.random_resized_crop = true,
+                      .crop_padding = 1,
+                      .hflip = 0.5,
+                      .randaugment = "rand-m9-n3",
+                      .cutout = 3,
+                      .mixup = 0.2}};
+}
+
+TEST(Trainer, AugmentationChangesTheRunButThreadsDoNot) {
+  TrainerOptions chosen = options();
+  const std::string plain = digest(chosen);
+  chosen.input = augmented();
+  const std::string expected = digest(chosen);
+  EXPECT_NE(expected, plain);
+  chosen.threads = 3;
+  EXPECT_EQ(digest(chosen), expected);
+}
+
+TEST(Trainer, ImpossibleInputOptionsAreUsageErrors) {
+  const std::vector<InputOptions> cases = {{.mean = {0.1, 0.2}},
+                                           {.deviation = {0.0}},
+                                           {.crop_share = 0.0},
+                                           {.augment = {.randaugment = "rand"}},
+                                           {.augment = {.scale_min = 0.5, .scale_max = 0.4}},
+                                           {.augment = {.hflip = 1.5}}};
+  for (const InputOptions& input : cases) {
+    TrainerOptions chosen = options();
+    chosen.input = input;
+    try {
+      digest(chosen);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::usage) << error.what();
+    }
+  }
+}
+
+/// Samples that cannot be read, among them all of a micro-batch.
+class Damaged : public Synthetic {
+ public:
+  Damaged() : Synthetic(40, {1, 12, 12}, 4) {}
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    if (id < 17) throw Error(Category::data, sample_name(id) + ": damaged");
+    return Synthetic::sample(id, buffer);
+  }
+};
+
+TEST(Trainer, SamplesThatCannotBeReadAreNotCounted) {
+  const auto network = small_network();
+  const Damaged damaged;
+  TrainerOptions chosen = options();
+  chosen.batch_size = 8;
+  Trainer trainer(world(), *network, damaged, damaged, chosen);
+  const Evaluation evaluation = trainer.evaluate(damaged);
+  EXPECT_EQ(evaluation.samples, 23U);
+  EXPECT_NEAR(evaluation.loss, std::log(4.0), 0.5);
+  std::vector<EpochReport> epochs;
+  trainer.on_epoch = [&](const EpochReport& report) { epochs.push_back(report); };
+  trainer.fit();
+  ASSERT_EQ(epochs.size(), 2U);
+  EXPECT_EQ(epochs[0].train.samples, 23U);
+  EXPECT_TRUE(std::isfinite(epochs[1].train.loss));
+}
+
 TEST(Trainer, TheStepAllocatesNothingAfterTheFirstEpoch) {
   for (const int threads : {1, 2}) {
     const auto network = small_network();
     TrainerOptions chosen = options();
     chosen.threads = threads;
+    if (threads == 2) chosen.input = augmented();
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {
       trainer.step();
