@@ -319,5 +319,65 @@ TEST(OptionSet, OptionsOfOtherCommandsArePassedOver) {
   });
 }
 
+TEST(TrainOptions, DataAndAugmentation) {
+  const TrainOptions options = parse({"--dataset",
+                                      "synthetic",
+                                      "--synthetic-shape",
+                                      "3x20x30",
+                                      "--classes",
+                                      "7",
+                                      "--samples",
+                                      "90",
+                                      "--mean",
+                                      "imagenet",
+                                      "--std",
+                                      "0.5",
+                                      "--crop-pct",
+                                      "0.9",
+                                      "--strict",
+                                      "--random-resized-crop",
+                                      "--scale",
+                                      "0.2,0.9",
+                                      "--ratio",
+                                      "0.5,2",
+                                      "--crop-padding",
+                                      "4",
+                                      "--hflip",
+                                      "0.5",
+                                      "--cutout",
+                                      "8",
+                                      "--mixup",
+                                      "0.2",
+                                      "--randaugment",
+                                      "rand-m9-n2"});
+  EXPECT_EQ(options.data.shape, (Shape{3, 20, 30}));
+  EXPECT_EQ(options.data.classes, 7);
+  EXPECT_EQ(options.input.mean, (std::vector<double>{0.485, 0.456, 0.406}));
+  EXPECT_EQ(options.input.deviation, std::vector<double>{0.5});
+  EXPECT_TRUE(options.input.strict);
+  EXPECT_EQ(options.input.augment, (AugmentOptions{.random_resized_crop = true,
+                                                   .scale_min = 0.2,
+                                                   .scale_max = 0.9,
+                                                   .ratio_min = 0.5,
+                                                   .ratio_max = 2.0,
+                                                   .crop_padding = 4,
+                                                   .hflip = 0.5,
+                                                   .randaugment = "rand-m9-n2",
+                                                   .cutout = 8,
+                                                   .mixup = 0.2}));
+  const TemporaryFolder folder;
+  const std::string file = folder.write("options.cfg", train_config(options)).string();
+  EXPECT_EQ(parse({"--config", file.c_str()}), options);
+}
+
+TEST(TrainOptions, BadDataAndAugmentation) {
+  expect_usage({"--synthetic-shape", "3x20"}, {"synthetic-shape", "'3x20' is not CHANNELSxROWSxCOLUMNS"});
+  expect_usage({"--synthetic-shape", "3x0x2"}, {"synthetic-shape", "'0'"});
+  expect_usage({"--scale", "0.5"}, {"scale", "'0.5' is not MIN,MAX with 0 < MIN <= MAX"});
+  expect_usage({"--ratio", "2,1"}, {"ratio", "'2,1' is not MIN,MAX"});
+  expect_usage({"--mean", "imagenett"}, {"mean", "imagenett"});
+  expect_usage({"--hflip", "1.5"}, {"hflip", "1.5"});
+}
+
 }  // namespace
 }  // namespace lockstep
