@@ -9,7 +9,12 @@ namespace lockstep::testing {
 namespace {
 
 bool suits(const OpCase& op_case) {
-  return cpu::suits_winograd({op_case.node, op_case.inputs, 32, true, cpu::best_level()});
+  return cpu::suits_winograd({.node = op_case.node,
+                              .inputs = op_case.inputs,
+                              .samples = 32,
+                              .training = true,
+                              .input_gradient = true,
+                              .level = cpu::best_level()});
 }
 
 TEST(Winograd, IsChosenByShape) {

@@ -20,7 +20,7 @@ constexpr int transposed_limit = 8192;     // pixels of channels: 512 KiB
 constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
 
 /// Fewest pixels of a region where more do not fit.
-constexpr int fewest_pixels = 14;
+constexpr int fewest_region_pixels = 14;
 
 int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 int pieces(int value, int most) { return (value + most - 1) / most; }
@@ -64,7 +64,7 @@ ConvBlocking choose_blocking(const TapGrids& grids, int sources) {
   b.sources = pieces(sources, pieces(sources, std::max(1, tile_limit / tile)));
   b.first_row = bounds.first_row;
   b.first_column = bounds.first_column;
-  for (int most = region_pixels; most >= fewest_pixels; most -= 6) {
+  for (int most = region_pixels; most >= fewest_region_pixels; most -= 6) {
     b.columns = rounded_up(pieces(grids.columns, pieces(grids.columns, most)), 3);
     b.columns = std::min({b.columns, most, grids.columns});
     b.rows = pieces(grids.rows, pieces(grids.rows, most / b.columns));
