@@ -13,11 +13,11 @@ struct AugmentOptions {
   double scale_max = 1.0;
   double ratio_min = 3.0 / 4.0;  ///< of its width to its height
   double ratio_max = 4.0 / 3.0;
-  int crop_padding = 0;     ///< black border around the image, of which a random part is cut
-  double hflip = 0.0;       ///< probability of swapping left and right
+  int crop_padding = 0;          ///< black border around the image, of which a random part is cut
+  double hflip = 0.0;            ///< probability of swapping left and right
   std::string randaugment = {};  ///< "rand-mM-nN": N random operations of magnitude M (0 to 30); empty: none
-  int cutout = 0;           ///< side of a square that is blackened, at a random place
-  double mixup = 0.0;       ///< alpha: a micro-batch is mixed with itself reversed, in Beta(alpha, alpha)
+  int cutout = 0;                ///< side of a square that is blackened, at a random place
+  double mixup = 0.0;  ///< alpha: a micro-batch is mixed with itself reversed, in Beta(alpha, alpha)
 
   bool operator==(const AugmentOptions&) const = default;
 };

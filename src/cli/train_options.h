@@ -23,7 +23,7 @@ struct TrainOptions {
   std::string dataset = "fashion-mnist";
   DatasetOptions data;
   InputOptions input;
-  std::string init_from;  ///< model file to start from; empty: first values from the seed
+  std::string init_from;    ///< model file to start from; empty: first values from the seed
   bool reset_head = false;  ///< the last layer may differ from that of init_from
 
   std::uint32_t epochs = 10;
