@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "core/hash.h"
 #include "lockstep/error.h"
@@ -90,10 +92,10 @@ ShardHeader check_shard_header(std::span<const std::byte> file, const std::strin
   return header;
 }
 
-/// Lines that all have an end; none where the last has not.
-std::vector<std::string> lines_of(std::string_view text) {
+/// None where the last line has no end.
+std::optional<std::vector<std::string>> lines_of(std::string_view text) {
   if (!text.empty() && text.back() != '\n') {
-    return {};
+    return std::nullopt;
   }
   std::vector<std::string> lines;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
@@ -124,14 +126,17 @@ ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string&
     }
   }
   const std::string_view names = text_of(rest.first(header.name_bytes));
-  if (sample_name_bytes <= names.size()) {
-    index.sample_names = names.substr(0, sample_name_bytes);
-    index.classes = lines_of(names.substr(sample_name_bytes));
+  if (sample_name_bytes > names.size()) {
+    throw Error(Category::data, fmt::format("{}: names of the samples of {} bytes, it holds {} of all names",
+                                            name, sample_name_bytes, names.size()));
   }
-  if (index.classes.size() != header.classes) {
-    throw Error(Category::data, fmt::format("{}: names of {} classes, the header promises {}", name,
-                                            index.classes.size(), header.classes));
+  index.sample_names = names.substr(0, sample_name_bytes);
+  auto classes = lines_of(names.substr(sample_name_bytes));
+  if (!classes || classes->size() != header.classes) {
+    throw Error(Category::data, fmt::format("{}: the header promises names of {} classes, they are not there",
+                                            name, header.classes));
   }
+  index.classes = std::move(*classes);
   return index;
 }
 

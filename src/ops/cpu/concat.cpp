@@ -8,10 +8,8 @@ namespace lockstep::cpu {
 Op plan_concat(const OpRequest& request) {
   const std::size_t count = request.node.inputs.size();
   std::array<std::size_t, max_inputs> floats{};
-  std::size_t group_floats = 0;
   for (std::size_t k = 0; k < count; ++k) {
     floats[k] = request.inputs[k].size() * lanes;
-    group_floats += floats[k];
   }
   Op op;
   op.forward = [=](const OpMemory& memory) {
