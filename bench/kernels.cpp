@@ -1,5 +1,5 @@
 // Speed of the CPU operations at every instruction set of this machine, one thread, best of many runs:
-//   kernels [samples [seconds per operation]]
+//   kernels [samples [seconds per operation [part of the names]]]
 // Not part of the default build; link with the lockstep library and src/ on the include path.
 #include <fmt/format.h>
 
@@ -182,9 +182,12 @@ void measure(const Layer& layer, int samples, double budget, cpu::Level level) {
 int main(int count, char** arguments) {
   const int samples = count > 1 ? std::atoi(arguments[1]) : 32;
   const double budget = count > 2 ? std::atof(arguments[2]) : 0.2;
+  const std::string part = count > 3 ? arguments[3] : "";
   for (const cpu::Level level : cpu::available_levels()) {
     for (const Layer& each : layers()) {
-      measure(each, samples, budget, level);
+      if (std::string(each.name).find(part) != std::string::npos) {
+        measure(each, samples, budget, level);
+      }
     }
   }
 }
