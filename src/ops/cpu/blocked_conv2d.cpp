@@ -232,7 +232,7 @@ void backward_weights(const BlockedPlan& plan, const OpMemory& memory, int conv_
   const std::size_t factor_stride = inputs_in_lanes ? output_stride : input_stride;
   const int taps = static_cast<int>(plan.taps);
   float* sums = floats_at(memory.scratch, plan.weights_offset);
-  std::fill_n(sums, weight_sums_width(lane_channels) * rounded_up(count * taps, 4), 0.0F);
+  std::fill_n(sums, weight_sums_width(lane_channels) * rounded_up(count * taps, lanes), 0.0F);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     const PixelPlanes input = planes(memory.inputs[0], nullptr, plan.shapes.input, group,
                                      conv_group * plan.group_inputs + (inputs_in_lanes ? 0 : first),
@@ -303,7 +303,7 @@ std::size_t lay_out_scratch(BlockedPlan& plan, bool training) {
     plan.weight_pixels_at_once = transposed_limit / static_cast<int>(row);
     plan.factors_at_once =
         static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * plan.taps), 1, factors));
-    weights = std::max(weights, row * rounded_up(plan.factors_at_once * static_cast<int>(plan.taps), 4));
+    weights = std::max(weights, row * rounded_up(plan.factors_at_once * static_cast<int>(plan.taps), lanes));
     region = std::max(region, plan.kernels->blocked_conv_weights_scratch(lane_channels));
   }
   ScratchLayout layout;

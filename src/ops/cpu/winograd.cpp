@@ -59,17 +59,22 @@ WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
     return {.tiles = std::min(tiles, 3), .outputs = 32, .channels = shape.in_channels, .keep_filters = true};
   }
   const int fitting = std::clamp((4 << 20) / (positions * lanes * shape.in_channels), 1, 16);
-  return {.tiles = std::min(tiles, fitting), .outputs = 64, .channels = 64, .keep_filters = false};
+  return {.tiles = std::min(tiles, fitting), .outputs = 32, .channels = 64, .keep_filters = false};
 }
 
 /// Sums are kept in memory, at most 8 MB, from one run of tiles to the next; where there is one run only, few
-/// output channels at a time keep them in the second-level cache.
+/// channels at a time keep them in the second-level cache.
 WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
   const int all = tiles_of(shape.out_height, shape.out_width, groups);
   const int tiles = std::min(all, shape.in_channels <= 128 ? 4 : std::max(4096 / shape.in_channels, 1));
   const int fitting = (2 << 20) / (positions * shape.in_channels);
-  const int outputs = tiles == all ? 32 : std::max(fitting / 16 * 16, 16);
-  return {.tiles = tiles, .outputs = outputs, .channels = shape.in_channels, .keep_filters = false};
+  if (tiles == all) {
+    return {.tiles = tiles, .outputs = 32, .channels = 64, .keep_filters = false};
+  }
+  return {.tiles = tiles,
+          .outputs = std::max(fitting / 16 * 16, 16),
+          .channels = shape.in_channels,
+          .keep_filters = false};
 }
 
 WinogradPlan describe_winograd(const OpRequest& request) {

@@ -177,20 +177,32 @@ void run_region(const BlockedConv& task, const GridRegion& region) {
   }
 }
 
-/// Input channels that are packed together: lines of eight filters, which may share their place in the
-/// first-level cache, are then used at once.
-constexpr int packed_sources = 16;
+using PackedFloats = hn::CappedTag<float, packed_block>;
 
-void pack_sources(const PackWeights& task, int target, int source, int end, float* packed) {
-  for (int i = 0; i < packed_block; ++i) {
-    const bool exists = target + i < task.targets;
-    const float* filters =
-        task.weight + static_cast<std::size_t>(exists ? target + i : 0) * task.target_stride;
-    for (int c = source; c < end; ++c) {
-      const float* filter = filters + static_cast<std::size_t>(c) * task.source_stride;
-      float* to = packed + static_cast<std::size_t>(c) * task.tap_count * packed_block + i;
-      for (int t = 0; t < task.tap_count; ++t) {
-        to[static_cast<std::ptrdiff_t>(t) * packed_block] = exists ? filter[task.taps[t].weight] : 0.0F;
+/// The filters of packed_block targets that all exist.
+void pack_block(const PackWeights& task, const float* weight, float* packed) {
+  constexpr PackedFloats d;
+  constexpr hn::RebindToSigned<PackedFloats> indices;
+  const auto stride = static_cast<std::int32_t>(task.target_stride);
+  const auto offsets = hn::Mul(hn::Iota(indices, 0), hn::Set(indices, stride));
+  for (int source = 0; source < task.sources; ++source, weight += task.source_stride) {
+    for (int t = 0; t < task.tap_count; ++t) {
+      const float* filter = weight + task.taps[t].weight;
+      for (int i = 0; i < packed_block; i += static_cast<int>(hn::Lanes(d)), packed += hn::Lanes(d)) {
+        hn::Store(hn::GatherIndex(d, filter + i * task.target_stride, offsets), d, packed);
+      }
+    }
+  }
+}
+
+/// The last targets, with zeros for those that do not exist.
+void pack_last_block(const PackWeights& task, int target, float* packed) {
+  for (int source = 0; source < task.sources; ++source) {
+    const float* weight = task.weight + static_cast<std::size_t>(source) * task.source_stride;
+    for (int t = 0; t < task.tap_count; ++t) {
+      for (int i = target; i < target + packed_block; ++i, ++packed) {
+        const std::size_t offset = static_cast<std::size_t>(i) * task.target_stride;
+        *packed = i < task.targets ? weight[offset + task.taps[t].weight] : 0.0F;
       }
     }
   }
@@ -212,8 +224,10 @@ void pack_weights(const PackWeights& task) {
   const std::size_t depth = static_cast<std::size_t>(task.sources) * task.tap_count;
   for (int target = 0; target < task.targets; target += packed_block) {
     float* packed = task.packed + depth * target;
-    for (int source = 0; source < task.sources; source += packed_sources) {
-      pack_sources(task, target, source, smaller(source + packed_sources, task.sources), packed);
+    if (target + packed_block <= task.targets) {
+      pack_block(task, task.weight + target * task.target_stride, packed);
+    } else {
+      pack_last_block(task, target, packed);
     }
   }
 }

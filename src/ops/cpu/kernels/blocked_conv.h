@@ -104,7 +104,7 @@ struct BlockedConvWeights {
   int pixels_at_once;  ///< of no influence on bits; at most weight_pixels
   const ConvTap* taps;
   int tap_count;
-  float* sums;     ///< rows of weight_sums_width() floats, as many as factors * taps, rounded up to 4
+  float* sums;     ///< rows of weight_sums_width() floats, as many as factors * taps, rounded up to 16
   float* scratch;  ///< blocked_conv_weights_scratch(lane channels) floats
 };
 

@@ -158,6 +158,52 @@ void add_band(const BlockedConvWeights& task, std::size_t stretch, std::size_t b
   }
 }
 
+/// Where the weights of consecutive factors are, relative to a lane's first one.
+struct FactorPlaces {
+  int count;
+  std::size_t offset[lanes];
+  bool consecutive;
+};
+
+FactorPlaces places_of(const UnpackWeightSums& task, int first) {
+  FactorPlaces places;
+  places.count = smaller(lanes, task.factors * task.tap_count - first);
+  places.consecutive = places.count == lanes;
+  int channel = first / task.tap_count;
+  int tap = first % task.tap_count;
+  for (int i = 0; i < places.count; ++i) {
+    places.offset[i] = static_cast<std::size_t>(channel) * task.factor_stride + task.taps[tap].weight;
+    places.consecutive = places.consecutive && places.offset[i] == places.offset[0] + i;
+    if (++tap == task.tap_count) {
+      tap = 0;
+      ++channel;
+    }
+  }
+  return places;
+}
+
+/// Four lanes of the factors at `places`, of which `count` exist.
+void unpack_lanes(const FactorPlaces& places, const float* sums, std::size_t row, int count, float* weight,
+                  std::size_t lane_stride) {
+  HWY_ALIGN float columns[4][lanes];
+  for (int i = 0; i < lanes; i += width) {
+    Vector column[4];
+    load_columns(sums + row * i, row, column);
+    LOCKSTEP_UNROLL for (int k = 0; k < 4; ++k) { hn::Store(column[k], floats, columns[k] + i); }
+  }
+  for (int k = 0; k < count; ++k, weight += lane_stride) {
+    if (places.consecutive) {
+      for (int i = 0; i < lanes; i += width) {
+        hn::StoreU(hn::Load(floats, columns[k] + i), floats, weight + places.offset[0] + i);
+      }
+      continue;
+    }
+    for (int i = 0; i < places.count; ++i) {
+      weight[places.offset[i]] = columns[k][i];
+    }
+  }
+}
+
 }  // namespace
 
 std::size_t blocked_conv_weights_scratch(int lane_channels) {
@@ -189,26 +235,11 @@ void blocked_conv_weights(const BlockedConvWeights& task) {
 
 void unpack_weight_sums(const UnpackWeightSums& task) {
   const std::size_t row = weight_sums_width(task.lanes);
-  const int count = task.factors * task.tap_count;
-  float block[lanes][lanes];
-  for (int first = 0; first < count; first += lanes) {
-    const int rows = smaller(lanes, count - first);
-    for (int l = 0; l < task.lanes; l += lanes) {
-      const int columns = smaller(lanes, task.lanes - l);
-      for (int i = 0; i < rows; ++i) {
-        const float* sums = task.sums + row * (first + i) + l;
-        for (int j = 0; j < columns; ++j) {
-          block[j][i] = sums[j];
-        }
-      }
-      for (int j = 0; j < columns; ++j) {
-        float* weight = task.weight + static_cast<std::size_t>(l + j) * task.lane_stride;
-        for (int i = 0; i < rows; ++i) {
-          const int factor = first + i;
-          weight[static_cast<std::size_t>(factor / task.tap_count) * task.factor_stride +
-                 task.taps[factor % task.tap_count].weight] = block[j][i];
-        }
-      }
+  for (int first = 0; first < task.factors * task.tap_count; first += lanes) {
+    const FactorPlaces places = places_of(task, first);
+    for (int l = 0; l < task.lanes; l += 4) {
+      unpack_lanes(places, task.sums + row * first + l, row, smaller(4, task.lanes - l),
+                   task.weight + static_cast<std::size_t>(l) * task.lane_stride, task.lane_stride);
     }
   }
 }

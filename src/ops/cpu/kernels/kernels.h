@@ -82,9 +82,9 @@ struct WinogradShape {
 
 /// What is in scratch memory at once; no bit of a result depends on it.
 struct WinogradBlocks {
-  int tiles;          ///< of 4 x 4 outputs of 16 images
-  int outputs;        ///< output channels, a multiple of 16
-  int channels;       ///< input channels whose filters are transformed at once
+  int tiles;     ///< of 4 x 4 outputs of 16 images
+  int outputs;   ///< output channels, a multiple of 16
+  int channels;  ///< input channels whose filters are transformed, or whose gradients are summed, at once
   bool keep_filters;  ///< transformed filters: those of all outputs, or of one block at a time
 };
 

@@ -20,20 +20,26 @@ int round_up(int count, int multiple) { return (count + multiple - 1) / multiple
 
 /// Sizes in floats. K images and tiles at once; an "image" below is one of one tile.
 struct Layout {
-  int channels;  ///< filled up
-  int outputs;   ///< of a block, filled up
+  int channels;      ///< filled up
+  int outputs;       ///< of a block, filled up
+  int sum_channels;  ///< whose sums are kept at once
   std::size_t
       inputs_step;  ///< [36][channels / channel_block][image][channel_block]; the last block may be narrow
   std::size_t gradients_step;  ///< [36][outputs][image]
-  std::size_t sums_step;       ///< [36][outputs][channels]
+  std::size_t sums_step;       ///< [36][outputs][sum_channels]
 };
 
 Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks) {
   const int channels = round_up(shape.in_channels, unit);
   const int outputs = round_up(smaller(blocks.outputs, shape.out_channels), gradient_block);
+  const int sum_channels = smaller(channels, round_up(blocks.channels, channel_block));
   const auto images = pixels(static_cast<std::size_t>(blocks.tiles));
-  return {channels, outputs, position_step(images * channels), position_step(images * outputs),
-          position_step(static_cast<std::size_t>(outputs) * channels)};
+  return {channels,
+          outputs,
+          sum_channels,
+          position_step(images * channels),
+          position_step(images * outputs),
+          position_step(static_cast<std::size_t>(outputs) * sum_channels)};
 }
 
 /// Scratch memory.
@@ -104,20 +110,25 @@ HWY_INLINE void multiply_block(const Products& task) {
   }
 }
 
-/// One position: all pairs of channels of the block.
-HWY_NOINLINE void multiply(const Block& block, int position) {
+/// Input channels whose sums are kept at once.
+struct ChannelRange {
+  int begin;
+  int end;  ///< filled up
+};
+
+/// One position: all output channels of the block.
+HWY_NOINLINE void multiply(const Block& block, const ChannelRange& range, int position) {
   const int images = block.tiles * lanes;
-  const int channels = block.layout.channels;
   const float* inputs = block.memory.inputs + block.layout.inputs_step * position;
-  for (int c = 0; c < channels; c += channel_block) {
+  for (int c = range.begin; c < range.end; c += channel_block) {
     Products task{block.memory.gradients + block.layout.gradients_step * position,
                   inputs + static_cast<std::size_t>(images) * c,
-                  block.memory.sums + block.layout.sums_step * position + c,
-                  static_cast<std::size_t>(channels),
+                  block.memory.sums + block.layout.sums_step * position + (c - range.begin),
+                  static_cast<std::size_t>(block.layout.sum_channels),
                   images,
                   block.add};
     for (int o = 0; o < block.outputs; o += gradient_block) {
-      if (channels - c >= channel_block) {
+      if (range.end - c >= channel_block) {
         multiply_block<channel_block / width>(task);
       } else {
         multiply_block<unit / width>(task);
@@ -251,17 +262,17 @@ struct Taps {
   }
 };
 
-/// The block's weights and biases from their sums.
-void write_gradients(const Block& block) {
+/// The block's weights from their sums.
+void write_gradients(const Block& block, const ChannelRange& range) {
   constexpr int taps = filter * filter;
   const WinogradShape& s = block.task.shape;
   for (int o = 0; o < block.outputs; ++o) {
-    float* weight =
-        block.task.grad_weight + static_cast<std::size_t>(block.first_output + o) * s.in_channels * taps;
-    for (int c = 0; c < s.in_channels; c += width) {
+    const std::size_t row = static_cast<std::size_t>(block.first_output + o) * s.in_channels;
+    float* weight = block.task.grad_weight + (row + range.begin) * taps;
+    float* sum = block.memory.sums + static_cast<std::size_t>(o) * block.layout.sum_channels;
+    for (int c = range.begin; c < smaller(range.end, s.in_channels); c += width, sum += width) {
       alignas(64) float values[taps * width];
-      const Positions sums{block.memory.sums + static_cast<std::size_t>(o) * block.layout.channels + c,
-                           block.layout.sums_step};
+      const Positions sums{sum, block.layout.sums_step};
       transform<FilterGradientTransform>(sums, Taps{values});
       const int count = smaller(width, s.in_channels - c);
       for (int i = 0; i < count; ++i, weight += taps) {
@@ -269,7 +280,21 @@ void write_gradients(const Block& block) {
       }
     }
   }
-  if (block.task.grad_bias != nullptr) {
+}
+
+/// Adds the block's products; with the last tiles the gradients are complete.
+void add_products(const Block& block, bool last_tiles) {
+  const Layout& layout = block.layout;
+  for (int c = 0; c < layout.channels; c += layout.sum_channels) {
+    const ChannelRange range{c, smaller(c + layout.sum_channels, layout.channels)};
+    for (int p = 0; p < positions; ++p) {
+      multiply(block, range, p);
+    }
+    if (last_tiles) {
+      write_gradients(block, range);
+    }
+  }
+  if (last_tiles && block.task.grad_bias != nullptr) {
     fold_lanes(block.memory.bias_sums, block.outputs, block.task.grad_bias + block.first_output);
   }
 }
@@ -282,7 +307,8 @@ std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const 
          pixels(static_cast<std::size_t>(layout.outputs));
 }
 
-/// With several runs of tiles and several blocks of outputs, the inputs are transformed once per block.
+/// With several runs of tiles and several blocks of outputs, the inputs are transformed once per block; the
+/// sums of all channels are then kept from run to run.
 void winograd_backward_weights(const WinogradBackwardWeights& task) {
   const WinogradShape& s = task.shape;
   const Layout layout = layout_of(s, task.blocks);
@@ -303,12 +329,7 @@ void winograd_backward_weights(const WinogradBackwardWeights& task) {
         transform_inputs(block);
       }
       transform_gradients(block);
-      for (int p = 0; p < positions; ++p) {
-        multiply(block, p);
-      }
-      if (first + block.tiles == tiles) {
-        write_gradients(block);
-      }
+      add_products(block, first + block.tiles == tiles);
     }
   }
 }
