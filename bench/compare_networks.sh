@@ -2,9 +2,10 @@
 # Measures whole training steps of larger networks beside PyTorch on this machine, in turn, several rounds, and
 # prints the medians and the medians of the rounds' ratios as a table.
 #
-#   PYTHON=venv/bin/python bench/compare_networks.sh [--rounds N] [CASE...]
+#   PYTHON=venv/bin/python bench/compare_networks.sh [--rounds N] [--f32] [CASE...]
 #
 # CASE: resnet18-d2l:64 resnet18-d2l:256 resnet50:32 mobilenet-v2:32 (network:batch size); without one, all.
+# --f32: without PyTorch in bf16, which takes minutes on processors that have no instructions for it.
 # PYTHON needs bench/peers/requirements.txt and torchvision. Use an idle machine with two cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -13,6 +14,7 @@ lockstep=${LOCKSTEP:-build/release/lockstep}
 python=${PYTHON:-python3}
 rounds=3
 cases=()
+names=(ours eager compiled bf16 bf16_compiled)
 
 fail() {
   echo "compare_networks.sh: $*" >&2
@@ -22,7 +24,8 @@ fail() {
 while (($# > 0)); do
   case $1 in
     --rounds) rounds=${2:-} && shift ;;
-    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    --f32) names=(ours eager compiled) ;;
+    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *:*) cases+=("$1") ;;
     *) fail "unknown argument $1 (see --help)" ;;
   esac
@@ -50,9 +53,13 @@ quietly() {
   }
 }
 speed() { sed -n 's|^\(.* \)\{0,1\}\([0-9.]*\) img/s$|\2|p' "$1" | tail -n 1; }
-middle() { sort -n | awk '{v[NR]=$1} END {print NR % 2 ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
-median() { middle <"$work/$1" | xargs printf '%.1f'; }
-ratio() { paste "$work/$1" "$work/$2" | awk '{print $1 / $2}' | middle | xargs printf '%.2f'; }
+# Prints the middle of the numbers it reads in the given format; a dash where there are none.
+middle() { # format
+  sort -n | awk -v format="$1" '{v[NR] = $1}
+    END {if (NR == 0) print "-"; else printf format, NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
+}
+median() { middle '%.1f' <"$work/$1"; }
+ratio() { paste "$work/$1" "$work/$2" | awk 'NF == 2 {print $1 / $2}' | middle '%.2f'; }
 
 # Steps of one measurement: about 1,000 small images, or 200 large ones.
 steps_of() { # model batch
@@ -92,10 +99,11 @@ measure() { # name model batch
 
 echo "| network, batch | lockstep, 2 ranks x 1 thread | PyTorch eager | compiled | bf16 | bf16 compiled | to the best f32 | to the best bf16 | memory of a rank to PyTorch's process, MB |"
 echo "|---|---|---|---|---|---|---|---|---|"
-names=(ours eager compiled bf16 bf16_compiled)
 for one in "${cases[@]}"; do
   model=${one%%:*} batch=${one##*:}
-  rm -f "$work"/*
+  for name in ours eager compiled bf16 bf16_compiled best_f32 best_bf16 memory_ours memory_torch; do
+    : >"$work/$name"
+  done
   for ((round = 1; round <= rounds; ++round)); do
     for name in "${names[@]}"; do
       measure "$name" "$model" "$batch" >"$work/figure"
@@ -105,6 +113,7 @@ for one in "${cases[@]}"; do
     done
     for kind in f32:eager:compiled bf16:bf16:bf16_compiled; do
       IFS=: read -r best first second <<<"$kind"
+      [[ -s $work/$second ]] || continue
       { tail -n 1 "$work/$first"; tail -n 1 "$work/$second"; } | sort -n | tail -n 1 >>"$work/best_$best"
     done
   done
