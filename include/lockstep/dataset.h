@@ -39,18 +39,20 @@ class Dataset {
   virtual std::vector<std::string> class_names() const { return {}; }
 };
 
+/// Training and test samples: the same shape, classes and encoding.
 struct DatasetPair {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
 };
 
-/// What data sets can be told; each reads what concerns it.
+/// What data sets can be told. One that has no use for an option of others refuses another value than the
+/// default.
 struct DatasetOptions {
   std::string directory = {};      ///< of the files; empty: where the system keeps them
   int image_size = 224;            ///< images: rows and columns that the network sees
   int channels = 3;                ///< images: 3 (colour) or 1 (grey), whatever the files hold
   std::string label_column = {};   ///< csv: its name; empty: "label", or the last column without one
-  double test_fraction = 0.0;      ///< csv: part of one file's rows that is held out for testing
+  double test_fraction = 0.0;      ///< csv: part of one file's rows held out for testing, in [0, 1)
   Shape shape = {3, 32, 32};       ///< synthetic
   int classes = 10;                ///< synthetic
   std::uint64_t samples = 10'000;  ///< synthetic: of the training set; the test set has a fifth as many

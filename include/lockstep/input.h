@@ -5,8 +5,9 @@
 
 namespace lockstep {
 
-/// Random changes of the training images, after the options of PyTorch and timm. Each random number is a
-/// function of (seed, purpose, epoch, sample): the same on any number of ranks. All off by default.
+/// Random changes of the training images (of data sets of numbers: mixup only), after the options of PyTorch
+/// and timm. Each random number is a function of (seed, purpose, epoch, sample): the same on any number of
+/// ranks. All off by default.
 struct AugmentOptions {
   bool random_resized_crop = false;  ///< a random part of the image, resized to what the network sees
   double scale_min = 0.08;           ///< of the part's area, as a share of the image's
@@ -24,8 +25,8 @@ struct AugmentOptions {
 
 /// What happens to samples between the data set and the network.
 struct InputOptions {
-  /// The network sees (value - mean) / deviation, where value is pixel / 255. One number per channel, or one
-  /// for all; empty: 0 and 1.
+  /// The network sees (value - mean) / deviation, where value is pixel / 255, or the number that a data set
+  /// of numbers has. One per channel, or one for all; empty: 0 and 1.
   std::vector<double> mean = {};
   std::vector<double> deviation = {};
   /// Image files, unless randomly cropped: the image is resized so that its shorter side is the network's

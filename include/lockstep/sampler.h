@@ -12,6 +12,7 @@ namespace lockstep {
 /// (Steele, Lea, Flood, 2014), five times faster there than Philox itself.
 class Permutation {
  public:
+  /// size > 0; epochs count from 0.
   Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t epoch);
   /// Sample id at `position`; position < size. No allocation, safe from any thread.
   std::uint64_t operator()(std::uint64_t position) const;

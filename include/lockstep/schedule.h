@@ -6,12 +6,13 @@
 
 namespace lockstep {
 
-/// How the learning rate goes over a run. Epochs may be fractions.
+/// How the learning rate goes over a run. Numbers of epochs may be fractions; decays happen at whole epochs.
+/// A rule that has no use for an option of other rules refuses another value than the default.
 struct ScheduleOptions {
   std::string name = "constant";  ///< see schedule_names()
   double warmup_epochs = 0.0;     ///< a linear rise before; of onecycle: its rise, 0 for 30 % of the run
-  double min_lr = 0.0;            ///< what cosine, polynomial and the others fall towards
-  double decay_epochs = 30.0;     ///< step: epochs between two decays
+  double min_lr = 0.0;            ///< what all but constant fall towards; at most the largest rate
+  double decay_epochs = 30.0;     ///< step: epochs between two decays, at least 0.001
   double decay_rate = 0.1;        ///< step, multistep: factor of one decay
   std::vector<double> decay_milestones = {};  ///< multistep: epochs of the decays, ascending
   std::uint32_t power = 1;                    ///< polynomial: its degree

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "checkpoint/atomic_file.h"
 #include "checkpoint/model_header.h"
+#include "core/atomic_file.h"
 #include "data/file.h"
 #include "lockstep/error.h"
 

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cctype>
+#include <limits>
 #include <sstream>
 
+#include "core/nearest.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 
@@ -15,15 +18,6 @@ namespace {
   throw Error(Category::usage, fmt::format("{} {}", in_quotes(text), reason));
 }
 
-std::vector<double> parse_list(const std::string& text, char separator) {
-  std::vector<double> values;
-  std::istringstream items(text);
-  for (std::string item; std::getline(items, item, separator);) {
-    values.push_back(parse_number(item, {}));
-  }
-  return values;
-}
-
 /// Statistics of the channels of well-known training sets, as PyTorch's and timm's recipes give them.
 struct KnownStatistics {
   const char* name;
@@ -31,25 +25,36 @@ struct KnownStatistics {
   std::vector<double> deviation;
 };
 std::vector<KnownStatistics> known_statistics() {
-  return {{"fashion-mnist", {0.2860}, {0.3530}},
+  return {{"mnist", {0.1307}, {0.3081}},
+          {"fashion-mnist", {0.2860}, {0.3530}},
           {"cifar10", {0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}},
+          {"cifar100", {0.5071, 0.4865, 0.4409}, {0.2673, 0.2564, 0.2762}},
           {"imagenet", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}};
 }
 
+/// Numbers, or those of a set that has a name.
+std::vector<double> parse_statistics(const std::string& text, std::vector<double> KnownStatistics::*member,
+                                     NumberRange range) {
+  std::vector<std::string> names;
+  for (const KnownStatistics& known : known_statistics()) {
+    if (text == known.name) return known.*member;
+    names.emplace_back(known.name);
+  }
+  if (!text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0) {
+    throw Error(Category::usage, unknown_name("set of statistics", text, names));
+  }
+  return parse_numbers(text, range);
+}
+
 void declare_statistics(OptionSet& set, const std::string& name, const std::string& help,
-                        std::vector<double> KnownStatistics::*member, std::vector<double>& target) {
+                        std::vector<double> KnownStatistics::*member, NumberRange range,
+                        std::vector<double>& target) {
   set.value(
       name, "X,X,...|NAME",
-      help + "; a number per channel, one for all, or those of fashion-mnist, cifar10 or imagenet",
-      [&target, member](const std::string& text) {
-        for (const KnownStatistics& known : known_statistics()) {
-          if (text == known.name) {
-            target = known.*member;
-            return;
-          }
-        }
-        target = parse_list(text, ',');
-      },
+      help +
+          "; a number per channel, one for all, or those of mnist, fashion-mnist, cifar10, cifar100 or "
+          "imagenet",
+      [&target, member, range](const std::string& text) { target = parse_statistics(text, member, range); },
       [&target] { return fmt::format("{}", fmt::join(target, ",")); });
 }
 
@@ -58,7 +63,7 @@ void declare_bounds(OptionSet& set, const std::string& name, const std::string& 
   set.value(
       name, "MIN,MAX", help,
       [&least, &most](const std::string& text) {
-        const std::vector<double> bounds = parse_list(text, ',');
+        const std::vector<double> bounds = parse_numbers(text, {});
         if (bounds.size() != 2 || bounds[0] <= 0.0 || bounds[1] < bounds[0]) {
           reject_value(text, "is not MIN,MAX with 0 < MIN <= MAX");
         }
@@ -99,7 +104,8 @@ void declare_data(OptionSet& set, std::string& dataset, DatasetOptions& options)
            options.directory);
   set.integer("image-size", "N", "images: rows and columns that the network sees", options.image_size,
               {.least = 1, .most = 4096});
-  set.integer("channels", "N", "images: 3 for colour, 1 for grey", options.channels, {.least = 1, .most = 3});
+  set.choice("channels", "images: 3 for colour, 1 for grey", options.channels,
+             std::vector<std::pair<std::string, int>>{{"3", 3}, {"1", 1}});
   set.text("label-column", "NAME", "csv: column of the classes; without it 'label', or else the last column",
            options.label_column);
   set.number("test-fraction", "X", "csv: part of the rows of a single file that is held out for testing",
@@ -117,12 +123,13 @@ void declare_data(OptionSet& set, std::string& dataset, DatasetOptions& options)
 }
 
 void declare_input(OptionSet& set, InputOptions& input) {
+  constexpr NumberRange any{.least = -std::numeric_limits<double>::infinity()};
   declare_statistics(set, "mean", "subtracted from each value (pixels are 0 to 1)", &KnownStatistics::mean,
-                     input.mean);
+                     any, input.mean);
   declare_statistics(set, "std", "standard deviation by which the difference is divided",
-                     &KnownStatistics::deviation, input.deviation);
+                     &KnownStatistics::deviation, {}, input.deviation);
   set.number("crop-pct", "X", "images: part of the resized image's shorter side that the network sees",
-             input.crop_share, {.least = 0.01, .below = 1.0000001});
+             input.crop_share, {.least = 0.01, .most = 1.0});
   set.flag("strict", "end with an error at an image that cannot be read, instead of leaving it out",
            input.strict);
 }
@@ -135,13 +142,13 @@ void declare_augmentation(OptionSet& set, AugmentOptions& augment) {
   set.integer("crop-padding", "N", "pad the image by N black pixels on each side, then cut out a random part",
               augment.crop_padding, {.least = 0, .most = 1024});
   set.number("hflip", "P", "swap left and right with probability P", augment.hflip,
-             {.least = 0.0, .below = 1.0000001});
+             {.least = 0.0, .most = 1.0});
   set.text("randaugment", "rand-mM-nN", "apply N random operations of magnitude M (0 to 30) to each image",
            augment.randaugment);
   set.integer("cutout", "N", "black square of N pixels at a random place of each image", augment.cutout,
               {.least = 0, .most = 4096});
   set.number("mixup", "ALPHA", "mix each image and its label with another's; the share is Beta(ALPHA, ALPHA)",
-             augment.mixup);
+             augment.mixup, {.most = 1000.0});
 }
 
 void declare_batch(OptionSet& set, std::uint32_t& batch_size, std::uint32_t& micro_batches) {

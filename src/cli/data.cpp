@@ -35,7 +35,8 @@ OptionSet declare(DataOptions& options) {
       "order: prints the sample ids of the training set in the order in which an epoch visits them, "
       "one per line. show: sizes of the data set and samples of each class. stats: reads every sample, and "
       "prints mean and standard deviation of each channel (as --mean and --std want them), sizes of the "
-      "images, files that cannot be read, and how many images per second one thread reads.");
+      "images, files that cannot be read (with --strict: ends at the first), and how many samples per second "
+      "one thread reads; training samples with the augmentations that are given.");
   set.positional("order|show|stats", "what to print", options.action);
   set.group("Data");
   declare_data(set, options.dataset, options.data);
@@ -56,27 +57,34 @@ void print_order(const Dataset& train, const DataOptions& options) {
   }
 }
 
-void print_statistics(const char* part, const Dataset& dataset, const DataOptions& options) {
-  const auto on_bad = [](const std::string& line) { fmt::print(stderr, "lockstep: warning: {}\n", line); };
-  const DatasetStatistics found = measure_dataset(dataset, options.input, on_bad);
+void print_statistics(const std::string& part, const Dataset& dataset, const DataOptions& options) {
+  const auto on_bad = [&](const std::string& line) {
+    if (options.input.strict) throw Error(Category::data, line);
+    fmt::print(stderr, "lockstep: warning: {}\n", line);
+  };
+  const DatasetStatistics found = measure_dataset(dataset, options.input, part == "train", on_bad);
   print(fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part, fmt::join(found.mean, ","),
                     fmt::join(found.deviation, ",")));
   if (dataset.encoding() == Encoding::image_file && found.read > 0) {
     print(fmt::format("{:<6} files of {}x{} to {}x{} pixels\n", part, found.least_width, found.least_height,
                       found.most_width, found.most_height));
   }
-  print(fmt::format("{:<6} {} read, {} not readable, {:.0f} img/s on one thread\n", part, found.read,
-                    found.bad, static_cast<double>(found.read) / found.seconds));
+  print(fmt::format("{:<6} {} read, {} not readable, {:.0f} {}/s on one thread\n", part, found.read,
+                    found.bad, static_cast<double>(found.read) / std::max(found.seconds, 1e-9),
+                    dataset.encoding() == Encoding::floats ? "samples" : "img"));
 }
 
-void print_part(const char* part, const Dataset& dataset, const DataOptions& options) {
+void print_part(const std::string& part, const Dataset& dataset, const DataOptions& options) {
   std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     ++counts[static_cast<std::size_t>(dataset.label(id))];
   }
   const Shape shape = dataset.shape();
-  print(fmt::format("{:<6} {} images of {}x{}x{}, {} classes: {}\n", part, dataset.size(), shape.channels,
-                    shape.height, shape.width, dataset.classes(), fmt::join(counts, " ")));
+  const std::string what = dataset.encoding() == Encoding::floats
+                               ? fmt::format("samples of {} numbers", shape.size())
+                               : fmt::format("images of {}x{}x{}", shape.channels, shape.height, shape.width);
+  print(fmt::format("{:<6} {} {}, {} classes: {}\n", part, dataset.size(), what, dataset.classes(),
+                    fmt::join(counts, " ")));
   if (options.action == "stats") {
     print_statistics(part, dataset, options);
   }

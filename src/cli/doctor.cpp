@@ -20,6 +20,7 @@ OptionSet declare(std::string& dataset, DatasetOptions& data) {
                 "sets, how ranks exchange data, the data set. Start it as you would start training.");
   set.group("Data");
   declare_data(set, dataset, data);
+  set.config_file();
   set.pass_over(train_option_names());
   set.epilogue("Example:\n  mpirun -np 2 lockstep doctor\n");
   return set;
@@ -64,7 +65,7 @@ int examine(World& world, const std::string& dataset, const DatasetOptions& data
   const DatasetPair data = open_dataset(world, dataset, data_options);
   if (prints) {
     line("data set",
-         fmt::format("{}: {} training and {} test images", dataset, data.train->size(), data.test->size()));
+         fmt::format("{}: {} training and {} test samples", dataset, data.train->size(), data.test->size()));
   }
   communicator->barrier();
   if (prints) {

@@ -13,6 +13,7 @@
 #include "lockstep/error.h"
 #include "lockstep/model_file.h"
 #include "lockstep/models.h"
+#include "lockstep/trainer.h"
 
 namespace lockstep {
 namespace {
@@ -26,12 +27,15 @@ struct InspectOptions {
 };
 
 OptionSet declare(InspectOptions& options) {
-  OptionSet set("lockstep inspect FILE.safetensors | --model NAME [options]",
-                "Shows the tensors of a model file: name, type, shape, number of values, and the digest that "
-                "'lockstep train' printed for it. Or a network: its layers, and the memory that it takes.");
-  set.optional_positional("FILE.safetensors", "model file; the options are for networks then", options.file);
+  OptionSet set(
+      "lockstep inspect FILE.safetensors | --model NAME [options]",
+      "Shows the tensors of a model file: name, type, shape, number of values, and a digest: with --model "
+      "that of 'lockstep eval', in the network's order, which 'lockstep train' printed when it "
+      "saved the file (with --model-ema it printed that of the trained parameters, not of their "
+      "saved average). Or a network: its layers, and the memory that it takes.");
+  set.optional_positional("FILE.safetensors", "model file; without one, the network is shown", options.file);
   set.group("Network");
-  declare_model(set, "network to show", options.model);
+  declare_model(set, "network to show, or whose parameters the file has", options.model);
   set.value(
       "input", "CxHxW", "channels, height and width of its images",
       [&options](const std::string& text) { options.input = parse_shape(text); },
@@ -41,21 +45,37 @@ OptionSet declare(InspectOptions& options) {
   set.integer("classes", "N", "classes", options.classes, {.least = 1, .most = 1U << 24});
   set.integer("micro-batch", "N", "images that an executor works on at once", options.micro_batch,
               {.least = 1, .most = 1U << 20});
+  set.config_file();
   set.pass_over(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep inspect lenet.safetensors\n"
+      "  lockstep inspect lenet.safetensors --model lenet\n"
       "  lockstep inspect --model resnet50 --input 3x224x224 --classes 1000\n");
   return set;
 }
 
-void print_file(const ModelFile& file) {
+/// The digest of all tensors one after the other; of the network's, in its order, where one is named.
+std::string digest_line(const ModelFile& file, const InspectOptions& options) {
+  if (!options.model.empty()) {
+    return fmt::format("digest {}\n",
+                       digest(*make_model(options.model, options.input, options.classes), file));
+  }
+  Digest hash;
+  for (const TensorInfo& tensor : file.tensors()) {
+    if (!tensor.name.ends_with("num_batches_tracked")) {  // PyTorch's count: not a parameter
+      hash.update(file.bytes(tensor));
+    }
+  }
+  return fmt::format("digest in the file's order xxh3:{}\n", hash.hex());
+}
+
+void print_file(const ModelFile& file, const InspectOptions& options) {
   std::size_t width = 4;
   for (const TensorInfo& tensor : file.tensors()) {
     width = std::max(width, tensor.name.size());
   }
   print(fmt::format("{:<{}}  type  {:>10}  shape\n", "name", width, "values"));
   std::uint64_t total = 0;
-  Digest digest;
   for (const TensorInfo& tensor : file.tensors()) {
     std::uint64_t values = 1;
     for (const std::int64_t extent : tensor.shape) {
@@ -64,11 +84,8 @@ void print_file(const ModelFile& file) {
     print(fmt::format("{:<{}}  {:<4}  {:>10}  [{}]\n", tensor.name, width, tensor.dtype, values,
                       fmt::join(tensor.shape, ", ")));
     total += values;
-    if (!tensor.name.ends_with("num_batches_tracked")) {  // PyTorch's count: not a parameter
-      digest.update(file.bytes(tensor));
-    }
   }
-  print(fmt::format("{} tensors, {} values\ndigest xxh3:{}\n", file.tensors().size(), total, digest.hex()));
+  print(fmt::format("{} tensors, {} values\n", file.tensors().size(), total) + digest_line(file, options));
   for (const auto& [key, value] : file.metadata()) {
     print(fmt::format("{} = {}\n", key, value));
   }
@@ -81,7 +98,7 @@ void print_network(const InspectOptions& options) {
 
 void inspect(const InspectOptions& options) {
   if (!options.file.empty()) {
-    print_file(ModelFile::read(options.file));
+    print_file(ModelFile::read(options.file), options);
   } else if (!options.model.empty()) {
     print_network(options);
   } else {

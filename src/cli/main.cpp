@@ -20,7 +20,7 @@ constexpr std::array<Command, 7> commands{{
     {"bench", "measure the step and the exchange of gradients", run_bench},
     {"doctor", "check this machine and the launch", run_doctor},
     {"inspect", "show what a model file or a model holds", run_inspect},
-    {"data", "show a data set, or the order in which an epoch visits it", run_data},
+    {"data", "show a data set, its statistics or its order; pack images", run_data},
     {"report", "make report.html from a run directory", run_report},
 }};
 

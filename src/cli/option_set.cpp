@@ -87,14 +87,7 @@ void OptionSet::numbers(std::string name, std::string metavar, std::string help,
   add({.name = std::move(name),
        .metavar = std::move(metavar),
        .help = std::move(help),
-       .assign =
-           [&target](const std::string& text) {
-             target.clear();
-             std::istringstream items(text);
-             for (std::string item; std::getline(items, item, ',');) {
-               target.push_back(parse_number(item, {}));
-             }
-           },
+       .assign = [&target](const std::string& text) { target = parse_numbers(text, {}); },
        .value = [&target] { return fmt::format("{}", fmt::join(target, ",")); },
        .group = {},
        .default_value = {}});

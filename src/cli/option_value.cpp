@@ -25,6 +25,8 @@ std::string describe(IntegerRange range) {
 }
 
 std::string describe(NumberRange range) {
+  if (std::isinf(range.least)) return "is out of range: finite numbers";
+  if (!std::isinf(range.most)) return fmt::format("is out of range: {} to {}", range.least, range.most);
   if (std::isinf(range.below)) return fmt::format("is out of range: at least {}, finite", range.least);
   return fmt::format("is out of range: at least {}, below {}", range.least, range.below);
 }
@@ -55,9 +57,22 @@ double parse_number(std::string_view text, NumberRange range) {
   const char* end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, value);
   if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a number");
-  const bool inside = status == std::errc() && value >= range.least && value < range.below;
+  const bool inside =
+      status == std::errc() && value >= range.least && value < range.below && value <= range.most;
   if (!inside || !std::isfinite(value)) reject(text, describe(range));
   return value;
+}
+
+std::vector<double> parse_numbers(std::string_view text, NumberRange range) {
+  std::vector<double> values;
+  if (text.empty()) return values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (begin == end) reject(text, "has a comma with no number before or after it");
+    values.push_back(parse_number(text.substr(begin, end - begin), range));
+    begin = end + 1;
+  }
+  return values;
 }
 
 bool parse_flag(std::string_view text) {

@@ -26,13 +26,18 @@ struct ParsedInteger {
 };
 ParsedInteger parse_integer(std::string_view text, IntegerRange range);
 
-/// Bounds of a real number: least <= x < below. The default admits every finite number that is not negative.
+/// Bounds of a real number: least <= x < below, x <= most. The default admits every finite number that is not
+/// negative.
 struct NumberRange {
   double least = 0.0;
   double below = std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
 };
 /// Decimal notation, exponent allowed; never NaN or infinite.
 double parse_number(std::string_view text, NumberRange range);
+
+/// Numbers with commas between them, each in `range`; none of them is empty, unless `text` is.
+std::vector<double> parse_numbers(std::string_view text, NumberRange range);
 
 /// true, yes, on, 1 / false, no, off, 0.
 bool parse_flag(std::string_view text);

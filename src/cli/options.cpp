@@ -215,6 +215,12 @@ void check_train_options(const TrainOptions& options) {
                                              options.micro_batches, options.batch_size,
                                              nearest_divisor(options.batch_size, options.micro_batches)));
   }
+  if (!options.model_ema && options.model_ema_decay != TrainOptions{}.model_ema_decay) {
+    throw Error(Category::usage, "--model-ema-decay has no effect without --model-ema: leave it out");
+  }
+  if (options.base_batch_size == 0 && options.base_scale != TrainOptions{}.base_scale) {
+    throw Error(Category::usage, "--lr-base-scale has no effect without --lr-base-batch-size: leave it out");
+  }
   if (options.model_ema && options.model_ema_decay == 0.0) {
     throw Error(Category::usage,
                 "--model-ema with --model-ema-decay 0 averages nothing: leave out --model-ema");

@@ -70,9 +70,11 @@ std::string unknown_name(std::string_view kind, std::string_view name, std::span
     message += fmt::format("; did you mean '{}'?", guess);
   }
   message += guess.empty() ? "; known:" : " known:";
-  for (std::size_t i = 0; i < known.size(); ++i) {
+  constexpr std::size_t most_listed = 12;
+  for (std::size_t i = 0; i < std::min(known.size(), most_listed); ++i) {
     message += (i == 0 ? " " : ", ") + known[i];
   }
+  if (known.size() > most_listed) message += fmt::format(", ... ({} in all)", known.size());
   return message;
 }
 

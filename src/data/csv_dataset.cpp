@@ -110,11 +110,17 @@ DatasetPair open_csv(const World& world, const DatasetOptions& options) {
           "data set 'csv' has no default folder: name that of train.csv and test.csv with --data-dir");
     }
     const std::filesystem::path place = options.directory;
+    std::error_code unknown;  // reading then says what is wrong
+    const bool is_file = std::filesystem::is_regular_file(place, unknown);
     if (options.test_fraction > 0.0) {
-      const bool is_file = std::filesystem::is_regular_file(place);
       CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
       const CsvTable test = split_off_test_rows(train, options.test_fraction);
       pair = make_csv_datasets(train, test);
+    } else if (is_file) {
+      throw Error(Category::usage,
+                  fmt::format("{} is a file: give --test-fraction, the part of its rows to test with, or as "
+                              "--data-dir the folder of train.csv and test.csv",
+                              place.string()));
     } else {
       const CsvTable train = read_table(place / "train.csv", options.label_column);
       pair = make_csv_datasets(train, read_table(place / "test.csv", train.label_column));

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "data/csv.h"
@@ -40,6 +41,34 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return status == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
+/// A number, a + before it allowed; infinite where it is too large for a double, 0 where it is too small.
+std::optional<double> number(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const char* end = text.data() + text.size();
+  double value = 0.0;
+  const auto [stop, status] = std::from_chars(text.data(), end, value);
+  if (text.empty() || stop != end || status == std::errc::invalid_argument) return std::nullopt;
+  if (status != std::errc::result_out_of_range) return value;
+  long double wide = std::numeric_limits<long double>::infinity();  // has a longer exponent
+  std::from_chars(text.data(), end, wide);
+  return static_cast<double>(wide);
+}
+
+/// Refuses a first line of values: all fields are numbers, or all but a class and not only whole ones (whole
+/// numbers may be names).
+void check_names(const CsvReader& reader, const std::vector<std::string>& header) {
+  const auto is_number = [](const std::string& field) {  // a column may be called inf
+    return std::isfinite(number(field).value_or(std::numeric_limits<double>::infinity()));
+  };
+  const auto is_fraction = [&](const std::string& field) { return is_number(field) && !whole_number(field); };
+  const auto numbers = static_cast<std::size_t>(std::ranges::count_if(header, is_number));
+  const auto fraction = std::ranges::find_if(header, is_fraction);
+  const bool values = numbers + 1 == header.size() && fraction != header.end();
+  if (header.empty() || (numbers < header.size() && !values)) return;
+  fail_csv(fmt::format("{}: line {}: {} is a number; the first line must name the columns", reader.name(),
+                       reader.line(), shown(fraction != header.end() ? *fraction : header[0])));
+}
+
 /// Reads the header into `table`; returns the position of the label column.
 std::size_t read_header(CsvReader& reader, const std::string& wanted, CsvTable& table) {
   std::vector<std::string> header;
@@ -47,8 +76,9 @@ std::size_t read_header(CsvReader& reader, const std::string& wanted, CsvTable& 
     fail_csv(fmt::format("{}: is empty; a header line with the names of the columns must come first",
                          reader.name()));
   }
-  for (std::string& name : header) {
-    name = std::string(without_spaces(name));
+  for (std::string& name : header) name = std::string(without_spaces(name));
+  check_names(reader, header);
+  for (const std::string& name : header) {
     if (std::count(header.begin(), header.end(), name) > 1) {
       fail_csv(
           fmt::format("{}: line {}: two columns are called {}", reader.name(), reader.line(), shown(name)));
@@ -71,16 +101,13 @@ std::size_t read_header(CsvReader& reader, const std::string& wanted, CsvTable& 
 }
 
 double parse_value(const CsvReader& reader, const std::string& column, std::string_view field) {
-  const std::string_view text = without_spaces(field);
-  double value = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, value);
-  if (text.empty() || stop != end || status != std::errc() || !std::isfinite(value)) {
-    const char* what = stop == end && !text.empty() ? "is not a finite number" : "is not a number";
+  const std::optional<double> value = number(without_spaces(field));
+  if (!value || !std::isfinite(*value)) {
+    const char* what = value ? "is not a finite number" : "is not a number";
     fail_csv(fmt::format("{}: line {}, column {}: {} {}", reader.name(), reader.line(), shown(column),
                          shown(field), what));
   }
-  return value;
+  return *value;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "data/dataset_statistics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -48,9 +50,9 @@ void add_size(std::span<const std::uint8_t> file, ImageDecoder& decoder, Dataset
 
 }  // namespace
 
-DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input,
+DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input, bool training,
                                   const std::function<void(const std::string&)>& on_bad) {
-  const Transform transform(input, dataset, {.training = true});
+  const Transform transform(input, dataset, {.training = training});
   SampleReader reader(dataset, transform);
   ImageDecoder decoder;
   DatasetStatistics found;
@@ -72,8 +74,10 @@ DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& in
       ++found.bad;
     }
   }
-  const double count =
-      static_cast<double>(plane) * static_cast<double>(std::max<std::uint64_t>(1, found.read));
+  if (found.read == 0) {
+    throw Error(Category::data, fmt::format("none of the {} samples can be read", dataset.size()));
+  }
+  const double count = static_cast<double>(plane) * static_cast<double>(found.read);
   for (const ChannelSums& sums : channels) {
     const double mean = sums.sum / count;
     found.mean.push_back(mean);

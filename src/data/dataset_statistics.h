@@ -22,9 +22,9 @@ struct DatasetStatistics {
   double seconds = 0.0;  ///< CPU time of this thread for reading
 };
 
-/// Reads every sample on this thread, with the augmentations of `input` (of epoch 0, seed 0). `on_bad` is
-/// called with a line for each that cannot be read.
-DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input,
+/// Reads every sample on this thread; of training data with the augmentations of `input` (of epoch 0, seed
+/// 0). `on_bad` is called with a line for each that cannot be read. Throws Error(data) when none can be.
+DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input, bool training,
                                   const std::function<void(const std::string&)>& on_bad);
 
 }  // namespace lockstep

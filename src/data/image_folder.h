@@ -24,8 +24,8 @@ struct ImageList {
 /// holds no classes, a class without images, or one that is not in `classes`.
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
 
-/// Whether `folder` has this part of a data set, as a folder of classes: train, or test (also called val or
-/// validation). Empty where it has not.
+/// The folder of classes inside `folder` that is this part of a data set: train, or test (also called val or
+/// validation). Empty where there is none.
 std::filesystem::path find_image_part(const std::filesystem::path& folder, const std::string& part);
 
 /// The files as they lie on disk; one that cannot be read is an error when it is asked for.

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
+#include "core/atomic_file.h"
 #include "data/image/decoder.h"
 #include "data/image/resample.h"
 #include "data/shard_index.h"
@@ -13,36 +13,6 @@
 
 namespace lockstep {
 namespace {
-
-/// A file that is written from its beginning to its end.
-class OutputFile {
- public:
-  explicit OutputFile(std::filesystem::path path)
-      : path_(std::move(path)), stream_(path_, std::ios::binary | std::ios::trunc) {
-    check();
-  }
-  void write(std::span<const std::byte> bytes) {
-    stream_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    check();
-    written_ += bytes.size();
-  }
-  void close() {
-    stream_.close();
-    check();
-  }
-  std::uint64_t written() const { return written_; }
-
- private:
-  void check() const {
-    if (!stream_) {
-      throw Error(Category::resource,
-                  fmt::format("{}: cannot be written; is the disk full?", path_.string()));
-    }
-  }
-  std::filesystem::path path_;
-  std::ofstream stream_;
-  std::uint64_t written_ = 0;
-};
 
 /// Brings image files to their packed form.
 class Shrinker {
@@ -89,15 +59,15 @@ class Shrinker {
 };
 
 void write_index(const ShardIndex& index, const std::filesystem::path& path) {
-  const std::filesystem::path unfinished = path.string() + ".part";
-  OutputFile file(unfinished);
+  AtomicFile file(path);
   file.write(serialize(index));
-  file.close();
+  file.commit();
+}
+
+/// Removes shards of an earlier, larger packing.
+void remove_shards_from(const std::filesystem::path& folder, const std::string& part, std::uint32_t number) {
   std::error_code error;
-  std::filesystem::rename(unfinished, path, error);
-  if (error) {
-    throw Error(Category::resource, fmt::format("{}: cannot be written: {}", path.string(), error.message()));
-  }
+  while (std::filesystem::remove(folder / shard_name(part, number), error)) ++number;
 }
 
 /// Writes samples into shards one after the other and notes where they are.
@@ -108,11 +78,12 @@ class ShardWriter {
 
   void add(const ImageList::File& file, std::span<const std::uint8_t> image) {
     const auto bytes = std::as_bytes(image);
-    if (!shard_ || shard_->written() >= shard_bytes_) {
+    if (!shard_ || written_ >= shard_bytes_) {
       finish();
-      shard_ = std::make_unique<OutputFile>(folder_ / shard_name(part_, shards_++));
+      shard_ = std::make_unique<AtomicFile>(folder_ / shard_name(part_, shards_++));
+      written_ = 0;
     }
-    index.entries.push_back({.offset = shard_->written(),
+    index.entries.push_back({.offset = written_,
                              .checksum = shard_checksum(bytes),
                              .length = static_cast<std::uint32_t>(bytes.size()),
                              .shard = shards_ - 1,
@@ -120,10 +91,11 @@ class ShardWriter {
                              .name_length = static_cast<std::uint32_t>(file.name.size())});
     index.sample_names += file.name;
     shard_->write(bytes);
+    written_ += bytes.size();
     total_ += bytes.size();
   }
   void finish() {
-    if (shard_) shard_->close();
+    if (shard_) shard_->commit();
   }
   std::uint32_t shards() const { return shards_; }
   std::uint64_t total() const { return total_; }
@@ -134,7 +106,8 @@ class ShardWriter {
   std::filesystem::path folder_;
   std::string part_;
   std::uint64_t shard_bytes_;
-  std::unique_ptr<OutputFile> shard_;
+  std::unique_ptr<AtomicFile> shard_;
+  std::uint64_t written_ = 0;  ///< to that shard
   std::uint32_t shards_ = 0;
   std::uint64_t total_ = 0;
 };
@@ -176,6 +149,7 @@ PackResult pack_images(const ImageList& list, const std::filesystem::path& folde
     throw Error(Category::data, fmt::format("{}: no image there can be read", list.folder.string()));
   }
   write_index(writer.index, index_file);
+  remove_shards_from(folder, part, writer.shards());
   result.packed = writer.index.entries.size();
   result.bytes = writer.total();
   result.shards = writer.shards();

@@ -25,7 +25,8 @@ struct PackResult {
 };
 
 /// Writes the images of `list` into `folder` as part `part`: shards, then the index, under its name only when
-/// it is complete. Throws Error(resource) for what cannot be written, Error(data) when no image is readable.
+/// it is complete; shards of an earlier packing that are left over are removed. Throws Error(resource) for
+/// what cannot be written, Error(data) when no image is readable.
 PackResult pack_images(const ImageList& list, const std::filesystem::path& folder, const std::string& part,
                        const PackOptions& options);
 

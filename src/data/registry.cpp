@@ -20,11 +20,36 @@ struct Entry {
 constexpr std::array entries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
 #undef LOCKSTEP_ROW
 
+/// Refuses options that belong to other data sets.
+void check_used(const std::string& dataset, const DatasetOptions& options) {
+  const DatasetOptions defaults;
+  const struct {
+    const char* name;
+    bool given;
+    const char* dataset;  ///< the only one that uses it
+  } rows[] = {
+      {"--image-size", options.image_size != defaults.image_size, "images"},
+      {"--channels", options.channels != defaults.channels, "images"},
+      {"--label-column", options.label_column != defaults.label_column, "csv"},
+      {"--test-fraction", options.test_fraction != defaults.test_fraction, "csv"},
+      {"--synthetic-shape", options.shape != defaults.shape, "synthetic"},
+      {"--classes", options.classes != defaults.classes, "synthetic"},
+      {"--samples", options.samples != defaults.samples, "synthetic"},
+  };
+  for (const auto& row : rows) {
+    if (row.given && dataset != row.dataset) {
+      throw Error(Category::usage,
+                  fmt::format("--dataset {} has no use for {}: leave it out", dataset, row.name));
+    }
+  }
+}
+
 }  // namespace
 
 DatasetPair open_dataset(const World& world, const std::string& name, const DatasetOptions& options) {
   for (const Entry& entry : entries) {
     if (entry.name == name) {
+      world.agree([&] { check_used(name, options); });
       return entry.open(world, options);
     }
   }

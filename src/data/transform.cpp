@@ -22,33 +22,49 @@ std::vector<float> per_channel(const std::vector<double>& values, int channels, 
   }
   if (values.size() != count) {
     refuse_input(
-        fmt::format("{} {} numbers were given, the samples have {} channel{}: give one for each, or "
-                    "one for all",
-                    values.size(), name, channels, channels == 1 ? "" : "s"));
+        fmt::format("{} has {} numbers, the samples have {} channel{}: give one for each, or one for all",
+                    name, values.size(), channels, channels == 1 ? "" : "s"));
   }
   return {values.begin(), values.end()};
+}
+
+void check_random_crop(const AugmentOptions& augment) {
+  const AugmentOptions defaults;
+  if (!(augment.scale_min > 0.0 && augment.scale_min <= augment.scale_max && augment.scale_max <= 1.0)) {
+    refuse_input(fmt::format("--scale must lie above 0 and end at 1 or below, not {},{}", augment.scale_min,
+                             augment.scale_max));
+  }
+  if (!(augment.ratio_min >= 1e-3 && augment.ratio_min <= augment.ratio_max && augment.ratio_max <= 1e3)) {
+    refuse_input(fmt::format("--ratio must lie between 0.001 and 1000, not {},{}", augment.ratio_min,
+                             augment.ratio_max));
+  }
+  if (augment.random_resized_crop) return;
+  if (augment.scale_min != defaults.scale_min || augment.scale_max != defaults.scale_max) {
+    refuse_input("--scale has no effect without --random-resized-crop: leave it out");
+  }
+  if (augment.ratio_min != defaults.ratio_min || augment.ratio_max != defaults.ratio_max) {
+    refuse_input("--ratio has no effect without --random-resized-crop: leave it out");
+  }
 }
 
 void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
   AugmentOptions of_pixels = augment;
   of_pixels.mixup = 0.0;
   if (dataset.encoding() == Encoding::floats && of_pixels != AugmentOptions{}) {
-    refuse_input("the samples are numbers, not images: of the augmentations only mixup is possible");
+    refuse_input("the samples are numbers, not images: of the augmentations only --mixup is possible");
   }
-  if (!(augment.scale_min > 0.0 && augment.scale_min <= augment.scale_max && augment.scale_max <= 1.0)) {
-    refuse_input(fmt::format("the scale of random crops must lie above 0 and end at 1 or below, not {} to {}",
-                             augment.scale_min, augment.scale_max));
+  check_random_crop(augment);
+  if (!(augment.hflip >= 0.0 && augment.hflip <= 1.0)) {
+    refuse_input(fmt::format("--hflip must be from 0 to 1, not {}", augment.hflip));
   }
-  if (!(augment.ratio_min >= 1e-3 && augment.ratio_min <= augment.ratio_max && augment.ratio_max <= 1e3)) {
-    refuse_input(fmt::format("the ratio of random crops must lie between 0.001 and 1000, not {} to {}",
-                             augment.ratio_min, augment.ratio_max));
+  if (augment.crop_padding < 0) {
+    refuse_input(fmt::format("--crop-padding must be at least 0, not {}", augment.crop_padding));
   }
-  if (!(augment.hflip >= 0.0 && augment.hflip <= 1.0) || augment.crop_padding < 0 || augment.cutout < 0 ||
-      !(augment.mixup >= 0.0 && augment.mixup <= 1e3)) {
-    refuse_input("an augmentation has a probability, size or strength that is impossible");
+  if (augment.cutout < 0) {
+    refuse_input(fmt::format("--cutout must be at least 0, not {}", augment.cutout));
   }
-  if (augment.mixup > 0.0 && augment.mixup < 1e-3) {
-    refuse_input(fmt::format("mixup with alpha {} mixes nothing; use 0 or at least 0.001", augment.mixup));
+  if (augment.mixup != 0.0 && !(augment.mixup >= 1e-3 && augment.mixup <= 1e3)) {
+    refuse_input(fmt::format("--mixup must be 0, or from 0.001 to 1000, not {}", augment.mixup));
   }
 }
 
@@ -62,17 +78,20 @@ Transform::Transform(const InputOptions& options, const Dataset& dataset, Use us
     augmentations_ = make_augmentations(augment_, shape_);
   }
   if (!(crop_share_ > 0.0 && crop_share_ <= 1.0)) {
-    refuse_input(fmt::format("a crop share of {} is not above 0 and at most 1", crop_share_));
+    refuse_input(fmt::format("--crop-pct must be above 0 and at most 1, not {}", crop_share_));
+  }
+  if (crop_share_ != InputOptions{}.crop_share && dataset.encoding() != Encoding::image_file) {
+    refuse_input("--crop-pct is for image files, which these samples are not: leave it out");
   }
   if (!options.mean.empty() || !options.deviation.empty()) {
     const int channels = dataset.shape().channels;
-    mean_ = per_channel(options.mean.empty() ? std::vector{0.0} : options.mean, channels, "mean");
+    mean_ = per_channel(options.mean.empty() ? std::vector{0.0} : options.mean, channels, "--mean");
     deviation_ =
-        per_channel(options.deviation.empty() ? std::vector{1.0} : options.deviation, channels, "deviation");
+        per_channel(options.deviation.empty() ? std::vector{1.0} : options.deviation, channels, "--std");
   }
   for (const float deviation : deviation_) {
     if (!(deviation > 0.0F) || !std::isfinite(deviation)) {
-      refuse_input(fmt::format("a standard deviation of {} cannot be divided by", deviation));
+      refuse_input(fmt::format("--std must be above 0 and finite, not {}", deviation));
     }
   }
 }

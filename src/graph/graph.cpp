@@ -14,6 +14,32 @@ bool is_one_of(const Operation& operation) {
   return (std::holds_alternative<Kinds>(operation) || ...);
 }
 
+/// Which pixels of its input a layer's own pixels depend on.
+enum class Reads {
+  window,       ///< those around it
+  same,         ///< the same one
+  same_of_all,  ///< the same one, but the layer must compute all pixels: it numbers or counts them
+  all,
+};
+
+/// A function for each operation: a new one has to say what it reads.
+struct ReadsOf {
+  Reads operator()(const Input&) const { return Reads::all; }
+  Reads operator()(const Conv2d&) const { return Reads::window; }
+  Reads operator()(const Linear&) const { return Reads::all; }
+  Reads operator()(const BatchNorm2d&) const { return Reads::same_of_all; }
+  Reads operator()(const Activation&) const { return Reads::same; }
+  Reads operator()(const MaxPool2d&) const { return Reads::window; }
+  Reads operator()(const AvgPool2d&) const { return Reads::window; }
+  Reads operator()(const AdaptiveAvgPool2d&) const { return Reads::all; }
+  Reads operator()(const Flatten&) const { return Reads::all; }
+  Reads operator()(const Add&) const { return Reads::same; }
+  Reads operator()(const Concat&) const { return Reads::same; }
+  Reads operator()(const Dropout&) const { return Reads::same_of_all; }
+};
+
+Reads reads_of(const Operation& operation) { return std::visit(ReadsOf{}, operation); }
+
 /// Leading rows and columns of a layer's input that its own leading `rows` x `columns` read.
 Shape needed_input(const Operation& operation, const Shape& input, int rows, int columns) {
   const auto window = [](int size, const auto& options, int outputs) {
@@ -30,7 +56,7 @@ Shape needed_input(const Operation& operation, const Shape& input, int rows, int
     slide(*average);
   } else if (const auto* max = std::get_if<MaxPool2d>(&operation)) {
     slide(*max);
-  } else if (is_one_of<Activation, Add, Concat>(operation)) {
+  } else if (reads_of(operation) == Reads::same) {
     needed.height = rows;
     needed.width = columns;
   }
@@ -43,7 +69,7 @@ bool may_crop(const Operation& operation) {
   if (const auto* conv = std::get_if<Conv2d>(&operation)) return conv->padding == 0 && conv->dilation == 1;
   if (const auto* pool = std::get_if<AvgPool2d>(&operation)) return pool->padding == 0 && !pool->ceil_mode;
   if (const auto* pool = std::get_if<MaxPool2d>(&operation)) return pool->padding == 0 && !pool->ceil_mode;
-  return is_one_of<Activation, Add, Concat>(operation);
+  return reads_of(operation) == Reads::same;
 }
 
 /// Shape of every layer after cropping: the largest part that any consumer reads.
@@ -55,7 +81,7 @@ std::vector<Shape> crop_each(const Network& network) {
     if (shapes[i].channels == 0) {
       continue;  // nobody reads this layer
     }
-    if (is_one_of<BatchNorm2d, Dropout>(layers[i].operation)) {
+    if (reads_of(layers[i].operation) == Reads::same_of_all) {
       shapes[i] = layers[i].shape;
     }
     for (const int input : layers[i].inputs) {
@@ -77,7 +103,8 @@ std::vector<Shape> crop(const Network& network) {
   std::vector<Shape> shapes = crop_each(network);
   const auto& layers = network.layers();
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const bool element_wise = is_one_of<Activation, Add, Concat, BatchNorm2d, Dropout>(layers[i].operation);
+    const Reads reads = reads_of(layers[i].operation);
+    const bool element_wise = reads == Reads::same || reads == Reads::same_of_all;
     for (const int input : layers[i].inputs) {
       if (element_wise && shapes[i].channels != 0 && !same_pixels(shapes[i], shapes[index(input)])) {
         for (std::size_t k = 0; k < layers.size(); ++k) {

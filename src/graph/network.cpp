@@ -318,16 +318,22 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs) {
 }
 
 std::string Network::name_for(const Operation& operation) const {
-  std::string name = given_name(operation);
-  if (name.empty()) {
-    const auto same_kind = std::count_if(layers_.begin(), layers_.end(), [&](const Layer& other) {
-      return other.operation.index() == operation.index();
-    });
-    name = fmt::format("{}{}", kind_name(operation), same_kind + 1);
+  const auto is_taken = [&](const std::string& name) {
+    return std::any_of(layers_.begin(), layers_.end(),
+                       [&](const Layer& other) { return other.name == name; });
+  };
+  const std::string given = given_name(operation);
+  if (!given.empty()) {
+    if (is_taken(given)) refuse(given, "this name is taken by another layer");
+    return given;
   }
-  if (std::any_of(layers_.begin(), layers_.end(), [&](const Layer& other) { return other.name == name; })) {
-    refuse(name, "this name is taken by another layer");
-  }
+  auto number = 1 + std::count_if(layers_.begin(), layers_.end(), [&](const Layer& other) {
+                  return other.operation.index() == operation.index();
+                });
+  std::string name;
+  do {
+    name = fmt::format("{}{}", kind_name(operation), number++);
+  } while (is_taken(name));
   return name;
 }
 

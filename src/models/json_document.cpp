@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t longest_text = 1U << 20;
 constexpr std::size_t deepest = 32;
+constexpr std::size_t most_keys = 64;  // they are looked for one after the other
 
 /// Reads a text and counts its lines: the parser tells positions with errors only.
 class LineIterator {
@@ -45,10 +46,22 @@ class LineIterator {
   int* line_ = nullptr;
 };
 
+/// The last character of what the parser has read, as it spells it: control characters as <U+000A>.
+std::string last_character(const std::string& token) {
+  constexpr std::size_t control = 8;
+  if (token.ends_with('>') && token.size() >= control &&
+      token.compare(token.size() - control, 3, "<U+") == 0) {
+    return token.substr(token.size() - control);
+  }
+  std::size_t at = token.empty() ? 0 : token.size() - 1;
+  while (at > 0 && (static_cast<unsigned char>(token[at]) & 0xc0) == 0x80) --at;  // inside a UTF-8 character
+  return token.substr(at);
+}
+
 /// Builds the document from the parser's events; each returns false, with `problem` set, to stop it.
 class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit DocumentReader(const int& line) : line_(line) {}
+  DocumentReader(const int& line, std::size_t size) : line_(line), size_(size) {}
 
   JsonValue root;
   std::string problem;
@@ -78,15 +91,20 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
     if (object.find(name) != nullptr) {
       return stop(fmt::format("key '{}' occurs twice", printable(name)));
     }
+    if (object.keys.size() == most_keys) {
+      return stop(fmt::format("an object with more than {} keys", most_keys));
+    }
     object.keys.push_back(name);
     return true;
   }
 
-  bool parse_error(std::size_t, const std::string& token, const nlohmann::detail::exception&) override {
-    constexpr std::string_view line_end = "<U+000A>";  // the parser's spelling: read, so counted, already
-    stop(token.empty() ? "not valid JSON: the text ends too early"
-                       : fmt::format("not valid JSON: unexpected '{}'", printable(token)));
-    problem_line -= token.ends_with(line_end) ? 1 : 0;
+  bool parse_error(std::size_t read, const std::string& token, const nlohmann::detail::exception&) override {
+    if (read > size_) return stop("not valid JSON: the text ends too early");
+    const std::string unexpected = last_character(token);
+    const bool line_ended = unexpected == "<U+000A>";  // read, so counted, already
+    stop("not valid JSON: unexpected " +
+         (line_ended ? "end of the line" : "'" + printable(unexpected) + "'"));
+    problem_line -= line_ended ? 1 : 0;
     return false;
   }
 
@@ -130,6 +148,7 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const int& line_;
+  std::size_t size_;
   int key_line_ = 1;
   std::vector<JsonValue*> open_;
 };
@@ -138,8 +157,7 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
 
 const JsonValue* JsonValue::find(std::string_view key) const {
   const auto found = std::find(keys.begin(), keys.end(), key);
-  const auto position = static_cast<std::size_t>(found - keys.begin());
-  return position < items.size() ? &items[position] : nullptr;
+  return found == keys.end() ? nullptr : &items[static_cast<std::size_t>(found - keys.begin())];
 }
 
 JsonValue parse_json(std::string_view text, const std::string& origin) {
@@ -148,7 +166,7 @@ JsonValue parse_json(std::string_view text, const std::string& origin) {
                 fmt::format("{}: {} bytes are more than the limit of {}", origin, text.size(), longest_text));
   }
   int line = 1;
-  DocumentReader reader(line);
+  DocumentReader reader(line, text.size());
   const LineIterator first(text.data(), &line);
   const LineIterator last(text.data() + text.size(), &line);
   if (!nlohmann::json::sax_parse(first, last, &reader)) {

@@ -18,12 +18,13 @@ struct JsonValue {
   std::vector<JsonValue> items{};   ///< of a list, or the values of an object
   std::vector<std::string> keys{};  ///< of an object, one per item
 
-  /// The value of `key`, or null.
+  /// The value of `key`; null where there is none, and for what is no object.
   const JsonValue* find(std::string_view key) const;
 };
 
 /// Parses text of at most 1 MiB, nested at most 32 deep. Throws Error(usage) with `origin` (the file), the
-/// line, and what is wrong: not JSON, a key twice in one object, a number beyond 64 bits.
+/// line, and what is wrong: not JSON, a key twice or more than 64 keys in one object, a number beyond 64
+/// bits.
 JsonValue parse_json(std::string_view text, const std::string& origin);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@ AdamW::AdamW(const OptimizerOptions& options)
       beta2_(options.beta2),
       eps_(static_cast<float>(eps_or(1e-8, options))),
       weight_decay_(static_cast<float>(options.weight_decay)) {
-  check_used(options, {"betas", "eps"});
+  check_used(options, {"--beta1", "--beta2", "--opt-eps"});
   check_betas(options);
 }
 

@@ -5,15 +5,15 @@
 
 #include "lockstep/optimizer.h"
 
-/// What rules check of their options. All throw Error(usage) naming the option and its value.
+/// What rules check of their options. All throw Error(usage) with the option as it is typed, and its value.
 namespace lockstep {
 
-/// Refuses options that belong to other rules: `used` names this rule's, of momentum, nesterov, betas, eps,
-/// trust coefficient, always adapt.
+/// Refuses options that belong to other rules: `used` names this rule's, of --momentum, --nesterov, --beta1,
+/// --beta2, --opt-eps, --trust-coeff, --always-adapt.
 void check_used(const OptimizerOptions& options, std::initializer_list<std::string_view> used);
 /// A momentum in [0, 1), and one above 0 for Nesterov's rule.
 void check_momentum(const OptimizerOptions& options);
-/// Betas in [0, 1).
+/// Betas in [0, 1), as floats too.
 void check_betas(const OptimizerOptions& options);
 /// options.eps, or `otherwise` for 0; above 0.
 double eps_or(double otherwise, const OptimizerOptions& options);

@@ -12,7 +12,7 @@ Lamb::Lamb(const OptimizerOptions& options)
       beta2_(options.beta2),
       eps_(static_cast<float>(eps_or(1e-6, options))),
       weight_decay_(static_cast<float>(options.weight_decay)) {
-  check_used(options, {"betas", "eps", "always adapt"});
+  check_used(options, {"--beta1", "--beta2", "--opt-eps", "--always-adapt"});
   check_betas(options);
 }
 

@@ -10,7 +10,7 @@ Lars::Lars(const OptimizerOptions& options)
       weight_decay_(options.weight_decay),
       momentum_(static_cast<float>(options.momentum)),
       nesterov_(options.nesterov) {
-  check_used(options, {"momentum", "nesterov", "eps", "trust coefficient", "always adapt"});
+  check_used(options, {"--momentum", "--nesterov", "--opt-eps", "--trust-coeff", "--always-adapt"});
   check_momentum(options);
 }
 

@@ -8,7 +8,7 @@ Sgd::Sgd(const OptimizerOptions& options)
     : weight_decay_(static_cast<float>(options.weight_decay)),
       momentum_(static_cast<float>(options.momentum)),
       nesterov_(options.nesterov) {
-  check_used(options, {"momentum", "nesterov"});
+  check_used(options, {"--momentum", "--nesterov"});
   check_momentum(options);
 }
 

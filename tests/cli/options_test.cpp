@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "cli/option_set.h"
 #include "data/expect_error.h"
 #include "data/temporary_folder.h"
+#include "lockstep/optimizer.h"
+#include "lockstep/schedule.h"
 
 namespace lockstep {
 namespace {
@@ -269,6 +273,8 @@ TEST(TrainOptions, CombinationsOfOptions) {
   expect_usage({"--micro-batches", "7"}, {"--micro-batches 7", "--batch-size 256", "8 does"});
   expect_usage({"--micro-batches", "512"}, {"--micro-batches 512", "--batch-size 256"});
   expect_usage({"--model-ema", "--model-ema-decay", "0"}, {"--model-ema-decay 0"});
+  expect_usage({"--model-ema-decay", "0.9"}, {"--model-ema-decay has no effect without --model-ema"});
+  expect_usage({"--lr-base-scale", "sqrt"}, {"--lr-base-scale has no effect without --lr-base-batch-size"});
   expect_usage({"--device", "cpu", "--dtype", "bf16"}, {"--dtype bf16", "--device cpu"});
   EXPECT_EQ(parse({"--batch-size", "90", "--micro-batches", "9"}).micro_batches, 9U);
 }
@@ -306,6 +312,27 @@ TEST(TrainOptions, HelpFitsAndNamesEveryOption) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
   EXPECT_EQ(request({"--model", "-h", "--unknown"}).help, request({"--help"}).help);
   EXPECT_TRUE(request({}).help.empty());
+}
+
+const std::filesystem::path source = std::filesystem::path(LOCKSTEP_TEST_DATA) / "..";
+
+TEST(TrainOptions, ReadmeNamesEveryOption) {
+  std::ifstream in(source / "README.md");
+  const std::string readme((std::istreambuf_iterator<char>(in)), {});
+  for (const std::string& name : train_option_names()) {
+    EXPECT_NE(readme.find("--" + name), std::string::npos) << name;
+  }
+}
+
+TEST(Recipes, AreRead) {
+  for (const auto& entry : std::filesystem::directory_iterator(source / "recipes")) {
+    const std::string file = entry.path().string();
+    SCOPED_TRACE(file);
+    const TrainOptions options = parse({"--config", file.c_str()});
+    make_optimizer(options.optimizer);
+    const LearningRate rate(options.schedule, options.learning_rate, 100, static_cast<int>(options.epochs));
+    EXPECT_GT(rate.at(1), 0.0F);
+  }
 }
 
 TEST(OptionSet, ArgumentsWithoutNames) {
@@ -402,8 +429,21 @@ TEST(TrainOptions, BadDataAndAugmentation) {
   expect_usage({"--synthetic-shape", "3x0x2"}, {"synthetic-shape", "'0'"});
   expect_usage({"--scale", "0.5"}, {"scale", "'0.5' is not MIN,MAX with 0 < MIN <= MAX"});
   expect_usage({"--ratio", "2,1"}, {"ratio", "'2,1' is not MIN,MAX"});
-  expect_usage({"--mean", "imagenett"}, {"mean", "imagenett"});
-  expect_usage({"--hflip", "1.5"}, {"hflip", "1.5"});
+  expect_usage({"--mean", "imagenett"},
+               {"--mean: unknown set of statistics 'imagenett'; did you mean 'imagenet'? known: mnist"});
+  expect_usage({"--mean", "0.5,"}, {"--mean: '0.5,' has a comma with no number"});
+  expect_usage({"--mean", ",0.5"}, {"--mean: ',0.5' has a comma with no number"});
+  expect_usage({"--std", "0.5,-1"}, {"--std: '-1' is out of range"});
+  expect_usage({"--scale", "0.5,1,"}, {"--scale: '0.5,1,' has a comma"});
+  expect_usage({"--decay-milestones", "1,,2"}, {"--decay-milestones: '1,,2' has a comma"});
+  expect_usage({"--hflip", "1.5"}, {"--hflip: '1.5' is out of range: 0 to 1"});
+  expect_usage({"--crop-pct", "2"}, {"--crop-pct: '2' is out of range: 0.01 to 1"});
+  expect_usage({"--mixup", "1e6"}, {"--mixup: '1e6' is out of range: 0 to 1000"});
+  expect_usage({"--channels", "2"}, {"--channels: '2' is not one of 3, 1"});
+  EXPECT_EQ(parse({"--hflip", "1"}).input.augment.hflip, 1.0);
+  EXPECT_EQ(parse({"--mean=-0.5,0,1e-1"}).input.mean, (std::vector<double>{-0.5, 0.0, 0.1}));
+  EXPECT_EQ(parse({"--std", "cifar100"}).input.deviation, (std::vector<double>{0.2673, 0.2564, 0.2762}));
+  EXPECT_EQ(parse({"--mean", "mnist"}).input.mean, std::vector<double>{0.1307});
 }
 
 }  // namespace

@@ -74,12 +74,21 @@ TEST(CsvTable, BadRowsNameLineAndColumn) {
       {"x,label\n1e999,a\n", "t.csv: line 2, column 'x': '1e999' is not a finite number"},
       {"x,label\n1,\n", "t.csv: line 2, column 'label': no class"},
       {"x,x,label\n1,2,a\n", "t.csv: line 1: two columns are called 'x'"},
+      {"5.1,3.5,0\n4.9,3.0,0\n", "t.csv: line 1: '5.1' is a number; the first line must name the columns"},
+      {"5.1,3.5,setosa\n4.9,3.0,setosa\n", "t.csv: line 1: '5.1' is a number"},
+      {"7,3,0\n4,3,0\n", "t.csv: line 1: '7' is a number"},
+      {"x,label\n+-1,a\n", "t.csv: line 2, column 'x': '+-1' is not a number"},
       {"label\na\n", "t.csv: line 1: no column but the classes'"}};
   for (const auto& [text, message] : cases) {
     expect_error(Category::data, {message}, [&text = text] { table(text); });
   }
   expect_error(Category::data, {"t.csv: line 1: no column 'kind' for the classes", "--label-column"},
                [] { table("x,label\n1,a\n", "kind"); });
+}
+
+TEST(CsvTable, NumbersMayHaveASignAndBeTiny) {
+  EXPECT_EQ(table("x,label\n+1.5,a\n1e-400,a\n").values, (std::vector<double>{1.5, 0.0}));
+  EXPECT_EQ(table("0,1,label\n3,4,a\n").features, (Fields{"0", "1"}));  // names of pixels
 }
 
 TEST(CsvTable, ClassesAreSortedAsNumbersOrTexts) {

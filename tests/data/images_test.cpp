@@ -128,6 +128,30 @@ TEST(PackedImages, FilesThatCannotBeReadAreLeftOutAndNamed) {
                [&] { pets.pack({.strict = true}); });
 }
 
+TEST(PackedImages, PackingAgainLeavesNoOldShards) {
+  const PackedPets pets;
+  const auto shards = [&] {
+    std::uint32_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(pets.path() / "packed")) {
+      count += entry.path().extension() == ".shard" ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(shards(), pets.result.shards);
+  const PackResult again =
+      pack_images(list_images(pets.path() / "train"), pets.path() / "packed", "train", {.size = 20});
+  EXPECT_EQ(again.shards, 1U);
+  EXPECT_EQ(shards(), 1U);
+  EXPECT_EQ(pets.open_packed()->size(), 4U);
+}
+
+TEST(PackedImages, FilesThatCannotBeWrittenGetTheSystemsReason) {
+  const PackedPets pets;
+  std::filesystem::create_directories(pets.path() / "packed/train-00000.shard.tmp");
+  expect_error(Category::resource, {"train-00000.shard: cannot create", "Is a directory"},
+               [&] { pets.pack({}); });
+}
+
 TEST(PackedImages, FlippedBitsAreFound) {
   const PackedPets pets;
   pets.change("train-00000.shard", [](std::string& bytes) { bytes[300] ^= 4; });
@@ -166,7 +190,8 @@ TEST(ShardIndex, IsReadAsItWasWritten) {
   index.entries[0].label = 2;
   expect_error(Category::data, {"t: class 2 of 2"}, [&] { parse_shard_index(serialize(index), "t"); });
   index.entries[0] = {.name_length = 100};
-  expect_error(Category::data, {"t: names of 0 classes"}, [&] { parse_shard_index(serialize(index), "t"); });
+  expect_error(Category::data, {"t: names of the samples of 100 bytes"},
+               [&] { parse_shard_index(serialize(index), "t"); });
 }
 
 }  // namespace

@@ -98,6 +98,14 @@ TEST(JsonNetwork, EveryOperationAndOption) {
   EXPECT_EQ(network->layers()[12].shape, (Shape{12, 3, 3}));
 }
 
+TEST(JsonNetwork, NumberedNamesPassOverThoseThatAreTaken) {
+  const auto network =
+      parse(file_of({R"({"op": "conv2d", "channels": 1, "name": "conv2"})",
+                     R"({"op": "conv2d", "channels": 1})", R"({"op": "conv2d", "channels": 1})"}));
+  EXPECT_EQ(network->layers()[2].name, "conv3");
+  EXPECT_EQ(network->layers()[3].name, "conv4");
+}
+
 struct Mistake {
   std::vector<std::string> layers;
   std::vector<std::string> message;
@@ -137,8 +145,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{R"({"op": "relu", "name": "input"})"}, {":2: relu 'input': the name 'input' is taken"}},
         Mistake{{R"({"op": "relu", "name": "a"})", R"({"op": "relu", "name": "a"})"},
                 {":3: relu 'a': the name 'a' is taken"}},
-        Mistake{{R"({"op": "conv2d", "channels": 1, "name": "conv2"})", R"({"op": "conv2d", "channels": 1})"},
-                {":3: layer conv2: this name is taken by another layer"}},
+        Mistake{{R"({"op": "conv2d", "channels": 1})", R"({"op": "conv2d", "channels": 1, "name": "conv1"})"},
+                {":3: layer conv1: this name is taken by another layer"}},
         Mistake{{R"({"op": "relu", "name": "stem"})", R"({"op": "relu", "input": "sten"})"},
                 {":3: relu: unknown input 'sten'; did you mean 'stem'? known: input, stem"}},
         Mistake{{R"({"op": "relu", "input": "a"})", R"({"op": "relu", "name": "a"})"},
@@ -179,10 +187,19 @@ TEST(JsonNetwork, WholeFilesThatAreRefused) {
   };
   refuse("", "net.json:1: not valid JSON: the text ends too early");
   refuse("{\"layers\":\n[", "net.json:2: not valid JSON");
-  refuse("{\"layers\":\n\n[{\"op\": relu}]}", "net.json:3: not valid JSON: unexpected '\"op\": r'");
-  refuse("{\"layers\": [\n{\"op\": \"relu\n\"}]}", "net.json:2: not valid JSON");
+  refuse("{\"layers\":\n\n[{\"op\": relu}]}", "net.json:3: not valid JSON: unexpected 'r'");
+  refuse("{\"layers\": [\n{\"op\": \"relu\n\"}]}", "net.json:2: not valid JSON: unexpected end of the line");
+  refuse("{\"layers\": [\n{\"op\": \"linear\", \"features\": \"classes\"}]\n",
+         "net.json:3: not valid JSON: the text ends too early");
+  refuse("{\"layers\": [{\"op\": tru", "not valid JSON: the text ends too early");
+  refuse("{\"layers\" 3}", "not valid JSON: unexpected '3'");
+  std::string many = "{\"k\": 0";
+  for (int i = 0; i < 64; ++i) many += ", \"k" + std::to_string(i) + "\": 0";
+  refuse(many + "}", "net.json:1: an object with more than 64 keys");
   refuse("{\"layers\": [],\n\"layers\": []}", "net.json:2: key 'layers' occurs twice");
   refuse("[]", "net.json: must be an object {\"layers\": [...]}");
+  refuse("[[{\"op\": \"flatten\"}, {\"op\": \"linear\", \"features\": \"classes\"}]]",
+         "net.json: must be an object {\"layers\": [...]}");
   refuse("3", "net.json: must be an object");
   refuse("{\"layer\": []}", "net.json: must be an object");
   refuse("{\"layers\": [], \"classes\": 10}", "net.json: must be an object");

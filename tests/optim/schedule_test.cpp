@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "data/expect_error.h"
 #include "lockstep/error.h"
 #include "optim/exact_math.h"
 
@@ -17,10 +18,21 @@ TEST(Schedule, CosineIsThatOfTheCLibrary) {
   }
 }
 
+/// The rule with values for all options that it has.
+ScheduleOptions options_of(const std::string& name, double min_lr) {
+  ScheduleOptions options{.name = name};
+  if (name != "constant") options.min_lr = min_lr;
+  if (name == "step") options.decay_epochs = 2;
+  if (name == "multistep") options.decay_milestones = {1, 2};
+  return options;
+}
+
 TEST(Schedule, EveryRuleBeginsAfterALinearWarmUp) {
   for (const std::string& name : schedule_names()) {
     if (name == "onecycle") continue;  // rises by its own rule
-    const LearningRate rate({.name = name, .warmup_epochs = 2, .decay_milestones = {5}}, 0.8, 10, 8);
+    ScheduleOptions options{.name = name, .warmup_epochs = 2};
+    if (name == "multistep") options.decay_milestones = {5};
+    const LearningRate rate(options, 0.8, 10, 8);
     EXPECT_FLOAT_EQ(rate.at(1), 0.04F) << name;
     EXPECT_FLOAT_EQ(rate.at(10), 0.4F) << name;
     EXPECT_FLOAT_EQ(rate.at(20), 0.8F) << name;
@@ -31,8 +43,7 @@ TEST(Schedule, EveryRuleBeginsAfterALinearWarmUp) {
 
 TEST(Schedule, RatesStayBetweenTheBounds) {
   for (const std::string& name : schedule_names()) {
-    const LearningRate rate({.name = name, .min_lr = 0.1, .decay_epochs = 2, .decay_milestones = {1, 2}}, 0.5,
-                            13, 7);
+    const LearningRate rate(options_of(name, 0.1), 0.5, 13, 7);
     for (std::uint64_t step = 1; step <= 200; ++step) {  // beyond the last, too
       EXPECT_GE(rate.at(step), 0.1F) << name << ", step " << step;
       EXPECT_LE(rate.at(step), 0.5F) << name << ", step " << step;
@@ -45,14 +56,37 @@ TEST(Schedule, ConstantIsTheRateToTheLastBit) {
   for (const std::uint64_t step : {1u, 2u, 2350u, 5000u}) EXPECT_EQ(rate.at(step), 0.2F);
 }
 
+TEST(Schedule, LeastRateMayBeTheLargest) {
+  const LearningRate rate({.name = "cosine", .min_lr = 0.7}, 0.7F, 10, 2);
+  EXPECT_EQ(rate.at(1), 0.7F);
+  EXPECT_EQ(rate.at(20), 0.7F);
+}
+
+TEST(Schedule, WarmUpOfAWholeNumberOfStepsIsThatNumber) {
+  const LearningRate rate({.warmup_epochs = 0.29}, 1.0, 100, 1);  // 28.999999999999996 steps
+  EXPECT_LT(rate.at(28), 1.0F);
+  EXPECT_EQ(rate.at(28), static_cast<float>(28.0 / 29.0));
+}
+
+TEST(Schedule, RefusesOptionsOfOtherRules) {
+  const auto refused = [](const ScheduleOptions& options, const std::string& message) {
+    expect_error(Category::usage, {message}, [&] { LearningRate(options, 0.1, 10, 10); });
+  };
+  refused({.min_lr = 0.01}, "--sched constant has no use for --min-lr");
+  refused({.name = "cosine", .decay_epochs = 2}, "--sched cosine has no use for --decay-epochs");
+  refused({.name = "step", .decay_milestones = {1}}, "--sched step has no use for --decay-milestones");
+  refused({.name = "onecycle", .decay_rate = 0.5}, "--sched onecycle has no use for --decay-rate");
+  refused({.name = "step", .power = 2}, "--sched step has no use for --sched-power");
+}
+
 TEST(Schedule, RefusesImpossibleOptions) {
   const auto make = [](const ScheduleOptions& options) { LearningRate(options, 0.1, 10, 10); };
   EXPECT_THROW(make({.name = "cosinus"}), Error);
   EXPECT_THROW(make({.warmup_epochs = 10}), Error);
   EXPECT_THROW(make({.warmup_epochs = -1}), Error);
-  EXPECT_THROW(make({.min_lr = 0.2}), Error);
-  EXPECT_THROW(make({.decay_epochs = 0}), Error);
-  EXPECT_THROW(make({.decay_rate = 0}), Error);
+  EXPECT_THROW(make({.name = "cosine", .min_lr = 0.2}), Error);
+  EXPECT_THROW(make({.name = "step", .decay_epochs = 1e-20}), Error);
+  EXPECT_THROW(make({.name = "step", .decay_rate = 0}), Error);
   EXPECT_THROW(make({.name = "multistep"}), Error);
   EXPECT_THROW(make({.name = "multistep", .decay_milestones = {3, 2}}), Error);
 }

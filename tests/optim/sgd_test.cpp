@@ -57,6 +57,7 @@ TEST(Optimizers, RefuseImpossibleOptionsAndUnknownNames) {
   EXPECT_THROW(make_optimizer({.name = "sgd", .nesterov = true}), Error);
   EXPECT_THROW(make_optimizer({.name = "adamw", .momentum = 0.9}), Error);
   EXPECT_THROW(make_optimizer({.name = "adamw", .beta2 = 1.0}), Error);
+  EXPECT_THROW(make_optimizer({.name = "adamw", .beta2 = 0.99999999}), Error);  // 1 as a float
   EXPECT_THROW(make_optimizer({.name = "adamw", .eps = -1.0}), Error);
   EXPECT_THROW(make_optimizer({.name = "sgd", .beta1 = 0.5}), Error);
   EXPECT_THROW(make_optimizer({.name = "lamb", .momentum = 0.5}), Error);

@@ -104,6 +104,43 @@ TEST_F(BadInput, ImpossibleUpdatesNameTheOption) {
   expect_train_failure({"--optimizer", "lamb", "--momentum", "0.9"}, 2, {"lamb", "momentum"});
 }
 
+TEST_F(BadInput, OptionsWithoutEffectAreRefused) {
+  expect_train_failure({"--image-size", "32"}, 2, {"--dataset fashion-mnist has no use for --image-size"});
+  expect_train_failure({"--label-column", "x"}, 2, {"--dataset fashion-mnist has no use for --label-column"});
+  expect_train_failure({"--classes", "7"}, 2, {"--dataset fashion-mnist has no use for --classes"});
+  expect_train_failure({"--crop-pct", "0.5"}, 2, {"--crop-pct is for image files"});
+  expect_train_failure({"--scale", "0.5,1"}, 2, {"--scale has no effect without --random-resized-crop"});
+  expect_train_failure({"--decay-rate", "0.5"}, 2, {"--sched constant has no use for --decay-rate"});
+}
+
+TEST_F(BadInput, PlacesOfTables) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "all.csv").string();
+  std::ofstream(file) << "x,label\n1,a\n2,b\n";
+  const auto train = [&](const std::string& place, const Arguments& more) {
+    Arguments arguments{"train", "--dataset", "csv", "--data-dir", place};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  expect_failure(train(file, {}), 2, {"all.csv is a file: give --test-fraction"});
+  expect_failure(train("/" + std::string(300, 'x'), {"--test-fraction", "0.5"}), 3, {"File name too long"});
+}
+
+TEST_F(BadInput, ImagesOfWhichNoneIsReadable) {
+  const TemporaryFolder folder;
+  for (const char* part : {"train/a", "test/a"}) {
+    std::filesystem::create_directories(folder / part);
+    std::ofstream(folder / part / "1.jpg") << "damaged";
+  }
+  Arguments stats{"data", "stats", "--dataset", "images", "--data-dir", folder.string()};
+  const Outcome outcome = lockstep(0, stats);
+  EXPECT_EQ(outcome.status, 3) << outcome.out;
+  EXPECT_NE(outcome.err.find("none of the 1 samples can be read"), std::string::npos) << outcome.err;
+  stats.emplace_back("--strict");
+  EXPECT_NE(lockstep(0, stats).err.find("error: "), std::string::npos);
+  EXPECT_EQ(lockstep(0, stats).err.find("warning: "), std::string::npos);
+}
+
 TEST_F(BadInput, OptionsGivenTwiceAreRefused) {
   expect_train_failure({"--epochs", "1", "--epochs", "2"}, 2, {"epochs"});
 }

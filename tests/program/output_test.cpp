@@ -108,7 +108,7 @@ TEST_F(Output, BestModelIsKeptAndEarlyStoppingSaysSo) {
   EXPECT_NE(outcome.err.find("no better test accuracy for 2 epochs: stopped early"), std::string::npos)
       << outcome.err;
   EXPECT_NE(outcome.err.find("best epoch 1: test accuracy "), std::string::npos) << outcome.err;
-  const Outcome best = lockstep(0, {"inspect", run + "/checkpoints/best.safetensors"});
+  const Outcome best = lockstep(0, {"inspect", run + "/checkpoints/best.safetensors", "--model", "lenet"});
   EXPECT_EQ(line_after(best.out, "digest "), line_after(outcome.out, "digest "));
   EXPECT_EQ(line_after(best.out, "epoch = "), "1");
   std::smatch accuracy;
@@ -123,7 +123,11 @@ TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
   const std::string digest = line_after(trained.out, "digest ");
 
   const Outcome inspected = lockstep(0, {"inspect", file});
-  EXPECT_EQ(line_after(inspected.out, "digest "), digest);
+  EXPECT_EQ(line_after(inspected.out, "digest in the file's order "), digest);  // it is the network's
+  EXPECT_EQ(line_after(lockstep(0, {"inspect", file, "--model", "lenet"}).out, "digest "), digest);
+  const Outcome other = lockstep(0, {"inspect", file, "--model", "mlp"});
+  EXPECT_EQ(other.status, 3);
+  EXPECT_NE(other.err.find("unknown parameter"), std::string::npos) << other.err;
   EXPECT_NE(inspected.out.find("conv1.weight  F32          180  [20, 1, 3, 3]"), std::string::npos)
       << inspected.out;
   const Outcome evaluated = lockstep(11, {"eval", "--data-dir", data_->string(), file});
@@ -184,6 +188,10 @@ TEST_F(Output, OptionsOfARunServeTheOtherCommands) {
   const Outcome measured = lockstep(0, {"bench", "step", "--config", options, "--steps", "1"});
   EXPECT_NE(measured.out.find("batch 240 = 6 micro-batches of 40"), std::string::npos) << measured.err;
   EXPECT_EQ(lockstep(0, {"data", "show", "--config", options}).status, 0);
+  EXPECT_EQ(lockstep(0, {"doctor", "--config", options}).status, 0);
+  const Outcome inspected =
+      lockstep(0, {"inspect", "--config", options, run + "/checkpoints/final.safetensors"});
+  EXPECT_EQ(line_after(inspected.out, "digest "), line_after(trained.out, "digest ")) << inspected.err;
 }
 
 /// Also where nothing but the last flush notices.

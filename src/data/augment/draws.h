@@ -11,7 +11,7 @@ namespace lockstep {
 struct SampleVisit {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
-  std::uint64_t id = 0;  ///< below 2^48
+  std::uint64_t id = 0;  ///< below 2^48; dropout takes 2^40 at most
 };
 
 /// The random numbers of one purpose for one sample, one after the other: no state but how many were drawn.
