@@ -166,7 +166,7 @@ TEST(ShardIndex, IsReadAsItWasWritten) {
   index.entries[0].label = 2;
   expect_error(Category::data, {"t: class 2 of 2"}, [&] { parse_shard_index(serialize(index), "t"); });
   index.entries[0] = {.name_length = 100};
-  expect_error(Category::data, {"t: names of 0 classes"}, [&] { parse_shard_index(serialize(index), "t"); });
+  expect_error(Category::data, {"t: names of the samples of 100 bytes"}, [&] { parse_shard_index(serialize(index), "t"); });
 }
 
 }  // namespace
