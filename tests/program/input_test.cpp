@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "data/image_files.h"
 #include "support/run.h"
@@ -103,6 +104,28 @@ TEST_F(Images, PackedImagesTrain) {
       lockstep(0, {"data", "stats", "--dataset", "images", "--data-dir", packed, "--image-size", "28"});
   EXPECT_NE(stats.out.find("train  89 read, 0 not readable"), std::string::npos) << stats.out << stats.err;
   EXPECT_EQ(lockstep(0, {"data", "pack", folder_.string(), packed, "--strict"}).status, 3);
+}
+
+TEST_F(Images, BenchComparesReadingWithDecoding) {
+  const Outcome images = lockstep(2, {"bench", "data", "--dataset", "images", "--data-dir", folder_.string(),
+                                      "--image-size", "28", "--random-resized-crop", "--threads", "2",
+                                      "--batch-size", "64", "--micro-batches", "8", "--steps", "3"});
+  EXPECT_EQ(images.status, 0) << images.err;
+  const std::regex table(
+      R"(ranks 2  threads 2  samples of 3x28x28\n +img/s +per core\ndecode +\d+ +\d+\nload +\d+ +\d+\nload reaches \d+ % of decode\n)");
+  EXPECT_TRUE(std::regex_match(images.out, table)) << images.out;
+  EXPECT_NE(images.err.find("7.jpg: is neither a JPEG nor a PNG file; left out"), std::string::npos);
+}
+
+TEST(Input, BenchReadsWhatIsNoImageFile) {
+  Arguments arguments = {"bench", "data", "--crop-padding", "2", "--steps", "2"};
+  arguments.insert(arguments.end(), synthetic.begin(), synthetic.end());
+  const Outcome outcome = lockstep(0, arguments);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\nload "), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("decode"), std::string::npos) << outcome.out;
+  arguments.insert(arguments.end(), {"--micro-batches", "7"});
+  EXPECT_EQ(lockstep(0, arguments).status, 2);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ void quantize(const double* exact, double sum, int count, std::int16_t* weights)
   int missing = 1 << kernels::weight_bits;
   int largest = 0;
   for (int k = 0; k < count; ++k) {
-    const int weight = static_cast<int>(std::floor(exact[k] / sum * (1 << kernels::weight_bits) + 0.5));
+    const int weight =
+        static_cast<int>(exact[k] / sum * (1 << kernels::weight_bits) + 0.5);  // none is negative
     weights[k] = static_cast<std::int16_t>(weight);
     missing -= weight;
     largest = exact[k] > exact[largest] ? k : largest;
@@ -61,17 +62,16 @@ void Resampler::resize(const Image& source, const Box& box, int width, int heigh
   plan(box.left, box.width, source.width, width, columns_);
   const std::size_t count =
       static_cast<std::size_t>(source.width) * static_cast<std::size_t>(source.channels);
-  sums_.resize(std::max({sums_.size(), count, 4 * static_cast<std::size_t>(width)}));
   row_.resize(std::max(row_.size(), count + kernels::read_ahead));
   const std::size_t plane = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
   const kernels::ColumnWeights columns{columns_.stride, columns_.first.data(), columns_.weights.data()};
   for (std::size_t row = 0; row < static_cast<std::size_t>(height); ++row) {
     const std::uint8_t* input = source.pixels.data() + static_cast<std::size_t>(rows_.first[row]) * count;
     const std::int16_t* weights = rows_.weights.data() + row * static_cast<std::size_t>(rows_.stride);
-    kernels::add_rows(input, count, weights, rows_.taps, sums_.data(), row_.data());
+    kernels::add_rows(input, count, weights, rows_.taps, row_.data());
     std::uint8_t* output = destination + row * static_cast<std::size_t>(width);
     if (source.channels == 3) {
-      kernels::resize_colour_row(row_.data(), columns, width, sums_.data(), output, plane);
+      kernels::resize_colour_row(row_.data(), columns, width, output, plane);
     } else {
       kernels::resize_grey_row(row_.data(), columns, width, output);
     }

@@ -32,7 +32,6 @@ class Resampler {
 
   Axis rows_;
   Axis columns_;
-  std::vector<std::int32_t> sums_;
   std::vector<std::int16_t> row_;  ///< one output row before its columns are resized
 };
 

@@ -12,9 +12,9 @@ constexpr int middle_bits = 6;   ///< after the point, of values between the two
 /// Values that resize_colour_row reads, but does not use, after the last of a row.
 constexpr std::size_t read_ahead = 11;
 
-/// output[i] = sum over k of weights[k] * input[k * count + i]. `sums` is scratch of `count` numbers.
+/// output[i] = sum over k of weights[k] * input[k * count + i].
 void add_rows(const std::uint8_t* input, std::size_t count, const std::int16_t* weights, int taps,
-              std::int32_t* sums, std::int16_t* output);
+              std::int16_t* output);
 
 /// `taps` (an even number) weights for each output column, of the input columns from first[column] on.
 struct ColumnWeights {
@@ -22,10 +22,9 @@ struct ColumnWeights {
   const int* first;
   const std::int16_t* weights;
 };
-/// One row of [column][3 channels] values -> three rows of pixels, `plane` bytes apart. `sums` is scratch of
-/// 4 * width numbers.
-void resize_colour_row(const std::int16_t* row, const ColumnWeights& columns, int width, std::int32_t* sums,
-                       std::uint8_t* output, std::size_t plane);
+/// One row of [column][3 channels] values -> three rows of pixels, `plane` bytes apart.
+void resize_colour_row(const std::int16_t* row, const ColumnWeights& columns, int width, std::uint8_t* output,
+                       std::size_t plane);
 /// The same with one channel.
 void resize_grey_row(const std::int16_t* row, const ColumnWeights& columns, int width, std::uint8_t* output);
 

@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <optional>
+
+#include "cli/bench.h"
+#include "cli/output.h"
+#include "comm/communicator.h"
+#include "data/batch_reader.h"
+#include "data/image/decoder.h"
+#include "device/cpu/cpu_device.h"
+#include "lockstep/error.h"
+#include "lockstep/sampler.h"
+#include "lockstep/trainer.h"
+#include "ops/cpu/op.h"
+
+namespace lockstep {
+namespace {
+
+using Position = BatchReader::Position;
+
+/// Time on the wall, and of a core: what others run on it does not count.
+struct Seconds {
+  double wall = 0.0;
+  double core = 0.0;
+
+  static Seconds now() {
+    timespec core{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &core);
+    return {std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
+            static_cast<double>(core.tv_sec) + static_cast<double>(core.tv_nsec) * 1e-9};
+  }
+  void add_since(const Seconds& start) {
+    const Seconds end = now();
+    wall += end.wall - start.wall;
+    core += end.core - start.core;
+  }
+};
+
+std::uint32_t micro_batches(const BenchOptions& options) {
+  if (options.micro_batches == 0) {
+    return static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size)));
+  }
+  if (options.batch_size % options.micro_batches != 0) {
+    throw Error(Category::usage, fmt::format("a batch of {} cannot be cut into {} equal micro-batches",
+                                             options.batch_size, options.micro_batches));
+  }
+  return options.micro_batches;
+}
+
+/// What is read: the micro-batches of `steps` training steps, one epoch after the other.
+struct Source {
+  const Dataset& dataset;
+  Transform transform;
+  BadSamples bad;
+  std::uint32_t micro_batch;
+  std::uint64_t micro_batches;  ///< of all ranks
+
+  Source(const Dataset& train, const BenchOptions& options, std::uint32_t parts)
+      : dataset(train),
+        transform(options.input, train, {.training = true}),
+        bad(options.input.strict),
+        micro_batch(options.batch_size / parts),
+        micro_batches(static_cast<std::uint64_t>(options.steps) * parts) {}
+
+  /// The samples of micro-batch `number`.
+  Position find(std::uint64_t number, std::vector<std::uint64_t>& ids) const {
+    const std::uint64_t per_epoch = (dataset.size() + micro_batch - 1) / micro_batch;
+    const auto epoch = static_cast<std::uint32_t>(number / per_epoch);
+    const std::uint64_t first = number % per_epoch * micro_batch;
+    const Permutation order(dataset.size(), transform.seed(), epoch);
+    ids.resize(std::min<std::uint64_t>(micro_batch, dataset.size() - first));
+    for (std::uint64_t i = 0; i < ids.size(); ++i) ids[i] = order(first + i);
+    return {.epoch = epoch, .number = static_cast<std::uint32_t>(number % per_epoch)};
+  }
+};
+
+/// Reads as a training step does. One per executor, as the next.
+class Loading {
+ public:
+  explicit Loading(Source& source)
+      : reader_(source.dataset, source.transform, source.bad, source.micro_batch) {}
+
+  /// Adds to `seconds` what it took.
+  void read(std::span<const std::uint64_t> ids, Position position, Seconds& seconds) {
+    const Seconds start = Seconds::now();
+    reader_.read(ids, position);
+    seconds.add_since(start);
+  }
+
+ private:
+  BatchReader reader_;
+};
+
+/// Decodes the same parts of image files at the same scale, and does nothing else to them.
+class Decoding {
+ public:
+  explicit Decoding(Source& source) : source_(source) {}
+
+  /// Adds to `seconds` what the decoder took, without getting hold of the files.
+  void read(std::span<const std::uint64_t> ids, Position position, Seconds& seconds) {
+    for (const std::uint64_t id : ids) {
+      try {
+        const auto file = source_.dataset.sample(id, file_);
+        const Seconds start = Seconds::now();
+        decode(file, {.seed = source_.transform.seed(), .epoch = position.epoch, .id = id});
+        seconds.add_since(start);
+      } catch (const Error& error) {
+        source_.bad.add(id, fmt::format("{}: {}", source_.dataset.sample_name(id), error.what()));
+      }
+    }
+  }
+
+ private:
+  void decode(std::span<const std::uint8_t> file, const SampleVisit& visit) {
+    const Shape shape = source_.dataset.shape();
+    const Box box = source_.transform.frame(decoder_.open(file), visit);
+    decoder_.decode(box, {shape.width, shape.height}, shape.channels, part_);
+  }
+
+  Source& source_;
+  ImageDecoder decoder_;
+  ImagePart part_;
+  std::vector<std::uint8_t> file_;
+};
+
+struct Rate {
+  double images = 0.0;
+  double core_seconds = 0.0;
+  double images_per_second = 0.0;  ///< of all executors together
+
+  double per_core() const { return images / core_seconds; }
+
+  void add(const Rate& other) {
+    images += other.images;
+    core_seconds += other.core_seconds;
+    images_per_second += other.images_per_second;
+  }
+};
+
+Rate sum_over_ranks(const World& world, const BenchOptions& options, const Rate& own) {
+  const auto communicator = make_communicator(world, options.transport);
+  const std::vector<std::size_t> bytes(static_cast<std::size_t>(world.size()), sizeof(Rate));
+  std::vector<Rate> all(bytes.size());
+  communicator->all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
+                                 std::as_writable_bytes(std::span(all)));
+  Rate sum;
+  for (const Rate& rate : all) sum.add(rate);
+  return sum;
+}
+
+/// One executor's part: micro-batches as long as there are any, the first one once more without a watch.
+template <typename Reader>
+Rate read_some(Source& source, std::atomic<std::uint64_t>& next, std::uint64_t ranks) {
+  Reader reader(source);
+  std::vector<std::uint64_t> ids;
+  double images = 0.0;
+  Seconds seconds;
+  for (auto number = next.fetch_add(ranks); number < source.micro_batches; number = next.fetch_add(ranks)) {
+    const Position position = source.find(number, ids);
+    if (images == 0.0) {
+      Seconds unwatched;
+      reader.read(ids, position, unwatched);
+    }
+    reader.read(ids, position, seconds);
+    images += static_cast<double>(ids.size());
+  }
+  return {images, seconds.core, images > 0.0 ? images / seconds.wall : 0.0};
+}
+
+/// All of `source`, on the executors of all ranks.
+template <typename Reader>
+Rate measure(const World& world, const BenchOptions& options, Device& device, Source& source) {
+  std::vector<Rate> rates(device.streams().size());
+  std::atomic<std::uint64_t> next = static_cast<std::uint64_t>(world.rank());
+  const auto ranks = static_cast<std::uint64_t>(world.size());
+  const auto program = device.record([&] {
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      enqueue(*device.streams()[i], [&, i] { rates[i] = read_some<Reader>(source, next, ranks); });
+    }
+  });
+  world.barrier();
+  program->run();
+  Rate own;
+  for (const Rate& rate : rates) own.add(rate);
+  return sum_over_ranks(world, options, own);
+}
+
+void print_line(const World& world, const std::string& line) {
+  if (world.rank() == 0) {
+    print(line + '\n');
+    flush_output();
+  }
+}
+
+void print_rate(const World& world, const char* what, const Rate& rate) {
+  print_line(world,
+             fmt::format("{:<8}  {:>10.0f}  {:>10.0f}", what, rate.images_per_second, rate.per_core()));
+}
+
+}  // namespace
+
+int bench_data(World& world, const BenchOptions& options) {
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
+  std::optional<Source> source;
+  std::unique_ptr<Device> device;
+  world.agree([&] {
+    cpu::best_level();  // an error on a processor that lacks what resizing needs
+    source.emplace(*data.train, options, micro_batches(options));
+    const int cores = available_cores(world.local_rank(), world.local_size());
+    device = make_cpu_device({.threads = options.threads > 0 ? static_cast<int>(options.threads) : cores,
+                              .local_rank = world.local_rank(),
+                              .local_size = world.local_size()});
+  });
+  const Shape shape = data.train->shape();
+  print_line(world, fmt::format("ranks {}  threads {}  samples of {}x{}x{}\n{:<8}  {:>10}  {:>10}",
+                                world.size(), device->streams().size(), shape.channels, shape.height,
+                                shape.width, "", "img/s", "per core"));
+  std::optional<Rate> decoding;
+  if (data.train->encoding() == Encoding::image_file) {
+    decoding = measure<Decoding>(world, options, *device, *source);
+    print_rate(world, "decode", *decoding);
+  }
+  const Rate loading = measure<Loading>(world, options, *device, *source);
+  print_rate(world, "load", loading);
+  if (decoding) {
+    print_line(world, fmt::format("load reaches {:.0f} % of decode",
+                                  100.0 * loading.per_core() / decoding->per_core()));
+  }
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include "cli/bench.h"
+#include "cli/output.h"
+#include "lockstep/models.h"
+#include "lockstep/trainer.h"
+
+namespace lockstep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void print_times(const std::vector<StepTimes>& times, int threads) {
+  const auto row = [&](const char* name, double StepTimes::*part, double share) {
+    std::vector<double> values;
+    std::transform(times.begin(), times.end(), std::back_inserter(values),
+                   [&](const StepTimes& step) { return step.*part * share; });
+    std::vector<double> totals;
+    std::transform(times.begin(), times.end(), std::back_inserter(totals),
+                   [](const StepTimes& step) { return step.total; });
+    const double middle = median(values);
+    print(
+        fmt::format("{:<10}  {:>10.1f}  {:>5.1f} %\n", name, middle * 1e6, 100.0 * middle / median(totals)));
+  };
+  print(fmt::format("{:<10}  {:>10}  {:>7}\n", "part", "us/step", "share"));
+  const double executor_share = 1.0 / threads;
+  row("load", &StepTimes::load, executor_share);
+  row("forward", &StepTimes::forward, executor_share);
+  row("backward", &StepTimes::backward, executor_share);
+  row("fold", &StepTimes::fold, executor_share);
+  row("reduce", &StepTimes::reduce, 1.0);
+  row("update", &StepTimes::update, 1.0);
+  row("step", &StepTimes::total, 1.0);
+}
+
+/// Seconds since this process was started (resolution: 10 ms). The 22nd field of /proc/self/stat, the 20th
+/// after the name, is when, in ticks after boot.
+double process_seconds() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  double started = 0.0;
+  for (int i = 0; i < 19; ++i) fields >> text;
+  fields >> started;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         started / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double peak_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+}  // namespace
+
+int bench_step(World& world, const BenchOptions& options) {
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
+  const auto network = make_model(options.model, data.train->shape(), data.train->classes());
+  Trainer trainer(world, *network, *data.train, *data.test,
+                  {.batch_size = static_cast<int>(options.batch_size),
+                   .micro_batches = static_cast<int>(options.micro_batches),
+                   .learning_rate = 0.01F,
+                   .input = options.input,
+                   .threads = static_cast<int>(options.threads),
+                   .transport = options.transport,
+                   .simd = options.simd});
+  trainer.step();
+  const double first_step = process_seconds();
+  for (int warm_up = 1; warm_up < 5; ++warm_up) {
+    trainer.step();
+  }
+  std::vector<StepTimes> times;
+  std::uint64_t samples = 0;
+  world.barrier();
+  const auto start = Clock::now();
+  for (int step = 0; step < options.steps; ++step) {
+    times.push_back(trainer.step());
+    samples += times.back().samples;
+  }
+  world.barrier();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (world.rank() == 0) {
+    print(fmt::format("ranks {}  threads {}  simd {}  exchange {}  batch {} = {} micro-batches of {}\n",
+                      world.size(), trainer.threads(), trainer.simd(), trainer.transport(),
+                      options.batch_size, trainer.micro_batches(),
+                      static_cast<int>(options.batch_size) / trainer.micro_batches()));
+    print_times(times, trainer.threads());
+    print(
+        fmt::format("first step  {:.0f} ms after the start of the process, data decompressed\n"
+                    "memory      {:.0f} MB at most (rank 0)\n{:.0f} img/s\n",
+                    first_step * 1e3, peak_megabytes(), static_cast<double>(samples) / seconds));
+  }
+  return 0;
+}
+
+}  // namespace lockstep
