@@ -56,7 +56,8 @@ struct OptimizerOptions {
   double weight_decay = 0.0;        ///< sgd, lars: added to the gradient; adamw, lamb: decoupled
   bool filter_bias_and_bn = false;  ///< no weight decay on parameters with one dimension
   double clip_grad = 0.0;           ///< largest norm of the gradient of all trained parameters; 0: any
-  /// Parameters, by name or layer, * and ? as in file names, that are not updated.
+  /// Parameters, by name or layer, * and ? as in file names, that are not updated. A batch norm whose running
+  /// statistics are frozen still normalises by the micro-batch's while training.
   std::vector<std::string> freeze = {};
 
   bool operator==(const OptimizerOptions&) const = default;

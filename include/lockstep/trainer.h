@@ -65,9 +65,10 @@ struct StepReport {
 };
 struct Evaluation {
   std::uint64_t samples = 0;
-  double loss = 0.0;      ///< mean
-  double accuracy = 0.0;  ///< in [0, 1]
-  double top5 = 0.0;      ///< share of samples whose class is among the five with the largest logits
+  std::uint64_t left_out = 0;  ///< further samples, that could not be read
+  double loss = 0.0;           ///< mean
+  double accuracy = 0.0;       ///< in [0, 1]
+  double top5 = 0.0;           ///< share of samples whose class is among the five with the largest logits
   /// Samples by [class][predicted class]; empty where it was not asked for.
   std::vector<std::uint64_t> confusion{};
 };
@@ -76,9 +77,11 @@ struct EpochReport {
   int epochs = 1;
   Evaluation train;  ///< over the epoch's steps, each before its update
   Evaluation test;
-  double seconds = 0.0;     ///< training only
-  double load_share = 0.0;  ///< part of its executors' working time that this rank spent on reading samples
-  bool best = false;        ///< no epoch before had such a test accuracy
+  std::uint64_t steps = 0;    ///< of this epoch
+  double seconds = 0.0;       ///< training only
+  double load_seconds = 0.0;  ///< of this rank's executors together, for reading samples
+  double load_share = 0.0;    ///< part of their working time that this is
+  bool best = false;          ///< no epoch before had such a test accuracy
 };
 
 /// The epoch with the best test accuracy, the first of equals.
@@ -108,7 +111,7 @@ struct EvaluationOptions {
   std::string simd = "auto";
 };
 /// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of
-/// ranks. Collective; throws on all ranks.
+/// ranks. Collective; throws on all ranks, Error(data) also when no sample can be read.
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options);
 
@@ -138,15 +141,18 @@ class Trainer {
 
   /// Trains all epochs, or fewer by early_stopping and max_steps. Throws Error(data) naming step and learning
   /// rate when the loss, or the norm of a gradient to be clipped, is not finite; that step changes nothing.
+  /// And when none of an epoch's training samples, or of the test samples, can be read.
   void fit();
   BestEpoch best() const;
-  bool stopped_early() const;  ///< by early_stopping
-  /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective.
+  bool stopped_early() const;  ///< by early_stopping, before the last epoch
+  /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws
+  /// Error(data) when none can be read.
   Evaluation evaluate(const Dataset& dataset);
   /// Steps on the training set without epochs or reports, from step 1 on: for measurements. Collective.
   StepTimes step();
 
-  /// Takes parameters from a model file: all names, exact shapes, but for what `options` say.
+  /// Takes parameters from a model file: all names, exact shapes, but for what `options` say. Throws
+  /// Error(usage) when ranks were given different files.
   /// num_batches_tracked of PyTorch's batch norm may be there and is ignored. Throws Error(data).
   void load(const ModelFile& file, const LoadOptions& options = {});
   /// Writes the parameters, or their averages as of the last evaluation, as a PyTorch state_dict with

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "cli/bench.h"
@@ -67,7 +68,8 @@ double peak_megabytes() {
 
 int bench_step(World& world, const BenchOptions& options) {
   const DatasetPair data = open_dataset(world, options.dataset, options.data);
-  const auto network = make_model(options.model, data.train->shape(), data.train->classes());
+  std::unique_ptr<Network> network;
+  world.agree([&] { network = make_model(options.model, data.train->shape(), data.train->classes()); });
   Trainer trainer(world, *network, *data.train, *data.test,
                   {.batch_size = static_cast<int>(options.batch_size),
                    .micro_batches = static_cast<int>(options.micro_batches),

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "lockstep/dataset.h"
@@ -108,7 +110,8 @@ std::string confusion_table(const std::vector<std::uint64_t>& confusion,
 int run_evaluation(World& world, const EvalOptions& options) {
   const DatasetPair data = open_dataset(world, options.dataset, options.data);
   const Dataset& dataset = options.split == "test" ? *data.test : *data.train;
-  const auto network = make_model(options.model, dataset.shape(), dataset.classes());
+  std::unique_ptr<Network> network;
+  world.agree([&] { network = make_model(options.model, dataset.shape(), dataset.classes()); });
   std::optional<ModelFile> file;
   world.agree([&] { file = ModelFile::read(options.file); });
   const Evaluation result = evaluate(world, *network, *file, dataset,
@@ -119,6 +122,7 @@ int run_evaluation(World& world, const EvalOptions& options) {
                                       .transport = options.transport,
                                       .simd = options.simd});
   if (world.rank() == 0) {
+    print_warning(left_out_warning(result, options.split == "test" ? "test" : "training"));
     const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
     print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}  top-5 acc {:.4f}\n", options.split,
                       result.loss, options.split, result.accuracy, result.samples, result.top5));

@@ -86,10 +86,12 @@ void declare_optimizer(OptionSet& set, OptimizerOptions& options) {
              "scale the gradient of all trained parameters down to this norm where it is larger; 0: leave it "
              "(lamb's paper clips to 1)",
              options.clip_grad);
-  set.texts("freeze", "NAME,...",
-            "do not update these parameters: names of parameters or layers, with * and ?; may be given "
-            "several times",
-            options.freeze);
+  set.texts(
+      "freeze", "NAME,...",
+      "do not update these parameters: names of parameters or layers, with * and ?; may be given "
+      "several times. A frozen batch norm keeps its running statistics, but still normalises by those of "
+      "the micro-batch while training",
+      options.freeze);
 }
 
 void declare_schedule(OptionSet& set, TrainOptions& options) {

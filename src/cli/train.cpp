@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/data_warnings.h"
 #include "cli/options.h"
+#include "data/image/decoder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "lockstep/trainer.h"
@@ -78,6 +80,7 @@ std::string environment_of(Environment environment, const World& world, const Tr
                            char** argv) {
   environment.lockstep = LOCKSTEP_VERSION;
   environment.mpi = world.library();
+  environment.image_libraries = {jpeg_library(), png_library()};
   environment.simd = trainer.simd();
   environment.hosts = {world.host()};
   environment.ranks = world.size();
@@ -95,28 +98,8 @@ void save_best(const TrainOptions& options, const Trainer& trainer) {
                {{"epoch", std::to_string(best.epoch)}, {"test_accuracy", fmt::format("{}", best.accuracy)}});
 }
 
-/// Says once that reading the samples takes long, and what helps.
-class LoadWarning {
- public:
-  explicit LoadWarning(const std::string& dataset) : of_images_(dataset == "images") {}
-  void look_at(const EpochReport& epoch) {
-    constexpr double much = 0.3;
-    if (warned_ || epoch.load_share <= much) return;
-    warned_ = true;
-    fmt::print(stderr,
-               "lockstep: warning: reading the samples took {:.0f} % of the working time of epoch {}: {}\n",
-               100.0 * epoch.load_share, epoch.epoch,
-               of_images_ ? "pack the images (lockstep data pack), or use fewer augmentations"
-                          : "use fewer augmentations");
-  }
-
- private:
-  bool of_images_;
-  bool warned_ = false;
-};
-
 /// Connects the trainer's reports to the recorder of rank 0, and keeps the best model.
-void observe(Trainer& trainer, Recorder& recorder, LoadWarning& warning, const TrainOptions& options) {
+void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const TrainOptions& options) {
   const auto epochs = static_cast<int>(options.epochs);
   trainer.on_step = [&recorder, epochs](const StepReport& step) {
     recorder.on_step({.epoch = step.epoch,
@@ -129,13 +112,15 @@ void observe(Trainer& trainer, Recorder& recorder, LoadWarning& warning, const T
                       .seconds = step.seconds});
   };
   trainer.on_epoch = [&](const EpochReport& epoch) {
-    warning.look_at(epoch);
+    warnings.look_at(epoch);
     recorder.on_epoch({.epoch = epoch.epoch,
                        .epochs = epoch.epochs,
                        .train_loss = epoch.train.loss,
                        .train_accuracy = epoch.train.accuracy,
                        .test_loss = epoch.test.loss,
                        .test_accuracy = epoch.test.accuracy,
+                       .train_left_out = epoch.train.left_out,
+                       .test_left_out = epoch.test.left_out,
                        .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
                        .seconds = epoch.seconds});
     if (epoch.best && !options.run_directory.empty()) save_best(options, trainer);
@@ -194,7 +179,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
 
   const bool prints = world.rank() == 0;
   std::optional<Recorder> recorder;
-  LoadWarning load_warning(options.dataset);
+  DataWarnings warnings(options);
   world.agree([&] {
     if (prints && !options.save_model.empty()) {
       check_model_file_writable(options.save_model);
@@ -215,7 +200,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
       print_summary(world, options, trainer);
     }
     warn_of_idle_executors(world, options, trainer);
-    observe(trainer, *recorder, load_warning, options);
+    observe(trainer, *recorder, warnings, options);
   }
   trainer.fit();
   world.agree([&] {

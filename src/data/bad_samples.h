@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <set>
@@ -15,12 +16,13 @@ class BadSamples {
   explicit BadSamples(bool strict) : strict_(strict) {}
 
   /// Notes that sample `id` cannot be read because of `reason`, which names it, and warns of it on stderr the
-  /// first time. Strict: throws Error(data) instead.
+  /// first time, as long as there are few. Strict: throws Error(data) instead.
   void add(std::uint64_t id, const std::string& reason);
   /// Different ones so far.
   std::uint64_t count() const;
 
  private:
+  static constexpr std::size_t most_warnings = 10;
   const bool strict_;
   mutable std::mutex mutex_;
   std::set<std::uint64_t> ids_;

@@ -40,6 +40,7 @@ Batch BatchReader::read(std::span<const std::uint64_t> ids, Position position) {
       labels_.push_back(dataset_.label(id));
       ids_.push_back(id);
     } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
       bad_.add(id, error.what());
     }
   }

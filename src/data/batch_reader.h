@@ -22,7 +22,8 @@ class BatchReader {
     std::uint32_t epoch = 0;
     std::uint32_t number = 0;  ///< in the epoch
   };
-  /// The samples `ids` without those that cannot be read, in that order. Valid until the next call.
+  /// The samples `ids` without those that cannot be read, in that order. Valid until the next call. Errors
+  /// that are not the sample's (Error(resource) and others) are thrown: they would change what is trained.
   Batch read(std::span<const std::uint64_t> ids, Position position);
 
  private:

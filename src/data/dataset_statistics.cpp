@@ -70,6 +70,7 @@ DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& in
       add_sample(bytes, dataset.encoding() == Encoding::floats, plane, channels);
       ++found.read;
     } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
       on_bad(error.what());
       ++found.bad;
     }

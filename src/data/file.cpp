@@ -8,17 +8,30 @@
 #include <cerrno>
 #include <system_error>
 
-#include "lockstep/error.h"
-
 namespace lockstep {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* action, int reason) {
-  throw Error(Category::data, fmt::format("{}: cannot {}: {}", path.string(), action,
-                                          std::generic_category().message(reason)));
+  throw Error(category_of_failure(reason), fmt::format("{}: cannot {}: {}", path.string(), action,
+                                                       std::generic_category().message(reason)));
 }
 
 }  // namespace
+
+Category category_of_failure(int reason) {
+  switch (reason) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return Category::data;
+    default:
+      return Category::resource;
+  }
+}
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   struct stat status {};

@@ -6,9 +6,16 @@
 #include <span>
 #include <vector>
 
+#include "lockstep/error.h"
+
 namespace lockstep {
 
-/// A regular file, open for reading. All errors are Error(data): path, what was tried, the system's reason.
+/// What the system's `reason` (errno) for not opening or reading a file says: data where the file is at
+/// fault, resource where the machine is (no descriptors, no memory, a failing disk), which may pass.
+Category category_of_failure(int reason);
+
+/// A regular file, open for reading. Errors, of category_of_failure: path, what was tried, the system's
+/// reason.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -17,7 +24,7 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   std::uint64_t size() const { return size_; }
-  /// Fills `destination` from byte `offset` on. Throws where the file ends earlier.
+  /// Fills `destination` from byte `offset` on. Throws Error(data) where the file ends earlier.
   void read(std::uint64_t offset, std::span<std::byte> destination) const;
 
  private:

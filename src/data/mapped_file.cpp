@@ -10,17 +10,18 @@
 #include <system_error>
 #include <utility>
 
-#include "lockstep/error.h"
+#include "data/file.h"
 
 namespace lockstep {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const auto refuse = [&](const std::string& what) {
-    throw Error(Category::data, fmt::format("{}: {}", path.string(), what));
+  const auto fail = [&](const char* action, int reason) {
+    throw Error(category_of_failure(reason), fmt::format("{}: cannot {}: {}", path.string(), action,
+                                                         std::generic_category().message(reason)));
   };
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
-    refuse(fmt::format("cannot open: {}", std::generic_category().message(errno)));
+    fail("open", errno);
   }
   struct stat status {};
   const bool regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
@@ -29,10 +30,10 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   const int reason = errno;
   ::close(descriptor);
   if (!regular) {
-    refuse("not a regular file");
+    throw Error(Category::data, fmt::format("{}: not a regular file", path.string()));
   }
   if (memory == MAP_FAILED) {
-    refuse(fmt::format("cannot map into memory: {}", std::generic_category().message(reason)));
+    fail("map into memory", reason);
   }
   bytes_ = {static_cast<const std::byte*>(memory), size};
 }

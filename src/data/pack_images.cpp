@@ -134,6 +134,7 @@ PackResult pack_images(const ImageList& list, const std::filesystem::path& folde
     try {
       image = shrinker.shrink(images->sample(id, buffer));
     } catch (const Error& bad) {
+      if (bad.category() != Category::data) throw;
       const std::string name = images->sample_name(id);
       const std::string what = bad.what();
       const std::string line = what.starts_with(name) ? what : fmt::format("{}: {}", name, what);

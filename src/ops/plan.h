@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "data/batch.h"
 #include "graph/graph.h"
@@ -30,7 +31,8 @@ class Plan {
   virtual LeafResult forward(int samples, const float* parameters, std::byte* workspace) const = 0;
   /// After forward: class of the largest logit of each sample; memory of the workspace.
   virtual std::span<const std::int32_t> predictions(int samples, const std::byte* workspace) const = 0;
-  /// After forward: writes (does not add) the gradients of the loss's sum. Training plans only.
+  /// After forward: writes (does not add) the gradients of the loss's sum. Training plans only. Gradients of
+  /// frozen parameters are zeros or their gradients.
   virtual void backward(int samples, const float* parameters, float* gradients,
                         std::byte* workspace) const = 0;
 };
@@ -41,6 +43,9 @@ struct PlanOptions {
   bool mixing = false;           ///< batches have partners
   float label_smoothing = 0.0F;  ///< in [0, 1)
   Shape images;                  ///< of the data set; the graph reads its leading rows and columns
+  /// Of the network's parameters, those that are not updated: backward ends where nothing before is. Empty:
+  /// none.
+  std::vector<bool> frozen = {};
 };
 
 }  // namespace lockstep

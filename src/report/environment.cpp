@@ -73,6 +73,7 @@ std::string environment_json(const Environment& environment) {
   nlohmann::ordered_json json = {{"lockstep", environment.lockstep},
                                  {"compiler", environment.compiler},
                                  {"mpi", environment.mpi},
+                                 {"image_libraries", environment.image_libraries},
                                  {"cpu", environment.cpu},
                                  {"simd", environment.simd},
                                  {"cores", environment.cores},

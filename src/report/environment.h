@@ -12,6 +12,7 @@ struct Environment {
   std::string lockstep;  ///< version
   std::string compiler;
   std::string mpi;  ///< the library's own version string
+  std::vector<std::string> image_libraries;
   std::string cpu;  ///< model name
   std::string simd;
   int cores = 0;  ///< that this process may use

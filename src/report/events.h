@@ -26,6 +26,9 @@ struct EpochEvent {
   double train_accuracy = 0.0;
   std::optional<double> test_loss{};
   std::optional<double> test_accuracy{};
+  /// Samples that could not be read: of training, of the test.
+  std::uint64_t train_left_out = 0;
+  std::uint64_t test_left_out = 0;
   double images_per_second = 0.0;  ///< training only
   double seconds = 0.0;            ///< training only
 };

@@ -57,6 +57,8 @@ void append_line(fmt::memory_buffer& text, const EpochEvent& event) {
   append_number(text, "train_accuracy", event.train_accuracy);
   append_number(text, "test_loss", event.test_loss.value_or(missing));
   append_number(text, "test_accuracy", event.test_accuracy.value_or(missing));
+  fmt::format_to(fmt::appender(text), R"(,"train_left_out":{},"test_left_out":{})", event.train_left_out,
+                 event.test_left_out);
   append_number(text, "images_per_second", event.images_per_second);
   append_number(text, "seconds", event.seconds);
   fmt::format_to(fmt::appender(text), "}}\n");

@@ -49,6 +49,8 @@ EpochEvent epoch_event(const Json& json) {
           .train_accuracy = number(json, "train_accuracy"),
           .test_loss = optional_number(json, "test_loss"),
           .test_accuracy = optional_number(json, "test_accuracy"),
+          .train_left_out = json.value("train_left_out", std::uint64_t{0}),
+          .test_left_out = json.value("test_left_out", std::uint64_t{0}),
           .images_per_second = number(json, "images_per_second"),
           .seconds = number(json, "seconds")};
 }

@@ -31,8 +31,11 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
                                             static_cast<std::uint32_t>(options.micro_batch),
                                             parameters.floats(), options.input);
   });
-  return options.confusion ? evaluator->run_with_confusion(static_cast<std::size_t>(network.classes()))
-                           : evaluator->run();
+  const Evaluation evaluation =
+      options.confusion ? evaluator->run_with_confusion(static_cast<std::size_t>(network.classes()))
+                        : evaluator->run();
+  check_read(world, evaluation, "samples");
+  return evaluation;
 }
 
 std::string digest(const Network& network, const ModelFile& file) {

@@ -1,9 +1,13 @@
 #include "train/evaluator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
 #include "device/cpu/cpu_device.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
 
 namespace lockstep {
 namespace {
@@ -28,6 +32,13 @@ Evaluation summarize(std::span<const LeafResult> results) {
           .loss = sum.loss / count,
           .accuracy = static_cast<double>(sum.correct) / count,
           .top5 = static_cast<double>(sum.correct5) / count};
+}
+
+void check_read(const World& world, const Evaluation& evaluation, const std::string& what) {
+  if (evaluation.samples > 0 || evaluation.left_out == 0) return;
+  world.agree([&] {  // every rank knows, one prints
+    throw Error(Category::data, fmt::format("none of the {} {} can be read", evaluation.left_out, what));
+  });
 }
 
 Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
@@ -70,7 +81,9 @@ Evaluation Evaluator::run() {
   program_->run();
   communicator_.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                  std::as_writable_bytes(std::span(all_results_)));
-  return summarize(all_results_);
+  Evaluation evaluation = summarize(all_results_);
+  evaluation.left_out = loader_.dataset().size() - evaluation.samples;
+  return evaluation;
 }
 
 Evaluation Evaluator::run_with_confusion(std::size_t classes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -12,6 +13,10 @@ namespace lockstep {
 /// Sums of results in the order of leaves, as means over the samples that were really computed; of none: 0.
 Evaluation summarize(std::span<const LeafResult> results);
 
+/// Throws Error(data) on all ranks when none of the samples that `evaluation` is about could be read; `what`
+/// they are: "test samples". Collective.
+void check_read(const World& world, const Evaluation& evaluation, const std::string& what);
+
 /// Measures a network on a data set: each sample once, leaves spread over ranks and executors, one sum of
 /// loss per leaf, added in the order of leaves, so the same bits on any number of ranks.
 class Evaluator {
@@ -19,7 +24,7 @@ class Evaluator {
   Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
             std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input = {});
 
-  /// Collective.
+  /// Collective. The caller looks at whether anything could be read (check_read).
   Evaluation run();
   /// As run, with Evaluation::confusion for `classes` classes.
   Evaluation run_with_confusion(std::size_t classes);

@@ -13,20 +13,22 @@ namespace lockstep {
 
 class Replica::Implementation {
  public:
-  Implementation(const Network& network, const Dataset& dataset, int micro_batch)
-      : network_(fitting(network, dataset, micro_batch)),
+  Implementation(const Network& network, const Dataset& dataset, const ReplicaOptions& options)
+      : network_(fitting(network, dataset, options.micro_batch)),
         layout_(layout_arena(network.parameters())),
         device_(make_cpu_device({.threads = 1, .pin = false})),
-        plan_(cpu::make_plan(build_graph(network), layout_,
-                             {.samples = micro_batch, .images = dataset.shape()}, cpu::best_level())),
+        transform_(options.input, dataset, {.training = true, .seed = options.seed}),
+        plan_(cpu::make_plan(
+            build_graph(network), layout_,
+            {.samples = options.micro_batch, .mixing = transform_.mixes(), .images = dataset.shape()},
+            cpu::best_level())),
         workspace_(device_->allocate(plan_->workspace_bytes())),
-        micro_batch_(static_cast<std::size_t>(micro_batch)),
-        transform_({}, dataset, {}),
+        micro_batch_(static_cast<std::size_t>(options.micro_batch)),
         bad_samples_(true),
         reader_(dataset, transform_, bad_samples_, micro_batch_) {}
 
-  Result forward_backward(std::span<const std::uint64_t> ids, std::span<const float> parameters,
-                          std::span<float> gradient) {
+  Result forward_backward(std::span<const std::uint64_t> ids, Position position,
+                          std::span<const float> parameters, std::span<float> gradient) {
     if (ids.empty() || ids.size() > micro_batch_) {
       throw Error(Category::usage,
                   fmt::format("a micro-batch of {} samples was given to a replica for up to {}", ids.size(),
@@ -35,7 +37,7 @@ class Replica::Implementation {
     expect_length(parameters.size());
     expect_length(gradient.size());
     const int samples = static_cast<int>(ids.size());
-    plan_->load(reader_.read(ids, {}), workspace_.data());
+    plan_->load(reader_.read(ids, {.epoch = position.epoch, .number = position.number}), workspace_.data());
     const LeafResult result = plan_->forward(samples, parameters.data(), workspace_.data());
     plan_->backward(samples, parameters.data(), gradient.data(), workspace_.data());
     return {result.loss, result.correct};
@@ -59,29 +61,33 @@ class Replica::Implementation {
   const Network& network_;
   ArenaLayout layout_;
   std::unique_ptr<Device> device_;
+  Transform transform_;
   std::unique_ptr<Plan> plan_;
   Buffer workspace_;
   std::size_t micro_batch_;
-  Transform transform_;
   BadSamples bad_samples_;
   BatchReader reader_;
 };
 
-Replica::Replica(const Network& network, const Dataset& dataset, int micro_batch)
-    : implementation_(std::make_unique<Implementation>(network, dataset, micro_batch)) {}
+Replica::Replica(const Network& network, const Dataset& dataset, const ReplicaOptions& options)
+    : implementation_(std::make_unique<Implementation>(network, dataset, options)) {}
 Replica::~Replica() = default;
 
 std::size_t Replica::elements() const { return implementation_->layout_.elements; }
 
-void Replica::initialize(std::uint64_t seed, std::span<float> parameters) const {
-  implementation_->expect_length(parameters.size());
-  initialize_parameters(implementation_->network_.parameters(), implementation_->layout_, seed,
-                        parameters.data());
+std::size_t Replica::offset(std::size_t parameter) const {
+  return implementation_->layout_.offsets[parameter];
 }
 
-Replica::Result Replica::forward_backward(std::span<const std::uint64_t> ids,
+void Replica::initialize(std::span<float> parameters) const {
+  implementation_->expect_length(parameters.size());
+  initialize_parameters(implementation_->network_.parameters(), implementation_->layout_,
+                        implementation_->transform_.seed(), parameters.data());
+}
+
+Replica::Result Replica::forward_backward(std::span<const std::uint64_t> ids, Position position,
                                           std::span<const float> parameters, std::span<float> gradient) {
-  return implementation_->forward_backward(ids, parameters, gradient);
+  return implementation_->forward_backward(ids, position, parameters, gradient);
 }
 
 std::string Replica::digest(std::span<const float> parameters) const {

@@ -15,12 +15,17 @@ namespace lockstep {
 struct Given {
   std::string name;
   std::uint64_t value = 0;
+  /// What to look at where it differs.
+  const char* origin = "LOCKSTEP_ variables, configuration files and data";
 };
 
 /// Everything that the result of a run depends on: options, network, both data sets (all labels, and up to
-/// 1,024 samples spread over each; 64 where they are files).
+/// 1,024 samples spread over each; 64 where they are files), pixels of 4 of those.
 std::vector<Given> given_to(const TrainerOptions& options, const Network& network, const Dataset& train,
                             const Dataset& test);
+
+/// As much for Trainer::load.
+std::vector<Given> given_to_load(const ModelFile& file, const LoadOptions& options);
 
 /// Throws Error(usage) on all ranks when a rank was given something else than rank 0, naming both: another
 /// environment, configuration file or data on its host. Collective; equally many entries on every rank.

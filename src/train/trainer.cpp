@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
+#include "optim/segments.h"
 #include "train/backend.h"
 #include "train/best_epoch.h"
 #include "train/check_options.h"
@@ -75,22 +76,20 @@ class Trainer::Implementation {
   }
 
   void fit() {
-    for (int epoch = 1; epoch <= options_.epochs && !done() && !best_.exhausted(); ++epoch) {
+    for (int epoch = 1; epoch <= options_.epochs && !done(); ++epoch) {
+      if (best_.exhausted()) {
+        stopped_early_ = true;
+        return;
+      }
       run_epoch(epoch);
     }
   }
 
   Evaluation evaluate(const Dataset& dataset) {
     updater_->gather_averages();
-    if (&dataset == &test_) {
-      return evaluator_->run();
-    }
-    return agreed(world_,
-                  [&] {
-                    check_fit(network_, dataset);
-                    return make_evaluator(dataset);
-                  })
-        ->run();
+    const Evaluation evaluation = &dataset == &test_ ? evaluator_->run() : run_evaluator(dataset);
+    check_read(world_, evaluation, "samples");
+    return evaluation;
   }
 
   StepTimes step() {
@@ -110,10 +109,13 @@ class Trainer::Implementation {
   const Backend& backend() const { return backend_; }
   const ParameterSet& parameter_set() const { return parameter_set_; }
   const ParameterSet& result_set() const { return result_set_; }
-  const BestEpochTracker& best() const { return best_; }
+  BestEpoch best() const { return best_.best(); }
+  bool stopped_early() const { return stopped_early_; }
   std::string transport() const { return communicator_->name(); }
 
   void load(const ModelFile& file, const LoadOptions& options) {
+    // Ranks may share the arena, where the last to write would win unseen.
+    check_same_run(world_, *communicator_, given_to_load(file, options));
     world_.agree([&] { parameter_set_.load(file, options); });
     start_averages();
     check_replicas();
@@ -132,7 +134,8 @@ class Trainer::Implementation {
   /// Ranks that were given different things would wait for each other for ever later on.
   std::unique_ptr<Communicator> connect() {
     auto communicator = make_communicator(world_, options_.transport);
-    check_same_run(world_, *communicator, given_to(options_, network_, train_, test_));
+    check_same_run(world_, *communicator,
+                   agreed(world_, [&] { return given_to(options_, network_, train_, test_); }));
     return communicator;
   }
 
@@ -159,6 +162,15 @@ class Trainer::Implementation {
     return std::make_unique<Evaluator>(*backend_.device, *communicator_, *evaluation_plan_, dataset,
                                        loader_.micro_batch(), results(), options_.input);
   }
+  Evaluation run_evaluator(const Dataset& dataset) {
+    return agreed(world_,
+                  [&] {
+                    check_fit(network_, dataset);
+                    return make_evaluator(dataset);
+                  })
+        ->run();
+  }
+
   static TrainerOptions resolve(TrainerOptions options, const World& world, const Network& network,
                                 const Dataset& train, const Dataset& test) {
     if (options.micro_batches == 0 && options.batch_size > 0) {
@@ -179,7 +191,8 @@ class Trainer::Implementation {
                              .training = training,
                              .mixing = training && loader_.transform().mixes(),
                              .label_smoothing = training ? options_.label_smoothing : 0.0F,
-                             .images = train_.shape()});
+                             .images = train_.shape(),
+                             .frozen = frozen_parameters(network_.parameters(), options_.optimizer.freeze)});
   }
 
   bool done() const { return options_.max_steps != 0 && step_ >= options_.max_steps; }
@@ -216,6 +229,9 @@ class Trainer::Implementation {
       report_step(epoch, times);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    Evaluation train = summarize({&sum, 1});
+    train.left_out = samples - train.samples;
+    check_read(world_, train, fmt::format("training samples of epoch {}", epoch));
     if (position == steps_per_epoch()) {
       check_visits(before, samples, static_cast<std::uint32_t>(epoch - 1));
     }
@@ -223,10 +239,13 @@ class Trainer::Implementation {
     check_replicas();
     EpochReport report{.epoch = epoch,
                        .epochs = options_.epochs,
-                       .train = summarize({&sum, 1}),
+                       .train = train,
                        .test = evaluator_->run(),
+                       .steps = position,
                        .seconds = seconds,
+                       .load_seconds = work.load,
                        .load_share = work.total > 0.0 ? work.load / work.total : 0.0};
+    check_read(world_, report.test, "test samples");
     check_finite(report.test.loss, "test loss");
     report.best = best_.add(epoch, report.test.accuracy);
     if (owner_.on_epoch) {
@@ -376,6 +395,7 @@ class Trainer::Implementation {
   StepProgram* program_ = nullptr;
   std::uint64_t step_ = 0;
   BestEpochTracker best_{options_.early_stopping};
+  bool stopped_early_ = false;
 };
 
 Trainer::Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
@@ -392,8 +412,8 @@ void Trainer::load(const ModelFile& file, const LoadOptions& options) {
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
   implementation_->result_set().save(file, metadata);
 }
-BestEpoch Trainer::best() const { return implementation_->best().best(); }
-bool Trainer::stopped_early() const { return implementation_->best().exhausted(); }
+BestEpoch Trainer::best() const { return implementation_->best(); }
+bool Trainer::stopped_early() const { return implementation_->stopped_early(); }
 std::string Trainer::digest() const { return implementation_->parameter_set().digest(); }
 int Trainer::micro_batches() const { return implementation_->options().micro_batches; }
 int Trainer::threads() const { return implementation_->backend().threads; }

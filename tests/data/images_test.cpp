@@ -1,8 +1,13 @@
 // Image folders and packed images.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
 
 #include "data/batch_reader.h"
 #include "data/expect_error.h"
+#include "data/file.h"
 #include "data/image_files.h"
 #include "data/image_folder.h"
 #include "data/pack_images.h"
@@ -75,6 +80,53 @@ TEST(ImageFolder, FilesThatCannotBeReadAreLeftOutOrAreErrors) {
   EXPECT_EQ(readable_labels(*pets.open(), false), (std::vector<std::int32_t>{0, 1}));
   expect_error(Category::data, {"train/cat/2.JPEG: is neither a JPEG nor a PNG file"},
                [&] { readable_labels(*pets.open(), true); });
+}
+
+/// Descriptors of this process that are still to be had: none while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(ImageFolder, AFailingMachineIsNoDamagedFile) {
+  const Pets pets;
+  const auto data = pets.open();
+  {
+    const NoDescriptors none;
+    expect_error(Category::resource, {"train/cat/1.jpg: cannot open: Too many open files"},
+                 [&] { readable_labels(*data, false); });
+  }
+  std::filesystem::remove(pets.path() / "train/cat/1.jpg");
+  EXPECT_EQ(readable_labels(*data, false).size(), 3U);
+  for (const int reason : {ENOENT, EACCES, EISDIR, ELOOP, ENAMETOOLONG, ENOTDIR}) {
+    EXPECT_EQ(category_of_failure(reason), Category::data) << reason;
+  }
+  for (const int reason : {EMFILE, ENFILE, ENOMEM, EIO, ESTALE}) {
+    EXPECT_EQ(category_of_failure(reason), Category::resource) << reason;
+  }
+}
+
+TEST(BadSamples, TenAreNamedAndTheRestCounted) {
+  BadSamples bad(false);
+  ::testing::internal::CaptureStderr();
+  for (std::uint64_t id = 0; id < 25; ++id) {
+    bad.add(id, "sample " + std::to_string(id));
+    bad.add(id, "again");
+  }
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(bad.count(), 25U);
+  EXPECT_NE(text.find("warning: sample 9; left out\nlockstep: warning: further samples"), std::string::npos)
+      << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 11) << text;
 }
 
 struct PackedPets : Pets {

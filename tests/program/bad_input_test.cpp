@@ -31,6 +31,7 @@ class BadInput : public testing::Test {
       for (const std::string& word : words) {
         EXPECT_NE(outcome.err.find(word), std::string::npos) << "'" << word << "' in: " << outcome.err;
       }
+      EXPECT_EQ(outcome.err.find("MPI_ABORT"), std::string::npos) << outcome.err;
       EXPECT_EQ(outcome.out.find("epoch 1/"), std::string::npos) << outcome.out;
     }
   }
@@ -81,7 +82,10 @@ TEST_F(BadInput, NetworkFilesNameLineAndLayer) {
   std::ofstream(file) << "{\"layers\": [\n{\"op\": \"flatten\"},\n{\"op\": \"linear\", \"feature\": 10}]}\n";
   expect_train_failure({"--model", file}, 2, {"net.json:3: linear: unknown option 'feature'", "'features'"});
   expect_train_failure({"--model", (folder / "none.json").string()}, 3, {"none.json"});
-  expect_train_failure({"--model", "vgg11"}, 2, {"model vgg11 takes images of at least 32x32 pixels"});
+  const Arguments vgg11 = {"model vgg11 takes images of at least 32x32 pixels"};
+  expect_train_failure({"--model", "vgg11"}, 2, vgg11);
+  expect_failure({"eval", "--data-dir", good_->string(), "--model", "vgg11", "any"}, 2, vgg11);
+  expect_failure({"bench", "step", "--data-dir", good_->string(), "--model", "vgg11"}, 2, vgg11);
 }
 
 TEST_F(BadInput, ImpossibleNumbersNameTheOption) {
@@ -260,16 +264,18 @@ TEST_F(BadInput, LossThatIsNoNumberNamesStepAndLearningRate) {
   }
 }
 
-/// Starts three ranks, of which rank 1 alone has another environment.
-Outcome run_with_other_rank_1(const std::string& environment, const std::string& data_directory) {
+/// Starts three ranks with `common`, of which rank 1 alone has another environment.
+Outcome run_with_other_rank_1(const std::string& environment, const std::string& data_directory,
+                              Arguments common = {}) {
   const TemporaryFolder folder;
   const std::string script = (folder / "start").string();
   std::ofstream(script) << "#!/bin/sh\nif [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then export " << environment
                         << "; fi\nexec '" << LOCKSTEP_PROGRAM << "' train --epochs 1 --data-dir '"
                         << data_directory << "'\n";
   chmod(script.c_str(), 0700);
+  common.insert(common.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
   return run({"timeout", "60", LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", "3", script},
-             {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+             common);
 }
 
 TEST_F(BadInput, ErrorOnOneRankEndsAllAndNamesIt) {
@@ -286,6 +292,26 @@ TEST_F(BadInput, RanksThatWereGivenDifferentOptionsAreRefused) {
     EXPECT_EQ(outcome.status, 2) << outcome.err;
     EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
     EXPECT_NE(outcome.err.find("rank 1 was given another"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(BadInput, RanksThatReadDifferentModelFilesAreRefused) {
+  const TemporaryFolder folder;
+  const auto model = [&](const std::string& seed) {
+    const std::string file = (folder / (seed + ".safetensors")).string();
+    const Outcome saved = lockstep(
+        0, {"train", "--data-dir", good_->string(), "--epochs", "0", "--seed", seed, "--save-model", file});
+    EXPECT_EQ(saved.status, 0) << saved.err;
+    return file;
+  };
+  for (const char* transport : {"shared-memory", "messages"}) {
+    const Outcome outcome = run_with_other_rank_1(
+        "LOCKSTEP_INIT_FROM=" + model("1"), good_->string(),
+        {"LOCKSTEP_INIT_FROM=" + model("0"), std::string("LOCKSTEP_TRANSPORT=") + transport});
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("rank 1 was given another model file than rank 0"), std::string::npos)
+        << outcome.err;
   }
 }
 

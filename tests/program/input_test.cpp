@@ -93,6 +93,38 @@ TEST_F(Images, FilesThatCannotBeReadAreLeftOutAlikeOnAnyNumberOfRanks) {
   }
 }
 
+TEST_F(Images, SamplesThatWereLeftOutAreCountedOnce) {
+  for (const int ranks : {1, 3}) {
+    const std::string run = (folder_ / ("run" + std::to_string(ranks))).string();
+    const Outcome outcome = train(ranks, data(folder_.string()), {"--quiet", "--run-dir", run});
+    for (const char* line :
+         {"lockstep: warning: 1 of 90 training samples could not be read and were left out\n",
+          "lockstep: warning: 1 of 20 test samples could not be read and were left out\n"}) {
+      EXPECT_NE(outcome.err.find(line), std::string::npos) << outcome.err;
+      EXPECT_EQ(outcome.err.find(line), outcome.err.rfind(line)) << outcome.err;
+    }
+    std::ifstream metrics(run + "/metrics.jsonl");
+    const std::string text((std::istreambuf_iterator<char>(metrics)), {});
+    EXPECT_NE(text.find(R"("train_left_out":1,"test_left_out":1)"), std::string::npos) << text;
+  }
+}
+
+TEST_F(Images, DataOfWhichNothingCanBeReadIsAnError) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "train")) {
+    if (entry.is_regular_file()) std::filesystem::resize_file(entry.path(), 100);
+  }
+  Arguments arguments = {"train", "--epochs", "1"};
+  const Arguments where = data(folder_.string());
+  arguments.insert(arguments.end(), where.begin(), where.end());
+  for (const int ranks : {0, 2}) {
+    const Outcome outcome = lockstep(ranks, arguments);
+    EXPECT_EQ(outcome.status, 3) << outcome.err;
+    const std::string error = ": none of the 90 training samples of epoch 1 can be read\n";
+    EXPECT_NE(outcome.err.find(error), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find(error), outcome.err.rfind(error)) << outcome.err;
+  }
+}
+
 TEST_F(Images, PackedImagesTrain) {
   const std::string packed = (folder_ / "packed").string();
   const Outcome outcome = lockstep(0, {"data", "pack", folder_.string(), packed, "--size", "32"});

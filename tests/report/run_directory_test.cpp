@@ -54,8 +54,9 @@ TEST(Environment, JsonHoldsEverything) {
   environment.command_line = {"lockstep", "train", "--data-dir", "\xff\"x"};
   environment.more = {{"transport", "messages"}};
   const auto json = nlohmann::json::parse(environment_json(environment));
-  for (const char* name : {"lockstep", "compiler", "mpi", "cpu", "simd", "cores", "memory_bytes", "kernel",
-                           "hosts", "ranks", "threads", "command_line", "started"}) {
+  for (const char* name :
+       {"lockstep", "compiler", "mpi", "image_libraries", "cpu", "simd", "cores", "memory_bytes", "kernel",
+        "hosts", "ranks", "threads", "command_line", "started"}) {
     EXPECT_TRUE(json.contains(name)) << name;
   }
   EXPECT_EQ(json["hosts"][1], "b");

@@ -32,6 +32,7 @@ const EpochEvent epoch{.epoch = 3,
                        .train_accuracy = 0.759,
                        .test_loss = 0.612,
                        .test_accuracy = 0.7712,
+                       .train_left_out = 37,
                        .images_per_second = 25974.03,
                        .seconds = 2.31};
 const EndEvent end{.digest = "xxh3:00112233445566778899aabbccddeeff"};
@@ -136,10 +137,11 @@ TEST(Metrics, ExactLines) {
       line_of(step),
       R"({"event":"step","epoch":1,"step":17,"samples":256,"loss":2.3025,"learning_rate":0.2,"seconds":0.011})"
       "\n");
-  EXPECT_EQ(line_of(epoch),
-            R"({"event":"epoch","epoch":3,"train_loss":0.6412,"train_accuracy":0.759,"test_loss":0.612,)"
-            R"("test_accuracy":0.7712,"images_per_second":25974.03,"seconds":2.31})"
-            "\n");
+  EXPECT_EQ(
+      line_of(epoch),
+      R"({"event":"epoch","epoch":3,"train_loss":0.6412,"train_accuracy":0.759,"test_loss":0.612,)"
+      R"("test_accuracy":0.7712,"train_left_out":37,"test_left_out":0,"images_per_second":25974.03,"seconds":2.31})"
+      "\n");
   EXPECT_EQ(line_of(end), R"({"event":"end","digest":"xxh3:00112233445566778899aabbccddeeff"})"
                           "\n");
 }

@@ -103,7 +103,9 @@ struct JpegDecoder::State {
   }
 
   [[noreturn]] void fail() {
-    throw Error(Category::data, fmt::format("is no readable JPEG image: {}", errors.message));
+    const bool memory = info.err->msg_code == JERR_OUT_OF_MEMORY;
+    throw Error(memory ? Category::resource : Category::data,
+                fmt::format("is no readable JPEG image: {}", errors.message));
   }
 
   /// Reads one row as `channels` channels.
@@ -172,6 +174,15 @@ void JpegDecoder::decode(const Box& box, ImageSize least, int channels, ImagePar
     state_->read_pixels(channels, image.width, image.pixels.data() + row * row_bytes);
   }
   part.box = {box.left * scale - left, box.top * scale - top, box.width * scale, box.height * scale};
+}
+
+std::string jpeg_library() {
+#ifdef LIBJPEG_TURBO_VERSION_NUMBER
+  constexpr int number = LIBJPEG_TURBO_VERSION_NUMBER;
+  return fmt::format("libjpeg-turbo {}.{}.{}", number / 1000000, number / 1000 % 1000, number % 1000);
+#else
+  return fmt::format("libjpeg {}", JPEG_LIB_VERSION);
+#endif
 }
 
 std::vector<std::uint8_t> encode_jpeg(const Image& image, int quality) {

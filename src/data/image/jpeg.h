@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "data/image/image.h"
 
 namespace lockstep {
 
-/// JPEG files through libjpeg-turbo. One per executor. All errors are Error(data) with the reason alone.
+/// JPEG files through libjpeg-turbo. One per executor. All errors are Error(data) with the reason alone, but
+/// for Error(resource) when memory is short.
 class JpegDecoder {
  public:
   JpegDecoder();
@@ -24,6 +27,9 @@ class JpegDecoder {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Name and version of the library that this program was built with.
+std::string jpeg_library();
 
 /// Encodes `image` (1 or 3 channels) with 4:2:0 colour; quality 1 to 100.
 std::vector<std::uint8_t> encode_jpeg(const Image& image, int quality);

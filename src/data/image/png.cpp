@@ -55,4 +55,6 @@ void PngDecoder::decode(int channels, Image& image) {
   }
 }
 
+std::string png_library() { return fmt::format("libpng {}", png_get_libpng_ver(nullptr)); }
+
 }  // namespace lockstep

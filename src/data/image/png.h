@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "data/image/image.h"
 
@@ -23,5 +24,8 @@ class PngDecoder {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Name and version of the library that is in use.
+std::string png_library();
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@ Op plan_add(const OpRequest& request) {
   op.backward = [pixels](const OpMemory& memory) {
     const std::size_t bytes = pixels * groups_of(memory.samples) * lanes * sizeof(float);
     for (float* grad : memory.grad_inputs) {
-      if (grad != nullptr && grad != memory.grad_output) {
+      if (grad != nullptr) {
         std::memcpy(grad, memory.grad_output, bytes);
       }
     }

@@ -34,6 +34,7 @@ class CpuPlan : public Plan {
         options_(options),
         gather_(gather_group(level)),
         add_(kernels_of(level).add) {
+    find_needed_gradients();
     for (const GraphNode& node : graph_.nodes) {
       const auto position = static_cast<int>(ops_.size());
       ops_.push_back(plan_op(request(node, level, position)));
@@ -98,8 +99,10 @@ class CpuPlan : public Plan {
       return;
     }
     for (std::size_t i = ops_.size(); i-- > 1;) {
-      if (places_[i].gradient != none) {
+      if (needs_gradient_[i]) {
         backward_node(i, samples, parameters, gradients, workspace);
+      } else {
+        clear_frozen(i, gradients);
       }
     }
   }
@@ -118,17 +121,36 @@ class CpuPlan : public Plan {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       request.inputs[i] = graph_.nodes[at(node.inputs[i])].shape;
     }
-    request.input_gradient =
-        options_.training && std::any_of(node.inputs.begin(), node.inputs.end(),
-                                         [this](int input) { return needs_gradient(input); });
+    request.input_gradient = any_needs_gradient(node.inputs);
     return request;
   }
 
-  /// A node's gradient is wanted when it or anything before it has parameters.
-  bool needs_gradient(int id) const {
-    const GraphNode& node = graph_.nodes[at(id)];
-    return !node.parameters.empty() || std::any_of(node.inputs.begin(), node.inputs.end(),
-                                                   [this](int input) { return needs_gradient(input); });
+  bool is_frozen(int parameter) const { return !options_.frozen.empty() && options_.frozen[at(parameter)]; }
+
+  bool any_needs_gradient(const std::vector<int>& ids) const {
+    return std::ranges::any_of(ids, [this](int id) { return needs_gradient_[at(id)]; });
+  }
+
+  /// A node's gradient is wanted when it or anything before it has parameters that are not frozen. Inputs
+  /// come before what reads them.
+  void find_needed_gradients() {
+    needs_gradient_.assign(graph_.nodes.size(), false);
+    if (!options_.training) return;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const GraphNode& node = graph_.nodes[i];
+      needs_gradient_[i] =
+          any_needs_gradient(node.inputs) ||
+          std::ranges::any_of(node.parameters, [this](int parameter) { return !is_frozen(parameter); });
+    }
+  }
+
+  /// Sums of gradients add up what is there.
+  void clear_frozen(std::size_t i, float* gradients) const {
+    for (const int parameter : graph_.nodes[i].parameters) {
+      const bool last = at(parameter) + 1 == layout_.offsets.size();
+      const std::size_t end = last ? layout_.elements : layout_.offsets[at(parameter) + 1];
+      std::fill(gradients + layout_.offsets[at(parameter)], gradients + end, 0.0F);
+    }
   }
 
   /// Backward runs from the last node to the first; the first contribution to a gradient is written in
@@ -139,7 +161,7 @@ class CpuPlan : public Plan {
     for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
       const auto& inputs = graph_.nodes[i].inputs;
       for (std::size_t k = 0; k < inputs.size(); ++k) {
-        contributions_[i][k].wanted = options_.training && needs_gradient(inputs[k]);
+        contributions_[i][k].wanted = needs_gradient_[at(inputs[k])];
         contributions_[i][k].first = !seen[at(inputs[k])];
         seen[at(inputs[k])] = true;
       }
@@ -163,11 +185,11 @@ class CpuPlan : public Plan {
     };
     for (int i = 0; i < n; ++i) {
       add(value_bytes(at(i)), i, last_read(i), &places_[at(i)].value);
-      if (options_.training && needs_gradient(i)) {
+      if (needs_gradient_[at(i)]) {
         add(value_bytes(at(i)), first_gradient(i), 2 * n - i, &places_[at(i)].gradient);
       }
       if (ops_[at(i)].saved_bytes > 0) {
-        add(ops_[at(i)].saved_bytes, i, options_.training ? 2 * n - i : i, &places_[at(i)].saved);
+        add(ops_[at(i)].saved_bytes, i, needs_gradient_[at(i)] ? 2 * n - i : i, &places_[at(i)].saved);
       }
     }
     std::size_t scratch = loss_.scratch_bytes;
@@ -201,13 +223,13 @@ class CpuPlan : public Plan {
   int last_read(int id) const {
     const int n = static_cast<int>(graph_.nodes.size());
     int last = id == graph_.output ? n : id;
-    if (options_.training && ops_[at(id)].backward_reads_output) {
+    if (needs_gradient_[at(id)] && ops_[at(id)].backward_reads_output) {
       last = 2 * n - id;
     }
     for (int i = 0; i < n; ++i) {
       const auto& inputs = graph_.nodes[at(i)].inputs;
       if (std::find(inputs.begin(), inputs.end(), id) != inputs.end()) {
-        last = std::max(last, options_.training && ops_[at(i)].backward_reads_inputs ? 2 * n - i : i);
+        last = std::max(last, needs_gradient_[at(i)] && ops_[at(i)].backward_reads_inputs ? 2 * n - i : i);
       }
     }
     return last;
@@ -283,6 +305,7 @@ class CpuPlan : public Plan {
   PlanOptions options_;
   GatherGroup gather_;
   void (*add_)(std::size_t pixels, const float* a, const float* b, float* output);
+  std::vector<bool> needs_gradient_;  ///< by node; of training plans only
   std::vector<Op> ops_;
   Op loss_;
   std::vector<std::array<Contribution, max_inputs>> contributions_;

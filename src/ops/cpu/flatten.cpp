@@ -5,9 +5,9 @@
 namespace lockstep::cpu {
 namespace {
 
-/// [C][H][W][16] and [C * H * W][16] are the same bytes: nothing to do where the memory is shared.
+/// [C][H][W][16] and [C * H * W][16] are the same bytes.
 void copy(const float* from, float* to, std::size_t floats) {
-  if (to != nullptr && from != to) {
+  if (to != nullptr) {
     std::memcpy(to, from, floats * sizeof(float));
   }
 }

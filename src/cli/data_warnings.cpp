@@ -1,0 +1,55 @@
+#include "cli/data_warnings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "data/packed_images.h"
+
+namespace lockstep {
+
+std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& options) {
+  constexpr double much = 0.3;
+  constexpr std::uint64_t enough_steps = 50;
+  constexpr double enough_seconds = 1.0;
+  if (epoch.load_share <= much || epoch.steps < enough_steps || epoch.load_seconds <= enough_seconds) {
+    return {};
+  }
+  std::vector<std::string> advice;
+  if (options.dataset == "images" && !has_packed_images(options.data.directory, "train")) {
+    advice.emplace_back("pack the images (lockstep data pack)");
+  }
+  if (options.input.augment != AugmentOptions{}) advice.emplace_back("use fewer augmentations");
+  if (advice.empty()) advice.emplace_back("use more threads or ranks");
+  return fmt::format("reading the samples took {:.0f} % of the working time of epoch {}: {}",
+                     100.0 * epoch.load_share, epoch.epoch, fmt::join(advice, ", or "));
+}
+
+std::string left_out_warning(const Evaluation& evaluation, const std::string& kind) {
+  if (evaluation.left_out == 0) return {};
+  return fmt::format("{} of {} {} samples could not be read and were left out", evaluation.left_out,
+                     evaluation.samples + evaluation.left_out, kind);
+}
+
+void print_warning(const std::string& warning) {
+  if (!warning.empty()) fmt::print(stderr, "lockstep: warning: {}\n", warning);
+}
+
+void DataWarnings::look_at(const EpochReport& epoch) {
+  tell_left_out(epoch.train, "training", train_told_);
+  tell_left_out(epoch.test, "test", test_told_);
+  if (options_.quiet || slow_told_) return;
+  const std::string slow = slow_reading_warning(epoch, options_);
+  slow_told_ = !slow.empty();
+  print_warning(slow);
+}
+
+void DataWarnings::tell_left_out(const Evaluation& evaluation, const std::string& kind, std::uint64_t& told) {
+  if (evaluation.left_out <= told) return;
+  told = evaluation.left_out;
+  print_warning(left_out_warning(evaluation, kind));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,73 @@
+#include "cli/data_warnings.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+EpochReport slow() { return {.epoch = 2, .steps = 50, .load_seconds = 1.5, .load_share = 0.45}; }
+
+TrainOptions images() {
+  TrainOptions options;
+  options.dataset = "images";
+  options.data.directory = "/nowhere";
+  return options;
+}
+
+TEST(SlowReading, AdviceFitsTheRun) {
+  const std::string start = "reading the samples took 45 % of the working time of epoch 2: ";
+  TrainOptions options;
+  EXPECT_EQ(slow_reading_warning(slow(), options), start + "use more threads or ranks");
+  options.input.augment.hflip = 0.5;
+  EXPECT_EQ(slow_reading_warning(slow(), options), start + "use fewer augmentations");
+  EXPECT_EQ(slow_reading_warning(slow(), images()), start + "pack the images (lockstep data pack)");
+  options.dataset = "images";
+  EXPECT_EQ(slow_reading_warning(slow(), options),
+            start + "pack the images (lockstep data pack), or use fewer augmentations");
+}
+
+TEST(SlowReading, ShortOrFastEpochsGiveNone) {
+  EpochReport epoch = slow();
+  epoch.steps = 49;
+  EXPECT_EQ(slow_reading_warning(epoch, images()), "");
+  epoch = slow();
+  epoch.load_seconds = 1.0;
+  EXPECT_EQ(slow_reading_warning(epoch, images()), "");
+  epoch = slow();
+  epoch.load_share = 0.3;
+  EXPECT_EQ(slow_reading_warning(epoch, images()), "");
+}
+
+TEST(DataWarnings, AreToldOnceAndMoreOfThemAgain) {
+  const TrainOptions options = images();
+  DataWarnings warnings(options);
+  EpochReport epoch = slow();
+  const auto told = [&] {
+    ::testing::internal::CaptureStderr();
+    warnings.look_at(epoch);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(told().find("lockstep: warning: reading the samples"), std::string::npos);
+  EXPECT_EQ(told(), "");
+  epoch.train = {.samples = 49963, .left_out = 37};
+  const std::string line =
+      "lockstep: warning: 37 of 50000 training samples could not be read and were left out\n";
+  EXPECT_EQ(told(), line);
+  EXPECT_EQ(told(), "");
+  epoch.test = {.samples = 5, .left_out = 1};
+  EXPECT_EQ(told(), "lockstep: warning: 1 of 6 test samples could not be read and were left out\n");
+}
+
+TEST(DataWarnings, QuietRunsTellOfLeftOutSamplesOnly) {
+  TrainOptions options = images();
+  options.quiet = true;
+  EpochReport epoch = slow();
+  epoch.train = {.samples = 1, .left_out = 1};
+  ::testing::internal::CaptureStderr();
+  DataWarnings(options).look_at(epoch);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "lockstep: warning: 1 of 2 training samples could not be read and were left out\n");
+}
+
+}  // namespace
+}  // namespace lockstep

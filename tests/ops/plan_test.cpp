@@ -1,0 +1,110 @@
+// Whole networks: what backward computes and what it leaves out.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include "lockstep/models.h"
+#include "op_case.h"
+#include "ops/cpu/cpu_plan.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr int samples = 18;
+
+/// Gradients of one micro-batch of noise; memory of before holds no numbers.
+std::vector<float> gradients_of(const Network& network, const std::vector<bool>& frozen) {
+  const ArenaLayout layout = layout_arena(network.parameters());
+  const Shape shape = network.input_shape();
+  const auto plan =
+      cpu::make_plan(build_graph(network), layout, {.samples = samples, .images = shape, .frozen = frozen},
+                     cpu::best_level());
+  Lanes parameters(layout.elements);
+  std::fill_n(parameters.data(), parameters.size(), 0.0F);
+  initialize_parameters(network.parameters(), layout, 1, parameters.data());
+  std::mt19937 generator(3);
+  std::vector<std::uint8_t> pixels(shape.size() * samples);
+  for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(generator());
+  std::vector<const std::uint8_t*> images;
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint64_t> ids;
+  for (std::size_t i = 0; i < samples; ++i) {
+    images.push_back(pixels.data() + i * shape.size());
+    labels.push_back(static_cast<std::int32_t>(i) % network.classes());
+    ids.push_back(i);
+  }
+  Batch batch;
+  batch.images = images;
+  batch.labels = labels;
+  batch.ids = ids;
+  Lanes workspace(plan->workspace_bytes() / sizeof(float));
+  auto* bytes = reinterpret_cast<std::byte*>(workspace.data());
+  Lanes gradients(layout.elements);
+  plan->load(batch, bytes);
+  plan->forward(samples, parameters.data(), bytes);
+  plan->backward(samples, parameters.data(), gradients.data(), bytes);
+  return {gradients.data(), gradients.data() + gradients.size()};
+}
+
+/// Freezes the first 1 and more parameters: what is left has the same gradients, the others none or theirs.
+void expect_same_gradients(const Network& network) {
+  const std::vector<Parameter>& parameters = network.parameters();
+  const ArenaLayout layout = layout_arena(parameters);
+  const std::vector<float> expected = gradients_of(network, {});
+  for (std::size_t count = 1; count < parameters.size(); count += 1 + parameters.size() / 10) {
+    std::vector<bool> frozen(parameters.size(), false);
+    std::fill_n(frozen.begin(), count, true);
+    const std::vector<float> gradients = gradients_of(network, frozen);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const std::size_t begin = layout.offsets[i];
+      const std::size_t size = parameters[i].size();
+      const bool same = std::memcmp(&gradients[begin], &expected[begin], size * sizeof(float)) == 0;
+      if (i >= count) {
+        EXPECT_TRUE(same) << parameters[i].name << " with " << count << " frozen";
+      } else if (!same) {
+        EXPECT_EQ(gradients[begin], 0.0F) << parameters[i].name << " with " << count << " frozen";
+      }
+    }
+  }
+}
+
+TEST(Plan, FrozenParametersChangeNoOtherGradients) {
+  expect_same_gradients(*make_model("lenet", {1, 28, 28}, 10));
+  expect_same_gradients(*make_model("resnet20", {3, 16, 16}, 10));
+  Network network({3, 12, 12});
+  Value x = relu(conv2d(network.input(), {.channels = 16, .kernel = 3, .padding = 1}));
+  x = concat({x, conv2d(x, {.channels = 16, .kernel = 3, .padding = 1, .groups = 16})});
+  x = conv2d(x, {.channels = 16, .kernel = 3, .padding = 1});
+  x = dropout(x + conv2d(x, {.channels = 16, .kernel = 1}), 0.5);
+  network.output(linear(flatten(max_pool2d(x, {.kernel = 2})), 4));
+  expect_same_gradients(network);
+}
+
+/// Needs less memory, too: nothing is kept for a backward pass that does not happen.
+TEST(Plan, BackwardEndsWhereEverythingBeforeIsFrozen) {
+  const auto network = make_model("resnet20", {3, 32, 32}, 10);
+  const ArenaLayout layout = layout_arena(network->parameters());
+  std::vector<bool> all_but_head(network->parameters().size(), true);
+  all_but_head.back() = false;
+  const auto bytes = [&](const std::vector<bool>& frozen) {
+    return cpu::make_plan(build_graph(*network), layout,
+                          {.samples = 16, .images = {3, 32, 32}, .frozen = frozen}, cpu::best_level())
+        ->workspace_bytes();
+  };
+  EXPECT_LT(2 * bytes(all_but_head), bytes({}));
+}
+
+/// 2^24 paths through layers without parameters.
+TEST(Plan, ManyPathsTakeNoTime) {
+  Network network({1, 8, 8});
+  Value x = network.input();
+  for (int i = 0; i < 24; ++i) x = x + x;
+  network.output(flatten(adaptive_avg_pool2d(x)));
+  const std::vector<float> gradients = gradients_of(network, {});
+  EXPECT_TRUE(gradients.empty());
+}
+
+}  // namespace
+}  // namespace lockstep::testing

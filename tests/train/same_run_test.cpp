@@ -1,0 +1,71 @@
+#include "train/same_run.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "data/image_files.h"
+#include "data/image_folder.h"
+#include "data/temporary_folder.h"
+#include "lockstep/models.h"
+#include "train/synthetic.h"
+
+namespace lockstep {
+namespace {
+
+/// Names of what differs between two ranks that were given `changed` and the defaults.
+std::vector<std::string> differences(const TrainerOptions& changed) {
+  const test::Synthetic data(40, {1, 28, 28}, 4);
+  const auto network = make_model("lenet", {1, 28, 28}, 4);
+  const std::vector<Given> one = given_to({}, *network, data, data);
+  const std::vector<Given> other = given_to(changed, *network, data, data);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    if (one[i].value != other[i].value) names.push_back(one[i].name);
+  }
+  return names;
+}
+
+TEST(GivenTo, TellsWhatDiffers) {
+  using Change = std::function<void(TrainerOptions&)>;
+  const std::vector<std::pair<std::string, Change>> cases = {
+      {"epochs", [](TrainerOptions& o) { o.epochs = 3; }},
+      {"learning rate", [](TrainerOptions& o) { o.learning_rate = 0.3F; }},
+      {"schedule of the learning rate", [](TrainerOptions& o) { o.schedule.power = 2; }},
+      {"momentum", [](TrainerOptions& o) { o.optimizer.momentum = 0.3; }},
+      {"weight decay", [](TrainerOptions& o) { o.optimizer.weight_decay = 0.3; }},
+      {"list of frozen parameters", [](TrainerOptions& o) { o.optimizer.freeze = {"conv1"}; }},
+      {"treatment of the images", [](TrainerOptions& o) { o.input.augment.mixup = 0.3; }},
+      {"treatment of the images", [](TrainerOptions& o) { o.input.strict = true; }},
+      {"label smoothing", [](TrainerOptions& o) { o.label_smoothing = 0.3F; }},
+      {"seed", [](TrainerOptions& o) { o.seed = 3; }},
+      {"way of reducing", [](TrainerOptions& o) { o.reduce = Reduce::ring; }}};
+  for (const auto& [name, change] : cases) {
+    TrainerOptions options;
+    change(options);
+    EXPECT_EQ(differences(options), std::vector<std::string>{name});
+  }
+  EXPECT_TRUE(differences({.threads = 3, .simd = "avx2"}).empty());
+}
+
+/// Another library shows in the pixels only: the files are the same.
+TEST(GivenTo, HoldsPixelsOfImageFiles) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "a");
+  folder.write("a/1.jpg", jpeg_file(40, 40, 1));
+  const auto network = make_model("lenet", {3, 28, 28}, 1);
+  const auto decoding = [&] {
+    const auto data = make_image_folder(list_images(folder.path()), {3, 28, 28});
+    const std::vector<Given> given = given_to({}, *network, *data, *data);
+    EXPECT_EQ(given.back().name, "decoding of the test images");
+    EXPECT_EQ(std::string(given.back().origin), "versions of libjpeg and libpng");
+    return given.back().value;
+  };
+  const std::uint64_t first = decoding();
+  EXPECT_EQ(decoding(), first);
+  folder.write("a/1.jpg", jpeg_file(40, 40, 2));
+  EXPECT_NE(decoding(), first);
+}
+
+}  // namespace
+}  // namespace lockstep
