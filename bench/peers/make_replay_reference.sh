@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# Writes what the replay test compares lockstep with, into tests/train/replay: a model to start from, and the
-# losses of 100 steps from there, both by PyTorch. The order of the samples is lockstep's.
-#   PYTHON=... LOCKSTEP=... bench/peers/make_replay_reference.sh
+# Writes what the replay tests compare lockstep with, into tests/train/replay: losses by PyTorch, and for LeNet a
+# model to start from. The order of the samples is lockstep's.
+#   PYTHON=... LOCKSTEP=... bench/peers/make_replay_reference.sh [lenet] [resnet18]
 #
-# The start is a model after 60 steps: from first values near zero, rounding grows a millionfold while the
+# LeNet starts from a model after 60 steps: from first values near zero, rounding grows a millionfold while the
 # loss leaves its plateau, and PyTorch would disagree with itself in another order of additions. The lines
 # printed here say by how much it does from this start.
+#
+# ResNet-18 starts from first values ten times as large as its own (resnet18_network.json): behind a batch norm these
+# give the same outputs, and gradients a tenth as large. From its own, a step turns the weights so far that PyTorch
+# in float32 and float64 differ by 3e-3 after six steps, even with a rate of 0.002: one ReLU of the last stage whose
+# input is within rounding of zero changes all gradients before it by 3e-3.
 set -euo pipefail
 
 peers=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -30,19 +35,47 @@ replay() {
   "${replay[@]}" --output "$target/$name.json"
   "${replay[@]}" --output "$work/parts.json" --micro-batches 8
   "${replay[@]}" --output "$work/double.json" --float64
-  "$python" - "$target/$name.json" "$work/parts.json" "$work/double.json" <<'PYTHON'
+  compare "$target/$name.json" "8 micro-batches" "$work/parts.json" "float64" "$work/double.json"
+}
+
+# compare REFERENCE {WHAT FILE}...: how far the losses of the files are from the reference's.
+compare() {
+  "$python" - "$@" <<'PYTHON'
 import json
 import sys
 
-reference, parts, double = (json.load(open(file))["losses"] for file in sys.argv[1:])
-for what, losses in ("8 micro-batches", parts), ("float64", double):
+reference, *files = (json.load(open(file))["losses"] for file in sys.argv[1::2])
+for what, losses in zip(sys.argv[2::2], files):
     difference = max(abs(a - b) / b for a, b in zip(losses, reference))
     print(f"{sys.argv[1].rsplit('/', 1)[1]}: loss {reference[0]:.4f} to {reference[-1]:.4f}, {what} differs by {difference:.1e}")
 PYTHON
 }
 
+lenet() {
+  "$python" "$peers/torch_ddp.py" --max-steps 60 --lr 0.2 --save-model "$target/start.safetensors"
+  "$lockstep" data order --dataset fashion-mnist --seed "$seed" --epoch 1 >"$work/order"
+  replay sgd --lr 0.02
+  replay momentum --lr 0.002 --momentum 0.9 --weight-decay 1e-3
+}
+
+# One epoch of the first 640 images; their order depends on their number only.
+resnet18() {
+  local run
+  "$lockstep" train --model "$target/resnet18_network.json" --epochs 0 --seed "$seed" --save-model "$work/start.safetensors"
+  "$lockstep" data order --dataset synthetic --samples 640 --seed "$seed" --epoch 1 >"$work/order"
+  run=("$python" "$peers/replay.py" --model resnet18-d2l --weights "$work/start.safetensors" --order "$work/order"
+    --seed "$seed" --steps 20 --batch-size 32 --micro-batches 2)
+  "${run[@]}" --lr 0.002 --output "$target/resnet18.json"
+  "${run[@]}" --lr 0 --output "$target/resnet18_idle.json"
+  "${run[@]}" --lr 0.002 --float64 --output "$work/double.json"
+  compare "$target/resnet18.json" "float64" "$work/double.json"
+}
+
 mkdir -p "$target"
-"$python" "$peers/torch_ddp.py" --max-steps 60 --lr 0.2 --save-model "$target/start.safetensors"
-"$lockstep" data order --dataset fashion-mnist --seed "$seed" --epoch 1 >"$work/order"
-replay sgd --lr 0.02
-replay momentum --lr 0.002 --momentum 0.9 --weight-decay 1e-3
+if [[ $# -eq 0 ]]; then set -- lenet resnet18; fi
+for network in "$@"; do
+  case $network in
+    lenet | resnet18) "$network" ;;
+    *) printf 'unknown network %s: lenet or resnet18\n' "$network" >&2 && exit 2 ;;
+  esac
+done
