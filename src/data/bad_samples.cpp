@@ -13,9 +13,10 @@ void BadSamples::add(std::uint64_t id, const std::string& reason) {
     throw Error(Category::data, reason);
   }
   const std::lock_guard lock(mutex_);
-  if (!ids_.insert(id).second || ids_.size() > most_warnings) return;
-  fmt::print(stderr, "lockstep: warning: {}; left out\n", reason);
-  if (ids_.size() == most_warnings) {
+  if (!ids_.insert(id).second || ids_.size() > most_warnings + 1) return;
+  if (ids_.size() <= most_warnings) {
+    fmt::print(stderr, "lockstep: warning: {}; left out\n", reason);
+  } else {
     fmt::print(stderr, "lockstep: warning: further samples that cannot be read are only counted\n");
   }
 }

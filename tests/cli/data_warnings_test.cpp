@@ -5,7 +5,14 @@
 namespace lockstep {
 namespace {
 
-EpochReport slow() { return {.epoch = 2, .steps = 50, .load_seconds = 1.5, .load_share = 0.45}; }
+EpochReport slow() {
+  EpochReport epoch;
+  epoch.epoch = 2;
+  epoch.steps = 50;
+  epoch.load_seconds = 1.5;
+  epoch.load_share = 0.45;
+  return epoch;
+}
 
 TrainOptions images() {
   TrainOptions options;

@@ -5,8 +5,9 @@
 
 namespace lockstep {
 
-/// Image files of either kind, told apart by their first bytes. One per executor. All errors are Error(data)
-/// with the reason alone: other kinds of files, damaged ones, images of more than most_pixels.
+/// Image files of either kind, told apart by their first bytes. One per executor. Errors have the reason
+/// alone: Error(data) for other kinds of files, damaged ones, images of more than most_pixels,
+/// Error(resource) when memory is short.
 class ImageDecoder {
  public:
   /// Reads the header of `file`, which must live until decode has returned.
