@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "data/batch_reader.h"
+#include "data/dataset_statistics.h"
 #include "data/expect_error.h"
 #include "data/file.h"
 #include "data/image_files.h"
@@ -227,6 +228,28 @@ TEST(PackedImages, MissingAndShortFiles) {
   expect_error(Category::data, {"train-00000.shard: ", "the file is too short"}, [&] { pets.open_packed(); });
   std::filesystem::remove(pets.path() / "packed/train-00000.shard");
   expect_error(Category::data, {"train-00000.shard: cannot open"}, [&] { pets.open_packed(); });
+}
+
+TEST(DatasetStatistics, AugmentTrainingSamplesOnly) {
+  const Pets pets;
+  const auto data = pets.open();
+  const auto mean = [&](const InputOptions& input, bool training) {
+    return measure_dataset(*data, input, training, [](const std::string&) {}).mean;
+  };
+  const InputOptions cut{.augment = {.cutout = 8}};
+  EXPECT_EQ(mean(cut, false), mean({}, false));
+  EXPECT_NE(mean(cut, true), mean({}, true));
+}
+
+TEST(DatasetStatistics, NeedASampleThatCanBeRead) {
+  const Pets pets;
+  for (const char* file : {"train/cat/1.jpg", "train/cat/2.JPEG", "train/dog/1.jpg", "train/dog/2.png"}) {
+    pets.write(file, "no image");
+  }
+  int bad = 0;
+  expect_error(Category::data, {"none of the 4 samples can be read"},
+               [&] { measure_dataset(*pets.open(), {}, true, [&](const std::string&) { ++bad; }); });
+  EXPECT_EQ(bad, 4);
 }
 
 TEST(ShardIndex, IsReadAsItWasWritten) {
