@@ -94,7 +94,8 @@ struct Size {
 class SmallestInput : public ::testing::TestWithParam<Size> {};
 
 TEST_P(SmallestInput, IsTakenAndOnePixelLessIsNot) {
-  const auto& [model, least] = GetParam();
+  const auto& model = GetParam().model;
+  const int least = GetParam().least;
   EXPECT_EQ(make_model(model, {3, least, least}, 5)->classes(), 5);
   if (least > 1) {
     const std::string wanted = "model " + model + " takes images of at least " + std::to_string(least);

@@ -29,10 +29,11 @@ struct Layout {
   std::size_t sums_step;       ///< [36][outputs][sum_channels]
 };
 
-Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks) {
+/// With several runs of tiles, the sums of all channels are kept from run to run.
+Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks, bool one_run) {
   const int channels = round_up(shape.in_channels, unit);
   const int outputs = round_up(smaller(blocks.outputs, shape.out_channels), gradient_block);
-  const int sum_channels = smaller(channels, round_up(blocks.channels, channel_block));
+  const int sum_channels = one_run ? smaller(channels, round_up(blocks.channels, channel_block)) : channels;
   const auto images = pixels(static_cast<std::size_t>(blocks.tiles));
   return {channels,
           outputs,
@@ -302,19 +303,18 @@ void add_products(const Block& block, bool last_tiles) {
 }  // namespace
 
 std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const WinogradBlocks& blocks) {
-  const Layout layout = layout_of(shape, blocks);
+  const Layout layout = layout_of(shape, blocks, false);
   return positions * (layout.inputs_step + layout.gradients_step + layout.sums_step + unit * lanes) +
          pixels(static_cast<std::size_t>(layout.outputs));
 }
 
-/// With several runs of tiles and several blocks of outputs, the inputs are transformed once per block; the
-/// sums of all channels are then kept from run to run.
+/// With several runs of tiles and several blocks of outputs, the inputs are transformed once per block.
 void winograd_backward_weights(const WinogradBackwardWeights& task) {
   const WinogradShape& s = task.shape;
-  const Layout layout = layout_of(s, task.blocks);
-  const Memory memory = memory_at(task.scratch, layout);
   const TileGrid grid = grid_of(s.out_height, s.out_width);
   const int tiles = task.groups * grid.rows * grid.columns;
+  const Layout layout = layout_of(s, task.blocks, tiles <= task.blocks.tiles);
+  const Memory memory = memory_at(task.scratch, layout);
   for (int o = 0; o < s.out_channels; o += task.blocks.outputs) {
     for (int first = 0; first < tiles; first += task.blocks.tiles) {
       const Block block{.task = task,
