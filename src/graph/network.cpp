@@ -322,9 +322,11 @@ std::string Network::name_for(const Operation& operation) const {
     return std::any_of(layers_.begin(), layers_.end(),
                        [&](const Layer& other) { return other.name == name; });
   };
-  const std::string given = given_name(operation);
+  std::string given = given_name(operation);
   if (!given.empty()) {
-    if (is_taken(given)) refuse(given, "this name is taken by another layer");
+    if (is_taken(given)) {
+      refuse(given, "this name is taken by another layer");
+    }
     return given;
   }
   auto number = 1 + std::count_if(layers_.begin(), layers_.end(), [&](const Layer& other) {

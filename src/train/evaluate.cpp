@@ -31,9 +31,9 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
                                             static_cast<std::uint32_t>(options.micro_batch),
                                             parameters.floats(), options.input);
   });
-  const Evaluation evaluation =
-      options.confusion ? evaluator->run_with_confusion(static_cast<std::size_t>(network.classes()))
-                        : evaluator->run();
+  Evaluation evaluation = options.confusion
+                              ? evaluator->run_with_confusion(static_cast<std::size_t>(network.classes()))
+                              : evaluator->run();
   check_read(world, evaluation, "samples");
   return evaluation;
 }

@@ -87,7 +87,7 @@ class Trainer::Implementation {
 
   Evaluation evaluate(const Dataset& dataset) {
     updater_->gather_averages();
-    const Evaluation evaluation = &dataset == &test_ ? evaluator_->run() : run_evaluator(dataset);
+    Evaluation evaluation = &dataset == &test_ ? evaluator_->run() : run_evaluator(dataset);
     check_read(world_, evaluation, "samples");
     return evaluation;
   }

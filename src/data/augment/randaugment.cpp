@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include "data/augment/randaugment_ops.h"
@@ -89,7 +90,7 @@ class RandAugment : public Augmentation {
   void apply_unsigned(int operation, Planes image) const {
     switch (operation) {
       case 9:
-        return posterize(image, 8 - static_cast<int>(magnitude(4.0) + 0.5));
+        return posterize(image, 8 - static_cast<int>(std::floor(magnitude(4.0) + 0.5)));
       case 10:
         return solarize(image, 255.0 - magnitude(255.0));
       case 11:

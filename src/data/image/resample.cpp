@@ -13,8 +13,8 @@ void quantize(const double* exact, double sum, int count, std::int16_t* weights)
   int missing = 1 << kernels::weight_bits;
   int largest = 0;
   for (int k = 0; k < count; ++k) {
-    const int weight =
-        static_cast<int>(exact[k] / sum * (1 << kernels::weight_bits) + 0.5);  // none is negative
+    const double above = exact[k] / sum * (1 << kernels::weight_bits) + 0.5;  // none is negative
+    const int weight = static_cast<int>(above);
     weights[k] = static_cast<std::int16_t>(weight);
     missing -= weight;
     largest = exact[k] > exact[largest] ? k : largest;
