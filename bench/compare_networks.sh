@@ -68,10 +68,11 @@ steps_of() { # model batch
   echo $(((images + $2 - 1) / $2))
 }
 ours() { # model batch
-  local data=()
+  local data=() parts=auto
   [[ $1 == resnet18-d2l ]] || data=(--dataset synthetic --synthetic-shape 3x224x224 --classes 1000 --samples 512)
+  (($2 >= 64)) || parts=2  # a micro-batch for each rank
   quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench step --model "$1" \
-    --batch-size "$2" --threads 1 --steps "$(steps_of "$@")" "${data[@]}" || return
+    --batch-size "$2" --micro-batches "$parts" --threads 1 --steps "$(steps_of "$@")" "${data[@]}" || return
   awk '/^memory/ {print $2}' "$work/log" >>"$work/memory_ours"
   speed "$work/log"
 }
