@@ -9,17 +9,13 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-lockstep=${LOCKSTEP:-build/release/lockstep}
-python=${PYTHON:-python3}
+# shellcheck source=bench/common.sh
+source bench/common.sh
+
 rounds=3
 torch_steps=0
 quick=no
 write=no
-
-fail() {
-  echo "compare.sh: $*" >&2
-  exit 2
-}
 
 while (($# > 0)); do
   case $1 in
@@ -34,29 +30,7 @@ while (($# > 0)); do
 done
 [[ $rounds =~ ^[1-9][0-9]*$ && $torch_steps =~ ^[0-9]+$ ]] || fail "--rounds and --torch-steps take a number"
 [[ $quick == no || $write == no ]] || fail "--quick is too rough to --write"
-[[ -x $lockstep ]] ||
-  fail "$lockstep is not there: cmake --preset release && cmake --build --preset release"
-"$python" -c 'import torch, numpy' 2>/dev/null ||
-  fail "$python has no PyTorch: $python -m pip install -r bench/peers/requirements.txt"
-if ((EUID == 0)); then
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-fi
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-# Runs a command; what it prints goes to a file, and is shown when it fails.
-quietly() {
-  local log=$1
-  shift
-  "$@" >"$log" 2>"$log.err" || {
-    cat "$log" "$log.err" >&2
-    echo "compare.sh: failed: $*" >&2
-    return 1
-  }
-}
-# images/s of the last epoch that a program printed
-speed() { sed -n 's|.* \([0-9.]*\) img/s$|\1|p' "$1" | tail -n 1; }
+prepare torch,numpy
 
 # Whole epochs without the short last batch, which PyTorch's program leaves out too; the first one warms up.
 ours() { # ranks threads
@@ -90,18 +64,8 @@ measure() {
     torch_compiled_cl) torch_alone --channels-last --compile ;;
   esac
 }
-middle() { sort -n | awk '{v[NR]=$1} END {print NR % 2 ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
-median() { middle <"$work/$1"; }
-# Median of the rounds' ratios: what was measured one after the other suffered the same neighbours.
-ratio() { paste "$work/$1" "$work/$2" | awk '{print $1 / $2}' | middle | xargs printf '%.2f'; }
-
 for ((round = 1; round <= rounds; ++round)); do
-  for name in "${names[@]}"; do
-    measure "$name" >"$work/figure"
-    [[ -s $work/figure ]] || fail "$name printed no speed"
-    cat "$work/figure" >>"$work/$name"
-    echo "round $round  $name  $(cat "$work/figure") img/s" >&2
-  done
+  measure_round "round $round" "${names[@]}"
   quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench allreduce
   awk '$1 == 46137344 {print $6}' "$work/log" >>"$work/reduce"
   quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench step --threads 1 --steps 20
@@ -110,24 +74,11 @@ for ((round = 1; round <= rounds; ++round)); do
   start=$(date +%s%N)
   "$python" -c 'import torch'
   echo $((($(date +%s%N) - start) / 1000000)) >>"$work/import_torch"
-  # The best of PyTorch, of each round.
-  for name in torch_ddp torch_eager torch_eager_cl torch_compiled_cl; do tail -n 1 "$work/$name"; done |
-    sort -n | tail -n 1 >>"$work/torch_best"
+  add_best torch_best torch_ddp torch_eager torch_eager_cl torch_compiled_cl
 done
 
-machine() {
-  sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1
-  echo "$(nproc) cores"
-  awk '/^MemTotal/ {printf "%.0f GB of memory\n", $2 / 1e6}' /proc/meminfo
-  sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release
-  c++ --version | head -n 1
-  mpirun --version | head -n 1
-  "$python" -c 'import torch; print("PyTorch", torch.__version__)'
-}
-
 table() {
-  echo "$(date -u +%F): $(machine | paste -sd ',' | sed 's/,/, /g'). Medians of $rounds rounds; a ratio is the median of the rounds' ratios."
-  echo
+  conditions "$rounds"
   echo "| LeNet f32, batch 256 | images/s |"
   echo "|---|---|"
   echo "| lockstep, 2 ranks x 1 thread | $(median ours_2x1) |"
@@ -144,17 +95,11 @@ table() {
   echo "| 2 ranks to PyTorch's best | $(ratio ours_2x1 torch_best) | 2.0 |"
   echo "| 2 ranks to 1 rank x 1 thread | $(ratio ours_2x1 ours_1x1) | 1.9 |"
   echo "| 1 rank x 2 threads to 2 ranks | $(ratio ours_1x2 ours_2x1) | 0.95 |"
-  echo "| canonical sum of 44 MB to MPI_Allreduce, 2 ranks | $(median reduce) | 3 |"
+  echo "| canonical sum of 44 MB to MPI_Allreduce, 2 ranks | $(median reduce %.2f) | 3 |"
   echo "| first step after the start of a rank, data decompressed, ms | $(median first_step) | 500 |"
   echo "| memory of a rank at most, MB | $(median memory) | 150 |"
   echo "| \`import torch\`, ms | $(median import_torch) | |"
 }
 table | tee "$work/table"
 
-if [[ $write == yes ]]; then
-  awk -v file="$work/table" '
-    /<!-- compare.sh begin -->/ {print; print ""; while ((getline line < file) > 0) print line; print ""; inside = 1}
-    /<!-- compare.sh end -->/ {inside = 0}
-    !inside || /<!-- compare.sh end -->/ {if (!/<!-- compare.sh begin -->/) print}' docs/performance.md >"$work/page"
-  cp "$work/page" docs/performance.md
-fi
+[[ $write == no ]] || write_table

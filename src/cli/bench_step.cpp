@@ -93,6 +93,7 @@ int bench_step(World& world, const BenchOptions& options) {
   }
   world.barrier();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double speed = static_cast<double>(samples) / seconds;
   if (world.rank() == 0) {
     print(fmt::format("ranks {}  threads {}  simd {}  exchange {}  batch {} = {} micro-batches of {}\n",
                       world.size(), trainer.threads(), trainer.simd(), trainer.transport(),
@@ -101,8 +102,8 @@ int bench_step(World& world, const BenchOptions& options) {
     print_times(times, trainer.threads());
     print(
         fmt::format("first step  {:.0f} ms after the start of the process, data decompressed\n"
-                    "memory      {:.0f} MB at most (rank 0)\n{:.0f} img/s\n",
-                    first_step * 1e3, peak_megabytes(), static_cast<double>(samples) / seconds));
+                    "memory      {:.0f} MB at most (rank 0)\n{:.{}f} img/s\n",
+                    first_step * 1e3, peak_megabytes(), speed, speed < 100.0 ? 1 : 0));
   }
   return 0;
 }

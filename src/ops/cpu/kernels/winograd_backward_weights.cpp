@@ -64,11 +64,13 @@ struct Block {
   const WinogradBackwardWeights& task;
   Layout layout;
   Memory memory;
-  TileIndex first_tile;
-  int tiles;
+  const Run& run;
   int first_output;
   int outputs;
   bool add;  ///< to the sums of earlier tiles
+
+  /// Images and tiles that have a position.
+  int images(int position) const { return run.all[position_kind(position)] * lanes; }
 };
 
 /// sums[o][c] (+)= sum over k of gradients[o][k] inputs[k][c].
@@ -119,7 +121,7 @@ struct ChannelRange {
 
 /// One position: all output channels of the block.
 HWY_NOINLINE void multiply(const Block& block, const ChannelRange& range, int position) {
-  const int images = block.tiles * lanes;
+  const int images = block.images(position);
   const float* inputs = block.memory.inputs + block.layout.inputs_step * position;
   for (int c = range.begin; c < range.end; c += channel_block) {
     Products task{block.memory.gradients + block.layout.gradients_step * position,
@@ -154,11 +156,12 @@ HWY_INLINE void transpose(const float* from, float* to, std::size_t step) {
 }
 
 /// Patches of `unit` input channels of one tile; channels that do not exist are zeros.
-HWY_NOINLINE void transform_patches(const Block& block, const TileIndex& index, int first_channel) {
+template <int ROWS, int COLUMNS>
+HWY_NOINLINE void transform_patches(const Block& block, const Tile& tile, int first_channel) {
   const WinogradShape& s = block.task.shape;
   const std::size_t plane = pixels(static_cast<std::size_t>(s.in_height) * s.in_width);
   const float* data =
-      block.task.input + plane * (static_cast<std::size_t>(index.group) * s.in_channels + first_channel);
+      block.task.input + plane * (static_cast<std::size_t>(tile.group) * s.in_channels + first_channel);
   float* patches = block.memory.patches;
   for (int c = first_channel; c < first_channel + unit; ++c, data += plane, patches += lanes) {
     for (int part = 0; part < parts; ++part) {
@@ -169,31 +172,37 @@ HWY_NOINLINE void transform_patches(const Block& block, const TileIndex& index, 
         }
         continue;
       }
-      with_window<patch>({data, nullptr, s.in_height, s.in_width}, index.row * tile - s.padding,
-                         index.column * tile - s.padding, part,
-                         [&](const auto& window) HWY_ATTR { transform<InputTransform>(window, target); });
+      with_window<ROWS + 2, COLUMNS + 2>(
+          {data, nullptr, s.in_height, s.in_width}, tile.row - s.padding, tile.column - s.padding, part,
+          [&](const auto& window)
+              HWY_ATTR { transform<InputTransform<ROWS>, InputTransform<COLUMNS>>(window, target); });
     }
   }
 }
 
-void transform_inputs(const Block& block) {
-  const WinogradShape& s = block.task.shape;
-  const TileGrid grid = grid_of(s.out_height, s.out_width);
-  const int channels = block.layout.channels;
-  for (int c = 0; c < channels; c += unit) {
-    const int first = c / channel_block * channel_block;
-    const auto step = static_cast<std::size_t>(smaller(channel_block, channels - first));
-    float* target =
-        block.memory.inputs + static_cast<std::size_t>(block.tiles) * lanes * first + c % channel_block;
-    TileIndex index = block.first_tile;
-    for (int t = 0; t < block.tiles; ++t, grid.advance(index), target += step * lanes) {
-      transform_patches(block, index, c);
-      for (int p = 0; p < positions; ++p) {
-        transpose(block.memory.patches + static_cast<std::size_t>(p) * unit * lanes,
-                  target + block.layout.inputs_step * p, step);
-      }
+void transform_inputs(const Block& block, int kind) {
+  const Layout& layout = block.layout;
+  with_size(kind, [&](auto rows, auto columns) HWY_ATTR {
+    for (int c = 0; c < layout.channels; c += unit) {
+      const int first = c / channel_block * channel_block;
+      const auto step = static_cast<std::size_t>(smaller(channel_block, layout.channels - first));
+      block.run.for_each_tile(kind, [&](const Tile& tile, int number) HWY_ATTR {
+        transform_patches<rows, columns>(block, tile, c);
+        for (int i = 0; i < rows + 2; ++i) {
+          for (int j = 0; j < columns + 2; ++j) {
+            const int position = i * patch + j;
+            const auto image =
+                static_cast<std::size_t>(block.run.before[position_kind(i, j)][kind] + number) * lanes;
+            const auto images = static_cast<std::size_t>(block.images(position));
+            transpose(block.memory.patches + static_cast<std::size_t>(position) * unit * lanes,
+                      block.memory.inputs + layout.inputs_step * position + images * first + image * step +
+                          c % channel_block,
+                      step);
+          }
+        }
+      });
     }
-  }
+  });
 }
 
 /// Adds up the pixels that go through it: columns ascending, in them rows ascending.
@@ -209,27 +218,28 @@ struct Summed {
 };
 
 /// The gradients of one output channel, and their sum per image for the bias: first per tile, from zero.
-void transform_gradients(const Block& block, int output, float* target, float* bias_sum) {
+template <int ROWS, int COLUMNS>
+void transform_gradients(const Block& block, int kind, int output, float* bias_sum) {
   const WinogradShape& s = block.task.shape;
-  const TileGrid grid = grid_of(s.out_height, s.out_width);
   const std::size_t plane = static_cast<std::size_t>(s.out_height) * s.out_width;
-  TileIndex index = block.first_tile;
-  for (int t = 0; t < block.tiles; ++t, grid.advance(index), target += lanes) {
-    const std::size_t first = plane * (static_cast<std::size_t>(index.group) * s.out_channels + output);
+  const Positions gradients{block.memory.gradients, block.layout.gradients_step};
+  block.run.for_each_tile(kind, [&](const Tile& tile, int number) HWY_ATTR {
+    const std::size_t first =
+        plane * (static_cast<std::size_t>(tile.group) * s.out_channels + block.first_output + output);
     const Image image{block.task.grad_output + pixels(first),
                       block.task.masks == nullptr ? nullptr : block.task.masks + first, s.out_height,
                       s.out_width};
     for (int part = 0; part < parts; ++part) {
-      const Positions result{target + part * width, block.layout.gradients_step};
+      const auto target = TilePositions::of(gradients, block.run, kind, output, number, part);
       Vector sum = hn::Zero(floats);
-      with_window<tile>(image, index.row * tile, index.column * tile, part, [&](const auto& window) HWY_ATTR {
+      with_window<ROWS, COLUMNS>(image, tile.row, tile.column, part, [&](const auto& window) HWY_ATTR {
         const Summed<std::decay_t<decltype(window)>> summed{window, sum};
-        transform<GradientTransform>(summed, result);
+        transform<GradientTransform<ROWS>, GradientTransform<COLUMNS>>(summed, target);
       });
       float* total = bias_sum + part * width;
       hn::Store(hn::Add(hn::Load(floats, total), sum), floats, total);
     }
-  }
+  });
 }
 
 void clear(float* data, std::size_t count) {
@@ -240,16 +250,20 @@ void clear(float* data, std::size_t count) {
 
 /// Gradients of the block's output channels, and zeros up to whole register blocks.
 void transform_gradients(const Block& block) {
-  const auto images = static_cast<std::size_t>(block.tiles) * lanes;
   if (!block.add) {
     clear(block.memory.bias_sums, pixels(static_cast<std::size_t>(block.outputs)));
   }
-  for (int o = 0; o < block.outputs; ++o) {
-    transform_gradients(block, block.first_output + o, block.memory.gradients + images * o,
-                        block.memory.bias_sums + pixels(static_cast<std::size_t>(o)));
+  for (int kind = 0; kind < tile_kinds; ++kind) {
+    with_size(kind, [&](auto rows, auto columns) HWY_ATTR {
+      for (int o = 0; o < block.outputs; ++o) {
+        transform_gradients<rows, columns>(block, kind, o,
+                                           block.memory.bias_sums + pixels(static_cast<std::size_t>(o)));
+      }
+    });
   }
   const int missing = round_up(block.outputs, gradient_block) - block.outputs;
   for (int p = 0; missing > 0 && p < positions; ++p) {
+    const auto images = static_cast<std::size_t>(block.images(p));
     clear(block.memory.gradients + block.layout.gradients_step * p + images * block.outputs,
           images * missing);
   }
@@ -274,7 +288,7 @@ void write_gradients(const Block& block, const ChannelRange& range) {
     for (int c = range.begin; c < smaller(range.end, s.in_channels); c += width, sum += width) {
       alignas(64) float values[taps * width];
       const Positions sums{sum, block.layout.sums_step};
-      transform<FilterGradientTransform>(sums, Taps{values});
+      transform<FilterGradientTransform, FilterGradientTransform>(sums, Taps{values});
       const int count = smaller(width, s.in_channels - c);
       for (int i = 0; i < count; ++i, weight += taps) {
         LOCKSTEP_UNROLL for (int k = 0; k < taps; ++k) { weight[k] = values[k * width + i]; }
@@ -311,25 +325,25 @@ std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const 
 /// With several runs of tiles and several blocks of outputs, the inputs are transformed once per block.
 void winograd_backward_weights(const WinogradBackwardWeights& task) {
   const WinogradShape& s = task.shape;
-  const TileGrid grid = grid_of(s.out_height, s.out_width);
-  const int tiles = task.groups * grid.rows * grid.columns;
+  const TileGrid grid = TileGrid::of(s.out_height, s.out_width, task.groups);
+  const int tiles = grid.tiles();
   const Layout layout = layout_of(s, task.blocks, tiles <= task.blocks.tiles);
   const Memory memory = memory_at(task.scratch, layout);
   for (int o = 0; o < s.out_channels; o += task.blocks.outputs) {
     for (int first = 0; first < tiles; first += task.blocks.tiles) {
+      const Run run = Run::of(grid, first, task.blocks.tiles);
       const Block block{.task = task,
                         .layout = layout,
                         .memory = memory,
-                        .first_tile = grid.at(first),
-                        .tiles = smaller(task.blocks.tiles, tiles - first),
+                        .run = run,
                         .first_output = o,
                         .outputs = smaller(task.blocks.outputs, s.out_channels - o),
                         .add = first > 0};
-      if (o == 0 || tiles > task.blocks.tiles) {
-        transform_inputs(block);
+      for (int kind = 0; kind < tile_kinds && (o == 0 || tiles > task.blocks.tiles); ++kind) {
+        transform_inputs(block, kind);
       }
       transform_gradients(block);
-      add_products(block, first + block.tiles == tiles);
+      add_products(block, first + task.blocks.tiles >= tiles);
     }
   }
 }

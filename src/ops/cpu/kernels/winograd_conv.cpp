@@ -68,8 +68,8 @@ HWY_NOINLINE void multiply(Products task, int outputs) {
 
 /// Sizes of the scratch memory's blocks, in floats.
 struct Layout {
-  std::size_t inputs_step;   ///< [36][in channels][tiles][16]
-  std::size_t sums_step;     ///< [36][outputs of a block][tiles][16]
+  std::size_t inputs_step;   ///< [36][in channels][tiles that have the position][16]
+  std::size_t sums_step;     ///< [36][outputs of a block][tiles that have the position][16]
   std::size_t filters_step;  ///< [36][outputs of a block / output_block][in channels][output_block]
   int filter_blocks;
 };
@@ -84,32 +84,35 @@ Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks) {
           position_step(outputs * channels), blocks.keep_filters ? filter_blocks : 1};
 }
 
-/// A run of tiles.
-struct Run {
-  TileIndex first;
-  int tiles;
-};
-
-void transform_inputs(const WinogradConv& task, const Run& run, const Positions& to) {
+void transform_inputs(const WinogradConv& task, const Run& run, int kind, const Positions& to) {
   const WinogradShape& s = task.shape;
-  const TileGrid grid = grid_of(s.out_height, s.out_width);
   const std::size_t plane = static_cast<std::size_t>(s.in_height) * s.in_width;
-  float* target = to.data;
-  for (int c = 0; c < s.in_channels; ++c) {
-    TileIndex index = run.first;
-    for (int t = 0; t < run.tiles; ++t, grid.advance(index), target += lanes) {
-      const std::size_t first = plane * (static_cast<std::size_t>(index.group) * s.in_channels + c);
-      const Image image{task.input + pixels(first),
-                        task.input_masks == nullptr ? nullptr : task.input_masks + first, s.in_height,
-                        s.in_width};
-      for (int part = 0; part < parts; ++part) {
-        const Positions result{target + part * width, to.step};
-        with_window<patch>(image, index.row * tile - s.padding, index.column * tile - s.padding, part,
-                           [&](const auto& window) HWY_ATTR { transform<InputTransform>(window, result); });
-      }
+  with_size(kind, [&](auto rows, auto columns) HWY_ATTR {
+    for (int c = 0; c < s.in_channels; ++c) {
+      run.for_each_tile(kind, [&](const Tile& tile, int number) HWY_ATTR {
+        const std::size_t first = plane * (static_cast<std::size_t>(tile.group) * s.in_channels + c);
+        const Image image{task.input + pixels(first),
+                          task.input_masks == nullptr ? nullptr : task.input_masks + first, s.in_height,
+                          s.in_width};
+        for (int part = 0; part < parts; ++part) {
+          const auto target = TilePositions::of(to, run, kind, c, number, part);
+          with_window<rows + 2, columns + 2>(
+              image, tile.row - s.padding, tile.column - s.padding, part, [&](const auto& window) HWY_ATTR {
+                transform<InputTransform<rows>, InputTransform<columns>>(window, target);
+              });
+        }
+      });
     }
-  }
+  });
 }
+
+/// A block of output and input channels.
+struct ChannelBlock {
+  int first_output;
+  int outputs;
+  int first_channel;
+  int channels;
+};
 
 /// One channel's output image, from the tile's first pixel on.
 template <bool INSIDE, bool RELU>
@@ -138,36 +141,35 @@ struct OutputTile {
 };
 
 template <bool RELU>
-void write_outputs(const WinogradConv& task, const Run& run, int first_output, int outputs,
+void write_outputs(const WinogradConv& task, const Run& run, int kind, const ChannelBlock& block,
                    const Positions& from) {
   const WinogradShape& s = task.shape;
-  const TileGrid grid = grid_of(s.out_height, s.out_width);
   const std::size_t plane = static_cast<std::size_t>(s.out_height) * s.out_width;
-  float* source = from.data;
-  for (int o = first_output; o < first_output + outputs; ++o) {
-    const Vector bias = hn::Set(floats, task.bias == nullptr ? 0.0F : task.bias[o]);
-    TileIndex index = run.first;
-    for (int t = 0; t < run.tiles; ++t, grid.advance(index), source += lanes) {
-      const int row = index.row * tile;
-      const int column = index.column * tile;
-      const std::size_t first = plane * (static_cast<std::size_t>(index.group) * s.out_channels + o) +
-                                static_cast<std::size_t>(row) * s.out_width + column;
-      const int rows = smaller(tile, s.out_height - row);
-      const int columns = smaller(tile, s.out_width - column);
-      std::uint16_t* masks = RELU ? task.output_masks + first : nullptr;
-      for (int part = 0; part < parts; ++part) {
-        float* image = task.output + pixels(first) + part * width;
-        const Positions products{source + part * width, from.step};
-        if (rows == tile && columns == tile) {
-          transform<OutputTransform>(
-              products, OutputTile<true, RELU>{image, masks, s.out_width, rows, columns, part, bias});
-        } else {
-          transform<OutputTransform>(
-              products, OutputTile<false, RELU>{image, masks, s.out_width, rows, columns, part, bias});
+  with_size(kind, [&](auto rows, auto columns) HWY_ATTR {
+    using OfColumns = OutputTransform<rows>;
+    using OfRows = OutputTransform<columns>;
+    for (int o = block.first_output; o < block.first_output + block.outputs; ++o) {
+      const Vector bias = hn::Set(floats, task.bias == nullptr ? 0.0F : task.bias[o]);
+      run.for_each_tile(kind, [&](const Tile& tile, int number) HWY_ATTR {
+        const std::size_t first = plane * (static_cast<std::size_t>(tile.group) * s.out_channels + o) +
+                                  static_cast<std::size_t>(tile.row) * s.out_width + tile.column;
+        const int height = smaller(rows, s.out_height - tile.row);
+        const int width_left = smaller(columns, s.out_width - tile.column);
+        std::uint16_t* masks = RELU ? task.output_masks + first : nullptr;
+        for (int part = 0; part < parts; ++part) {
+          float* image = task.output + pixels(first) + part * width;
+          const auto products = TilePositions::of(from, run, kind, o - block.first_output, number, part);
+          if (height == rows && width_left == columns) {
+            transform<OfColumns, OfRows>(
+                products, OutputTile<true, RELU>{image, masks, s.out_width, height, width_left, part, bias});
+          } else {
+            transform<OfColumns, OfRows>(
+                products, OutputTile<false, RELU>{image, masks, s.out_width, height, width_left, part, bias});
+          }
         }
-      }
+      });
     }
-  }
+  });
 }
 
 /// Scratch memory.
@@ -181,14 +183,6 @@ Memory memory_at(float* scratch, const Layout& layout) {
   float* sums = scratch + positions * layout.inputs_step;
   return {{scratch, layout.inputs_step}, {sums, layout.sums_step}, sums + positions * layout.sums_step};
 }
-
-/// A block of output and input channels.
-struct ChannelBlock {
-  int first_output;
-  int outputs;
-  int first_channel;
-  int channels;
-};
 
 /// Calls use(channel block, its index): output channels outside, input channels inside.
 template <class Use>
@@ -217,11 +211,11 @@ void transform_block(const WinogradConv& task, const ChannelBlock& block, float*
 }
 
 /// Adds the products of a channel block to the sums of its output channels.
-void multiply_positions(const Memory& memory, const float* filters, std::size_t filters_step, int tiles,
+void multiply_positions(const Memory& memory, const float* filters, std::size_t filters_step, const Run& run,
                         const ChannelBlock& block) {
-  const std::size_t step = pixels(static_cast<std::size_t>(tiles));
   const int outputs = (block.outputs + output_block - 1) / output_block * output_block;
   for (int p = 0; p < positions; ++p) {
+    const std::size_t step = pixels(static_cast<std::size_t>(run.all[position_kind(p)]));
     multiply({.filters = filters + filters_step * p,
               .inputs = memory.inputs.data + memory.inputs.step * p + step * block.first_channel,
               .sums = memory.sums.data + memory.sums.step * p,
@@ -250,21 +244,24 @@ void winograd_conv(const WinogradConv& task) {
       transform_block(task, block, memory.filters + block_floats * index, layout.filters_step);
     });
   }
-  const TileGrid grid = grid_of(s.out_height, s.out_width);
-  const int tiles = task.groups * grid.rows * grid.columns;
-  for (int first = 0; first < tiles; first += task.blocks.tiles) {
-    const Run run{grid.at(first), smaller(task.blocks.tiles, tiles - first)};
-    transform_inputs(task, run, memory.inputs);
+  const TileGrid grid = TileGrid::of(s.out_height, s.out_width, task.groups);
+  for (int first = 0; first < grid.tiles(); first += task.blocks.tiles) {
+    const Run run = Run::of(grid, first, task.blocks.tiles);
+    for (int kind = 0; kind < tile_kinds; ++kind) {
+      transform_inputs(task, run, kind, memory.inputs);
+    }
     for_each_block(task, [&](const ChannelBlock& block, int index) HWY_ATTR {
       float* filters = memory.filters + (keep ? block_floats * index : 0);
       if (!keep) {
         transform_block(task, block, filters, layout.filters_step);
       }
-      multiply_positions(memory, filters, layout.filters_step, run.tiles, block);
-      if (block.first_channel + block.channels == s.in_channels) {
-        task.output_masks == nullptr
-            ? write_outputs<false>(task, run, block.first_output, block.outputs, memory.sums)
-            : write_outputs<true>(task, run, block.first_output, block.outputs, memory.sums);
+      multiply_positions(memory, filters, layout.filters_step, run, block);
+      if (block.first_channel + block.channels < s.in_channels) {
+        return;
+      }
+      for (int kind = 0; kind < tile_kinds; ++kind) {
+        task.output_masks == nullptr ? write_outputs<false>(task, run, kind, block, memory.sums)
+                                     : write_outputs<true>(task, run, kind, block, memory.sums);
       }
     });
   }

@@ -50,7 +50,7 @@ struct Rows {
   std::size_t step;
 };
 
-Rows rows_of(const FilterTask& task, int output, int channel) {
+Rows filter_rows(const FilterTask& task, int output, int channel) {
   if (task.transposed) {
     return {task.weight + (static_cast<std::size_t>(channel) * task.out_channels + output) * taps, taps};
   }
@@ -70,7 +70,7 @@ HWY_INLINE void transform_lanes(Rows rows, int count, const Packed& packed) {
   }
   Filters filters{{}, TURNED};
   load_filters(rows.first, rows.step, filters.tap);
-  transform<FilterTransform>(filters, packed);
+  transform<FilterTransform, FilterTransform>(filters, packed);
 }
 
 Packed packed_at(const FilterTask& task, int output, int channel) {
@@ -83,13 +83,13 @@ Packed packed_at(const FilterTask& task, int output, int channel) {
 void transform_turned(const FilterTask& task) {
   for (int c = 0; c < task.channels; ++c) {
     if (task.first_channel + c + rows_ahead < task.in_channels) {
-      const float* row = rows_of(task, task.first_output, task.first_channel + c + rows_ahead).first;
+      const float* row = filter_rows(task, task.first_output, task.first_channel + c + rows_ahead).first;
       for (int i = 0; i < task.outputs * taps; i += lanes) {
         __builtin_prefetch(row + i);
       }
     }
     for (int o = 0; o < padded_outputs(task.outputs); o += width) {
-      const Rows rows = rows_of(task, task.first_output + o, task.first_channel + c);
+      const Rows rows = filter_rows(task, task.first_output + o, task.first_channel + c);
       transform_lanes<true>(rows, smaller(width, task.outputs - o), packed_at(task, o, c));
     }
   }
@@ -98,7 +98,7 @@ void transform_turned(const FilterTask& task) {
 void transform_straight(const FilterTask& task) {
   for (int o = 0; o < padded_outputs(task.outputs); o += width) {
     for (int c = 0; c < task.channels; ++c) {
-      const Rows rows = rows_of(task, task.first_output + o, task.first_channel + c);
+      const Rows rows = filter_rows(task, task.first_output + o, task.first_channel + c);
       transform_lanes<false>(rows, smaller(width, task.outputs - o), packed_at(task, o, c));
     }
   }

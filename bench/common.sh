@@ -1,0 +1,89 @@
+# What compare.sh and compare_networks.sh share; both source it from the project's root.
+# shellcheck shell=bash
+
+lockstep=${LOCKSTEP:-build/release/lockstep}
+python=${PYTHON:-python3}
+
+fail() {
+  echo "${0##*/}: $*" >&2
+  exit 2
+}
+
+# Ends unless both programs are there; makes the folder $work for as long as the script runs.
+prepare() { # Python packages
+  [[ -x $lockstep ]] ||
+    fail "$lockstep is not there: cmake --preset release && cmake --build --preset release"
+  "$python" -c "import $1" 2>/dev/null ||
+    fail "$python has no $1: $python -m pip install -r bench/peers/requirements.txt"
+  if ((EUID == 0)); then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  fi
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+}
+
+# Runs a command; what it prints goes to a file, and is shown when it fails.
+quietly() { # file command...
+  local log=$1
+  shift
+  "$@" >"$log" 2>"$log.err" || {
+    cat "$log" "$log.err" >&2
+    echo "${0##*/}: failed: $*" >&2
+    return 1
+  }
+}
+
+# images/s of the last epoch that a program printed
+speed() { sed -n 's|^\(.* \)\{0,1\}\([0-9.]*\) img/s$|\2|p' "$1" | tail -n 1; }
+
+# Prints the middle of the numbers that it reads; a dash where there are none.
+middle() { # format
+  sort -n | awk -v format="$1" '{v[NR] = $1}
+    END {if (NR == 0) print "-"; else printf format "\n", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
+}
+median() { middle "${2:-%.0f}" <"$work/$1"; } # name [format]
+# Median of the rounds' ratios: what was measured one after the other suffered the same neighbours.
+ratio() { paste "$work/$1" "$work/$2" | awk 'NF == 2 {print $1 / $2}' | middle '%.2f'; }
+# Adds the largest of the last figures of some names.
+add_best() { # target name...
+  local target=$1 name
+  shift
+  for name in "$@"; do tail -n 1 "$work/$name"; done | sort -n | tail -n 1 >>"$work/$target"
+}
+
+# Measures one round of every name: measure NAME prints images/s.
+measure_round() { # label name...
+  local label=$1 name
+  shift
+  for name in "$@"; do
+    measure "$name" >"$work/figure"
+    [[ -s $work/figure ]] || fail "$name printed no speed"
+    cat "$work/figure" >>"$work/$name"
+    echo "$label  $name  $(cat "$work/figure") img/s" >&2
+  done
+}
+
+machine() {
+  sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1
+  echo "$(nproc) cores"
+  awk '/^MemTotal/ {printf "%.0f GB of memory\n", $2 / 1e6}' /proc/meminfo
+  sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release
+  c++ --version | head -n 1
+  mpirun --version | head -n 1
+  "$python" -c 'import torch; print("PyTorch", torch.__version__)'
+}
+
+# The line above a table.
+conditions() { # rounds
+  echo "$(date -u +%F): $(machine | paste -sd ',' | sed 's/,/, /g'). Medians of $1 rounds; a ratio is the median of the rounds' ratios."
+  echo
+}
+
+# Puts $work/table into docs/performance.md between the marks of this script.
+write_table() {
+  awk -v file="$work/table" -v script="${0##*/}" '
+    $0 == "<!-- " script " begin -->" {print; print ""; while ((getline line < file) > 0) print line; print ""; inside = 1; next}
+    $0 == "<!-- " script " end -->" {inside = 0}
+    !inside {print}' docs/performance.md >"$work/page"
+  cp "$work/page" docs/performance.md
+}
