@@ -227,6 +227,9 @@ void check_train_options(const TrainOptions& options) {
     throw Error(Category::usage,
                 "--model-ema with --model-ema-decay 0 averages nothing: leave out --model-ema");
   }
+  if (options.run_directory.empty() && options.log_interval != TrainOptions{}.log_interval) {
+    throw Error(Category::usage, "--log-interval has no effect without --run-dir: leave it out");
+  }
   if (options.device == DeviceChoice::cpu && options.precision != Precision::fp32) {
     throw Error(Category::usage, fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",
                                              name_of(options.precision)));

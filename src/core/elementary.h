@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 /// Functions of the C library whose results differ between its versions and processors, here the same bits
 /// everywhere: IEEE additions, multiplications, divisions and square roots only.
 namespace lockstep {
@@ -12,5 +14,7 @@ double exponential(double x);
 /// Sine and cosine of an angle in degrees, |angle| <= 360, within 1e-15.
 double sine_of_degrees(double angle);
 double cosine_of_degrees(double angle);
+/// A base to a power, by squaring.
+double integer_power(double base, std::uint64_t exponent);
 
 }  // namespace lockstep

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "core/elementary.h"
 #include "optim/checks.h"
-#include "optim/exact_math.h"
 
 namespace lockstep {
 

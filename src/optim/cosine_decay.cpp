@@ -1,11 +1,11 @@
-#include "optim/exact_math.h"
+#include "core/elementary.h"
 #include "optim/schedule.h"
 
 namespace lockstep {
 
 /// torch.optim.lr_scheduler.CosineAnnealingLR over the steps after the warm-up, as in timm's `cosine`.
 double cosine_decay(const ScheduleOptions&, const SchedulePosition& position) {
-  return 0.5 * (1.0 + cos_pi(position.done));
+  return 0.5 * (1.0 + cosine_of_degrees(180.0 * position.done));
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "optim/exact_math.h"
+#include "core/elementary.h"
 #include "optim/schedule.h"
 
 namespace lockstep {
@@ -8,7 +8,7 @@ namespace lockstep {
 double one_cycle(const ScheduleOptions&, const SchedulePosition& position) {
   constexpr double first = 1.0 / 25.0, last = first / 1e4;
   const auto along = [](double from, double to, double share) {
-    return to + (from - to) * 0.5 * (1.0 + cos_pi(share));
+    return to + (from - to) * 0.5 * (1.0 + cosine_of_degrees(180.0 * share));
   };
   const double rise = position.warmup;
   return position.done < rise ? along(first, 1.0, position.done / rise)

@@ -1,4 +1,4 @@
-#include "optim/exact_math.h"
+#include "core/elementary.h"
 #include "optim/schedule.h"
 
 namespace lockstep {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "optim/exact_math.h"
+#include "core/elementary.h"
 #include "optim/schedule.h"
 
 namespace lockstep {

@@ -299,7 +299,7 @@ class Trainer::Implementation {
         throw Error(
             Category::data,
             fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
-                        name, value, step_, learning_rate_.at(step_)));
+                        name, std::fabs(value), step_, learning_rate_.at(step_)));
       });
     }
   }

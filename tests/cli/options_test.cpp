@@ -275,6 +275,7 @@ TEST(TrainOptions, CombinationsOfOptions) {
   expect_usage({"--model-ema", "--model-ema-decay", "0"}, {"--model-ema-decay 0"});
   expect_usage({"--model-ema-decay", "0.9"}, {"--model-ema-decay has no effect without --model-ema"});
   expect_usage({"--lr-base-scale", "sqrt"}, {"--lr-base-scale has no effect without --lr-base-batch-size"});
+  expect_usage({"--log-interval", "2"}, {"--log-interval has no effect without --run-dir"});
   expect_usage({"--device", "cpu", "--dtype", "bf16"}, {"--dtype bf16", "--device cpu"});
   EXPECT_EQ(parse({"--batch-size", "90", "--micro-batches", "9"}).micro_batches, 9U);
 }

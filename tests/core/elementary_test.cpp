@@ -26,6 +26,8 @@ TEST(Elementary, ExactWhereTheResultIs) {
   EXPECT_EQ(logarithm(1.0), 0.0);
   EXPECT_EQ(sine_of_degrees(90.0), 1.0);
   EXPECT_EQ(cosine_of_degrees(180.0), -1.0);
+  EXPECT_EQ(integer_power(0.1, 0), 1.0);
+  EXPECT_EQ(integer_power(3.0, 13), 1594323.0);
 }
 
 }  // namespace

@@ -2,21 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "data/expect_error.h"
 #include "lockstep/error.h"
-#include "optim/exact_math.h"
 
 namespace lockstep {
 namespace {
-
-TEST(Schedule, CosineIsThatOfTheCLibrary) {
-  for (int i = 0; i <= 1000; ++i) {
-    const double x = i / 1000.0;
-    EXPECT_NEAR(cos_pi(x), std::cos(3.14159265358979323846 * x), 2e-15) << x;
-  }
-}
 
 /// The rule with values for all options that it has.
 ScheduleOptions options_of(const std::string& name, double min_lr) {
