@@ -74,8 +74,8 @@ machine() {
 }
 
 # The line above a table.
-conditions() { # rounds
-  echo "$(date -u +%F): $(machine | paste -sd ',' | sed 's/,/, /g'). Medians of $1 rounds; a ratio is the median of the rounds' ratios."
+conditions() {
+  echo "$(date -u +%F): $(machine | paste -sd ',' | sed 's/,/, /g'). Medians of all rounds; a ratio is the median of the rounds' ratios."
   echo
 }
 

@@ -78,8 +78,8 @@ for ((round = 1; round <= rounds; ++round)); do
 done
 
 table() {
-  conditions "$rounds"
-  echo "| LeNet f32, batch 256 | images/s |"
+  conditions
+  echo "| LeNet f32, batch 256, $rounds rounds | images/s |"
   echo "|---|---|"
   echo "| lockstep, 2 ranks x 1 thread | $(median ours_2x1) |"
   echo "| lockstep, 1 rank x 2 threads | $(median ours_1x2) |"

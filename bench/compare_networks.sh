@@ -6,6 +6,7 @@
 #   PYTHON=venv/bin/python bench/compare_networks.sh [--rounds N] [--f32] [--write] [CASE...]
 #
 # CASE: resnet18-d2l:64 resnet18-d2l:256 resnet50:32 mobilenet-v2:32 (network:batch size); without one, all.
+# NETWORK:BATCH:N measures N rounds of this one.
 # --f32: without PyTorch in bf16, which takes minutes on processors that have no instructions for it.
 # PYTHON needs bench/peers/requirements.txt and torchvision. Use an idle machine with two cores.
 set -euo pipefail
@@ -24,7 +25,7 @@ while (($# > 0)); do
     --rounds) rounds=${2:-} && shift ;;
     --f32) names=(ours eager compiled) ;;
     --write) write=yes ;;
-    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *:*) cases+=("$1") ;;
     *) fail "unknown argument $1 (see --help)" ;;
   esac
@@ -73,7 +74,7 @@ measure() { # name
 
 print_row() {
   local name
-  printf '| %s, %s |' "$model" "$batch"
+  printf '| %s, %s | %s |' "$model" "$batch" "$own_rounds"
   for name in ours eager compiled bf16 bf16_compiled; do printf ' %s |' "$(median "$name" %.1f)"; done
   printf ' **%s** | **%s** | %s / %s |\n' "$(ratio ours best_f32)" "$(ratio ours best_bf16)" \
     "$(median memory_ours)" "$(median memory_torch)"
@@ -81,11 +82,12 @@ print_row() {
 
 rows=()
 for one in "${cases[@]}"; do
-  model=${one%%:*} batch=${one##*:}
+  IFS=: read -r model batch own_rounds <<<"$one"
+  own_rounds=${own_rounds:-$rounds}
   for name in ours eager compiled bf16 bf16_compiled best_f32 best_bf16 memory_ours memory_torch; do
     : >"$work/$name"
   done
-  for ((round = 1; round <= rounds; ++round)); do
+  for ((round = 1; round <= own_rounds; ++round)); do
     measure_round "$one round $round" "${names[@]}"
     add_best best_f32 eager compiled
     add_best best_bf16 bf16 bf16_compiled
@@ -93,9 +95,9 @@ for one in "${cases[@]}"; do
   rows+=("$(print_row)")
 done
 {
-  conditions "$rounds"
-  echo "| images/s: network, batch | lockstep, 2 ranks x 1 thread | PyTorch eager | compiled | bf16 | bf16 compiled | to the best f32 | to the best bf16 | MB of a rank / of PyTorch |"
-  echo "|---|---|---|---|---|---|---|---|---|"
+  conditions
+  echo "| images/s: network, batch | rounds | lockstep, 2 ranks x 1 thread | PyTorch eager | compiled | bf16 | bf16 compiled | to the best f32 | to the best bf16 | MB of a rank / of PyTorch |"
+  echo "|---|---|---|---|---|---|---|---|---|---|"
   printf '%s\n' "${rows[@]}"
 } | tee "$work/table"
 [[ $write == no ]] || write_table
