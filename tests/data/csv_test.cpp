@@ -82,8 +82,10 @@ TEST(CsvTable, BadRowsNameLineAndColumn) {
   for (const auto& [text, message] : cases) {
     expect_error(Category::data, {message}, [&text = text] { table(text); });
   }
-  expect_error(Category::data, {"t.csv: line 1: no column 'kind' for the classes", "--label-column"},
-               [] { table("x,label\n1,a\n", "kind"); });
+  expect_error(Category::data, {"t.csv: line 1: unknown label column 'nope'; known: x, label"},
+               [] { table("x,label\n1,a\n", "nope"); });
+  expect_error(Category::data, {"unknown label column 'lable'; did you mean 'label'? known: x?y, label"},
+               [] { table("\"x\ny\",label\n1,a\n", "lable"); });
 }
 
 TEST(CsvTable, NumbersMayHaveASignAndBeTiny) {
