@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/hash.h"
+#include "core/printable.h"
 #include "data/file.h"
 #include "data/registry.h"
 #include "lockstep/error.h"
@@ -92,6 +93,10 @@ DatasetPair make_csv_datasets(const CsvTable& train, const CsvTable& test) {
     throw Error(Category::data, fmt::format("{}: line 1: other columns than in {}", test.name, train.name));
   }
   const std::vector<std::string> classes = sorted_classes(train.labels);
+  if (classes.size() == 1) {
+    throw Error(Category::data, fmt::format("{}: column '{}': only one class, '{}', in all training rows",
+                                            train.name, printable(train.label_column), printable(classes[0])));
+  }
   const CsvStatistics statistics = csv_statistics(train);
   DatasetPair pair;
   pair.train = std::make_unique<CsvDataset>(train, classes, statistics);

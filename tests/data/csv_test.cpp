@@ -124,6 +124,9 @@ TEST(CsvDataset, TestTablesThatDoNotFit) {
                [&] { make_csv_datasets(train, table("x,label\n1,a\n1,c\n")); });
   expect_error(Category::data, {"t.csv: line 1: other columns than in t.csv"},
                [&] { make_csv_datasets(train, table("y,label\n1,a\n")); });
+  const CsvTable single = table("x,kind\n1,a\n2,a\n");
+  expect_error(Category::data, {"t.csv: column 'kind': only one class, 'a', in all training rows"},
+               [&] { make_csv_datasets(single, single); });
   expect_error(Category::data, {"column 'x': its numbers are too large"},
                [&] { make_csv_datasets(table("x,label\n1e300,a\n-1e300,b\n"), train); });
 }
