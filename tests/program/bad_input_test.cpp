@@ -127,6 +127,9 @@ TEST_F(BadInput, PlacesOfTables) {
     return arguments;
   };
   expect_failure(train(file, {}), 2, {"all.csv is a file: give --test-fraction"});
+  std::ofstream(folder / "test.csv") << "x,label\n1,a\n";
+  expect_failure(train(folder.string(), {"--test-fraction", "0.5"}), 2,
+                 {"--test-fraction has no use", "test.csv"});
   expect_failure(train("/" + std::string(300, 'x'), {"--test-fraction", "0.5"}), 3, {"File name too long"});
 }
 
