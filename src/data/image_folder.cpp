@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/printable.h"
 #include "data/file.h"
 #include "lockstep/error.h"
 
@@ -72,6 +73,25 @@ std::vector<std::string> sorted_names(const std::filesystem::path& folder, const
   return names;
 }
 
+/// Adds the files of FOLDER/NAME.
+void add_class(ImageList& list, const std::string& name) {
+  if (has_control_characters(name)) {
+    fail_images(list.folder, fmt::format("class '{}' has control characters in its name", printable(name)));
+  }
+  const auto known = std::ranges::find(list.classes, name);
+  if (known == list.classes.end()) {
+    fail_images(list.folder / name, "the training images have no such class");
+  }
+  const auto files =
+      sorted_names(list.folder / name, [](const auto& entry) { return is_image_name(entry.path()); });
+  if (files.empty()) {
+    fail_images(list.folder / name, "a class without images (.jpg, .jpeg or .png)");
+  }
+  for (const std::string& file : files) {
+    list.files.push_back({fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
+  }
+}
+
 }  // namespace
 
 std::filesystem::path find_image_part(const std::filesystem::path& folder, const std::string& part) {
@@ -91,7 +111,6 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
   if (!std::filesystem::is_directory(folder, ignored)) {
     fail_images(folder, "no such folder");
   }
-  ImageList list{folder, classes, {}};
   const std::vector<std::string> found = sorted_names(folder, [](const auto& entry) {
     std::error_code error;
     return entry.is_directory(error);
@@ -99,23 +118,9 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
   if (found.empty()) {
     fail_images(folder, "holds no folders named after classes");
   }
-  if (classes.empty()) {
-    list.classes = found;
-  }
+  ImageList list{folder, classes.empty() ? found : classes, {}};
   for (const std::string& name : found) {
-    const auto known = std::ranges::find(list.classes, name);
-    if (known == list.classes.end()) {
-      fail_images(folder / name, "the training images have no such class");
-    }
-    const auto files =
-        sorted_names(folder / name, [](const auto& entry) { return is_image_name(entry.path()); });
-    if (files.empty()) {
-      fail_images(folder / name, "a class without images (.jpg, .jpeg or .png)");
-    }
-    for (const std::string& file : files) {
-      list.files.push_back(
-          {fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
-    }
+    add_class(list, name);
   }
   return list;
 }

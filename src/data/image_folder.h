@@ -21,7 +21,8 @@ struct ImageList {
 
 /// Lists the files with the extensions jpg, jpeg and png, in upper or lower case. `classes` empty: the names
 /// of all folders, ascending; else those that are allowed. Throws Error(data) for a folder that is missing,
-/// holds no classes, a class without images, or one that is not in `classes`.
+/// holds no classes, a class without images, one that is not in `classes`, or one with control characters in
+/// its name, which an index of packed images has no place for.
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
 
 /// The folder of classes inside `folder` that is this part of a data set: train, or test (also called val or

@@ -58,6 +58,9 @@ TEST(ImageFolder, FoldersThatDoNotFit) {
                [&] { list_images(pets.path() / "train"); });
   expect_error(Category::data, {"holds no folders named after classes"},
                [&] { list_images(pets.path() / "train/cat"); });
+  std::filesystem::rename(pets.path() / "train/emu", pets.path() / "train/e\nmu");
+  expect_error(Category::data, {"/train: class 'e?mu' has control characters in its name"},
+               [&] { list_images(pets.path() / "train"); });
 }
 
 /// Labels of what a micro-batch of all samples holds.
