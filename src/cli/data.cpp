@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/nearest.h"
@@ -79,6 +80,7 @@ void print_part(const std::string& part, const Dataset& dataset, const DataOptio
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     ++counts[static_cast<std::size_t>(dataset.label(id))];
   }
+  print_warning(dataset.passed_over());
   const Shape shape = dataset.shape();
   const std::string what = dataset.encoding() == Encoding::floats
                                ? fmt::format("samples of {} numbers", shape.size())

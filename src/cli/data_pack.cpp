@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "data/pack_images.h"
@@ -43,6 +44,7 @@ OptionSet declare(PackRequest& request) {
 }
 
 PackResult pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
+  print_warning(passed_over_text(list));
   const PackResult result = pack_images(list, request.target, part, request.options);
   print(fmt::format("{:<6} {} images of {} classes in {} file{}, {:.1f} MB; {} not readable\n", part,
                     result.packed, list.classes.size(), result.shards, result.shards == 1 ? "" : "s",

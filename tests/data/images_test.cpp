@@ -48,6 +48,27 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
   EXPECT_EQ(data->label(3), 1);
 }
 
+TEST(ImageFolder, TellsWhatIsPassedOver) {
+  const Pets pets;
+  const std::string folder = (pets.path() / "train").string();
+  EXPECT_EQ(pets.open()->passed_over(),
+            folder + ": 1 entry passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is cat/readme.txt");
+  pets.write("train/dog/3.webp", "");
+  pets.write("train/dog/4", "");
+  pets.write("train/all\n.csv", "");
+  std::filesystem::create_directories(pets.path() / "train/cat/more");
+  EXPECT_EQ(pets.open()->passed_over(),
+            folder + ": 5 entries passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is all?.csv");
+  std::filesystem::remove(pets.path() / "train/all\n.csv");
+  EXPECT_TRUE(
+      pets.open()->passed_over().ends_with(" 4 entries passed over, not CLASS/NAME.jpg, .jpeg or "
+                                           ".png; the first is cat/more"));
+  for (const char* name : {"cat/readme.txt", "cat/more", "dog/3.webp", "dog/4"}) {
+    std::filesystem::remove(pets.path() / "train" / name);
+  }
+  EXPECT_EQ(pets.open()->passed_over(), "");
+}
+
 TEST(ImageFolder, FoldersThatDoNotFit) {
   const Pets pets;
   expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_images("/nowhere"); });

@@ -138,6 +138,24 @@ TEST_F(Images, PackedImagesTrain) {
   EXPECT_EQ(lockstep(0, {"data", "pack", folder_.string(), packed, "--strict"}).status, 3);
 }
 
+TEST_F(Images, FilesOfOtherKindsAreToldOnce) {
+  std::ofstream(folder_ / "train/odd/1.webp") << "x";
+  const std::string place = folder_.string();
+  const std::string warning = "lockstep: warning: " + place +
+                              "/train: 1 entry passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is "
+                              "odd/1.webp\n";
+  const auto expect_once = [&](const Outcome& outcome) {
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find(warning), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find(warning), outcome.err.rfind(warning)) << outcome.err;
+  };
+  expect_once(train(2, data(place), {"--max-steps", "1"}));
+  expect_once(lockstep(0, {"data", "pack", place, (folder_ / "packed").string()}));
+  for (const char* action : {"show", "stats"}) {
+    expect_once(lockstep(2, {"data", action, "--dataset", "images", "--data-dir", place}));
+  }
+}
+
 TEST_F(Images, BenchComparesReadingWithDecoding) {
   const Outcome images = lockstep(2, {"bench", "data", "--dataset", "images", "--data-dir", folder_.string(),
                                       "--image-size", "28", "--random-resized-crop", "--threads", "2",
