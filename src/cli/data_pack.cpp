@@ -8,6 +8,7 @@
 #include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "data/image_parts.h"
 #include "data/pack_images.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -20,13 +21,15 @@ struct PackRequest {
   std::string source;
   std::string target;
   int shard_megabytes = 1000;
+  double test_fraction = 0.0;
   PackOptions options;
 };
 
 OptionSet declare(PackRequest& request) {
   OptionSet set("lockstep data pack [options] DIR OUT",
-                "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or val) into a few large files in "
-                "OUT, smaller and faster to read: --dataset images --data-dir OUT.");
+                "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or val), or with --test-fraction "
+                "those of DIR/CLASS/, into a few large files in OUT, smaller and faster to read: --dataset "
+                "images --data-dir OUT.");
   set.positional("DIR", "folder with the images", request.source);
   set.positional("OUT", "folder for the packed files", request.target);
   set.group("Packing");
@@ -36,6 +39,8 @@ OptionSet declare(PackRequest& request) {
               {.least = 1, .most = 100});
   set.integer("shard-size", "MB", "size at which the next file is begun", request.shard_megabytes,
               {.least = 1, .most = 1000000});
+  set.number("test-fraction", "X", "part of the images that is held out for testing, without a folder test",
+             request.test_fraction, {.least = 0.0, .below = 1.0});
   set.flag("strict", "end with an error at an image that cannot be read, instead of leaving it out",
            request.options.strict);
   set.pass_over(train_option_names());
@@ -54,17 +59,9 @@ PackResult pack_part(const PackRequest& request, const std::string& part, const 
 }
 
 void pack(const PackRequest& request) {
-  const std::filesystem::path source = request.source;
-  const std::filesystem::path train = find_image_part(source, "train");
-  const std::filesystem::path test = find_image_part(source, "test");
-  if (train.empty() || test.empty()) {
-    throw Error(Category::data, fmt::format("{}: no folder {} there; images must lie in train/CLASS/ and "
-                                            "test/CLASS/ (or val/CLASS/)",
-                                            source.string(), train.empty() ? "train" : "test"));
-  }
-  const ImageList images = list_images(train);
-  pack_part(request, "train", images);
-  pack_part(request, "test", list_images(test, images.classes));
+  const ImageParts images = list_image_parts(request.source, request.test_fraction);
+  pack_part(request, "train", images.train);
+  pack_part(request, "test", images.test);
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction) {
   CsvTable train{table.name, table.features, table.label_column, {}, {}, {}};
   CsvTable test = train;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const double place = static_cast<double>(hash_integer(row)[0] >> 11) * 0x1p-53;  // in [0, 1)
-    move_row(table, row, place < fraction ? test : train);
+    const bool held_out = in_unit_interval(hash_integer(row)[0]) < fraction;
+    move_row(table, row, held_out ? test : train);
   }
   if (train.rows() == 0 || test.rows() == 0) {
     throw Error(Category::data, fmt::format("{}: --test-fraction {} of {} rows leaves none to {}", table.name,

@@ -142,6 +142,12 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
   return list;
 }
 
+void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes) {
+  if (classes.size() == 1) {
+    fail_images(place, fmt::format("only one class, '{}', in all training images", printable(classes[0])));
+  }
+}
+
 std::string passed_over_text(const ImageList& list) {
   if (list.passed_over == 0) return {};
   return fmt::format("{}: {} {} passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is {}",

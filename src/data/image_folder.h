@@ -17,8 +17,8 @@ struct ImageList {
   };
   std::filesystem::path folder = {};
   std::vector<std::string> classes = {};
-  std::vector<File> files = {};   ///< by class, then by name
-  std::uint64_t passed_over = 0;  ///< entries of FOLDER and FOLDER/CLASS that are neither, hidden ones apart
+  std::vector<File> files = {};        ///< by class, then by name
+  std::uint64_t passed_over = 0;       ///< entries that are no class, or in a class no image; not hidden ones
   std::string first_passed_over = {};  ///< without FOLDER
 };
 
@@ -30,6 +30,9 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
 
 /// The entries that were passed over, as a line for a warning; empty where there are none.
 std::string passed_over_text(const ImageList& list);
+
+/// Throws Error(data) naming `place` where there is nothing to tell apart.
+void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes);
 
 /// The folder of classes inside `folder` that is this part of a data set: train, or test (also called val or
 /// validation). Empty where there is none.

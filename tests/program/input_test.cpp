@@ -138,6 +138,33 @@ TEST_F(Images, PackedImagesTrain) {
   EXPECT_EQ(lockstep(0, {"data", "pack", folder_.string(), packed, "--strict"}).status, 3);
 }
 
+TEST_F(Images, FoldersPerClassAreDivided) {
+  const std::string place = (folder_ / "train").string();  // no train or test in it
+  const Arguments fraction = {"--test-fraction", "0.2"};
+  only_digest(data(place), fraction);
+  const auto with_fraction = [&](Arguments arguments) {
+    arguments.insert(arguments.end(), fraction.begin(), fraction.end());
+    const Outcome outcome = lockstep(0, arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.out;
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    return std::stoi(line_after(text, part));
+  };
+  const std::string shown = with_fraction({"data", "show", "--dataset", "images", "--data-dir", place});
+  EXPECT_EQ(count(shown, "train  ") + count(shown, "test   "), 90) << shown;
+  const std::string packed = (folder_ / "packed").string();
+  const std::string pack = with_fraction({"data", "pack", place, packed});
+  EXPECT_EQ(count(pack, "train  ") + count(pack, "test   "), 89) << pack;  // one cannot be read
+  const Outcome refused =
+      lockstep(0, {"data", "show", "--dataset", "images", "--data-dir", packed, "--test-fraction", "0.2"});
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_NE(refused.err.find("--test-fraction has no use beside " + packed + "/test.index"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_EQ(train(1, data(packed), {}).status, 0);
+}
+
 TEST_F(Images, FilesOfOtherKindsAreToldOnce) {
   std::ofstream(folder_ / "train/odd/1.webp") << "x";
   const std::string place = folder_.string();
