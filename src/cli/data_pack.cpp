@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -58,8 +59,35 @@ PackResult pack_part(const PackRequest& request, const std::string& part, const 
   return result;
 }
 
+bool lies_in(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+/// Packed files must not hide a folder's images, nor be taken for a class.
+void check_target(const std::filesystem::path& target, const ImageParts& images) {
+  for (const char* part : {"train", "test"}) {
+    const std::filesystem::path folder = find_image_part(target, part);
+    if (!folder.empty()) {
+      throw Error(Category::usage,
+                  fmt::format("{}: holds the folder {}, whose images the packed ones would hide; choose "
+                              "another folder for OUT",
+                              target.string(), folder.filename().string()));
+    }
+  }
+  std::error_code ignored;  // what cannot be resolved cannot be written either, which is said then
+  const std::filesystem::path place = std::filesystem::weakly_canonical(target, ignored);
+  for (const ImageList* list : {&images.train, &images.test}) {
+    if (lies_in(place, std::filesystem::canonical(list->folder, ignored))) {
+      throw Error(Category::usage, fmt::format("{}: lies in the folder of the classes, {}; choose another "
+                                               "folder for OUT",
+                                               target.string(), list->folder.string()));
+    }
+  }
+}
+
 void pack(const PackRequest& request) {
   const ImageParts images = list_image_parts(request.source, request.test_fraction);
+  check_target(request.target, images);
   pack_part(request, "train", images.train);
   pack_part(request, "test", images.test);
 }

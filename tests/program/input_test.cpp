@@ -138,6 +138,25 @@ TEST_F(Images, PackedImagesTrain) {
   EXPECT_EQ(lockstep(0, {"data", "pack", folder_.string(), packed, "--strict"}).status, 3);
 }
 
+TEST_F(Images, PackedFilesMayNotLieAmongTheImages) {
+  const std::string place = folder_.string();
+  const auto expect_refused = [](const std::string& from, const std::string& to, const std::string& reason) {
+    const Outcome outcome = lockstep(0, {"data", "pack", from, to, "--test-fraction", "0.2"});
+    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    EXPECT_NE(outcome.err.find(to + ": " + reason), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(to + "/train.index"));
+  };
+  const std::string among = "lies in the folder of the classes, ";
+  expect_refused(place + "/train", place + "/train", among + place + "/train");
+  expect_refused(place + "/train", place + "/train/odd/../packed/", among);
+  expect_refused(place + "/train", place, "holds the folder train, ");
+  std::filesystem::rename(folder_ / "val", folder_ / "all");
+  const Outcome same = lockstep(0, {"data", "pack", place, place, "--test-fraction", "0.2"});
+  EXPECT_EQ(same.status, 2) << same.out;
+  EXPECT_EQ(lockstep(0, {"data", "pack", place, place + "-packed", "--test-fraction", "0.2"}).status, 0);
+  std::filesystem::remove_all(place + "-packed");
+}
+
 TEST_F(Images, FoldersPerClassAreDivided) {
   const std::string place = (folder_ / "train").string();  // no train or test in it
   const Arguments fraction = {"--test-fraction", "0.2"};
