@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/data_warnings.h"
@@ -85,8 +86,8 @@ void print_part(const std::string& part, const Dataset& dataset, const DataOptio
   const std::string what = dataset.encoding() == Encoding::floats
                                ? fmt::format("samples of {} numbers", shape.size())
                                : fmt::format("images of {}x{}x{}", shape.channels, shape.height, shape.width);
-  print(fmt::format("{:<6} {} {}, {} classes: {}\n", part, dataset.size(), what, dataset.classes(),
-                    fmt::join(counts, " ")));
+  print(fmt::format("{:<6} {} {}, {} classes:\n", part, dataset.size(), what, counts.size()));
+  print(class_counts_text(names_of_classes(dataset, counts.size()), counts, 7));
   if (options.action == "stats") {
     print_statistics(part, dataset, options);
   }
