@@ -138,6 +138,15 @@ TEST_F(Images, PackedImagesTrain) {
   EXPECT_EQ(lockstep(0, {"data", "pack", folder_.string(), packed, "--strict"}).status, 3);
 }
 
+TEST_F(Images, StatsHaveWidthsAndHeightsApart) {
+  std::ofstream(folder_ / "train/even/wide.jpg", std::ios::binary) << jpeg_file(90, 20, 1);
+  std::ofstream(folder_ / "train/even/tall.jpg", std::ios::binary) << jpeg_file(10, 70, 1);
+  const Outcome stats = lockstep(0, {"data", "stats", "--dataset", "images", "--data-dir", folder_.string()});
+  EXPECT_NE(stats.out.find("train  widths 10 to 90, heights 20 to 70 pixels\n"), std::string::npos)
+      << stats.out << stats.err;
+  EXPECT_NE(stats.out.find("       even 47, odd 45\n"), std::string::npos) << stats.out;
+}
+
 TEST_F(Images, PackedFilesMayNotLieAmongTheImages) {
   const std::string place = folder_.string();
   const auto expect_refused = [](const std::string& from, const std::string& to, const std::string& reason) {
