@@ -71,6 +71,31 @@ void move_row(const CsvTable& from, std::size_t row, CsvTable& to) {
   to.lines.push_back(from.lines[row]);
 }
 
+DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
+  std::error_code unknown;  // reading then says what is wrong
+  const bool is_file = std::filesystem::is_regular_file(place, unknown);
+  const std::filesystem::path test_file = place / "test.csv";
+  if (options.test_fraction > 0.0) {
+    if (!is_file && std::filesystem::exists(test_file, unknown)) {
+      throw Error(Category::usage,
+                  fmt::format("--test-fraction has no use beside {}: leave it out, or name one file as "
+                              "--data-dir",
+                              test_file.string()));
+    }
+    CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
+    const CsvTable test = split_off_test_rows(train, options.test_fraction);
+    return make_csv_datasets(train, test);
+  }
+  if (is_file) {
+    throw Error(Category::usage,
+                fmt::format("{} is a file: give --test-fraction, the part of its rows to test with, or as "
+                            "--data-dir the folder of train.csv and test.csv",
+                            place.string()));
+  }
+  const CsvTable train = read_table(place / "train.csv", options.label_column);
+  return make_csv_datasets(train, read_table(test_file, train.label_column));
+}
+
 }  // namespace
 
 CsvTable split_off_test_rows(CsvTable& table, double fraction) {
@@ -104,35 +129,6 @@ DatasetPair make_csv_datasets(const CsvTable& train, const CsvTable& test) {
   pair.test = std::make_unique<CsvDataset>(test, classes, statistics);
   return pair;
 }
-
-namespace {
-
-DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
-  std::error_code unknown;  // reading then says what is wrong
-  const bool is_file = std::filesystem::is_regular_file(place, unknown);
-  const std::filesystem::path test_file = place / "test.csv";
-  if (options.test_fraction > 0.0) {
-    if (!is_file && std::filesystem::exists(test_file, unknown)) {
-      throw Error(Category::usage,
-                  fmt::format("--test-fraction has no use beside {}: leave it out, or name one file as "
-                              "--data-dir",
-                              test_file.string()));
-    }
-    CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
-    const CsvTable test = split_off_test_rows(train, options.test_fraction);
-    return make_csv_datasets(train, test);
-  }
-  if (is_file) {
-    throw Error(Category::usage,
-                fmt::format("{} is a file: give --test-fraction, the part of its rows to test with, or as "
-                            "--data-dir the folder of train.csv and test.csv",
-                            place.string()));
-  }
-  const CsvTable train = read_table(place / "train.csv", options.label_column);
-  return make_csv_datasets(train, read_table(test_file, train.label_column));
-}
-
-}  // namespace
 
 /// Tables of numbers: DIR/train.csv and DIR/test.csv, or with a test fraction the one file that the directory
 /// option names, or DIR/train.csv alone. Every rank keeps its own copy.
