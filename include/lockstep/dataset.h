@@ -37,6 +37,8 @@ class Dataset {
   virtual std::string sample_name(std::uint64_t id) const;
   /// Names of the classes, in order; empty where they have none.
   virtual std::vector<std::string> class_names() const { return {}; }
+  /// What lies among its files without being a sample, as a line for a warning; empty where nothing does.
+  virtual std::string passed_over() const { return {}; }
 };
 
 /// Training and test samples: the same shape, classes and encoding.
@@ -52,7 +54,7 @@ struct DatasetOptions {
   int image_size = 224;            ///< images: rows and columns that the network sees
   int channels = 3;                ///< images: 3 (colour) or 1 (grey), whatever the files hold
   std::string label_column = {};   ///< csv: its name; empty: "label", or the last column without one
-  double test_fraction = 0.0;      ///< csv: part of one file's rows held out for testing, in [0, 1)
+  double test_fraction = 0.0;      ///< csv, images: part held out where there is no test set, in [0, 1)
   Shape shape = {3, 32, 32};       ///< synthetic
   int classes = 10;                ///< synthetic
   std::uint64_t samples = 10'000;  ///< synthetic: of the training set; the test set has a fifth as many

@@ -108,8 +108,11 @@ void declare_data(OptionSet& set, std::string& dataset, DatasetOptions& options)
              std::vector<std::pair<std::string, int>>{{"3", 3}, {"1", 1}});
   set.text("label-column", "NAME", "csv: column of the classes; without it 'label', or else the last column",
            options.label_column);
-  set.number("test-fraction", "X", "csv: part of the rows of a single file that is held out for testing",
-             options.test_fraction, {.least = 0.0, .below = 1.0});
+  set.number(
+      "test-fraction", "X",
+      "csv, images: part of the rows or files that is held out for testing, where there is no test.csv or "
+      "folder test",
+      options.test_fraction, {.least = 0.0, .below = 1.0});
   set.value(
       "synthetic-shape", "CxHxW", "synthetic: shape of the images",
       [&options](const std::string& text) { options.shape = parse_shape(text); },

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <string_view>
 
+#include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/nearest.h"
@@ -66,8 +68,8 @@ void print_statistics(const std::string& part, const Dataset& dataset, const Dat
   print(fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part, fmt::join(found.mean, ","),
                     fmt::join(found.deviation, ",")));
   if (dataset.encoding() == Encoding::image_file && found.read > 0) {
-    print(fmt::format("{:<6} files of {}x{} to {}x{} pixels\n", part, found.least_width, found.least_height,
-                      found.most_width, found.most_height));
+    print(fmt::format("{:<6} widths {} to {}, heights {} to {} pixels\n", part, found.least_width,
+                      found.most_width, found.least_height, found.most_height));
   }
   print(fmt::format("{:<6} {} read, {} not readable, {:.0f} {}/s on one thread\n", part, found.read,
                     found.bad, static_cast<double>(found.read) / std::max(found.seconds, 1e-9),
@@ -79,12 +81,13 @@ void print_part(const std::string& part, const Dataset& dataset, const DataOptio
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     ++counts[static_cast<std::size_t>(dataset.label(id))];
   }
+  print_warning(dataset.passed_over());
   const Shape shape = dataset.shape();
   const std::string what = dataset.encoding() == Encoding::floats
                                ? fmt::format("samples of {} numbers", shape.size())
                                : fmt::format("images of {}x{}x{}", shape.channels, shape.height, shape.width);
-  print(fmt::format("{:<6} {} {}, {} classes: {}\n", part, dataset.size(), what, dataset.classes(),
-                    fmt::join(counts, " ")));
+  print(fmt::format("{:<6} {} {}, {} classes:\n", part, dataset.size(), what, counts.size()));
+  print(class_counts_text(names_of_classes(dataset, counts.size()), counts, 7));
   if (options.action == "stats") {
     print_statistics(part, dataset, options);
   }

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "data/image_parts.h"
 #include "data/pack_images.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -19,13 +22,15 @@ struct PackRequest {
   std::string source;
   std::string target;
   int shard_megabytes = 1000;
+  double test_fraction = 0.0;
   PackOptions options;
 };
 
 OptionSet declare(PackRequest& request) {
   OptionSet set("lockstep data pack [options] DIR OUT",
-                "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or val) into a few large files in "
-                "OUT, smaller and faster to read: --dataset images --data-dir OUT.");
+                "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or val), or with --test-fraction "
+                "those of DIR/CLASS/, into a few large files in OUT, smaller and faster to read: --dataset "
+                "images --data-dir OUT.");
   set.positional("DIR", "folder with the images", request.source);
   set.positional("OUT", "folder for the packed files", request.target);
   set.group("Packing");
@@ -35,6 +40,8 @@ OptionSet declare(PackRequest& request) {
               {.least = 1, .most = 100});
   set.integer("shard-size", "MB", "size at which the next file is begun", request.shard_megabytes,
               {.least = 1, .most = 1000000});
+  set.number("test-fraction", "X", "part of the images that is held out for testing, without a folder test",
+             request.test_fraction, {.least = 0.0, .below = 1.0});
   set.flag("strict", "end with an error at an image that cannot be read, instead of leaving it out",
            request.options.strict);
   set.pass_over(train_option_names());
@@ -43,6 +50,7 @@ OptionSet declare(PackRequest& request) {
 }
 
 PackResult pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
+  print_warning(passed_over_text(list));
   const PackResult result = pack_images(list, request.target, part, request.options);
   print(fmt::format("{:<6} {} images of {} classes in {} file{}, {:.1f} MB; {} not readable\n", part,
                     result.packed, list.classes.size(), result.shards, result.shards == 1 ? "" : "s",
@@ -51,18 +59,37 @@ PackResult pack_part(const PackRequest& request, const std::string& part, const 
   return result;
 }
 
-void pack(const PackRequest& request) {
-  const std::filesystem::path source = request.source;
-  const std::filesystem::path train = find_image_part(source, "train");
-  const std::filesystem::path test = find_image_part(source, "test");
-  if (train.empty() || test.empty()) {
-    throw Error(Category::data, fmt::format("{}: no folder {} there; images must lie in train/CLASS/ and "
-                                            "test/CLASS/ (or val/CLASS/)",
-                                            source.string(), train.empty() ? "train" : "test"));
+bool lies_in(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+/// Packed files must not hide a folder's images, nor be taken for a class.
+void check_target(const std::filesystem::path& target, const ImageParts& images) {
+  for (const char* part : {"train", "test"}) {
+    const std::filesystem::path folder = find_image_part(target, part);
+    if (!folder.empty()) {
+      throw Error(Category::usage,
+                  fmt::format("{}: holds the folder {}, whose images the packed ones would hide; choose "
+                              "another folder for OUT",
+                              target.string(), folder.filename().string()));
+    }
   }
-  const ImageList images = list_images(train);
-  pack_part(request, "train", images);
-  pack_part(request, "test", list_images(test, images.classes));
+  std::error_code ignored;  // what cannot be resolved cannot be written either, which is said then
+  const std::filesystem::path place = std::filesystem::weakly_canonical(target, ignored);
+  for (const ImageList* list : {&images.train, &images.test}) {
+    if (lies_in(place, std::filesystem::canonical(list->folder, ignored))) {
+      throw Error(Category::usage, fmt::format("{}: lies in the folder of the classes, {}; choose another "
+                                               "folder for OUT",
+                                               target.string(), list->folder.string()));
+    }
+  }
+}
+
+void pack(const PackRequest& request) {
+  const ImageParts images = list_image_parts(request.source, request.test_fraction);
+  check_target(request.target, images);
+  pack_part(request, "train", images.train);
+  pack_part(request, "test", images.test);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/data_warnings.h"
@@ -67,15 +68,6 @@ int micro_batch(const EvalOptions& options) {
           ? options.micro_batches
           : static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size)));
   return static_cast<int>(std::max(1U, options.batch_size / parts));
-}
-
-/// Names of the classes, or their numbers.
-std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes) {
-  std::vector<std::string> names = dataset.class_names();
-  for (std::size_t c = names.size(); c < classes; ++c) {
-    names.push_back(std::to_string(c));
-  }
-  return names;
 }
 
 std::string per_class_table(const std::vector<std::uint64_t>& confusion,

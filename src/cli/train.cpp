@@ -196,6 +196,8 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
     }
   });
   if (prints) {
+    print_warning(data.train->passed_over());
+    print_warning(data.test->passed_over());
     if (!options.quiet) {
       print_summary(world, options, trainer);
     }

@@ -40,4 +40,11 @@ std::array<std::uint64_t, 2> hash_integer(std::uint64_t value) {
   return {hash.low64, hash.high64};
 }
 
+std::array<std::uint64_t, 2> hash_text(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return {hash.low64, hash.high64};
+}
+
+double in_unit_interval(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
+
 }  // namespace lockstep

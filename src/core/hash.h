@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 struct XXH3_state_s;
 
@@ -33,5 +34,11 @@ class Digest {
 
 /// XXH3 128-bit hash of the eight little-endian bytes of `value`: low, high.
 std::array<std::uint64_t, 2> hash_integer(std::uint64_t value);
+
+/// XXH3 128-bit hash of the bytes of `text`: low, high.
+std::array<std::uint64_t, 2> hash_text(std::string_view text);
+
+/// A word of a hash as a number in [0, 1).
+double in_unit_interval(std::uint64_t word);
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/hash.h"
+#include "core/printable.h"
 #include "data/file.h"
 #include "data/registry.h"
 #include "lockstep/error.h"
@@ -70,14 +71,39 @@ void move_row(const CsvTable& from, std::size_t row, CsvTable& to) {
   to.lines.push_back(from.lines[row]);
 }
 
+DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
+  std::error_code unknown;  // reading then says what is wrong
+  const bool is_file = std::filesystem::is_regular_file(place, unknown);
+  const std::filesystem::path test_file = place / "test.csv";
+  if (options.test_fraction > 0.0) {
+    if (!is_file && std::filesystem::exists(test_file, unknown)) {
+      throw Error(Category::usage,
+                  fmt::format("--test-fraction has no use beside {}: leave it out, or name one file as "
+                              "--data-dir",
+                              test_file.string()));
+    }
+    CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
+    const CsvTable test = split_off_test_rows(train, options.test_fraction);
+    return make_csv_datasets(train, test);
+  }
+  if (is_file) {
+    throw Error(Category::usage,
+                fmt::format("{} is a file: give --test-fraction, the part of its rows to test with, or as "
+                            "--data-dir the folder of train.csv and test.csv",
+                            place.string()));
+  }
+  const CsvTable train = read_table(place / "train.csv", options.label_column);
+  return make_csv_datasets(train, read_table(test_file, train.label_column));
+}
+
 }  // namespace
 
 CsvTable split_off_test_rows(CsvTable& table, double fraction) {
   CsvTable train{table.name, table.features, table.label_column, {}, {}, {}};
   CsvTable test = train;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const double place = static_cast<double>(hash_integer(row)[0] >> 11) * 0x1p-53;  // in [0, 1)
-    move_row(table, row, place < fraction ? test : train);
+    const bool held_out = in_unit_interval(hash_integer(row)[0]) < fraction;
+    move_row(table, row, held_out ? test : train);
   }
   if (train.rows() == 0 || test.rows() == 0) {
     throw Error(Category::data, fmt::format("{}: --test-fraction {} of {} rows leaves none to {}", table.name,
@@ -92,6 +118,11 @@ DatasetPair make_csv_datasets(const CsvTable& train, const CsvTable& test) {
     throw Error(Category::data, fmt::format("{}: line 1: other columns than in {}", test.name, train.name));
   }
   const std::vector<std::string> classes = sorted_classes(train.labels);
+  if (classes.size() == 1) {
+    throw Error(Category::data,
+                fmt::format("{}: column '{}': only one class, '{}', in all training rows", train.name,
+                            printable(train.label_column), printable(classes[0])));
+  }
   const CsvStatistics statistics = csv_statistics(train);
   DatasetPair pair;
   pair.train = std::make_unique<CsvDataset>(train, classes, statistics);
@@ -100,7 +131,7 @@ DatasetPair make_csv_datasets(const CsvTable& train, const CsvTable& test) {
 }
 
 /// Tables of numbers: DIR/train.csv and DIR/test.csv, or with a test fraction the one file that the directory
-/// option names. Every rank keeps its own copy.
+/// option names, or DIR/train.csv alone. Every rank keeps its own copy.
 DatasetPair open_csv(const World& world, const DatasetOptions& options) {
   DatasetPair pair;
   world.agree([&] {
@@ -109,22 +140,7 @@ DatasetPair open_csv(const World& world, const DatasetOptions& options) {
           Category::usage,
           "data set 'csv' has no default folder: name that of train.csv and test.csv with --data-dir");
     }
-    const std::filesystem::path place = options.directory;
-    std::error_code unknown;  // reading then says what is wrong
-    const bool is_file = std::filesystem::is_regular_file(place, unknown);
-    if (options.test_fraction > 0.0) {
-      CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
-      const CsvTable test = split_off_test_rows(train, options.test_fraction);
-      pair = make_csv_datasets(train, test);
-    } else if (is_file) {
-      throw Error(Category::usage,
-                  fmt::format("{} is a file: give --test-fraction, the part of its rows to test with, or as "
-                              "--data-dir the folder of train.csv and test.csv",
-                              place.string()));
-    } else {
-      const CsvTable train = read_table(place / "train.csv", options.label_column);
-      pair = make_csv_datasets(train, read_table(place / "test.csv", train.label_column));
-    }
+    pair = open_tables(options.directory, options);
   });
   return pair;
 }

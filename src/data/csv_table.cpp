@@ -9,6 +9,8 @@
 #include <limits>
 #include <optional>
 
+#include "core/nearest.h"
+#include "core/printable.h"
 #include "data/csv.h"
 #include "lockstep/error.h"
 
@@ -86,8 +88,9 @@ std::size_t read_header(CsvReader& reader, const std::string& wanted, CsvTable& 
   }
   const auto found = std::find(header.begin(), header.end(), wanted.empty() ? "label" : wanted);
   if (found == header.end() && !wanted.empty()) {
-    fail_csv(fmt::format("{}: line {}: no column {} for the classes; name one with --label-column",
-                         reader.name(), reader.line(), shown(wanted)));
+    for (std::string& name : header) name = printable(name);
+    fail_csv(fmt::format("{}: line {}: {}", reader.name(), reader.line(),
+                         unknown_name("label column", wanted, header)));
   }
   const auto label =
       std::min<std::size_t>(static_cast<std::size_t>(found - header.begin()), header.size() - 1);

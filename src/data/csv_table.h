@@ -20,7 +20,7 @@ struct CsvTable {
 
 /// Parses a table. `label_column` empty: the one called "label", or else the last. Throws Error(data) naming
 /// line and column: no header (or one of numbers) or rows, a column twice, rows of another length, fields
-/// that are no finite numbers, classes that are empty, no such label column.
+/// that are no finite numbers, classes that are empty, no such label column (naming those there are).
 CsvTable parse_csv_table(std::string_view text, const std::string& name, const std::string& label_column);
 
 /// The names of all classes in `labels`, each once: ascending as numbers where all are whole numbers, else

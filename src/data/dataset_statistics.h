@@ -15,7 +15,7 @@ struct DatasetStatistics {
   std::vector<double> deviation;  ///< population
   std::uint64_t read = 0;
   std::uint64_t bad = 0;
-  int least_width = 0;  ///< of image files
+  int least_width = 0;  ///< of image files; extremes of different files
   int least_height = 0;
   int most_width = 0;
   int most_height = 0;

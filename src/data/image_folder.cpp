@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/printable.h"
 #include "data/file.h"
 #include "lockstep/error.h"
 
@@ -37,6 +38,7 @@ class ImageFolder : public Dataset {
     return (list_.folder / list_.files[id].name).string();
   }
   std::vector<std::string> class_names() const override { return list_.classes; }
+  std::string passed_over() const override { return passed_over_text(list_); }
 
  private:
   ImageList list_;
@@ -54,22 +56,56 @@ bool is_image_name(const std::filesystem::path& path) {
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
-/// Names in `folder` that `wanted` accepts, ascending.
+/// What lies in a folder, ascending; names that begin with a dot are hidden.
+struct FolderNames {
+  std::vector<std::string> wanted;
+  std::vector<std::string> others;
+};
+
 template <class Wanted>
-std::vector<std::string> sorted_names(const std::filesystem::path& folder, const Wanted& wanted) {
-  std::vector<std::string> names;
+FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& wanted) {
+  FolderNames names;
   std::error_code error;
   std::filesystem::directory_iterator entries(folder, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    if (entries->path().filename().string().front() != '.' && wanted(*entries)) {
-      names.push_back(entries->path().filename().string());
+    const std::string name = entries->path().filename().string();
+    if (name.front() != '.') {
+      (wanted(*entries) ? names.wanted : names.others).push_back(name);
     }
   }
   if (error) {
     fail_images(folder, fmt::format("cannot be listed: {}", error.message()));
   }
-  std::ranges::sort(names);
+  std::ranges::sort(names.wanted);
+  std::ranges::sort(names.others);
   return names;
+}
+
+void pass_over(ImageList& list, const std::string& prefix, const std::vector<std::string>& names) {
+  if (list.passed_over == 0 && !names.empty()) {
+    list.first_passed_over = prefix + names.front();
+  }
+  list.passed_over += names.size();
+}
+
+/// Adds the files of FOLDER/NAME.
+void add_class(ImageList& list, const std::string& name) {
+  if (has_control_characters(name)) {
+    fail_images(list.folder, fmt::format("class '{}' has control characters in its name", printable(name)));
+  }
+  const auto known = std::ranges::find(list.classes, name);
+  if (known == list.classes.end()) {
+    fail_images(list.folder / name, "the training images have no such class");
+  }
+  const FolderNames files =
+      sorted_names(list.folder / name, [](const auto& entry) { return is_image_name(entry.path()); });
+  if (files.wanted.empty()) {
+    fail_images(list.folder / name, "a class without images (.jpg, .jpeg or .png)");
+  }
+  for (const std::string& file : files.wanted) {
+    list.files.push_back({fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
+  }
+  pass_over(list, name + "/", files.others);
 }
 
 }  // namespace
@@ -91,33 +127,32 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
   if (!std::filesystem::is_directory(folder, ignored)) {
     fail_images(folder, "no such folder");
   }
-  ImageList list{folder, classes, {}};
-  const std::vector<std::string> found = sorted_names(folder, [](const auto& entry) {
+  const FolderNames found = sorted_names(folder, [](const auto& entry) {
     std::error_code error;
     return entry.is_directory(error);
   });
-  if (found.empty()) {
+  if (found.wanted.empty()) {
     fail_images(folder, "holds no folders named after classes");
   }
-  if (classes.empty()) {
-    list.classes = found;
-  }
-  for (const std::string& name : found) {
-    const auto known = std::ranges::find(list.classes, name);
-    if (known == list.classes.end()) {
-      fail_images(folder / name, "the training images have no such class");
-    }
-    const auto files =
-        sorted_names(folder / name, [](const auto& entry) { return is_image_name(entry.path()); });
-    if (files.empty()) {
-      fail_images(folder / name, "a class without images (.jpg, .jpeg or .png)");
-    }
-    for (const std::string& file : files) {
-      list.files.push_back(
-          {fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
-    }
+  ImageList list{.folder = folder, .classes = classes.empty() ? found.wanted : classes};
+  pass_over(list, "", found.others);
+  for (const std::string& name : found.wanted) {
+    add_class(list, name);
   }
   return list;
+}
+
+void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes) {
+  if (classes.size() == 1) {
+    fail_images(place, fmt::format("only one class, '{}', in all training images", printable(classes[0])));
+  }
+}
+
+std::string passed_over_text(const ImageList& list) {
+  if (list.passed_over == 0) return {};
+  return fmt::format("{}: {} {} passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is {}",
+                     list.folder.string(), list.passed_over, list.passed_over == 1 ? "entry" : "entries",
+                     printable(list.first_passed_over));
 }
 
 std::unique_ptr<Dataset> make_image_folder(ImageList list, Shape shape) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,15 +15,24 @@ struct ImageList {
     std::string name;  ///< CLASS/NAME.jpg
     int label = 0;
   };
-  std::filesystem::path folder;
-  std::vector<std::string> classes;
-  std::vector<File> files;  ///< by class, then by name
+  std::filesystem::path folder = {};
+  std::vector<std::string> classes = {};
+  std::vector<File> files = {};        ///< by class, then by name
+  std::uint64_t passed_over = 0;       ///< entries that are no class, or in a class no image; not hidden ones
+  std::string first_passed_over = {};  ///< without FOLDER
 };
 
 /// Lists the files with the extensions jpg, jpeg and png, in upper or lower case. `classes` empty: the names
 /// of all folders, ascending; else those that are allowed. Throws Error(data) for a folder that is missing,
-/// holds no classes, a class without images, or one that is not in `classes`.
+/// holds no classes, a class without images, one that is not in `classes`, or one with control characters in
+/// its name, which an index of packed images has no place for.
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
+
+/// The entries that were passed over, as a line for a warning; empty where there are none.
+std::string passed_over_text(const ImageList& list);
+
+/// Throws Error(data) naming `place` where there is nothing to tell apart.
+void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes);
 
 /// The folder of classes inside `folder` that is this part of a data set: train, or test (also called val or
 /// validation). Empty where there is none.

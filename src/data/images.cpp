@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "data/image_folder.h"
+#include "data/image_parts.h"
 #include "data/packed_images.h"
 #include "data/registry.h"
 #include "lockstep/error.h"
@@ -9,30 +9,30 @@
 namespace lockstep {
 namespace {
 
-DatasetPair open_parts(const std::filesystem::path& folder, Shape shape) {
+DatasetPair open_packed_parts(const std::filesystem::path& folder, Shape shape) {
   DatasetPair pair;
+  pair.train = open_packed_images(folder, "train", shape);
+  pair.test = open_packed_images(folder, "test", shape);
+  if (pair.test->class_names() != pair.train->class_names()) {
+    throw Error(Category::data, fmt::format("{}: train.index and test.index were packed from different data",
+                                            folder.string()));
+  }
+  check_several_classes(folder / "train.index", pair.train->class_names());
+  return pair;
+}
+
+DatasetPair open_parts(const std::filesystem::path& folder, double test_fraction, Shape shape) {
   if (has_packed_images(folder, "train")) {
-    pair.train = open_packed_images(folder, "train", shape);
-    pair.test = open_packed_images(folder, "test", shape);
-    if (pair.test->class_names() != pair.train->class_names()) {
-      throw Error(
-          Category::data,
-          fmt::format("{}: train.index and test.index were packed from different data", folder.string()));
+    if (test_fraction > 0.0) {
+      throw Error(Category::usage, fmt::format("--test-fraction has no use beside {}: leave it out",
+                                               (folder / "test.index").string()));
     }
-    return pair;
+    return open_packed_parts(folder, shape);
   }
-  for (const char* part : {"train", "test"}) {
-    if (find_image_part(folder, part).empty()) {
-      throw Error(Category::data,
-                  fmt::format("{}: no folder {} there; images must lie in train/CLASS/ and test/CLASS/ (or "
-                              "val/CLASS/), or be packed by lockstep data pack",
-                              folder.string(), part));
-    }
-  }
-  ImageList train = list_images(find_image_part(folder, "train"));
-  ImageList test = list_images(find_image_part(folder, "test"), train.classes);
-  pair.train = make_image_folder(std::move(train), shape);
-  pair.test = make_image_folder(std::move(test), shape);
+  ImageParts parts = list_image_parts(folder, test_fraction);
+  DatasetPair pair;
+  pair.train = make_image_folder(std::move(parts.train), shape);
+  pair.test = make_image_folder(std::move(parts.test), shape);
   return pair;
 }
 
@@ -51,7 +51,7 @@ DatasetPair open_images(const World& world, const DatasetOptions& options) {
                                                options.image_size, options.channels));
     }
     pair =
-        open_parts(options.directory,
+        open_parts(options.directory, options.test_fraction,
                    {.channels = options.channels, .height = options.image_size, .width = options.image_size});
   });
   return pair;

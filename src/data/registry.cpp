@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/nearest.h"
@@ -26,18 +27,18 @@ void check_used(const std::string& dataset, const DatasetOptions& options) {
   const struct {
     const char* name;
     bool given;
-    const char* dataset;  ///< the only one that uses it
+    std::vector<std::string> datasets;  ///< those that use it
   } rows[] = {
-      {"--image-size", options.image_size != defaults.image_size, "images"},
-      {"--channels", options.channels != defaults.channels, "images"},
-      {"--label-column", options.label_column != defaults.label_column, "csv"},
-      {"--test-fraction", options.test_fraction != defaults.test_fraction, "csv"},
-      {"--synthetic-shape", options.shape != defaults.shape, "synthetic"},
-      {"--classes", options.classes != defaults.classes, "synthetic"},
-      {"--samples", options.samples != defaults.samples, "synthetic"},
+      {"--image-size", options.image_size != defaults.image_size, {"images"}},
+      {"--channels", options.channels != defaults.channels, {"images"}},
+      {"--label-column", options.label_column != defaults.label_column, {"csv"}},
+      {"--test-fraction", options.test_fraction != defaults.test_fraction, {"images", "csv"}},
+      {"--synthetic-shape", options.shape != defaults.shape, {"synthetic"}},
+      {"--classes", options.classes != defaults.classes, {"synthetic"}},
+      {"--samples", options.samples != defaults.samples, {"synthetic"}},
   };
   for (const auto& row : rows) {
-    if (row.given && dataset != row.dataset) {
+    if (row.given && std::ranges::find(row.datasets, dataset) == row.datasets.end()) {
       throw Error(Category::usage,
                   fmt::format("--dataset {} has no use for {}: leave it out", dataset, row.name));
     }

@@ -52,5 +52,17 @@ TEST(HashInteger, IsTheHashOfEightLittleEndianBytes) {
   EXPECT_EQ(digest.hex(), text);
 }
 
+TEST(HashText, IsTheDigestOfItsBytes) {
+  Digest digest;
+  digest.update(bytes_of("lockstep"));
+  EXPECT_EQ(hash_text("lockstep"), digest.words());
+}
+
+TEST(UnitInterval, HoldsEveryWord) {
+  EXPECT_EQ(in_unit_interval(0), 0.0);
+  EXPECT_EQ(in_unit_interval(1ULL << 63), 0.5);
+  EXPECT_LT(in_unit_interval(~0ULL), 1.0);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -14,5 +14,12 @@ TEST(Printable, KeepsMessagesOnOneLine) {
   EXPECT_EQ(printable(""), "");
 }
 
+TEST(Printable, FindsControlCharacters) {
+  EXPECT_TRUE(has_control_characters("a\nb"));
+  EXPECT_TRUE(has_control_characters("\x7f"));
+  EXPECT_FALSE(has_control_characters("\u00fc ~'"));
+  EXPECT_FALSE(has_control_characters(""));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -82,8 +82,10 @@ TEST(CsvTable, BadRowsNameLineAndColumn) {
   for (const auto& [text, message] : cases) {
     expect_error(Category::data, {message}, [&text = text] { table(text); });
   }
-  expect_error(Category::data, {"t.csv: line 1: no column 'kind' for the classes", "--label-column"},
-               [] { table("x,label\n1,a\n", "kind"); });
+  expect_error(Category::data, {"t.csv: line 1: unknown label column 'nope'; known: x, label"},
+               [] { table("x,label\n1,a\n", "nope"); });
+  expect_error(Category::data, {"unknown label column 'lable'; did you mean 'label'? known: x?y, label"},
+               [] { table("\"x\ny\",label\n1,a\n", "lable"); });
 }
 
 TEST(CsvTable, NumbersMayHaveASignAndBeTiny) {
@@ -122,6 +124,9 @@ TEST(CsvDataset, TestTablesThatDoNotFit) {
                [&] { make_csv_datasets(train, table("x,label\n1,a\n1,c\n")); });
   expect_error(Category::data, {"t.csv: line 1: other columns than in t.csv"},
                [&] { make_csv_datasets(train, table("y,label\n1,a\n")); });
+  const CsvTable single = table("x,kind\n1,a\n2,a\n");
+  expect_error(Category::data, {"t.csv: column 'kind': only one class, 'a', in all training rows"},
+               [&] { make_csv_datasets(single, single); });
   expect_error(Category::data, {"column 'x': its numbers are too large"},
                [&] { make_csv_datasets(table("x,label\n1e300,a\n-1e300,b\n"), train); });
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "data/batch_reader.h"
 #include "data/dataset_statistics.h"
@@ -11,6 +12,7 @@
 #include "data/file.h"
 #include "data/image_files.h"
 #include "data/image_folder.h"
+#include "data/image_parts.h"
 #include "data/pack_images.h"
 #include "data/packed_images.h"
 #include "data/shard_index.h"
@@ -48,6 +50,27 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
   EXPECT_EQ(data->label(3), 1);
 }
 
+TEST(ImageFolder, TellsWhatIsPassedOver) {
+  const Pets pets;
+  const std::string folder = (pets.path() / "train").string();
+  EXPECT_EQ(pets.open()->passed_over(),
+            folder + ": 1 entry passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is cat/readme.txt");
+  pets.write("train/dog/3.webp", "");
+  pets.write("train/dog/4", "");
+  pets.write("train/all\n.csv", "");
+  std::filesystem::create_directories(pets.path() / "train/cat/more");
+  EXPECT_EQ(pets.open()->passed_over(),
+            folder + ": 5 entries passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is all?.csv");
+  std::filesystem::remove(pets.path() / "train/all\n.csv");
+  EXPECT_TRUE(
+      pets.open()->passed_over().ends_with(" 4 entries passed over, not CLASS/NAME.jpg, .jpeg or "
+                                           ".png; the first is cat/more"));
+  for (const char* name : {"cat/readme.txt", "cat/more", "dog/3.webp", "dog/4"}) {
+    std::filesystem::remove(pets.path() / "train" / name);
+  }
+  EXPECT_EQ(pets.open()->passed_over(), "");
+}
+
 TEST(ImageFolder, FoldersThatDoNotFit) {
   const Pets pets;
   expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_images("/nowhere"); });
@@ -58,6 +81,90 @@ TEST(ImageFolder, FoldersThatDoNotFit) {
                [&] { list_images(pets.path() / "train"); });
   expect_error(Category::data, {"holds no folders named after classes"},
                [&] { list_images(pets.path() / "train/cat"); });
+  std::filesystem::rename(pets.path() / "train/emu", pets.path() / "train/e\nmu");
+  expect_error(Category::data, {"/train: class 'e?mu' has control characters in its name"},
+               [&] { list_images(pets.path() / "train"); });
+}
+
+/// A folder per class, 100 names in each; what is only listed needs no contents.
+struct Undivided : TemporaryFolder {
+  Undivided() {
+    for (const std::string& name : {std::string("cat"), std::string("dog")}) {
+      std::filesystem::create_directories(path() / name);
+      for (int i = 0; i < 100; ++i) write(name + "/" + std::to_string(i) + ".jpg", "");
+    }
+  }
+  std::vector<std::string> names(bool test) const {
+    const ImageParts parts = list_image_parts(path(), 0.25);
+    std::vector<std::string> names;
+    for (const ImageList::File& file : (test ? parts.test : parts.train).files) names.push_back(file.name);
+    return names;
+  }
+};
+
+TEST(ImageParts, HeldOutFilesAreThoseOfTheHash) {
+  const Undivided pets;
+  const std::vector<std::string> train = pets.names(false);
+  const std::vector<std::string> test = pets.names(true);
+  EXPECT_NEAR(static_cast<double>(test.size()), 50.0, 20.0);
+  std::vector<std::string> all;
+  std::ranges::merge(train, test, std::back_inserter(all));
+  EXPECT_EQ(all.size(), 200U);
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
+  const ImageParts parts = list_image_parts(pets.path(), 0.25);
+  for (const ImageList* list : {&parts.train, &parts.test}) {
+    EXPECT_EQ(list->classes, (std::vector<std::string>{"cat", "dog"}));
+    for (const ImageList::File& file : list->files) {
+      EXPECT_EQ(list->classes[static_cast<std::size_t>(file.label)], file.name.substr(0, 3));
+    }
+  }
+}
+
+TEST(ImageParts, FilesThatAreAddedDoNotMoveOthers) {
+  const Undivided pets;
+  const std::vector<std::string> before = pets.names(true);
+  for (int i = 0; i < 50; ++i) pets.write("cat/0" + std::to_string(i) + ".png", "");
+  std::filesystem::create_directories(pets.path() / "ant");
+  for (int i = 0; i < 50; ++i) pets.write("ant/" + std::to_string(i) + ".jpg", "");
+  const std::vector<std::string> after = pets.names(true);
+  EXPECT_GT(after.size(), before.size());
+  EXPECT_TRUE(std::ranges::includes(after, before));
+}
+
+TEST(ImageParts, TrainingFolderAloneIsDividedToo) {
+  const Undivided pets;
+  const std::vector<std::string> before = pets.names(true);
+  std::filesystem::create_directories(pets.path() / "train");
+  for (const char* name : {"cat", "dog"}) {
+    std::filesystem::rename(pets.path() / name, pets.path() / "train" / name);
+  }
+  EXPECT_EQ(pets.names(true), before);
+}
+
+TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {
+  const Undivided pets;
+  const auto list = [&](double fraction) { list_image_parts(pets.path(), fraction); };
+  expect_error(Category::usage, {"no folders train and test there: give --test-fraction", "train/CLASS/"},
+               [&] { list(0.0); });
+  expect_error(Category::data, {"--test-fraction 1e-09 of 200 images leaves none to test"},
+               [&] { list(1e-9); });
+  expect_error(Category::data, {"--test-fraction 0.999999 leaves no image of class 'cat' to train"},
+               [&] { list(0.999999); });
+  std::filesystem::create_directories(pets.path() / "train");
+  expect_error(Category::usage, {"no folder test there: give --test-fraction"}, [&] { list(0.0); });
+  std::filesystem::create_directories(pets.path() / "val");
+  expect_error(Category::usage, {"--test-fraction has no use beside ", "/val: leave it out"},
+               [&] { list(0.5); });
+  std::filesystem::remove(pets.path() / "train");
+  expect_error(Category::data, {"no folder train there beside val"}, [&] { list(0.0); });
+  expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_image_parts("/nowhere", 0.0); });
+}
+
+TEST(ImageParts, NeedSeveralClasses) {
+  const Undivided pets;
+  std::filesystem::remove_all(pets.path() / "dog");
+  expect_error(Category::data, {": only one class, 'cat', in all training images"},
+               [&] { list_image_parts(pets.path(), 0.25); });
 }
 
 /// Labels of what a micro-batch of all samples holds.

@@ -111,6 +111,8 @@ TEST_F(BadInput, ImpossibleUpdatesNameTheOption) {
 TEST_F(BadInput, OptionsWithoutEffectAreRefused) {
   expect_train_failure({"--image-size", "32"}, 2, {"--dataset fashion-mnist has no use for --image-size"});
   expect_train_failure({"--label-column", "x"}, 2, {"--dataset fashion-mnist has no use for --label-column"});
+  expect_train_failure({"--test-fraction", "0.5"}, 2,
+                       {"--dataset fashion-mnist has no use for --test-fraction"});
   expect_train_failure({"--classes", "7"}, 2, {"--dataset fashion-mnist has no use for --classes"});
   expect_train_failure({"--crop-pct", "0.5"}, 2, {"--crop-pct is for image files"});
   expect_train_failure({"--scale", "0.5,1"}, 2, {"--scale has no effect without --random-resized-crop"});
@@ -127,22 +129,37 @@ TEST_F(BadInput, PlacesOfTables) {
     return arguments;
   };
   expect_failure(train(file, {}), 2, {"all.csv is a file: give --test-fraction"});
+  std::ofstream(folder / "test.csv") << "x,label\n1,a\n";
+  expect_failure(train(folder.string(), {"--test-fraction", "0.5"}), 2,
+                 {"--test-fraction has no use", "test.csv"});
   expect_failure(train("/" + std::string(300, 'x'), {"--test-fraction", "0.5"}), 3, {"File name too long"});
 }
 
 TEST_F(BadInput, ImagesOfWhichNoneIsReadable) {
   const TemporaryFolder folder;
-  for (const char* part : {"train/a", "test/a"}) {
+  for (const char* part : {"train/a", "train/b", "test/a"}) {
     std::filesystem::create_directories(folder / part);
     std::ofstream(folder / part / "1.jpg") << "damaged";
   }
   Arguments stats{"data", "stats", "--dataset", "images", "--data-dir", folder.string()};
   const Outcome outcome = lockstep(0, stats);
   EXPECT_EQ(outcome.status, 3) << outcome.out;
-  EXPECT_NE(outcome.err.find("none of the 1 samples can be read"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("none of the 2 samples can be read"), std::string::npos) << outcome.err;
   stats.emplace_back("--strict");
   EXPECT_NE(lockstep(0, stats).err.find("error: "), std::string::npos);
   EXPECT_EQ(lockstep(0, stats).err.find("warning: "), std::string::npos);
+}
+
+TEST_F(BadInput, ImagesThatAreNotDivided) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "all/a");
+  std::ofstream(folder / "all/a/1.jpg") << "damaged";
+  const std::string place = (folder / "all").string();
+  const Arguments undivided = {"all: no folders train and test there: give --test-fraction"};
+  expect_failure({"train", "--dataset", "images", "--data-dir", place}, 2, undivided);
+  expect_failure({"data", "pack", place, (folder / "packed").string()}, 2, undivided);
+  expect_failure({"train", "--dataset", "images", "--data-dir", place, "--test-fraction", "0.5"}, 3,
+                 {"all: only one class, 'a'"});
 }
 
 TEST_F(BadInput, OptionsGivenTwiceAreRefused) {

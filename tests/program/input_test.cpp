@@ -138,6 +138,79 @@ TEST_F(Images, PackedImagesTrain) {
   EXPECT_EQ(lockstep(0, {"data", "pack", folder_.string(), packed, "--strict"}).status, 3);
 }
 
+TEST_F(Images, StatsHaveWidthsAndHeightsApart) {
+  std::ofstream(folder_ / "train/even/wide.jpg", std::ios::binary) << jpeg_file(90, 20, 1);
+  std::ofstream(folder_ / "train/even/tall.jpg", std::ios::binary) << jpeg_file(10, 70, 1);
+  const Outcome stats = lockstep(0, {"data", "stats", "--dataset", "images", "--data-dir", folder_.string()});
+  EXPECT_NE(stats.out.find("train  widths 10 to 90, heights 20 to 70 pixels\n"), std::string::npos)
+      << stats.out << stats.err;
+  EXPECT_NE(stats.out.find("       even 47, odd 45\n"), std::string::npos) << stats.out;
+}
+
+TEST_F(Images, PackedFilesMayNotLieAmongTheImages) {
+  const std::string place = folder_.string();
+  const auto expect_refused = [](const std::string& from, const std::string& to, const std::string& reason) {
+    const Outcome outcome = lockstep(0, {"data", "pack", from, to, "--test-fraction", "0.2"});
+    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    EXPECT_NE(outcome.err.find(to + ": " + reason), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(to + "/train.index"));
+  };
+  const std::string among = "lies in the folder of the classes, ";
+  expect_refused(place + "/train", place + "/train", among + place + "/train");
+  expect_refused(place + "/train", place + "/train/odd/../packed/", among);
+  expect_refused(place + "/train", place, "holds the folder train, ");
+  std::filesystem::rename(folder_ / "val", folder_ / "all");
+  const Outcome same = lockstep(0, {"data", "pack", place, place, "--test-fraction", "0.2"});
+  EXPECT_EQ(same.status, 2) << same.out;
+  EXPECT_EQ(lockstep(0, {"data", "pack", place, place + "-packed", "--test-fraction", "0.2"}).status, 0);
+  std::filesystem::remove_all(place + "-packed");
+}
+
+TEST_F(Images, FoldersPerClassAreDivided) {
+  const std::string place = (folder_ / "train").string();  // no train or test in it
+  const Arguments fraction = {"--test-fraction", "0.2"};
+  only_digest(data(place), fraction);
+  const auto with_fraction = [&](Arguments arguments) {
+    arguments.insert(arguments.end(), fraction.begin(), fraction.end());
+    const Outcome outcome = lockstep(0, arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.out;
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    return std::stoi(line_after(text, part));
+  };
+  const std::string shown = with_fraction({"data", "show", "--dataset", "images", "--data-dir", place});
+  EXPECT_EQ(count(shown, "train  ") + count(shown, "test   "), 90) << shown;
+  const std::string packed = (folder_ / "packed").string();
+  const std::string pack = with_fraction({"data", "pack", place, packed});
+  EXPECT_EQ(count(pack, "train  ") + count(pack, "test   "), 89) << pack;  // one cannot be read
+  const Outcome refused =
+      lockstep(0, {"data", "show", "--dataset", "images", "--data-dir", packed, "--test-fraction", "0.2"});
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_NE(refused.err.find("--test-fraction has no use beside " + packed + "/test.index"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_EQ(train(1, data(packed), {}).status, 0);
+}
+
+TEST_F(Images, FilesOfOtherKindsAreToldOnce) {
+  std::ofstream(folder_ / "train/odd/1.webp") << "x";
+  const std::string place = folder_.string();
+  const std::string warning = "lockstep: warning: " + place +
+                              "/train: 1 entry passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is "
+                              "odd/1.webp\n";
+  const auto expect_once = [&](const Outcome& outcome) {
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find(warning), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find(warning), outcome.err.rfind(warning)) << outcome.err;
+  };
+  expect_once(train(2, data(place), {"--max-steps", "1"}));
+  expect_once(lockstep(0, {"data", "pack", place, (folder_ / "packed").string()}));
+  for (const char* action : {"show", "stats"}) {
+    expect_once(lockstep(2, {"data", action, "--dataset", "images", "--data-dir", place}));
+  }
+}
+
 TEST_F(Images, BenchComparesReadingWithDecoding) {
   const Outcome images = lockstep(2, {"bench", "data", "--dataset", "images", "--data-dir", folder_.string(),
                                       "--image-size", "28", "--random-resized-crop", "--threads", "2",

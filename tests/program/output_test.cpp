@@ -217,6 +217,19 @@ TEST_F(Output, FullDiskBehindStdoutIsAnError) {
   }
 }
 
+TEST_F(Output, DataShowNamesTheClasses) {
+  const Outcome moons = lockstep(
+      2, {"data", "show", "--dataset", "csv", "--data-dir", LOCKSTEP_SOURCE "/examples/data/two-moons"});
+  EXPECT_TRUE(std::regex_match(moons.out, std::regex("train  \\d+ samples of 2 numbers, 2 classes:\n"
+                                                     "       lower \\d+, upper \\d+\n"
+                                                     "test   \\d+ samples of 2 numbers, 2 classes:\n"
+                                                     "       lower \\d+, upper \\d+\n")))
+      << moons.out;
+  const std::string fashion = lockstep(0, {"data", "show", "--data-dir", data_->string()}).out;
+  EXPECT_TRUE(std::regex_search(fashion, std::regex("10 classes:\n       [^,]+ \\d+, [^,]+ \\d+,")))
+      << fashion;
+}
+
 TEST_F(Output, OrderOfAnEpochIsAPermutation) {
   const Outcome first = lockstep(2, {"data", "order", "--data-dir", data_->string(), "--seed", "1"});
   const Outcome second =

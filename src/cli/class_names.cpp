@@ -1,0 +1,37 @@
+#include "cli/class_names.h"
+
+#include <fmt/format.h>
+
+#include "core/printable.h"
+
+namespace lockstep {
+
+std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes) {
+  std::vector<std::string> names = dataset.class_names();
+  for (std::string& name : names) {
+    name = printable(name);
+  }
+  for (std::size_t c = names.size(); c < classes; ++c) {
+    names.push_back(std::to_string(c));
+  }
+  return names;
+}
+
+std::string class_counts_text(const std::vector<std::string>& names, const std::vector<std::uint64_t>& counts,
+                              std::size_t indent) {
+  constexpr std::size_t columns = 100;
+  const std::string start(indent, ' ');
+  std::string text;
+  std::string line = start;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    const std::string item = fmt::format("{} {}{}", names[c], counts[c], c + 1 < counts.size() ? "," : "");
+    if (line.size() > indent && line.size() + 1 + item.size() > columns) {
+      text += line + "\n";
+      line = start;
+    }
+    line += (line.size() > indent ? " " : "") + item;
+  }
+  return text + line + "\n";
+}
+
+}  // namespace lockstep
