@@ -65,13 +65,13 @@ void print_summary(const World& world, const TrainOptions& options, const Traine
 
 void warn_of_idle_executors(const World& world, const TrainOptions& options, const Trainer& trainer) {
   const int executors = world.size() * trainer.threads();
-  if (executors > trainer.micro_batches()) {
+  const int busy = trainer.micro_batches();
+  if (executors > busy) {
     fmt::print(
         stderr,
-        "lockstep: warning: {} executors ({} ranks x {} threads) share {} micro-batches, so {} are idle: "
-        "use --threads {} or more micro-batches (a divisor of {})\n",
-        executors, world.size(), trainer.threads(), trainer.micro_batches(),
-        executors - trainer.micro_batches(), std::max(1, trainer.micro_batches() / world.size()),
+        "lockstep: warning: {} of {} executors (ranks x threads: {} x {}) have no work (micro-batches: {}); "
+        "use --threads {} or a larger --micro-batches (a divisor of {})\n",
+        executors - busy, executors, world.size(), trainer.threads(), busy, std::max(1, busy / world.size()),
         options.batch_size);
   }
 }
