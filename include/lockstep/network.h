@@ -41,7 +41,8 @@ struct Parameter {
 };
 
 // One struct per operation: its options, as PyTorch names them. `name` becomes the prefix of its
-// parameters; left empty, layers are numbered by kind: conv1, conv2, ..., fc1, fc2, ...
+// parameters, and no two layers with parameters share one; left empty, layers are numbered by kind: conv1,
+// conv2, ..., fc1, fc2, ...
 struct Input {};
 struct Conv2d {
   int channels = 0;  ///< output channels
@@ -148,11 +149,13 @@ class Network {
   Shape input_shape() const { return layers_.front().shape; }
   int classes() const;
 
-  /// Adds a layer; the functions below are the usual way.
-  Value add(Operation operation, const std::vector<Value>& inputs);
+  /// Adds a layer; the functions below are the usual way. `name`, where it is not empty, stands for that in
+  /// the options; a layer without parameters is called by it in errors and tables.
+  Value add(Operation operation, const std::vector<Value>& inputs, const std::string& name = {});
 
  private:
-  std::string name_for(const Operation& operation) const;
+  bool is_taken(const std::string& name, const Operation& operation) const;
+  std::string name_for(const Operation& operation, const std::string& given) const;
 
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_;

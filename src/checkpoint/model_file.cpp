@@ -20,6 +20,12 @@ static_assert(std::endian::native == std::endian::little, "tensors are little-en
 constexpr std::uint64_t length_bytes = 8;            // of the field that holds the header's length
 constexpr std::uint64_t longest_header = 100000000;  // the reference reader's limit
 
+/// What torch.save writes: a zip archive, or before PyTorch 1.6 a pickle of protocol 2.
+bool begins_as_torch_save(std::span<const std::byte> file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  return text.starts_with("PK\x03\x04") || text.starts_with("\x80\x02");
+}
+
 /// Length of the header, checked against the file's.
 std::size_t header_length(std::span<const std::byte> file, const std::string& origin) {
   if (file.size() < length_bytes) {
@@ -28,6 +34,12 @@ std::size_t header_length(std::span<const std::byte> file, const std::string& or
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof(length));
+  if (length > longest_header && begins_as_torch_save(file)) {
+    throw Error(Category::data,
+                fmt::format("{}: a file of torch.save, not in the safetensors format: write it "
+                            "with safetensors.torch.save_file",
+                            origin));
+  }
   if (length > longest_header || length > file.size() - length_bytes) {
     throw Error(Category::data,
                 fmt::format("{}: header length {} at byte 0 exceeds {}", origin, length,

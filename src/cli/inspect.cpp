@@ -54,11 +54,22 @@ OptionSet declare(InspectOptions& options) {
   return set;
 }
 
+/// The digest of the network's tensors, in its order.
+std::string network_digest(const ModelFile& file, const InspectOptions& options) {
+  const auto network = make_model(options.model, options.input, options.classes);
+  try {
+    return digest(*network, file);
+  } catch (const Error& error) {
+    const auto& [channels, height, width] = options.input;
+    throw Error(error.category(), fmt::format("{}; the network is for --input {}x{}x{} --classes {}",
+                                              error.what(), channels, height, width, options.classes));
+  }
+}
+
 /// The digest of all tensors one after the other; of the network's, in its order, where one is named.
 std::string digest_line(const ModelFile& file, const InspectOptions& options) {
   if (!options.model.empty()) {
-    return fmt::format("digest {}\n",
-                       digest(*make_model(options.model, options.input, options.classes), file));
+    return fmt::format("digest {}\n", network_digest(file, options));
   }
   Digest hash;
   for (const TensorInfo& tensor : file.tensors()) {

@@ -26,14 +26,15 @@ std::size_t trained_parameters(const Network& network, const Network::Layer& lay
   return count;
 }
 
-/// Where a layer is computed, when not as a node of its own.
-std::string fused_into(const Graph& graph, const Network::Layer& layer, std::size_t position) {
+/// Where the layer at `position` is computed, when not as a node of its own: in that of an earlier layer.
+std::string fused_into(const Graph& graph, std::size_t position) {
   const int node = graph.node_of_layer[position];
   if (node < 0) {
     return "not computed";
   }
-  const std::string& name = graph.nodes[static_cast<std::size_t>(node)].name;
-  return name == layer.name ? "" : name;
+  const auto before = graph.node_of_layer.begin() + static_cast<std::ptrdiff_t>(position);
+  const bool of_earlier = std::find(graph.node_of_layer.begin(), before, node) != before;
+  return of_earlier ? graph.nodes[static_cast<std::size_t>(node)].name : "";
 }
 
 struct Widths {
@@ -76,14 +77,16 @@ std::string layer_table(const Network& network) {
         "{:<{}}  {:<{}}  {:>11}  {:>11}  {:>9}  {}", layer.name, name_width, describe(layer.operation),
         operation_width, text_of(layer.shape), own_parameters == 0 ? "" : std::to_string(own_parameters),
         own_operations == 0 ? "" : fmt::format("{:.3f}", static_cast<double>(own_operations) / 1e6),
-        fused_into(graph, layer, i));
+        fused_into(graph, i));
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     parameters += own_parameters;
     operations += own_operations;
   }
-  return text + fmt::format("{} layers in {} operations, {} parameters, {:.3f} MFLOPs forward per image\n",
-                            network.layers().size(), graph.nodes.size(), parameters,
-                            static_cast<double>(operations) / 1e6);
+  return text + fmt::format(
+                    "{} layers in {} operations, {} parameters, {:.3f} MFLOPs forward per image "
+                    "(a multiply-add is 2)\n",
+                    network.layers().size(), graph.nodes.size(), parameters,
+                    static_cast<double>(operations) / 1e6);
 }
 
 std::string memory_table(const Network& network, int micro_batch) {

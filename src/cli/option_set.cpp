@@ -44,6 +44,19 @@ bool describes_service(std::string_view variable) {
   return rest.empty() || rest.starts_with('_');
 }
 
+/// The one of `known` that timm or PyTorch's own programs call `name`; else `name`.
+std::string our_name(const std::string& name, const std::vector<std::string>& known) {
+  static const std::map<std::string, std::string, std::less<>> theirs = {
+      {"aa", "randaugment"},   {"b", "batch-size"},        {"initial-checkpoint", "init-from"},
+      {"learning-rate", "lr"}, {"num-classes", "classes"}, {"opt", "optimizer"},
+      {"opt-betas", "beta1"},  {"workers", "threads"},
+  };
+  const auto found = theirs.find(name);
+  const bool has =
+      found != theirs.end() && std::find(known.begin(), known.end(), found->second) != known.end();
+  return has ? found->second : name;
+}
+
 }  // namespace
 
 OptionSet::OptionSet(std::string usage, std::string summary)
@@ -249,8 +262,8 @@ void OptionSet::reject_unknown(const std::string& token) const {
   const std::string name = typed.substr(std::min(typed.find_first_not_of('-'), typed.size()));
   std::vector<std::string> known{"help"};
   for (const Option& option : options_) known.push_back(option.name);
-  throw Error(Category::usage,
-              fmt::format("unknown option {}{}", in_quotes(typed), suggestion(name, known, "--")));
+  throw Error(Category::usage, fmt::format("unknown option {}{}", in_quotes(typed),
+                                           suggestion(our_name(name, known), known, "--")));
 }
 
 void OptionSet::assign_positionals(const std::vector<std::string>& arguments) const {
@@ -295,8 +308,9 @@ void OptionSet::read_file(const std::string& file, Values& values) const {
     if (option != nullptr && option->value) {
       values.insert({entry.name, {entry.value, fmt::format("{}:{}: {}", file, entry.line, entry.name)}});
     } else if (!known_elsewhere(entry.name)) {
-      throw Error(Category::usage, fmt::format("{}:{}: unknown option {}{}", file, entry.line,
-                                               in_quotes(entry.name), suggestion(entry.name, names())));
+      throw Error(Category::usage,
+                  fmt::format("{}:{}: unknown option {}{}", file, entry.line, in_quotes(entry.name),
+                              suggestion(our_name(entry.name, names()), names())));
     }
   }
 }

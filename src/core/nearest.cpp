@@ -70,11 +70,13 @@ std::string unknown_name(std::string_view kind, std::string_view name, std::span
     message += fmt::format("; did you mean '{}'?", guess);
   }
   message += guess.empty() ? "; known:" : " known:";
-  constexpr std::size_t most_listed = 12;
-  for (std::size_t i = 0; i < std::min(known.size(), most_listed); ++i) {
+  constexpr std::size_t most_listed = 20;
+  constexpr std::size_t first_of_more = 12;
+  const std::size_t listed = known.size() <= most_listed ? known.size() : first_of_more;
+  for (std::size_t i = 0; i < listed; ++i) {
     message += (i == 0 ? " " : ", ") + known[i];
   }
-  if (known.size() > most_listed) message += fmt::format(", ... ({} in all)", known.size());
+  if (known.size() > listed) message += fmt::format(", ... ({} in all)", known.size());
   return message;
 }
 

@@ -11,7 +11,7 @@ namespace lockstep {
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
 /// "unknown model 'lenett'; did you mean 'lenet'? known: lenet, resnet18". `kind` is the word for what is
-/// named: "model", "data set", "option". At most 12 names are listed.
+/// named: "model", "data set", "option". Up to 20 names are all listed, of more the first 12.
 std::string unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known);
 
 }  // namespace lockstep

@@ -241,6 +241,15 @@ std::string kind_name(const Operation& operation) {
                     operation);
 }
 
+/// Whether the operation's options have a name: that of its parameters.
+bool names_parameters(const Operation& operation) {
+  return std::visit(
+      [](const auto& options) {
+        return requires { options.name; };
+      },
+      operation);
+}
+
 std::string given_name(const Operation& operation) {
   return std::visit(
       [](const auto& options) {
@@ -294,9 +303,9 @@ int Network::classes() const {
   return layers_[static_cast<std::size_t>(output_)].shape.channels;
 }
 
-Value Network::add(Operation operation, const std::vector<Value>& inputs) {
+Value Network::add(Operation operation, const std::vector<Value>& inputs, const std::string& name) {
   complete(operation);
-  Layer layer{operation, name_for(operation), {}, {}, {}};
+  Layer layer{operation, name_for(operation, name.empty() ? given_name(operation) : name), {}, {}, {}};
   check_inputs(operation, layer.name, inputs.size());
   std::vector<Shape> shapes;
   for (const Value& input : inputs) {
@@ -317,14 +326,16 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs) {
   return {this, static_cast<int>(layers_.size()) - 1};
 }
 
-std::string Network::name_for(const Operation& operation) const {
-  const auto is_taken = [&](const std::string& name) {
-    return std::any_of(layers_.begin(), layers_.end(),
-                       [&](const Layer& other) { return other.name == name; });
-  };
-  std::string given = given_name(operation);
+/// Parameters are called by their layer, so what layers without any are called takes no name from the others.
+bool Network::is_taken(const std::string& name, const Operation& operation) const {
+  return std::any_of(layers_.begin(), layers_.end(), [&](const Layer& other) {
+    return other.name == name && (!other.parameters.empty() || !names_parameters(operation));
+  });
+}
+
+std::string Network::name_for(const Operation& operation, const std::string& given) const {
   if (!given.empty()) {
-    if (is_taken(given)) {
+    if (names_parameters(operation) && is_taken(given, operation)) {
       refuse(given, "this name is taken by another layer");
     }
     return given;
@@ -335,7 +346,7 @@ std::string Network::name_for(const Operation& operation) const {
   std::string name;
   do {
     name = fmt::format("{}{}", kind_name(operation), number++);
-  } while (is_taken(name));
+  } while (is_taken(name, operation));
   return name;
 }
 

@@ -8,8 +8,10 @@ namespace lockstep {
 
 void require_input(const std::string& model, Shape input, int least) {
   if (input.height < least || input.width < least) {
-    throw Error(Category::usage, fmt::format("model {} takes images of at least {}x{} pixels, not {}x{}",
-                                             model, least, least, input.height, input.width));
+    const bool table = input.height == 1 && input.width == 1;
+    throw Error(Category::usage,
+                fmt::format("model {} takes images of at least {}x{} pixels, not {}x{}{}", model, least,
+                            least, input.height, input.width, table ? ": --model mlp takes tables" : ""));
   }
 }
 

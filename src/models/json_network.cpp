@@ -32,23 +32,19 @@ Operation read_conv2d(LayerOptions& options, int) {
                 .dilation = options.integer("dilation", 1, largest_window, 1),
                 .groups = options.integer("groups", 1, most_features, 1),
                 .bias = options.flag("bias", true),
-                .weight = options.initializer("weight"),
-                .name = options.text("name")};
+                .weight = options.initializer("weight")};
 }
 
 Operation read_linear(LayerOptions& options, int classes) {
-  const bool as_many_as_classes = options.is_word("features", "classes");
-  return Linear{.features = as_many_as_classes ? classes : options.integer("features", 1, most_features),
+  return Linear{.features = options.integer_or("features", 1, most_features, "classes", classes),
                 .bias = options.flag("bias", true),
-                .weight = options.initializer("weight"),
-                .name = options.text("name")};
+                .weight = options.initializer("weight")};
 }
 
 Operation read_batch_norm2d(LayerOptions& options, int) {
   const BatchNorm2d usual;
   return BatchNorm2d{.eps = options.number("eps", usual.eps),
-                     .momentum = options.number("momentum", usual.momentum),
-                     .name = options.text("name")};
+                     .momentum = options.number("momentum", usual.momentum)};
 }
 
 Operation read_max_pool2d(LayerOptions& options, int) {
@@ -107,7 +103,7 @@ std::vector<std::string> operation_names() {
 /// Names that layers of one list can be called by, those of the lists around it included.
 struct Scope {
   const Scope* outer;
-  std::string prefix;  ///< of the names of layers with parameters
+  std::string prefix;  ///< of the names of layers, as the network has them
   Value input;         ///< what enters the list; "input" there
   std::map<std::string, Value> values{};
 
@@ -208,26 +204,20 @@ class Builder {
     const std::string name = options.text("name");
     const std::vector<Value> inputs = read_inputs(options, previous, scope);
     options.finish();
-    const Value value = add(layer, std::move(operation), inputs, scope.prefix, options);
+    const Value value =
+        add(layer, std::move(operation), inputs, name.empty() ? "" : scope.prefix + name, options);
     declare(name, value, options, scope);
     return value;
   }
 
   Value add(const JsonValue& layer, Operation operation, const std::vector<Value>& inputs,
-            const std::string& prefix, const LayerOptions& options) {
+            const std::string& name, const LayerOptions& options) {
     if (network_.layers().size() > most_layers) {
       options.refuse(fmt::format("more than {} layers", most_layers));
     }
-    std::visit(
-        [&](auto& chosen) {
-          if constexpr (requires { chosen.name; }) {
-            if (!chosen.name.empty()) chosen.name = prefix + chosen.name;
-          }
-        },
-        operation);
     lines_.push_back(layer.line);
     try {
-      return network_.add(std::move(operation), inputs);
+      return network_.add(std::move(operation), inputs, name);
     } catch (const Error& error) {
       refuse(layer.line, error.what());
     }
@@ -272,7 +262,10 @@ class Builder {
     }
     std::vector<std::string> known{"input"};
     scope.collect(known);
-    options.refuse(unknown_name("input", name, known));
+    const bool shown = std::any_of(network_.layers().begin(), network_.layers().end(),
+                                   [&](const Network::Layer& layer) { return layer.name == name; });
+    const char* const rule = "; only layers with a \"name\", in this list or those around it, can be inputs";
+    options.refuse(unknown_name("input", name, known) + (shown ? rule : ""));
   }
 
   Network& network_;
@@ -282,19 +275,33 @@ class Builder {
   std::span<const JsonValue> later_;  ///< of the list being read: the present layer and those after it
 };
 
+/// The list of layers: all that a document holds.
+const JsonValue& layers_of(const JsonValue& document, const std::string& origin) {
+  const std::vector<std::string> known{"layers"};
+  for (const std::string& key : document.keys) {
+    if (key != known.front()) {
+      throw Error(Category::usage, fmt::format("{}:{}: {}", origin, document.find(key)->line,
+                                               unknown_name("key", key, known)));
+    }
+  }
+  const JsonValue* layers = document.find(known.front());
+  if (layers == nullptr) {
+    throw Error(Category::usage,
+                fmt::format("{}:{}: must be an object {{\"layers\": [...]}}", origin, document.line));
+  }
+  return *layers;
+}
+
 }  // namespace
 
 std::unique_ptr<Network> parse_network(std::string_view json, const std::string& origin, Shape input,
                                        int classes) {
   const JsonValue document = parse_json(json, origin);
-  const JsonValue* layers = document.find("layers");
-  if (layers == nullptr || document.items.size() != 1) {
-    throw Error(Category::usage, origin + ": must be an object {\"layers\": [...]} and nothing else");
-  }
+  const JsonValue& layers = layers_of(document, origin);
   auto network = std::make_unique<Network>(input);
   Builder builder(*network, origin, classes);
   Scope scope{nullptr, "", network->input()};
-  builder.finish(builder.add_list(*layers, scope), *layers);
+  builder.finish(builder.add_list(layers, scope), layers);
   return network;
 }
 

@@ -67,6 +67,17 @@ int LayerOptions::integer(const char* key, int least, int most, int fallback) {
   return static_cast<int>(value->integer);
 }
 
+int LayerOptions::integer_or(const char* key, int least, int most, std::string_view word, int value_of_word) {
+  if (is_word(key, word)) {
+    return value_of_word;
+  }
+  const JsonValue* value = take(key);
+  if (value != nullptr && value->kind != JsonValue::Kind::integer) {
+    refuse_at(value->line, fmt::format("{} must be a whole number or \"{}\"", key, word));
+  }
+  return integer(key, least, most);
+}
+
 double LayerOptions::number(const char* key, double fallback) {
   const JsonValue* value = take(key);
   if (value == nullptr) {

@@ -18,6 +18,8 @@ class LayerOptions {
   /// Whole number in [least, most]; without a `fallback` it must be there, which finish() checks.
   int integer(const char* key, int least, int most);
   int integer(const char* key, int least, int most, int fallback);
+  /// The same without a `fallback`, or `word`, which stands for `value_of_word`.
+  int integer_or(const char* key, int least, int most, std::string_view word, int value_of_word);
   double number(const char* key, double fallback);
   bool flag(const char* key, bool fallback);
   /// Text that is not empty; empty where there is none.
@@ -27,8 +29,6 @@ class LayerOptions {
   Initializer initializer(const char* key);
   /// A list of layers; null where there is none.
   const JsonValue* layers(const char* key) { return take(key); }
-  /// Whether the value of `key` is this text: so an option may be a number or a word.
-  bool is_word(const char* key, std::string_view word);
 
   /// After the last option was taken: refuses those left over, naming the nearest known, and missing ones.
   void finish() const;
@@ -39,6 +39,8 @@ class LayerOptions {
  private:
   const JsonValue* take(const char* key);
   const JsonValue* take(const char* key, JsonValue::Kind kind, const char* wanted);
+  /// Whether the value of `key` is this text.
+  bool is_word(const char* key, std::string_view word);
   [[noreturn]] void refuse_at(int line, const std::string& reason) const;
 
   const JsonValue& layer_;

@@ -63,10 +63,10 @@ void check(const ScheduleOptions& options, double base, int epochs) {
     refuse_schedule(
         fmt::format("--warmup-epochs {} does not fit into {} epochs", options.warmup_epochs, epochs));
   }
-  // As floats: `base` may have been rounded to one.
-  if (!(options.min_lr >= 0.0 && static_cast<float>(options.min_lr) <= static_cast<float>(base))) {
+  const auto largest = static_cast<float>(base);  // which may have been rounded to one
+  if (!(options.min_lr >= 0.0 && static_cast<float>(options.min_lr) <= largest)) {
     refuse_schedule(
-        fmt::format("--min-lr {} is not between 0 and the learning rate {}", options.min_lr, base));
+        fmt::format("--min-lr {} is not between 0 and the learning rate {}", options.min_lr, largest));
   }
   if (!(options.decay_epochs >= 1e-3)) {
     refuse_schedule(fmt::format("--decay-epochs must be at least 0.001, not {}", options.decay_epochs));

@@ -72,7 +72,7 @@ void ParameterSet::load(const ModelFile& file, const LoadOptions& options) const
     try {
       std::ranges::copy(file.floats(parameters_[i].name, parameters_[i].shape), values(i).begin());
     } catch (const Error& error) {
-      const char* advice = of_head ? "; --reset-head would start its layer anew" : "";
+      const char* advice = of_head ? "; train --reset-head starts its layer anew" : "";
       throw Error(error.category(), std::string(error.what()) + advice);
     }
   }

@@ -146,6 +146,11 @@ TEST(ModelFile, BadLengths) {
   expect_bad(little_endian(~0ULL) + "{}", "header length 18446744073709551615 at byte 0 exceeds the limit");
   expect_bad(little_endian(100000001) + "{}", "exceeds the limit of 100000000 bytes");
   expect_bad(little_endian(0), "header does not begin with '{'");
+  const std::string torch_save =
+      "a file of torch.save, not in the safetensors format: write it with safetensors.torch.save_file";
+  expect_bad(std::string("PK\x03\x04\0\0\x08\x08", 8) + json, torch_save);
+  expect_bad("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", torch_save);
+  expect_bad(little_endian(0x280), "header length 640 at byte 0 exceeds the file's 8 bytes");  // as a pickle
   expect_bad(model(json, 3), "tensor 'w': data_offsets [0, 4] outside the 3 bytes of data");
   expect_bad(model(json, 5), "tensors end at byte 4 of the data, file holds 5");
   expect_bad(model("{}", 1), "tensors end at byte 0 of the data, file holds 1");

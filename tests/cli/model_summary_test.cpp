@@ -17,7 +17,9 @@ TEST(ModelSummary, LayersOfLenet) {
   expect_line(table, "conv1     conv2d 3x3         20x26x26          200      0.243");
   expect_line(table, "pool1     avg_pool2d 2x2     20x13x13                          conv1");
   expect_line(table, "fc2       linear                   10         1290      0.003");
-  expect_line(table, "11 layers in 6 operations, 129068 parameters, 4.501 MFLOPs forward per image");
+  expect_line(
+      table,
+      "11 layers in 6 operations, 129068 parameters, 4.501 MFLOPs forward per image (a multiply-add is 2)");
 }
 
 TEST(ModelSummary, AdditionsAreFusedIntoBatchNorm) {
@@ -27,6 +29,14 @@ TEST(ModelSummary, AdditionsAreFusedIntoBatchNorm) {
   ASSERT_NE(addition, std::string::npos) << table;
   const std::string line = table.substr(addition + 1, table.find('\n', addition + 1) - addition - 1);
   EXPECT_TRUE(line.ends_with("  layer1.0.bn2")) << line;
+}
+
+TEST(ModelSummary, FusedLayersMayBeCalledAsTheirHost) {
+  Network network({1, 8, 8});
+  const Value norm = batch_norm2d(conv2d(network.input(), {.channels = 1}), {.name = "a"});
+  network.output(linear(flatten(network.add(Add{}, {norm, network.input()}, "a")), 2));
+  const std::string table = layer_table(network);
+  expect_line(table, "a         add                 1x8x8                          a");
 }
 
 /// Twice the billions of multiply-adds that torchvision gives for its weights.

@@ -248,6 +248,20 @@ TEST(TrainOptions, UnknownNamesGetTheNearest) {
   expect_usage({"--config", typo.c_str()}, {typo + ":2", "did you mean batch-size?"});
 }
 
+TEST(TrainOptions, NamesOfOtherProgramsGetOurs) {
+  const std::pair<const char*, std::string> names[] = {
+      {"--opt", "--optimizer"},    {"--aa", "--randaugment"},  {"--num-classes", "--classes"},
+      {"--learning-rate", "--lr"}, {"-b", "--batch-size"},     {"--initial-checkpoint", "--init-from"},
+      {"--workers", "--threads"},  {"--opt-betas", "--beta1"},
+  };
+  for (const auto& [theirs, ours] : names) {
+    expect_usage({theirs, "1"}, {std::string("unknown option '") + theirs + "'; did you mean " + ours + "?"});
+  }
+  const TemporaryFolder folder;
+  const std::string file = folder.write("run.cfg", "opt = adamw\n").string();
+  expect_usage({"--config", file.c_str()}, {file + ":1", "'opt'; did you mean optimizer?"});
+}
+
 TEST(TrainOptions, OtherVariablesAreNotOptions) {
   // Empty ones, and what Kubernetes sets for a service called lockstep or lockstep-0.
   EXPECT_EQ(parse({}, {"HOME=/", "LOCKSTEP_EPOCHS=", "LOCKSTEP_SERVICE_HOST=10.0.0.1",

@@ -34,6 +34,9 @@ TEST(UnknownName, ComposesTheMessage) {
   EXPECT_EQ(unknown_name("model", "lenett", models),
             "unknown model 'lenett'; did you mean 'lenet'? known: lenet, resnet18");
   EXPECT_EQ(unknown_name("model", "gpt", models), "unknown model 'gpt'; known: lenet, resnet18");
+  const std::vector<std::string> twenty(20, "x");
+  EXPECT_EQ(unknown_name("layer", "conv", twenty),
+            "unknown layer 'conv'; known: x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x");
   const std::vector<std::string> many(122, "x");
   EXPECT_EQ(unknown_name("layer", "conv", many),
             "unknown layer 'conv'; known: x, x, x, x, x, x, x, x, x, x, x, x, ... (122 in all)");

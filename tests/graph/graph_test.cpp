@@ -101,6 +101,10 @@ TEST(Network, MistakesNameTheLayer) {
   EXPECT_EQ(message([&] { conv + network.input(); }), "layer add1: cannot add 2x4x4 and 1x4x4");
   EXPECT_EQ(message([&] { conv2d(conv, {.channels = 2, .name = "stem"}); }),
             "layer stem: this name is taken by another layer");
+  EXPECT_EQ(message([&] {
+              network.add(Add{}, {conv, network.input()}, "sum");
+            }),
+            "layer sum: cannot add 2x4x4 and 1x4x4");
   EXPECT_EQ(message([&] { build_graph(network); }), "the network has no output: call output(logits)");
 }
 

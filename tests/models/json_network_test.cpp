@@ -106,6 +106,30 @@ TEST(JsonNetwork, NumberedNamesPassOverThoseThatAreTaken) {
   EXPECT_EQ(network->layers()[3].name, "conv4");
 }
 
+TEST(JsonNetwork, LayersWithoutParametersKeepTheirNames) {
+  const auto network = parse(file_of(
+      {R"({"op": "relu", "name": "start"})",
+       R"({"name": "g", "repeat": 2, "layers": [{"op": "add", "name": "sum", "inputs": ["start", "input"]}]})",
+       R"({"op": "max_pool2d"})"}));
+  const auto& layers = network->layers();
+  EXPECT_EQ(layers[1].name, "start");
+  EXPECT_EQ(layers[2].name, "g.0.sum");
+  EXPECT_EQ(layers[3].name, "g.1.sum");
+  EXPECT_EQ(layers[4].name, "max_pool1");
+}
+
+/// So that names of parameters depend on layers that have some, and a group may be repeated without a name.
+TEST(JsonNetwork, LayersWithoutParametersTakeNoNamesFromOthers) {
+  const auto network = parse(
+      file_of({R"({"op": "relu", "name": "conv1"})",
+               R"({"repeat": 2, "layers": [{"op": "relu", "name": "a"}, {"op": "conv2d", "channels": 1}]})",
+               R"({"layers": [{"op": "conv2d", "name": "a", "channels": 1}]})"}));
+  EXPECT_EQ(parameter_names(*network),
+            (std::vector<std::string>{"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "a.weight",
+                                      "a.bias", "fc1.weight", "fc1.bias"}));
+  EXPECT_EQ(network->layers()[4].name, "a");
+}
+
 struct Mistake {
   std::vector<std::string> layers;
   std::vector<std::string> message;
@@ -129,6 +153,9 @@ INSTANTIATE_TEST_SUITE_P(
                 {"net.json:4: max_pool2d: unknown option 'size'"}},
         Mistake{{R"({"op": "conv2d", "kernel": 3})"}, {"net.json:2: conv2d: channels is missing"}},
         Mistake{{R"({"op": "linear"})"}, {"net.json:2: linear: features is missing"}},
+        Mistake{{R"({"op": "linear", "features": "clases"})"},
+                {"net.json:2: linear: features must be a whole number or \"classes\""}},
+        Mistake{{R"({"op": "linear", "features": 0})"}, {"features must be from 1 to 1048576, not 0"}},
         Mistake{{"{\"op\": \"conv2d\",\n\"channels\":\n \"3\"}"},
                 {"net.json:3: conv2d: channels must be a whole number"}},
         Mistake{{R"({"op": "conv2d", "channels": 3.5})"}, {":2: conv2d: channels must be a whole number"}},
@@ -149,6 +176,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {":3: layer conv1: this name is taken by another layer"}},
         Mistake{{R"({"op": "relu", "name": "stem"})", R"({"op": "relu", "input": "sten"})"},
                 {":3: relu: unknown input 'sten'; did you mean 'stem'? known: input, stem"}},
+        Mistake{
+            {R"({"op": "relu"})", R"({"op": "relu", "input": "relu1"})"},
+            {":3: relu: unknown input 'relu1'; known: input; only layers with a \"name\", in this list or "
+             "those around it, can be inputs"}},
         Mistake{{R"({"op": "relu", "input": "a"})", R"({"op": "relu", "name": "a"})"},
                 {":2: relu: input 'a' is not there yet: a layer reads layers before it"}},
         Mistake{{R"({"op": "relu", "name": "a", "input": "a"})"},
@@ -161,6 +192,12 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             {R"({"op": "conv2d", "channels": 2, "name": "c"})", R"({"op": "add", "inputs": ["c", "input"]})"},
             {":3: layer add1: cannot add 2x28x28 and 1x28x28"}},
+        Mistake{{R"({"op": "conv2d", "channels": 2, "name": "c"})",
+                 R"({"op": "add", "name": "sum", "inputs": ["c", "input"]})"},
+                {"net.json:3: layer sum: cannot add 2x28x28 and 1x28x28"}},
+        Mistake{
+            {R"({"name": "g", "repeat": 2, "layers": [{"op": "max_pool2d", "name": "m", "kernel": 20}]})"},
+            {"net.json:2: layer g.1.m: a window of 20 does not fit into 1 pixels"}},
         Mistake{{R"({"op": "conv2d", "channels": 2, "kernel": 30})"},
                 {":2: layer conv1: a window of 30 does not fit into 28 pixels"}},
         Mistake{{R"({"op": "linear", "features": 2})"}, {":2: layer fc1: takes a vector, not 1x28x28"}},
@@ -197,12 +234,13 @@ TEST(JsonNetwork, WholeFilesThatAreRefused) {
   for (int i = 0; i < 64; ++i) many += ", \"k" + std::to_string(i) + "\": 0";
   refuse(many + "}", "net.json:1: an object with more than 64 keys");
   refuse("{\"layers\": [],\n\"layers\": []}", "net.json:2: key 'layers' occurs twice");
-  refuse("[]", "net.json: must be an object {\"layers\": [...]}");
+  refuse("[]", "net.json:1: must be an object {\"layers\": [...]}");
   refuse("[[{\"op\": \"flatten\"}, {\"op\": \"linear\", \"features\": \"classes\"}]]",
-         "net.json: must be an object {\"layers\": [...]}");
-  refuse("3", "net.json: must be an object");
-  refuse("{\"layer\": []}", "net.json: must be an object");
-  refuse("{\"layers\": [], \"classes\": 10}", "net.json: must be an object");
+         "net.json:1: must be an object {\"layers\": [...]}");
+  refuse("\n3", "net.json:2: must be an object");
+  refuse("{}", "net.json:1: must be an object");
+  refuse("{\n\"layer\": []}", "net.json:2: unknown key 'layer'; did you mean 'layers'? known: layers");
+  refuse("{\"layers\": [],\n\"classes\": 10}", "net.json:2: unknown key 'classes'; known: layers");
   refuse("{\"layers\": []}", "net.json:1: layers must be a list of at least one layer");
   refuse("{\"layers\": 3}", "net.json:1: layers must be a list of at least one layer");
   refuse("{\"layers\": [\n{\"op\": \"flatten\"},\n{\"op\": \"linear\", \"features\": 7}]}",

@@ -114,12 +114,19 @@ INSTANTIATE_TEST_SUITE_P(Models, SmallestInput,
                                            Size{"vgg16", 32}, Size{"vgg16-bn", 32}),
                          [](const auto& row) { return test_name(row.param.model); });
 
+TEST(ModelInput, TablesAreForMlp) {
+  expect_error(Category::usage,
+               {"model lenet takes images of at least 14x14 pixels, not 1x1: --model mlp takes tables"}, [] {
+                 make_model("lenet", {4, 1, 1}, 3);
+               });
+}
+
 TEST(ModelName, MistakesAreExplained) {
   const auto refuse = [](const std::string& name, const std::vector<std::string>& parts) {
     expect_error(Category::usage, parts, [&] { check_model_name(name); });
   };
   refuse("resnet-18", {"unknown model 'resnet-18'", "did you mean 'resnet18'"});
-  refuse("", {"unknown model ''", "known: alexnet"});
+  refuse("", {"unknown model ''", "known: alexnet", "vgg16-bn"});
   for (const char* name :
        {"mlp:", "mlp:0", "mlp:8,", "mlp:8,,8", "mlp:-8", "mlp:8 ", "mlp:9999999", "mlp:8;8"}) {
     refuse(name, {std::string("model '") + name + "'", "as in mlp:256,128"});

@@ -69,6 +69,11 @@ TEST(Schedule, RefusesOptionsOfOtherRules) {
   refused({.name = "step", .power = 2}, "--sched step has no use for --sched-power");
 }
 
+TEST(Schedule, NamesTheRateAsItWasGiven) {
+  expect_error(Category::usage, {"--min-lr 5 is not between 0 and the learning rate 0.7"},
+               [] { LearningRate({.name = "cosine", .min_lr = 5}, 0.7F, 10, 10); });
+}
+
 TEST(Schedule, RefusesImpossibleOptions) {
   const auto make = [](const ScheduleOptions& options) { LearningRate(options, 0.1, 10, 10); };
   EXPECT_THROW(make({.name = "cosinus"}), Error);

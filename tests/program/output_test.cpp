@@ -128,6 +128,10 @@ TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
   const Outcome other = lockstep(0, {"inspect", file, "--model", "mlp"});
   EXPECT_EQ(other.status, 3);
   EXPECT_NE(other.err.find("unknown parameter"), std::string::npos) << other.err;
+  const Outcome colour = lockstep(0, {"inspect", file, "--model", "lenet", "--input", "3x28x28"});
+  EXPECT_NE(colour.err.find("[20, 3, 3, 3] is needed; the network is for --input 3x28x28 --classes 10"),
+            std::string::npos)
+      << colour.err;
   EXPECT_NE(inspected.out.find("conv1.weight  F32          180  [20, 1, 3, 3]"), std::string::npos)
       << inspected.out;
   const Outcome evaluated = lockstep(11, {"eval", "--data-dir", data_->string(), file});
