@@ -69,7 +69,7 @@ struct ConvBackwardWeights {
   float* scratch;    ///< conv_backward_weights_scratch() floats
 };
 
-/// A 3 x 3 convolution of stride 1 by Winograd's algorithm; see winograd_transforms.h.
+/// A 3 x 3 convolution of stride 1 by Winograd's algorithm; see winograd_transforms.h and winograd_tiles.h.
 struct WinogradShape {
   int in_channels;
   int in_height;  ///< without padding

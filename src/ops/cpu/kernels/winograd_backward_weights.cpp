@@ -3,7 +3,7 @@
 #include "ops/cpu/kernels/kernels.h"
 #include "ops/cpu/kernels/tables.h"
 #include "ops/cpu/kernels/transpose.h"
-#include "ops/cpu/kernels/winograd_transforms.h"
+#include "ops/cpu/kernels/winograd_tiles.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
@@ -180,9 +180,9 @@ HWY_NOINLINE void transform_patches(const Block& block, const Tile& tile, int fi
   }
 }
 
-void transform_inputs(const Block& block, int kind) {
+void transform_inputs(const Block& block) {
   const Layout& layout = block.layout;
-  with_size(kind, [&](auto rows, auto columns) HWY_ATTR {
+  block.run.for_each_kind([&](int kind, auto rows, auto columns) HWY_ATTR {
     for (int c = 0; c < layout.channels; c += unit) {
       const int first = c / channel_block * channel_block;
       const auto step = static_cast<std::size_t>(smaller(channel_block, layout.channels - first));
@@ -253,14 +253,12 @@ void transform_gradients(const Block& block) {
   if (!block.add) {
     clear(block.memory.bias_sums, pixels(static_cast<std::size_t>(block.outputs)));
   }
-  for (int kind = 0; kind < tile_kinds; ++kind) {
-    with_size(kind, [&](auto rows, auto columns) HWY_ATTR {
-      for (int o = 0; o < block.outputs; ++o) {
-        transform_gradients<rows, columns>(block, kind, o,
-                                           block.memory.bias_sums + pixels(static_cast<std::size_t>(o)));
-      }
-    });
-  }
+  block.run.for_each_kind([&](int kind, auto rows, auto columns) HWY_ATTR {
+    for (int o = 0; o < block.outputs; ++o) {
+      transform_gradients<rows, columns>(block, kind, o,
+                                         block.memory.bias_sums + pixels(static_cast<std::size_t>(o)));
+    }
+  });
   const int missing = round_up(block.outputs, gradient_block) - block.outputs;
   for (int p = 0; missing > 0 && p < positions; ++p) {
     const auto images = static_cast<std::size_t>(block.images(p));
@@ -339,8 +337,8 @@ void winograd_backward_weights(const WinogradBackwardWeights& task) {
                         .first_output = o,
                         .outputs = smaller(task.blocks.outputs, s.out_channels - o),
                         .add = first > 0};
-      for (int kind = 0; kind < tile_kinds && (o == 0 || tiles > task.blocks.tiles); ++kind) {
-        transform_inputs(block, kind);
+      if (o == 0 || tiles > task.blocks.tiles) {
+        transform_inputs(block);
       }
       transform_gradients(block);
       add_products(block, first + task.blocks.tiles >= tiles);

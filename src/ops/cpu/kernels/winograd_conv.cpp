@@ -1,6 +1,7 @@
 #include "ops/cpu/kernels/kernels.h"
 #include "ops/cpu/kernels/tables.h"
-#include "ops/cpu/kernels/winograd_transforms.h"
+#include "ops/cpu/kernels/winograd_filters.h"
+#include "ops/cpu/kernels/winograd_tiles.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
@@ -84,10 +85,10 @@ Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks) {
           position_step(outputs * channels), blocks.keep_filters ? filter_blocks : 1};
 }
 
-void transform_inputs(const WinogradConv& task, const Run& run, int kind, const Positions& to) {
+void transform_inputs(const WinogradConv& task, const Run& run, const Positions& to) {
   const WinogradShape& s = task.shape;
   const std::size_t plane = static_cast<std::size_t>(s.in_height) * s.in_width;
-  with_size(kind, [&](auto rows, auto columns) HWY_ATTR {
+  run.for_each_kind([&](int kind, auto rows, auto columns) HWY_ATTR {
     for (int c = 0; c < s.in_channels; ++c) {
       run.for_each_tile(kind, [&](const Tile& tile, int number) HWY_ATTR {
         const std::size_t first = plane * (static_cast<std::size_t>(tile.group) * s.in_channels + c);
@@ -141,11 +142,11 @@ struct OutputTile {
 };
 
 template <bool RELU>
-void write_outputs(const WinogradConv& task, const Run& run, int kind, const ChannelBlock& block,
+void write_outputs(const WinogradConv& task, const Run& run, const ChannelBlock& block,
                    const Positions& from) {
   const WinogradShape& s = task.shape;
   const std::size_t plane = static_cast<std::size_t>(s.out_height) * s.out_width;
-  with_size(kind, [&](auto rows, auto columns) HWY_ATTR {
+  run.for_each_kind([&](int kind, auto rows, auto columns) HWY_ATTR {
     using OfColumns = OutputTransform<rows>;
     using OfRows = OutputTransform<columns>;
     for (int o = block.first_output; o < block.first_output + block.outputs; ++o) {
@@ -247,21 +248,16 @@ void winograd_conv(const WinogradConv& task) {
   const TileGrid grid = TileGrid::of(s.out_height, s.out_width, task.groups);
   for (int first = 0; first < grid.tiles(); first += task.blocks.tiles) {
     const Run run = Run::of(grid, first, task.blocks.tiles);
-    for (int kind = 0; kind < tile_kinds; ++kind) {
-      transform_inputs(task, run, kind, memory.inputs);
-    }
+    transform_inputs(task, run, memory.inputs);
     for_each_block(task, [&](const ChannelBlock& block, int index) HWY_ATTR {
       float* filters = memory.filters + (keep ? block_floats * index : 0);
       if (!keep) {
         transform_block(task, block, filters, layout.filters_step);
       }
       multiply_positions(memory, filters, layout.filters_step, run, block);
-      if (block.first_channel + block.channels < s.in_channels) {
-        return;
-      }
-      for (int kind = 0; kind < tile_kinds; ++kind) {
-        task.output_masks == nullptr ? write_outputs<false>(task, run, kind, block, memory.sums)
-                                     : write_outputs<true>(task, run, kind, block, memory.sums);
+      if (block.first_channel + block.channels == s.in_channels) {
+        task.output_masks == nullptr ? write_outputs<false>(task, run, block, memory.sums)
+                                     : write_outputs<true>(task, run, block, memory.sums);
       }
     });
   }

@@ -1,5 +1,6 @@
+#include "ops/cpu/kernels/winograd_filters.h"
+
 #include "ops/cpu/kernels/transpose.h"
-#include "ops/cpu/kernels/winograd_transforms.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 namespace {
