@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <numeric>
+#include <random>
 
-#include "op_case.h"
+#include "lanes.h"
 
 namespace lockstep::testing {
 namespace {

@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
-#include "op_case.h"
+#include "lanes.h"
 
 namespace lockstep::testing {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "op_case.h"
+#include "run_op.h"
 
 namespace lockstep::testing {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <random>
 
+#include "lanes.h"
 #include "lockstep/models.h"
-#include "op_case.h"
 #include "ops/cpu/cpu_plan.h"
 
 namespace lockstep::testing {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "lockstep/model_file.h"
-#include "op_case.h"
+#include "run_op.h"
 
 /// Operations against what PyTorch computed (bench/peers/make_op_references.py).
 namespace lockstep::testing {

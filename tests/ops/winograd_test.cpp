@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "lanes.h"
 #include "op_case.h"
 #include "ops/cpu/level.h"
 

@@ -9,38 +9,19 @@
 #include "data/temporary_folder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "lockstep/replica.h"
-#include "lockstep/sampler.h"
 #include "train/count_allocations.h"
-#include "train/synthetic.h"
+#include "train/small_run.h"
 
 namespace lockstep {
 namespace {
 
+using test::augmented;
+using test::options;
+using test::small_network;
 using test::Synthetic;
+using test::test_set;
+using test::train_set;
 using test::world;
-
-const Synthetic& train_set() {
-  static const Synthetic set(300, {1, 12, 12}, 4);
-  return set;
-}
-const Synthetic& test_set() {
-  static const Synthetic set(77, {1, 12, 12}, 4);
-  return set;
-}
-
-/// Branches, an addition, every fused and unfused form that the small images allow.
-std::unique_ptr<Network> small_network() {
-  auto network = std::make_unique<Network>(Shape{1, 12, 12});
-  Value x = relu(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1}));
-  x = x + conv2d(relu(conv2d(x, {.channels = 6, .kernel = 3, .padding = 1})),
-                 {.channels = 6, .kernel = 3, .padding = 1});
-  x = avg_pool2d(relu(x), {.kernel = 2});
-  x = avg_pool2d(relu(conv2d(x, {.channels = 9, .kernel = 3, .stride = 1})), {.kernel = 2});
-  x = relu(linear(flatten(x), 21));
-  network->output(linear(x, 4));
-  return network;
-}
 
 /// Running statistics among the parameters.
 std::unique_ptr<Network> network_with_batch_norm() {
@@ -49,15 +30,6 @@ std::unique_ptr<Network> network_with_batch_norm() {
   x = relu(batch_norm2d(conv2d(max_pool2d(x, {.kernel = 2}), {.channels = 8, .kernel = 3})));
   network->output(linear(flatten(adaptive_avg_pool2d(x)), 4));
   return network;
-}
-
-TrainerOptions options() {
-  return {.epochs = 2,
-          .batch_size = 64,
-          .micro_batches = 4,
-          .learning_rate = 0.1F,
-          .optimizer = {.momentum = 0.5},
-          .threads = 1};
 }
 
 std::string digest(const TrainerOptions& chosen) {
@@ -117,17 +89,6 @@ TEST(Trainer, MaxStepsEndsInsideAnEpoch) {
   EXPECT_EQ(steps[6].step, 7U);
   EXPECT_EQ(steps[6].epoch, 2);
   EXPECT_EQ(steps[6].steps, 7U);
-}
-
-InputOptions augmented() {
-  return {.mean = {0.3},
-          .deviation = {0.4},
-          .augment = {.random_resized_crop = true,
-                      .crop_padding = 1,
-                      .hflip = 0.5,
-                      .randaugment = "rand-m9-n3",
-                      .cutout = 3,
-                      .mixup = 0.2}};
 }
 
 TEST(Trainer, AugmentationChangesTheRunButThreadsDoNot) {
@@ -379,109 +340,6 @@ TEST(Trainer, RefusesImpossibleOptions) {
   });
   const Synthetic other(10, {3, 12, 12}, 4);
   EXPECT_THROW(Trainer(world(), *network, other, test_set(), options()), Error);
-}
-
-/// Gradients of the whole network against differences of its loss, through the public pieces.
-TEST(Replica, GradientIsTheDerivativeOfTheLoss) {
-  const auto network = small_network();
-  Replica replica(*network, train_set(), {.micro_batch = 16, .seed = 3});
-  std::vector<float> parameters(replica.elements());
-  replica.initialize(parameters);
-  const std::vector<std::uint64_t> ids{5, 17, 42, 60, 61, 62, 63};
-  std::vector<float> gradient(replica.elements());
-  std::vector<float> ignored(replica.elements());
-  replica.forward_backward(ids, {}, parameters, gradient);
-  double error = 0.0;
-  double size = 0.0;
-  for (std::size_t i = 0; i < parameters.size(); i += 13) {
-    const float h = 5e-3F;
-    std::vector<float> moved = parameters;
-    moved[i] = parameters[i] + h;
-    const double up = replica.forward_backward(ids, {}, moved, ignored).loss;
-    moved[i] = parameters[i] - h;
-    const double down = replica.forward_backward(ids, {}, moved, ignored).loss;
-    error += std::pow((up - down) / (2.0 * h) - gradient[i], 2);
-    size += std::pow(gradient[i], 2);
-  }
-  EXPECT_LT(std::sqrt(error / size), 0.1);  // a wrong one is off by its own size; the exact check is per op
-}
-
-/// Dropout, running statistics and a short last micro-batch.
-std::unique_ptr<Network> network_with_dropout() {
-  auto network = std::make_unique<Network>(Shape{1, 12, 12});
-  Value x = relu(batch_norm2d(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1})));
-  x = dropout(flatten(max_pool2d(x, {.kernel = 2})), 0.4);
-  network->output(linear(dropout(relu(linear(x, 24)), 0.5), 4));
-  return network;
-}
-
-void update_by_hand(const Network& network, const Replica& replica, std::span<const float> sum,
-                    std::uint64_t samples, float rate, std::span<float> parameters) {
-  const auto optimizer = make_optimizer({});
-  const float scale = 1.0F / static_cast<float>(samples);
-  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
-    const Parameter& parameter = network.parameters()[i];
-    const auto values = parameters.subspan(replica.offset(i), parameter.size());
-    const auto sums = sum.subspan(replica.offset(i), parameter.size());
-    if (parameter.trained()) {
-      optimizer->update(values, sums, {}, {.gradient_scale = scale, .learning_rate = rate});
-      continue;
-    }
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      values[k] = static_cast<float>(1.0 - parameter.statistic_momentum) * values[k] +
-                  static_cast<float>(parameter.statistic_momentum) * (sums[k] * scale);
-    }
-  }
-}
-
-/// The loop of examples/from_scratch.cpp.
-std::string train_by_hand(const Network& network, const TrainerOptions& chosen) {
-  const auto batch = static_cast<std::uint64_t>(chosen.batch_size);
-  const auto part = batch / static_cast<std::uint64_t>(chosen.micro_batches);
-  Replica replica(network, train_set(),
-                  {.micro_batch = static_cast<int>(part), .input = chosen.input, .seed = chosen.seed});
-  std::vector<float> parameters(replica.elements());
-  replica.initialize(parameters);
-  GradientSum gradients(world(), replica.elements());
-  for (std::uint32_t epoch = 0; epoch < static_cast<std::uint32_t>(chosen.epochs); ++epoch) {
-    const Permutation order(train_set().size(), chosen.seed, epoch);
-    for (std::uint64_t first = 0; first < train_set().size(); first += batch) {
-      const std::uint64_t samples = std::min(batch, train_set().size() - first);
-      gradients.start(static_cast<std::uint32_t>((samples + part - 1) / part));
-      for (std::uint64_t begin = 0; begin < samples; begin += part) {
-        std::vector<std::uint64_t> ids;
-        for (std::uint64_t i = begin; i < std::min(samples, begin + part); ++i)
-          ids.push_back(order(first + i));
-        replica.forward_backward(
-            ids, {.epoch = epoch, .number = static_cast<std::uint32_t>((first + begin) / part)}, parameters,
-            gradients.next());
-        gradients.add();
-      }
-      update_by_hand(network, replica, gradients.all_reduce(), samples, chosen.learning_rate, parameters);
-    }
-  }
-  return replica.digest(parameters);
-}
-
-TEST(Replica, LoopByHandTrainsAsTheTrainerDoes) {
-  const auto network = network_with_dropout();
-  for (const bool augments : {false, true}) {
-    TrainerOptions chosen = options();
-    chosen.optimizer = {};
-    chosen.seed = 5;
-    if (augments) chosen.input = augmented();
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
-    trainer.fit();
-    EXPECT_EQ(train_by_hand(*network, chosen), trainer.digest()) << augments;
-  }
-}
-
-TEST(DefaultMicroBatches, AreTheLargestPowerOfTwoThatLeaves32Samples) {
-  EXPECT_EQ(default_micro_batches(256), 8);
-  EXPECT_EQ(default_micro_batches(250), 2);
-  EXPECT_EQ(default_micro_batches(64), 2);
-  EXPECT_EQ(default_micro_batches(63), 1);
-  EXPECT_EQ(default_micro_batches(1), 1);
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+
+#include "lockstep/network.h"
+#include "lockstep/trainer.h"
+#include "train/synthetic.h"
+
+/// A run of a few seconds at most: data sets, network and options.
+namespace lockstep::test {
+
+inline const Synthetic& train_set() {
+  static const Synthetic set(300, {1, 12, 12}, 4);
+  return set;
+}
+inline const Synthetic& test_set() {
+  static const Synthetic set(77, {1, 12, 12}, 4);
+  return set;
+}
+
+/// Branches, an addition, every fused and unfused form that the small images allow.
+inline std::unique_ptr<Network> small_network() {
+  auto network = std::make_unique<Network>(Shape{1, 12, 12});
+  Value x = relu(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1}));
+  x = x + conv2d(relu(conv2d(x, {.channels = 6, .kernel = 3, .padding = 1})),
+                 {.channels = 6, .kernel = 3, .padding = 1});
+  x = avg_pool2d(relu(x), {.kernel = 2});
+  x = avg_pool2d(relu(conv2d(x, {.channels = 9, .kernel = 3, .stride = 1})), {.kernel = 2});
+  x = relu(linear(flatten(x), 21));
+  network->output(linear(x, 4));
+  return network;
+}
+
+inline TrainerOptions options() {
+  return {.epochs = 2,
+          .batch_size = 64,
+          .micro_batches = 4,
+          .learning_rate = 0.1F,
+          .optimizer = {.momentum = 0.5},
+          .threads = 1};
+}
+
+inline InputOptions augmented() {
+  return {.mean = {0.3},
+          .deviation = {0.4},
+          .augment = {.random_resized_crop = true,
+                      .crop_padding = 1,
+                      .hflip = 0.5,
+                      .randaugment = "rand-m9-n3",
+                      .cutout = 3,
+                      .mixup = 0.2}};
+}
+
+}  // namespace lockstep::test
