@@ -22,7 +22,7 @@ message(STATUS "lockstep ${PROJECT_VERSION} (${CMAKE_BUILD_TYPE})")
 foreach(row "MPI;${MPI_C_VERSION}" "Boost.Program_options;${Boost_VERSION}" "hwloc;${hwloc_VERSION}"
             "Highway;${highway_VERSION}" "xxHash;${xxhash_VERSION}" "libdeflate;${deflate_VERSION}"
             "libjpeg-turbo;${jpeg_VERSION}" "libpng;${png_VERSION}"
-            "nlohmann/json;${nlohmann_json_VERSION}" "fmt;${fmt_VERSION}" "CUDA;off")
+            "nlohmann/json;${nlohmann_json_VERSION}" "fmt;${fmt_VERSION}")
   list(GET row 0 name)
   list(GET row 1 version)
   string(LENGTH "${name}" length)

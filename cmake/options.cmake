@@ -11,16 +11,21 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # Flags of every target of this tree, not of those that link the library. No fast-math, no contraction:
 # arithmetic has one defined order (docs/same-bits.md). No errno from square roots: they are one instruction.
 set(CMAKE_CXX_STANDARD 20)
-add_compile_options(-ffp-contract=off -fno-math-errno -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+set(cxx $<COMPILE_LANGUAGE:C,CXX>)
+set(cuda $<COMPILE_LANGUAGE:CUDA>)
+add_compile_options(
+  "$<${cxx}:-ffp-contract=off;-fno-math-errno;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>"
+  "$<${cuda}:-fmad=false;--extended-lambda;-Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wshadow>")
 if(LOCKSTEP_TESTS)
-  add_compile_options(-Werror)  # where changes are made, not where an unknown compiler meets a user
+  # Where changes are made, not where an unknown compiler meets a user.
+  add_compile_options($<${cxx}:-Werror> "$<${cuda}:-Werror=all-warnings;-Xcompiler=-Werror>")
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False alarms of GCC 12: on std::variant, on additions of std::string (its bug 105651).
-  add_compile_options(-Wno-maybe-uninitialized -Wno-restrict)
+  add_compile_options($<${cxx}:-Wno-maybe-uninitialized> $<${cxx}:-Wno-restrict>)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  add_compile_options(-O3)
+  add_compile_options($<${cxx}:-O3>)
 endif()
 if(LOCKSTEP_SANITIZE)
   add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

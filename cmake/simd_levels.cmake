@@ -1,6 +1,7 @@
 # Sources under src/ops/cpu/kernels are compiled once per instruction set, with LOCKSTEP_LEVEL naming the
 # namespace, and chosen at start. They hold arithmetic only: no containers, so that no inline function of a
-# library is ever linked from a level that the machine lacks.
+# library is ever linked from a level that the machine lacks. `target` is told which levels there are; the objects
+# are left in lockstep_kernels.
 function(lockstep_add_simd_levels target)
   file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/ops/cpu/kernels/*.cpp)
   if(NOT kernels)
@@ -24,7 +25,7 @@ function(lockstep_add_simd_levels target)
     target_compile_options(lockstep_kernels_${level} PRIVATE ${${level}_flags}
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
     target_precompile_headers(lockstep_kernels_${level} PRIVATE <hwy/highway.h>)
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:lockstep_kernels_${level}>)
+    list(APPEND objects $<TARGET_OBJECTS:lockstep_kernels_${level}>)
     string(TOUPPER ${level} upper)
     target_compile_definitions(${target} PRIVATE LOCKSTEP_HAS_${upper})
   endforeach()
@@ -38,5 +39,5 @@ function(lockstep_add_simd_levels target)
   target_link_libraries(lockstep_data_kernels PRIVATE PkgConfig::highway)
   target_compile_definitions(lockstep_data_kernels PRIVATE HWY_COMPILE_ONLY_STATIC)
   target_compile_options(lockstep_data_kernels PRIVATE ${${lowest}_flags})
-  target_sources(${target} PRIVATE $<TARGET_OBJECTS:lockstep_data_kernels>)
+  set(lockstep_kernels ${objects} $<TARGET_OBJECTS:lockstep_data_kernels> PARENT_SCOPE)
 endfunction()

@@ -13,10 +13,19 @@ struct Event {
   int index = -1;
 };
 
-/// An ordered queue of work on a device. CPU: a pinned executor thread (stream 0: the calling thread).
+/// An ordered queue of work on a device. CPU: a pinned executor thread (stream 0: the calling thread). CUDA:
+/// a stream of the GPU.
 class Stream {
  public:
   virtual ~Stream() = default;
+  /// Adds `work` to the recording in progress. Throws Error(internal) outside of a recording.
+  /// CPU: the stream's thread calls it each time the program runs. CUDA: it is called once, while recording,
+  /// and what it gives to the stream becomes the program. Work for both may therefore depend on what changes
+  /// from run to run through the device's memory only, and through `host`.
+  virtual void enqueue(std::function<void()> work) = 0;
+  /// Inside of enqueued work: `code` of the host, which takes part in each run; all that the stream was given
+  /// before is done when it is called. CPU: it is called now.
+  virtual void host(std::function<void()> code) = 0;
   virtual Event record() = 0;
   /// Later work of this stream starts after the event's work is done.
   virtual void wait(Event event) = 0;
@@ -26,8 +35,8 @@ class Stream {
 class Program {
  public:
   virtual ~Program() = default;
-  /// Runs all of it and returns when it is done. An exception thrown by recorded work is rethrown here,
-  /// after every stream has stopped.
+  /// Runs all of it. CPU: returns when it is done; an exception thrown by recorded work is rethrown here,
+  /// after every stream has stopped. CUDA: may return earlier; Device::copy waits.
   virtual void run() = 0;
 };
 
@@ -50,9 +59,32 @@ class Device {
   virtual ~Device() = default;
   /// Throws Error(resource) when there is not enough memory.
   virtual Buffer allocate(std::size_t bytes) = 0;
+  /// Memory of the host that this device copies to and from fast.
+  virtual Buffer allocate_host(std::size_t bytes) = 0;
+  /// What the host looks at instead of `buffer`: the same memory where it can, else as much of its own.
+  virtual Buffer mirror(const Buffer& buffer) = 0;
+  /// Copies between memory of this device and of the host, at either end; done on return, after all programs.
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  /// The same inside of enqueued work, in the stream's order. Memory of the host: of allocate_host or mirror.
+  virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual std::span<Stream* const> streams() = 0;
   /// Calls `work` once; what it does on this device's streams becomes the program.
   virtual std::unique_ptr<Program> record(const std::function<void()>& work) = 0;
+};
+
+/// A buffer of a device as the host sees it. Owns no part of it; the buffer outlives the view.
+class HostView {
+ public:
+  HostView(Device& device, const Buffer& buffer);
+  std::span<float> floats() const { return mirror_.floats(); }
+  /// Brings the device's values to the host, and the host's to the device.
+  void fetch() const;
+  void store() const;
+
+ private:
+  Device* device_;
+  std::byte* data_;
+  Buffer mirror_;
 };
 
 }  // namespace lockstep

@@ -20,4 +20,7 @@ struct Backend {
 
 Backend make_cpu_backend(const World& world, int threads, const std::string& simd);
 
+/// Why this process cannot use CUDA, as the rest of a sentence; empty: it can.
+std::string why_no_cuda();
+
 }  // namespace lockstep

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -62,7 +61,7 @@ Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& pla
   program_ = device.record([&] {
     for (std::size_t e = 0; e < streams.size(); ++e) {
       runners_.push_back(std::make_unique<LeafRunner>(device, plan, loader_));
-      enqueue(*streams[e], [this, e] { run_leaves(e); });
+      streams[e]->enqueue([this, e] { run_leaves(e); });
     }
   });
 }

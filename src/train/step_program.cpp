@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "device/cpu/cpu_device.h"
 #include "train/evaluator.h"
 #include "train/memory.h"
 
@@ -78,14 +77,14 @@ void StepProgram::record(const std::vector<ExecutorPlan>& plans) {
     const auto streams = context_.device.streams();
     std::vector<Event> done;
     for (std::size_t e = 1; e < plans.size(); ++e) {
-      enqueue(*streams[e], [this, e, plan = plans[e]] { run_leaves(e, plan); });
+      streams[e]->enqueue([this, e, plan = plans[e]] { run_leaves(e, plan); });
       done.push_back(streams[e]->record());
     }
-    enqueue(*streams[0], [this, plan = plans[0]] { run_leaves(0, plan); });
+    streams[0]->enqueue([this, plan = plans[0]] { run_leaves(0, plan); });
     for (const Event event : done) {
       streams[0]->wait(event);
     }
-    enqueue(*streams[0], [this] { reduce_and_update(); });
+    streams[0]->enqueue([this] { reduce_and_update(); });
   });
 }
 

@@ -22,7 +22,7 @@ TEST_P(CpuDevice, EveryStreamRunsItsWorkInOrderInEveryRun) {
   const auto program = device_->record([&] {
     for (std::size_t s = 0; s < streams.size(); ++s) {
       for (int i = 0; i < 5; ++i) {
-        enqueue(*streams[s], [&seen, s, i] { seen[s].push_back(i); });
+        streams[s]->enqueue([&seen, s, i] { seen[s].push_back(i); });
       }
     }
   });
@@ -44,13 +44,13 @@ TEST_P(CpuDevice, WaitComesAfterTheEventsWork) {
   const auto program = device_->record([&] {
     std::vector<Event> events;
     for (Stream* stream : streams) {
-      enqueue(*stream, [&] { ++before; });
+      stream->enqueue([&] { ++before; });
       events.push_back(stream->record());
     }
     for (const Event event : events) {
       streams[0]->wait(event);
     }
-    enqueue(*streams[0], [&] { found.push_back(before.exchange(0)); });
+    streams[0]->enqueue([&] { found.push_back(before.exchange(0)); });
   });
   for (int run = 0; run < 1000; ++run) {
     program->run();
@@ -61,7 +61,7 @@ TEST_P(CpuDevice, WaitComesAfterTheEventsWork) {
 TEST_P(CpuDevice, AnErrorOnAnyStreamIsRethrownAndNobodyHangs) {
   const auto streams = device_->streams();
   const auto program = device_->record([&] {
-    enqueue(*streams.back(), [] { throw Error(Category::data, "as planned"); });
+    streams.back()->enqueue([] { throw Error(Category::data, "as planned"); });
     const Event event = streams.back()->record();
     streams.front()->wait(event);
   });
@@ -72,7 +72,7 @@ TEST_P(CpuDevice, ARunAfterAFailedOneWorks) {
   const auto streams = device_->streams();
   int runs = 0;
   const auto program = device_->record([&] {
-    enqueue(*streams.front(), [&] {
+    streams.front()->enqueue([&] {
       if (++runs == 1) throw Error(Category::data, "as planned");
     });
   });
@@ -102,7 +102,7 @@ TEST_P(CpuDevice, DenormalsAreZeroOnEveryStream) {
   std::vector<float> results(streams.size(), 1.0F);
   const auto program = device_->record([&] {
     for (std::size_t s = 0; s < streams.size(); ++s) {
-      enqueue(*streams[s], [&results, s] {
+      streams[s]->enqueue([&results, s] {
         volatile float tiny = 1e-38F;
         results[s] = tiny * 1e-3F;
       });
@@ -114,7 +114,7 @@ TEST_P(CpuDevice, DenormalsAreZeroOnEveryStream) {
 
 TEST(CpuStream, WorkOutsideOfARecordingIsAnError) {
   const auto device = make_cpu_device({});
-  EXPECT_THROW(enqueue(*device->streams()[0], [] {}), Error);
+  EXPECT_THROW(device->streams()[0]->enqueue([] {}), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, CpuDevice, testing::Values(1, 2, 3, 8));

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -50,13 +51,14 @@ struct Recording {
   int events = 0;
 };
 
-class ExecutorStream : public CpuStream {
+class ExecutorStream : public Stream {
  public:
   explicit ExecutorStream(std::size_t index) : index_(index) {}
 
   void enqueue(std::function<void()> work) override {
     actions().push_back({Action::Kind::work, std::move(work), -1});
   }
+  void host(std::function<void()> code) override { code(); }
   Event record() override {
     actions().push_back({Action::Kind::record, {}, recording_->events});
     return {recording_->events++};
@@ -231,6 +233,19 @@ class CpuDevice : public Device {
     return {data, bytes, [bytes](void* address) { munmap(address, bytes); }};
   }
 
+  Buffer allocate_host(std::size_t bytes) override { return allocate(bytes); }
+
+  Buffer mirror(const Buffer& buffer) override {
+    return {buffer.data(), buffer.bytes(), [](void*) {}};
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    if (bytes > 0) std::memmove(to, from, bytes);
+  }
+  void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
+    copy(to, from, bytes);
+  }
+
   std::span<Stream* const> streams() override { return streams_; }
 
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
@@ -262,10 +277,6 @@ class CpuDevice : public Device {
 };
 
 }  // namespace
-
-void enqueue(Stream& stream, std::function<void()> work) {
-  static_cast<CpuStream&>(stream).enqueue(std::move(work));
-}
 
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
   return std::make_unique<CpuDevice>(options);

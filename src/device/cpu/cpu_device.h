@@ -7,16 +7,6 @@
 
 namespace lockstep {
 
-/// A stream of the CPU device.
-class CpuStream : public Stream {
- public:
-  /// Adds `work` to the recording in progress. Throws Error(internal) outside of a recording.
-  virtual void enqueue(std::function<void()> work) = 0;
-};
-
-/// Adds work to a stream that is known to be a CPU stream.
-void enqueue(Stream& stream, std::function<void()> work);
-
 struct CpuOptions {
   int threads = 1;  ///< executors, the calling thread included
   /// Cores of this host are dealt out to its ranks: this rank takes part `local_rank` of `local_size`.

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/cuda/launch.h"
+#include "device/device.h"
+
+namespace lockstep::cuda {
+
+/// A stream of the CUDA device, as kernels and libraries are given it. Valid inside of enqueued work.
+class CudaStream : public Stream {
+ public:
+  virtual StreamHandle handle() const = 0;
+};
+
+/// Of a stream that is known to be a CUDA stream.
+StreamHandle handle_of(const Stream& stream);
+
+struct CudaOptions {
+  /// Which of the visible GPUs: the rank's number on its host, modulo their number.
+  int local_rank = 0;
+  /// Whether what was recorded becomes CUDA graphs, else it is given to the stream anew in each run. The same
+  /// bits.
+  bool graphs = true;
+};
+
+/// One GPU, one stream. Throws Error(resource) saying why there is none.
+std::unique_ptr<Device> make_cuda_device(const CudaOptions& options);
+
+/// A GPU as `doctor` and a run's record show it.
+struct GpuInfo {
+  std::string name;
+  int major = 0, minor = 0;  ///< compute capability
+  std::size_t memory_bytes = 0;
+  int multiprocessors = 0;
+  std::string bus;  ///< PCI address
+};
+std::vector<GpuInfo> visible_gpus();
+
+}  // namespace lockstep::cuda

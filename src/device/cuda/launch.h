@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+
+#include "core/host_device.h"
+
+/// How all kernels of this project are written: as a function of an index, which the GPU calls from its
+/// threads and tests call in a loop on the host, with the same bits. Sources under cuda/kernels only.
+
+struct CUstream_st;
+
+namespace lockstep::cuda {
+
+/// An ordered queue of work of the GPU: cudaStream_t. Not looked at on the host.
+using StreamHandle = CUstream_st*;
+
+/// Threads that share a row, see for_each_row.
+constexpr unsigned row_threads = 256;
+
+}  // namespace lockstep::cuda
+
+#ifdef __CUDACC__
+#include "device/cuda/native/launch.h"
+#else
+#include "device/cuda/launch_on_host.h"
+#endif

@@ -1,0 +1,250 @@
+#include "device/cuda/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <variant>
+
+#include "device/cuda/native/check.h"
+#include "device/cuda/native/handles.h"
+#include "lockstep/error.h"
+
+namespace lockstep::cuda {
+namespace {
+
+/// What a program consists of: launches, between which code of the host runs.
+struct HostCode {
+  std::function<void()> code;
+};
+using Part = std::variant<ExecutableGraphOwner, HostCode>;
+
+/// One stream, which records by capture: work is called once and what it launches becomes a graph; code of
+/// the host ends one graph and begins another. Without graphs work is kept and called in each run.
+class RecordingStream final : public CudaStream {
+ public:
+  explicit RecordingStream(bool graphs) : graphs_(graphs) {
+    cudaStream_t raw = nullptr;
+    check_cuda(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    stream_ = StreamOwner(raw);
+  }
+
+  StreamHandle handle() const override { return stream_.get(); }
+
+  void enqueue(std::function<void()> work) override {
+    if (!recording_) throw Error(Category::internal, "work was given to a stream outside of a recording");
+    if (graphs_) {
+      work();
+    } else {
+      work_.push_back(std::move(work));
+    }
+  }
+
+  void host(std::function<void()> code) override {
+    if (!graphs_) {
+      synchronize();
+      code();
+      return;
+    }
+    end_capture();
+    parts_.emplace_back(HostCode{std::move(code)});
+    begin_capture();
+  }
+
+  // One stream is in order by itself.
+  Event record() override { return {0}; }
+  void wait(Event /*event*/) override {}
+
+  void synchronize() { check_cuda(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"); }
+
+  void begin() {
+    recording_ = true;
+    if (graphs_) begin_capture();
+  }
+  std::vector<Part> end() {
+    if (graphs_) end_capture();
+    recording_ = false;
+    return std::move(parts_);
+  }
+  std::vector<std::function<void()>> take_work() { return std::move(work_); }
+  /// After an exception in the middle of a recording.
+  void abandon() noexcept {
+    recording_ = false;
+    parts_.clear();
+    work_.clear();
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(stream_.get(), &status) == cudaSuccess &&
+        status != cudaStreamCaptureStatusNone) {
+      cudaGraph_t graph = nullptr;
+      cudaStreamEndCapture(stream_.get(), &graph);
+      const GraphOwner owner(graph);
+    }
+    cudaGetLastError();
+  }
+
+ private:
+  void begin_capture() {
+    check_cuda(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal),
+               "cudaStreamBeginCapture");
+  }
+  void end_capture() {
+    cudaGraph_t raw = nullptr;
+    check_cuda(cudaStreamEndCapture(stream_.get(), &raw), "cudaStreamEndCapture");
+    const GraphOwner graph(raw);
+    std::size_t nodes = 0;
+    check_cuda(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "cudaGraphGetNodes");
+    if (nodes == 0) return;
+    cudaGraphExec_t executable = nullptr;
+    check_cuda(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+    parts_.emplace_back(ExecutableGraphOwner(executable));
+  }
+
+  bool graphs_;
+  bool recording_ = false;
+  StreamOwner stream_;
+  std::vector<Part> parts_;
+  std::vector<std::function<void()>> work_;
+};
+
+class GraphProgram final : public Program {
+ public:
+  GraphProgram(RecordingStream& stream, std::vector<Part> parts)
+      : stream_(stream), parts_(std::move(parts)) {}
+
+  void run() override {
+    for (const Part& part : parts_) {
+      if (const auto* graph = std::get_if<ExecutableGraphOwner>(&part)) {
+        check_cuda(cudaGraphLaunch(graph->get(), stream_.handle()), "cudaGraphLaunch");
+      } else {
+        stream_.synchronize();
+        std::get<HostCode>(part).code();
+      }
+    }
+  }
+
+ private:
+  RecordingStream& stream_;
+  std::vector<Part> parts_;
+};
+
+class EagerProgram final : public Program {
+ public:
+  explicit EagerProgram(std::vector<std::function<void()>> work) : work_(std::move(work)) {}
+  void run() override {
+    for (const auto& work : work_) work();
+  }
+
+ private:
+  std::vector<std::function<void()>> work_;
+};
+
+int device_count() {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code == cudaErrorInsufficientDriver || code == cudaErrorNoDevice) {
+    throw Error(Category::resource, code == cudaErrorNoDevice
+                                        ? "no GPU is visible (CUDA_VISIBLE_DEVICES?)"
+                                        : "there is no NVIDIA driver, or it is too old for CUDA " +
+                                              std::to_string(CUDART_VERSION / 1000));
+  }
+  check_cuda(code, "cudaGetDeviceCount");
+  if (count == 0) throw Error(Category::resource, "no GPU is visible (CUDA_VISIBLE_DEVICES?)");
+  return count;
+}
+
+class NativeDevice final : public Device {
+ public:
+  explicit NativeDevice(const CudaOptions& options)
+      : device_(options.local_rank % device_count()), stream_(select(device_, options.graphs)) {
+    streams_[0] = &stream_;
+  }
+
+  Buffer allocate(std::size_t bytes) override {
+    if (bytes == 0) return {};
+    void* data = nullptr;
+    const cudaError_t code = cudaMalloc(&data, bytes);
+    if (code == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      std::size_t free = 0, total = 0;
+      check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+      throw Error(Category::resource,
+                  fmt::format("GPU {}: not enough memory: {} MB wanted, {} of {} MB are free", device_,
+                              bytes >> 20, free >> 20, total >> 20));
+    }
+    check_cuda(code, "cudaMalloc");
+    Buffer buffer(data, bytes, [](void* address) { cudaFree(address); });
+    check_cuda(cudaMemset(data, 0, bytes), "cudaMemset");
+    return buffer;
+  }
+
+  Buffer allocate_host(std::size_t bytes) override {
+    if (bytes == 0) return {};
+    void* data = nullptr;
+    check_cuda(cudaMallocHost(&data, bytes), "cudaMallocHost");
+    std::fill_n(static_cast<std::byte*>(data), bytes, std::byte{0});
+    return {data, bytes, [](void* address) { cudaFreeHost(address); }};
+  }
+
+  Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
+
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_.handle()), "cudaMemcpyAsync");
+    stream_.synchronize();
+  }
+  void copy(Stream& stream, void* to, const void* from, std::size_t bytes) override {
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_of(stream)), "cudaMemcpyAsync");
+  }
+
+  std::span<Stream* const> streams() override { return streams_; }
+
+  std::unique_ptr<Program> record(const std::function<void()>& work) override {
+    stream_.begin();
+    try {
+      work();
+      std::vector<Part> parts = stream_.end();
+      std::vector<std::function<void()>> eager = stream_.take_work();
+      if (!eager.empty()) return std::make_unique<EagerProgram>(std::move(eager));
+      return std::make_unique<GraphProgram>(stream_, std::move(parts));
+    } catch (...) {
+      stream_.abandon();
+      throw;
+    }
+  }
+
+ private:
+  static bool select(int device, bool graphs) {
+    check_cuda(cudaSetDevice(device), "cudaSetDevice");
+    return graphs;
+  }
+
+  int device_;
+  RecordingStream stream_;
+  std::array<Stream*, 1> streams_{};
+};
+
+}  // namespace
+
+StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStream&>(stream).handle(); }
+
+std::unique_ptr<Device> make_cuda_device(const CudaOptions& options) {
+  return std::make_unique<NativeDevice>(options);
+}
+
+std::vector<GpuInfo> visible_gpus() {
+  std::vector<GpuInfo> gpus;
+  for (int i = 0; i < device_count(); ++i) {
+    cudaDeviceProp properties{};
+    check_cuda(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
+    gpus.push_back({.name = properties.name,
+                    .major = properties.major,
+                    .minor = properties.minor,
+                    .memory_bytes = properties.totalGlobalMem,
+                    .multiprocessors = properties.multiProcessorCount,
+                    .bus = fmt::format("{:04x}:{:02x}:{:02x}", properties.pciDomainID, properties.pciBusID,
+                                       properties.pciDeviceID)});
+  }
+  return gpus;
+}
+
+}  // namespace lockstep::cuda
