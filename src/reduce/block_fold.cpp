@@ -18,7 +18,7 @@ void add(const float* left, const float* right, float* sum, std::size_t count) {
 }  // namespace
 
 BlockFold::BlockFold(Fold fold)
-    : program_(std::move(fold.program)), stack_(fold.depth), sums_(fold.depth * block) {}
+    : program_(std::move(fold.program)), stack_(fold.depth), sums_(fold.depth * elements) {}
 
 const float* BlockFold::sum(std::span<const float* const> inputs, std::size_t begin, std::size_t count) {
   return run(inputs, begin, count, sums_.data());
@@ -40,11 +40,37 @@ const float* BlockFold::run(std::span<const float* const> inputs, std::size_t be
       continue;
     }
     --height;
-    float* into = at + 1 == program_.size() ? last : sums_.data() + (height - 1) * block;
+    float* into = at + 1 == program_.size() ? last : sums_.data() + (height - 1) * elements;
     add(stack_[height - 1], stack_[height], into, count);
     stack_[height - 1] = into;
   }
   return stack_[0];
+}
+
+namespace {
+
+class CpuSummation final : public Summation {
+ public:
+  void add(float* into, const float* from, std::size_t count) const override {
+    lockstep::add(into, from, into, count);
+  }
+  void fill(float* values, float value, std::size_t count) const override {
+    std::fill_n(values, count, value);
+  }
+  Buffer allocate(std::size_t count) const override {
+    const auto floats = std::make_shared<AlignedFloats>(count);
+    return {floats->data(), count * sizeof(float), [floats](void*) {}};
+  }
+  std::unique_ptr<Folder> make_folder(Fold fold, std::size_t /*elements*/) const override {
+    return std::make_unique<BlockFold>(std::move(fold));
+  }
+};
+
+}  // namespace
+
+const Summation& cpu_summation() {
+  static const CpuSummation summation;
+  return summation;
 }
 
 }  // namespace lockstep

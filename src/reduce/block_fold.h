@@ -4,26 +4,23 @@
 #include <vector>
 
 #include "comm/aligned_floats.h"
-#include "core/tree.h"
+#include "reduce/summation.h"
 
 namespace lockstep {
 
-/// Runs a fold program on one block of elements at a time, so that intermediate sums stay in the L1 cache.
-/// Inputs are never copied: an addition reads them where they are.
-class BlockFold {
+/// On the CPU: one small block of elements at a time, so that intermediate sums stay in the L1 cache.
+class BlockFold final : public Folder {
  public:
-  static constexpr std::size_t block = 2048;  ///< elements; 512 to 2048 measured alike, 4096 slower
-
   explicit BlockFold(Fold fold);
 
-  /// Sum of elements [begin, begin + count) of the inputs, count <= block: a pointer to the sum, valid until
-  /// the next call; of a single input, the input itself. No allocation.
-  const float* sum(std::span<const float* const> inputs, std::size_t begin, std::size_t count);
-
-  /// The same, written to `into`, which may be the block of one of the inputs.
-  void sum_into(std::span<const float* const> inputs, std::size_t begin, std::size_t count, float* into);
+  std::size_t block() const override { return elements; }
+  const float* sum(std::span<const float* const> inputs, std::size_t begin, std::size_t count) override;
+  void sum_into(std::span<const float* const> inputs, std::size_t begin, std::size_t count,
+                float* into) override;
 
  private:
+  static constexpr std::size_t elements = 2048;  ///< 512 to 2048 measured alike, 4096 slower
+
   const float* run(std::span<const float* const> inputs, std::size_t begin, std::size_t count, float* last);
 
   std::vector<std::int32_t> program_;

@@ -1,8 +1,6 @@
 #include <algorithm>
 
-#include "comm/aligned_floats.h"
 #include "lockstep/error.h"
-#include "reduce/block_fold.h"
 #include "reduce/local_merge.h"
 #include "reduce/reducer.h"
 
@@ -40,10 +38,13 @@ class CanonicalReducer final : public Reducer {
  public:
   CanonicalReducer(Communicator& communicator, const ReducerOptions& options)
       : communicator_(communicator),
-        merge_(communicator.size() > 1 ? options.partials : std::vector<Partial>{},
-               options.parameters.size()),
-        fold_(plan_fold(all_nodes(options.assignment, options.partials, communicator.size()),
-                        options.assignment.leaves)) {
+        summation_(options.summation),
+        merge_(communicator.size() > 1 ? options.partials : std::vector<Partial>{}, options.parameters.size(),
+               options.summation),
+        fold_(options.summation.make_folder(
+            plan_fold(all_nodes(options.assignment, options.partials, communicator.size()),
+                      options.assignment.leaves),
+            options.parameters.size())) {
     check_own(options, communicator.rank());
     for (const Partial& partial : communicator.size() > 1 ? merge_.results() : options.partials) {
       partials_.own.push_back(partial.data);
@@ -72,8 +73,8 @@ class CanonicalReducer final : public Reducer {
   /// The sum goes where this rank's first partial sum was: of that slice, nobody else reads it.
   std::span<float> sum() override {
     const auto [first, last] = owned();
-    if (partials_.own.empty()) spare_.grow(last - first);
-    sum_ = partials_.own.empty() ? spare_.data() : partials_.own.front() + first;
+    if (partials_.own.empty() && spare_.bytes() == 0) spare_ = summation_.allocate(last - first);
+    sum_ = partials_.own.empty() ? spare_.floats().data() : partials_.own.front() + first;
     merge_.run();
     communicator_.exchange(sums_only_, [&](std::span<const float* const> inputs, std::size_t begin,
                                            std::size_t end) { keep_chunk(inputs, begin, end); });
@@ -95,25 +96,26 @@ class CanonicalReducer final : public Reducer {
  private:
   void apply_chunk(std::span<const float* const> inputs, std::size_t begin, std::size_t end,
                    const Apply& apply) {
-    for (std::size_t at = begin; at < end; at += BlockFold::block) {
-      const std::size_t count = std::min(BlockFold::block, end - at);
-      apply(at, {fold_.sum(inputs, at - begin, count), count});
+    for (std::size_t at = begin; at < end; at += fold_->block()) {
+      const std::size_t count = std::min(fold_->block(), end - at);
+      apply(at, {fold_->sum(inputs, at - begin, count), count});
     }
   }
 
   void keep_chunk(std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-    for (std::size_t at = begin; at < end; at += BlockFold::block) {
-      const std::size_t count = std::min(BlockFold::block, end - at);
-      fold_.sum_into(inputs, at - begin, count, sum_ + (at - owned().first));
+    for (std::size_t at = begin; at < end; at += fold_->block()) {
+      const std::size_t count = std::min(fold_->block(), end - at);
+      fold_->sum_into(inputs, at - begin, count, sum_ + (at - owned().first));
     }
   }
 
   Communicator& communicator_;
+  const Summation& summation_;
   LocalMerge merge_;
-  BlockFold fold_;
+  std::unique_ptr<Folder> fold_;
   PartialSums partials_;
   PartialSums sums_only_, results_only_;  ///< the halves of an exchange
-  AlignedFloats spare_;                   ///< for the sum, of a rank without micro-batches
+  Buffer spare_;                          ///< for the sum, of a rank without micro-batches
   float* sum_ = nullptr;
 };
 

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "reduce/block_fold.h"
 #include "reduce/reducer.h"
 
 namespace lockstep {
@@ -11,7 +10,7 @@ namespace lockstep {
 /// first of each group of siblings. One pass over memory, less to exchange.
 class LocalMerge {
  public:
-  LocalMerge(const std::vector<Partial>& partials, std::size_t elements);
+  LocalMerge(const std::vector<Partial>& partials, std::size_t elements, const Summation& summation);
 
   /// The partial sums that are left: the cover of the rank's leaves.
   const std::vector<Partial>& results() const { return results_; }
@@ -20,7 +19,7 @@ class LocalMerge {
 
  private:
   struct Group {
-    BlockFold fold;
+    std::unique_ptr<Folder> fold;
     float* into;
   };
   std::size_t elements_;

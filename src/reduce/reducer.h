@@ -9,6 +9,7 @@
 
 #include "comm/communicator.h"
 #include "core/tree.h"
+#include "reduce/summation.h"
 
 namespace lockstep {
 
@@ -57,7 +58,8 @@ struct Partial {
   float* data = nullptr;
 };
 
-/// Sums the gradients of all ranks and has them applied. One per kind of step (full, tail).
+/// Sums the gradients of all ranks and has them applied. One per kind of step (full, tail). Its methods are
+/// called inside of enqueued work; CUDA: once, to record what they do.
 class Reducer {
  public:
   virtual ~Reducer() = default;
@@ -79,12 +81,14 @@ class Reducer {
 
 /// Everything that a reducer is made of. `parameters`: the arena that `apply` updates. `partials`: all
 /// executors', in order of leaves; arenas like that one, aligned to 64 bytes, that the reducer may overwrite.
-/// `slices`: what each rank updates; empty: even_slices. The ring has no use for them.
+/// `slices`: what each rank updates; empty: even_slices. The ring has no use for them. `summation`: of the
+/// device that the arenas lie on; outlives the reducer.
 struct ReducerOptions {
   std::span<float> parameters;
   Assignment assignment;
   std::vector<Partial> partials;
   Slices slices = {};
+  const Summation& summation = cpu_summation();
 };
 
 /// Bits independent of ranks and executors: the fixed tree (core/tree.h).

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "comm/aligned_floats.h"
 #include "lockstep/error.h"
 #include "reduce/reducer.h"
 
@@ -13,7 +12,8 @@ class RingReducer final : public Reducer {
       : communicator_(communicator),
         elements_(options.parameters.size()),
         partials_(options.partials),
-        zeros_(options.partials.empty() ? options.parameters.size() : 0) {}
+        summation_(options.summation),
+        zeros_(summation_.allocate(options.partials.empty() ? options.parameters.size() : 0)) {}
 
   void reduce(const Apply& apply) override {
     sum();
@@ -21,27 +21,27 @@ class RingReducer final : public Reducer {
   }
 
   std::span<float> sum() override {
-    float* sum = partials_.empty() ? zeros_.data() : partials_.front().data;
-    if (partials_.empty()) std::fill_n(sum, elements_, 0.0f);  // holds the sum of the last step
-    for (std::size_t i = 1; i < partials_.size(); ++i) {
-      std::transform(sum, sum + elements_, partials_[i].data, sum, std::plus<>());
-    }
+    float* sum = first();
+    if (partials_.empty()) summation_.fill(sum, 0.0F, elements_);  // holds the sum of the last step
+    for (std::size_t i = 1; i < partials_.size(); ++i) summation_.add(sum, partials_[i].data, elements_);
     communicator_.all_reduce({sum, elements_});
     return {sum, elements_};
   }
 
   void apply_sum(const Apply& apply) override {
-    float* sum = partials_.empty() ? zeros_.data() : partials_.front().data;
-    if (elements_ > 0) apply(0, {sum, elements_});
+    if (elements_ > 0) apply(0, {first(), elements_});
   }
 
   std::pair<std::size_t, std::size_t> owned() const override { return {0, elements_}; }
 
  private:
+  float* first() const { return partials_.empty() ? zeros_.floats().data() : partials_.front().data; }
+
   Communicator& communicator_;
   std::size_t elements_;
   std::vector<Partial> partials_;
-  AlignedFloats zeros_;  ///< of a rank without micro-batches
+  const Summation& summation_;
+  Buffer zeros_;  ///< of a rank without micro-batches
 };
 
 }  // namespace
