@@ -26,6 +26,14 @@ enum class Reduce {
   ring,       ///< the library's allreduce: bits depend on the number of ranks
 };
 
+/// What convolutions and linear layers compute in, and what activations are kept in. Parameters, gradients'
+/// sums and statistics are floats in all of them.
+enum class DataType {
+  fp32,
+  tf32,  ///< CUDA: multiplications of floats rounded to 10 bits of mantissa
+  bf16,  ///< CUDA: activations and weights in bfloat16, sums in float
+};
+
 /// Everything that the result of a run depends on, and (second part) what only changes its time.
 struct TrainerOptions {
   int epochs = 10;
@@ -44,10 +52,14 @@ struct TrainerOptions {
   bool drop_last = false;       ///< leave out the last batch of an epoch when it is short
   std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit
   Reduce reduce = Reduce::canonical;
+  DataType dtype = DataType::fp32;
 
-  int threads = 0;  ///< executors of this rank; 0: its share of the host's cores
+  std::string device = "auto";  ///< what this rank computes on: cpu, cuda, or auto: cuda where it can
+  bool cuda_graph = true;       ///< CUDA: steps are recorded as graphs; else given to the GPU one by one
+  std::string plan_cache = {};  ///< CUDA: file that keeps which engines were chosen; empty: none
+  int threads = 0;              ///< CPU: executors of this rank; 0: its share of the host's cores
   Transport transport = Transport::automatic;
-  std::string simd = "auto";  ///< instruction set: auto, avx2, avx512, neon. The bits are the same
+  std::string simd = "auto";  ///< CPU: instruction set: auto, avx2, avx512, neon. The bits are the same
 };
 
 /// Number of micro-batches that `micro_batches = 0` stands for.
@@ -106,7 +118,9 @@ struct EvaluationOptions {
   bool confusion = false;   ///< whether to count samples by class and predicted class
   InputOptions input = {};  ///< as in training; nothing random is done
   int micro_batch = 32;     ///< samples whose losses are added up at once, as in training
-  int threads = 0;          ///< executors of this rank; 0: its share of the host's cores
+  DataType dtype = DataType::fp32;
+  std::string device = "auto";
+  int threads = 0;  ///< CPU: executors of this rank; 0: its share of the host's cores
   Transport transport = Transport::automatic;
   std::string simd = "auto";
 };

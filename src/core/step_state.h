@@ -22,7 +22,8 @@ struct StepOutcome {
   std::uint64_t correct5 = 0;   ///< as in LeafResult
   std::uint64_t samples = 0;    ///< really computed, on all ranks
   double gradient_norm = 0.0;   ///< 0 when it is not wanted
-  float gradient_scale = 0.0F;  ///< that the sum of the gradients is multiplied by: 1 / samples, clipped
+  float gradient_scale = 0.0F;   ///< that the sum of the gradients is multiplied by: 1 / samples, clipped
+  float statistic_scale = 0.0F;  ///< the same for running statistics: 1 / samples
   std::uint32_t updates = 0;    ///< whether the parameters change: not after a loss that is not finite
 };
 

@@ -47,7 +47,11 @@ class Buffer {
   Buffer(void* data, std::size_t bytes, std::function<void(void*)> release);
   std::byte* data() const { return static_cast<std::byte*>(data_.get()); }
   std::size_t bytes() const { return bytes_; }
-  std::span<float> floats() const { return {reinterpret_cast<float*>(data()), bytes_ / sizeof(float)}; }
+  std::span<float> floats() const { return {as<float>(), bytes_ / sizeof(float)}; }
+  template <class Value>
+  Value* as() const {
+    return reinterpret_cast<Value*>(data());
+  }
 
  private:
   std::unique_ptr<void, std::function<void(void*)>> data_;

@@ -4,21 +4,66 @@
 #include <memory>
 #include <string>
 
+#include "comm/communicator.h"
+#include "core/step_state.h"
 #include "device/device.h"
 #include "lockstep/trainer.h"
 #include "ops/plan.h"
+#include "optim/arena_update.h"
+#include "reduce/summation.h"
+#include "train/lap.h"
+#include "train/leaf_runner.h"
 
 namespace lockstep {
 
-/// A device and the compiler of plans for it.
-struct Backend {
-  std::unique_ptr<Device> device;
-  std::function<std::unique_ptr<Plan>(const Graph&, const ArenaLayout&, const PlanOptions&)> compile;
-  std::string simd;
-  int threads = 1;
+/// A graph compiled for a device. Makes runners, which it outlives.
+class CompiledGraph {
+ public:
+  virtual ~CompiledGraph() = default;
+  /// For the micro-batches of `loader`, whose steps are those of `log`. Throws Error(resource).
+  virtual std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) = 0;
 };
 
-Backend make_cpu_backend(const World& world, int threads, const std::string& simd);
+/// All that steps need of a kind of device: a file of its own for each kind, which shared code never asks
+/// for.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Device& device() = 0;
+  /// Additions of arenas.
+  virtual const Summation& summation() const = 0;
+  /// What exchanges arenas between ranks: `host`, or null where that does it itself.
+  virtual std::unique_ptr<Communicator> connect(Communicator& host) = 0;
+  virtual std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
+                                                 const PlanOptions& options) = 0;
+  virtual std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) = 0;
+  /// Inside of enqueued work: the step's outcome from the results of all its leaves, added in their order.
+  virtual void conclude(std::span<const LeafResult> results, StepLog log) = 0;
+  /// Inside of enqueued work: the log goes on to the next step.
+  virtual void advance(std::uint32_t* position) = 0;
+  /// How many steps are given to it before the host asks what they found.
+  virtual std::size_t steps_at_once() const = 0;
+  /// How many streams run leaves at once, and what they run on: an instruction set, or a GPU.
+  virtual int threads() const = 0;
+  virtual std::string name() const = 0;
+};
+
+struct BackendOptions {
+  std::string device = "cpu";
+  DataType dtype = DataType::fp32;
+  bool cuda_graph = true;
+  std::string plan_cache = {};
+  int threads = 0;               ///< CPU: executors; 0: this rank's share of the host's cores
+  std::string simd = "auto";     ///< CPU
+  bool pin = true;               ///< CPU
+  const World* world = nullptr;  ///< null: a process that shares its host with none
+};
+
+/// Throws Error(usage) for unknown names, Error(resource) where there is no such device.
+std::unique_ptr<Backend> make_backend(const BackendOptions& options);
+
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options);
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options);
 
 /// Why this process cannot use CUDA, as the rest of a sentence; empty: it can.
 std::string why_no_cuda();

@@ -13,21 +13,27 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
                     const EvaluationOptions& options) {
   const ArenaLayout layout = layout_arena(network.parameters());
   const std::unique_ptr<Communicator> communicator = make_communicator(world, options.transport);
-  Backend backend;
+  std::unique_ptr<Backend> backend;
   Buffer parameters;
-  std::unique_ptr<Plan> plan;
+  std::unique_ptr<CompiledGraph> graph;
   std::unique_ptr<Evaluator> evaluator;
   world.agree([&] {
     if (options.micro_batch < 1) {
       throw Error(Category::usage, "a micro-batch must have at least 1 sample");
     }
     check_fit(network, dataset);
-    backend = make_cpu_backend(world, options.threads, options.simd);
-    parameters = backend.device->allocate(layout.elements * sizeof(float));
-    ParameterSet(network, layout, parameters.floats()).load(file);
-    plan = backend.compile(build_graph(network), layout,
-                           {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
-    evaluator = std::make_unique<Evaluator>(*backend.device, *communicator, *plan, dataset,
+    backend = make_backend({.device = options.device,
+                            .dtype = options.dtype,
+                            .threads = options.threads,
+                            .simd = options.simd,
+                            .world = &world});
+    parameters = backend->device().allocate(layout.elements * sizeof(float));
+    const HostView view(backend->device(), parameters);
+    ParameterSet(network, layout, view.floats()).load(file);
+    view.store();
+    graph = backend->compile(build_graph(network), layout,
+                             {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
+    evaluator = std::make_unique<Evaluator>(*backend, *communicator, *graph, dataset,
                                             static_cast<std::uint32_t>(options.micro_batch),
                                             parameters.floats(), options.input);
   });

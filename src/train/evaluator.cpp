@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-
 #include "lockstep/error.h"
 #include "lockstep/world.h"
+#include "train/outcome.h"
 
 namespace lockstep {
 namespace {
@@ -18,21 +16,6 @@ std::uint32_t boundary(std::uint32_t first, std::uint32_t last, std::size_t part
 
 }  // namespace
 
-Evaluation summarize(std::span<const LeafResult> results) {
-  LeafResult sum;
-  for (const LeafResult& result : results) {
-    sum.loss += result.loss;
-    sum.correct += result.correct;
-    sum.correct5 += result.correct5;
-    sum.samples += result.samples;
-  }
-  const auto count = static_cast<double>(std::max<std::uint64_t>(1, sum.samples));
-  return {.samples = sum.samples,
-          .loss = sum.loss / count,
-          .accuracy = static_cast<double>(sum.correct) / count,
-          .top5 = static_cast<double>(sum.correct5) / count};
-}
-
 void check_read(const World& world, const Evaluation& evaluation, const std::string& what) {
   if (evaluation.samples > 0 || evaluation.left_out == 0) return;
   world.agree([&] {  // every rank knows, one prints
@@ -40,9 +23,13 @@ void check_read(const World& world, const Evaluation& evaluation, const std::str
   });
 }
 
-Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
-                     std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input)
-    : communicator_(communicator), parameters_(parameters), loader_(dataset, micro_batch, input) {
+Evaluator::Evaluator(Backend& backend, Communicator& communicator, CompiledGraph& graph,
+                     const Dataset& dataset, std::uint32_t micro_batch, std::span<const float> parameters,
+                     const InputOptions& input)
+    : backend_(backend),
+      communicator_(communicator),
+      parameters_(parameters),
+      loader_(dataset, micro_batch, input) {
   loader_.set_step(0, dataset.size());
   const std::uint32_t leaves = loader_.leaves(dataset.size());
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -51,63 +38,79 @@ Evaluator::Evaluator(Device& device, Communicator& communicator, const Plan& pla
     result_bytes_.push_back((boundary(0, leaves, r + 1, ranks) - boundary(0, leaves, r, ranks)) *
                             sizeof(LeafResult));
   }
-  const auto streams = device.streams();
-  for (std::size_t e = 0; e <= streams.size(); ++e) {
+  const std::size_t streams = backend.device().streams().size();
+  for (std::size_t e = 0; e <= streams; ++e) {
     executor_bounds_.push_back(
-        boundary(boundary(0, leaves, rank, ranks), boundary(0, leaves, rank + 1, ranks), e, streams.size()));
+        boundary(boundary(0, leaves, rank, ranks), boundary(0, leaves, rank + 1, ranks), e, streams));
   }
   own_results_.resize(executor_bounds_.back() - executor_bounds_.front());
   all_results_.resize(leaves);
-  program_ = device.record([&] {
+  device_results_ = backend.device().allocate(own_results_.size() * sizeof(LeafResult));
+  for (std::size_t e = 0; e < streams; ++e) runners_.push_back(graph.make_runner(loader_, {}));
+  program_ = record(nullptr);
+}
+
+/// `predictions`: room for all samples of this rank's leaves, on the device, or null.
+std::unique_ptr<Program> Evaluator::record(Prediction* predictions) {
+  return backend_.device().record([&] {
+    const auto streams = backend_.device().streams();
     for (std::size_t e = 0; e < streams.size(); ++e) {
-      runners_.push_back(std::make_unique<LeafRunner>(device, plan, loader_));
-      streams[e]->enqueue([this, e] { run_leaves(e); });
+      streams[e]->enqueue([this, e, predictions] { run_leaves(e, predictions); });
     }
   });
 }
 
-void Evaluator::run_leaves(std::size_t executor) {
+void Evaluator::run_leaves(std::size_t executor, Prediction* predictions) {
+  LeafRunner& runner = *runners_[executor];
+  runner.prepare(parameters_.data());
   for (std::uint32_t leaf = executor_bounds_[executor]; leaf < executor_bounds_[executor + 1]; ++leaf) {
-    own_results_[leaf - executor_bounds_.front()] =
-        runners_[executor]->run(leaf, parameters_.data(), nullptr);
-    if (classes_ != 0) {
-      runners_[executor]->count_predictions(confusion_[executor], classes_);
-    }
+    const std::size_t i = leaf - executor_bounds_.front();
+    runner.run(leaf, parameters_.data(), nullptr, device_results_.as<LeafResult>() + i,
+               predictions != nullptr ? predictions + i * loader_.micro_batch() : nullptr);
   }
 }
 
 Evaluation Evaluator::run() {
   program_->run();
+  return gather_results();
+}
+
+Evaluation Evaluator::gather_results() {
+  backend_.device().copy(own_results_.data(), device_results_.data(), device_results_.bytes());
   communicator_.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
                                  std::as_writable_bytes(std::span(all_results_)));
-  Evaluation evaluation = summarize(all_results_);
+  Evaluation evaluation = evaluation_of(outcome_of(all_results_));
   evaluation.left_out = loader_.dataset().size() - evaluation.samples;
   return evaluation;
 }
 
 Evaluation Evaluator::run_with_confusion(std::size_t classes) {
-  classes_ = classes;
-  confusion_.assign(runners_.size(), std::vector<std::uint64_t>(classes * classes));
-  Evaluation evaluation = run();
-  evaluation.confusion = sum_confusion();
-  classes_ = 0;
+  const Buffer predictions =
+      backend_.device().allocate(own_results_.size() * loader_.micro_batch() * sizeof(Prediction));
+  record(predictions.as<Prediction>())->run();
+  Evaluation evaluation = gather_results();
+  evaluation.confusion = count_confusion(predictions, classes);
   return evaluation;
 }
 
-std::vector<std::uint64_t> Evaluator::sum_confusion() const {
-  std::vector<std::uint64_t> sum(classes_ * classes_);
-  const auto add = [&sum](std::span<const std::uint64_t> counts) {
-    std::transform(sum.begin(), sum.end(), counts.begin(), sum.begin(), std::plus<>());
-  };
-  std::ranges::for_each(confusion_, add);
+std::vector<std::uint64_t> Evaluator::count_confusion(const Buffer& predictions, std::size_t classes) const {
+  std::vector<Prediction> own(predictions.bytes() / sizeof(Prediction));
+  backend_.device().copy(own.data(), predictions.data(), predictions.bytes());
+  std::vector<std::uint64_t> sum(classes * classes);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const std::uint32_t leaf =
+        executor_bounds_.front() + static_cast<std::uint32_t>(i / loader_.micro_batch());
+    if (i % loader_.micro_batch() >= loader_.samples(leaf) || own[i].label < 0) continue;
+    ++sum[static_cast<std::size_t>(own[i].label) * classes + static_cast<std::size_t>(own[i].predicted)];
+  }
   const auto ranks = static_cast<std::size_t>(communicator_.size());
   const std::vector<std::size_t> bytes(ranks, sum.size() * sizeof(std::uint64_t));
   std::vector<std::uint64_t> all(sum.size() * ranks);
   communicator_.all_gather_bytes(std::as_bytes(std::span(sum)), bytes,
                                  std::as_writable_bytes(std::span(all)));
-  std::ranges::fill(sum, 0);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    add(std::span(all).subspan(rank * sum.size(), sum.size()));
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    sum[i] = 0;
+    for (std::size_t rank = 0; rank < ranks; ++rank) sum[i] += all[rank * sum.size() + i];
   }
   return sum;
 }

@@ -6,12 +6,9 @@
 
 #include "comm/communicator.h"
 #include "lockstep/trainer.h"
-#include "train/leaf_runner.h"
+#include "train/backend.h"
 
 namespace lockstep {
-
-/// Sums of results in the order of leaves, as means over the samples that were really computed; of none: 0.
-Evaluation summarize(std::span<const LeafResult> results);
 
 /// Throws Error(data) on all ranks when none of the samples that `evaluation` is about could be read; `what`
 /// they are: "test samples". Collective.
@@ -21,7 +18,8 @@ void check_read(const World& world, const Evaluation& evaluation, const std::str
 /// loss per leaf, added in the order of leaves, so the same bits on any number of ranks.
 class Evaluator {
  public:
-  Evaluator(Device& device, Communicator& communicator, const Plan& plan, const Dataset& dataset,
+  /// `communicator`: of the host's memory.
+  Evaluator(Backend& backend, Communicator& communicator, CompiledGraph& graph, const Dataset& dataset,
             std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input = {});
 
   /// Collective. The caller looks at whether anything could be read (check_read).
@@ -30,19 +28,21 @@ class Evaluator {
   Evaluation run_with_confusion(std::size_t classes);
 
  private:
-  void run_leaves(std::size_t executor);
-  std::vector<std::uint64_t> sum_confusion() const;
+  std::unique_ptr<Program> record(Prediction* predictions);
+  void run_leaves(std::size_t executor, Prediction* predictions);
+  Evaluation gather_results();
+  std::vector<std::uint64_t> count_confusion(const Buffer& predictions, std::size_t classes) const;
 
+  Backend& backend_;
   Communicator& communicator_;
   std::span<const float> parameters_;
   Loader loader_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
   std::vector<std::uint32_t> executor_bounds_;
   std::vector<std::size_t> result_bytes_;
+  Buffer device_results_;  ///< LeafResults of this rank's leaves
   std::vector<LeafResult> own_results_;
   std::vector<LeafResult> all_results_;
-  std::size_t classes_ = 0;                            ///< 0: no confusion is counted
-  std::vector<std::vector<std::uint64_t>> confusion_;  ///< of each executor
   std::unique_ptr<Program> program_;
 };
 

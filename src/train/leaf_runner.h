@@ -1,51 +1,47 @@
 #pragma once
 
-#include <chrono>
-#include <vector>
+#include <cstdint>
+#include <memory>
 
-#include "data/batch_reader.h"
 #include "data/loader.h"
-#include "device/device.h"
+#include "lockstep/sampler.h"
 #include "ops/plan.h"
 
 namespace lockstep {
 
-/// Seconds since `start`, which moves to now.
-inline double lap(std::chrono::steady_clock::time_point& start) {
-  const auto now = std::chrono::steady_clock::now();
-  const double seconds = std::chrono::duration<double>(now - start).count();
-  start = now;
-  return seconds;
-}
+/// A sample's class and what the network takes it for; -1: it could not be read.
+struct Prediction {
+  std::int32_t label = -1;
+  std::int32_t predicted = -1;
+};
 
-/// One executor's way to run micro-batches: a workspace, and a reader of samples.
-/// Used by one thread at a time.
+/// One stream's way to run the micro-batches of a loader: a compiled graph, a workspace, and what brings
+/// samples there. Addresses are the device's. Used by one thread at a time.
 class LeafRunner {
  public:
-  LeafRunner(Device& device, const Plan& plan, const Loader& loader);
+  virtual ~LeafRunner() = default;
 
-  /// Loads leaf `leaf` of the loader's step; forward, and backward unless `gradients` is null. Samples that
-  /// cannot be read are left out: the result says how many there were. None: loss 0 and gradients of 0.
-  LeafResult run(std::uint32_t leaf, const float* parameters, float* gradients);
+  /// Once a step, inside of enqueued work, before its leaves.
+  virtual void prepare(const float* /*parameters*/) {}
+  /// Inside of enqueued work: loads leaf `leaf` of the loader's step; forward, and backward unless
+  /// `gradients` is null; what was found goes to `result`, and to `predictions` (one per sample of a
+  /// micro-batch) unless that is null. CPU: done on return; samples that cannot be read are left out, and the
+  /// result says how many there were; none: loss 0 and gradients of 0. CUDA: the loader must have been set to
+  /// a step of this size.
+  virtual void run(std::uint32_t leaf, const float* parameters, float* gradients, LeafResult* result,
+                   Prediction* predictions) = 0;
 
-  /// Adds the samples of the last leaf to counts[class * classes + predicted class].
-  void count_predictions(std::span<std::uint64_t> counts, std::size_t classes) const;
+  /// The loader's order changed. Outside of recordings.
+  virtual void start_epoch() {}
+  /// Samples of all leaves run so far. Outside of recordings.
+  virtual VisitSum visits() = 0;
 
-  VisitSum visits;  ///< samples of all leaves run so far
   struct Seconds {
     double load = 0.0;
     double forward = 0.0;
     double backward = 0.0;
   };
-  Seconds seconds;  ///< of all leaves run since it was last set to zero
-
- private:
-  const Plan& plan_;
-  const Loader& loader_;
-  Buffer workspace_;
-  BatchReader reader_;
-  std::vector<std::uint64_t> ids_;
-  Batch batch_;  ///< of the last leaf
+  Seconds seconds;  ///< of all leaves run since it was last set to zero. CPU only
 };
 
 }  // namespace lockstep

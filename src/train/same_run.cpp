@@ -116,10 +116,11 @@ std::vector<Given> given_optimizer(const OptimizerOptions& options) {
 }
 
 std::vector<Given> given_options(const TrainerOptions& options) {
-  // The last three may differ: they change the time only.
+  // The last ones may differ: they change the time only.
   [[maybe_unused]] const auto& [epochs, batch_size, micro_batches, learning_rate, schedule, optimizer,
                                 model_ema_decay, early_stopping, input, label_smoothing, seed, drop_last,
-                                max_steps, reduce, threads, transport, simd] = options;
+                                max_steps, reduce, dtype, device, cuda_graph, plan_cache, threads, transport,
+                                simd] = options;
   return {{"epochs", static_cast<std::uint64_t>(epochs)},
           {"batch size", static_cast<std::uint64_t>(batch_size)},
           {"number of micro-batches", static_cast<std::uint64_t>(micro_batches)},
@@ -132,7 +133,8 @@ std::vector<Given> given_options(const TrainerOptions& options) {
           {"seed", seed},
           {"choice of dropping the last batch", drop_last ? 1U : 0U},
           {"largest number of steps", max_steps},
-          {"way of reducing", static_cast<std::uint64_t>(reduce)}};
+          {"way of reducing", static_cast<std::uint64_t>(reduce)},
+          {"data type", static_cast<std::uint64_t>(dtype)}};
 }
 
 }  // namespace

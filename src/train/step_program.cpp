@@ -1,10 +1,8 @@
 #include "train/step_program.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
-#include "train/evaluator.h"
 #include "train/memory.h"
 
 namespace lockstep {
@@ -19,19 +17,20 @@ StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std
     : context_(context), arenas_(arenas) {
   const int ranks = context_.communicator.size();
   const int rank = context_.communicator.rank();
-  const auto executors = context_.device.streams().size();
+  const auto executors = context_.backend.device().streams().size();
   assignment_ = assign(leaves, ranks, rank, static_cast<int>(executors));
   const auto& bounds = assignment_.ranks;
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
     result_bytes_.push_back((bounds[r + 1] - bounds[r]) * sizeof(LeafResult));
   }
-  own_results_.resize(result_bytes_[static_cast<std::size_t>(rank)] / sizeof(LeafResult));
-  all_results_.resize(leaves);
+  own_results_ = context_.backend.device().allocate(result_bytes_[static_cast<std::size_t>(rank)]);
+  all_results_ = context_.backend.device().allocate(leaves * sizeof(LeafResult));
   fold_seconds_.resize(executors);
 
   const std::vector<ExecutorPlan> plans = plan_executors();
   allocate_arenas(plans);
-  ReducerOptions options{context_.parameters, assignment_, {}, context_.updater.slices()};
+  ReducerOptions options{
+      context_.parameters, assignment_, {}, context_.updater.slices(), context_.backend.summation()};
   for (std::size_t e = 0; e < plans.size(); ++e) {
     for (const PartialSumPlan::Result& result : plans[e].sums.results()) {
       options.partials.push_back({result.node, arenas_.executors[e][result.arena].floats().data()});
@@ -62,7 +61,7 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
   }
   const std::size_t elements = context_.parameters.size();
   std::vector<Buffer> fresh =
-      lockstep::allocate_arenas(context_.communicator, context_.device, missing, elements);
+      lockstep::allocate_arenas(context_.communicator, context_.backend.device(), missing, elements);
   check_memory(missing * elements * sizeof(float), context_.ranks_on_host, "gradient sums");
   for (std::size_t e = 0; e < plans.size(); ++e) {
     while (arenas_.executors[e].size() < plans[e].sums.arenas()) {
@@ -73,8 +72,8 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
 }
 
 void StepProgram::record(const std::vector<ExecutorPlan>& plans) {
-  program_ = context_.device.record([&] {
-    const auto streams = context_.device.streams();
+  program_ = context_.backend.device().record([&] {
+    const auto streams = context_.backend.device().streams();
     std::vector<Event> done;
     for (std::size_t e = 1; e < plans.size(); ++e) {
       streams[e]->enqueue([this, e, plan = plans[e]] { run_leaves(e, plan); });
@@ -90,21 +89,20 @@ void StepProgram::record(const std::vector<ExecutorPlan>& plans) {
 
 void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
   LeafRunner& runner = *context_.runners[executor];
+  const Summation& summation = context_.backend.summation();
   const auto& arenas = arenas_.executors[executor];
   const std::uint32_t rank_first = assignment_.executors.front();
   double fold = 0.0;
+  runner.prepare(context_.parameters.data());
   for (std::size_t i = 0; i < plan.sums.leaves().size(); ++i) {
     const PartialSumPlan::LeafStep& leaf = plan.sums.leaves()[i];
     const auto number = plan.first_leaf + static_cast<std::uint32_t>(i);
-    own_results_[number - rank_first] =
-        runner.run(number, context_.parameters.data(), arenas[leaf.write_to].floats().data());
+    runner.run(number, context_.parameters.data(), arenas[leaf.write_to].floats().data(),
+               own_results_.as<LeafResult>() + (number - rank_first), nullptr);
     auto start = std::chrono::steady_clock::now();
     for (const auto& addition : leaf.additions) {
       const auto into = arenas[addition.into].floats();
-      const auto from = arenas[addition.from].floats();
-      for (std::size_t k = 0; k < into.size(); ++k) {
-        into[k] += from[k];
-      }
+      summation.add(into.data(), arenas[addition.from].floats().data(), into.size());
     }
     fold += lap(start);
   }
@@ -114,21 +112,15 @@ void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
 /// Results come first: the gradient is divided by the samples that were computed.
 void StepProgram::reduce_and_update() {
   auto start = std::chrono::steady_clock::now();
-  context_.communicator.all_gather_bytes(std::as_bytes(std::span(own_results_)), result_bytes_,
-                                         std::as_writable_bytes(std::span(all_results_)));
-  const Evaluation sum = summarize(all_results_);
-  const bool updates = sum.samples > 0 && std::isfinite(sum.loss);
-  if (updates) {
-    step_.gradient_scale = 1.0F / static_cast<float>(sum.samples);
-    context_.updater.run(*reducer_, step_);
-  }
-  reduce_seconds_ = lap(start) - (updates ? update_seconds() : 0.0);
+  context_.communicator.all_gather_bytes({own_results_.data(), own_results_.bytes()}, result_bytes_,
+                                         {all_results_.data(), all_results_.bytes()});
+  context_.backend.conclude({all_results_.as<LeafResult>(), assignment_.leaves}, context_.table.log());
+  context_.updater.run(*reducer_);
+  context_.backend.advance(context_.table.position());
+  reduce_seconds_ = lap(start) - update_seconds();
 }
 
-void StepProgram::run(const Optimizer::Step& step) {
-  step_ = step;
-  program_->run();
-}
+void StepProgram::run() { program_->run(); }
 
 double StepProgram::fold_seconds() const {
   return std::accumulate(fold_seconds_.begin(), fold_seconds_.end(), 0.0);

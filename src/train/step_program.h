@@ -3,19 +3,20 @@
 #include <memory>
 #include <vector>
 
-#include "device/device.h"
 #include "lockstep/trainer.h"
 #include "reduce/reducer.h"
-#include "train/leaf_runner.h"
+#include "train/backend.h"
+#include "train/step_table.h"
 #include "train/updater.h"
 
 namespace lockstep {
 
 /// What the steps of a run share. Everything outlives the programs.
 struct StepContext {
-  Device& device;
-  Communicator& communicator;
+  Backend& backend;
+  Communicator& communicator;  ///< of arenas of the backend's device
   Updater& updater;
+  StepTable& table;
   Reduce reduce;
   std::span<float> parameters;
   std::vector<std::unique_ptr<LeafRunner>>& runners;  ///< one per stream
@@ -30,15 +31,13 @@ struct GradientArenas {
 /// One kind of step, recorded once: `leaves` micro-batches over all ranks, sum, update.
 class StepProgram {
  public:
+  /// The runners' loader is set to a step of that kind.
   StepProgram(const StepContext& context, GradientArenas& arenas, std::uint32_t leaves);
 
-  /// Runs the step that the loader was set to. The gradient scale is set here: 1 / samples that were
-  /// computed, over all ranks. A step without samples, or whose loss is not finite, updates nothing.
-  /// Collective.
-  void run(const Optimizer::Step& step);
+  /// Runs the step that the loader and the table are at; its outcome goes to the table, which goes on to the
+  /// next. Collective.
+  void run();
 
-  /// Results of all leaves of all ranks, in the order of leaves.
-  std::span<const LeafResult> results() const { return all_results_; }
   double fold_seconds() const;
   double reduce_seconds() const { return reduce_seconds_; }
   double update_seconds() const { return context_.updater.seconds(); }
@@ -55,10 +54,8 @@ class StepProgram {
   GradientArenas& arenas_;
   Assignment assignment_;
   std::unique_ptr<Reducer> reducer_;
-  Optimizer::Step step_;
-  std::vector<LeafResult> own_results_;
-  std::vector<LeafResult> all_results_;
-  std::vector<std::size_t> result_bytes_;
+  Buffer own_results_, all_results_;       ///< LeafResults of this rank's leaves, and of all
+  std::vector<std::size_t> result_bytes_;  ///< of every rank
   std::vector<double> fold_seconds_;
   double reduce_seconds_ = 0.0;
   std::unique_ptr<Program> program_;

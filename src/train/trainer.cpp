@@ -5,7 +5,6 @@
 #include <cmath>
 #include <optional>
 
-#include "core/hash.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
@@ -14,7 +13,8 @@
 #include "train/check_options.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
-#include "train/parameter_set.h"
+#include "train/model_state.h"
+#include "train/outcome.h"
 #include "train/same_run.h"
 #include "train/step_program.h"
 #include "train/updater.h"
@@ -52,25 +52,25 @@ class Trainer::Implementation {
                                 return LearningRate(options_.schedule, options_.learning_rate,
                                                     steps_per_epoch(), options_.epochs);
                               })),
-        backend_(agreed(world, [&] { return make_cpu_backend(world, options_.threads, options_.simd); })),
+        backend_(agreed(world, [&] { return make_backend(backend_options()); })),
         communicator_(connect()),
-        parameters_(allocate_arena()),
-        averages_(options_.model_ema_decay > 0.0 ? allocate_arena() : Buffer()),
-        parameter_set_(network_, layout_, parameters_.floats()),
-        result_set_(network_, layout_, results()),
+        arena_communicator_(backend_->connect(*communicator_)),
+        state_(*backend_, network_, layout_, allocate_arena(),
+               options_.model_ema_decay > 0.0 ? allocate_arena() : Buffer()),
+        table_(backend_->device(), backend_->steps_at_once()),
         updater_(agreed(world, [&] { return make_updater(); })),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches),
                 options_.input, {.training = true, .seed = options_.seed}),
-        plan_(agreed(world, [&] { return compile(true); })),
-        evaluation_plan_(agreed(world, [&] { return compile(false); })),
+        graph_for_training_(agreed(world, [&] { return compile(true); })),
+        graph_for_evaluation_(agreed(world, [&] { return compile(false); })),
         evaluator_(agreed(world, [&] { return make_evaluator(test); })) {
     world.agree([&] {  // ranks may share the arena: none may read it before all have written
-      initialize_parameters(network_.parameters(), layout_, options_.seed, parameters_.floats().data());
+      state_.initialize(options_.seed);
     });
-    start_averages();
+    state_.start_averages();
     world.agree([&] {
-      for (std::size_t e = 0; e < backend_.device->streams().size(); ++e) {
-        runners_.push_back(std::make_unique<LeafRunner>(*backend_.device, *plan_, loader_));
+      for (std::size_t e = 0; e < backend_->device().streams().size(); ++e) {
+        runners_.push_back(graph_for_training_->make_runner(loader_, table_.log()));
       }
     });
   }
@@ -86,7 +86,7 @@ class Trainer::Implementation {
   }
 
   Evaluation evaluate(const Dataset& dataset) {
-    updater_->gather_averages();
+    gather_averages();
     Evaluation evaluation = &dataset == &test_ ? evaluator_->run() : run_evaluator(dataset);
     check_read(world_, evaluation, "samples");
     return evaluation;
@@ -94,10 +94,8 @@ class Trainer::Implementation {
 
   StepTimes step() {
     const std::uint64_t position = step_ % steps_per_epoch();
-    if (position == 0) {
-      loader_.shuffle(options_.seed, static_cast<std::uint32_t>(step_ / steps_per_epoch()));
-    }
-    return run_step(position);
+    if (position == 0) shuffle(static_cast<std::uint32_t>(step_ / steps_per_epoch()));
+    return run_steps(position, 1);
   }
 
   std::uint64_t steps_per_epoch() const {
@@ -106,30 +104,42 @@ class Trainer::Implementation {
   }
 
   const TrainerOptions& options() const { return options_; }
-  const Backend& backend() const { return backend_; }
-  const ParameterSet& parameter_set() const { return parameter_set_; }
-  const ParameterSet& result_set() const { return result_set_; }
+  const Backend& backend() const { return *backend_; }
+  const ModelState& state() const { return state_; }
   BestEpoch best() const { return best_.best(); }
   bool stopped_early() const { return stopped_early_; }
-  std::string transport() const { return communicator_->name(); }
+  std::string transport() const { return arenas().name(); }
 
   void load(const ModelFile& file, const LoadOptions& options) {
     // Ranks may share the arena, where the last to write would win unseen.
     check_same_run(world_, *communicator_, given_to_load(file, options));
-    world_.agree([&] { parameter_set_.load(file, options); });
-    start_averages();
+    world_.agree([&] { state_.load(file, options); });
+    state_.start_averages();
     check_replicas();
   }
 
  private:
+  BackendOptions backend_options() const {
+    return {.device = options_.device,
+            .dtype = options_.dtype,
+            .cuda_graph = options_.cuda_graph,
+            .plan_cache = options_.plan_cache,
+            .threads = options_.threads,
+            .simd = options_.simd,
+            .world = &world_};
+  }
+
   /// One copy serves all ranks of a host where each element has one rank that updates it; steps and
   /// evaluations of the ranks are never so far apart that one reads while another updates.
   Buffer allocate_arena() {
     Buffer arena;
-    if (options_.reduce == Reduce::canonical) arena = communicator_->common_arena(layout_.elements);
+    if (options_.reduce == Reduce::canonical) arena = arenas().common_arena(layout_.elements);
     if (arena.data() != nullptr) return arena;
-    return agreed(world_, [&] { return backend_.device->allocate(layout_.elements * sizeof(float)); });
+    return agreed(world_, [&] { return backend_->device().allocate(layout_.elements * sizeof(float)); });
   }
+
+  /// Between ranks, of what lies on the devices; communicator_ is for what lies on the hosts.
+  Communicator& arenas() const { return arena_communicator_ ? *arena_communicator_ : *communicator_; }
 
   /// Ranks that were given different things would wait for each other for ever later on.
   std::unique_ptr<Communicator> connect() {
@@ -140,27 +150,30 @@ class Trainer::Implementation {
   }
 
   std::unique_ptr<Updater> make_updater() {
-    return std::make_unique<Updater>(*backend_.device, *communicator_,
+    return std::make_unique<Updater>(*backend_, arenas(),
                                      UpdaterOptions{.parameters = network_.parameters(),
                                                     .layout = layout_,
                                                     .optimizer = options_.optimizer,
                                                     .sharded = options_.reduce == Reduce::canonical,
-                                                    .values = parameters_.floats(),
-                                                    .averages = averages_.floats(),
-                                                    .average_decay = options_.model_ema_decay});
+                                                    .values = state_.parameters(),
+                                                    .averages = state_.averages(),
+                                                    .average_decay = options_.model_ema_decay,
+                                                    .log = table_.log()});
   }
 
-  /// What is evaluated and saved.
-  std::span<float> results() const {
-    return options_.model_ema_decay > 0.0 ? averages_.floats() : parameters_.floats();
-  }
-  void start_averages() const {
-    if (options_.model_ema_decay > 0.0) std::ranges::copy(parameters_.floats(), averages_.floats().begin());
+  /// Steps change each rank's slice of the averages only.
+  void gather_averages() {
+    if (state_.averages().empty()) return;
+    if (!averages_program_) {
+      averages_program_ = backend_->device().record(
+          [&] { backend_->device().streams()[0]->enqueue([this] { updater_->gather_averages(); }); });
+    }
+    averages_program_->run();
   }
 
   std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {
-    return std::make_unique<Evaluator>(*backend_.device, *communicator_, *evaluation_plan_, dataset,
-                                       loader_.micro_batch(), results(), options_.input);
+    return std::make_unique<Evaluator>(*backend_, *communicator_, *graph_for_evaluation_, dataset,
+                                       loader_.micro_batch(), state_.results(), options_.input);
   }
   Evaluation run_evaluator(const Dataset& dataset) {
     return agreed(world_,
@@ -185,14 +198,14 @@ class Trainer::Implementation {
     return options;
   }
 
-  std::unique_ptr<Plan> compile(bool training) const {
-    return backend_.compile(graph_, layout_,
-                            {.samples = options_.batch_size / options_.micro_batches,
-                             .training = training,
-                             .mixing = training && loader_.transform().mixes(),
-                             .label_smoothing = training ? options_.label_smoothing : 0.0F,
-                             .images = train_.shape(),
-                             .frozen = frozen_parameters(network_.parameters(), options_.optimizer.freeze)});
+  std::unique_ptr<CompiledGraph> compile(bool training) const {
+    return backend_->compile(graph_, layout_,
+                             {.samples = options_.batch_size / options_.micro_batches,
+                              .training = training,
+                              .mixing = training && loader_.transform().mixes(),
+                              .label_smoothing = training ? options_.label_smoothing : 0.0F,
+                              .images = train_.shape(),
+                              .frozen = frozen_parameters(network_.parameters(), options_.optimizer.freeze)});
   }
 
   bool done() const { return options_.max_steps != 0 && step_ >= options_.max_steps; }
@@ -208,114 +221,138 @@ class Trainer::Implementation {
     return std::min(batch, train_.size() - position * batch);
   }
 
+  void shuffle(std::uint32_t epoch) {
+    loader_.shuffle(options_.seed, epoch);
+    for (const auto& runner : runners_) runner->start_epoch();
+  }
+
   void run_epoch(int epoch) {
-    loader_.shuffle(options_.seed, static_cast<std::uint32_t>(epoch - 1));
+    shuffle(static_cast<std::uint32_t>(epoch - 1));
     const VisitSum before = own_visits();
-    LeafResult sum;
+    StepOutcome sum;
     std::uint64_t samples = 0;
     StepTimes work;
     const auto start = Clock::now();
     std::uint64_t position = 0;
-    for (; position < steps_per_epoch() && !done(); ++position) {
-      const StepTimes times = run_step(position);
-      for (const LeafResult& result : program_->results()) {
-        sum.loss += result.loss;
-        sum.correct += result.correct;
-        sum.samples += result.samples;
+    while (position < steps_per_epoch() && !done()) {
+      const std::uint64_t count =
+          std::min({std::uint64_t{table_.capacity()}, steps_per_epoch() - position, total_steps() - step_});
+      const StepTimes times = run_steps(position, count);
+      for (const StepOutcome& outcome : outcomes_) {
+        sum.loss += outcome.loss;
+        sum.correct += outcome.correct;
+        sum.samples += outcome.samples;
       }
-      samples += samples_at(position);
+      samples += times.samples;
+      position += count;
       work.load += times.load;
       work.total += times.load + times.forward + times.backward + times.fold;
-      report_step(epoch, times);
+      report_steps(epoch, times);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    Evaluation train = summarize({&sum, 1});
+    Evaluation train = evaluation_of(sum);
     train.left_out = samples - train.samples;
     check_read(world_, train, fmt::format("training samples of epoch {}", epoch));
     if (position == steps_per_epoch()) {
       check_visits(before, samples, static_cast<std::uint32_t>(epoch - 1));
     }
-    updater_->gather_averages();
+    gather_averages();
     check_replicas();
-    EpochReport report{.epoch = epoch,
-                       .epochs = options_.epochs,
-                       .train = train,
-                       .test = evaluator_->run(),
-                       .steps = position,
-                       .seconds = seconds,
-                       .load_seconds = work.load,
-                       .load_share = work.total > 0.0 ? work.load / work.total : 0.0};
-    check_read(world_, report.test, "test samples");
-    check_finite(report.test.loss, "test loss");
-    report.best = best_.add(epoch, report.test.accuracy);
-    if (owner_.on_epoch) {
-      owner_.on_epoch(report);
-    }
+    report_epoch({.epoch = epoch,
+                  .epochs = options_.epochs,
+                  .train = train,
+                  .test = evaluator_->run(),
+                  .steps = position,
+                  .seconds = seconds,
+                  .load_seconds = work.load,
+                  .load_share = work.total > 0.0 ? work.load / work.total : 0.0});
   }
 
-  StepTimes run_step(std::uint64_t position) {
+  void report_epoch(EpochReport report) {
+    check_read(world_, report.test, "test samples");
+    check_finite(report.test.loss, "test loss", step_);
+    report.best = best_.add(report.epoch, report.test.accuracy);
+    if (owner_.on_epoch) owner_.on_epoch(report);
+  }
+
+  /// The next `count` steps, from `position` in their epoch on; what they found is in outcomes_. Times are
+  /// sums.
+  StepTimes run_steps(std::uint64_t position, std::uint64_t count) {
     auto start = Clock::now();
-    const std::uint64_t samples = samples_at(position);
     StepTimes times;
-    for (const auto& runner : runners_) {
-      runner->seconds = {};
+    for (const auto& runner : runners_) runner->seconds = {};
+    inputs_.clear();
+    for (std::uint64_t i = 0; i < count; ++i) inputs_.push_back(input_of(step_ + i + 1, position + i));
+    table_.begin(inputs_);
+    for (const StepInput& input : inputs_) {
+      loader_.set_step(input.first, input.samples);
+      StepProgram& program = program_for(input.samples);
+      program.run();
+      ++step_;
+      times.fold += program.fold_seconds();
+      times.reduce += program.reduce_seconds();
+      times.update += program.update_seconds();
+      times.samples += input.samples;
     }
-    loader_.set_step(position * static_cast<std::uint64_t>(options_.batch_size), samples);
-    program_ = &program_for(loader_.leaves(samples));
-    ++step_;
-    program_->run({.learning_rate = learning_rate_.at(step_), .number = step_});
-    check_finite(summarize(program_->results()).loss, "loss");
-    check_finite(updater_->gradient_norm(), "norm of the gradient");
+    outcomes_ = table_.fetch(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      check_finite(outcomes_[i].loss, "loss", inputs_[i].number);
+      check_finite(outcomes_[i].gradient_norm, "norm of the gradient", inputs_[i].number);
+    }
     for (const auto& runner : runners_) {
       times.load += runner->seconds.load;
       times.forward += runner->seconds.forward;
       times.backward += runner->seconds.backward;
     }
-    times.fold = program_->fold_seconds();
-    times.reduce = program_->reduce_seconds();
-    times.update = program_->update_seconds();
-    times.samples = samples;
     times.total = lap(start);
     return times;
   }
 
+  StepInput input_of(std::uint64_t step, std::uint64_t position) const {
+    return {.number = step,
+            .first = position * static_cast<std::uint64_t>(options_.batch_size),
+            .samples = samples_at(position),
+            .epoch = loader_.epoch(),
+            .learning_rate = learning_rate_.at(step)};
+  }
+
   /// Programs are recorded when first needed: one for full steps, one for the last, short step of an epoch.
-  StepProgram& program_for(std::uint32_t leaves) {
+  StepProgram& program_for(std::uint64_t samples) {
     for (const auto& [count, program] : programs_) {
-      if (count == leaves) {
-        return *program;
-      }
+      if (count == samples) return *program;
     }
-    const StepContext context{*backend_.device,     *communicator_, *updater_,          options_.reduce,
-                              parameters_.floats(), runners_,       world_.local_size()};
-    programs_.emplace_back(
-        leaves, agreed(world_, [&] { return std::make_unique<StepProgram>(context, arenas_, leaves); }));
+    const StepContext context{*backend_,           arenas(), *updater_,          table_, options_.reduce,
+                              state_.parameters(), runners_, world_.local_size()};
+    programs_.emplace_back(samples, agreed(world_, [&] {
+                             return std::make_unique<StepProgram>(context, arenas_, loader_.leaves(samples));
+                           }));
     return *programs_.back().second;
   }
 
-  void check_finite(double value, const char* name) const {
+  void check_finite(double value, const char* name, std::uint64_t step) const {
     if (!std::isfinite(value)) {
       world_.agree([&] {  // every rank knows, one prints
         throw Error(
             Category::data,
             fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
-                        name, std::fabs(value), step_, learning_rate_.at(step_)));
+                        name, std::fabs(value), step, learning_rate_.at(step)));
       });
     }
   }
 
-  void report_step(int epoch, const StepTimes& times) const {
-    if (owner_.on_step) {
-      const Evaluation sum = summarize(program_->results());
-      owner_.on_step(
-          {epoch, step_, total_steps(), sum.samples, sum.loss, learning_rate_.at(step_), times.total});
+  void report_steps(int epoch, const StepTimes& times) const {
+    if (!owner_.on_step) return;
+    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+      const Evaluation means = evaluation_of(outcomes_[i]);
+      owner_.on_step({epoch, inputs_[i].number, total_steps(), means.samples, means.loss,
+                      inputs_[i].learning_rate, times.total / static_cast<double>(outcomes_.size())});
     }
   }
 
   VisitSum own_visits() const {
     VisitSum sum;
     for (const auto& runner : runners_) {
-      sum.add(runner->visits);
+      sum.add(runner->visits());
     }
     return sum;
   }
@@ -355,10 +392,7 @@ class Trainer::Implementation {
 
   /// The parameters of all ranks are equal, bit by bit, and so are their averages.
   void check_replicas() const {
-    Digest hash;
-    hash.update(std::span<const float>(parameters_.floats()));
-    hash.update(std::span<const float>(averages_.floats()));
-    const auto all = gather(hash.words());
+    const auto all = gather(state_.hash());
     const auto other =
         std::find_if(all.begin(), all.end(), [&](const auto& words) { return words != all[0]; });
     if (other != all.end()) {
@@ -378,21 +412,22 @@ class Trainer::Implementation {
   Graph graph_;
   ArenaLayout layout_;
   LearningRate learning_rate_;
-  Backend backend_;
+  std::unique_ptr<Backend> backend_;
   std::unique_ptr<Communicator> communicator_;
-  Buffer parameters_;
-  Buffer averages_;
-  ParameterSet parameter_set_;
-  ParameterSet result_set_;
+  std::unique_ptr<Communicator> arena_communicator_;  ///< null: the same
+  ModelState state_;
+  StepTable table_;
   std::unique_ptr<Updater> updater_;
   Loader loader_;
-  std::unique_ptr<Plan> plan_;
-  std::unique_ptr<Plan> evaluation_plan_;
+  std::unique_ptr<CompiledGraph> graph_for_training_;
+  std::unique_ptr<CompiledGraph> graph_for_evaluation_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
   GradientArenas arenas_;
-  std::vector<std::pair<std::uint32_t, std::unique_ptr<StepProgram>>> programs_;
-  StepProgram* program_ = nullptr;
+  std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>> programs_;  ///< by samples of the step
+  std::unique_ptr<Program> averages_program_;
+  std::vector<StepInput> inputs_;          ///< of the last steps
+  std::span<const StepOutcome> outcomes_;  ///< what they found
   std::uint64_t step_ = 0;
   BestEpochTracker best_{options_.early_stopping};
   bool stopped_early_ = false;
@@ -410,15 +445,15 @@ void Trainer::load(const ModelFile& file, const LoadOptions& options) {
   implementation_->load(file, options);
 }
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
-  implementation_->result_set().save(file, metadata);
+  implementation_->state().save(file, metadata);
 }
 BestEpoch Trainer::best() const { return implementation_->best(); }
 bool Trainer::stopped_early() const { return implementation_->stopped_early(); }
-std::string Trainer::digest() const { return implementation_->parameter_set().digest(); }
+std::string Trainer::digest() const { return implementation_->state().digest(); }
 int Trainer::micro_batches() const { return implementation_->options().micro_batches; }
-int Trainer::threads() const { return implementation_->backend().threads; }
+int Trainer::threads() const { return implementation_->backend().threads(); }
 std::string Trainer::transport() const { return implementation_->transport(); }
-std::string Trainer::simd() const { return implementation_->backend().simd; }
+std::string Trainer::simd() const { return implementation_->backend().name(); }
 std::uint64_t Trainer::steps_per_epoch() const { return implementation_->steps_per_epoch(); }
 
 }  // namespace lockstep

@@ -8,9 +8,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "device/cpu/cpu_device.h"
 #include "reduce/gradients.h"
 #include "reduce/thread_ranks.h"
+#include "train/backend.h"
+#include "train/step_table.h"
 
 namespace lockstep {
 namespace {
@@ -44,15 +45,17 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
                   std::vector<Arenas>* after_each = nullptr) {
   const ArenaLayout layout = layout_arena(run.parameters);
   Arenas arenas{run.start, run.average_decay > 0.0 ? run.start : std::vector<float>{}};
-  const auto device = make_cpu_device({.threads = 1, .pin = false});
-  Updater updater(*device, communicator,
+  const auto backend = make_cpu_backend({.threads = 1, .pin = false});
+  StepTable table(backend->device(), 1);
+  Updater updater(*backend, communicator,
                   {.parameters = run.parameters,
                    .layout = layout,
                    .optimizer = run.options,
                    .sharded = !run.ring,
                    .values = arenas.values,
                    .averages = arenas.averages,
-                   .average_decay = run.average_decay});
+                   .average_decay = run.average_decay,
+                   .log = table.log()});
   const Assignment assignment = assign(leaves, communicator.size(), communicator.rank(), 1);
   const std::uint32_t first = assignment.executors[0];
   std::vector<std::vector<float>> own(assignment.executors[1] - first, std::vector<float>(layout.elements));
@@ -62,7 +65,10 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
       run.ring ? make_ring_reducer(communicator, options) : make_canonical_reducer(communicator, options);
   for (std::size_t step = 0; step < run.gradients.size(); ++step) {
     fill(own, first, run.gradients[step]);
-    updater.run(*reducer, {.gradient_scale = 0.1F, .learning_rate = run.learning_rate, .number = step + 1});
+    const StepInput input{.number = step + 1, .learning_rate = run.learning_rate};
+    table.begin({&input, 1});
+    table.log().outcome() = {.gradient_scale = 0.1F, .statistic_scale = 0.1F, .updates = 1};
+    updater.run(*reducer);
     if (after_each != nullptr) after_each->push_back(arenas);
   }
   updater.gather_averages();

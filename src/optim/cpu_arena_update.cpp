@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <cmath>
+
+#include "optim/arena_update.h"
+
+namespace lockstep {
+namespace {
+
+/// torch.nn.utils.clip_grad_norm_: at most 1.
+double clip_coefficient(double largest, double norm) { return std::min(1.0, largest / (norm + 1e-6)); }
+
+class CpuArenaUpdate final : public ArenaUpdate {
+ public:
+  explicit CpuArenaUpdate(const ArenaUpdateOptions& options)
+      : options_(options),
+        layerwise_(dynamic_cast<const LayerwiseOptimizer*>(&options.optimizer)),
+        trust_ratios_(options.parameters, 1.0F) {
+    for (std::size_t i = 0; i < options.optimizer.states().size(); ++i) {
+      states_.push_back(options.device.allocate((options.last - options.first) * sizeof(float)));
+    }
+    state_parts_.resize(states_.size());
+  }
+
+  void apply(std::size_t begin, std::span<const float> sum) override {
+    if (options_.log.outcome().updates == 0) return;
+    visit_segments(options_.segments, begin, begin + sum.size(),
+                   [&](const Segment& segment, std::size_t first, std::size_t last) {
+                     apply_segment(segment, first, sum.subspan(first - begin, last - first));
+                   });
+    if (!options_.averages.empty()) average(begin, sum.size());
+  }
+
+  void measure(const float* values, double* sums) override {
+    const std::size_t first = options_.norms.block_at(options_.first);
+    const std::size_t last = options_.norms.block_at(options_.last);
+    options_.norms.measure({values, options_.last - options_.first}, first, {sums, last - first});
+  }
+
+  void clip(const double* sums) override {
+    StepOutcome& outcome = options_.log.outcome();
+    outcome.gradient_norm = norm_of_trained(all_blocks(sums)) * outcome.gradient_scale;
+    if (!std::isfinite(outcome.gradient_norm)) {
+      outcome.updates = 0;
+      return;
+    }
+    outcome.gradient_scale *=
+        static_cast<float>(clip_coefficient(options_.rule.clip_grad, outcome.gradient_norm));
+  }
+
+  void prepare(float* sum) override {
+    visit_segments(options_.segments, options_.first, options_.last,
+                   [&](const Segment& segment, std::size_t first, std::size_t last) {
+                     if (segment.kind != Segment::Kind::trained) return;
+                     const std::size_t count = last - first;
+                     layerwise_->prepare(options_.values.subspan(first, count),
+                                         {sum + (first - options_.first), count}, states_at(first, count),
+                                         step_of(segment));
+                   });
+  }
+
+  void choose_trust_ratios(const double* gradient_sums, const double* parameter_sums) override {
+    for (const Segment& segment : options_.segments) {
+      if (!segment.adapts) continue;
+      const double parameter =
+          std::sqrt(options_.norms.squares(segment.parameter, all_blocks(parameter_sums)));
+      const double gradient = std::sqrt(options_.norms.squares(segment.parameter, all_blocks(gradient_sums)));
+      trust_ratios_[segment.parameter] = layerwise_->trust_ratio(parameter, gradient, step_of(segment));
+    }
+  }
+
+ private:
+  std::span<const double> all_blocks(const double* sums) const { return {sums, options_.norms.blocks()}; }
+
+  double norm_of_trained(std::span<const double> sums) const {
+    double total = 0.0;
+    for (const Segment& segment : options_.segments) {
+      if (segment.kind != Segment::Kind::trained) continue;
+      for (std::size_t i = segment.parameter; i < segment.parameter + segment.parameters; ++i) {
+        total += options_.norms.squares(i, sums);
+      }
+    }
+    return std::sqrt(total);
+  }
+
+  void apply_segment(const Segment& segment, std::size_t first, std::span<const float> sum) {
+    const std::span<float> values = options_.values.subspan(first, sum.size());
+    if (segment.kind == Segment::Kind::trained) {
+      options_.optimizer.update(values, sum, states_at(first, sum.size()), step_of(segment));
+    } else if (segment.kind == Segment::Kind::statistic) {
+      const auto keep = static_cast<float>(1.0 - segment.momentum);
+      const auto take = static_cast<float>(segment.momentum);
+      const float scale = options_.log.outcome().statistic_scale;
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = keep * values[i] + take * (sum[i] * scale);
+    }
+  }
+
+  void average(std::size_t begin, std::size_t count) {
+    const auto keep = static_cast<float>(options_.average_decay);
+    const auto take = static_cast<float>(1.0 - options_.average_decay);
+    const float* values = options_.values.data() + begin;
+    float* averages = options_.averages.data() + begin;
+    for (std::size_t i = 0; i < count; ++i) averages[i] = keep * averages[i] + take * values[i];
+  }
+
+  Optimizer::Step step_of(const Segment& segment) const {
+    const StepInput& input = options_.log.input();
+    return {.gradient_scale = options_.log.outcome().gradient_scale,
+            .learning_rate = input.learning_rate,
+            .number = input.number,
+            .weight_decay = segment.weight_decay,
+            .trust_ratio = segment.adapts ? trust_ratios_[segment.parameter] : 1.0F};
+  }
+
+  std::span<const std::span<float>> states_at(std::size_t first, std::size_t count) {
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      state_parts_[i] = states_[i].floats().subspan(first - options_.first, count);
+    }
+    return state_parts_;
+  }
+
+  ArenaUpdateOptions options_;
+  const LayerwiseOptimizer* layerwise_;  ///< the same rule, or null
+  std::vector<Buffer> states_;
+  std::vector<std::span<float>> state_parts_;
+  std::vector<float> trust_ratios_;  ///< of parameters
+};
+
+}  // namespace
+
+std::unique_ptr<ArenaUpdate> make_cpu_arena_update(const ArenaUpdateOptions& options) {
+  return std::make_unique<CpuArenaUpdate>(options);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,10 @@
+#include "lockstep/error.h"
+#include "train/backend.h"
+
+namespace lockstep {
+
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& /*options*/) {
+  throw Error(Category::resource, why_no_cuda());
+}
+
+}  // namespace lockstep
