@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "lockstep/dataset.h"
+#include "lockstep/execution.h"
 #include "lockstep/input.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
 #include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
-#include "lockstep/transport.h"
 
 namespace lockstep {
 
@@ -22,23 +22,16 @@ class World;
 
 /// How the gradients of the ranks are added.
 enum class Reduce {
+  automatic,  ///< canonical on CPU ranks, ring on CUDA ranks
   canonical,  ///< in the order of one fixed tree: the same bits on any number of ranks
   ring,       ///< the library's allreduce: bits depend on the number of ranks
 };
 
-/// What convolutions and linear layers compute in, and what activations are kept in. Parameters, gradients'
-/// sums and statistics are floats in all of them.
-enum class DataType {
-  fp32,
-  tf32,  ///< CUDA: multiplications of floats rounded to 10 bits of mantissa
-  bf16,  ///< CUDA: activations and weights in bfloat16, sums in float
-};
-
-/// Everything that the result of a run depends on, and (second part) what only changes its time.
+/// Everything that the result of a run depends on, and (`execution`) what mostly changes its time.
 struct TrainerOptions {
   int epochs = 10;
-  int batch_size = 256;   ///< global: samples of one step over all ranks
-  int micro_batches = 0;  ///< 0: the largest power of two that divides batch_size and leaves >= 32 samples
+  int batch_size = 256;        ///< global: samples of one step over all ranks
+  int micro_batches = 0;       ///< 0: default_micro_batches
   float learning_rate = 0.1F;  ///< the largest; `schedule` says how it goes over the run
   ScheduleOptions schedule = {};
   OptimizerOptions optimizer = {};
@@ -51,19 +44,15 @@ struct TrainerOptions {
   std::uint64_t seed = 0;
   bool drop_last = false;       ///< leave out the last batch of an epoch when it is short
   std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit
-  Reduce reduce = Reduce::canonical;
-  DataType dtype = DataType::fp32;
+  Reduce reduce = Reduce::automatic;
 
-  std::string device = "auto";  ///< what this rank computes on: cpu, cuda, or auto: cuda where it can
-  bool cuda_graph = true;       ///< CUDA: steps are recorded as graphs; else given to the GPU one by one
-  std::string plan_cache = {};  ///< CUDA: file that keeps which engines were chosen; empty: none
-  int threads = 0;              ///< CPU: executors of this rank; 0: its share of the host's cores
-  Transport transport = Transport::automatic;
-  std::string simd = "auto";  ///< CPU: instruction set: auto, avx2, avx512, neon. The bits are the same
+  ExecutionOptions execution = {};
 };
 
-/// Number of micro-batches that `micro_batches = 0` stands for.
-int default_micro_batches(int batch_size);
+/// Number of micro-batches that `micro_batches = 0` stands for: the largest power of two that divides the
+/// batch and leaves at least 32 samples on CPU ranks, 128 on CUDA ranks (`device`: as resolve_device gives
+/// it).
+int default_micro_batches(int batch_size, const std::string& device = "cpu");
 
 /// What happened; passed to observers on every rank (only rank 0 should print).
 struct StepReport {
@@ -118,11 +107,7 @@ struct EvaluationOptions {
   bool confusion = false;   ///< whether to count samples by class and predicted class
   InputOptions input = {};  ///< as in training; nothing random is done
   int micro_batch = 32;     ///< samples whose losses are added up at once, as in training
-  DataType dtype = DataType::fp32;
-  std::string device = "auto";
-  int threads = 0;  ///< CPU: executors of this rank; 0: its share of the host's cores
-  Transport transport = Transport::automatic;
-  std::string simd = "auto";
+  ExecutionOptions execution = {};
 };
 /// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of
 /// ranks. Collective; throws on all ranks, Error(data) also when no sample can be read.
@@ -177,10 +162,13 @@ class Trainer {
   std::string digest() const;
 
   int micro_batches() const;
+  Reduce reduce() const;
+  std::string device() const;  ///< "cpu" or "cuda"
   int threads() const;
   /// Description of how ranks exchange data: "none", "shared memory" or "messages".
   std::string transport() const;
-  std::string simd() const;
+  /// What this rank computes on: an instruction set, or a GPU's name.
+  std::string processor() const;
   std::uint64_t steps_per_epoch() const;
 
  private:

@@ -6,7 +6,7 @@
 
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
-#include "lockstep/transport.h"
+#include "lockstep/trainer.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -19,9 +19,8 @@ struct BenchOptions {
   InputOptions input;
   std::uint32_t batch_size = 256;
   std::uint32_t micro_batches = 0;
-  std::uint32_t threads = 0;
-  Transport transport = Transport::automatic;
-  std::string simd = "auto";
+  Reduce reduce = Reduce::automatic;
+  ExecutionOptions execution;
   int steps = 200;
   int rounds = 21;
 };

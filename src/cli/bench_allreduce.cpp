@@ -36,7 +36,7 @@ double measure(Communicator& communicator, int rounds, const std::function<void(
 
 /// Seconds to sum `elements` floats of every rank and have the sum on every rank, in memory as a run's.
 double measure_reduce(const World& world, const BenchOptions& options, Reduce way, std::size_t elements) {
-  const auto communicator = make_communicator(world, options.transport);
+  const auto communicator = make_communicator(world, options.execution.transport);
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   const std::vector<Buffer> gradient = allocate_arenas(*communicator, *device, 1, elements);
   Buffer sums = communicator->common_arena(elements);
@@ -60,7 +60,7 @@ double measure_reduce(const World& world, const BenchOptions& options, Reduce wa
 }  // namespace
 
 int bench_allreduce(World& world, const BenchOptions& options) {
-  const std::string exchange = make_communicator(world, options.transport)->name();
+  const std::string exchange = make_communicator(world, options.execution.transport)->name();
   const double ranks = world.size();
   if (world.rank() == 0) {
     print(fmt::format(

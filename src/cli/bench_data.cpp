@@ -142,7 +142,7 @@ struct Rate {
 };
 
 Rate sum_over_ranks(const World& world, const BenchOptions& options, const Rate& own) {
-  const auto communicator = make_communicator(world, options.transport);
+  const auto communicator = make_communicator(world, options.execution.transport);
   const std::vector<std::size_t> bytes(static_cast<std::size_t>(world.size()), sizeof(Rate));
   std::vector<Rate> all(bytes.size());
   communicator->all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
@@ -211,7 +211,7 @@ int bench_data(World& world, const BenchOptions& options) {
     cpu::best_level();  // an error on a processor that lacks what resizing needs
     source.emplace(*data.train, options, micro_batches(options));
     const int cores = available_cores(world.local_rank(), world.local_size());
-    device = make_cpu_device({.threads = options.threads > 0 ? static_cast<int>(options.threads) : cores,
+    device = make_cpu_device({.threads = options.execution.threads > 0 ? options.execution.threads : cores,
                               .local_rank = world.local_rank(),
                               .local_size = world.local_size()});
   });

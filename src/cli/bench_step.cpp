@@ -75,9 +75,7 @@ int bench_step(World& world, const BenchOptions& options) {
                    .micro_batches = static_cast<int>(options.micro_batches),
                    .learning_rate = 0.01F,
                    .input = options.input,
-                   .threads = static_cast<int>(options.threads),
-                   .transport = options.transport,
-                   .simd = options.simd});
+                   .execution = options.execution});
   trainer.step();
   const double first_step = process_seconds();
   for (int warm_up = 1; warm_up < 5; ++warm_up) {
@@ -95,8 +93,8 @@ int bench_step(World& world, const BenchOptions& options) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const double speed = static_cast<double>(samples) / seconds;
   if (world.rank() == 0) {
-    print(fmt::format("ranks {}  threads {}  simd {}  exchange {}  batch {} = {} micro-batches of {}\n",
-                      world.size(), trainer.threads(), trainer.simd(), trainer.transport(),
+    print(fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
+                      world.size(), trainer.threads(), trainer.processor(), trainer.transport(),
                       options.batch_size, trainer.micro_batches(),
                       static_cast<int>(options.batch_size) / trainer.micro_batches()));
     print_times(times, trainer.threads());

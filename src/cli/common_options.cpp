@@ -163,15 +163,32 @@ void declare_batch(OptionSet& set, std::uint32_t& batch_size, std::uint32_t& mic
                  micro_batches, {.least = 1, .most = 1U << 24});
 }
 
-void declare_execution(OptionSet& set, std::uint32_t& threads, Transport& transport, std::string& simd) {
+void declare_execution(OptionSet& set, ExecutionOptions& options) {
+  set.choice("device", "what ranks compute on; auto takes a GPU where there is one", options.device,
+             {"auto", "cpu", "cuda"});
+  set.choice(
+      "dtype",
+      "CUDA: what convolutions and linear layers compute in, fp32 without TensorFloat-32; CPU ranks compute "
+      "in fp32",
+      options.dtype, {{"fp32", DataType::fp32}, {"tf32", DataType::tf32}, {"bf16", DataType::bf16}});
   set.integer_or("auto", "threads", "threads of each CPU rank; auto shares a host's cores among its ranks",
-                 threads, {.least = 1, .most = 4096});
-  set.choice("transport", "how ranks exchange data; auto is shared memory within one host", transport,
+                 options.threads, {.least = 1, .most = 4096});
+  set.choice("simd", "vector instructions of CPU ranks; all give the same bits", options.simd,
+             {"auto", "avx2", "avx512", "neon"});
+  set.choice("cuda-graph",
+             "whether a GPU is given a whole step at once; off is for debugging, the bits are the same",
+             options.cuda_graph, {{"on", true}, {"off", false}});
+  set.text("plan-cache", "FILE",
+           "CUDA: time the library's engines and keep in this file which is the fastest for each operation; "
+           "without "
+           "it, the library's own choice",
+           options.plan_cache);
+  set.choice("transport",
+             "how ranks exchange data; auto is shared memory within one host, and NCCL between GPUs",
+             options.transport,
              {{"auto", Transport::automatic},
               {"shared-memory", Transport::shared_memory},
               {"messages", Transport::messages}});
-  set.choice("simd", "vector instructions of CPU ranks; all give the same bits", simd,
-             {"auto", "avx2", "avx512", "neon"});
 }
 
 }  // namespace lockstep

@@ -5,9 +5,9 @@
 
 #include "cli/option_set.h"
 #include "lockstep/dataset.h"
+#include "lockstep/execution.h"
 #include "lockstep/input.h"
 #include "lockstep/shape.h"
-#include "lockstep/transport.h"
 
 namespace lockstep {
 
@@ -29,8 +29,8 @@ void declare_augmentation(OptionSet& set, AugmentOptions& augment);
 /// --batch-size and --micro-batches; 0 micro-batches stand for auto.
 void declare_batch(OptionSet& set, std::uint32_t& batch_size, std::uint32_t& micro_batches);
 
-/// --threads, --transport and --simd; 0 threads stand for auto.
-void declare_execution(OptionSet& set, std::uint32_t& threads, Transport& transport, std::string& simd);
+/// --device, --dtype, --threads, --transport and the like; 0 threads stand for auto.
+void declare_execution(OptionSet& set, ExecutionOptions& options);
 
 /// "3x224x224": channels, rows, columns. Throws Error(usage).
 Shape parse_shape(const std::string& text);

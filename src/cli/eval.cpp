@@ -33,9 +33,7 @@ struct EvalOptions {
   bool confusion = false;
   std::uint32_t batch_size = 256;
   std::uint32_t micro_batches = 0;
-  std::uint32_t threads = 0;
-  Transport transport = Transport::automatic;
-  std::string simd = "auto";
+  ExecutionOptions execution;
 };
 
 OptionSet declare(EvalOptions& options) {
@@ -54,7 +52,7 @@ OptionSet declare(EvalOptions& options) {
            options.confusion);
   set.group("Execution");
   declare_batch(set, options.batch_size, options.micro_batches);
-  declare_execution(set, options.threads, options.transport, options.simd);
+  declare_execution(set, options.execution);
   set.config_file();
   set.pass_over(train_option_names());
   set.epilogue("Example:\n  mpirun -np 2 lockstep eval --model lenet lenet.safetensors\n");
@@ -66,7 +64,8 @@ int micro_batch(const EvalOptions& options) {
   const auto parts =
       options.micro_batches != 0
           ? options.micro_batches
-          : static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size)));
+          : static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size),
+                                                             resolve_device(options.execution.device)));
   return static_cast<int>(std::max(1U, options.batch_size / parts));
 }
 
@@ -110,9 +109,7 @@ int run_evaluation(World& world, const EvalOptions& options) {
                                      {.confusion = options.per_class || options.confusion,
                                       .input = options.input,
                                       .micro_batch = micro_batch(options),
-                                      .threads = static_cast<int>(options.threads),
-                                      .transport = options.transport,
-                                      .simd = options.simd});
+                                      .execution = options.execution});
   if (world.rank() == 0) {
     print_warning(left_out_warning(result, options.split == "test" ? "test" : "training"));
     const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));

@@ -37,7 +37,7 @@ class OptionSet {
   void integer(std::string name, std::string metavar, std::string help, T& target,
                IntegerRange range = {.least = 0, .most = std::numeric_limits<T>::max()});
   /// A whole number, or the word `word` for 0.
-  template <std::unsigned_integral T>
+  template <std::integral T>
   void integer_or(std::string word, std::string name, std::string help, T& target, IntegerRange range);
   /// A real number, by default not negative.
   void number(std::string name, std::string metavar, std::string help, double& target,
@@ -143,7 +143,7 @@ void OptionSet::integer(std::string name, std::string metavar, std::string help,
        .default_value = {}});
 }
 
-template <std::unsigned_integral T>
+template <std::integral T>
 void OptionSet::integer_or(std::string word, std::string name, std::string help, T& target,
                            IntegerRange range) {
   add({.name = std::move(name),

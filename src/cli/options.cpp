@@ -17,24 +17,12 @@ namespace {
 template <typename E>
 using Names = std::vector<std::pair<std::string, E>>;
 
-const Names<DeviceChoice> device_names = {
-    {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}};
-const Names<Precision> precision_names = {
-    {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}};
-const Names<Reduction> reduction_names = {
-    {"auto", Reduction::automatic}, {"canonical", Reduction::canonical}, {"ring", Reduction::ring}};
+const Names<Reduce> reduction_names = {
+    {"auto", Reduce::automatic}, {"canonical", Reduce::canonical}, {"ring", Reduce::ring}};
 const Names<BatchScaling> scaling_names = {{"linear", BatchScaling::linear},
                                            {"sqrt", BatchScaling::square_root}};
 const Names<Progress> progress_names = {
     {"auto", Progress::automatic}, {"on", Progress::on}, {"off", Progress::off}};
-
-template <typename E>
-std::string lookup(const Names<E>& names, E value) {
-  for (const auto& [name, known] : names) {
-    if (known == value) return name;
-  }
-  throw Error(Category::internal, fmt::format("no name for enumeration value {}", static_cast<int>(value)));
-}
 
 constexpr std::uint64_t largest_count = std::numeric_limits<std::int32_t>::max();
 
@@ -139,15 +127,11 @@ void declare_training(OptionSet& set, TrainOptions& options) {
 
 void declare_execution(OptionSet& set, TrainOptions& options) {
   set.group("Execution");
-  set.choice("device", "where ranks compute; auto takes a GPU where there is one", options.device,
-             device_names);
-  set.choice("dtype", "arithmetic of the multiplications; CPU ranks always use fp32", options.precision,
-             precision_names);
   set.choice("reduce",
              "how gradients are added: canonical gives the same bits on any number of ranks, ring is "
              "the library's own order; auto is canonical on CPU, ring on CUDA",
              options.reduction, reduction_names);
-  declare_execution(set, options.threads, options.transport, options.simd);
+  declare_execution(set, options.execution);
 }
 
 void declare_output(OptionSet& set, TrainOptions& options) {
@@ -230,9 +214,10 @@ void check_train_options(const TrainOptions& options) {
   if (options.run_directory.empty() && options.log_interval != TrainOptions{}.log_interval) {
     throw Error(Category::usage, "--log-interval has no effect without --run-dir: leave it out");
   }
-  if (options.device == DeviceChoice::cpu && options.precision != Precision::fp32) {
-    throw Error(Category::usage, fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",
-                                             name_of(options.precision)));
+  if (options.execution.device == "cpu" && options.execution.dtype != DataType::fp32) {
+    throw Error(Category::usage,
+                fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",
+                            options.execution.dtype == DataType::bf16 ? "bf16" : "tf32"));
   }
 }
 
@@ -263,9 +248,5 @@ std::vector<std::string> train_option_names() {
   TrainOptions options;
   return declare(options).names();
 }
-
-std::string name_of(DeviceChoice device) { return lookup(device_names, device); }
-std::string name_of(Precision precision) { return lookup(precision_names, precision); }
-std::string name_of(Reduction reduction) { return lookup(reduction_names, reduction); }
 
 }  // namespace lockstep

@@ -27,11 +27,6 @@ std::string train_config(const TrainOptions& options);
 /// Names that configuration files and the environment may hold: for OptionSet::pass_over of the others.
 std::vector<std::string> train_option_names();
 
-/// The command line's words for the values.
-std::string name_of(DeviceChoice device);
-std::string name_of(Precision precision);
-std::string name_of(Reduction reduction);
-
 /// Largest learning rate of the run: --lr, scaled from --lr-base-batch-size to --batch-size.
 double scaled_learning_rate(const TrainOptions& options);
 

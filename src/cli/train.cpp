@@ -21,16 +21,6 @@
 namespace lockstep {
 namespace {
 
-void check_build(const TrainOptions& options) {
-  if (options.device == DeviceChoice::cuda) {
-    throw Error(Category::resource, "--device cuda: this build of lockstep has no CUDA; use --device cpu");
-  }
-  if (options.precision != Precision::fp32) {
-    throw Error(Category::usage,
-                fmt::format("--dtype {}: CPU ranks compute in fp32 only", name_of(options.precision)));
-  }
-}
-
 TrainerOptions trainer_options(const TrainOptions& options) {
   return {.epochs = static_cast<int>(options.epochs),
           .batch_size = static_cast<int>(options.batch_size),
@@ -45,18 +35,16 @@ TrainerOptions trainer_options(const TrainOptions& options) {
           .seed = options.seed,
           .drop_last = options.drop_last,
           .max_steps = options.max_steps,
-          .reduce = options.reduction == Reduction::ring ? Reduce::ring : Reduce::canonical,
-          .threads = static_cast<int>(options.threads),
-          .transport = options.transport,
-          .simd = options.simd};
+          .reduce = options.reduction,
+          .execution = options.execution};
 }
 
 /// What the run is, for people: on stderr, so that stdout holds results only.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
   fmt::print(stderr, "{} on {}: {} rank{} x {} thread{}, {}, batch {} = {} micro-batches of {}",
              options.model, options.dataset, world.size(), world.size() == 1 ? "" : "s", trainer.threads(),
-             trainer.threads() == 1 ? "" : "s", trainer.simd(), options.batch_size, trainer.micro_batches(),
-             static_cast<int>(options.batch_size) / trainer.micro_batches());
+             trainer.threads() == 1 ? "" : "s", trainer.processor(), options.batch_size,
+             trainer.micro_batches(), static_cast<int>(options.batch_size) / trainer.micro_batches());
   if (world.size() > 1) {
     fmt::print(stderr, ", exchange by {}", trainer.transport());
   }
@@ -81,7 +69,7 @@ std::string environment_of(Environment environment, const World& world, const Tr
   environment.lockstep = LOCKSTEP_VERSION;
   environment.mpi = world.library();
   environment.image_libraries = {jpeg_library(), png_library()};
-  environment.simd = trainer.simd();
+  environment.simd = trainer.processor();
   environment.hosts = {world.host()};
   environment.ranks = world.size();
   environment.threads = trainer.threads();
@@ -138,8 +126,8 @@ void print_best(const TrainOptions& options, const Trainer& trainer) {
   fmt::print(stderr, "best epoch {}: test accuracy {:.4f}\n", best.epoch, best.accuracy);
 }
 
-std::string digest_note(const World& world, const TrainOptions& options) {
-  return options.reduction == Reduction::ring
+std::string digest_note(const World& world, const Trainer& trainer) {
+  return trainer.reduce() == Reduce::ring && world.size() > 1
              ? fmt::format("ring on {} ranks: another number of ranks gives another digest", world.size())
              : std::string();
 }
@@ -147,10 +135,8 @@ std::string digest_note(const World& world, const TrainOptions& options) {
 /// The options with everything that was left to the program and that the result depends on.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   options.micro_batches = static_cast<std::uint32_t>(trainer.micro_batches());
-  options.device = DeviceChoice::cpu;
-  if (options.reduction == Reduction::automatic) {
-    options.reduction = Reduction::canonical;
-  }
+  options.execution.device = trainer.device();
+  options.reduction = trainer.reduce();
   return options;
 }
 
@@ -165,7 +151,6 @@ void save(const TrainOptions& options, const Trainer& trainer) {
 }
 
 int train(World& world, const TrainOptions& options, int argc, char** argv) {
-  world.agree([&] { check_build(options); });
   const Environment environment = this_environment();  // before the trainer binds this thread to a core
   const DatasetPair data = open_dataset(world, options.dataset, options.data);
   std::unique_ptr<Network> network;
@@ -207,7 +192,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   trainer.fit();
   world.agree([&] {
     if (prints) {
-      recorder->on_end({.digest = trainer.digest(), .note = digest_note(world, options)});
+      recorder->on_end({.digest = trainer.digest(), .note = digest_note(world, trainer)});
       recorder->flush();
       print_best(options, trainer);
       save(options, trainer);

@@ -7,14 +7,11 @@
 #include "lockstep/input.h"
 #include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
-#include "lockstep/transport.h"
+#include "lockstep/trainer.h"
 #include "report/recorder.h"
 
 namespace lockstep {
 
-enum class DeviceChoice { automatic, cpu, cuda };
-enum class Precision { fp32, tf32, bf16 };
-enum class Reduction { automatic, canonical, ring };
 enum class BatchScaling { linear, square_root };
 
 /// What `lockstep train` was asked to do. The defaults are those of the command line.
@@ -42,12 +39,8 @@ struct TrainOptions {
   bool drop_last = false;
   std::uint64_t max_steps = 0;  ///< over the whole run; 0: no limit
 
-  DeviceChoice device = DeviceChoice::automatic;
-  Precision precision = Precision::fp32;
-  std::uint32_t threads = 0;  ///< of each rank; 0: auto
-  Reduction reduction = Reduction::automatic;
-  Transport transport = Transport::automatic;
-  std::string simd = "auto";  ///< auto, avx2, avx512 or neon
+  Reduce reduction = Reduce::automatic;
+  ExecutionOptions execution;
 
   std::string run_directory;  ///< empty: none is written
   std::string save_model;     ///< file of the trained model; empty: none is written

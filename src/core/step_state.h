@@ -17,14 +17,14 @@ struct StepInput {
 
 /// What a step found: written by its own work, read by the host when it wants to know, steps later perhaps.
 struct StepOutcome {
-  double loss = 0.0;            ///< sum over the samples, before the update
-  std::uint64_t correct = 0;    ///< as in LeafResult
-  std::uint64_t correct5 = 0;   ///< as in LeafResult
-  std::uint64_t samples = 0;    ///< really computed, on all ranks
-  double gradient_norm = 0.0;   ///< 0 when it is not wanted
+  double loss = 0.0;             ///< sum over the samples, before the update
+  std::uint64_t correct = 0;     ///< as in LeafResult
+  std::uint64_t correct5 = 0;    ///< as in LeafResult
+  std::uint64_t samples = 0;     ///< really computed, on all ranks
+  double gradient_norm = 0.0;    ///< 0 when it is not wanted
   float gradient_scale = 0.0F;   ///< that the sum of the gradients is multiplied by: 1 / samples, clipped
   float statistic_scale = 0.0F;  ///< the same for running statistics: 1 / samples
-  std::uint32_t updates = 0;    ///< whether the parameters change: not after a loss that is not finite
+  std::uint32_t updates = 0;     ///< whether the parameters change: not after a loss that is not finite
 };
 
 /// The steps that a device was handed at once, and which of them is in progress; in the device's memory.

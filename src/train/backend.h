@@ -49,13 +49,8 @@ class Backend {
 };
 
 struct BackendOptions {
-  std::string device = "cpu";
-  DataType dtype = DataType::fp32;
-  bool cuda_graph = true;
-  std::string plan_cache = {};
-  int threads = 0;               ///< CPU: executors; 0: this rank's share of the host's cores
-  std::string simd = "auto";     ///< CPU
-  bool pin = true;               ///< CPU
+  ExecutionOptions execution = {};
+  bool pin = true;               ///< CPU: threads to cores
   const World* world = nullptr;  ///< null: a process that shares its host with none
 };
 

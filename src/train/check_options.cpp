@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-int default_micro_batches(int batch_size) {
-  constexpr int smallest_micro_batch = 32;
+int default_micro_batches(int batch_size, const std::string& device) {
+  const int smallest_micro_batch = device == "cuda" ? 128 : 32;
   int count = 1;
   while (batch_size % (2 * count) == 0 && batch_size / (2 * count) >= smallest_micro_batch) {
     count *= 2;
@@ -25,8 +25,8 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
   if (options.epochs < 0) {
     refuse(fmt::format("epochs must be at least 0, not {}", options.epochs));
   }
-  if (options.threads < 0) {
-    refuse(fmt::format("threads must be at least 1 (or 0: automatic), not {}", options.threads));
+  if (options.execution.threads < 0) {
+    refuse(fmt::format("threads must be at least 1 (or 0: automatic), not {}", options.execution.threads));
   }
   if (!std::isfinite(options.learning_rate) || options.learning_rate < 0.0F) {
     refuse(fmt::format("learning rate must be a number of at least 0, not {}", options.learning_rate));

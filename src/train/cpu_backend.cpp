@@ -109,16 +109,16 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
-  if (options.dtype != DataType::fp32) {
+  if (options.execution.dtype != DataType::fp32) {
     throw Error(Category::usage, "CPU ranks compute in fp32: other data types are for CUDA (--device cuda)");
   }
-  CpuOptions cpu{.threads = options.threads, .pin = options.pin};
+  CpuOptions cpu{.threads = options.execution.threads, .pin = options.pin};
   if (options.world != nullptr) {
     cpu.local_rank = options.world->local_rank();
     cpu.local_size = options.world->local_size();
   }
   if (cpu.threads == 0) cpu.threads = available_cores(cpu.local_rank, cpu.local_size);
-  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(options.simd));
+  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(options.execution.simd));
 }
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@ namespace lockstep {
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options) {
   const ArenaLayout layout = layout_arena(network.parameters());
-  const std::unique_ptr<Communicator> communicator = make_communicator(world, options.transport);
+  const std::unique_ptr<Communicator> communicator = make_communicator(world, options.execution.transport);
   std::unique_ptr<Backend> backend;
   Buffer parameters;
   std::unique_ptr<CompiledGraph> graph;
@@ -22,11 +22,7 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
       throw Error(Category::usage, "a micro-batch must have at least 1 sample");
     }
     check_fit(network, dataset);
-    backend = make_backend({.device = options.device,
-                            .dtype = options.dtype,
-                            .threads = options.threads,
-                            .simd = options.simd,
-                            .world = &world});
+    backend = make_backend({.execution = options.execution, .world = &world});
     parameters = backend->device().allocate(layout.elements * sizeof(float));
     const HostView view(backend->device(), parameters);
     ParameterSet(network, layout, view.floats()).load(file);

@@ -1,17 +1,21 @@
-#include <fmt/format.h>
-
 #include "core/nearest.h"
 #include "lockstep/error.h"
 #include "train/backend.h"
 
 namespace lockstep {
 
-std::unique_ptr<Backend> make_backend(const BackendOptions& options) {
-  if (options.device == "cpu") return make_cpu_backend(options);
-  if (options.device == "auto" && !why_no_cuda().empty()) return make_cpu_backend(options);
-  if (options.device == "cuda" || options.device == "auto") return make_cuda_backend(options);
+std::string resolve_device(const std::string& device) {
   static const std::vector<std::string> names{"auto", "cpu", "cuda"};
-  throw Error(Category::usage, unknown_name("device", options.device, names));
+  if (device == "auto") return why_no_cuda().empty() ? "cuda" : "cpu";
+  if (device != "cpu" && device != "cuda") {
+    throw Error(Category::usage, unknown_name("device", device, names));
+  }
+  return device;
+}
+
+std::unique_ptr<Backend> make_backend(const BackendOptions& options) {
+  return resolve_device(options.execution.device) == "cuda" ? make_cuda_backend(options)
+                                                            : make_cpu_backend(options);
 }
 
 }  // namespace lockstep

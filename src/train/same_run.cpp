@@ -116,11 +116,10 @@ std::vector<Given> given_optimizer(const OptimizerOptions& options) {
 }
 
 std::vector<Given> given_options(const TrainerOptions& options) {
-  // The last ones may differ: they change the time only.
+  // Of the execution, all but the data type may differ: it changes the time only.
   [[maybe_unused]] const auto& [epochs, batch_size, micro_batches, learning_rate, schedule, optimizer,
                                 model_ema_decay, early_stopping, input, label_smoothing, seed, drop_last,
-                                max_steps, reduce, dtype, device, cuda_graph, plan_cache, threads, transport,
-                                simd] = options;
+                                max_steps, reduce, execution] = options;
   return {{"epochs", static_cast<std::uint64_t>(epochs)},
           {"batch size", static_cast<std::uint64_t>(batch_size)},
           {"number of micro-batches", static_cast<std::uint64_t>(micro_batches)},
@@ -134,7 +133,7 @@ std::vector<Given> given_options(const TrainerOptions& options) {
           {"choice of dropping the last batch", drop_last ? 1U : 0U},
           {"largest number of steps", max_steps},
           {"way of reducing", static_cast<std::uint64_t>(reduce)},
-          {"data type", static_cast<std::uint64_t>(dtype)}};
+          {"data type", static_cast<std::uint64_t>(execution.dtype)}};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "train/backend.h"
 #include "train/best_epoch.h"
 #include "train/check_options.h"
+#include "train/epoch_checks.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
 #include "train/model_state.h"
@@ -52,7 +53,8 @@ class Trainer::Implementation {
                                 return LearningRate(options_.schedule, options_.learning_rate,
                                                     steps_per_epoch(), options_.epochs);
                               })),
-        backend_(agreed(world, [&] { return make_backend(backend_options()); })),
+        backend_(
+            agreed(world, [&] { return make_backend({.execution = options_.execution, .world = &world}); })),
         communicator_(connect()),
         arena_communicator_(backend_->connect(*communicator_)),
         state_(*backend_, network_, layout_, allocate_arena(),
@@ -119,16 +121,6 @@ class Trainer::Implementation {
   }
 
  private:
-  BackendOptions backend_options() const {
-    return {.device = options_.device,
-            .dtype = options_.dtype,
-            .cuda_graph = options_.cuda_graph,
-            .plan_cache = options_.plan_cache,
-            .threads = options_.threads,
-            .simd = options_.simd,
-            .world = &world_};
-  }
-
   /// One copy serves all ranks of a host where each element has one rank that updates it; steps and
   /// evaluations of the ranks are never so far apart that one reads while another updates.
   Buffer allocate_arena() {
@@ -143,7 +135,7 @@ class Trainer::Implementation {
 
   /// Ranks that were given different things would wait for each other for ever later on.
   std::unique_ptr<Communicator> connect() {
-    auto communicator = make_communicator(world_, options_.transport);
+    auto communicator = make_communicator(world_, options_.execution.transport);
     check_same_run(world_, *communicator,
                    agreed(world_, [&] { return given_to(options_, network_, train_, test_); }));
     return communicator;
@@ -186,10 +178,13 @@ class Trainer::Implementation {
 
   static TrainerOptions resolve(TrainerOptions options, const World& world, const Network& network,
                                 const Dataset& train, const Dataset& test) {
-    if (options.micro_batches == 0 && options.batch_size > 0) {
-      options.micro_batches = default_micro_batches(options.batch_size);
-    }
     world.agree([&] {
+      options.execution.device = resolve_device(options.execution.device);
+      const bool cuda = options.execution.device == "cuda";
+      if (options.reduce == Reduce::automatic) options.reduce = cuda ? Reduce::ring : Reduce::canonical;
+      if (options.micro_batches == 0 && options.batch_size > 0) {
+        options.micro_batches = default_micro_batches(options.batch_size, options.execution.device);
+      }
       check_options(options, world.size(), train.size());
       check_fit(network, train);
       check_fit(network, test);
@@ -254,7 +249,9 @@ class Trainer::Implementation {
     train.left_out = samples - train.samples;
     check_read(world_, train, fmt::format("training samples of epoch {}", epoch));
     if (position == steps_per_epoch()) {
-      check_visits(before, samples, static_cast<std::uint32_t>(epoch - 1));
+      checks_.each_visited_once(
+          before, own_visits(),
+          {train_.size(), samples, options_.seed, static_cast<std::uint32_t>(epoch - 1)});
     }
     gather_averages();
     check_replicas();
@@ -357,51 +354,8 @@ class Trainer::Implementation {
     return sum;
   }
 
-  /// Same 16 bytes of every rank, in rank order.
-  std::vector<std::array<std::uint64_t, 2>> gather(std::array<std::uint64_t, 2> own) const {
-    std::vector<std::array<std::uint64_t, 2>> all(static_cast<std::size_t>(world_.size()));
-    const std::vector<std::size_t> bytes(all.size(), sizeof own);
-    communicator_->all_gather_bytes(std::as_bytes(std::span(own)), bytes,
-                                    std::as_writable_bytes(std::span(all)));
-    return all;
-  }
-
-  /// Each sample of the epoch was visited exactly once, on some rank; `before`: this rank's sum before it.
-  void check_visits(const VisitSum& before, std::uint64_t samples, std::uint32_t epoch) {
-    VisitSum left_out;
-    const Permutation order(train_.size(), options_.seed, epoch);
-    for (std::uint64_t position = samples; position < train_.size(); ++position) {
-      left_out.add(order(position));
-    }
-    VisitSum earlier;
-    VisitSum now;
-    for (const auto& words : gather(before.words())) {
-      earlier.add(VisitSum::from_words(words));
-    }
-    for (const auto& words : gather(own_visits().words())) {
-      now.add(VisitSum::from_words(words));
-    }
-    earlier.add(VisitSum::expected(train_.size()));
-    now.add(left_out);
-    world_.agree([&] {
-      if (now != earlier) {
-        throw Error(Category::internal, "the samples of an epoch were not each visited exactly once");
-      }
-    });
-  }
-
   /// The parameters of all ranks are equal, bit by bit, and so are their averages.
-  void check_replicas() const {
-    const auto all = gather(state_.hash());
-    const auto other =
-        std::find_if(all.begin(), all.end(), [&](const auto& words) { return words != all[0]; });
-    if (other != all.end()) {
-      world_.agree([&] {
-        throw Error(Category::internal,
-                    fmt::format("the parameters of rank {} differ from rank 0's", other - all.begin()));
-      });
-    }
-  }
+  void check_replicas() const { checks_.same_parameters(state_.hash()); }
 
   Trainer& owner_;
   const World& world_;
@@ -414,6 +368,7 @@ class Trainer::Implementation {
   LearningRate learning_rate_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Communicator> communicator_;
+  EpochChecks checks_{world_, *communicator_};
   std::unique_ptr<Communicator> arena_communicator_;  ///< null: the same
   ModelState state_;
   StepTable table_;
@@ -453,7 +408,9 @@ std::string Trainer::digest() const { return implementation_->state().digest(); 
 int Trainer::micro_batches() const { return implementation_->options().micro_batches; }
 int Trainer::threads() const { return implementation_->backend().threads(); }
 std::string Trainer::transport() const { return implementation_->transport(); }
-std::string Trainer::simd() const { return implementation_->backend().name(); }
+Reduce Trainer::reduce() const { return implementation_->options().reduce; }
+std::string Trainer::device() const { return implementation_->options().execution.device; }
+std::string Trainer::processor() const { return implementation_->backend().name(); }
 std::uint64_t Trainer::steps_per_epoch() const { return implementation_->steps_per_epoch(); }
 
 }  // namespace lockstep

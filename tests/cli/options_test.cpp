@@ -153,10 +153,10 @@ TEST(TrainOptions, EveryOption) {
                        .decay_milestones = {1.0, 2.5},
                        .power = 3};
   expected.seed = 18446744073709551615U;
-  expected.device = DeviceChoice::cuda;
-  expected.precision = Precision::bf16;
-  expected.threads = 2;
-  expected.reduction = Reduction::ring;
+  expected.execution.device = "cuda";
+  expected.execution.dtype = DataType::bf16;
+  expected.execution.threads = 2;
+  expected.reduction = Reduce::ring;
   expected.drop_last = true;
   expected.max_steps = 7;
   expected.log_interval = 5;
@@ -166,8 +166,8 @@ TEST(TrainOptions, EveryOption) {
   expected.reset_head = true;
   expected.progress = Progress::on;
   expected.quiet = true;
-  expected.transport = Transport::messages;
-  expected.simd = "avx2";
+  expected.execution.transport = Transport::messages;
+  expected.execution.simd = "avx2";
   EXPECT_EQ(options, expected);
 }
 
@@ -302,9 +302,9 @@ TEST(TrainOptions, ConfigReadsBackEqual) {
   options.optimizer.freeze = {"a*", "b.c"};
   options.seed = 18446744073709551615U;
   options.micro_batches = 64;
-  options.threads = 3;
-  options.reduction = Reduction::canonical;
-  options.transport = Transport::shared_memory;
+  options.execution.threads = 3;
+  options.reduction = Reduce::canonical;
+  options.execution.transport = Transport::shared_memory;
   options.drop_last = true;
   const TemporaryFolder folder;
   const std::string file = folder.write("options.cfg", train_config(options)).string();

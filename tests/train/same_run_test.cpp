@@ -45,7 +45,7 @@ TEST(GivenTo, TellsWhatDiffers) {
     change(options);
     EXPECT_EQ(differences(options), std::vector<std::string>{name});
   }
-  EXPECT_TRUE(differences({.threads = 3, .simd = "avx2"}).empty());
+  EXPECT_TRUE(differences({.execution = {.threads = 3, .simd = "avx2"}}).empty());
 }
 
 /// Another library shows in the pixels only: the files are the same.

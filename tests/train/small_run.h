@@ -37,7 +37,7 @@ inline TrainerOptions options() {
           .micro_batches = 4,
           .learning_rate = 0.1F,
           .optimizer = {.momentum = 0.5},
-          .threads = 1};
+          .execution = {.threads = 1}};
 }
 
 inline InputOptions augmented() {

@@ -58,7 +58,7 @@ TEST(Trainer, ThreadsChangeNoBits) {
   TrainerOptions chosen = options();
   const std::string expected = digest(chosen);
   for (const int threads : {2, 3, 4, 8}) {
-    chosen.threads = threads;
+    chosen.execution.threads = threads;
     EXPECT_EQ(digest(chosen), expected) << threads;
   }
 }
@@ -67,7 +67,7 @@ TEST(Trainer, VectorLevelsChangeNoBits) {
   TrainerOptions chosen = options();
   const std::string expected = digest(chosen);
   for (const char* level : {"avx2", "avx512", "neon"}) {
-    chosen.simd = level;
+    chosen.execution.simd = level;
     try {
       EXPECT_EQ(digest(chosen), expected) << level;
     } catch (const Error& error) {
@@ -97,7 +97,7 @@ TEST(Trainer, AugmentationChangesTheRunButThreadsDoNot) {
   chosen.input = augmented();
   const std::string expected = digest(chosen);
   EXPECT_NE(expected, plain);
-  chosen.threads = 3;
+  chosen.execution.threads = 3;
   EXPECT_EQ(digest(chosen), expected);
 }
 
@@ -184,7 +184,7 @@ TEST(Trainer, ThreadsChangeNoBitsOfClippedLayerwiseStepsWithBatchNorm) {
     TrainerOptions chosen = options();
     chosen.optimizer = {.name = "lamb", .weight_decay = 0.01, .filter_bias_and_bn = true, .clip_grad = 1.0};
     chosen.learning_rate = 0.01F;
-    chosen.threads = threads;
+    chosen.execution.threads = threads;
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     trainer.fit();
     return trainer.digest();
@@ -239,8 +239,9 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
   trainer.save(file);
   const ModelFile model = ModelFile::read(file);
   EXPECT_NE(lockstep::digest(*network, model), trained);
-  EXPECT_EQ(evaluate(world(), *network, model, test_set(), {.micro_batch = 16, .threads = 1}).loss,
-            test.loss);
+  EXPECT_EQ(
+      evaluate(world(), *network, model, test_set(), {.micro_batch = 16, .execution = {.threads = 1}}).loss,
+      test.loss);
   EXPECT_NE(saved(trainer, "fc1.weight"), start);
 }
 
@@ -276,7 +277,7 @@ TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
     chosen.optimizer = GetParam();
     chosen.learning_rate = 0.001F;
     chosen.model_ema_decay = 0.99;
-    chosen.threads = threads;
+    chosen.execution.threads = threads;
     if (threads == 2) chosen.input = augmented();
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {
@@ -328,7 +329,7 @@ TEST(Trainer, RefusesImpossibleOptions) {
   refused([](TrainerOptions& o) { o.batch_size = -1; });
   refused([](TrainerOptions& o) { o.micro_batches = 3; });
   refused([](TrainerOptions& o) { o.learning_rate = std::nanf(""); });
-  refused([](TrainerOptions& o) { o.threads = -1; });
+  refused([](TrainerOptions& o) { o.execution.threads = -1; });
   refused([](TrainerOptions& o) { o.optimizer.name = "none"; });
   refused([](TrainerOptions& o) { o.optimizer.freeze = {"conv9"}; });
   refused([](TrainerOptions& o) { o.optimizer.clip_grad = -1.0; });

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "lockstep/transport.h"
+
+namespace lockstep {
+
+/// What convolutions and linear layers compute in, and what activations are kept in. Parameters, gradients'
+/// sums and statistics are floats in all of them.
+enum class DataType {
+  fp32,
+  tf32,  ///< CUDA: multiplications of floats rounded to 10 bits of mantissa
+  bf16,  ///< CUDA: activations and weights in bfloat16, sums in float
+};
+
+/// What a rank computes on and how. Beside the data type and the kind of device, nothing here changes a
+/// result.
+struct ExecutionOptions {
+  std::string device = "auto";  ///< cpu, cuda, or auto: cuda where it can
+  DataType dtype = DataType::fp32;
+  int threads = 0;              ///< CPU: executors of this rank; 0: its share of the host's cores
+  std::string simd = "auto";    ///< CPU: instruction set: auto, avx2, avx512, neon
+  bool cuda_graph = true;       ///< CUDA: steps become graphs; else they are given to the GPU piece by piece
+  std::string plan_cache = {};  ///< CUDA: file that keeps which engines were chosen; empty: none
+  Transport transport = Transport::automatic;
+
+  bool operator==(const ExecutionOptions&) const = default;
+};
+
+/// "cpu" or "cuda": what `device` stands for on this machine. Throws Error(usage) for an unknown name.
+std::string resolve_device(const std::string& device);
+
+}  // namespace lockstep
