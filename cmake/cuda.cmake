@@ -73,7 +73,9 @@ else()
   lockstep_glob_backend(native_sources cuda/native/*.c*)
   lockstep_glob_backend(kernel_sources cuda/kernels/*.cu)
   add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${kernel_sources})
-  set_target_properties(lockstep_cuda PROPERTIES UNITY_BUILD OFF CUDA_STANDARD 20)
+  set_target_properties(lockstep_cuda PROPERTIES UNITY_BUILD OFF)
+  # CMake 3.25 knows no later standard of CUDA than 17.
+  target_compile_options(lockstep_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
   target_include_directories(lockstep_cuda PRIVATE include src)
   target_include_directories(lockstep_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${LOCKSTEP_CUDNN_INCLUDE}
     ${LOCKSTEP_NCCL_INCLUDE} ${LOCKSTEP_CUDNN_FRONTEND_INCLUDE})

@@ -15,7 +15,7 @@ set(cxx $<COMPILE_LANGUAGE:C,CXX>)
 set(cuda $<COMPILE_LANGUAGE:CUDA>)
 add_compile_options(
   "$<${cxx}:-ffp-contract=off;-fno-math-errno;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>"
-  "$<${cuda}:-fmad=false;--extended-lambda;-Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wshadow>")
+  "$<${cuda}:-fmad=false;--extended-lambda;--expt-relaxed-constexpr;-Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wshadow>")
 if(LOCKSTEP_TESTS)
   # Where changes are made, not where an unknown compiler meets a user.
   add_compile_options($<${cxx}:-Werror> "$<${cuda}:-Werror=all-warnings;-Xcompiler=-Werror>")
