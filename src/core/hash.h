@@ -32,9 +32,6 @@ class Digest {
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
-/// XXH3 128-bit hash of the eight little-endian bytes of `value`: low, high.
-std::array<std::uint64_t, 2> hash_integer(std::uint64_t value);
-
 /// XXH3 128-bit hash of the bytes of `text`: low, high.
 std::array<std::uint64_t, 2> hash_text(std::string_view text);
 

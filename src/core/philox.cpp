@@ -64,26 +64,6 @@ double tail_quantile(double probability) {
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter) {
-  constexpr std::uint64_t multiplier_0 = 0xD2511F53;
-  constexpr std::uint64_t multiplier_1 = 0xCD9E8D57;
-  auto key_0 = static_cast<std::uint32_t>(key);
-  auto key_1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product_0 = multiplier_0 * counter[0];
-    const std::uint64_t product_1 = multiplier_1 * counter[2];
-    counter = {static_cast<std::uint32_t>(product_1 >> 32) ^ counter[1] ^ key_0,
-               static_cast<std::uint32_t>(product_1),
-               static_cast<std::uint32_t>(product_0 >> 32) ^ counter[3] ^ key_1,
-               static_cast<std::uint32_t>(product_0)};
-    key_0 += 0x9E3779B9;
-    key_1 += 0xBB67AE85;
-  }
-  return counter;
-}
-
-float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
-
 double normal(std::uint32_t high, std::uint32_t low) {
   // Middle of one of 2^52 equal intervals: exact in double, never 0 or 1, symmetric around 1/2.
   const std::uint64_t bits = (std::uint64_t{high} << 20) | (low >> 12);

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "core/host_device.h"
+
 namespace lockstep {
 
 /// What a random number is for: word 0 of every counter, so that no two purposes ever share numbers.
@@ -22,10 +24,27 @@ enum class Purpose : std::uint32_t {
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011):
 /// a keyed bijection of 128-bit counters. No state: the same key and counter give the same numbers anywhere.
-std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter);
+LOCKSTEP_HD inline std::array<std::uint32_t, 4> philox(std::uint64_t key,
+                                                       std::array<std::uint32_t, 4> counter) {
+  constexpr std::uint64_t multiplier_0 = 0xD2511F53;
+  constexpr std::uint64_t multiplier_1 = 0xCD9E8D57;
+  auto key_0 = static_cast<std::uint32_t>(key);
+  auto key_1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product_0 = multiplier_0 * counter[0];
+    const std::uint64_t product_1 = multiplier_1 * counter[2];
+    counter = {static_cast<std::uint32_t>(product_1 >> 32) ^ counter[1] ^ key_0,
+               static_cast<std::uint32_t>(product_1),
+               static_cast<std::uint32_t>(product_0 >> 32) ^ counter[3] ^ key_1,
+               static_cast<std::uint32_t>(product_0)};
+    key_0 += 0x9E3779B9;
+    key_1 += 0xBB67AE85;
+  }
+  return counter;
+}
 
 /// 24-bit uniform number in [0, 1), exact in float.
-float uniform(std::uint32_t bits);
+LOCKSTEP_HD inline float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
 
 /// Standard normal number from 52 random bits, by inversion of the distribution function (Wichura,
 /// algorithm AS 241, PPND16, Applied Statistics 37, 1988). IEEE additions, multiplications, divisions and

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/hash.h"
+#include "core/hash_integer.h"
 #include "core/printable.h"
 #include "data/file.h"
 #include "data/registry.h"
@@ -102,7 +103,7 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction) {
   CsvTable train{table.name, table.features, table.label_column, {}, {}, {}};
   CsvTable test = train;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const bool held_out = in_unit_interval(hash_integer(row)[0]) < fraction;
+    const bool held_out = in_unit_interval(hash_integer(row).low) < fraction;
     move_row(table, row, held_out ? test : train);
   }
   if (train.rows() == 0 || test.rows() == 0) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/hash_integer.h"
+
 namespace lockstep {
 namespace {
 
@@ -43,13 +45,27 @@ TEST(Digest, FloatsAreTheirLittleEndianBytes) {
 }
 
 TEST(HashInteger, IsTheHashOfEightLittleEndianBytes) {
-  Digest digest;
-  digest.update(bytes_of(std::string_view("\x08\x07\x06\x05\x04\x03\x02\x01", 8)));
-  const auto words = hash_integer(0x0102030405060708ULL);
-  char text[33];
-  std::snprintf(text, sizeof(text), "%016llx%016llx", static_cast<unsigned long long>(words[1]),
-                static_cast<unsigned long long>(words[0]));
-  EXPECT_EQ(digest.hex(), text);
+  std::uint64_t value = 0;
+  for (int i = 0; i < 10000; ++i) {
+    const Wide hash = hash_integer(value);
+    Digest digest;
+    digest.update(std::as_bytes(std::span(&value, 1)));
+    ASSERT_EQ(digest.words(), (std::array<std::uint64_t, 2>{hash.low, hash.high})) << value;
+    value = i < 100 ? value + 1 : value * 0x9e3779b97f4a7c15ULL + 1;  // small ones, then all bits
+  }
+}
+
+TEST(Wide, AddsAndMultipliesWithCarries) {
+  Wide sum{~0ULL, 7};
+  sum += {1, ~0ULL};
+  EXPECT_EQ(sum.low, 0U);
+  EXPECT_EQ(sum.high, 7U);
+  const Wide square = multiply_wide(~0ULL, ~0ULL);
+  EXPECT_EQ(square.low, 1U);
+  EXPECT_EQ(square.high, ~0ULL - 1);
+  const Wide product = multiply_wide(0x123456789abcdef0ULL, 0xfedcba9876543210ULL);
+  EXPECT_EQ(product.low, 0x236d88fe5618cf00ULL);
+  EXPECT_EQ(product.high, 0x121fa00ad77d7422ULL);
 }
 
 TEST(HashText, IsTheDigestOfItsBytes) {
