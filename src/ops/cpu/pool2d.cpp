@@ -1,70 +1,36 @@
-#include <algorithm>
 #include <vector>
 
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"
+#include "ops/pool_windows.h"
 
 namespace lockstep::cpu {
 namespace {
-
-/// The windows of a pooling layer in one direction.
-struct Windows {
-  std::vector<PoolRange> ranges;
-};
-
-Windows sliding(int outputs, int size, int kernel, int stride, int padding, bool count_padding) {
-  Windows windows;
-  for (int i = 0; i < outputs; ++i) {
-    const int first = i * stride - padding;
-    const int last = std::min(first + kernel, size + padding);
-    const int begin = std::max(first, 0);
-    const int end = std::min(last, size);
-    windows.ranges.push_back({begin, end, count_padding ? last - first : end - begin});
-  }
-  return windows;
-}
-
-/// As PyTorch's adaptive pooling: from floor(i size / outputs) to ceil((i + 1) size / outputs).
-Windows adaptive(int outputs, int size) {
-  Windows windows;
-  for (int i = 0; i < outputs; ++i) {
-    const int begin = i * size / outputs;
-    const int end = ((i + 1) * size + outputs - 1) / outputs;
-    windows.ranges.push_back({begin, end, end - begin});
-  }
-  return windows;
-}
 
 struct PoolPlan {
   const Kernels* kernels;
   Shape input;
   Shape output;
-  bool max = false;
-  Windows rows{};
-  Windows columns{};
+  bool max;
+  std::vector<PoolRange> rows{};
+  std::vector<PoolRange> columns{};
 };
 
-template <class Options>
-void slide(PoolPlan& plan, const Options& options, bool count_padding) {
-  plan.rows = sliding(plan.output.height, plan.input.height, options.kernel, options.stride, options.padding,
-                      count_padding);
-  plan.columns = sliding(plan.output.width, plan.input.width, options.kernel, options.stride, options.padding,
-                         count_padding);
+std::vector<PoolRange> ranges_of(const PoolAxis& axis) {
+  std::vector<PoolRange> ranges;
+  for (int i = 0; i < axis.outputs; ++i) ranges.push_back(axis.window(i));
+  return ranges;
 }
 
 PoolPlan describe_pool(const OpRequest& request) {
-  PoolPlan plan{
-      .kernels = &kernels_of(request.level), .input = request.inputs[0], .output = request.node.shape};
-  if (const auto* options = std::get_if<MaxPool2d>(&request.node.operation)) {
-    plan.max = true;
-    slide(plan, *options, false);
-  } else if (const auto* average = std::get_if<AvgPool2d>(&request.node.operation)) {
-    slide(plan, *average, average->count_include_pad);
-  } else {
-    plan.rows = adaptive(plan.output.height, plan.input.height);
-    plan.columns = adaptive(plan.output.width, plan.input.width);
-  }
-  return plan;
+  const Operation& operation = request.node.operation;
+  const PoolWindows windows = pool_windows(operation, request.inputs[0], request.node.shape);
+  return {.kernels = &kernels_of(request.level),
+          .input = request.inputs[0],
+          .output = request.node.shape,
+          .max = std::holds_alternative<MaxPool2d>(operation),
+          .rows = ranges_of(windows.rows),
+          .columns = ranges_of(windows.columns)};
 }
 
 PoolTask task_of(const PoolPlan& plan, int samples) {
@@ -73,8 +39,8 @@ PoolTask task_of(const PoolPlan& plan, int samples) {
           .in_width = plan.input.width,
           .out_height = plan.output.height,
           .out_width = plan.output.width,
-          .rows = plan.rows.ranges.data(),
-          .columns = plan.columns.ranges.data()};
+          .rows = plan.rows.data(),
+          .columns = plan.columns.data()};
 }
 
 void forward(const PoolPlan& plan, const OpMemory& memory) {

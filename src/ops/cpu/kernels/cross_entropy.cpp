@@ -1,34 +1,10 @@
-#include "ops/cpu/kernels/exponential.h"
 #include "ops/cpu/kernels/kernels.h"
 #include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/vector_arithmetic.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
-
-/// log(x) for finite x >= 1: x = 2^e m with m in [2/3, 4/3), log m = 2 atanh((m - 1) / (m + 1)).
-double logarithm(double x) {
-  if (!(x >= 1.0)) {
-    return x;  // NaN
-  }
-  std::uint64_t bits = 0;
-  hwy::CopyBytes<8>(&x, &bits);
-  int exponent = static_cast<int>(bits >> 52) - 1023;
-  bits = (bits & 0x000FFFFFFFFFFFFFULL) | 0x3FF0000000000000ULL;
-  double m = 0.0;
-  hwy::CopyBytes<8>(&bits, &m);
-  if (m >= 4.0 / 3.0) {
-    m *= 0.5;
-    ++exponent;
-  }
-  const double t = (m - 1.0) / (m + 1.0);
-  const double square = t * t;
-  double series = 0.0;
-  for (int i = 25; i >= 1; i -= 2) {
-    series = series * square + 1.0 / i;
-  }
-  return exponent * 0.6931471805599453 + 2.0 * t * series;
-}
 
 /// What the loss needs of 16 images.
 struct Summary {
@@ -157,7 +133,8 @@ void add_sample(CrossEntropyTask& task, int group, int lane, const Summary& summ
                       .label = task.labels[at],
                       .other = mixed ? task.other_labels[at] : -1,
                       .share = mixed ? static_cast<double>(task.shares[at]) : 1.0};
-  task.loss += logarithm(static_cast<double>(summary.sum[lane])) + expected_distance(task, sample);
+  task.loss += logarithm_above_one<VectorArithmetic>(static_cast<double>(summary.sum[lane])) +
+               expected_distance(task, sample);
   const bool hit = summary.best[lane] == sample.label;
   task.correct += hit ? 1 : 0;
   task.correct5 += hit || rank_of_label(task, sample) < 5 ? 1 : 0;

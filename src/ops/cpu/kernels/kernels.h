@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ops/cpu/kernels/blocked_conv.h"
+#include "ops/pool_range.h"
 
 /// The arithmetic of the CPU operations, compiled once per instruction set into a table of functions.
 /// Activations are [channel][row][column][16 images]; a "group" is one such block. The order of the
@@ -147,13 +148,6 @@ struct LinearTask {
   float* grad_weight;
   float* grad_bias;
   float* scratch;  ///< linear_scratch() floats
-};
-
-/// Pixels [begin, end) of one window in one direction, and how many it counts as.
-struct PoolRange {
-  int begin;
-  int end;
-  int count;
 };
 
 /// Pooling of all channels of all groups: sums and comparisons by rows, then columns, ascending; gradients

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/host_device.h"
+#include "core/philox.h"
+#include "data/batch.h"
+
+namespace lockstep {
+
+/// Which elements a dropout layer drops, and what it multiplies the others by.
+struct DropoutRule {
+  std::uint32_t position = 0;   ///< of the layer in the graph: each draws numbers of its own
+  std::uint32_t threshold = 0;  ///< of 24 bits: below it, an element is dropped
+  float scale = 1.0F;
+
+  /// For the elements [4 block, 4 block + 4) of a sample, in [channel][row][column] order. Their counter is
+  /// (purpose and layer, epoch, sample, element / 4).
+  LOCKSTEP_HD std::array<std::uint32_t, 4> numbers(const RandomKey& random, std::uint64_t sample,
+                                                   std::uint32_t block) const {
+    const std::uint32_t purpose = static_cast<std::uint32_t>(Purpose::dropout) | position << 8 |
+                                  static_cast<std::uint32_t>(sample >> 32) << 24;
+    return philox(random.seed, {purpose, random.epoch, static_cast<std::uint32_t>(sample), block});
+  }
+  LOCKSTEP_HD bool keeps(std::uint32_t number) const { return number >> 8 >= threshold; }
+};
+
+/// Of a layer with probability `p` at `position` of the graph.
+DropoutRule dropout_rule(double p, int position);
+
+}  // namespace lockstep

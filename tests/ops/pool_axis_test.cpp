@@ -1,0 +1,52 @@
+#include "ops/pool_axis.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+/// Every position's holders are the windows that hold it.
+void expect_inverse(const PoolAxis& axis) {
+  for (int position = 0; position < axis.size; ++position) {
+    const PoolRange holders = axis.holders(position);
+    for (int output = 0; output < axis.outputs; ++output) {
+      const PoolRange window = axis.window(output);
+      const bool inside = window.begin <= position && position < window.end;
+      ASSERT_EQ(inside, holders.begin <= output && output < holders.end)
+          << "size " << axis.size << " kernel " << axis.kernel << " stride " << axis.stride << " padding "
+          << axis.padding << " outputs " << axis.outputs << " position " << position << " output " << output;
+    }
+    ASSERT_GE(holders.begin, 0);
+    ASSERT_LE(holders.end, axis.outputs);
+  }
+}
+
+TEST(PoolAxis, HoldersAreTheInverseOfWindows) {
+  for (int size = 1; size <= 9; ++size) {
+    for (int kernel = 1; kernel <= 5; ++kernel) {
+      for (int stride = 1; stride <= 6; ++stride) {
+        for (int padding = 0; padding <= kernel / 2 && kernel <= size + 2 * padding; ++padding) {
+          const int outputs = (size + 2 * padding - kernel) / stride + 1;
+          expect_inverse({size, outputs, kernel, stride, padding, false});
+        }
+      }
+    }
+  }
+}
+
+TEST(PoolAxis, HoldersAreTheInverseOfAdaptiveWindows) {
+  for (int size = 1; size <= 12; ++size) {
+    for (int outputs = 1; outputs <= 13; ++outputs) expect_inverse({.size = size, .outputs = outputs});
+  }
+}
+
+TEST(PoolAxis, CountsPaddingOnTheRightUpToItsSize) {
+  const PoolAxis axis{.size = 8, .outputs = 5, .kernel = 3, .stride = 2, .padding = 1, .count_padding = true};
+  EXPECT_EQ(axis.window(0).count, 3);  // from -1
+  EXPECT_EQ(axis.window(4).begin, 7);
+  EXPECT_EQ(axis.window(4).end, 8);
+  EXPECT_EQ(axis.window(4).count, 2);  // 7 and the padding, not what is beyond
+}
+
+}  // namespace
+}  // namespace lockstep
