@@ -1,0 +1,29 @@
+#include "ops/cuda/kernels/activation.h"
+
+#include "ops/cuda/kernels/pack.h"
+#include "ops/cuda/op.h"
+
+namespace lockstep::cuda {
+
+Op plan_activation(const OpRequest& request) {
+  const Activation::Kind kind = std::get<Activation>(request.node.operation).kind;
+  const Type type = request.type;
+  const Shape shape = request.node.shape;
+  const std::size_t pixels = static_cast<std::size_t>(request.samples) *
+                             static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
+  const std::size_t packs = packs_of(pixels, shape.channels);
+  Op op;
+  op.backward_reads_output = backward_reads_value(kind);
+  op.backward_reads_inputs = !op.backward_reads_output;
+  op.forward = [=](const OpMemory& memory) {
+    activation_forward(memory.stream, type, kind, packs, memory.inputs[0], memory.output);
+  };
+  op.backward = [=](const OpMemory& memory) {
+    if (memory.grad_inputs[0] == nullptr) return;
+    const void* read = backward_reads_value(kind) ? memory.output : memory.inputs[0];
+    activation_backward(memory.stream, type, kind, packs, read, memory.grad_output, memory.grad_inputs[0]);
+  };
+  return op;
+}
+
+}  // namespace lockstep::cuda

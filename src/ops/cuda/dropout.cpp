@@ -1,0 +1,34 @@
+#include "ops/cuda/kernels/dropout.h"
+
+#include "ops/cuda/op.h"
+
+namespace lockstep::cuda {
+
+Op plan_dropout(const OpRequest& request) {
+  const Shape shape = request.node.shape;
+  const DropoutTask task{.type = request.type,
+                         .rule = dropout_rule(std::get<Dropout>(request.node.operation).p, request.position),
+                         .samples = request.samples,
+                         .channels = shape.channels,
+                         .pixels = shape.height * shape.width};
+  Op op;
+  if (!request.training) {
+    op.forward = [task](const OpMemory& memory) {
+      dropout_nothing(memory.stream, task, memory.inputs[0], memory.output);
+    };
+    return op;
+  }
+  op.saved_bytes = dropout_mask_bytes(task);
+  op.forward = [task](const OpMemory& memory) {
+    dropout_forward(memory.stream, task, memory.random, memory.ids, memory.inputs[0], memory.output,
+                    reinterpret_cast<std::uint8_t*>(memory.saved));
+  };
+  op.backward = [task](const OpMemory& memory) {
+    if (memory.grad_inputs[0] == nullptr) return;
+    dropout_backward(memory.stream, task, reinterpret_cast<const std::uint8_t*>(memory.saved),
+                     memory.grad_output, memory.grad_inputs[0]);
+  };
+  return op;
+}
+
+}  // namespace lockstep::cuda

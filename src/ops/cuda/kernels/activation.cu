@@ -1,0 +1,80 @@
+#include "ops/cuda/kernels/activation.h"
+
+#include "ops/cuda/kernels/pack.h"
+#include "ops/elementwise.h"
+#include "ops/float_arithmetic.h"
+
+namespace lockstep::cuda {
+namespace {
+
+template <class Function, class T>
+struct Forward {
+  const Pack<T>* input;
+  Pack<T>* output;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    Pack<float> pack = to_floats(input[index]);
+    for (float& value : pack.values) value = Function::value(value);
+    output[index] = from_floats<T>(pack);
+  }
+};
+
+template <class Function, class T>
+struct Backward {
+  const Pack<T>* read;
+  const Pack<T>* grad_output;
+  Pack<T>* grad_input;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const Pack<float> x = to_floats(read[index]);
+    Pack<float> grad = to_floats(grad_output[index]);
+    for (int k = 0; k < channel_unit; ++k) {
+      grad.values[k] = Function::gradient(x.values[k], grad.values[k]);
+    }
+    grad_input[index] = from_floats<T>(grad);
+  }
+};
+
+/// Calls run(the function of `kind`).
+template <class Run>
+void with_function(Activation::Kind kind, const Run& run) {
+  switch (kind) {
+    case Activation::Kind::relu:
+      return run(Relu<FloatArithmetic>{});
+    case Activation::Kind::relu6:
+      return run(Relu6<FloatArithmetic>{});
+    case Activation::Kind::silu:
+      return run(Silu<FloatArithmetic>{});
+    case Activation::Kind::gelu:
+      return run(Gelu<FloatArithmetic>{});
+  }
+}
+
+}  // namespace
+
+void activation_forward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
+                        const void* input, void* output) {
+  with_stored(type, [&](auto stored) {
+    using T = decltype(stored);
+    with_function(kind, [&](auto function) {
+      for_each(
+          stream, packs,
+          Forward<decltype(function), T>{static_cast<const Pack<T>*>(input), static_cast<Pack<T>*>(output)});
+    });
+  });
+}
+
+void activation_backward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
+                         const void* input_or_output, const void* grad_output, void* grad_input) {
+  with_stored(type, [&](auto stored) {
+    using T = decltype(stored);
+    with_function(kind, [&](auto function) {
+      for_each(stream, packs,
+               Backward<decltype(function), T>{static_cast<const Pack<T>*>(input_or_output),
+                                               static_cast<const Pack<T>*>(grad_output),
+                                               static_cast<Pack<T>*>(grad_input)});
+    });
+  });
+}
+
+}  // namespace lockstep::cuda

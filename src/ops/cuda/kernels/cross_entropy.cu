@@ -1,0 +1,279 @@
+#include "ops/cuda/kernels/cross_entropy.h"
+
+#include <limits>
+
+#include "device/cuda/bfloat16.h"
+#include "ops/cuda/kernels/pack.h"
+#include "ops/elementwise.h"
+#include "ops/float_arithmetic.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using Arithmetic = FloatArithmetic;
+
+/// What a class gets of a sample's target.
+struct Target {
+  std::int32_t label;
+  std::int32_t other;
+  float own_share;
+  float other_share;
+  float every;  ///< of each class
+
+  LOCKSTEP_HD float of_class(int c) const {
+    return (c == label ? own_share : 0.0F) + (c == other ? other_share : 0.0F) + every;
+  }
+};
+
+/// A sample's largest logit, its first place, and the sum of exp(logit - largest).
+struct Softmax {
+  float largest;
+  float sum;
+  std::int32_t best;
+};
+
+/// What the loss sums over the classes.
+struct ClassSums {
+  float exponentials = 0.0F;  ///< exp(logit - largest)
+  double distances = 0.0;     ///< largest - logit
+  int above = 0;              ///< logits above the label's, or equal with a lower class
+
+  LOCKSTEP_HD ClassSums& operator+=(const ClassSums& other) {
+    exponentials += other.exponentials;
+    distances += other.distances;
+    above += other.above;
+    return *this;
+  }
+};
+
+/// What the result sums over the samples.
+struct Totals {
+  double loss = 0.0;
+  std::uint64_t correct = 0;
+  std::uint64_t correct5 = 0;
+  std::uint64_t samples = 0;
+
+  LOCKSTEP_HD Totals& operator+=(const Totals& other) {
+    loss += other.loss;
+    correct += other.correct;
+    correct5 += other.correct5;
+    samples += other.samples;
+    return *this;
+  }
+};
+
+/// A task whose logits and gradients are T.
+template <class T>
+struct Loss {
+  explicit Loss(const CrossEntropyTask& given)
+      : task(given), channels(static_cast<std::size_t>(padded_channels(given.classes))) {}
+
+  CrossEntropyTask task;
+  std::size_t channels;
+
+  LOCKSTEP_HD float logit(std::size_t sample, int c) const {
+    return to_float(static_cast<const T*>(task.logits)[sample * channels + static_cast<std::size_t>(c)]);
+  }
+
+  LOCKSTEP_HD Target target(std::size_t sample) const {
+    const float kept = 1.0F - task.smoothing;
+    Target target{task.labels[sample], -1, kept, 0.0F, task.smoothing / static_cast<float>(task.classes)};
+    if (task.other_labels != nullptr) {
+      const float share = task.shares[sample];
+      target.other = task.other_labels[sample];
+      target.own_share = kept * share;
+      target.other_share = kept * (1.0F - share);
+    }
+    return target;
+  }
+
+  LOCKSTEP_HD ClassSums sums_of_class(std::size_t sample, int c, float largest) const {
+    const std::int32_t label = task.labels[sample];
+    const float z = logit(sample, c);
+    const float own = label < 0 ? 0.0F : logit(sample, label);
+    return {exponential<Arithmetic>(z - largest), static_cast<double>(largest) - static_cast<double>(z),
+            z > own || (z == own && c < label) ? 1 : 0};
+  }
+
+  /// Softmax minus the target; zero in padding and for missing samples.
+  LOCKSTEP_HD void write_gradient(std::size_t sample, int c, const Softmax& softmax,
+                                  const Target& target) const {
+    float grad = 0.0F;
+    if (c < task.classes && target.label >= 0) {
+      const float e = exponential<Arithmetic>(logit(sample, c) - softmax.largest);
+      grad = e / softmax.sum - target.of_class(c);
+    }
+    static_cast<T*>(task.grad)[sample * channels + static_cast<std::size_t>(c)] = from_float<T>(grad);
+  }
+
+  /// Sum over the classes of target * (largest logit - logit).
+  LOCKSTEP_HD double expected_distance(std::size_t sample, float largest, double distances) const {
+    const auto from_largest = [&](int c) {
+      return static_cast<double>(largest) - static_cast<double>(logit(sample, c));
+    };
+    double distance = from_largest(task.labels[sample]);
+    if (task.other_labels != nullptr && task.other_labels[sample] >= 0) {
+      const auto share = static_cast<double>(task.shares[sample]);
+      distance = share * distance + (1.0 - share) * from_largest(task.other_labels[sample]);
+    }
+    if (task.smoothing > 0.0F) {
+      const auto smoothing = static_cast<double>(task.smoothing);
+      distance = (1.0 - smoothing) * distance + smoothing * (distances / task.classes);
+    }
+    return distance;
+  }
+
+  LOCKSTEP_HD Totals totals_of(std::size_t sample, const Softmax& softmax, const ClassSums& sums) const {
+    if (task.labels[sample] < 0) return {};
+    const bool hit = softmax.best == task.labels[sample];
+    return {logarithm_above_one<Arithmetic>(static_cast<double>(softmax.sum)) +
+                expected_distance(sample, softmax.largest, sums.distances),
+            hit ? 1U : 0U, hit || sums.above < 5 ? 1U : 0U, 1};
+  }
+
+  LOCKSTEP_HD void predict(std::size_t sample, std::int32_t best) const {
+    if (task.predictions != nullptr) task.predictions[sample] = best;
+  }
+
+  LOCKSTEP_HD void finish(const Totals& totals) const {
+    *task.result = {totals.loss, totals.correct, totals.correct5, totals.samples};
+  }
+};
+
+/// Few classes: a thread does all of a sample, and adds over the classes as the CPU does, to the same bits. A
+/// single row, whose terms are the samples.
+template <class T>
+struct WholeSamples {
+  using Sum = Totals;
+  Loss<T> loss;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const {
+    return static_cast<std::size_t>(loss.task.samples);
+  }
+  LOCKSTEP_HD Totals term(std::size_t /*row*/, std::size_t sample) const {
+    Softmax softmax{loss.logit(sample, 0), 0.0F, 0};
+    for (int c = 1; c < loss.task.classes; ++c) {
+      const float z = loss.logit(sample, c);
+      if (z > softmax.largest) softmax = {z, 0.0F, c};
+    }
+    ClassSums sums;
+    for (int c = 0; c < loss.task.classes; ++c) sums += loss.sums_of_class(sample, c, softmax.largest);
+    softmax.sum = sums.exponentials;
+    if (loss.task.grad != nullptr) {
+      const Target target = loss.target(sample);
+      const auto channels = static_cast<int>(loss.channels);
+      for (int c = 0; c < channels; ++c) loss.write_gradient(sample, c, softmax, target);
+    }
+    loss.predict(sample, softmax.best);
+    return loss.totals_of(sample, softmax, sums);
+  }
+  LOCKSTEP_HD void finish(std::size_t /*row*/, const Totals& totals) const { loss.finish(totals); }
+};
+
+// Many classes: a row of threads per sample.
+
+/// The largest logit so far; of equal ones, that of the lowest class.
+struct Largest {
+  float value = -std::numeric_limits<float>::infinity();
+  std::int32_t place = std::numeric_limits<std::int32_t>::max();
+
+  LOCKSTEP_HD Largest& operator+=(const Largest& other) {
+    if (other.value > value || (other.value == value && other.place < place)) *this = other;
+    return *this;
+  }
+};
+
+/// NaN is never the largest, except in class 0, where the CPU begins.
+template <class T>
+struct FindLargest {
+  using Sum = Largest;
+  Loss<T> loss;
+  Softmax* softmax;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const {
+    return static_cast<std::size_t>(loss.task.classes);
+  }
+  LOCKSTEP_HD Largest term(std::size_t sample, std::size_t c) const {
+    return {loss.logit(sample, static_cast<int>(c)), static_cast<std::int32_t>(c)};
+  }
+  LOCKSTEP_HD void finish(std::size_t sample, const Largest& largest) const {
+    const float first = loss.logit(sample, 0);
+    softmax[sample] = first != first ? Softmax{first, 0.0F, 0} : Softmax{largest.value, 0.0F, largest.place};
+    loss.predict(sample, softmax[sample].best);
+  }
+};
+
+template <class T>
+struct SumClasses {
+  using Sum = ClassSums;
+  Loss<T> loss;
+  Softmax* softmax;
+  Totals* totals;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const {
+    return static_cast<std::size_t>(loss.task.classes);
+  }
+  LOCKSTEP_HD ClassSums term(std::size_t sample, std::size_t c) const {
+    return loss.sums_of_class(sample, static_cast<int>(c), softmax[sample].largest);
+  }
+  LOCKSTEP_HD void finish(std::size_t sample, const ClassSums& sums) const {
+    softmax[sample].sum = sums.exponentials;
+    totals[sample] = loss.totals_of(sample, softmax[sample], sums);
+  }
+};
+
+template <class T>
+struct WriteGradients {
+  Loss<T> loss;
+  const Softmax* softmax;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const std::size_t sample = index / loss.channels;
+    loss.write_gradient(sample, static_cast<int>(index % loss.channels), softmax[sample],
+                        loss.target(sample));
+  }
+};
+
+template <class T>
+struct SumSamples {
+  using Sum = Totals;
+  Loss<T> loss;
+  const Totals* totals;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const {
+    return static_cast<std::size_t>(loss.task.samples);
+  }
+  LOCKSTEP_HD Totals term(std::size_t /*row*/, std::size_t sample) const { return totals[sample]; }
+  LOCKSTEP_HD void finish(std::size_t /*row*/, const Totals& sum) const { loss.finish(sum); }
+};
+
+/// Up to how many classes a thread takes a whole sample.
+constexpr int few_classes = 32;
+
+template <class T>
+void run(StreamHandle stream, const CrossEntropyTask& task) {
+  const Loss<T> loss(task);
+  if (task.classes <= few_classes) {
+    for_each_row(stream, 1, WholeSamples<T>{loss});
+    return;
+  }
+  const auto samples = static_cast<std::size_t>(task.samples);
+  auto* totals = reinterpret_cast<Totals*>(task.scratch);
+  auto* softmax = reinterpret_cast<Softmax*>(totals + samples);
+  for_each_row(stream, samples, FindLargest<T>{loss, softmax});
+  for_each_row(stream, samples, SumClasses<T>{loss, softmax, totals});
+  if (task.grad != nullptr) for_each(stream, samples * loss.channels, WriteGradients<T>{loss, softmax});
+  for_each_row(stream, 1, SumSamples<T>{loss, totals});
+}
+
+}  // namespace
+
+std::size_t cross_entropy_scratch(int samples, int classes) {
+  return classes <= few_classes ? 0 : static_cast<std::size_t>(samples) * (sizeof(Totals) + sizeof(Softmax));
+}
+
+void cross_entropy(StreamHandle stream, const CrossEntropyTask& task) {
+  with_stored(task.type, [&](auto stored) { run<decltype(stored)>(stream, task); });
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,230 @@
+#include "ops/cuda/kernels/pool.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "ops/cuda/kernels/pack.h"
+
+namespace lockstep::cuda {
+namespace {
+
+struct Images {
+  unsigned height;
+  unsigned width;
+  unsigned packs;
+
+  LOCKSTEP_HD PackPlace place(std::size_t index) const { return place_of(index, packs, width, height); }
+  /// Of the pack `at.pack` of pixel (row, column) of the sample `at.sample`.
+  LOCKSTEP_HD std::size_t index(const PackPlace& at, int row, int column) const {
+    const unsigned line = at.sample * height + static_cast<unsigned>(row);
+    return (line * width + static_cast<unsigned>(column)) * packs + at.pack;
+  }
+};
+
+/// A task as its kernels need it.
+struct Pool {
+  explicit Pool(const PoolTask& task)
+      : rows(task.rows),
+        columns(task.columns),
+        input(images(task, task.rows.size, task.columns.size)),
+        output(images(task, task.rows.outputs, task.columns.outputs)) {}
+
+  PoolAxis rows;
+  PoolAxis columns;
+  Images input;
+  Images output;
+
+ private:
+  static Images images(const PoolTask& task, int height, int width) {
+    return {static_cast<unsigned>(height), static_cast<unsigned>(width),
+            static_cast<unsigned>(task.channels / channel_unit)};
+  }
+};
+
+std::size_t packs_of_inputs(const PoolTask& task) {
+  const std::size_t lines = static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.rows.size);
+  return packs_of(lines * static_cast<std::size_t>(task.columns.size), task.channels);
+}
+std::size_t packs_of_outputs(const PoolTask& task) {
+  const std::size_t lines =
+      static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.rows.outputs);
+  return packs_of(lines * static_cast<std::size_t>(task.columns.outputs), task.channels);
+}
+
+/// What the value of each pixel in the window counts in an average.
+LOCKSTEP_HD float share_of(const PoolRange& rows, const PoolRange& columns) {
+  return 1.0F / static_cast<float>(rows.count * columns.count);
+}
+
+/// For an output: its window's largest value, and which of the window's pixels that is.
+template <class T, class Place>
+struct MaxForward {
+  Pool pool;
+  const Pack<T>* input;
+  Pack<T>* output;
+  Pack<Place>* places;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const PackPlace at = pool.output.place(index);
+    const PoolRange rows = pool.rows.window(static_cast<int>(at.row));
+    const PoolRange columns = pool.columns.window(static_cast<int>(at.column));
+    Pack<float> largest;
+    for (float& value : largest.values) value = -std::numeric_limits<float>::infinity();
+    Pack<Place> place{};
+    unsigned number = 0;
+    for (int i = rows.begin; i < rows.end; ++i) {
+      for (int j = columns.begin; j < columns.end; ++j, ++number) {
+        const Pack<float> pixel = to_floats(input[pool.input.index(at, i, j)]);
+        for (int k = 0; k < channel_unit; ++k) {
+          const float value = pixel.values[k];
+          if (value > largest.values[k] || value != value) {
+            largest.values[k] = value;
+            place.values[k] = static_cast<Place>(number);
+          }
+        }
+      }
+    }
+    output[index] = from_floats<T>(largest);
+    if (places != nullptr) places[index] = place;
+  }
+};
+
+/// For an input: the gradients of the windows whose largest value it is.
+template <class T, class Place>
+struct MaxBackward {
+  Pool pool;
+  const Pack<Place>* places;
+  const Pack<T>* grad_output;
+  Pack<T>* grad_input;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const PackPlace at = pool.input.place(index);
+    const PoolRange rows = pool.rows.holders(static_cast<int>(at.row));
+    const PoolRange columns = pool.columns.holders(static_cast<int>(at.column));
+    Pack<float> sum{};
+    for (int i = rows.begin; i < rows.end; ++i) {
+      const int line = static_cast<int>(at.row) - pool.rows.window(i).begin;
+      for (int j = columns.begin; j < columns.end; ++j) {
+        const PoolRange window = pool.columns.window(j);
+        const int number = line * (window.end - window.begin) + static_cast<int>(at.column) - window.begin;
+        const std::size_t from = pool.output.index(at, i, j);
+        const Pack<Place> place = places[from];
+        const Pack<float> grad = to_floats(grad_output[from]);
+        for (int k = 0; k < channel_unit; ++k) {
+          if (place.values[k] == static_cast<Place>(number)) sum.values[k] += grad.values[k];
+        }
+      }
+    }
+    grad_input[index] = from_floats<T>(sum);
+  }
+};
+
+template <class T>
+struct AvgForward {
+  Pool pool;
+  const Pack<T>* input;
+  Pack<T>* output;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const PackPlace at = pool.output.place(index);
+    const PoolRange rows = pool.rows.window(static_cast<int>(at.row));
+    const PoolRange columns = pool.columns.window(static_cast<int>(at.column));
+    Pack<float> sum{};
+    for (int i = rows.begin; i < rows.end; ++i) {
+      for (int j = columns.begin; j < columns.end; ++j) {
+        const Pack<float> pixel = to_floats(input[pool.input.index(at, i, j)]);
+        for (int k = 0; k < channel_unit; ++k) sum.values[k] += pixel.values[k];
+      }
+    }
+    const float share = share_of(rows, columns);
+    for (float& value : sum.values) value *= share;
+    output[index] = from_floats<T>(sum);
+  }
+};
+
+template <class T>
+struct AvgBackward {
+  Pool pool;
+  const Pack<T>* grad_output;
+  Pack<T>* grad_input;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const PackPlace at = pool.input.place(index);
+    const PoolRange rows = pool.rows.holders(static_cast<int>(at.row));
+    const PoolRange columns = pool.columns.holders(static_cast<int>(at.column));
+    Pack<float> sum{};
+    for (int i = rows.begin; i < rows.end; ++i) {
+      const PoolRange window_rows = pool.rows.window(i);
+      for (int j = columns.begin; j < columns.end; ++j) {
+        const float share = share_of(window_rows, pool.columns.window(j));
+        const Pack<float> grad = to_floats(grad_output[pool.output.index(at, i, j)]);
+        for (int k = 0; k < channel_unit; ++k) sum.values[k] += grad.values[k] * share;
+      }
+    }
+    grad_input[index] = from_floats<T>(sum);
+  }
+};
+
+/// Whether the pixels of a window can be numbered in a byte.
+bool places_are_bytes(const PoolTask& task) { return task.rows.kernel <= 16; }
+
+/// Calls run(a value of the stored type, a value of the type that numbers a window's pixels).
+template <class Run>
+void with_places(const PoolTask& task, const Run& run) {
+  with_stored(task.type, [&](auto stored) {
+    if (places_are_bytes(task)) {
+      run(stored, std::uint8_t{});
+    } else {
+      run(stored, std::uint32_t{});
+    }
+  });
+}
+
+}  // namespace
+
+std::size_t max_pool_places_bytes(const PoolTask& task) {
+  const std::size_t bytes = places_are_bytes(task) ? sizeof(std::uint8_t) : sizeof(std::uint32_t);
+  return packs_of_outputs(task) * channel_unit * bytes;
+}
+
+void max_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output,
+                      void* places) {
+  with_places(task, [&](auto stored, auto place) {
+    using T = decltype(stored);
+    using Place = decltype(place);
+    for_each(stream, packs_of_outputs(task),
+             MaxForward<T, Place>{Pool(task), static_cast<const Pack<T>*>(input),
+                                  static_cast<Pack<T>*>(output), static_cast<Pack<Place>*>(places)});
+  });
+}
+
+void max_pool_backward(StreamHandle stream, const PoolTask& task, const void* places, const void* grad_output,
+                       void* grad_input) {
+  with_places(task, [&](auto stored, auto place) {
+    using T = decltype(stored);
+    using Place = decltype(place);
+    for_each(
+        stream, packs_of_inputs(task),
+        MaxBackward<T, Place>{Pool(task), static_cast<const Pack<Place>*>(places),
+                              static_cast<const Pack<T>*>(grad_output), static_cast<Pack<T>*>(grad_input)});
+  });
+}
+
+void avg_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output) {
+  with_stored(task.type, [&](auto stored) {
+    using T = decltype(stored);
+    for_each(stream, packs_of_outputs(task),
+             AvgForward<T>{Pool(task), static_cast<const Pack<T>*>(input), static_cast<Pack<T>*>(output)});
+  });
+}
+
+void avg_pool_backward(StreamHandle stream, const PoolTask& task, const void* grad_output, void* grad_input) {
+  with_stored(task.type, [&](auto stored) {
+    using T = decltype(stored);
+    for_each(stream, packs_of_inputs(task),
+             AvgBackward<T>{Pool(task), static_cast<const Pack<T>*>(grad_output),
+                            static_cast<Pack<T>*>(grad_input)});
+  });
+}
+
+}  // namespace lockstep::cuda

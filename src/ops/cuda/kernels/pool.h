@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+
+#include "device/cuda/launch.h"
+#include "ops/cuda/dnn.h"
+#include "ops/pool_axis.h"
+
+namespace lockstep::cuda {
+
+/// Pooling of [sample][row][column][channel]. Sums and comparisons by rows, then columns, ascending;
+/// gradients are added in the order of the outputs: in float, the bits are those of the CPU.
+struct PoolTask {
+  Type type;
+  int samples;
+  int channels;  ///< padded
+  PoolAxis rows;
+  PoolAxis columns;
+};
+
+/// Size of `places`: which pixel of each window is the largest. The first of equals is, the last NaN before
+/// all.
+std::size_t max_pool_places_bytes(const PoolTask& task);
+/// `places`: written; may be null.
+void max_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output,
+                      void* places);
+void max_pool_backward(StreamHandle stream, const PoolTask& task, const void* places, const void* grad_output,
+                       void* grad_input);
+void avg_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output);
+void avg_pool_backward(StreamHandle stream, const PoolTask& task, const void* grad_output, void* grad_input);
+
+}  // namespace lockstep::cuda

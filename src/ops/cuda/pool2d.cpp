@@ -1,0 +1,51 @@
+#include "ops/cuda/kernels/pool.h"
+#include "ops/cuda/op.h"
+#include "ops/pool_windows.h"
+
+namespace lockstep::cuda {
+namespace {
+
+PoolTask task_of(const OpRequest& request) {
+  const PoolWindows windows = pool_windows(request.node.operation, request.inputs[0], request.node.shape);
+  return {.type = request.type,
+          .samples = request.samples,
+          .channels = padded_channels(request.inputs[0].channels),
+          .rows = windows.rows,
+          .columns = windows.columns};
+}
+
+Op plan_average(const PoolTask& task) {
+  Op op;
+  op.forward = [task](const OpMemory& memory) {
+    avg_pool_forward(memory.stream, task, memory.inputs[0], memory.output);
+  };
+  op.backward = [task](const OpMemory& memory) {
+    if (memory.grad_inputs[0] == nullptr) return;
+    avg_pool_backward(memory.stream, task, memory.grad_output, memory.grad_inputs[0]);
+  };
+  return op;
+}
+
+/// Remembers where the largest values were, so that backward reads neither inputs nor output.
+Op plan_max(const PoolTask& task, bool training) {
+  Op op;
+  op.saved_bytes = training ? max_pool_places_bytes(task) : 0;
+  op.forward = [task, training](const OpMemory& memory) {
+    max_pool_forward(memory.stream, task, memory.inputs[0], memory.output, training ? memory.saved : nullptr);
+  };
+  op.backward = [task](const OpMemory& memory) {
+    if (memory.grad_inputs[0] == nullptr) return;
+    max_pool_backward(memory.stream, task, memory.saved, memory.grad_output, memory.grad_inputs[0]);
+  };
+  return op;
+}
+
+}  // namespace
+
+Op plan_pool2d(const OpRequest& request) {
+  const PoolTask task = task_of(request);
+  const bool max = std::holds_alternative<MaxPool2d>(request.node.operation);
+  return max ? plan_max(task, request.training) : plan_average(task);
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,202 @@
+#include <random>
+
+#include "ops/cuda/run_small_op.h"
+
+namespace lockstep::testing {
+namespace {
+
+using cuda::Type;
+
+struct LossCase {
+  Tensor logits;
+  std::vector<std::int32_t> labels;
+  float smoothing = 0;
+  std::vector<std::int32_t> others{};  ///< empty: not mixed
+  std::vector<float> shares{};
+};
+
+struct LossResults {
+  LeafResult result;
+  std::vector<std::int32_t> predictions;
+  Tensor grad;
+};
+
+LossResults run_on_cpu(LossCase given) {
+  const int samples = given.logits.samples;
+  const cpu::Op op = cpu::plan_cross_entropy(given.logits.shape, given.smoothing, cpu::best_level());
+  const Lanes logits = to_lanes(given.logits);
+  Lanes grad(logits.size());
+  LossResults results;
+  const auto lanes = static_cast<std::size_t>(cpu::groups_of(samples)) * cpu::lanes;
+  results.predictions.resize(lanes);
+  given.labels.resize(lanes, -1);
+  cpu::OpMemory memory;
+  if (!given.others.empty()) {
+    given.others.resize(lanes, -1);
+    given.shares.resize(lanes, 1.0F);
+    memory.other_labels = given.others.data();
+    memory.shares = given.shares.data();
+  }
+  memory.samples = samples;
+  memory.inputs[0] = logits.data();
+  memory.grad_inputs[0] = grad.data();
+  memory.labels = given.labels.data();
+  memory.predictions = results.predictions.data();
+  memory.result = &results.result;
+  op.forward(memory);
+  results.predictions.resize(static_cast<std::size_t>(samples));
+  results.grad = from_lanes(grad, samples, given.logits.shape);
+  return results;
+}
+
+LossResults run_on_cuda(const LossCase& given, Type type, bool gradient = true) {
+  const int samples = given.logits.samples;
+  const cuda::Op op = cuda::plan_cross_entropy(given.logits.shape, samples, given.smoothing, type);
+  StoredTensor logits(given.logits, type);
+  StoredTensor grad(samples, given.logits.shape, type);
+  DeviceBytes scratch(op.scratch_bytes);
+  LossResults results;
+  results.predictions.resize(static_cast<std::size_t>(samples), -7);
+  cuda::OpMemory memory;
+  memory.inputs[0] = logits.data();
+  memory.grad_inputs[0] = gradient ? grad.data() : nullptr;
+  memory.scratch = scratch.data();
+  memory.labels = given.labels.data();
+  memory.other_labels = given.others.empty() ? nullptr : given.others.data();
+  memory.shares = given.shares.empty() ? nullptr : given.shares.data();
+  memory.predictions = results.predictions.data();
+  memory.result = &results.result;
+  op.forward(memory);
+  EXPECT_TRUE(grad.end_intact() && scratch.end_intact());
+  EXPECT_TRUE(!gradient || grad.padding_is_zero());
+  results.grad = grad.tensor();
+  return results;
+}
+
+LossCase random_case(int samples, int classes, double scale) {
+  std::mt19937 generator(static_cast<unsigned>(samples * 1000 + classes));
+  LossCase given{Tensor(samples, {classes, 1, 1}), {}};
+  for (double& value : given.logits.values) {
+    value = rounded((static_cast<double>(generator()) / 4294967296.0 - 0.5) * scale, Type::fp32);
+  }
+  for (int n = 0; n < samples; ++n) {
+    given.labels.push_back(static_cast<std::int32_t>(generator() % static_cast<unsigned>(classes)));
+  }
+  return given;
+}
+
+void mix(LossCase& given) {
+  given.others.assign(given.labels.rbegin(), given.labels.rend());
+  for (std::size_t n = 0; n < given.labels.size(); ++n) {
+    given.shares.push_back(0.4F + 0.6F * static_cast<float>(n) / static_cast<float>(given.labels.size()));
+  }
+}
+
+/// Sums over up to 32 classes are the CPU's; over more they are folded by threads.
+void expect_as_on_cpu(LossCase given, Type type) {
+  given.logits = rounded(given.logits, type);
+  const LossResults cpu = run_on_cpu(given);
+  const LossResults cuda = run_on_cuda(given, type);
+  const int classes = given.logits.shape.channels;
+  EXPECT_EQ(cuda.result.correct, cpu.result.correct);
+  EXPECT_EQ(cuda.result.correct5, cpu.result.correct5);
+  EXPECT_EQ(cuda.predictions, cpu.predictions);
+  if (!std::isfinite(cpu.result.loss)) {
+    EXPECT_TRUE(same_number(cuda.result.loss, cpu.result.loss));
+  } else {
+    EXPECT_NEAR(cuda.result.loss, cpu.result.loss, (classes <= 32 ? 1e-14 : 1e-6) * cpu.result.loss);
+  }
+  if (classes <= 32) return expect_same(cuda.grad, cpu.grad, type, std::to_string(classes) + " classes");
+  for (std::size_t i = 0; i < cpu.grad.values.size(); ++i) {
+    const double wanted = cpu.grad.values[i];
+    const double tolerance = (type == Type::bf16 ? 0x1p-8 : 1e-6) * std::abs(wanted);
+    if (std::isnan(wanted)) {
+      ASSERT_TRUE(std::isnan(cuda.grad.values[i])) << classes << " classes, element " << i;
+    } else {
+      ASSERT_NEAR(cuda.grad.values[i], wanted, tolerance + 1e-7) << classes << " classes, element " << i;
+    }
+  }
+}
+
+constexpr std::array class_counts = {1, 2, 7, 10, 32, 33, 100, 257, 1000};
+
+TEST(CrossEntropyOnCuda, EqualsTheCpu) {
+  for (const int classes : class_counts) {
+    for (const int samples : {1, 17, 300}) {
+      if (samples * classes > 50000) continue;
+      for (const double scale : {0.01, 4.0, 60.0}) {
+        for (const Type type : {Type::fp32, Type::tf32, Type::bf16}) {
+          expect_as_on_cpu(random_case(samples, classes, scale), type);
+        }
+      }
+    }
+  }
+}
+
+TEST(CrossEntropyOnCuda, SmoothedAndMixedTargetsEqualTheCpu) {
+  for (const int classes : class_counts) {
+    for (const float smoothing : {0.0F, 0.1F}) {
+      LossCase given = random_case(19, classes, 8.0);
+      given.smoothing = smoothing;
+      expect_as_on_cpu(given, Type::fp32);
+      mix(given);
+      expect_as_on_cpu(given, Type::fp32);
+      expect_as_on_cpu(given, Type::bf16);
+    }
+  }
+}
+
+TEST(CrossEntropyOnCuda, EqualLogitsCountTheLowestClass) {
+  for (const int classes : class_counts) {
+    LossCase given = random_case(40, classes, 3.0);
+    for (double& value : given.logits.values) value = std::round(value);
+    expect_as_on_cpu(given, Type::fp32);
+    std::fill(given.logits.values.begin(), given.logits.values.end(), 0.0);
+    expect_as_on_cpu(given, Type::bf16);
+  }
+}
+
+/// One after the other: each place, as one of the label's and not.
+TEST(CrossEntropyOnCuda, NanAndInfinityAreTheCpus) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const int classes : {2, 10, 40, 300}) {
+    for (const double bad : {std::nan(""), infinity, -infinity}) {
+      for (const int place : {0, 1, classes - 1}) {
+        LossCase given = random_case(3, classes, 3.0);
+        given.logits.at(1, place, 0, 0) = bad;
+        expect_as_on_cpu(given, Type::fp32);
+        given.labels[1] = place;
+        expect_as_on_cpu(given, Type::bf16);
+      }
+    }
+    LossCase given = random_case(2, classes, 3.0);
+    std::fill(given.logits.values.begin(), given.logits.values.end(), std::nan(""));
+    expect_as_on_cpu(given, Type::fp32);
+    std::fill(given.logits.values.begin(), given.logits.values.end(), -infinity);
+    expect_as_on_cpu(given, Type::fp32);
+  }
+}
+
+TEST(CrossEntropyOnCuda, CountsSamplesAndLeavesOutMissingOnes) {
+  for (const int classes : {10, 100}) {
+    LossCase given = random_case(6, classes, 3.0);
+    EXPECT_EQ(run_on_cuda(given, Type::fp32).result.samples, 6U);
+    given.labels[4] = -1;
+    expect_as_on_cpu(given, Type::fp32);
+    EXPECT_EQ(run_on_cuda(given, Type::fp32).result.samples, 5U);
+  }
+}
+
+TEST(CrossEntropyOnCuda, TheGradientChangesNothingElse) {
+  for (const int classes : {10, 100}) {
+    const LossCase given = random_case(23, classes, 5.0);
+    const LossResults with = run_on_cuda(given, Type::fp32);
+    const LossResults without = run_on_cuda(given, Type::fp32, false);
+    EXPECT_EQ(with.result.loss, without.result.loss);
+    EXPECT_EQ(with.result.correct, without.result.correct);
+    EXPECT_EQ(with.predictions, without.predictions);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "ops/cuda/op.h"
+#include "ops/cuda/stored_tensor.h"
+#include "ops/op_case.h"
+#include "ops/run_op.h"
+
+namespace lockstep::testing {
+
+/// For operations that need no library.
+class NoLibrary final : public cuda::Dnn {
+ public:
+  std::unique_ptr<cuda::DnnPlan> conv_forward(const cuda::ConvProblem&, bool, bool) override {
+    return none();
+  }
+  std::unique_ptr<cuda::DnnPlan> conv_backward_data(const cuda::ConvProblem&) override { return none(); }
+  std::unique_ptr<cuda::DnnPlan> conv_backward_weights(const cuda::ConvProblem&) override { return none(); }
+  std::unique_ptr<cuda::DnnPlan> batch_norm_forward(const cuda::BatchNormProblem&, double) override {
+    return none();
+  }
+  std::unique_ptr<cuda::DnnPlan> batch_norm_backward(const cuda::BatchNormProblem&) override {
+    return none();
+  }
+
+ private:
+  static std::unique_ptr<cuda::DnnPlan> none() { throw std::logic_error("no library here"); }
+};
+
+/// An operation of one input and no parameters, forward and backward.
+struct SmallOpResults {
+  Tensor output;
+  Tensor grad_input;
+};
+
+using PlanSmallOp = cuda::Op (*)(const cuda::OpRequest&);
+
+/// `input` and `grad_output` are numbers that `type` holds. `memory`: what the operation needs beside.
+inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, const Tensor& input,
+                                   const Tensor& grad_output, cuda::Type type, cuda::OpMemory memory = {}) {
+  NoLibrary library;
+  const int samples = input.samples;
+  const cuda::Op op = plan({.node = op_case.node,
+                            .inputs = op_case.inputs,
+                            .samples = samples,
+                            .training = true,
+                            .input_gradient = true,
+                            .type = type,
+                            .dnn = library});
+  StoredTensor stored(input, type);
+  StoredTensor unread(samples, input.shape, type);
+  StoredTensor output(samples, grad_output.shape, type);
+  StoredTensor unread_output(samples, grad_output.shape, type);
+  StoredTensor grad(grad_output, type);
+  StoredTensor grad_input(samples, input.shape, type);
+  DeviceBytes saved(op.saved_bytes);
+  memory.inputs[0] = stored.data();
+  memory.output = output.data();
+  memory.saved = saved.data();
+  op.forward(memory);
+  memory.inputs[0] = op.backward_reads_inputs ? stored.data() : unread.data();
+  memory.output = op.backward_reads_output ? output.data() : unread_output.data();
+  memory.grad_output = grad.data();
+  op.backward(memory);  // no gradient of the input wanted
+  memory.grad_inputs[0] = grad_input.data();
+  op.backward(memory);
+  EXPECT_TRUE(output.padding_is_zero() && grad_input.padding_is_zero()) << op_case.name;
+  EXPECT_TRUE(output.end_intact() && grad_input.end_intact() && saved.end_intact()) << op_case.name;
+  return {output.tensor(), grad_input.tensor()};
+}
+
+/// That `actual` has the numbers of `expected`, each rounded to `type`.
+inline void expect_same(const Tensor& actual, const Tensor& expected, cuda::Type type,
+                        const std::string& what) {
+  ASSERT_EQ(actual.values.size(), expected.values.size()) << what;
+  for (std::size_t i = 0; i < actual.values.size(); ++i) {
+    const double wanted = rounded(expected.values[i], type);
+    ASSERT_TRUE(same_number(actual.values[i], wanted))
+        << what << ", element " << i << ": " << actual.values[i] << " instead of " << wanted;
+  }
+}
+
+/// That the operation gives the CPU's bits, rounded to `type`.
+inline void expect_as_on_cpu(PlanSmallOp plan, const OpCase& op_case, const Tensor& given_input,
+                             const Tensor& given_grad, cuda::Type type) {
+  OpInputs values;
+  values.inputs[0] = rounded(given_input, type);
+  values.grad_output = rounded(given_grad, type);
+  const OpResults cpu = run_op(op_case, values, cpu::best_level());
+  const SmallOpResults cuda = run_small_op(plan, op_case, values.inputs[0], values.grad_output, type);
+  const std::string where = op_case.name + ", " + std::to_string(given_input.samples) + " samples, " +
+                            (type == cuda::Type::bf16 ? "bf16" : "fp32");
+  expect_same(cuda.output, from_lanes(cpu.output, given_input.samples, op_case.node.shape), type,
+              where + ", output");
+  expect_same(cuda.grad_input, from_lanes(cpu.grad_inputs[0], given_input.samples, op_case.inputs[0]), type,
+              where + ", gradient");
+}
+
+}  // namespace lockstep::testing
