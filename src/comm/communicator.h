@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
@@ -22,22 +22,34 @@ using Slices = std::vector<std::size_t>;
 /// `elements` cut into `parts` slices of nearly equal length, boundaries at multiples of 16.
 Slices even_slices(std::size_t elements, int parts);
 
-/// Partial sums that the ranks bring to a canonical sum, and where its results go. Without results (on all
-/// ranks alike) an exchange only brings partial sums; without partial sums it only brings results.
+/// What a communicator keeps of partial sums from one exchange of them to the next. A copy begins with
+/// nothing: it is of other partial sums.
+class Kept {
+ public:
+  struct State {
+    virtual ~State() = default;
+  };
+  Kept() = default;
+  Kept(const Kept& /*other*/) {}
+  Kept(Kept&&) = default;
+  Kept& operator=(Kept other) {
+    state = std::move(other.state);
+    return *this;
+  }
+  ~Kept() = default;
+  std::unique_ptr<State> state;
+};
+
+/// Partial sums that the ranks bring to a canonical sum, and where its results go. Without results an
+/// exchange only brings partial sums; without partial sums it only brings results. A rank may do these one
+/// after the other, in two exchanges, while the others do both in one.
 struct PartialSums {
   std::vector<float*> own;            ///< this rank's partial sums, each a whole arena
   std::vector<std::uint32_t> counts;  ///< number of partial sums of every rank; counts[rank] == own.size()
   Slices slices;
-  std::span<float>
-      results;  ///< an arena; its slice of this rank is what this rank makes of the sum; or empty
-
-  /// Set by the first exchange: all ranks' partial sums and results in rank order as this process sees them,
-  /// where it sees them all.
-  struct Mapped {
-    bool complete = false;
-    std::vector<const float*> partials, results;
-  };
-  std::optional<Mapped> mapped;
+  /// An arena; its slice of this rank is what this rank makes of the sum; or empty.
+  std::span<float> results = {};
+  Kept kept = {};  ///< the communicator's; one that exchanged these is the only one that does
 };
 
 /// Collectives of the step. Every rank calls the same methods in the same order; calls return when done.
@@ -77,6 +89,10 @@ class Communicator {
   virtual void all_reduce(std::span<float> values) = 0;
 
   virtual void barrier() = 0;
+
+  /// Throws Error(peer) when it is known that a peer is gone or that what was given to a device has failed.
+  /// Does not wait: for waits outside of the communicator. No call may follow an error.
+  virtual void check() {}
 };
 
 /// A communicator over the world, which outlives it: self for one rank, shared memory where all ranks are on

@@ -82,6 +82,8 @@ class MessageCommunicator final : public Communicator {
     complete(request, watch_);
   }
 
+  void check() override { watch_.check(); }
+
  private:
   using Requests = std::vector<MPI_Request>;
   /// Two rounds are under way at once: one arrives while the other is summed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "comm/communicator.h"
 #include "comm/runtime.h"
@@ -61,6 +62,17 @@ struct SharedArenas {
   std::byte* of(std::size_t rank) const { return memory->data() + rank * stride; }
 };
 
+/// All ranks' partial sums and results in rank order as this process sees them, where it sees them all.
+struct MappedSums final : Kept::State {
+  bool complete = false;
+  std::vector<const float*> partials, results;
+  /// Where a peer brings partial sums and results in two exchanges, so does this rank.
+  struct Halves {
+    PartialSums sums, results;
+  };
+  std::optional<Halves> halves;
+};
+
 std::size_t whole_pages(std::size_t elements) {
   constexpr std::size_t page = 4096;
   return (elements * sizeof(float) + page - 1) / page * page;
@@ -97,9 +109,13 @@ class SharedMemoryCommunicator final : public Communicator {
   }
 
   void exchange(PartialSums& partials, const UseChunk& use) override {
-    if (!partials.mapped) partials.mapped = map(partials);
-    if (partials.mapped->complete) {
-      exchange_mapped(partials, use);
+    if (!partials.kept.state) partials.kept.state = map(partials);
+    auto& mapped = static_cast<MappedSums&>(*partials.kept.state);
+    if (mapped.complete) {
+      exchange_mapped(partials, mapped, use);
+    } else if (mapped.halves) {
+      exchange_staged(mapped.halves->sums, use);
+      exchange(mapped.halves->results, [](std::span<const float* const>, std::size_t, std::size_t) {});
     } else {
       exchange_staged(partials, use);
     }
@@ -119,6 +135,8 @@ class SharedMemoryCommunicator final : public Communicator {
     windows_->run(
         1, [](std::size_t, std::byte*) {}, [](std::size_t) {});
   }
+
+  void check() override { world_.runtime().watch->check(); }
 
  private:
   /// This rank's part of new shared memory, or null. Collective.
@@ -152,37 +170,53 @@ class SharedMemoryCommunicator final : public Communicator {
     return not_shared;
   }
   const float* address_of(std::uint64_t place, std::size_t rank) const {
+    if (place == not_shared || arenas_.empty()) return nullptr;
     const std::uint64_t offset = place & ((std::uint64_t{1} << offset_bits) - 1);
     return reinterpret_cast<const float*>(arenas_[place >> offset_bits].of(rank) + offset);
   }
 
-  PartialSums::Mapped map(const PartialSums& partials) {
-    const std::size_t results = partials.results.empty() ? 0 : 1;
-    std::vector<std::uint64_t> own;
-    if (results > 0) own.push_back(place_of(partials.results.data()));
-    for (const float* partial : partials.own) own.push_back(place_of(partial));
+  /// What a rank says of the partial sums and results that it brings, as all_gather_numbers brings it.
+  std::vector<std::uint64_t> places_of(const PartialSums& partials) const {
+    const bool results = !partials.results.empty();
+    std::vector<std::uint64_t> places{results, results ? place_of(partials.results.data()) : 0};
+    for (const float* partial : partials.own) places.push_back(place_of(partial));
+    return places;
+  }
+
+  std::unique_ptr<MappedSums> map(const PartialSums& partials) {
     std::vector<std::size_t> counts;
-    for (const std::uint32_t count : partials.counts) counts.push_back(results + count);
-    const std::vector<std::uint64_t> all = all_gather_numbers(own, counts);
-    PartialSums::Mapped mapped;
-    if (std::ranges::find(all, not_shared) != all.end()) return mapped;
-    mapped.complete = true;
+    for (const std::uint32_t count : partials.counts) counts.push_back(2 + count);
+    const std::vector<std::uint64_t> all = all_gather_numbers(places_of(partials), counts);
+    auto mapped = std::make_unique<MappedSums>();
+    std::size_t ranks_with_results = 0;
     auto place = all.begin();
     for (std::size_t rank = 0; rank < size_; ++rank) {
-      if (results > 0) mapped.results.push_back(address_of(*place++, rank));
+      ranks_with_results += *place++;
+      mapped->results.push_back(address_of(*place++, rank));
       for (std::uint32_t i = 0; i < partials.counts[rank]; ++i) {
-        mapped.partials.push_back(address_of(*place++, rank));
+        mapped->partials.push_back(address_of(*place++, rank));
       }
     }
+    const bool alike = ranks_with_results == 0 || ranks_with_results == size_;
+    mapped->complete = alike && std::ranges::find(all, not_shared) == all.end();
+    if (!alike && !partials.results.empty()) mapped->halves = halves_of(partials);
     return mapped;
   }
 
+  static MappedSums::Halves halves_of(const PartialSums& partials) {
+    MappedSums::Halves halves{partials, partials};
+    halves.sums.results = {};
+    halves.results.own.clear();
+    halves.results.counts.assign(partials.counts.size(), 0);
+    return halves;
+  }
+
   /// Ranks read each other's arenas; the rounds say how far their owners are.
-  void exchange_mapped(const PartialSums& partials, const UseChunk& use) {
+  void exchange_mapped(const PartialSums& partials, const MappedSums& mapped, const UseChunk& use) {
     constexpr std::size_t chunk = 1 << 15;  // that of two ranks and its sum stay in the L2 cache
     const WindowRounds rounds(partials, chunk);
     const auto take = [&](std::size_t peer, const Chunk& part) {
-      const float* from = partials.mapped->results[peer];
+      const float* from = mapped.results[peer];
       float* to = partials.results.data();
       if (from != to) std::copy_n(from + part.begin, part.length(), to + part.begin);
     };
@@ -192,7 +226,7 @@ class SharedMemoryCommunicator final : public Communicator {
           const Chunk own(partials.slices, rounds, rank_, round);
           if (own.length() > 0) {
             inputs_.clear();
-            for (const float* partial : partials.mapped->partials) inputs_.push_back(partial + own.begin);
+            for (const float* partial : mapped.partials) inputs_.push_back(partial + own.begin);
             use(inputs_, own.begin, own.end);
           }
           take_results(partials, rounds, round, take);

@@ -38,6 +38,11 @@ class ThreadCommunicator final : public Communicator {
       use(inputs_, begin, std::min(end, begin + chunk));
     }
     float* results = partials.results.data();
+    if (!partials.results.empty() && std::ranges::any_of(meeting_->partials, without_results)) {
+      barrier();  // the others' exchange of partial sums ends, that of results begins
+      barrier();
+      barrier();
+    }
     show(results);
     const Slices& slices = partials.slices;
     for (std::size_t peer = 0; peer < size_ && results != nullptr; ++peer) {
@@ -71,6 +76,8 @@ class ThreadCommunicator final : public Communicator {
   void barrier() override { meeting_->barrier.arrive_and_wait(); }
 
  private:
+  static bool without_results(const PartialSums* partials) { return partials->results.empty(); }
+
   void show(const void* data) {
     meeting_->data[rank_] = data;
     barrier();

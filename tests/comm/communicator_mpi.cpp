@@ -11,6 +11,7 @@
 #include "comm/agreement.h"
 #include "comm/communicator.h"
 #include "comm/runtime.h"
+#include "comm/staged_communicator.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/world.h"
 #include "reduce/gradients.h"
@@ -194,26 +195,35 @@ void check_canonical(const World& world, Communicator& communicator, std::uint32
   }
 }
 
-void check_transport(const World& world, Transport transport) {
-  const auto communicator = make_communicator(world, transport);
-  expect(communicator->rank() == world.rank() && communicator->size() == world.size(), "rank and size");
+void check_communicator(const World& world, Communicator& communicator) {
+  expect(communicator.rank() == world.rank() && communicator.size() == world.size(), "rank and size");
   for (const std::size_t elements : {0u, 1u, 17u, 1000u, 300007u}) {
     for (const bool uneven : {false, true}) {
       for (const Memory memory : {Memory::own, Memory::shared, Memory::common}) {
-        check_exchange(world, *communicator, elements, uneven, memory);
+        check_exchange(world, communicator, elements, uneven, memory);
       }
     }
     for (const Memory memory : {Memory::own, Memory::shared, Memory::common}) {
-      check_halves(world, *communicator, elements, memory);
+      check_halves(world, communicator, elements, memory);
     }
-    communicator->barrier();
+    communicator.barrier();
   }
-  check_small(world, *communicator);
-  check_all_reduce(world, *communicator);
+  check_small(world, communicator);
+  check_all_reduce(world, communicator);
   for (const std::uint32_t leaves : {1u, 2u, 5u, 16u}) {
-    check_canonical(world, *communicator, leaves, 2, 5000);
-    check_canonical(world, *communicator, leaves, 1, 100003);
+    check_canonical(world, communicator, leaves, 2, 5000);
+    check_canonical(world, communicator, leaves, 1, 100003);
   }
+  communicator.check();
+}
+
+void check_transport(const World& world, Transport transport) {
+  const auto communicator = make_communicator(world, transport);
+  check_communicator(world, *communicator);
+  // Every second rank has its arenas in a device's memory.
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  const auto staged = make_staged_communicator(*communicator, *device, *device->streams()[0]);
+  check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator);
 }
 
 void check_agree(const World& world) {

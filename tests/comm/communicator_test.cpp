@@ -30,7 +30,7 @@ TEST(SelfCommunicator, BringsItsOwnPartialSums) {
   const auto communicator = make_self_communicator();
   std::vector<float> first{1, 2, 3}, second{4, 5, 6};
   int calls = 0;
-  PartialSums partials{{first.data(), second.data()}, {2}, {0, 3}, {}, {}};
+  PartialSums partials{{first.data(), second.data()}, {2}, {0, 3}};
   communicator->exchange(partials,
                          [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
                            ++calls;
