@@ -1,7 +1,8 @@
 # The CUDA backend. Its folders, in the layers that have one:
 #   cuda/         plans and kernels; no header of CUDA, so that tests compile and run them on the host too
 #   cuda/kernels  .cu sources: arithmetic, by nvcc for the GPU, by the host's compiler for tests
-#   cuda/native   what calls CUDA, cuDNN and NCCL
+#   cuda/native   what calls CUDA and cuDNN
+#   nccl/         what calls NCCL, through functions that a test may stand for
 #   no_cuda/      the same functions where it is not built: they say why
 # cuDNN and NCCL are opened when first needed, and CUDA's runtime is linked statically: the program starts where
 # none of them is.
@@ -71,8 +72,9 @@ else()
   message(STATUS "  CUDA                    ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")
   lockstep_glob_backend(backend_sources cuda/*.cpp)
   lockstep_glob_backend(native_sources cuda/native/*.c*)
+  lockstep_glob_backend(nccl_sources nccl/*.cpp)
   lockstep_glob_backend(kernel_sources cuda/kernels/*.cu)
-  add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${kernel_sources})
+  add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${kernel_sources})
   set_target_properties(lockstep_cuda PROPERTIES UNITY_BUILD OFF)
   # CMake 3.25 knows no later standard of CUDA than 17.
   target_compile_options(lockstep_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)

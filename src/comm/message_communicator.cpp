@@ -1,36 +1,15 @@
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "comm/aligned_floats.h"
 #include "comm/communicator.h"
+#include "comm/exchange_rounds.h"
 #include "comm/runtime.h"
 
 namespace lockstep {
 namespace {
 
-/// How an exchange is cut into rounds; equal on all ranks.
-struct MessageRounds {
-  std::size_t inputs = 0;  ///< partial sums of all ranks
-  std::size_t chunk = 0;   ///< elements of a slice per round
-  std::size_t count = 0;
-
-  explicit MessageRounds(const PartialSums& partials) {
-    constexpr std::size_t staging = 1 << 20, largest = 1 << 18, smallest = 1 << 12;  // floats
-    inputs = std::accumulate(partials.counts.begin(), partials.counts.end(), std::size_t{0});
-    chunk = std::clamp(staging / std::max<std::size_t>(inputs, 1) & ~std::size_t{15}, smallest, largest);
-    for (std::size_t i = 1; i < partials.slices.size(); ++i) {
-      count = std::max(count, (partials.slices[i] - partials.slices[i - 1] + chunk - 1) / chunk);
-    }
-  }
-
-  std::size_t begin(const PartialSums& partials, std::size_t owner, std::size_t round) const {
-    return std::min(partials.slices[owner] + round * chunk, partials.slices[owner + 1]);
-  }
-  std::size_t length(const PartialSums& partials, std::size_t owner, std::size_t round) const {
-    return begin(partials, owner, round + 1) - begin(partials, owner, round);
-  }
-};
+constexpr ExchangeRounds::Limits limits{.staging = 1 << 20, .smallest = 1 << 12, .largest = 1 << 18};
 
 class MessageCommunicator final : public Communicator {
  public:
@@ -45,7 +24,7 @@ class MessageCommunicator final : public Communicator {
   std::string name() const override { return "messages"; }
 
   void exchange(PartialSums& partials, const UseChunk& use) override {
-    const MessageRounds rounds(partials);
+    const ExchangeRounds rounds(partials, limits);
     if (rounds.count > 0) post(partials, rounds, 0);
     for (std::size_t round = 0; round < rounds.count; ++round) {
       if (round + 1 < rounds.count) post(partials, rounds, round + 1);
@@ -129,7 +108,7 @@ class MessageCommunicator final : public Communicator {
   }
 
   /// Starts a round: receives of this rank's chunk, then sends of the other owners' chunks.
-  void post(const PartialSums& partials, const MessageRounds& rounds, std::size_t round) {
+  void post(const PartialSums& partials, const ExchangeRounds& rounds, std::size_t round) {
     Stage& stage = stages_[round % 2];
     stage.requests.clear();
     const std::size_t length = rounds.length(partials, rank_, round);
@@ -145,7 +124,7 @@ class MessageCommunicator final : public Communicator {
     post_sends(partials, rounds, round);
   }
 
-  void post_sends(const PartialSums& partials, const MessageRounds& rounds, std::size_t round) {
+  void post_sends(const PartialSums& partials, const ExchangeRounds& rounds, std::size_t round) {
     for (std::size_t step = 1; step < size_; ++step) {
       const std::size_t owner = (rank_ + step) % size_;  // not all to one owner at once
       const std::size_t begin = rounds.begin(partials, owner, round);
@@ -157,7 +136,7 @@ class MessageCommunicator final : public Communicator {
     }
   }
 
-  void gather_inputs(const PartialSums& partials, const MessageRounds& rounds, std::size_t round) {
+  void gather_inputs(const PartialSums& partials, const ExchangeRounds& rounds, std::size_t round) {
     inputs_.clear();
     const float* staged = stages_[round % 2].floats.data();
     for (std::size_t peer = 0; peer < size_; ++peer) {

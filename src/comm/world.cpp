@@ -1,28 +1,14 @@
 #include "lockstep/world.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <limits>
-#include <optional>
 
 #include "comm/agreement.h"
 #include "comm/runtime.h"
 
 namespace lockstep {
 namespace {
-
-/// Failures of all ranks in one number, smaller is more important: own errors before those that only
-/// repeat another rank's, then the lower rank.
-struct Verdict {
-  static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  static std::int64_t encode(bool repeated, int rank, int status) {
-    return (std::int64_t{repeated} << 40) | (std::int64_t{rank} << 8) | status;
-  }
-  static int rank(std::int64_t code) { return static_cast<int>((code >> 8) & 0xffffffff); }
-  static Category category(std::int64_t code) { return static_cast<Category>(code & 0xff); }
-};
 
 void print_error(const std::string& who, const Error& error) {
   std::fflush(stdout);
@@ -76,25 +62,14 @@ std::string World::library() const {
 }
 
 void World::agree(const std::function<void()>& work) const {
-  std::optional<Error> own;
-  bool repeated = false;
-  try {
-    work();
-  } catch (const PeerFailure& error) {
-    own = error;
-    repeated = true;
-  } catch (...) {
-    own = as_error(std::current_exception());
-  }
-  const std::int64_t mine = own ? Verdict::encode(repeated, rank(), own->exit_status()) : Verdict::none;
-  std::int64_t worst = mine;
+  const Outcome own(work, rank());
+  const std::int64_t code = own.code();
+  std::int64_t smallest = code;
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallreduce(&mine, &worst, 1, MPI_INT64_T, MPI_MIN, runtime_->ranks.world.get(), &request),
+  check_mpi(MPI_Iallreduce(&code, &smallest, 1, MPI_INT64_T, MPI_MIN, runtime_->ranks.world.get(), &request),
             "MPI_Iallreduce");
   complete(request, *runtime_->watch);
-  if (worst == Verdict::none) return;
-  if (worst == mine && !repeated) throw AgreedError(own->category(), own->what());
-  throw PeerFailure(Verdict::category(worst), "rank " + std::to_string(Verdict::rank(worst)) + " failed");
+  own.settle(smallest);
 }
 
 void World::barrier() const {

@@ -142,4 +142,34 @@ class ExchangingRank {
   std::unique_ptr<Program> program_;
 };
 
+/// One of 5 ranks gathers and reduces what is in its device's memory, twice.
+inline void expect_gathers_and_reduces(Communicator& communicator, GraphDevice& gpu) {
+  constexpr int ranks = 5;
+  const int rank = communicator.rank();
+  const auto length = [](int r) { return static_cast<std::size_t>(r * 3 % 4); };
+  const Buffer own = gpu.allocate(16), all = gpu.allocate(6), sum = gpu.allocate(ranks * sizeof(float));
+  std::unique_ptr<Program> program;
+  {
+    std::vector<std::size_t> lengths;
+    for (int r = 0; r < ranks; ++r) lengths.push_back(length(r));
+    program = gpu.record([&] {
+      communicator.all_gather_bytes({own.data(), length(rank)}, lengths, {all.data(), 6});
+      communicator.all_reduce(sum.floats());
+      communicator.barrier();
+    });
+  }
+  for (int run = 0; run < 2; ++run) {
+    const std::vector<char> bytes(16, static_cast<char>('a' + rank + 5 * run));
+    std::vector<float> floats(ranks, static_cast<float>(rank + run));
+    gpu.copy(own.data(), bytes.data(), 16);
+    gpu.copy(sum.data(), floats.data(), sum.bytes());
+    program->run();
+    std::string gathered(6, ' ');
+    gpu.copy(gathered.data(), all.data(), 6);
+    gpu.copy(floats.data(), sum.data(), sum.bytes());
+    EXPECT_EQ(gathered, run == 0 ? "bbbccd" : "ggghhi");
+    EXPECT_EQ(floats, std::vector<float>(ranks, static_cast<float>(10 + ranks * run)));
+  }
+}
+
 }  // namespace lockstep

@@ -93,6 +93,7 @@ class GraphDevice final : public Device {
   }
   Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
   void copy(void* to, const void* from, std::size_t bytes) override {
+    GraphProgram(memory, std::exchange(stream.actions, {})).run();  // given outside of a recording
     memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {

@@ -72,34 +72,10 @@ TEST(StagedCommunicator, TakesTheHostMemoryThatItNeeds) {
 }
 
 TEST(StagedCommunicator, GathersAndReducesMemoryOfTheDevice) {
-  constexpr int ranks = 5;
-  run_as_ranks(ranks, [&](Communicator& host) {
+  run_as_ranks(5, [](Communicator& host) {
     GraphDevice gpu;
     const auto staged = make_staged_communicator(host, gpu, gpu.stream);
-    const auto length = [](int rank) { return static_cast<std::size_t>(rank * 3 % 4); };
-    const Buffer own = gpu.allocate(16), all = gpu.allocate(6), sum = gpu.allocate(ranks * sizeof(float));
-    std::unique_ptr<Program> program;
-    {
-      std::vector<std::size_t> lengths;
-      for (int rank = 0; rank < ranks; ++rank) lengths.push_back(length(rank));
-      program = gpu.record([&] {
-        staged->all_gather_bytes({own.data(), length(host.rank())}, lengths, {all.data(), 6});
-        staged->all_reduce(sum.floats());
-        staged->barrier();
-      });
-    }
-    for (char run = 0; run < 2; ++run) {
-      const std::vector<char> bytes(16, static_cast<char>('a' + host.rank() + 5 * run));
-      std::vector<float> floats(ranks, static_cast<float>(host.rank() + run));
-      gpu.copy(own.data(), bytes.data(), 16);
-      gpu.copy(sum.data(), floats.data(), sum.bytes());
-      program->run();
-      std::string gathered(6, ' ');
-      gpu.copy(gathered.data(), all.data(), 6);
-      gpu.copy(floats.data(), sum.data(), sum.bytes());
-      EXPECT_EQ(gathered, run == 0 ? "bbbccd" : "ggghhi");
-      EXPECT_EQ(floats, std::vector<float>(ranks, static_cast<float>(10 + ranks * run)));
-    }
+    expect_gathers_and_reduces(*staged, gpu);
   });
 }
 

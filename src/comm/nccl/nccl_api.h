@@ -1,0 +1,35 @@
+#pragma once
+
+#include <nccl.h>
+
+#include <string>
+
+namespace lockstep {
+
+/// The functions of NCCL that are used: the library's, or a test's.
+struct NcclApi {
+  decltype(&ncclGetVersion) get_version;
+  decltype(&ncclGetErrorString) get_error_string;
+  decltype(&ncclGetLastError) get_last_error;
+  decltype(&ncclGetUniqueId) get_unique_id;
+  decltype(&ncclCommInitRankConfig) comm_init_rank_config;
+  decltype(&ncclCommGetAsyncError) comm_get_async_error;
+  decltype(&ncclCommFinalize) comm_finalize;
+  decltype(&ncclCommDestroy) comm_destroy;
+  decltype(&ncclCommAbort) comm_abort;
+  decltype(&ncclGroupStart) group_start;
+  decltype(&ncclGroupEnd) group_end;
+  decltype(&ncclSend) send;
+  decltype(&ncclRecv) recv;
+  decltype(&ncclAllReduce) all_reduce;
+};
+
+/// Opens the library, which stays open. Throws Error(resource) naming the library or function that is
+/// missing, or the version where it is older than 2.18.
+NcclApi load_nccl(const std::string& library = "libnccl.so.2");
+
+/// "2.28.9". Throws Error(resource) where the library is older than 2.18, the first whose communicators can
+/// be finished and aborted without waiting in every state.
+std::string version_of(const NcclApi& api);
+
+}  // namespace lockstep

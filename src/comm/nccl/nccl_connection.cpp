@@ -1,0 +1,118 @@
+#include "comm/nccl/nccl_connection.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "comm/agreement.h"
+#include "core/printable.h"
+
+namespace lockstep {
+
+NcclConnection::NcclConnection(const NcclApi& api, Communicator& host, std::string device)
+    : api_(api), host_(host), device_(std::move(device)) {
+  const ncclUniqueId id = share_unique_id();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  try {
+    check(api_.comm_init_rank_config(&raw_, host_.size(), id, host_.rank(), &config),
+          "ncclCommInitRankConfig");
+    settle("ncclCommInitRankConfig");
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+NcclConnection::~NcclConnection() {
+  if (raw_ == nullptr) return;
+  if (std::uncaught_exceptions() > 0) {
+    abort();
+    return;
+  }
+  try {
+    check(api_.comm_finalize(raw_), "ncclCommFinalize");
+    settle("ncclCommFinalize");
+    api_.comm_destroy(std::exchange(raw_, nullptr));
+  } catch (...) {
+    abort();
+  }
+}
+
+/// Rank 0's. Where it has none all ranks throw.
+ncclUniqueId NcclConnection::share_unique_id() const {
+  struct Made {
+    ncclResult_t result;
+    ncclUniqueId id;
+  } made{};
+  if (host_.rank() == 0) made.result = api_.get_unique_id(&made.id);
+  std::vector<std::size_t> bytes(static_cast<std::size_t>(host_.size()), 0);
+  bytes[0] = sizeof made;
+  const Made own = made;
+  host_.all_gather_bytes(std::as_bytes(std::span(&own, host_.rank() == 0 ? 1 : 0)), bytes,
+                         std::as_writable_bytes(std::span(&made, 1)));
+  if (made.result == ncclSuccess) return made.id;
+  const std::string reason = fmt::format("ncclGetUniqueId: {}", api_.get_error_string(made.result));
+  if (host_.rank() == 0) throw AgreedError(Category::resource, reason);
+  throw PeerFailure(Category::resource, reason);
+}
+
+void NcclConnection::group(const std::function<void()>& calls) {
+  if (raw_ == nullptr) throw Error(Category::peer, "NCCL was aborted");
+  check(api_.group_start(), "ncclGroupStart");
+  calls();
+  check(api_.group_end(), "ncclGroupEnd");
+  settle("ncclGroupEnd");
+}
+
+void NcclConnection::check(ncclResult_t result, const char* call) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  fail(result, call, result == ncclRemoteError ? Category::peer : Category::resource);
+}
+
+void NcclConnection::check() {
+  if (raw_ == nullptr) throw Error(Category::peer, "NCCL was aborted");
+  const ncclResult_t now = state();
+  if (now != ncclSuccess && now != ncclInProgress) fail(now, "asynchronous error", Category::peer);
+  try {
+    host_.check();
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+ncclResult_t NcclConnection::state() const {
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked = api_.comm_get_async_error(raw_, &state);
+  return asked == ncclSuccess ? state : asked;
+}
+
+/// Waits until NCCL has done what it was asked for, yielding the core and looking after the peers.
+void NcclConnection::settle(const char* call) {
+  for (ncclResult_t now = state(); now != ncclSuccess; now = state()) {
+    check(now, call);
+    host_.check();
+    sched_yield();
+  }
+}
+
+void NcclConnection::abort() noexcept {
+  if (raw_ != nullptr) api_.comm_abort(std::exchange(raw_, nullptr));
+}
+
+void NcclConnection::fail(ncclResult_t result, const char* call, Category category) {
+  const char* last = raw_ != nullptr ? api_.get_last_error(raw_) : nullptr;
+  std::string detail = last != nullptr ? last : "";
+  while (!detail.empty() && detail.back() == '\n') detail.pop_back();
+  const std::string message =
+      fmt::format("{}: NCCL: {}: {}{}{}; NCCL_DEBUG=INFO says more", device_, call,
+                  api_.get_error_string(result), detail.empty() ? "" : ": ", printable(detail));
+  abort();
+  throw Error(category, message);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+#include <gtest/gtest.h>
+
+#include "comm/gpu_communicator.h"
+#include "device/cuda/cuda_device.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+TEST(NoNccl, SaysWhatIsMissing) {
+  const auto host = make_self_communicator();
+  const auto device = cuda::make_cuda_device({});
+  try {
+    make_nccl_communicator(*host, {"HOST", "0000:1b:00"}, *device, *device->streams()[0]);
+    FAIL() << "made";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::resource);
+    EXPECT_STREQ(error.what(), "this program was built without NCCL");
+  }
+  EXPECT_THROW(nccl_version(), Error);
+}
+
+}  // namespace
+}  // namespace lockstep

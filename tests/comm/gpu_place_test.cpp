@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include "comm/agreement.h"
+#include "comm/gpu_communicator.h"
+#include "reduce/thread_ranks.h"
+
+namespace lockstep {
+namespace {
+
+/// What all ranks are told, which have these places.
+std::string shared_gpu_of(const std::vector<GpuPlace>& places) {
+  std::vector<std::string> answers(places.size());
+  run_as_ranks(static_cast<int>(places.size()), [&](Communicator& host) {
+    const auto rank = static_cast<std::size_t>(host.rank());
+    answers[rank] = shared_gpu(host, places[rank]);
+  });
+  for (const std::string& answer : answers) EXPECT_EQ(answer, answers[0]);
+  return answers[0];
+}
+
+TEST(SharedGpu, IsNoneWhereEveryRankHasItsOwn) {
+  EXPECT_EQ(shared_gpu_of({{"a", "0000:1b:00"}}), "");
+  EXPECT_EQ(shared_gpu_of({{"a", "0000:1b:00"}, {"a", "0000:3b:00"}}), "");
+}
+
+TEST(SharedGpu, IsNoneWhereHostsHaveTheSameAddresses) {
+  EXPECT_EQ(shared_gpu_of({{"a", "0000:1b:00"}, {"b", "0000:1b:00"}}), "");
+}
+
+TEST(SharedGpu, IsNamedWithTheFirstTwoRanks) {
+  EXPECT_EQ(
+      shared_gpu_of({{"a", "0000:1b:00"}, {"b", "0000:1b:00"}, {"b", "0000:3b:00"}, {"b", "0000:1b:00"}}),
+      "ranks 1 and 3 share GPU 0000:1b:00 of b");
+}
+
+TEST(Agreement, IsTheLowestFailingRanksReason) {
+  run_as_ranks(4, [](Communicator& host) {
+    agree(host, [] {});
+    try {
+      agree(host, [&] {
+        if (host.rank() % 2 == 1) throw Error(Category::data, "the reason of " + std::to_string(host.rank()));
+      });
+      ADD_FAILURE() << "rank " << host.rank() << " knows of no failure";
+    } catch (const PeerFailure& error) {
+      EXPECT_NE(host.rank(), 1);
+      EXPECT_STREQ(error.what(), "rank 1 failed");
+      EXPECT_EQ(error.category(), Category::data);
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(host.rank(), 1);
+      EXPECT_STREQ(error.what(), "the reason of 1");
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lockstep

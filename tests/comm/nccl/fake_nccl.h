@@ -1,0 +1,206 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/graph_device.h"
+#include "comm/nccl/nccl_api.h"
+
+namespace lockstep {
+
+/// NCCL between threads, on GraphDevices: the rules of communicators that do not block, and failures on
+/// request. One at a time; ends after its ranks.
+class FakeNccl {
+ public:
+  FakeNccl() { current = this; }
+  ~FakeNccl() { current = nullptr; }
+  static NcclApi api();
+
+  int polls = 3;  ///< answers "in progress" after each call that takes time
+  struct Failure {
+    int rank = -1;
+    ncclResult_t result = ncclSuccess;
+  };
+  Failure in_unique_id, in_init;
+  bool never_ready = false;                              ///< other ranks wait for one that failed
+  std::atomic<ncclResult_t> asynchronous = ncclSuccess;  ///< what rank 0 finds from now on
+
+  /// Names of the calls that begin, end or abort a communicator, per rank.
+  std::map<int, std::vector<std::string>> calls;
+
+ private:
+  struct Rank {
+    int rank, size;
+    int polls_left;
+    ncclResult_t state = ncclSuccess;
+    bool in_progress() const { return polls_left > 0; }
+  };
+  struct Operation {
+    GraphStream* stream;
+    bool sends;
+    std::function<void()> work;
+  };
+  static Rank& of(ncclComm_t handle) { return *reinterpret_cast<Rank*>(handle); }
+  void log(const Rank& rank, const std::string& call) {
+    const std::lock_guard lock(mutex_);
+    calls[rank.rank].push_back(call);
+  }
+  void put(int from, int to, std::vector<std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    mail_[{from, to}].push_back(std::move(bytes));
+    arrived_.notify_all();
+  }
+  std::vector<std::byte> take(int from, int to) {
+    std::unique_lock lock(mutex_);
+    auto& box = mail_[{from, to}];
+    arrived_.wait(lock, [&] { return !box.empty(); });
+    std::vector<std::byte> bytes = std::move(box.front());
+    box.pop_front();
+    return bytes;
+  }
+  /// Operations are of a group, and come when nothing is in progress.
+  static ncclResult_t add(ncclComm_t handle, cudaStream_t stream, bool sends, std::function<void()> work) {
+    if (!grouped || of(handle).in_progress()) return ncclInvalidUsage;
+    group_of = &of(handle);
+    group.push_back({&GraphStream::of(stream), sends, std::move(work)});
+    return ncclSuccess;
+  }
+
+  static ncclResult_t init(ncclComm_t* handle, int size, ncclUniqueId id, int rank, ncclConfig_t* config);
+  static ncclResult_t state(ncclComm_t handle, ncclResult_t* result);
+  static ncclResult_t group_end();
+  static ncclResult_t all_reduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                                 ncclRedOp_t operation, ncclComm_t handle, cudaStream_t stream);
+
+  static inline FakeNccl* current = nullptr;
+  static inline thread_local bool grouped = false;
+  static inline thread_local Rank* group_of = nullptr;
+  static inline thread_local std::vector<Operation> group;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> mail_;
+};
+
+inline ncclResult_t FakeNccl::init(ncclComm_t* handle, int size, ncclUniqueId id, int rank,
+                                   ncclConfig_t* config) {
+  if (config->blocking != 0 || std::string(id.internal) != "the id") return ncclInvalidArgument;
+  auto* made = new Rank{rank, size, current->polls};
+  *handle = reinterpret_cast<ncclComm_t>(made);
+  current->log(*made, "init");
+  if (rank == current->in_init.rank) made->state = current->in_init.result;
+  return ncclInProgress;
+}
+
+inline ncclResult_t FakeNccl::state(ncclComm_t handle, ncclResult_t* result) {
+  Rank& rank = of(handle);
+  if (rank.in_progress()) {
+    const bool waits = current->never_ready && rank.rank != current->in_init.rank;
+    if (!waits) --rank.polls_left;
+    *result = ncclInProgress;
+  } else {
+    *result = rank.state;
+    if (rank.rank == 0 && current->asynchronous != ncclSuccess) *result = current->asynchronous;
+  }
+  return ncclSuccess;
+}
+
+/// Everything is sent before anything is waited for: the operations of a group have no order.
+inline ncclResult_t FakeNccl::group_end() {
+  grouped = false;
+  for (const bool sends : {true, false}) {
+    for (Operation& operation : group) {
+      if (operation.sends == sends) operation.stream->launch(std::move(operation.work));
+    }
+  }
+  if (!group.empty()) group_of->polls_left = current->polls;
+  group.clear();
+  return ncclInProgress;
+}
+
+inline ncclResult_t FakeNccl::all_reduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                                         ncclRedOp_t operation, ncclComm_t handle, cudaStream_t stream) {
+  if (type != ncclFloat || operation != ncclSum) return ncclInvalidArgument;
+  Rank* own = &of(handle);
+  const std::size_t bytes = count * sizeof(float);
+  const ncclResult_t sent = add(handle, stream, true, [=, fake = current] {
+    const auto* data = static_cast<const std::byte*>(from);
+    for (int peer = 0; peer < own->size; ++peer) fake->put(own->rank, peer, {data, data + bytes});
+  });
+  if (sent != ncclSuccess) return sent;
+  return add(handle, stream, false, [=, fake = current] {
+    auto* sum = static_cast<float*>(to);
+    std::fill_n(sum, count, 0.0F);
+    for (int peer = 0; peer < own->size; ++peer) {
+      const std::vector<std::byte> part = fake->take(peer, own->rank);
+      for (std::size_t i = 0; i < count; ++i) {
+        float value = 0.0F;
+        std::memcpy(&value, part.data() + i * sizeof value, sizeof value);
+        sum[i] += value;
+      }
+    }
+  });
+}
+
+inline NcclApi FakeNccl::api() {
+  NcclApi api{};
+  api.get_version = [](int* version) {
+    *version = 22809;
+    return ncclSuccess;
+  };
+  api.get_error_string = [](ncclResult_t result) {
+    return result == ncclRemoteError ? "remote error" : "unhandled system error";
+  };
+  api.get_last_error = [](ncclComm_t) { return "no route to host\n"; };
+  api.get_unique_id = [](ncclUniqueId* id) {
+    std::strcpy(id->internal, "the id");
+    return current->in_unique_id.result;
+  };
+  api.comm_init_rank_config = init;
+  api.comm_get_async_error = state;
+  api.comm_finalize = [](ncclComm_t handle) {
+    current->log(of(handle), "finalize");
+    of(handle).polls_left = current->polls;
+    return ncclInProgress;
+  };
+  api.comm_destroy = [](ncclComm_t handle) {
+    if (of(handle).in_progress()) return ncclInvalidUsage;
+    current->log(of(handle), "destroy");
+    delete &of(handle);
+    return ncclSuccess;
+  };
+  api.comm_abort = [](ncclComm_t handle) {
+    current->log(of(handle), "abort");
+    delete &of(handle);
+    return ncclSuccess;
+  };
+  api.group_start = [] {
+    grouped = true;
+    return ncclSuccess;
+  };
+  api.group_end = group_end;
+  api.send = [](const void* data, std::size_t count, ncclDataType_t, int peer, ncclComm_t handle,
+                cudaStream_t stream) {
+    const auto* bytes = static_cast<const std::byte*>(data);
+    return add(handle, stream, true, [=, fake = current, rank = of(handle).rank] {
+      fake->put(rank, peer, {bytes, bytes + count});
+    });
+  };
+  api.recv = [](void* data, std::size_t count, ncclDataType_t, int peer, ncclComm_t handle,
+                cudaStream_t stream) {
+    return add(handle, stream, false, [=, fake = current, rank = of(handle).rank] {
+      const std::vector<std::byte> bytes = fake->take(peer, rank);
+      if (bytes.size() != count) throw Error(Category::internal, "a message of another length");
+      std::memcpy(data, bytes.data(), count);
+    });
+  };
+  api.all_reduce = all_reduce;
+  return api;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,243 @@
+#include <gtest/gtest.h>
+
+#include "comm/agreement.h"
+#include "comm/exchange_cases.h"
+#include "comm/nccl/fake_nccl.h"
+#include "comm/nccl/nccl_communicator.h"
+#include "reduce/thread_ranks.h"
+
+namespace lockstep {
+namespace {
+
+using Names = std::vector<std::string>;
+/// The GPU of a rank.
+GpuPlace place_of(const Communicator& host) {
+  return {"HOST", "0000:1" + std::to_string(host.rank()) + ":00"};
+}
+
+/// Threads whose communicator can tell that a peer is gone.
+class WatchedRanks final : public Communicator {
+ public:
+  WatchedRanks(Communicator& ranks, const std::atomic<bool>& gone) : ranks_(ranks), gone_(gone) {}
+  int rank() const override { return ranks_.rank(); }
+  int size() const override { return ranks_.size(); }
+  void exchange(PartialSums& partials, const UseChunk& use) override { ranks_.exchange(partials, use); }
+  void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
+                        std::span<std::byte> all) override {
+    ranks_.all_gather_bytes(own, bytes, all);
+  }
+  void all_reduce(std::span<float> values) override { ranks_.all_reduce(values); }
+  void barrier() override { ranks_.barrier(); }
+  void check() override {
+    if (gone_) throw Error(Category::peer, "rank 1 has ended");
+  }
+
+ private:
+  Communicator& ranks_;
+  const std::atomic<bool>& gone_;
+};
+
+/// What `work` throws: the exit status and the message.
+std::pair<int, std::string> error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return {error.exit_status(), error.what()};
+  }
+  return {0, ""};
+}
+
+TEST(Nccl, IsReadyWhenItsInitialisationIsNoLongerInProgress) {
+  for (const int polls : {0, 1, 100}) {
+    FakeNccl fake;
+    fake.polls = polls;
+    run_as_ranks(3, [&](Communicator& host) {
+      GraphDevice gpu;
+      const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+      EXPECT_EQ(nccl->rank(), host.rank());
+      EXPECT_EQ(nccl->size(), 3);
+      EXPECT_EQ(nccl->name(), "NCCL");
+      nccl->check();
+    });
+    for (int rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(fake.calls[rank], (Names{"init", "finalize", "destroy"})) << "rank " << rank;
+    }
+  }
+}
+
+TEST(Nccl, RefusesRanksThatShareAGpu) {
+  FakeNccl fake;
+  run_as_ranks(3, [&](Communicator& host) {
+    GraphDevice gpu;
+    const GpuPlace place{"HOST", host.rank() == 0 ? "0000:1b:00" : "0000:3b:00"};
+    try {
+      connect_by_nccl(host, place, gpu, gpu.stream, {fake.api()});
+      ADD_FAILURE() << "connected";
+    } catch (const AgreedError& error) {
+      const bool prints = dynamic_cast<const PeerFailure*>(&error) == nullptr;
+      EXPECT_EQ(prints, host.rank() == 0) << "one line";
+      EXPECT_EQ(error.category(), Category::resource);
+      if (prints) {
+        EXPECT_STREQ(error.what(),
+                     "ranks 1 and 2 share GPU 0000:3b:00 of HOST, which NCCL cannot connect: start no more "
+                     "ranks on a host than it has GPUs, or use --transport messages");
+      }
+    }
+  });
+  EXPECT_TRUE(fake.calls.empty());
+}
+
+TEST(Nccl, NamesTheReasonWhereRankZeroCannotBegin) {
+  FakeNccl fake;
+  fake.in_unique_id = {0, ncclSystemError};
+  run_as_ranks(2, [&](Communicator& host) {
+    GraphDevice gpu;
+    const auto [status, message] =
+        error_of([&] { connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()}); });
+    EXPECT_EQ(status, 4);
+    EXPECT_EQ(message, "ncclGetUniqueId: unhandled system error");
+  });
+  EXPECT_TRUE(fake.calls.empty());
+}
+
+TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
+  FakeNccl fake;
+  fake.in_init = {1, ncclSystemError};
+  fake.never_ready = true;
+  std::atomic<bool> gone = false;
+  run_as_ranks(3, [&](Communicator& ranks) {
+    GraphDevice gpu;
+    WatchedRanks host(ranks, gone);
+    const auto [status, message] =
+        error_of([&] { connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()}); });
+    if (host.rank() == 1) {
+      EXPECT_EQ(status, 4);
+      EXPECT_EQ(message,
+                "GPU 0000:11:00: NCCL: ncclCommInitRankConfig: unhandled system error: no route to host; "
+                "NCCL_DEBUG=INFO says more");
+      gone = true;
+    } else {
+      EXPECT_EQ(status, 5);
+      EXPECT_EQ(message, "rank 1 has ended");
+    }
+  });
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
+}
+
+TEST(Nccl, AbortsOnceWhereItFailsLater) {
+  FakeNccl fake;
+  std::atomic<bool> gone = false;
+  run_as_ranks(2, [&](Communicator& ranks) {
+    GraphDevice gpu;
+    WatchedRanks host(ranks, gone);
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+    nccl->check();
+    ranks.barrier();
+    if (host.rank() == 0) {
+      fake.asynchronous = ncclRemoteError;
+      const auto [status, message] = error_of([&] { nccl->check(); });
+      EXPECT_EQ(status, 5);
+      EXPECT_EQ(message.substr(0, 58), "GPU 0000:10:00: NCCL: asynchronous error: remote error: no");
+      gone = true;
+    }
+    ranks.barrier();
+    EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
+    EXPECT_EQ(error_of([&] { nccl->all_reduce({static_cast<float*>(nullptr), 1}); }).first, 5);
+  });
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
+}
+
+TEST(Nccl, AbortsWhileAnExceptionUnwinds) {
+  FakeNccl fake;
+  run_as_ranks(2, [&](Communicator& host) {
+    GraphDevice gpu;
+    EXPECT_EQ(error_of([&] {
+                const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+                throw Error(Category::data, "labels.gz: cut short");
+              }).first,
+              3);
+  });
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
+}
+
+TEST(Nccl, AbortsWhereAPeerIsGoneAtTheEnd) {
+  FakeNccl fake;
+  std::atomic<bool> gone = false;
+  run_as_ranks(2, [&](Communicator& ranks) {
+    GraphDevice gpu;
+    WatchedRanks host(ranks, gone);
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+    ranks.barrier();
+    gone = true;
+  });
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "finalize", "abort"}));
+}
+
+TEST(Nccl, ExchangesAsThreadsDo) {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (const std::size_t elements : {std::size_t{1}, std::size_t{17}, std::size_t{40007}}) {
+      for (const ExchangeCase& c : exchange_cases(ranks, elements)) {
+        for (const Calls calls : {Calls::one, Calls::halves}) {
+          FakeNccl fake;
+          run_as_ranks(ranks, [&](Communicator& host) {
+            GraphDevice gpu;
+            const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+            ExchangingRank rank(c, *nccl, gpu, calls);
+            const int allocations = gpu.memory.allocations;
+            for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run)) << c;
+            EXPECT_LE(rank.uses, 1) << "one chunk is enough";
+            EXPECT_EQ(gpu.memory.allocations, allocations) << "nothing is allocated in a run";
+          });
+        }
+      }
+    }
+  }
+}
+
+TEST(Nccl, ExchangesInChunksWhereStagingIsSmall) {
+  const ExchangeCase c{even_slices(100003, 3), {1, 2, 0}};
+  FakeNccl fake;
+  run_as_ranks(3, [&](Communicator& host) {
+    GraphDevice gpu;
+    const auto nccl =
+        connect_by_nccl(host, place_of(host), gpu, gpu.stream, {.api = fake.api(), .staging = 3 * 8000});
+    ExchangingRank rank(c, *nccl, gpu, Calls::one);
+    EXPECT_EQ(rank.uses, 5) << "33,334 elements, 8,000 at a time";
+    for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run));
+  });
+}
+
+TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
+  FakeNccl fake;
+  run_as_ranks(5, [&](Communicator& host) {
+    GraphDevice gpu;
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+    expect_gathers_and_reduces(*nccl, gpu);
+  });
+}
+
+TEST(Nccl, LibraryThatIsMissingIsNamed) {
+  const auto [status, message] = error_of([] { load_nccl("libnccl-of-nobody.so.2"); });
+  EXPECT_EQ(status, 4);
+  EXPECT_NE(message.find("NCCL cannot be opened: libnccl-of-nobody.so.2: "), std::string::npos) << message;
+  EXPECT_NE(message.find("--transport messages"), std::string::npos) << message;
+}
+
+TEST(Nccl, LibraryThatIsAnotherIsRefused) {
+  EXPECT_EQ(error_of([] { load_nccl("libc.so.6"); }),
+            std::pair(4, std::string("libc.so.6 has no ncclGetVersion: NCCL 2.18 or newer is wanted")));
+}
+
+TEST(Nccl, VersionsBefore218AreRefused) {
+  NcclApi api = FakeNccl::api();
+  EXPECT_EQ(version_of(api), "2.28.9");
+  api.get_version = [](int* version) {
+    *version = 21703;
+    return ncclSuccess;
+  };
+  EXPECT_EQ(error_of([&] { version_of(api); }),
+            std::pair(4, std::string("NCCL 2.17.3 is too old: 2.18 or newer is wanted")));
+}
+
+}  // namespace
+}  // namespace lockstep
