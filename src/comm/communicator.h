@@ -105,6 +105,8 @@ std::vector<Buffer> allocate_arenas(Communicator& communicator, Device& device, 
                                     std::size_t elements);
 
 std::unique_ptr<Communicator> make_self_communicator();
+/// The same for memory of a device: its methods are called inside of work enqueued on `stream`.
+std::unique_ptr<Communicator> make_self_communicator(Device& device, Stream& stream);
 std::unique_ptr<Communicator> make_message_communicator(const World& world);
 /// Null where a shared mapping cannot be made (agreed by all ranks).
 std::unique_ptr<Communicator> make_shared_memory_communicator(const World& world);

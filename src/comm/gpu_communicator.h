@@ -7,16 +7,16 @@
 
 namespace lockstep {
 
-/// Where a GPU is.
+/// Where a rank's GPU is.
 struct GpuPlace {
   std::string host;
-  std::string bus;  ///< its PCI address on that host
+  std::string bus;  ///< its PCI address on that host; empty: the rank has none
 };
 
-/// Which ranks have the same GPU, as the rest of a sentence: "ranks 0 and 1 share GPU 0000:1b:00 of HOST";
-/// empty where each has its own. `host`: any communicator for memory of the host. Collective; the same answer
-/// on all ranks.
-std::string shared_gpu(Communicator& host, const GpuPlace& own);
+/// Why NCCL cannot connect the ranks: "ranks 0 and 1 share GPU 0000:1b:00 of HOST", "rank 2 has no GPU";
+/// empty where it can. `host`: any communicator for memory of the host. Collective, also over ranks without a
+/// GPU; the same answer on all ranks.
+std::string why_not_nccl(Communicator& host, const GpuPlace& own);
 
 /// Version of the NCCL library, "2.28.9". Throws Error(resource) saying what is missing where there is none.
 std::string nccl_version();

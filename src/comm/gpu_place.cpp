@@ -12,6 +12,7 @@ namespace {
 using PlaceText = std::array<char, 320>;
 
 PlaceText as_text(const GpuPlace& place) {
+  if (place.bus.empty()) return {};
   const std::string text = place.bus.substr(0, 63) + " of " + place.host.substr(0, 250);
   PlaceText result{};
   std::memcpy(result.data(), text.data(), text.size());
@@ -20,7 +21,7 @@ PlaceText as_text(const GpuPlace& place) {
 
 }  // namespace
 
-std::string shared_gpu(Communicator& host, const GpuPlace& own) {
+std::string why_not_nccl(Communicator& host, const GpuPlace& own) {
   const PlaceText text = as_text(own);
   std::vector<PlaceText> all(static_cast<std::size_t>(host.size()));
   const std::vector<std::size_t> bytes(all.size(), sizeof text);
@@ -28,6 +29,7 @@ std::string shared_gpu(Communicator& host, const GpuPlace& own) {
   std::map<std::string, std::size_t> first_of;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const std::string place = all[rank].data();
+    if (place.empty()) return "rank " + std::to_string(rank) + " has no GPU";
     const auto [found, fresh] = first_of.try_emplace(place, rank);
     if (!fresh) {
       return "ranks " + std::to_string(found->second) + " and " + std::to_string(rank) + " share GPU " +

@@ -72,6 +72,10 @@ class Device {
   /// The same inside of enqueued work, in the stream's order. Memory of the host: of allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual std::span<Stream* const> streams() = 0;
+  /// `look` is called now and then while this device waits for what its streams were given, which may wait
+  /// for other ranks; what it throws ends the wait. Empty: no more. Where work is done on return, it is not
+  /// called.
+  virtual void while_waiting(std::function<void()> /*look*/) {}
   /// Calls `work` once; what it does on this device's streams becomes the program.
   virtual std::unique_ptr<Program> record(const std::function<void()>& work) = 0;
 };

@@ -8,29 +8,32 @@ namespace lockstep {
 namespace {
 
 /// What all ranks are told, which have these places.
-std::string shared_gpu_of(const std::vector<GpuPlace>& places) {
+std::string reason_for(const std::vector<GpuPlace>& places) {
   std::vector<std::string> answers(places.size());
   run_as_ranks(static_cast<int>(places.size()), [&](Communicator& host) {
     const auto rank = static_cast<std::size_t>(host.rank());
-    answers[rank] = shared_gpu(host, places[rank]);
+    answers[rank] = why_not_nccl(host, places[rank]);
   });
   for (const std::string& answer : answers) EXPECT_EQ(answer, answers[0]);
   return answers[0];
 }
 
-TEST(SharedGpu, IsNoneWhereEveryRankHasItsOwn) {
-  EXPECT_EQ(shared_gpu_of({{"a", "0000:1b:00"}}), "");
-  EXPECT_EQ(shared_gpu_of({{"a", "0000:1b:00"}, {"a", "0000:3b:00"}}), "");
+TEST(WhyNotNccl, IsEmptyWhereEveryRankHasItsOwn) {
+  EXPECT_EQ(reason_for({{"a", "0000:1b:00"}}), "");
+  EXPECT_EQ(reason_for({{"a", "0000:1b:00"}, {"a", "0000:3b:00"}}), "");
 }
 
-TEST(SharedGpu, IsNoneWhereHostsHaveTheSameAddresses) {
-  EXPECT_EQ(shared_gpu_of({{"a", "0000:1b:00"}, {"b", "0000:1b:00"}}), "");
+TEST(WhyNotNccl, IsEmptyWhereHostsHaveTheSameAddresses) {
+  EXPECT_EQ(reason_for({{"a", "0000:1b:00"}, {"b", "0000:1b:00"}}), "");
 }
 
-TEST(SharedGpu, IsNamedWithTheFirstTwoRanks) {
-  EXPECT_EQ(
-      shared_gpu_of({{"a", "0000:1b:00"}, {"b", "0000:1b:00"}, {"b", "0000:3b:00"}, {"b", "0000:1b:00"}}),
-      "ranks 1 and 3 share GPU 0000:1b:00 of b");
+TEST(WhyNotNccl, NamesTheFirstTwoRanksOfAGpu) {
+  EXPECT_EQ(reason_for({{"a", "0000:1b:00"}, {"b", "0000:1b:00"}, {"b", "0000:3b:00"}, {"b", "0000:1b:00"}}),
+            "ranks 1 and 3 share GPU 0000:1b:00 of b");
+}
+
+TEST(WhyNotNccl, NamesARankWithoutGpu) {
+  EXPECT_EQ(reason_for({{"a", "0000:1b:00"}, {"a", ""}, {"a", ""}}), "rank 1 has no GPU");
 }
 
 TEST(Agreement, IsTheLowestFailingRanksReason) {

@@ -93,6 +93,7 @@ class GraphDevice final : public Device {
   }
   Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
   void copy(void* to, const void* from, std::size_t bytes) override {
+    if (look_) look_();
     GraphProgram(memory, std::exchange(stream.actions, {})).run();  // given outside of a recording
     memory.open_for([&] { std::memmove(to, from, bytes); });
   }
@@ -105,12 +106,15 @@ class GraphDevice final : public Device {
     return std::make_unique<GraphProgram>(memory, std::exchange(stream.actions, {}));
   }
 
+  void while_waiting(std::function<void()> look) override { look_ = std::move(look); }
+
   GuardedMemory memory;
   GraphStream stream;
   std::size_t host_bytes = 0;
 
  private:
   std::array<Stream*, 1> streams_{&stream};
+  std::function<void()> look_;
 };
 
 }  // namespace lockstep

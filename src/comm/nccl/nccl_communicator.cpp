@@ -28,7 +28,9 @@ class NcclCommunicator final : public Communicator {
         memory_([&device](std::size_t bytes) { return device.allocate(bytes); }),
         connection_(options.api, host, name) {
     meet();
+    device_.while_waiting([this] { connection_.check(); });
   }
+  ~NcclCommunicator() override { device_.while_waiting({}); }
 
   int rank() const override { return static_cast<int>(rank_); }
   int size() const override { return static_cast<int>(size_); }
@@ -173,12 +175,12 @@ class NcclCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const GpuPlace& place, Device& device,
                                               Stream& stream, const NcclOptions& options) {
-  const std::string shared = shared_gpu(host, place);
+  const std::string reason = why_not_nccl(host, place);
   agree(host, [&] {
-    if (shared.empty()) return;
-    throw Error(Category::resource, shared +
-                                        ", which NCCL cannot connect: start no more ranks on a host than it "
-                                        "has GPUs, or use --transport messages");
+    if (reason.empty()) return;
+    throw Error(Category::resource,
+                "NCCL cannot connect the ranks: " + reason +
+                    "; start as many on a host as it has GPUs, or use --transport messages");
   });
   return std::make_unique<NcclCommunicator>(host, "GPU " + place.bus, device, stream, options);
 }

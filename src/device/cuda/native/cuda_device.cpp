@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -56,7 +58,22 @@ class RecordingStream final : public CudaStream {
   Event record() override { return {0}; }
   void wait(Event /*event*/) override {}
 
-  void synchronize() { check_cuda(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"); }
+  /// Where other ranks may be why the work does not end, somebody looks after them meanwhile.
+  void synchronize() {
+    if (!look_) return check_cuda(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+    constexpr unsigned yields = 64;
+    for (unsigned polls = 1;; ++polls) {
+      const cudaError_t code = cudaStreamQuery(stream_.get());
+      if (code != cudaErrorNotReady) return check_cuda(code, "cudaStreamQuery");
+      if (polls < yields) {
+        sched_yield();
+      } else {
+        usleep(50);
+      }
+      if (polls % yields == 0) look_();
+    }
+  }
+  void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
   void begin() {
     recording_ = true;
@@ -102,6 +119,7 @@ class RecordingStream final : public CudaStream {
 
   bool graphs_;
   bool recording_ = false;
+  std::function<void()> look_;
   StreamOwner stream_;
   std::vector<Part> parts_;
   std::vector<std::function<void()>> work_;
@@ -139,6 +157,20 @@ class EagerProgram final : public Program {
   std::vector<std::function<void()>> work_;
 };
 
+/// Memory may be taken in the middle of a recording: CUDA refuses that to a thread that captures, unless told
+/// that it is no part of what is captured.
+class AllowedInCapture {
+ public:
+  AllowedInCapture() { exchange(); }
+  ~AllowedInCapture() { exchange(); }
+  AllowedInCapture(const AllowedInCapture&) = delete;
+  AllowedInCapture& operator=(const AllowedInCapture&) = delete;
+
+ private:
+  void exchange() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 int device_count() {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
@@ -162,6 +194,7 @@ class NativeDevice final : public Device {
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes == 0) return {};
+    const AllowedInCapture allowed;
     void* data = nullptr;
     const cudaError_t code = cudaMalloc(&data, bytes);
     if (code == cudaErrorMemoryAllocation) {
@@ -180,6 +213,7 @@ class NativeDevice final : public Device {
 
   Buffer allocate_host(std::size_t bytes) override {
     if (bytes == 0) return {};
+    const AllowedInCapture allowed;
     void* data = nullptr;
     check_cuda(cudaMallocHost(&data, bytes), "cudaMallocHost");
     std::fill_n(static_cast<std::byte*>(data), bytes, std::byte{0});
@@ -197,6 +231,7 @@ class NativeDevice final : public Device {
   }
 
   std::span<Stream* const> streams() override { return streams_; }
+  void while_waiting(std::function<void()> look) override { stream_.while_waiting(std::move(look)); }
 
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
     stream_.begin();
