@@ -103,13 +103,4 @@ double exponential(double x) {
 double sine_of_degrees(double angle) { return any_angle(angle).sine; }
 double cosine_of_degrees(double angle) { return any_angle(angle).cosine; }
 
-double integer_power(double base, std::uint64_t exponent) {
-  double result = 1.0;
-  for (; exponent > 0; exponent /= 2) {
-    if (exponent % 2 == 1) result *= base;
-    base *= base;
-  }
-  return result;
-}
-
 }  // namespace lockstep

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/host_device.h"
+
 /// Functions of the C library whose results differ between its versions and processors, here the same bits
 /// everywhere: IEEE additions, multiplications, divisions and square roots only.
 namespace lockstep {
@@ -15,6 +17,13 @@ double exponential(double x);
 double sine_of_degrees(double angle);
 double cosine_of_degrees(double angle);
 /// A base to a power, by squaring.
-double integer_power(double base, std::uint64_t exponent);
+LOCKSTEP_HD inline double integer_power(double base, std::uint64_t exponent) {
+  double result = 1.0;
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) result *= base;
+    base *= base;
+  }
+  return result;
+}
 
 }  // namespace lockstep

@@ -1,28 +1,33 @@
-#include <functional>
 #include <map>
 
 #include "core/nearest.h"
 #include "lockstep/error.h"
-#include "lockstep/optimizer.h"
-#include "optim/adamw.h"
 #include "optim/checks.h"
-#include "optim/lamb.h"
-#include "optim/lars.h"
-#include "optim/sgd.h"
+#include "optim/rule_optimizer.h"
+#include "optim/rules.h"
 
 namespace lockstep {
 namespace {
 
-using Make = std::function<std::unique_ptr<Optimizer>(const OptimizerOptions&)>;
+using Make = OptimizerRule (*)(const OptimizerOptions&);
 
 const std::map<std::string, Make>& registry() {
   static const std::map<std::string, Make> rules = {
-      {"adamw", [](const OptimizerOptions& options) { return std::make_unique<AdamW>(options); }},
-      {"lamb", [](const OptimizerOptions& options) { return std::make_unique<Lamb>(options); }},
-      {"lars", [](const OptimizerOptions& options) { return std::make_unique<Lars>(options); }},
-      {"sgd", [](const OptimizerOptions& options) { return std::make_unique<Sgd>(options); }},
+      {"adamw", make_adamw},
+      {"lamb", make_lamb},
+      {"lars", make_lars},
+      {"sgd", make_sgd},
   };
   return rules;
+}
+
+template <class Rule>
+std::unique_ptr<Optimizer> optimizer_by(const Rule& rule) {
+  if constexpr (Rule::layerwise) {
+    return std::make_unique<LayerwiseRuleOptimizer<Rule>>(rule);
+  } else {
+    return std::make_unique<RuleOptimizer<Rule>>(rule);
+  }
 }
 
 }  // namespace
@@ -35,13 +40,17 @@ std::vector<std::string> optimizer_names() {
   return names;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {
+OptimizerRule make_rule(const OptimizerOptions& options) {
   const auto found = registry().find(options.name);
   if (found == registry().end()) {
     throw Error(Category::usage, unknown_name("optimizer", options.name, optimizer_names()));
   }
   check_common(options);
   return found->second(options);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {
+  return std::visit([](const auto& rule) { return optimizer_by(rule); }, make_rule(options));
 }
 
 }  // namespace lockstep

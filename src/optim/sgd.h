@@ -1,26 +1,32 @@
 #pragma once
 
-#include "lockstep/optimizer.h"
+#include "optim/rule.h"
 
 namespace lockstep {
 
 /// Stochastic gradient descent as in torch.optim.SGD: g += weight_decay * p; v = momentum * v + g;
 /// p -= learning_rate * v (dampening 0; without momentum v = g and there is no state), with nesterov
 /// p -= learning_rate * (g + momentum * v).
-class Sgd : public Optimizer {
- public:
-  /// Throws Error(usage) for a momentum outside of [0, 1), for nesterov without momentum, and for other
-  /// rules' options.
-  explicit Sgd(const OptimizerOptions& options);
-  std::string name() const override { return "sgd"; }
-  std::vector<std::string> states() const override;
-  void update(std::span<float> parameters, std::span<const float> gradients,
-              std::span<const std::span<float>> states, const Step& step) const override;
+template <Momentum momentum>
+struct Sgd {
+  static constexpr const char* name = "sgd";
+  static constexpr bool layerwise = false;
+  static constexpr std::size_t update_states = momentum == Momentum::none ? 0 : 1;
+  static std::vector<std::string> state_names() { return momentum_states(momentum); }
 
- private:
-  float weight_decay_;
-  float momentum_;
-  bool nesterov_;
+  float weight_decay = 0.0F;
+  float keep = 0.0F;  ///< of the velocity
+
+  struct Coefficients {
+    float scale, decay, rate, keep;
+  };
+  LOCKSTEP_HD Coefficients coefficients(const Optimizer::Step& step) const {
+    return {step.gradient_scale, step.weight_decay ? weight_decay : 0.0F, step.learning_rate, keep};
+  }
+
+  LOCKSTEP_HD static void update(const Coefficients& c, float& p, float sum, float* state) {
+    p -= c.rate * direction<momentum>(c.keep, sum * c.scale + c.decay * p, state);
+  }
 };
 
 }  // namespace lockstep
