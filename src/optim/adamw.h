@@ -12,6 +12,7 @@ namespace lockstep {
 /// p -= learning_rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 struct AdamW {
   static constexpr const char* name = "adamw";
+  static constexpr bool cheap_coefficients = false;
   static constexpr bool layerwise = false;
   static constexpr std::size_t update_states = 2;
   static std::vector<std::string> state_names() { return {"exp_avg", "exp_avg_sq"}; }

@@ -15,6 +15,12 @@ class BlockNorms {
  public:
   BlockNorms(const std::vector<Parameter>& parameters, const ArenaLayout& layout);
 
+  struct Block {
+    std::size_t begin, count;  ///< elements of the arena
+  };
+  std::span<const Block> all_blocks() const { return blocks_; }
+  /// Number of each parameter's first block, and blocks().
+  std::span<const std::size_t> first_blocks() const { return first_blocks_; }
   std::size_t blocks() const { return blocks_.size(); }
   /// Number of the first block at or behind `element`; blocks() when there is none.
   std::size_t block_at(std::size_t element) const;
@@ -28,11 +34,8 @@ class BlockNorms {
   double squares(std::size_t parameter, std::span<const double> sums) const;
 
  private:
-  struct Block {
-    std::size_t begin, count;
-  };
   std::vector<Block> blocks_;
-  std::vector<std::size_t> first_blocks_;  ///< of each parameter, and blocks()
+  std::vector<std::size_t> first_blocks_;
   std::size_t elements_;
 };
 

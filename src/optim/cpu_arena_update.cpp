@@ -2,12 +2,10 @@
 #include <cmath>
 
 #include "optim/arena_update.h"
+#include "optim/clip.h"
 
 namespace lockstep {
 namespace {
-
-/// torch.nn.utils.clip_grad_norm_: at most 1.
-double clip_coefficient(double largest, double norm) { return std::min(1.0, largest / (norm + 1e-6)); }
 
 class CpuArenaUpdate final : public ArenaUpdate {
  public:

@@ -13,6 +13,7 @@ namespace lockstep {
 /// The paper's limit of the gradient's norm is OptimizerOptions::clip_grad, which timm sets to 1.
 struct Lamb {
   static constexpr const char* name = "lamb";
+  static constexpr bool cheap_coefficients = false;
   static constexpr bool layerwise = true;
   static constexpr std::size_t update_states = 0;
   static constexpr std::size_t prepare_states = 2;

@@ -10,6 +10,7 @@ namespace lockstep {
 template <Momentum momentum>
 struct Lars {
   static constexpr const char* name = "lars";
+  static constexpr bool cheap_coefficients = true;
   static constexpr bool layerwise = true;
   static constexpr std::size_t update_states = momentum == Momentum::none ? 0 : 1;
   static constexpr std::size_t prepare_states = 0;

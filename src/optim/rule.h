@@ -12,6 +12,7 @@
 /// that holds the options of a run, and has
 ///   name, state_names()                what Optimizer says
 ///   Coefficients, coefficients(step)   what the elements of a step have in common
+///   cheap_coefficients                 whether each thread of a GPU may compute them anew
 ///   update_states                      how many of the states `update` is given: the first ones
 ///   update(coefficients, parameter, gradient, states)
 /// A layer-wise rule (`layerwise`) also has prepare_states, prepare(coefficients, parameter, gradient,

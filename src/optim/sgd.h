@@ -10,6 +10,7 @@ namespace lockstep {
 template <Momentum momentum>
 struct Sgd {
   static constexpr const char* name = "sgd";
+  static constexpr bool cheap_coefficients = true;
   static constexpr bool layerwise = false;
   static constexpr std::size_t update_states = momentum == Momentum::none ? 0 : 1;
   static std::vector<std::string> state_names() { return momentum_states(momentum); }

@@ -1,0 +1,46 @@
+#include "ops/cuda/step.h"
+
+#include <cmath>
+
+namespace lockstep::cuda {
+namespace {
+
+struct ConcludeLeaves {
+  const LeafResult* results;
+  std::uint32_t leaves;
+  StepLog log;
+  std::uint32_t* stopped;
+
+  LOCKSTEP_HD void operator()(std::size_t) const {
+    StepOutcome sum{};
+    for (std::uint32_t i = 0; i < leaves; ++i) {
+      sum.loss += results[i].loss;
+      sum.correct += results[i].correct;
+      sum.correct5 += results[i].correct5;
+      sum.samples += results[i].samples;
+    }
+    if (!std::isfinite(sum.loss)) *stopped = 1;
+    if (sum.samples > 0) {
+      sum.statistic_scale = 1.0F / static_cast<float>(sum.samples);
+      sum.gradient_scale = sum.statistic_scale;
+      sum.updates = *stopped == 0 ? 1 : 0;
+    }
+    log.outcome() = sum;
+  }
+};
+
+struct Advance {
+  std::uint32_t* position;
+  LOCKSTEP_HD void operator()(std::size_t) const { ++*position; }
+};
+
+}  // namespace
+
+void conclude_leaves(StreamHandle stream, const LeafResult* results, std::uint32_t leaves, const StepLog& log,
+                     std::uint32_t* stopped) {
+  for_each(stream, 1, ConcludeLeaves{results, leaves, log, stopped});
+}
+
+void advance(StreamHandle stream, std::uint32_t* position) { for_each(stream, 1, Advance{position}); }
+
+}  // namespace lockstep::cuda

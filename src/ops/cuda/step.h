@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/step_state.h"
+#include "device/cuda/launch.h"
+#include "ops/plan.h"
+
+/// What begins and ends a step on a GPU.
+namespace lockstep::cuda {
+
+/// Writes the step's outcome from the results of all leaves of all ranks: sums in the order of leaves,
+/// scales, and whether the parameters change: if there were samples, the loss is finite, and no step was
+/// stopped. `stopped`: set by a step whose loss is not finite, read by all later ones, so that those which
+/// were enqueued before the host looked change nothing.
+void conclude_leaves(StreamHandle stream, const LeafResult* results, std::uint32_t leaves, const StepLog& log,
+                     std::uint32_t* stopped);
+
+/// Goes to the next step of the log: *position + 1.
+void advance(StreamHandle stream, std::uint32_t* position);
+
+}  // namespace lockstep::cuda
