@@ -60,7 +60,4 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options);
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options);
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options);
 
-/// Why this process cannot use CUDA, as the rest of a sentence; empty: it can.
-std::string why_no_cuda();
-
 }  // namespace lockstep

@@ -1,4 +1,5 @@
 #include "core/nearest.h"
+#include "device/cuda_probe.h"
 #include "lockstep/error.h"
 #include "train/backend.h"
 
@@ -6,7 +7,7 @@ namespace lockstep {
 
 std::string resolve_device(const std::string& device) {
   static const std::vector<std::string> names{"auto", "cpu", "cuda"};
-  if (device == "auto") return why_no_cuda().empty() ? "cuda" : "cpu";
+  if (device == "auto") return cuda::why_no_cuda().empty() ? "cuda" : "cpu";
   if (device != "cpu" && device != "cuda") {
     throw Error(Category::usage, unknown_name("device", device, names));
   }

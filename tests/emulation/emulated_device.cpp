@@ -81,10 +81,4 @@ std::unique_ptr<Device> make_cuda_device(const CudaOptions& /*options*/) {
   return std::make_unique<EmulatedDevice>();
 }
 
-std::vector<GpuInfo> visible_gpus() {
-  GpuInfo gpu;
-  gpu.name = "emulated";
-  return {gpu};
-}
-
 }  // namespace lockstep::cuda

@@ -2,8 +2,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "device/cuda/launch.h"
 #include "device/device.h"
@@ -29,15 +27,5 @@ struct CudaOptions {
 
 /// One GPU, one stream. Throws Error(resource) saying why there is none.
 std::unique_ptr<Device> make_cuda_device(const CudaOptions& options);
-
-/// A GPU as `doctor` and a run's record show it.
-struct GpuInfo {
-  std::string name;
-  int major = 0, minor = 0;  ///< compute capability
-  std::size_t memory_bytes = 0;
-  int multiprocessors = 0;
-  std::string bus;  ///< PCI address
-};
-std::vector<GpuInfo> visible_gpus();
 
 }  // namespace lockstep::cuda

@@ -1,10 +1,11 @@
+#include "device/cuda_probe.h"
 #include "lockstep/error.h"
 #include "train/backend.h"
 
 namespace lockstep {
 
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& /*options*/) {
-  throw Error(Category::resource, why_no_cuda());
+  throw Error(Category::resource, cuda::why_no_cuda());
 }
 
 }  // namespace lockstep

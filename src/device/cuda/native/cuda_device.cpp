@@ -11,6 +11,7 @@
 
 #include "device/cuda/native/check.h"
 #include "device/cuda/native/handles.h"
+#include "device/cuda_probe.h"
 #include "lockstep/error.h"
 
 namespace lockstep::cuda {
@@ -171,17 +172,12 @@ class AllowedInCapture {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
+/// Throws Error(resource) saying why there is no GPU to compute on.
 int device_count() {
+  const std::string why = why_no_cuda();
+  if (!why.empty()) throw Error(Category::resource, why);
   int count = 0;
-  const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code == cudaErrorInsufficientDriver || code == cudaErrorNoDevice) {
-    throw Error(Category::resource, code == cudaErrorNoDevice
-                                        ? "no GPU is visible (CUDA_VISIBLE_DEVICES?)"
-                                        : "there is no NVIDIA driver, or it is too old for CUDA " +
-                                              std::to_string(CUDART_VERSION / 1000));
-  }
-  check_cuda(code, "cudaGetDeviceCount");
-  if (count == 0) throw Error(Category::resource, "no GPU is visible (CUDA_VISIBLE_DEVICES?)");
+  check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
   return count;
 }
 
@@ -264,22 +260,6 @@ StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStre
 
 std::unique_ptr<Device> make_cuda_device(const CudaOptions& options) {
   return std::make_unique<NativeDevice>(options);
-}
-
-std::vector<GpuInfo> visible_gpus() {
-  std::vector<GpuInfo> gpus;
-  for (int i = 0; i < device_count(); ++i) {
-    cudaDeviceProp properties{};
-    check_cuda(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
-    gpus.push_back({.name = properties.name,
-                    .major = properties.major,
-                    .minor = properties.minor,
-                    .memory_bytes = properties.totalGlobalMem,
-                    .multiprocessors = properties.multiProcessorCount,
-                    .bus = fmt::format("{:04x}:{:02x}:{:02x}", properties.pciDomainID, properties.pciBusID,
-                                       properties.pciDeviceID)});
-  }
-  return gpus;
 }
 
 }  // namespace lockstep::cuda

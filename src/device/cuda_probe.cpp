@@ -1,0 +1,97 @@
+#include "device/cuda_probe.h"
+
+#include <fmt/format.h>
+
+namespace lockstep::cuda {
+namespace {
+
+constexpr int least_major = 8;  // bf16 and tf32; what the kernels are compiled for
+
+/// The oldest driver that runs programs of a CUDA version (release notes of the CUDA toolkit, table 3).
+std::string least_driver(int version) {
+  switch (version / 1000) {
+    case 13:
+      return "580";
+    case 12:
+      return "525";
+    default:
+      return "one of that version";
+  }
+}
+
+Obstacle build_obstacle(const Probe& found) {
+  if (found.not_built.empty()) return {};
+  return {fmt::format("this program was built without CUDA ({})", found.not_built),
+          "build it where CUDA, cuDNN and NCCL are; docs/gpu.md"};
+}
+
+Obstacle driver_obstacle(const Probe& found) {
+  if (found.driver_supports == 0) {
+    return {"there is no NVIDIA driver",
+            "install one; in a container: docker run --gpus all, or --nv of Apptainer"};
+  }
+  if (found.driver_supports / 1000 < found.built_for / 1000) {
+    const std::string version = found.driver.empty() ? "" : " " + found.driver;
+    return {
+        fmt::format("the NVIDIA driver{} is too old: it is for CUDA {}, this program for CUDA {}", version,
+                    cuda_version_text(found.driver_supports), cuda_version_text(found.built_for)),
+        fmt::format("install driver {} or newer, or build lockstep with CUDA {}",
+                    least_driver(found.built_for), found.driver_supports / 1000)};
+  }
+  if (!found.failure.empty()) {
+    return {"CUDA does not start: " + found.failure, "see what nvidia-smi and dmesg say"};
+  }
+  return {};
+}
+
+Obstacle gpu_obstacle(const Probe& found) {
+  if (found.gpus.empty() && found.visible_devices) {
+    return {fmt::format("no GPU is visible, CUDA_VISIBLE_DEVICES is '{}'", *found.visible_devices),
+            "unset CUDA_VISIBLE_DEVICES, or name GPUs of nvidia-smi -L in it"};
+  }
+  if (found.gpus.empty()) {
+    return {"the NVIDIA driver shows no GPU",
+            "ask for one: docker run --gpus all, srun --gpus-per-task=1; see what nvidia-smi says"};
+  }
+  for (std::size_t i = 0; i < found.gpus.size(); ++i) {
+    const GpuProbe& gpu = found.gpus[i];
+    if (gpu.major < least_major) {
+      return {fmt::format("GPU {} ({}) has compute capability {}.{}, {}.0 is the least", i, gpu.name,
+                          gpu.major, gpu.minor, least_major),
+              "leave it out with CUDA_VISIBLE_DEVICES"};
+    }
+    if (gpu.mode == ComputeMode::prohibited) {
+      return {fmt::format("GPU {} ({}) allows no computing", i, gpu.name),
+              "nvidia-smi -c 0, or leave it out with CUDA_VISIBLE_DEVICES"};
+    }
+  }
+  return {};
+}
+
+Obstacle cudnn_obstacle(const Probe& found) {
+  if (!found.cudnn.version.empty()) return {};
+  return {fmt::format("cuDNN cannot be opened ({})", found.cudnn.failure),
+          "install cuDNN 9, or put its folder into LD_LIBRARY_PATH"};
+}
+
+}  // namespace
+
+std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+Obstacle obstacle(const Probe& found) {
+  using Check = Obstacle (*)(const Probe&);
+  for (const Check check :
+       {Check{build_obstacle}, Check{driver_obstacle}, Check{gpu_obstacle}, Check{cudnn_obstacle}}) {
+    if (const Obstacle first = check(found)) return first;
+  }
+  return {};
+}
+
+std::string why_no_cuda() {
+  const Obstacle found = obstacle(probe(Detail::needed));
+  return found ? found.reason + "; " + found.hint : "";
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,15 @@
+// The emulated machine: one GPU, all libraries.
+#include "device/cuda_probe.h"
+
+namespace lockstep::cuda {
+
+Probe probe(Detail /*detail*/) {
+  Probe found;
+  found.built_for = found.driver_supports = 13000;
+  found.driver = "emulated";
+  found.gpus = {{.name = "emulated", .major = 9, .minor = 0, .multiprocessors = 1}};
+  found.cudnn.version = found.nccl.version = "emulated";
+  return found;
+}
+
+}  // namespace lockstep::cuda
