@@ -8,8 +8,8 @@
 namespace lockstep {
 
 /// The processes of this run: owner of the MPI runtime. Ranks are renumbered so that the ranks of one host
-/// are contiguous. Without mpirun it is a world of one rank. At most one World per process; calls from the
-/// thread that made it.
+/// are contiguous. Without mpirun it is a world of one rank. At most one World per process, but for
+/// alone(); calls from the thread that made it.
 class World {
  public:
   /// Starts MPI. Throws Error(resource) when MPI cannot start, Error(usage) when the launcher started more
@@ -18,6 +18,10 @@ class World {
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
+
+  /// A world of this rank alone, which must not outlive the one it came from: to repeat here what all ranks
+  /// did.
+  World alone() const;
 
   int rank() const;
   int size() const;
@@ -43,6 +47,7 @@ class World {
   Runtime& runtime() const { return *runtime_; }
 
  private:
+  explicit World(std::unique_ptr<Runtime> runtime);
   std::unique_ptr<Runtime> runtime_;
 };
 

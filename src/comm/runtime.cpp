@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "comm/agreement.h"
 
@@ -53,8 +54,8 @@ RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host) {
   return result;
 }
 
-World::Runtime::Runtime(int* argc, char*** argv)
-    : launch(prepare_launch()), session(argc, argv), host_name(read_host_name()) {
+World::Runtime::Runtime(int* argc, char*** argv) : launch(prepare_launch()), host_name(read_host_name()) {
+  session.emplace(argc, argv);
   const MpiGroup all = MpiGroup::duplicate(MPI_COMM_WORLD);
   check_connected(launch, all.size());
   host = MpiGroup::split_by_host(all.get());
@@ -63,6 +64,13 @@ World::Runtime::Runtime(int* argc, char*** argv)
   size = ranks.world.size();
   local_rank = host.rank();
   watch.emplace(host, rank - local_rank);
+}
+
+World::Runtime::Runtime(std::string name)
+    : host(MpiGroup::duplicate(MPI_COMM_SELF)),
+      ranks{MpiGroup::duplicate(MPI_COMM_SELF), {0, 1}},
+      host_name(std::move(name)) {
+  watch.emplace(host, rank);
 }
 
 }  // namespace lockstep

@@ -23,9 +23,11 @@ RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host);
 /// MPI as the rest of this folder uses it. Members die in reverse order, the session last.
 struct World::Runtime {
   Runtime(int* argc, char*** argv);
+  /// Of this rank alone, within another runtime's session.
+  explicit Runtime(std::string host_name);
 
   Launch launch;
-  MpiSession session;
+  std::optional<MpiSession> session;  ///< none: another runtime's
   MpiGroup host;
   RanksByHost ranks;
   int rank = 0;

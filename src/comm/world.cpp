@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <utility>
 
 #include "comm/agreement.h"
 #include "comm/runtime.h"
@@ -44,7 +45,10 @@ int run_in(World& world, const std::function<int(World&)>& body) {
 }  // namespace
 
 World::World(int* argc, char*** argv) : runtime_(std::make_unique<Runtime>(argc, argv)) {}
+World::World(std::unique_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
 World::~World() = default;
+
+World World::alone() const { return World(std::make_unique<Runtime>(runtime_->host_name)); }
 
 int World::rank() const { return runtime_->rank; }
 int World::size() const { return runtime_->size; }
