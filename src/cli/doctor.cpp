@@ -1,32 +1,81 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/findings.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/self_test.h"
 #include "comm/communicator.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/dataset.h"
+#include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep {
 namespace {
 
-OptionSet declare(std::string& dataset, DatasetOptions& data) {
+using Kind = Finding::Kind;
+
+struct DoctorOptions {
+  std::string dataset = "fashion-mnist";
+  DatasetOptions data{};
+  DeviceChoice device = DeviceChoice::automatic;
+  bool self_test = true;
+};
+
+OptionSet declare(DoctorOptions& options) {
   OptionSet set("lockstep doctor [options]",
                 "Checks what a run needs: the ranks and hosts that the launcher started, cores, instruction "
-                "sets, how ranks exchange data, the data set. Start it as you would start training.");
+                "sets, GPUs and their libraries, limits, how ranks exchange data, the data set; then trains "
+                "for a second and compares the result. Start it as you would start training. The exit status "
+                "is 4 when something is missing that was asked for.");
   set.group("Data");
-  declare_data(set, dataset, data);
+  declare_data(set, options.dataset, options.data);
+  set.group("Checks");
+  set.choice("device", "auto: GPUs are welcome; cuda: without them the status is 4", options.device,
+             {{"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}});
+  set.flag("self-test",
+           "train for a moment on made-up images, on all ranks and on one, and compare the digests",
+           options.self_test);
   set.config_file();
   set.pass_over(train_option_names());
-  set.epilogue("Example:\n  mpirun -np 2 lockstep doctor\n");
+  set.epilogue("Examples:\n  mpirun -np 2 lockstep doctor\n  mpirun -np 2 lockstep doctor --device cuda\n");
   return set;
 }
 
-void line(const char* name, const std::string& value) { print(fmt::format("{:<14} {}\n", name, value)); }
+/// Prints findings as they come, on rank 0, and remembers what is missing.
+class Findings {
+ public:
+  explicit Findings(const World& world) : prints_(world.rank() == 0) {}
+
+  void add(const Finding& finding) {
+    if (!prints_) return;
+    print(text_of(finding));
+    flush_output();
+    if (finding.kind == Kind::remark) ++remarks_;
+    if (finding.kind == Kind::missing) {
+      missing_ += fmt::format("{}{}: {}", missing_.empty() ? "" : "; ", finding.name, finding.value);
+    }
+  }
+  void add_all(const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) add(finding);
+  }
+  int remarks() const { return remarks_; }
+  /// Of all findings, as a line; empty where nothing is missing.
+  const std::string& missing() const { return missing_; }
+
+ private:
+  bool prints_;
+  int remarks_ = 0;
+  std::string missing_;
+};
 
 std::string simd_levels() {
   std::string names;
@@ -36,7 +85,7 @@ std::string simd_levels() {
   return fmt::format("{} (uses {})", names, cpu::level_name(cpu::best_level()));
 }
 
-std::string ranks(const World& world) {
+std::string describe_ranks(const World& world) {
   const auto& bounds = world.host_boundaries();
   std::string text =
       fmt::format("{} on {} host{}", world.size(), world.hosts(), world.hosts() == 1 ? "" : "s");
@@ -48,44 +97,104 @@ std::string ranks(const World& world) {
   return text;
 }
 
-int examine(World& world, const std::string& dataset, const DatasetOptions& data_options) {
-  const bool prints = world.rank() == 0;
-  if (prints) {
-    line("lockstep", LOCKSTEP_VERSION);
-    line("ranks", ranks(world));
-    line("cores", fmt::format("{} for each rank of {}",
-                              available_cores(world.local_rank(), world.local_size()), world.host()));
-    line("instructions", simd_levels());
-    line("cuda", "not in this build");
+Finding describe_cores(const World& world) {
+  Finding finding{
+      "cores", fmt::format("{} for each rank of {}", available_cores(world.local_rank(), world.local_size()),
+                           world.host())};
+  if (world.local_size() > sysconf(_SC_NPROCESSORS_ONLN)) {
+    finding.kind = Kind::remark;
+    finding.hint = "there are more ranks than cores: fewer ranks are faster, and give the same bits";
   }
+  return finding;
+}
+
+/// What keeps the other hosts from CUDA: a line for each.
+std::vector<Finding> describe_other_hosts(const World& world, Communicator& communicator,
+                                          const cuda::Probe& probe, DeviceChoice device) {
+  using Line = std::array<char, 256>;
+  const cuda::Obstacle obstacle = cuda::obstacle(probe);
+  Line own{};
+  fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), obstacle.reason);
+  const auto ranks = static_cast<std::size_t>(world.size());
+  std::vector<Line> all(ranks);
+  const std::vector<std::size_t> bytes(ranks, sizeof(Line));
+  communicator.all_gather_bytes(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
+  std::vector<Finding> findings;
+  for (int host = 1; host < world.hosts(); ++host) {
+    const auto first = static_cast<std::size_t>(world.host_boundaries()[static_cast<std::size_t>(host)]);
+    const std::string text = all[first].data();
+    if (text.ends_with(": ")) continue;
+    findings.push_back({"CUDA", "off on " + text, device == DeviceChoice::cuda ? Kind::missing : Kind::remark,
+                        "start lockstep doctor on that host"});
+  }
+  return findings;
+}
+
+Finding describe_data(const World& world, const DoctorOptions& options) {
+  try {
+    const DatasetPair data = open_dataset(world, options.dataset, options.data);
+    return {"data set", fmt::format("{}: {} training and {} test samples", options.dataset,
+                                    data.train->size(), data.test->size())};
+  } catch (const Error& error) {  // on all ranks alike
+    return {"data set", error.what(), Kind::missing, "see docs/data.md; --dataset synthetic needs no files"};
+  }
+}
+
+Finding describe_self_test(const World& world) {
+  const SelfTest test = run_self_test(world);
+  const std::string failure = test.failure();
+  if (!failure.empty()) {
+    return {"self-test", failure, Kind::missing,
+            "ranks compute different numbers: compare the hosts' versions and hardware, and report it"};
+  }
+  return {"self-test",
+          fmt::format("the same digest {} ({:.1f} s)",
+                      world.size() > 1 ? "on all ranks and on one alone" : "twice", test.seconds)};
+}
+
+int examine(World& world, const DoctorOptions& options) {
+  const Launched launched{.ranks = world.size(),
+                          .local_ranks = world.local_size(),
+                          .hosts = world.hosts(),
+                          .device = options.device};
+  Findings findings(world);
+  findings.add({"lockstep", LOCKSTEP_VERSION});
+  findings.add({"ranks", describe_ranks(world)});
+  const std::string library = world.library();
+  findings.add({"MPI", library.substr(0, library.find(','))});
+  findings.add(describe_cores(world));
+  findings.add({"instructions", simd_levels()});
+  findings.add_all(describe_host(probe_host(), launched));
   const auto communicator = make_communicator(world, Transport::automatic);
-  if (prints) {
-    line("exchange", communicator->name());
+  findings.add({"exchange", communicator->name()});
+  if (options.device != DeviceChoice::cpu) {
+    const cuda::Probe probe = cuda::probe(cuda::Detail::all);
+    findings.add_all(describe_cuda(probe, launched));
+    findings.add_all(describe_other_hosts(world, *communicator, probe, options.device));
   }
-  const DatasetPair data = open_dataset(world, dataset, data_options);
-  if (prints) {
-    line("data set",
-         fmt::format("{}: {} training and {} test samples", dataset, data.train->size(), data.test->size()));
-  }
-  communicator->barrier();
-  if (prints) {
-    line("result", "all is well");
-  }
+  findings.add(describe_data(world, options));
+  if (options.self_test) findings.add(describe_self_test(world));
+  world.agree([&] {
+    if (!findings.missing().empty()) throw Error(Category::resource, findings.missing());
+  });
+  const std::string hints = findings.remarks() == 0   ? ""
+                            : findings.remarks() == 1 ? "; 1 hint above"
+                                                      : fmt::format("; {} hints above", findings.remarks());
+  findings.add({"result", "all is well" + hints});
   return 0;
 }
 
 }  // namespace
 
 int run_doctor(int argc, char** argv) {
-  std::string dataset = "fashion-mnist";
-  DatasetOptions data;
-  OptionSet set = declare(dataset, data);
+  DoctorOptions options;
+  OptionSet set = declare(options);
   if (wants_help(argc, argv)) {
     return print_help(set.help());
   }
   return run_program(argc, argv, [&](World& world) {
     world.agree([&] { set.parse(argc, argv, environ); });
-    return examine(world, dataset, data);
+    return examine(world, options);
   });
 }
 

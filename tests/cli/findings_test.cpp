@@ -1,0 +1,129 @@
+#include "cli/findings.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
+
+cuda::GpuProbe h200(const std::string& bus) {
+  return {.name = "NVIDIA H200",
+          .major = 9,
+          .minor = 0,
+          .memory_bytes = 140 * gibibyte,
+          .free_bytes = 139 * gibibyte,
+          .bus = bus,
+          .nvlinks = 18};
+}
+
+cuda::Probe machine(int gpus) {
+  cuda::Probe probe;
+  probe.built_for = 13000;
+  probe.driver_supports = 13000;
+  probe.driver = "580.95.05";
+  probe.cudnn.version = "9.19.0";
+  probe.nccl.version = "2.28.9";
+  for (int i = 0; i < gpus; ++i) probe.gpus.push_back(h200("0000:0" + std::to_string(i + 1) + ":00.0"));
+  for (int i = 0; i < gpus; ++i) {
+    for (int k = i + 1; k < gpus; ++k) {
+      probe.links.push_back({.first = i, .second = k, .path = "NVLink", .direct = true});
+    }
+  }
+  return probe;
+}
+
+std::string text(const std::vector<Finding>& findings) {
+  std::string all;
+  for (const Finding& finding : findings) all += text_of(finding);
+  return all;
+}
+
+TEST(CudaFindings, OneGpu) {
+  EXPECT_EQ(text(describe_cuda(machine(1), {})),
+            "CUDA           13.0, 1 GPU\n"
+            "NVIDIA driver  580.95.05, for CUDA up to 13.0\n"
+            "GPU 0          NVIDIA H200, compute capability 9.0, 140.0 GiB of memory, 139.0 GiB free, PCI "
+            "0000:01:00.0\n"
+            "cuDNN          9.19.0\n"
+            "NCCL           2.28.9\n");
+}
+
+TEST(CudaFindings, EqualLinksAreOneLine) {
+  EXPECT_NE(
+      text(describe_cuda(machine(3), {})).find("links          each pair of GPUs: NVLink (18 of each GPU)\n"),
+      std::string::npos);
+  cuda::Probe mixed = machine(3);
+  mixed.links[1] = {.first = 0, .second = 2, .path = "PCIe and the link between processors"};
+  const std::string lines = text(describe_cuda(mixed, {}));
+  EXPECT_NE(lines.find("link 0-1       NVLink (18 of each GPU)\n"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("link 0-2       PCIe and the link between processors, through the host's memory\n"),
+            std::string::npos)
+      << lines;
+}
+
+TEST(CudaFindings, SharedAndUsedGpusAreRemarked) {
+  cuda::Probe probe = machine(1);
+  probe.gpus[0].processes = 2;
+  const std::string lines = text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4}));
+  EXPECT_NE(lines.find(", used by 2 processes\n               hint: others compute on it"), std::string::npos)
+      << lines;
+  EXPECT_NE(lines.find("4 ranks share 1 GPU\n               hint: 1 rank on this host"), std::string::npos)
+      << lines;
+}
+
+TEST(CudaFindings, MissingNcclMattersToSeveralRanks) {
+  cuda::Probe probe = machine(2);
+  probe.nccl = {.failure = "libnccl.so.2: no such file"};
+  EXPECT_NE(
+      text(describe_cuda(probe, {})).find("NCCL           cannot be opened (libnccl.so.2: no such file)\n"),
+      std::string::npos);
+  EXPECT_EQ(text(describe_cuda(probe, {})).find("hint"), std::string::npos);
+  EXPECT_NE(text(describe_cuda(probe, {.ranks = 2, .local_ranks = 2})).find("hint: install NCCL 2"),
+            std::string::npos);
+}
+
+TEST(CudaFindings, WhatIsMissingIsAFailureWhereItWasAskedFor) {
+  cuda::Probe probe = machine(0);
+  probe.driver_supports = 0;
+  const auto kind = [&](DeviceChoice device) {
+    return describe_cuda(probe, {.device = device}).front().kind;
+  };
+  EXPECT_EQ(kind(DeviceChoice::automatic), Finding::Kind::remark);
+  EXPECT_EQ(kind(DeviceChoice::cuda), Finding::Kind::missing);
+  EXPECT_NE(text(describe_cuda(probe, {.device = DeviceChoice::cuda}))
+                .find("CUDA           off: there is no NVIDIA driver\n               needed: install one"),
+            std::string::npos);
+}
+
+TEST(CudaFindings, WithoutCudaOneLine) {
+  cuda::Probe probe;
+  probe.not_built = "nvcc not found";
+  EXPECT_EQ(describe_cuda(probe, {}).size(), 1U);
+}
+
+TEST(HostFindings, LimitsMatterWhereTheyAreUsed) {
+  HostProbe host{.memory_bytes = 24 * gibibyte,
+                 .memory_free = 23 * gibibyte,
+                 .lock_limit = 8 << 20,
+                 .shared_bytes = 63 << 20,
+                 .shared_free = 63 << 20};
+  EXPECT_EQ(
+      text(describe_host(host, {})),
+      "memory         24.0 GiB, 23.0 GiB free\nlock limit     8 MiB\n/dev/shm       63 MiB, 63 MiB free\n");
+  const auto hints = [&](const Launched& launched) {
+    return std::ranges::count(describe_host(host, launched), Finding::Kind::remark, &Finding::kind);
+  };
+  EXPECT_EQ(hints({.ranks = 4, .local_ranks = 4}), 1);              // 63 MiB for four
+  EXPECT_EQ(hints({.ranks = 8, .local_ranks = 4, .hosts = 2}), 2);  // and InfiniBand
+  host.lock_limit.reset();
+  host.shared_bytes.reset();
+  EXPECT_EQ(text(describe_host(host, {.ranks = 2, .hosts = 2})),
+            "memory         24.0 GiB, 23.0 GiB free\nlock limit     none\n/dev/shm       not there\n"
+            "               hint: mount a tmpfs there: MPI and NCCL want it\n");
+}
+
+}  // namespace
+}  // namespace lockstep
