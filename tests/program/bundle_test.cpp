@@ -1,0 +1,80 @@
+// The bundle: built, unpacked elsewhere, started with an empty environment.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+class Bundle : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome built = run({LOCKSTEP_CMAKE, "--build", LOCKSTEP_BUILD, "--target", "bundle"});
+    ASSERT_EQ(built.status, 0) << built.out << built.err;
+    const Outcome unpacked = run({"sh", "-c",
+                                  "tar xzf '" LOCKSTEP_BUILD "'/lockstep-*64.tar.gz -C '" + folder_.string() +
+                                      "' --strip-components=1"});
+    ASSERT_EQ(unpacked.status, 0) << unpacked.err;
+  }
+
+  /// Nothing in the environment but the system's programs: no mpirun of ours, no path to libraries.
+  Outcome start(const std::string& name, const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command = {"env", "-i", "PATH=/usr/bin:/bin", "HOME=" + folder_.string(),
+                                        (folder_ / ("bin/" + name)).string()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run(command);
+  }
+
+  const TemporaryFolder folder_;
+};
+
+const std::vector<std::string> train = {"train", "--dataset", "synthetic", "--samples",
+                                        "300",   "--epochs",  "1",         "--quiet"};
+
+std::vector<std::string> with_ranks(std::vector<std::string> options) {
+  options.insert(options.end(), train.begin(), train.end());
+  return options;
+}
+
+TEST_F(Bundle, StartsFromAnyFolderWithNothingElse) {
+  const Outcome help = start("lockstep", {"--help"});
+  EXPECT_EQ(help.status, 0) << help.err;
+  const Outcome alone = start("lockstep", train);
+  EXPECT_EQ(alone.status, 0) << alone.err;
+  const Outcome launched = start("lockstep-run", with_ranks({"-np", "3"}));
+  EXPECT_EQ(launched.status, 0) << launched.err;
+  EXPECT_EQ(launched.out, alone.out);
+  // The program's name alone: mpirun finds the bundle's.
+  const Outcome bare =
+      start("mpirun", with_ranks({"--oversubscribe", "--bind-to", "none", "-np", "2", "lockstep"}));
+  EXPECT_EQ(bare.status, 0) << bare.err;
+  EXPECT_EQ(bare.out, alone.out);
+
+  const Outcome doctor = start("lockstep", {"doctor", "--dataset", "synthetic"});
+  EXPECT_EQ(doctor.status, 0) << doctor.out << doctor.err;
+  EXPECT_EQ(start("gpu-check.sh", {"--help"}).status, 0);
+}
+
+TEST_F(Bundle, LoadsItsOwnLibraries) {
+  const Outcome loaded = run(
+      {"env", "-i", "PATH=/usr/bin:/bin", "LD_DEBUG=libs", (folder_ / "bin/lockstep").string(), "--version"});
+  EXPECT_EQ(loaded.status, 0);
+  for (const char* library : {"libmpi.so.40", "libboost_program_options.so", "libstdc++.so.6"}) {
+    EXPECT_NE(loaded.err.find("calling init: " + folder_.string() + "/lib/" + library), std::string::npos)
+        << library;
+  }
+}
+
+TEST_F(Bundle, ForeignCudaLibrariesAreFoundByPath) {
+  // Were it not taken off, it would be refused as an unknown option.
+  const Outcome outcome =
+      run({"env", "-i", "PATH=/usr/bin:/bin", "LOCKSTEP_CUDA_LIBRARIES=/nowhere/cuda", "LD_DEBUG=libs",
+           (folder_ / "bin/lockstep").string(), "inspect", "--model", "lenet", "--input", "1x28x28"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_NE(outcome.err.find("/nowhere/cuda"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep::test
