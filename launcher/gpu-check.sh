@@ -1,0 +1,403 @@
+#!/usr/bin/env bash
+# Checks and measures lockstep on a machine with a GPU, within 8 minutes, from a source tree with a build or from an
+# unpacked bundle. What fails does not stop the rest. Writes gpu-check.json and a readable gpu-check.md.
+#   launcher/gpu-check.sh [--output DIR] [--data-dir DIR] [--only STEP,...]
+#   --output DIR    where to; without it, gpu-check-HOST-DATE
+#   --data-dir DIR  folder of Fashion-MNIST
+#   --only STEPS    of machine doctor refusal tests digests loss accuracy bench torch profile
+# The exit status is 0 when no step failed, 4 when there is no GPU to compute on, else 1.
+set -euo pipefail
+here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd -P)
+root=$(dirname "$here")
+# shellcheck source=bench/common.sh
+source "$root/bench/common.sh"
+
+whole_limit=${GPU_CHECK_LIMIT:-465}  # seconds
+output=
+data_dir=
+only=machine,doctor,refusal,gpu,tests,digests,loss,accuracy,bench,torch,profile
+while (($# > 0)); do
+  case $1 in
+    --output) output=${2:-} && shift ;;
+    --data-dir) data_dir=${2:-} && shift ;;
+    --only) only=gpu,${2:-} && shift ;;
+    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    *) fail "unknown option $1 (see --help)" ;;
+  esac
+  shift
+done
+
+# --- where things are ---
+
+first_that_is() { # test file...
+  local test=$1 file
+  shift
+  for file in "$@"; do
+    if test "$test" "$file"; then
+      printf '%s\n' "$file"
+      return
+    fi
+  done
+}
+lockstep=${LOCKSTEP:-$(first_that_is -x "$root/bin/lockstep" "$root/build/release/lockstep" "$root/build/test/lockstep")}
+[[ -n $lockstep ]] || fail "no program: cmake --preset release && cmake --build --preset release"
+mpirun=$(first_that_is -x "$root/bin/mpirun" "$(command -v mpirun || true)")
+data_dir=${data_dir:-$(first_that_is -d "$root/data/fashion-mnist" /usr/share/datasets/fashion-mnist)}
+shopt -s nullglob
+gpu_tests=("$root"/bin/*_gpu_test "$root"/build/{test,release}/tests/*_gpu_test)
+output=${output:-gpu-check-$(hostname)-$(date -u +%Y%m%d-%H%M%S)}
+mkdir -p "$output/logs" || fail "cannot make the folder $output"
+output=$(cd "$output" && pwd -P)
+if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+touch "$work"/{steps,figures,facts}
+
+# Made-up images of the same shape serve for measurements; accuracies need the real ones.
+if [[ -n $data_dir ]]; then
+  data=(--dataset fashion-mnist --data-dir "$data_dir")
+else
+  data=(--dataset synthetic --synthetic-shape 1x28x28 --samples 60000)
+fi
+export FASHION_MNIST=$data_dir
+
+# --- steps ---
+
+# Runs a function as a step of at most some seconds; its output is the step's log. Within it, commands run by
+# `limited` end in time, and `skip` says why there is nothing to do.
+step() { # name seconds function
+  local name=$1 seconds=$2 function=$3 started=$SECONDS status=0 verdict=passed left=$((whole_limit - SECONDS))
+  [[ ,$only, == *,$name,* ]] || return 0
+  reason=
+  deadline=$((SECONDS + (seconds < left ? seconds : left)))
+  if ((left < 5)); then
+    reason="no time left" status=77
+  else
+    "$function" >"$output/logs/$name.log" 2>&1 </dev/null || status=$?
+  fi
+  case $status in
+    0) ;;
+    77) verdict=skipped ;;
+    124 | 137) verdict=failed reason="took more than its $seconds s" ;;
+    *) verdict=failed reason=${reason:-$(why "$output/logs/$name.log")} ;;
+  esac
+  printf '%s\t%s\t%s\t%s\n' "$name" "$verdict" $((SECONDS - started)) "$(one_line "$reason")" >>"$work/steps"
+  printf '%-10s %-8s %4d s  %s\n' "$name" "$verdict" $((SECONDS - started)) "$(one_line "$reason")"
+}
+one_line() { printf '%s' "$1" | tr '\t\n' '  '; }
+# The line of a log that says why: lockstep's error, else the last one.
+why() { { grep -h 'error: ' "$1" || grep -h . "$1" || echo "no output"; } | tail -n 1; }
+skip() { # reason
+  reason=$*
+  return 77
+}
+limited() {
+  local left=$((deadline - SECONDS))
+  ((left > 0)) || return 124
+  timeout -k 3 "$left" "$@"
+}
+# `limited`, with the output in a file, and shown.
+kept() { # file command...
+  local file=$1 status=0
+  shift
+  limited "$@" >"$file" 2>"$file.err" || status=$?
+  echo "\$ $*"
+  cat "$file" "$file.err"
+  return "$status"
+}
+ranks() { # number arguments of lockstep...
+  local number=$1
+  shift
+  [[ -n $mpirun ]] || skip "no mpirun" || return
+  kept "$work/log" "$mpirun" --quiet --oversubscribe --bind-to none -np "$number" "$lockstep" "$@"
+}
+
+# --- results ---
+
+fact() { [[ -z $2 ]] || printf '%s\t%s\n' "$1" "$(one_line "$2")" >>"$work/facts"; } # name value
+figure() { # name value unit [wanted, as "<= 60"]
+  [[ $2 =~ ^[-+0-9.e]+$ ]] || return 0
+  local met=
+  if [[ -n ${4:-} ]]; then met=$(awk "BEGIN {print ($2 ${4}) ? \"yes\" : \"no\"}"); fi
+  printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "${4:-}" "$met" >>"$work/figures"
+  echo "figure: $1 $2 $3"
+}
+figure_of() { awk -F '\t' -v name="$1" '$1 == name {value = $2} END {if (value != "") print value}' "$work/figures"; }
+# Quotient of two figures, where both were measured.
+quotient() { # name over under [wanted]
+  local over under
+  over=$(figure_of "$2") under=$(figure_of "$3")
+  [[ -n $over && -n $under ]] || return 0
+  figure "$1" "$(awk "BEGIN {printf \"%.3f\", $over / $under}")" "" "${4:-}"
+}
+
+# --- what is checked ---
+
+query() { nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits | head -n 1; }
+machine_facts() {
+  fact host "$(hostname)"
+  fact system "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
+  fact kernel "$(uname -r)"
+  fact processor "$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
+  fact cores "$(nproc)"
+  fact memory_gb "$(awk '/^MemTotal/ {printf "%.0f", $2 / 1e6}' /proc/meminfo)"
+  fact lockstep "$("$lockstep" --version)"
+  if [[ -n $mpirun ]]; then fact mpi "$("$mpirun" --version | head -n 1)"; fi
+  command -v nvidia-smi >/dev/null || skip "no nvidia-smi: is the NVIDIA driver installed?" || return
+  limited nvidia-smi -q >"$output/nvidia-smi.txt" || return
+  local name
+  for name in name driver_version memory.total clocks.max.sm clocks.max.mem power.limit pcie.link.gen.max compute_mode \
+    mig.mode.current ecc.mode.current persistence_mode; do
+    fact "gpu_$name" "$(query "$name" || true)"
+  done
+  fact gpus "$(nvidia-smi -L | wc -l)"
+  fact driver_cuda "$(sed -n 's/^CUDA Version *: *//p' "$output/nvidia-smi.txt")"
+  limited nvidia-smi topo -m || true
+}
+
+doctor() {
+  kept "$output/doctor.txt" "$lockstep" doctor --device cuda "${data[@]}" || return
+  fact cudnn "$(sed -n 's/^cuDNN  *//p' "$output/doctor.txt")"
+  fact nccl "$(sed -n 's/^NCCL  *//p' "$output/doctor.txt")"
+}
+
+# Without a visible GPU: status 4, and one line that says so.
+refusal() {
+  local status=0
+  CUDA_VISIBLE_DEVICES='' limited "$lockstep" train --device cuda --dataset synthetic --max-steps 1 >"$work/out" \
+    2>"$work/err" || status=$?
+  cat "$work/out" "$work/err"
+  ((status == 4)) || { reason="status $status where 4 was wanted" && return 1; }
+  (($(grep -c . "$work/err") == 1)) || { reason="not one line on stderr" && return 1; }
+}
+
+# One step on the GPU: without it, most of the rest is skipped.
+no_gpu="no step was tried on a GPU"
+try_gpu() {
+  no_gpu="no GPU to compute on"
+  kept "$work/log" "$lockstep" train --device cuda --dataset synthetic --samples 512 --max-steps 1 || return
+  no_gpu=
+}
+need_gpu() { [[ -z $no_gpu ]] || skip "$no_gpu"; }
+need_data() { [[ -n $data_dir ]] || skip "no Fashion-MNIST: --data-dir, or unpack the data archive of the bundle"; }
+
+op_tests() {
+  need_gpu || return
+  ((${#gpu_tests[@]} > 0)) || skip "no *_gpu_test here: build the tests with CUDA" || return
+  local test status=0
+  for test in "${gpu_tests[@]}"; do
+    limited "$test" --gtest_brief=1 || { status=$? && reason="$(basename "$test") failed"; }
+  done
+  return "$status"
+}
+
+digest_of() { sed -n 's/^digest \(xxh3:[0-9a-f]*\).*/\1/p' "$1"; }
+digests() {
+  need_gpu || return
+  local number graph digest first=
+  for graph in on off; do
+    for number in 1 2 4; do
+      ranks "$number" train --device cuda --model lenet "${data[@]}" --lr 0.2 --max-steps 60 --micro-batches 4 \
+        --reduce canonical --cuda-graph "$graph" --quiet || return
+      digest=$(digest_of "$work/log")
+      fact "digest_${number}_ranks_graph_$graph" "$digest"
+      first=${first:-$digest}
+      [[ -n $digest && $digest == "$first" ]] ||
+        { reason="$number ranks, CUDA graph $graph: ${digest:-no digest} instead of $first" && return 1; }
+    done
+  done
+}
+
+# Losses of a run, a line each.
+losses() { sed -n 's/.*"event":"step".*"loss":\([-+.0-9e]*\).*/\1/p' "$1/metrics.jsonl"; }
+run_losses() { # device name option...
+  local device=$1 name=$2
+  shift 2
+  kept "$work/log" "$lockstep" train --device "$device" --model lenet "${data[@]}" --max-steps 100 --run-dir \
+    "$output/runs/$name-$device" --quiet --micro-batches 2 "$@" && losses "$output/runs/$name-$device" >"$work/$name-$device"
+}
+compare_losses() { # name wanted option...
+  local name=$1 wanted=$2
+  shift 2
+  run_losses cuda "$name" "$@" && run_losses cpu "$name" "$@" || return
+  figure "${name}_difference" "$(paste "$work/$name-cuda" "$work/$name-cpu" | awk 'NF == 2 {
+      d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d; ++n} END {if (n == 100) printf "%.2e", most}')" "" "$wanted"
+  [[ -n $(figure_of "${name}_difference") ]] || { reason="not 100 losses on both devices" && return 1; }
+}
+loss() {
+  need_gpu && need_data || return
+  compare_losses loss_100_steps "<= 1e-3" --lr 0.2 && compare_losses loss_100_steps_momentum "" --lr 0.05 --momentum 0.9
+}
+
+# Seconds of processor time of a process so far, and the time now.
+processor_time() { awk -v now="$(date +%s.%N)" -v ticks="$(getconf CLK_TCK)" '{sub(/.*\) /, ""); print now, ($12 + $13) / ticks}' "/proc/$1/stat"; }
+# Looks at a process until it ends, or ends it in time: its processor time and the memory in use on the GPU.
+watch_process() { # process name
+  while true; do
+    query memory.used 2>/dev/null >>"$work/$2.memory" || true
+    processor_time "$1" 2>/dev/null >>"$work/$2.processor" || true
+    kill -0 "$1" 2>/dev/null || return 0
+    ((SECONDS < deadline)) || kill "$1" 2>/dev/null || true
+    sleep 0.3
+  done
+}
+# Share of a core that the second half of a run took: start-up and reading of the data are not in it.
+processor_share() { # name
+  awk '{t[NR] = $1; p[NR] = $2} END {m = int(NR / 2); if (m > 0 && t[NR] > t[m]) printf "%.1f", 100 * (p[NR] - p[m]) / (t[NR] - t[m])}' \
+    "$work/$1.processor"
+}
+train_to_accuracy() { # name wanted option...
+  local name=$1 wanted=$2 process status=0
+  shift 2
+  ((SECONDS < deadline)) || return 124
+  echo "\$ $lockstep train $*"
+  "$lockstep" train --device cuda "${data[@]}" --epochs 10 --batch-size 256 --run-dir "$output/runs/$name" "$@" \
+    >"$work/$name.log" 2>"$work/$name.err" &
+  process=$!
+  watch_process "$process" "$name" &
+  local watcher=$!
+  wait "$process" || status=$?
+  wait "$watcher" || true
+  cat "$work/$name.log" "$work/$name.err"
+  ((status != 143)) || return 124
+  ((status == 0)) || return "$status"
+  figure "${name}_test_accuracy" "$(sed -n 's/.*test acc \([0-9.]*\).*/\1/p' "$work/$name.log" | tail -n 1)" "" "$wanted"
+  figure "${name}_epoch_s" "$(sed -n 's/^epoch.* \([0-9.]*\) s .*/\1/p' "$work/$name.log" | middle '%.3f')" s
+  figure "${name}_gpu_memory_mb" "$(sort -n "$work/$name.memory" 2>/dev/null | tail -n 1)" MiB
+  figure "${name}_host_cpu" "$(processor_share "$name")" "% of a core" "< 20"
+  fact "${name}_digest" "$(digest_of "$work/$name.log")"
+}
+accuracy() {
+  need_gpu && need_data || return
+  train_to_accuracy lenet ">= 0.82" --model lenet --lr 0.2 || return
+  train_to_accuracy resnet18 ">= 0.90" --model resnet18-d2l --lr 0.1 --dtype bf16 || return
+}
+
+bench_step() { # name steps wanted option...
+  local name=$1 steps=$2 wanted=$3
+  shift 3
+  kept "$work/log" "$lockstep" bench step --device cuda "${data[@]}" --batch-size 256 --steps "$steps" "$@" || return
+  figure "${name}_us" "$(awk '$1 == "step" {print $2}' "$work/log")" us/step "$wanted"
+  figure "${name}_img_s" "$(speed "$work/log")" img/s
+  figure "${name}_host_memory_mb" "$(awk '$1 == "memory" {print $2}' "$work/log")" MB
+}
+benchmarks() {
+  need_gpu || return
+  local status=0 reduce
+  for reduce in ring canonical; do
+    bench_step "lenet_fp32_$reduce" 2000 "" --model lenet --dtype fp32 --reduce "$reduce" || status=$?
+    bench_step "lenet_tf32_$reduce" 2000 "<= 60" --model lenet --dtype tf32 --reduce "$reduce" || status=$?
+    bench_step "resnet18_bf16_$reduce" 200 "" --model resnet18-d2l --dtype bf16 --reduce "$reduce" || status=$?
+  done
+  quotient canonical_to_ring_resnet18 resnet18_bf16_canonical_us resnet18_bf16_ring_us "<= 1.05"
+  local epoch_steps=234.375 us
+  us=$(figure_of resnet18_bf16_ring_us)
+  [[ -z $us ]] || figure resnet18_bf16_epoch_s "$(awk "BEGIN {printf \"%.3f\", $us * $epoch_steps / 1e6}")" s "<= 0.75"
+  ranks 2 bench allreduce --device cuda --rounds 20 || status=$?
+  figure allreduce_44mb_canonical_us "$(awk '$1 == 46137344 {print $4}' "$work/log")" us
+  figure allreduce_44mb_ring_us "$(awk '$1 == 46137344 {print $2}' "$work/log")" us
+  return "$status"
+}
+
+# PyTorch in the same run. Lines of torch_gpu.py: model setting img/s us/step
+torch() {
+  need_gpu && need_data || return
+  limited "$python" -c 'import torch; assert torch.cuda.is_available()' 2>"$work/err" ||
+    skip "$python has no PyTorch that sees the GPU" || return
+  fact torch "$("$python" -c 'import torch; print(torch.__version__, "CUDA", torch.version.cuda)')"
+  local model share name setting images micros status=0
+  for model in lenet resnet18-d2l; do
+    # To begin with a setting there must be time left to compile it.
+    share=$([[ $model == lenet ]] && echo 4 || echo 6)
+    kept "$work/torch" "$python" "$root/bench/peers/torch_gpu.py" --model "$model" \
+      --seconds $(((deadline - SECONDS) * share / 10)) || status=$?
+    while read -r name setting images micros; do
+      figure "torch_${name}_${setting}_us" "$micros" us/step
+      figure "torch_${name}_${setting}_img_s" "$images" img/s
+    done < <(awk '$3 ~ /^[0-9.]+$/ {print $1, $2, $3, $5}' "$work/torch")
+  done
+  compare_with_torch
+  return "$status"
+}
+best_of_torch() { # model pattern
+  awk -F '\t' -v name="^torch_$1_.*_img_s$" -v which="$2" '$1 ~ name && $1 ~ which && $2 > best {best = $2}
+    END {if (best) print best}' "$work/figures"
+}
+compare_with_torch() {
+  figure torch_lenet_best_compiled_img_s "$(best_of_torch lenet 'compiled.*_(tf32|fp32)')" img/s
+  figure torch_resnet18-d2l_best_img_s "$(best_of_torch resnet18-d2l .)" img/s
+  quotient lenet_to_torch_compiled lenet_tf32_ring_img_s torch_lenet_best_compiled_img_s ">= 2"
+  quotient lenet_to_torch_eager_loader lenet_tf32_ring_img_s torch_lenet_eager_loader_img_s ">= 8"
+  quotient resnet18_to_torch_best resnet18_bf16_ring_img_s torch_resnet18-d2l_best_img_s ">= 1.05"
+}
+
+profile() {
+  need_gpu || return
+  command -v nsys >/dev/null || skip "no nsys; the step's parts are in logs/bench.log" || return
+  local model
+  for model in lenet:tf32 resnet18-d2l:bf16; do
+    limited nsys profile --force-overwrite true --cuda-graph-trace=node -o "$work/profile" "$lockstep" bench step \
+      --device cuda "${data[@]}" --model "${model%:*}" --dtype "${model#*:}" --steps 50 || return
+    limited nsys stats --force-export true --report cuda_gpu_kern_sum,cuda_gpu_mem_time_sum --format column \
+      "$work/profile.nsys-rep" | tee "$output/profile-${model%:*}.txt" || return
+  done
+}
+
+# --- the record ---
+
+write_json() {
+  awk -F '\t' -v started="$started" -v seconds="$SECONDS" '
+    function text(s) { gsub(/\\/, "\\\\", s); gsub(/"/, "\\\"", s); gsub(/[\001-\037]/, " ", s); return "\"" s "\"" }
+    function value(s) { return s ~ /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$/ ? s : text(s) }
+    function rows(list, n,    i, out) { for (i = 1; i <= n; ++i) out = out (i > 1 ? ",\n" : "") "    " list[i]; return out }
+    FILENAME ~ /facts$/ { facts[++f] = text($1) ": " value($2) }
+    FILENAME ~ /steps$/ { steps[++s] = "{\"name\": " text($1) ", \"result\": " text($2) ", \"seconds\": " $3 ", \"reason\": " text($4) "}" }
+    FILENAME ~ /figures$/ { figures[++g] = "{\"name\": " text($1) ", \"value\": " value($2) ", \"unit\": " text($3) ($4 == "" ? "" : ", \"wanted\": " text($4) ", \"met\": " ($5 == "yes" ? "true" : "false")) "}" }
+    END {
+      printf "{\n  \"started\": %s,\n  \"seconds\": %d,\n", text(started), seconds
+      printf "  \"machine\": {\n%s\n  },\n  \"steps\": [\n%s\n  ],\n  \"figures\": [\n%s\n  ]\n}\n", rows(facts, f), rows(steps, s), rows(figures, g)
+    }' "$work/facts" "$work/steps" "$work/figures" >"$output/gpu-check.json"
+}
+write_summary() {
+  {
+    echo "# gpu-check on $(hostname), $started"
+    echo
+    echo "| step | result | s | |"
+    echo "|---|---|---|---|"
+    awk -F '\t' '{gsub(/\|/, "\\|", $4); printf "| %s | %s | %s | %s |\n", $1, $2 == "failed" ? "**failed**" : $2, $3, $4}' "$work/steps"
+    if [[ -s $work/figures ]]; then
+      echo
+      echo "| figure | measured | wanted | met |"
+      echo "|---|---|---|---|"
+      awk -F '\t' '{printf "| %s | %s %s | %s | %s |\n", $1, $2, $3, $4, $5 == "no" ? "**no**" : $5}' "$work/figures"
+    fi
+    echo
+    echo "| machine | |"
+    echo "|---|---|"
+    awk -F '\t' '{gsub(/\|/, "\\|", $2); printf "| %s | %s |\n", $1, $2}' "$work/facts"
+    if [[ -s $output/doctor.txt ]]; then
+      echo
+      sed 's/^/    /' "$output/doctor.txt"
+    fi
+  } >"$output/gpu-check.md"
+}
+
+started=$(date -u +%FT%TZ)
+SECONDS=0
+step machine 20 machine_facts
+step doctor 40 doctor
+step refusal 15 refusal
+step gpu 30 try_gpu
+step tests 90 op_tests
+step digests 60 digests
+step loss 40 loss
+step accuracy 80 accuracy
+step bench 90 benchmarks
+step torch 170 torch
+step profile 60 profile
+write_json
+write_summary
+echo "$output/gpu-check.md"
+[[ -z $no_gpu ]] || exit 4
+! cut -f 2 "$work/steps" | grep -qx failed
