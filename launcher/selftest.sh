@@ -62,7 +62,7 @@ formatting() {
 }
 
 scripts() {
-  cd "$root" && files '*.sh' '*.sbatch' launcher/lockstep-run .ci/run | xargs -0 -r shellcheck -x
+  cd "$root" && files '*.sh' '*.sbatch' launcher/lockstep-run launcher/bundle/start .ci/run | xargs -0 -r shellcheck -x
 }
 
 # What the asan preset compiles, tests excepted: its compiler is Clang, its sources are unity files, so that a

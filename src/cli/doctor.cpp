@@ -26,7 +26,7 @@ using Kind = Finding::Kind;
 struct DoctorOptions {
   std::string dataset = "fashion-mnist";
   DatasetOptions data{};
-  DeviceChoice device = DeviceChoice::automatic;
+  ExecutionOptions execution{};
   bool self_test = true;
 };
 
@@ -39,11 +39,11 @@ OptionSet declare(DoctorOptions& options) {
   set.group("Data");
   declare_data(set, options.dataset, options.data);
   set.group("Checks");
-  set.choice("device", "auto: GPUs are welcome; cuda: without them the status is 4", options.device,
-             {{"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}});
   set.flag("self-test",
            "train for a moment on made-up images, on all ranks and on one, and compare the digests",
            options.self_test);
+  set.group("Execution");
+  declare_execution(set, options.execution);
   set.config_file();
   set.pass_over(train_option_names());
   set.epilogue("Examples:\n  mpirun -np 2 lockstep doctor\n  mpirun -np 2 lockstep doctor --device cuda\n");
@@ -58,7 +58,7 @@ class Findings {
   void add(const Finding& finding) {
     if (!prints_) return;
     print(text_of(finding));
-    flush_output();
+    flush_output();  // what comes next may take seconds
     if (finding.kind == Kind::remark) ++remarks_;
     if (finding.kind == Kind::missing) {
       missing_ += fmt::format("{}{}: {}", missing_.empty() ? "" : "; ", finding.name, finding.value);
@@ -108,26 +108,37 @@ Finding describe_cores(const World& world) {
   return finding;
 }
 
-/// What keeps the other hosts from CUDA: a line for each.
-std::vector<Finding> describe_other_hosts(const World& world, Communicator& communicator,
-                                          const cuda::Probe& probe, DeviceChoice device) {
+/// Why hosts are without CUDA, by host; empty: that one can.
+std::vector<std::string> reasons_of_hosts(const World& world, Communicator& communicator,
+                                          const cuda::Obstacle& own_obstacle) {
   using Line = std::array<char, 256>;
-  const cuda::Obstacle obstacle = cuda::obstacle(probe);
   Line own{};
-  fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), obstacle.reason);
+  if (own_obstacle) {
+    fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), own_obstacle.reason);
+  }
   const auto ranks = static_cast<std::size_t>(world.size());
   std::vector<Line> all(ranks);
   const std::vector<std::size_t> bytes(ranks, sizeof(Line));
   communicator.all_gather_bytes(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
-  std::vector<Finding> findings;
-  for (int host = 1; host < world.hosts(); ++host) {
-    const auto first = static_cast<std::size_t>(world.host_boundaries()[static_cast<std::size_t>(host)]);
-    const std::string text = all[first].data();
-    if (text.ends_with(": ")) continue;
-    findings.push_back({"CUDA", "off on " + text, device == DeviceChoice::cuda ? Kind::missing : Kind::remark,
-                        "start lockstep doctor on that host"});
+  std::vector<std::string> reasons;
+  for (std::size_t host = 0; host < static_cast<std::size_t>(world.hosts()); ++host) {
+    reasons.emplace_back(all[static_cast<std::size_t>(world.host_boundaries()[host])].data());
   }
-  return findings;
+  return reasons;
+}
+
+/// Adds what concerns CUDA. Returns whether all hosts can compute with it, on all ranks alike.
+bool examine_cuda(const World& world, Communicator& communicator, const Launched& launched,
+                  Findings& findings) {
+  const cuda::Probe probe = cuda::probe(cuda::Detail::all);
+  findings.add_all(describe_cuda(probe, launched));
+  const std::vector<std::string> reasons = reasons_of_hosts(world, communicator, cuda::obstacle(probe));
+  for (std::size_t host = 1; host < reasons.size(); ++host) {
+    if (reasons[host].empty()) continue;
+    findings.add({"CUDA", "off on " + reasons[host], launched.wants_cuda ? Kind::missing : Kind::remark,
+                  "start lockstep doctor on that host"});
+  }
+  return std::ranges::all_of(reasons, &std::string::empty);
 }
 
 Finding describe_data(const World& world, const DoctorOptions& options) {
@@ -140,8 +151,8 @@ Finding describe_data(const World& world, const DoctorOptions& options) {
   }
 }
 
-Finding describe_self_test(const World& world) {
-  const SelfTest test = run_self_test(world);
+Finding describe_self_test(const World& world, const ExecutionOptions& execution) {
+  const SelfTest test = run_self_test(world, execution);
   const std::string failure = test.failure();
   if (!failure.empty()) {
     return {"self-test", failure, Kind::missing,
@@ -152,12 +163,8 @@ Finding describe_self_test(const World& world) {
                       world.size() > 1 ? "on all ranks and on one alone" : "twice", test.seconds)};
 }
 
-int examine(World& world, const DoctorOptions& options) {
-  const Launched launched{.ranks = world.size(),
-                          .local_ranks = world.local_size(),
-                          .hosts = world.hosts(),
-                          .device = options.device};
-  Findings findings(world);
+/// Ranks, processors, memory and how data travels: what there is without GPUs.
+void examine_hosts(const World& world, const Launched& launched, Findings& findings) {
   findings.add({"lockstep", LOCKSTEP_VERSION});
   findings.add({"ranks", describe_ranks(world)});
   const std::string library = world.library();
@@ -165,15 +172,26 @@ int examine(World& world, const DoctorOptions& options) {
   findings.add(describe_cores(world));
   findings.add({"instructions", simd_levels()});
   findings.add_all(describe_host(probe_host(), launched));
-  const auto communicator = make_communicator(world, Transport::automatic);
+}
+
+int examine(World& world, DoctorOptions options) {
+  const std::string& device = options.execution.device;
+  const Launched launched{.ranks = world.size(),
+                          .local_ranks = world.local_size(),
+                          .hosts = world.hosts(),
+                          .wants_cuda = device == "cuda"};
+  Findings findings(world);
+  examine_hosts(world, launched, findings);
+  const auto communicator = make_communicator(world, options.execution.transport);
   findings.add({"exchange", communicator->name()});
-  if (options.device != DeviceChoice::cpu) {
-    const cuda::Probe probe = cuda::probe(cuda::Detail::all);
-    findings.add_all(describe_cuda(probe, launched));
-    findings.add_all(describe_other_hosts(world, *communicator, probe, options.device));
-  }
+  const bool cuda = device != "cpu" && examine_cuda(world, *communicator, launched, findings);
   findings.add(describe_data(world, options));
-  if (options.self_test) findings.add(describe_self_test(world));
+  if (launched.wants_cuda && !cuda) {
+    findings.add({"self-test", "left out, for CUDA is off"});
+  } else if (options.self_test) {
+    options.execution.device = cuda ? "cuda" : "cpu";  // on all hosts alike
+    findings.add(describe_self_test(world, options.execution));
+  }
   world.agree([&] {
     if (!findings.missing().empty()) throw Error(Category::resource, findings.missing());
   });

@@ -135,8 +135,8 @@ std::vector<Finding> describe_cuda(const cuda::Probe& probe, const Launched& lau
     findings.push_back({"CUDA", fmt::format("{}, {} GPU{}", cuda::cuda_version_text(probe.built_for),
                                             probe.gpus.size(), probe.gpus.size() == 1 ? "" : "s")});
   } else {
-    findings.push_back({"CUDA", "off: " + obstacle.reason,
-                        launched.device == DeviceChoice::cuda ? Kind::missing : Kind::remark, obstacle.hint});
+    findings.push_back({"CUDA", "off: " + obstacle.reason, launched.wants_cuda ? Kind::missing : Kind::remark,
+                        obstacle.hint});
   }
   if (!probe.not_built.empty()) return findings;
   findings.push_back(describe_driver(probe));

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/train_options.h"
 #include "device/cuda_probe.h"
 #include "device/host_probe.h"
 
@@ -28,7 +27,7 @@ std::string text_of(const Finding& finding);
 /// Ranks as `doctor` was started with them, and what was asked for.
 struct Launched {
   int ranks = 1, local_ranks = 1, hosts = 1;
-  DeviceChoice device = DeviceChoice::automatic;
+  bool wants_cuda = false;  ///< --device cuda
 };
 
 /// Memory, limits, /dev/shm.

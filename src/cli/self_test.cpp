@@ -24,7 +24,7 @@ std::uint32_t micro_batches(int ranks) {
 }
 
 /// Digest of the run on the ranks of `world`, `leaves` being the same on any number of them.
-std::string train(const World& world, std::uint32_t leaves) {
+std::string train(const World& world, const ExecutionOptions& execution, std::uint32_t leaves) {
   const std::uint32_t batch = leaves * micro_batch;
   // Three steps: two full, one of a few samples that leaves most ranks without work.
   const DatasetPair data =
@@ -34,7 +34,8 @@ std::string train(const World& world, std::uint32_t leaves) {
                   {.epochs = 1,
                    .batch_size = static_cast<int>(batch),
                    .micro_batches = static_cast<int>(leaves),
-                   .learning_rate = 0.2F});
+                   .learning_rate = 0.2F,
+                   .execution = execution});
   trainer.fit();
   return trainer.digest();
 }
@@ -64,13 +65,13 @@ std::string SelfTest::failure() const {
   return {};
 }
 
-SelfTest run_self_test(const World& world) {
+SelfTest run_self_test(const World& world, const ExecutionOptions& execution) {
   const auto start = std::chrono::steady_clock::now();
   const std::uint32_t leaves = micro_batches(world.size());
   SelfTest result;
-  result.digests = gather(world, train(world, leaves));
+  result.digests = gather(world, train(world, execution, leaves));
   world.agree([&] {  // the others wait here
-    if (world.rank() == 0) result.alone = train(world.alone(), leaves);
+    if (world.rank() == 0) result.alone = train(world.alone(), execution, leaves);
   });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

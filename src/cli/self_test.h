@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/execution.h"
+
 namespace lockstep {
 
 class World;
@@ -17,7 +19,8 @@ struct SelfTest {
   std::string failure() const;
 };
 
-/// Trains LeNet on made-up images for a few steps, with a short last one. Collective; fails as Trainer does.
-SelfTest run_self_test(const World& world);
+/// Trains LeNet, executed as `execution` says, on made-up images for a few steps, with a short last one.
+/// Collective; fails as Trainer does.
+SelfTest run_self_test(const World& world, const ExecutionOptions& execution);
 
 }  // namespace lockstep

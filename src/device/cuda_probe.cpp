@@ -51,7 +51,7 @@ Obstacle gpu_obstacle(const Probe& found) {
   }
   if (found.gpus.empty()) {
     return {"the NVIDIA driver shows no GPU",
-            "ask for one: docker run --gpus all, srun --gpus-per-task=1; see what nvidia-smi says"};
+            "ask for one: docker run --gpus all, sbatch --gpus-per-node; see what nvidia-smi says"};
   }
   for (std::size_t i = 0; i < found.gpus.size(); ++i) {
     const GpuProbe& gpu = found.gpus[i];

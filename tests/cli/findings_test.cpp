@@ -88,12 +88,9 @@ TEST(CudaFindings, MissingNcclMattersToSeveralRanks) {
 TEST(CudaFindings, WhatIsMissingIsAFailureWhereItWasAskedFor) {
   cuda::Probe probe = machine(0);
   probe.driver_supports = 0;
-  const auto kind = [&](DeviceChoice device) {
-    return describe_cuda(probe, {.device = device}).front().kind;
-  };
-  EXPECT_EQ(kind(DeviceChoice::automatic), Finding::Kind::remark);
-  EXPECT_EQ(kind(DeviceChoice::cuda), Finding::Kind::missing);
-  EXPECT_NE(text(describe_cuda(probe, {.device = DeviceChoice::cuda}))
+  EXPECT_EQ(describe_cuda(probe, {}).front().kind, Finding::Kind::remark);
+  EXPECT_EQ(describe_cuda(probe, {.wants_cuda = true}).front().kind, Finding::Kind::missing);
+  EXPECT_NE(text(describe_cuda(probe, {.wants_cuda = true}))
                 .find("CUDA           off: there is no NVIDIA driver\n               needed: install one"),
             std::string::npos);
 }
