@@ -48,7 +48,7 @@ ComputeMode mode_of(int number) {
 
 }  // namespace
 
-Nvml::Nvml() : library_("libnvidia-ml.so.1") { started_ = library_ && call("nvmlInit_v2"); }
+Nvml::Nvml(const char* library) : library_(library) { started_ = library_ && call("nvmlInit_v2"); }
 Nvml::~Nvml() {
   if (started_) call("nvmlShutdown");
 }

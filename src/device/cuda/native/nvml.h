@@ -8,13 +8,13 @@
 
 namespace lockstep::cuda {
 
-/// The driver's management library (libnvidia-ml.so.1): facts about GPUs without a context on them. Where it
+/// The driver's management library: facts about GPUs without a context on them. Where it
 /// is missing or does not answer, nothing is known and nothing fails.
 class Nvml {
  public:
   using Device = void*;
 
-  Nvml();
+  explicit Nvml(const char* library = "libnvidia-ml.so.1");
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;

@@ -1,0 +1,10 @@
+# What is asked of the driver's management library, with a library that stands for it: needs nothing of CUDA.
+add_library(fake_nvml MODULE device/native/fake_nvml.cpp)
+add_executable(nvml_test device/native/nvml_test.cpp ${PROJECT_SOURCE_DIR}/src/device/cuda/native/nvml.cpp)
+target_include_directories(nvml_test PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(nvml_test PRIVATE GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
+target_compile_definitions(nvml_test PRIVATE LOCKSTEP_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
+add_dependencies(nvml_test fake_nvml)
+add_dependencies(unit_tests nvml_test)
+add_test(NAME nvml COMMAND nvml_test)
+set_tests_properties(nvml PROPERTIES TIMEOUT 60 LABELS unit)
