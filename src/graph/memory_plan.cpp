@@ -6,15 +6,14 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t alignment = 64;
-
 bool same_time(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
-
-std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 }  // namespace
 
-MemoryPlan plan_memory(const std::vector<Block>& blocks) {
+MemoryPlan plan_memory(const std::vector<Block>& blocks, std::size_t alignment) {
+  const auto rounded = [alignment](std::size_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+  };
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),

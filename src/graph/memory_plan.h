@@ -13,12 +13,12 @@ struct Block {
 };
 
 struct MemoryPlan {
-  std::vector<std::size_t> offsets;  ///< one per block, multiples of 64
+  std::vector<std::size_t> offsets;  ///< one per block, multiples of the alignment
   std::size_t bytes = 0;
 };
 
 /// Places blocks so that those in use at the same step never overlap: largest first, each at the lowest
 /// offset that is free during its life.
-MemoryPlan plan_memory(const std::vector<Block>& blocks);
+MemoryPlan plan_memory(const std::vector<Block>& blocks, std::size_t alignment = 64);
 
 }  // namespace lockstep

@@ -10,6 +10,9 @@
 
 namespace lockstep {
 
+/// Most parameters that an operation has.
+constexpr std::size_t max_parameters = 4;
+
 /// Sums over the samples of one micro-batch.
 struct LeafResult {
   double loss = 0.0;

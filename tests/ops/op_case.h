@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/cpu/op.h"
+#include "ops/plan.h"
 
 namespace lockstep::testing {
 
@@ -20,7 +20,7 @@ struct OpCase {
   double tolerance = 1.5e-5;  ///< largest difference from the reference over the largest value
 
   /// Zero where there is no such parameter.
-  std::array<std::size_t, cpu::max_parameters> parameter_sizes() const {
+  std::array<std::size_t, max_parameters> parameter_sizes() const {
     const std::size_t outputs = static_cast<std::size_t>(node.shape.channels);
     if (const auto* conv = std::get_if<Conv2d>(&node.operation)) {
       const std::size_t taps = static_cast<std::size_t>(conv->kernel * conv->kernel);

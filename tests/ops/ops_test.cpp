@@ -7,32 +7,7 @@
 namespace lockstep::testing {
 namespace {
 
-/// Largest difference over the largest value.
-void expect_near(const std::vector<double>& actual, const std::vector<double>& expected, double tolerance,
-                 const std::string& what) {
-  ASSERT_EQ(actual.size(), expected.size()) << what;
-  double largest = 1e-3;
-  for (const double value : expected) {
-    largest = std::max(largest, std::abs(value));
-  }
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << what << ", element " << i;
-  }
-}
-
 std::vector<double> values_of(const Lanes& lanes) { return {lanes.data(), lanes.data() + lanes.size()}; }
-
-/// What the reference computes from some inputs.
-struct Expected {
-  Expected(const OpCase& op_case, const OpInputs& values) {
-    const Reference reference(op_case.node, values.inputs, values.parameters);
-    reference.backward(values.parameters, values.grad_output, grad_inputs, grad_parameters);
-    output = reference.output;
-  }
-  Tensor output;
-  Tensors grad_inputs;
-  Parameters grad_parameters;
-};
 
 void expect_reference(const OpCase& op_case, const Expected& expected, const OpResults& results,
                       const std::string& where) {
@@ -43,7 +18,7 @@ void expect_reference(const OpCase& op_case, const Expected& expected, const OpR
     expect_near(from_lanes(results.grad_inputs[k], samples, op_case.inputs[k]).values,
                 expected.grad_inputs[k].values, op_case.tolerance, where + " gradient of the input");
   }
-  for (std::size_t k = 0; k < cpu::max_parameters; ++k) {
+  for (std::size_t k = 0; k < max_parameters; ++k) {
     expect_near(values_of(results.grad_parameters[k]), expected.grad_parameters[k], op_case.tolerance,
                 where + " gradient of a parameter");
   }

@@ -1,52 +1,19 @@
 #pragma once
 
 #include <array>
-#include <random>
 #include <stdexcept>
 #include <vector>
 
 #include "lanes.h"
-#include "op_case.h"
+#include "op_inputs.h"
 #include "ops/cpu/winograd.h"
-#include "reference.h"
 
 namespace lockstep::testing {
-
-/// What goes into an operation: random, exactly representable as floats.
-struct OpInputs {
-  Tensors inputs;
-  Parameters parameters;
-  Tensor grad_output;
-};
-
-inline OpInputs random_inputs(const OpCase& op_case, int samples, unsigned seed = 1) {
-  std::mt19937 generator(seed);
-  const auto fill = [&](std::vector<double>& values, double scale) {
-    for (double& value : values) {
-      const auto uniform = static_cast<double>(generator()) / 4294967296.0 - 0.5;
-      value = static_cast<double>(static_cast<float>(uniform * scale));
-    }
-  };
-  OpInputs result;
-  for (std::size_t k = 0; k < max_inputs; ++k) {
-    if (op_case.inputs[k].channels > 0) {
-      result.inputs[k] = Tensor(samples, op_case.inputs[k]);
-      fill(result.inputs[k].values, 2.0 * op_case.range);
-    }
-  }
-  for (std::size_t k = 0; k < cpu::max_parameters; ++k) {
-    result.parameters[k].resize(op_case.parameter_sizes()[k]);
-    fill(result.parameters[k], 1.0);
-  }
-  result.grad_output = Tensor(samples, op_case.node.shape);
-  fill(result.grad_output.values, 2.0);
-  return result;
-}
 
 struct OpResults {
   Lanes output;
   std::array<Lanes, max_inputs> grad_inputs;
-  std::array<Lanes, cpu::max_parameters> grad_parameters;
+  std::array<Lanes, max_parameters> grad_parameters;
 };
 
 /// Forward and backward on one instruction set, planned for `planned` samples (0: as many as there are).
@@ -63,7 +30,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
   Lanes saved(op.saved_bytes / sizeof(float) + 1);
   Lanes scratch(op.scratch_bytes / sizeof(float) + 1);
   std::array<Lanes, max_inputs> inputs;
-  std::array<std::vector<float>, cpu::max_parameters> parameters;
+  std::array<std::vector<float>, max_parameters> parameters;
   const Lanes grad_output = to_lanes(values.grad_output);
   OpResults results;
   results.output = Lanes(grad_output.size());
@@ -78,7 +45,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
     results.grad_inputs[k] = Lanes(op_case.input_gradient ? inputs[k].size() : 0);
     memory.inputs[k] = inputs[k].data();
   }
-  for (std::size_t k = 0; k < cpu::max_parameters; ++k) {
+  for (std::size_t k = 0; k < max_parameters; ++k) {
     parameters[k].assign(values.parameters[k].begin(), values.parameters[k].end());
     results.grad_parameters[k] = Lanes(parameters[k].size());
     if (!parameters[k].empty()) {

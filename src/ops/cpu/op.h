@@ -18,9 +18,6 @@ namespace lockstep::cpu {
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
-/// Most parameters that an operation has.
-constexpr std::size_t max_parameters = 4;
-
 /// Instruction sets that the kernels are compiled for. All of them give the same bits.
 enum class Level { avx2, avx512, neon };
 

@@ -12,9 +12,6 @@
 
 namespace lockstep::cuda {
 
-/// Most parameters that an operation has.
-constexpr std::size_t max_parameters = 4;
-
 /// One operation's view of the device's memory during one micro-batch. Activations and their gradients:
 /// [sample][row][column][channel], channels padded with zeros (dnn.h), of the plan's type. Vectors: 1 x 1
 /// images. Pointers that an operation does not have are null; all are device addresses, aligned to 256 bytes

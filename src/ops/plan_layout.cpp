@@ -1,0 +1,203 @@
+#include "ops/plan_layout.h"
+
+#include <algorithm>
+
+#include "graph/memory_plan.h"
+
+namespace lockstep {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// Inputs come before what reads them.
+std::vector<bool> find_needed(const Graph& graph, const PlanOptions& options) {
+  std::vector<bool> needed(graph.nodes.size(), false);
+  if (!options.training) return needed;
+  const auto is_trained = [&](int parameter) {
+    return options.frozen.empty() || !options.frozen[at(parameter)];
+  };
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    needed[i] = std::ranges::any_of(node.inputs, [&](int id) { return needed[at(id)]; }) ||
+                std::ranges::any_of(node.parameters, is_trained);
+  }
+  return needed;
+}
+
+/// When things happen: node i forward at i, the loss at n, node i backward at 2n - i.
+class Timeline {
+ public:
+  Timeline(const Graph& graph, const GradientFlow& flow, const std::vector<NodeBytes>& nodes)
+      : graph_(graph), flow_(flow), nodes_(nodes), size_(static_cast<int>(graph.nodes.size())) {}
+
+  int loss() const { return size_; }
+  int backward(int id) const { return 2 * size_ - id; }
+  int end() const { return 2 * size_; }
+
+  int last_read_of_value(int id) const {
+    int last = id == graph_.output ? loss() : id;
+    if (flow_.needed[at(id)] && nodes_[at(id)].backward_reads_output) {
+      last = backward(id);
+    }
+    for (const int reader : readers_of(id)) {
+      const bool again = flow_.needed[at(reader)] && nodes_[at(reader)].backward_reads_inputs;
+      last = std::max(last, again ? backward(reader) : reader);
+    }
+    return last;
+  }
+
+  int first_write_of_gradient(int id) const {
+    int first = id == graph_.output ? loss() : backward(id);
+    for (const int reader : readers_of(id)) {
+      first = std::min(first, backward(reader));
+    }
+    return first;
+  }
+
+  int last_read_of_saved(int id) const { return flow_.needed[at(id)] ? backward(id) : id; }
+
+ private:
+  std::vector<int> readers_of(int id) const {
+    std::vector<int> readers;
+    for (int i = 0; i < size_; ++i) {
+      const auto& inputs = graph_.nodes[at(i)].inputs;
+      if (std::ranges::find(inputs, id) != inputs.end()) readers.push_back(i);
+    }
+    return readers;
+  }
+
+  const Graph& graph_;
+  const GradientFlow& flow_;
+  const std::vector<NodeBytes>& nodes_;
+  int size_;
+};
+
+/// Blocks, and who wants to know where they are.
+class Blocks {
+ public:
+  void add(std::size_t bytes, int first, int last, std::size_t* offset) {
+    blocks_.push_back({bytes, first, last});
+    offsets_.push_back(offset);
+  }
+  void add_if_any(std::size_t bytes, int first, int last, std::size_t* offset) {
+    if (bytes > 0) add(bytes, first, last, offset);
+  }
+  /// Returns the bytes of all.
+  std::size_t place(std::size_t alignment) const {
+    const MemoryPlan memory = plan_memory(blocks_, alignment);
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      *offsets_[i] = memory.offsets[i];
+    }
+    return memory.bytes;
+  }
+
+ private:
+  std::vector<Block> blocks_;
+  std::vector<std::size_t*> offsets_;
+};
+
+void add_nodes(const Timeline& time, const GradientFlow& flow, const std::vector<NodeBytes>& nodes,
+               WorkspaceLayout& layout, Blocks& blocks) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto id = static_cast<int>(i);
+    WorkspaceLayout::Node& places = layout.nodes[i];
+    blocks.add(nodes[i].value, id, time.last_read_of_value(id), &places.value);
+    if (flow.needed[i]) {
+      blocks.add(nodes[i].value, time.first_write_of_gradient(id), time.backward(id), &places.gradient);
+    }
+    blocks.add_if_any(nodes[i].saved, id, time.last_read_of_saved(id), &places.saved);
+    blocks.add_if_any(nodes[i].prepared, 0, time.end(), &places.prepared);
+  }
+}
+
+void add_aside(const Timeline& time, const Graph& graph, const GradientFlow& flow,
+               const std::vector<NodeBytes>& nodes, WorkspaceLayout& layout, Blocks& blocks) {
+  std::array<std::size_t, max_inputs> bytes{};
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (std::size_t k = 0; k < graph.nodes[i].inputs.size(); ++k) {
+      const Contribution& contribution = flow.contributions[i][k];
+      if (contribution.wanted && !contribution.first) {
+        bytes[k] = std::max(bytes[k], nodes[at(graph.nodes[i].inputs[k])].value);
+      }
+    }
+  }
+  for (std::size_t k = 0; k < max_inputs; ++k) {
+    blocks.add(bytes[k], time.loss(), time.end(), &layout.aside[k]);
+  }
+}
+
+void add_samples(const Timeline& time, std::size_t samples, bool mixing, WorkspaceLayout& layout,
+                 Blocks& blocks) {
+  const int loss = time.loss();
+  blocks.add(samples * sizeof(std::int32_t), 0, loss, &layout.labels);
+  blocks.add(samples * sizeof(std::int32_t), loss, time.end(), &layout.predictions);
+  blocks.add(mixing ? samples * sizeof(std::int32_t) : 0, 0, loss, &layout.other_labels);
+  blocks.add(mixing ? samples * sizeof(float) : 0, 0, loss, &layout.shares);
+  blocks.add(samples * sizeof(std::uint64_t), 0, loss, &layout.ids);
+  blocks.add(sizeof(RandomKey), 0, loss, &layout.random);
+}
+
+}  // namespace
+
+bool GradientFlow::needed_by_any(const std::vector<int>& ids) const {
+  return std::ranges::any_of(ids, [this](int id) { return needed[at(id)]; });
+}
+
+GradientFlow trace_gradients(const Graph& graph, const PlanOptions& options) {
+  GradientFlow flow{find_needed(graph, options), {}};
+  flow.contributions.resize(graph.nodes.size());
+  std::vector<bool> seen(graph.nodes.size(), false);
+  for (std::size_t i = graph.nodes.size(); i-- > 1;) {
+    const auto& inputs = graph.nodes[i].inputs;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      flow.contributions[i][k] = {flow.needed[at(inputs[k])], !seen[at(inputs[k])]};
+      seen[at(inputs[k])] = true;
+    }
+  }
+  return flow;
+}
+
+std::array<Shape, max_inputs> input_shapes(const Graph& graph, const GraphNode& node) {
+  std::array<Shape, max_inputs> shapes;
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    shapes[k] = graph.nodes[at(node.inputs[k])].shape;
+  }
+  return shapes;
+}
+
+std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaLayout& layout,
+                                                const GradientFlow& flow) {
+  std::vector<bool> cleared(layout.offsets.size(), false);
+  for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
+    for (const int parameter : graph.nodes[i].parameters) {
+      cleared[at(parameter)] = !flow.needed[i];
+    }
+  }
+  std::vector<ArenaRange> ranges;
+  for (std::size_t p = 0; p < cleared.size(); ++p) {
+    if (!cleared[p]) continue;
+    const std::size_t end = p + 1 == cleared.size() ? layout.elements : layout.offsets[p + 1];
+    if (!ranges.empty() && ranges.back().end == layout.offsets[p]) {
+      ranges.back().end = end;
+    } else {
+      ranges.push_back({layout.offsets[p], end});
+    }
+  }
+  return ranges;
+}
+
+WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
+                                  const WorkspaceBytes& bytes) {
+  const Timeline time(graph, flow, bytes.nodes);
+  WorkspaceLayout layout;
+  layout.nodes.resize(graph.nodes.size());
+  Blocks blocks;
+  add_nodes(time, flow, bytes.nodes, layout, blocks);
+  blocks.add(bytes.scratch, 0, time.end(), &layout.scratch);
+  add_aside(time, graph, flow, bytes.nodes, layout, blocks);
+  add_samples(time, bytes.samples, options.mixing, layout, blocks);
+  layout.bytes = blocks.place(bytes.alignment);
+  return layout;
+}
+
+}  // namespace lockstep

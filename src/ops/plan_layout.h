@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ops/plan.h"
+
+/// What is the same for plans of all devices: which gradients there are, and when each block of memory is in
+/// use.
+namespace lockstep {
+
+/// The gradient that an operation gives to one of its inputs.
+struct Contribution {
+  bool wanted = false;
+  bool first = false;  ///< written in place; later ones are computed aside, then added, in backward's order
+};
+
+/// Which gradients a plan computes. Backward runs from the last node to the first.
+struct GradientFlow {
+  std::vector<bool> needed;  ///< by node: it, or anything before it, has parameters that are not frozen
+  std::vector<std::array<Contribution, max_inputs>> contributions;  ///< by node and input
+
+  bool needed_by_any(const std::vector<int>& ids) const;
+};
+
+/// Of plans that are not for training: none.
+GradientFlow trace_gradients(const Graph& graph, const PlanOptions& options);
+
+/// Shapes of what the node reads.
+std::array<Shape, max_inputs> input_shapes(const Graph& graph, const GraphNode& node);
+
+/// Elements [begin, end) of an arena.
+struct ArenaRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// Where backward computes no gradients, because everything there is frozen: to be cleared. Parameters with
+/// the gaps after them; neighbours are one range.
+std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaLayout& layout,
+                                                const GradientFlow& flow);
+
+/// A node's memory in bytes, for the largest micro-batch.
+struct NodeBytes {
+  std::size_t value = 0;     ///< its result; the result's gradient has as many
+  std::size_t saved = 0;     ///< kept from forward to backward
+  std::size_t prepared = 0;  ///< kept for all micro-batches of a step
+  bool backward_reads_inputs = false;
+  bool backward_reads_output = false;
+};
+
+/// What an executor needs, as the device's operations say it.
+struct WorkspaceBytes {
+  std::vector<NodeBytes> nodes;
+  std::size_t scratch = 0;     ///< of the operation that needs most
+  std::size_t samples = 0;     ///< entries of arrays with one per sample
+  std::size_t alignment = 64;  ///< of every block
+};
+
+/// Offsets in bytes of an executor's memory. Blocks that are not in use at the same time share memory.
+struct WorkspaceLayout {
+  /// In place of the offset of a block that does not exist.
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  struct Node {
+    std::size_t value = none;
+    std::size_t gradient = none;
+    std::size_t saved = none;
+    std::size_t prepared = none;
+  };
+  std::vector<Node> nodes;
+  std::size_t scratch = 0;
+  std::array<std::size_t, max_inputs> aside{};  ///< later contributions to the gradient of the k-th input
+  std::size_t labels = 0;
+  std::size_t predictions = 0;
+  std::size_t other_labels = 0;  ///< this and the next: of plans for mixed samples
+  std::size_t shares = 0;
+  std::size_t ids = 0;
+  std::size_t random = 0;
+  std::size_t bytes = 0;  ///< of all
+};
+WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
+                                  const WorkspaceBytes& bytes);
+
+}  // namespace lockstep

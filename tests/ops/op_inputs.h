@@ -1,0 +1,72 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "op_case.h"
+#include "reference.h"
+
+namespace lockstep::testing {
+
+/// What goes into an operation: random, exactly representable as floats.
+struct OpInputs {
+  Tensors inputs;
+  Parameters parameters;
+  Tensor grad_output;
+};
+
+inline OpInputs random_inputs(const OpCase& op_case, int samples, unsigned seed = 1) {
+  std::mt19937 generator(seed);
+  const auto fill = [&](std::vector<double>& values, double scale) {
+    for (double& value : values) {
+      const auto uniform = static_cast<double>(generator()) / 4294967296.0 - 0.5;
+      value = static_cast<double>(static_cast<float>(uniform * scale));
+    }
+  };
+  OpInputs result;
+  for (std::size_t k = 0; k < max_inputs; ++k) {
+    if (op_case.inputs[k].channels > 0) {
+      result.inputs[k] = Tensor(samples, op_case.inputs[k]);
+      fill(result.inputs[k].values, 2.0 * op_case.range);
+    }
+  }
+  for (std::size_t k = 0; k < max_parameters; ++k) {
+    result.parameters[k].resize(op_case.parameter_sizes()[k]);
+    fill(result.parameters[k], 1.0);
+  }
+  result.grad_output = Tensor(samples, op_case.node.shape);
+  fill(result.grad_output.values, 2.0);
+  return result;
+}
+
+/// What the reference computes from some inputs.
+struct Expected {
+  Expected(const OpCase& op_case, const OpInputs& values) {
+    const Reference reference(op_case.node, values.inputs, values.parameters);
+    reference.backward(values.parameters, values.grad_output, grad_inputs, grad_parameters);
+    output = reference.output;
+  }
+  Tensor output;
+  Tensors grad_inputs;
+  Parameters grad_parameters;
+};
+
+/// Largest difference over the largest value.
+inline void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
+                        double tolerance, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double largest = 1e-3;
+  for (const double value : expected) {
+    largest = std::max(largest, std::abs(value));
+  }
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << what << ", element " << i;
+  }
+}
+
+}  // namespace lockstep::testing
