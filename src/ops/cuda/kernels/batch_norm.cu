@@ -1,0 +1,79 @@
+#include "ops/cuda/kernels/batch_norm.h"
+
+#include <cmath>
+
+#include "ops/cuda/kernels/pack.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using Index = unsigned;
+
+struct FoldNorm {
+  std::size_t channels;
+  float eps;
+  NormParameters from;
+  float* scale;
+  float* shift;
+
+  LOCKSTEP_HD void operator()(std::size_t c) const {
+    const bool padding = c >= channels;
+    scale[c] = padding ? 0.0F : from.weight[c] * (1.0F / std::sqrt(from.running_variance[c] + eps));
+    shift[c] = padding ? 0.0F : from.bias[c] - from.running_mean[c] * scale[c];
+  }
+};
+
+template <class T>
+struct Normalize {
+  Index packs;
+  NormTask task;
+
+  LOCKSTEP_HD void operator()(std::size_t i) const {
+    const Index first = static_cast<Index>(i) % packs * channel_unit;
+    Pack<T> pack = static_cast<const Pack<T>*>(task.input)[i];
+    Pack<T> residual{};
+    if (task.residual != nullptr) residual = static_cast<const Pack<T>*>(task.residual)[i];
+    for (int c = 0; c < channel_unit; ++c) {
+      float v = std::fma(to_float(pack.values[c]), task.scale[first + c], task.shift[first + c]);
+      v += to_float(residual.values[c]);
+      pack.values[c] = from_float<T>(v <= task.low ? task.low : v > task.limit ? task.limit : v);
+    }
+    static_cast<Pack<T>*>(task.output)[i] = pack;
+  }
+};
+
+struct Observe {
+  NormObservation of;
+  float unbiased;
+
+  LOCKSTEP_HD void operator()(std::size_t c) const {
+    const auto inverse = static_cast<double>(of.inverse_deviation[c]);
+    const double variance = 1.0 / (inverse * inverse) - of.eps;
+    const auto samples = static_cast<float>(of.samples);
+    of.grad_mean[c] = samples * of.mean[c];
+    of.grad_variance[c] = samples * (static_cast<float>(variance < 0.0 ? 0.0 : variance) * unbiased);
+  }
+};
+
+}  // namespace
+
+void fold_norm(StreamHandle stream, int channels, float eps, const NormParameters& parameters, float* scale,
+               float* shift) {
+  for_each(stream, static_cast<std::size_t>(padded_channels(channels)),
+           FoldNorm{static_cast<std::size_t>(channels), eps, parameters, scale, shift});
+}
+
+void normalize(StreamHandle stream, Type type, const NormTask& task) {
+  const auto packs = static_cast<Index>(task.channels / channel_unit);
+  with_stored(type, [&](auto stored) {
+    for_each(stream, task.pixels * packs, Normalize<decltype(stored)>{packs, task});
+  });
+}
+
+void observe(StreamHandle stream, const NormObservation& observation) {
+  const auto n = static_cast<double>(observation.values);
+  const auto unbiased = static_cast<float>(n > 1.0 ? n / (n - 1.0) : 1.0);
+  for_each(stream, static_cast<std::size_t>(observation.channels), Observe{observation, unbiased});
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,113 @@
+#include "ops/cuda/kernels/element_wise.h"
+
+#include "ops/cuda/kernels/pack.h"
+
+namespace lockstep::cuda {
+namespace {
+
+template <class T>
+struct Sum {
+  const Pack<T>* a;
+  const Pack<T>* b;
+  Pack<T>* sum;
+  LOCKSTEP_HD void operator()(std::size_t i) const {
+    const Pack<T> left = a[i];
+    const Pack<T> right = b[i];
+    Pack<T> result;
+    for (int c = 0; c < channel_unit; ++c) {
+      result.values[c] = from_float<T>(to_float(left.values[c]) + to_float(right.values[c]));
+    }
+    sum[i] = result;
+  }
+};
+
+template <class T>
+struct Copy {
+  const Pack<T>* from;
+  Pack<T>* to;
+  LOCKSTEP_HD void operator()(std::size_t i) const { to[i] = from[i]; }
+};
+
+template <class T>
+struct Clamp {
+  float limit;
+  const Pack<T>* input;
+  Pack<T>* output;
+  LOCKSTEP_HD void operator()(std::size_t i) const {
+    Pack<T> pack = input[i];
+    for (int c = 0; c < channel_unit; ++c) {
+      const float x = to_float(pack.values[c]);
+      pack.values[c] = from_float<T>(x <= 0 ? 0.0F : x > limit ? limit : x);
+    }
+    output[i] = pack;
+  }
+};
+
+template <class T>
+struct UndoClamp {
+  float limit;
+  const Pack<T>* output;
+  const Pack<T>* grad_output;
+  Pack<T>* grad_input;
+  LOCKSTEP_HD void operator()(std::size_t i) const {
+    const Pack<T> y = output[i];
+    Pack<T> grad = grad_output[i];
+    for (int c = 0; c < channel_unit; ++c) {
+      const float value = to_float(y.values[c]);
+      if (value <= 0 || value >= limit) grad.values[c] = from_float<T>(0.0F);
+    }
+    grad_input[i] = grad;
+  }
+};
+
+struct Zeros {
+  float* values;
+  LOCKSTEP_HD void operator()(std::size_t i) const { values[i] = 0.0F; }
+};
+
+template <class T>
+const Pack<T>* packs_at(const void* data) {
+  return static_cast<const Pack<T>*>(data);
+}
+template <class T>
+Pack<T>* packs_at(void* data) {
+  return static_cast<Pack<T>*>(data);
+}
+
+}  // namespace
+
+void add(StreamHandle stream, Type type, std::size_t packs, const void* a, const void* b, void* sum) {
+  with_stored(type, [&](auto stored) {
+    using T = decltype(stored);
+    for_each(stream, packs, Sum<T>{packs_at<T>(a), packs_at<T>(b), packs_at<T>(sum)});
+  });
+}
+
+void copy(StreamHandle stream, Type type, std::size_t packs, const void* from, void* to) {
+  with_stored(type, [&](auto stored) {
+    using T = decltype(stored);
+    for_each(stream, packs, Copy<T>{packs_at<T>(from), packs_at<T>(to)});
+  });
+}
+
+void clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* input, void* output) {
+  with_stored(type, [&](auto stored) {
+    using T = decltype(stored);
+    for_each(stream, packs, Clamp<T>{limit, packs_at<T>(input), packs_at<T>(output)});
+  });
+}
+
+void undo_clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* output,
+                const void* grad_output, void* grad_input) {
+  with_stored(type, [&](auto stored) {
+    using T = decltype(stored);
+    for_each(stream, packs,
+             UndoClamp<T>{limit, packs_at<T>(output), packs_at<T>(grad_output), packs_at<T>(grad_input)});
+  });
+}
+
+void fill_zeros(StreamHandle stream, std::size_t count, float* values) {
+  for_each(stream, count, Zeros{values});
+}
+
+}  // namespace lockstep::cuda

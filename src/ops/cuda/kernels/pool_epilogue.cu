@@ -1,0 +1,101 @@
+#include "ops/cuda/kernels/pool_epilogue.h"
+
+#include "ops/cuda/kernels/pack.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using Index = unsigned;
+
+/// In packs.
+struct Sizes {
+  Index packs, height, width, window;
+  Index pooled() const { return packs * height * width; }
+};
+
+Sizes sizes_of(const PoolEpilogue& pool) {
+  return {.packs = static_cast<Index>(pool.channels / channel_unit),
+          .height = static_cast<Index>(pool.height),
+          .width = static_cast<Index>(pool.width),
+          .window = static_cast<Index>(pool.window)};
+}
+
+/// One thread for each pack of the output.
+template <class T>
+struct AveragePool {
+  Sizes sizes;
+  const Pack<T>* input;
+  Pack<T>* output;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const auto i = static_cast<Index>(index);
+    const Index pixel = i / sizes.packs;
+    const Index column = pixel % sizes.width * sizes.window;
+    const Index row = pixel / sizes.width * sizes.window;  // samples below each other
+    const Index stride = sizes.width * sizes.window;
+    float sums[channel_unit] = {};
+    for (Index k = 0; k < sizes.window * sizes.window; ++k) {
+      const Index from = (row + k / sizes.window) * stride + column + k % sizes.window;
+      const Pack<T> pack = input[std::size_t{from} * sizes.packs + i % sizes.packs];
+      for (int c = 0; c < channel_unit; ++c) sums[c] += to_float(pack.values[c]);
+    }
+    Pack<T> result;
+    for (int c = 0; c < channel_unit; ++c) {
+      result.values[c] = from_float<T>(sums[c] / static_cast<float>(sizes.window * sizes.window));
+    }
+    output[index] = result;
+  }
+};
+
+/// One thread for each pack of the input.
+template <class T>
+struct UndoAveragePool {
+  Sizes sizes;
+  const Pack<T>* activated;
+  const Pack<T>* grad_output;
+  Pack<T>* grad_input;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const auto i = static_cast<Index>(index);
+    const Index stride = sizes.width * sizes.window;
+    const Index pixel = i / sizes.packs;
+    const Index to = pixel / stride / sizes.window * sizes.width + pixel % stride / sizes.window;
+    Pack<T> grad = grad_output[std::size_t{to} * sizes.packs + i % sizes.packs];
+    for (int c = 0; c < channel_unit; ++c) {
+      grad.values[c] =
+          from_float<T>(to_float(grad.values[c]) / static_cast<float>(sizes.window * sizes.window));
+    }
+    if (activated != nullptr) {
+      const Pack<T> output = activated[index];
+      for (int c = 0; c < channel_unit; ++c) {
+        if (to_float(output.values[c]) <= 0) grad.values[c] = from_float<T>(0.0F);
+      }
+    }
+    grad_input[index] = grad;
+  }
+};
+
+}  // namespace
+
+void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* input, void* output) {
+  const Sizes sizes = sizes_of(pool);
+  with_stored(pool.type, [&](auto stored) {
+    using T = decltype(stored);
+    for_each(stream, std::size_t{sizes.pooled()} * pool.samples,
+             AveragePool<T>{sizes, static_cast<const Pack<T>*>(input), static_cast<Pack<T>*>(output)});
+  });
+}
+
+void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* activated,
+                       const void* grad_output, void* grad_input) {
+  const Sizes sizes = sizes_of(pool);
+  const std::size_t packs = std::size_t{sizes.pooled()} * pool.samples * sizes.window * sizes.window;
+  with_stored(pool.type, [&](auto stored) {
+    using T = decltype(stored);
+    for_each(stream, packs,
+             UndoAveragePool<T>{sizes, static_cast<const Pack<T>*>(activated),
+                                static_cast<const Pack<T>*>(grad_output), static_cast<Pack<T>*>(grad_input)});
+  });
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+
+#include "device/cuda/launch.h"
+#include "lockstep/network.h"
+#include "ops/cuda/dnn.h"
+
+/// Kernels that move elements without changing them. Addresses are of device memory, of tensors with padded
+/// channels; padding is written too.
+namespace lockstep::cuda {
+
+/// An image's [channel][row][column] as the channels of one pixel.
+void flatten(StreamHandle stream, Type type, int samples, const Shape& image, const void* input,
+             void* output);
+void undo_flatten(StreamHandle stream, Type type, int samples, const Shape& image, const void* grad_output,
+                  void* grad_input);
+
+/// Channels of up to max_inputs tensors side by side.
+struct ConcatTask {
+  Type type = Type::fp32;
+  std::size_t pixels = 0;  ///< of all samples
+  int count = 0;           ///< of inputs
+  std::array<int, max_inputs> channels{};
+};
+void concatenate(StreamHandle stream, const ConcatTask& task,
+                 const std::array<const void*, max_inputs>& inputs, void* output);
+/// Null addresses: not wanted.
+void undo_concatenate(StreamHandle stream, const ConcatTask& task, const void* grad_output,
+                      const std::array<void*, max_inputs>& grad_inputs);
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,250 @@
+#include "reference_dnn.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "device/cuda/bfloat16.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using Doubles = std::vector<double>;
+using Tensors = std::span<void* const>;
+
+std::size_t size(int a, int b = 1, int c = 1, int d = 1) {
+  return static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * static_cast<std::size_t>(c) *
+         static_cast<std::size_t>(d);
+}
+
+template <class T>
+Doubles read_as(const void* data, std::size_t count) {
+  const auto* values = static_cast<const T*>(data);
+  Doubles result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<double>(to_float(values[i]));
+  return result;
+}
+Doubles read(Type type, const void* data, std::size_t count) {
+  return type == Type::bf16 ? read_as<Bfloat16>(data, count) : read_as<float>(data, count);
+}
+
+template <class T>
+void write_as(const Doubles& values, void* data) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    static_cast<T*>(data)[i] = from_float<T>(static_cast<float>(values[i]));
+  }
+}
+void write(Type type, const Doubles& values, void* data) {
+  type == Type::bf16 ? write_as<Bfloat16>(values, data) : write_as<float>(values, data);
+}
+
+/// NaN passes, as it does through the kernels of this project.
+double positive(double value) { return value <= 0 ? 0 : value; }
+
+class ReferencePlan final : public DnnPlan {
+ public:
+  ReferencePlan(std::string description, std::function<void(Tensors)> work)
+      : description_(std::move(description)), work_(std::move(work)) {}
+  std::size_t workspace_bytes() const override { return 768; }
+  void run(StreamHandle /*stream*/, Tensors tensors, void* workspace) const override {
+    std::memset(workspace, 0x5a, workspace_bytes());
+    work_(tensors);
+  }
+  std::string description() const override { return description_; }
+
+ private:
+  std::string description_;
+  std::function<void(Tensors)> work_;
+};
+
+// Convolution.
+
+std::size_t inputs_of(const ConvProblem& p) {
+  return size(p.samples, p.in_height, p.in_width, p.in_channels);
+}
+std::size_t outputs_of(const ConvProblem& p) {
+  return size(p.samples, p.out_height, p.out_width, p.out_channels);
+}
+std::size_t taps_of(const ConvProblem& p) { return size(p.kernel, p.kernel); }
+std::size_t group_inputs(const ConvProblem& p) { return size(p.in_channels / p.groups); }
+std::size_t group_outputs(const ConvProblem& p) { return size(p.out_channels / p.groups); }
+std::size_t weights_of(const ConvProblem& p) { return size(p.out_channels) * taps_of(p) * group_inputs(p); }
+
+/// Calls visit(first channel of an output pixel, first channel of an input pixel, tap, group) for all that
+/// meet.
+template <class Visit>
+void for_each_meeting(const ConvProblem& p, const Visit& visit) {
+  for (int n = 0; n < p.samples; ++n) {
+    for (int h = 0; h < p.out_height; ++h) {
+      for (int w = 0; w < p.out_width; ++w) {
+        const std::size_t output = ((size(n, p.out_height) + size(h)) * size(p.out_width) + size(w));
+        for (int tap = 0; tap < p.kernel * p.kernel; ++tap) {
+          const int row = h * p.stride + tap / p.kernel * p.dilation - p.padding;
+          const int column = w * p.stride + tap % p.kernel * p.dilation - p.padding;
+          if (row < 0 || row >= p.in_height || column < 0 || column >= p.in_width) continue;
+          const std::size_t input = ((size(n, p.in_height) + size(row)) * size(p.in_width) + size(column));
+          for (std::size_t g = 0; g < size(p.groups); ++g) {
+            visit(output * size(p.out_channels) + g * group_outputs(p),
+                  input * size(p.in_channels) + g * group_inputs(p), size(tap), g);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// [tap][in channel of the group][out channel] of [out channel][tap][in channel of the group].
+Doubles transposed(const ConvProblem& p, const Doubles& weight) {
+  const std::size_t inner = taps_of(p) * group_inputs(p);
+  Doubles result(weight.size());
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    result[i % inner * size(p.out_channels) + i / inner] = weight[i];
+  }
+  return result;
+}
+
+Doubles convolve(const ConvProblem& p, const Doubles& input, const Doubles& weight) {
+  const Doubles by_tap = transposed(p, weight);
+  Doubles output(outputs_of(p), 0.0);
+  for_each_meeting(p, [&](std::size_t o, std::size_t i, std::size_t tap, std::size_t group) {
+    for (std::size_t c = 0; c < group_inputs(p); ++c) {
+      const double x = input[i + c];
+      if (x == 0) continue;  // padding, mostly
+      const double* w =
+          &by_tap[(tap * group_inputs(p) + c) * size(p.out_channels) + group * group_outputs(p)];
+      for (std::size_t k = 0; k < group_outputs(p); ++k) output[o + k] += x * w[k];
+    }
+  });
+  return output;
+}
+
+void conv_forward(const ConvProblem& p, bool has_bias, bool relu, Tensors tensors) {
+  Doubles output =
+      convolve(p, read(p.type, tensors[0], inputs_of(p)), read(p.type, tensors[1], weights_of(p)));
+  const Doubles bias = has_bias ? read(p.type, tensors[2], size(p.out_channels)) : Doubles{};
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    if (has_bias) output[i] += bias[i % bias.size()];
+    if (relu) output[i] = positive(output[i]);
+  }
+  write(p.type, output, tensors.back());
+}
+
+void conv_backward_data(const ConvProblem& p, Tensors tensors) {
+  const Doubles grad = read(p.type, tensors[0], outputs_of(p));
+  const Doubles weight = read(p.type, tensors[1], weights_of(p));
+  Doubles grad_input(inputs_of(p), 0.0);
+  for_each_meeting(p, [&](std::size_t o, std::size_t i, std::size_t tap, std::size_t group) {
+    for (std::size_t k = 0; k < group_outputs(p); ++k) {
+      const double y = grad[o + k];
+      if (y == 0) continue;
+      const double* w = &weight[((group * group_outputs(p) + k) * taps_of(p) + tap) * group_inputs(p)];
+      for (std::size_t c = 0; c < group_inputs(p); ++c) grad_input[i + c] += y * w[c];
+    }
+  });
+  write(p.type, grad_input, tensors[2]);
+}
+
+void conv_backward_weights(const ConvProblem& p, Tensors tensors) {
+  const Doubles input = read(p.type, tensors[0], inputs_of(p));
+  const Doubles grad = read(p.type, tensors[1], outputs_of(p));
+  Doubles grad_weight(weights_of(p), 0.0);
+  for_each_meeting(p, [&](std::size_t o, std::size_t i, std::size_t tap, std::size_t group) {
+    for (std::size_t k = 0; k < group_outputs(p); ++k) {
+      const double y = grad[o + k];
+      if (y == 0) continue;
+      double* w = &grad_weight[((group * group_outputs(p) + k) * taps_of(p) + tap) * group_inputs(p)];
+      for (std::size_t c = 0; c < group_inputs(p); ++c) w[c] += y * input[i + c];
+    }
+  });
+  write(p.type, grad_weight, tensors[2]);
+}
+
+// Batch norm.
+
+std::size_t values_of(const BatchNormProblem& p) { return size(p.samples, p.height, p.width, p.channels); }
+
+/// Sums over samples and pixels of term(element, channel), by channel.
+template <class Term>
+Doubles sum_by_channel(const BatchNormProblem& p, const Term& term) {
+  Doubles sums(size(p.channels), 0.0);
+  for (std::size_t i = 0; i < values_of(p); ++i) sums[i % sums.size()] += term(i, i % sums.size());
+  return sums;
+}
+
+double values_per_channel(const BatchNormProblem& p) {
+  return static_cast<double>(size(p.samples, p.height, p.width));
+}
+
+void batch_norm_forward(const BatchNormProblem& p, double eps, Tensors tensors) {
+  std::size_t next = 0;
+  const Doubles input = read(p.type, tensors[next++], values_of(p));
+  const Doubles residual = p.add ? read(p.type, tensors[next++], values_of(p)) : Doubles{};
+  const Doubles weight = read(Type::fp32, tensors[next++], size(p.channels));
+  const Doubles bias = read(Type::fp32, tensors[next++], size(p.channels));
+  void* const output_address = tensors[next++];
+  Doubles mean = sum_by_channel(p, [&](std::size_t i, std::size_t) { return input[i]; });
+  for (double& each : mean) each /= values_per_channel(p);
+  Doubles inverse = sum_by_channel(
+      p, [&](std::size_t i, std::size_t c) { return (input[i] - mean[c]) * (input[i] - mean[c]); });
+  for (double& each : inverse) each = 1 / std::sqrt(each / values_per_channel(p) + eps);
+  Doubles output(values_of(p));
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const std::size_t c = i % mean.size();
+    output[i] = (input[i] - mean[c]) * inverse[c] * weight[c] + bias[c] + (p.add ? residual[i] : 0);
+    if (p.relu) output[i] = positive(output[i]);
+  }
+  write(p.type, output, output_address);
+  write(Type::fp32, mean, tensors[next++]);
+  write(Type::fp32, inverse, tensors[next++]);
+}
+
+void batch_norm_backward(const BatchNormProblem& p, Tensors tensors) {
+  const Doubles input = read(p.type, tensors[0], values_of(p));
+  const Doubles grad = read(p.type, tensors[1], values_of(p));
+  const Doubles weight = read(Type::fp32, tensors[2], size(p.channels));
+  const Doubles mean = read(Type::fp32, tensors[3], size(p.channels));
+  const Doubles inverse = read(Type::fp32, tensors[4], size(p.channels));
+  const auto distance = [&](std::size_t i, std::size_t c) { return (input[i] - mean[c]) * inverse[c]; };
+  const Doubles grad_weight =
+      sum_by_channel(p, [&](std::size_t i, std::size_t c) { return grad[i] * distance(i, c); });
+  const Doubles grad_bias = sum_by_channel(p, [&](std::size_t i, std::size_t) { return grad[i]; });
+  Doubles grad_input(values_of(p));
+  for (std::size_t i = 0; i < grad_input.size(); ++i) {
+    const std::size_t c = i % mean.size();
+    const double common = (grad_bias[c] + distance(i, c) * grad_weight[c]) / values_per_channel(p);
+    grad_input[i] = weight[c] * inverse[c] * (grad[i] - common);
+  }
+  write(p.type, grad_input, tensors[5]);
+  write(Type::fp32, grad_weight, tensors[6]);
+  write(Type::fp32, grad_bias, tensors[7]);
+}
+
+class ReferenceDnn final : public Dnn {
+ public:
+  std::unique_ptr<DnnPlan> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
+    return plan("conv_forward", [=](Tensors t) { cuda::conv_forward(problem, bias, relu, t); });
+  }
+  std::unique_ptr<DnnPlan> conv_backward_data(const ConvProblem& problem) override {
+    return plan("conv_backward_data", [=](Tensors t) { cuda::conv_backward_data(problem, t); });
+  }
+  std::unique_ptr<DnnPlan> conv_backward_weights(const ConvProblem& problem) override {
+    return plan("conv_backward_weights", [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
+  }
+  std::unique_ptr<DnnPlan> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
+    return plan("batch_norm_forward", [=](Tensors t) { cuda::batch_norm_forward(problem, eps, t); });
+  }
+  std::unique_ptr<DnnPlan> batch_norm_backward(const BatchNormProblem& problem) override {
+    return plan("batch_norm_backward", [=](Tensors t) { cuda::batch_norm_backward(problem, t); });
+  }
+
+ private:
+  static std::unique_ptr<DnnPlan> plan(const char* name, std::function<void(Tensors)> work) {
+    return std::make_unique<ReferencePlan>(std::string("reference ") + name, std::move(work));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Dnn> make_reference_dnn() { return std::make_unique<ReferenceDnn>(); }
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "device/cuda/cuda_device.h"
+#include "emulation/reference_dnn.h"
+
+/// What tests of operations run on: the same calls as on a GPU.
+namespace lockstep::testing {
+
+inline Device& device_under_test() {
+  static const std::unique_ptr<Device> device = cuda::make_cuda_device({});
+  return *device;
+}
+
+inline cuda::Dnn& dnn_under_test() {
+  static const std::unique_ptr<cuda::Dnn> dnn = cuda::make_reference_dnn();
+  return *dnn;
+}
+
+/// Returns when what `work` gave to the stream is done.
+inline void run_on_device(const std::function<void(cuda::StreamHandle)>& work) {
+  Device& device = device_under_test();
+  Stream& stream = *device.streams()[0];
+  device.record([&] { stream.enqueue([&] { work(cuda::handle_of(stream)); }); })->run();
+}
+
+/// Memory of the device. At first NaN in every type, so that reading what was not written shows; the end is
+/// guarded.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(std::size_t bytes = 0)
+      : bytes_(bytes), buffer_(device_under_test().allocate(bytes + guard)) {
+    std::vector<std::byte> first(bytes + guard, std::byte{0xff});
+    std::fill_n(first.begin() + static_cast<std::ptrdiff_t>(bytes), guard, guarded);
+    store(first);
+  }
+
+  std::byte* data() const { return bytes_ > 0 ? buffer_.data() : nullptr; }
+  std::size_t bytes() const { return bytes_; }
+  float* floats() const { return reinterpret_cast<float*>(data()); }
+
+  void store(std::span<const std::byte> bytes) const {
+    device_under_test().copy(buffer_.data(), bytes.data(), bytes.size());
+  }
+  void store(std::span<const float> floats) const { store(std::as_bytes(floats)); }
+  std::vector<std::byte> fetch() const { return fetch(bytes_); }
+  std::vector<float> fetch_floats() const {
+    std::vector<float> floats(bytes_ / sizeof(float));
+    device_under_test().copy(floats.data(), buffer_.data(), floats.size() * sizeof(float));
+    return floats;
+  }
+  bool end_intact() const {
+    const std::vector<std::byte> all = fetch(bytes_ + guard);
+    return std::all_of(all.begin() + static_cast<std::ptrdiff_t>(bytes_), all.end(),
+                       [](std::byte byte) { return byte == guarded; });
+  }
+
+ private:
+  static constexpr std::size_t guard = 256;
+  static constexpr std::byte guarded{0x3c};
+
+  std::vector<std::byte> fetch(std::size_t bytes) const {
+    std::vector<std::byte> result(bytes);
+    device_under_test().copy(result.data(), buffer_.data(), bytes);
+    return result;
+  }
+
+  std::size_t bytes_;
+  Buffer buffer_;
+};
+
+}  // namespace lockstep::testing

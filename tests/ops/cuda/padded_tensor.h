@@ -1,0 +1,91 @@
+#pragma once
+
+#include "device/cuda/bfloat16.h"
+#include "device_under_test.h"
+#include "ops/tensor.h"
+
+namespace lockstep::testing {
+
+inline float load_element(cuda::Type type, const std::byte* data, std::size_t i) {
+  const std::byte* element = data + i * cuda::bytes_of(type);
+  if (type != cuda::Type::bf16) return *reinterpret_cast<const float*>(element);
+  return cuda::to_float(*reinterpret_cast<const cuda::Bfloat16*>(element));
+}
+
+inline void store_element(cuda::Type type, double value, std::byte* data, std::size_t i) {
+  std::byte* element = data + i * cuda::bytes_of(type);
+  if (type == cuda::Type::bf16) {
+    *reinterpret_cast<cuda::Bfloat16*>(element) = cuda::from_float<cuda::Bfloat16>(static_cast<float>(value));
+  } else {
+    *reinterpret_cast<float*>(element) = static_cast<float>(value);
+  }
+}
+
+/// As the type holds them.
+inline void round_to(cuda::Type type, std::vector<double>& values) {
+  for (double& value : values) {
+    alignas(float) std::byte stored[sizeof(float)];
+    store_element(type, value, stored, 0);
+    value = static_cast<double>(load_element(type, stored, 0));
+  }
+}
+
+/// A tensor as CUDA's operations have it, [sample][row][column][padded channel], in the device's memory.
+class PaddedTensor {
+ public:
+  PaddedTensor() = default;
+  PaddedTensor(cuda::Type type, int samples, Shape shape)
+      : type_(type), samples_(samples), shape_(shape), memory_(count() * cuda::bytes_of(type)) {}
+  PaddedTensor(cuda::Type type, const Tensor& tensor) : PaddedTensor(type, tensor.samples, tensor.shape) {
+    std::vector<std::byte> bytes(memory_.bytes());
+    for_each_channel([&](int n, int c, int h, int w, std::size_t i) {
+      store_element(type_, c < shape_.channels ? tensor.at(n, c, h, w) : 0.0, bytes.data(), i);
+    });
+    memory_.store(bytes);
+  }
+
+  /// Null where it is empty.
+  void* data() const { return memory_.data(); }
+  bool end_intact() const { return memory_.end_intact(); }
+  Tensor values() const {
+    const std::vector<std::byte> bytes = memory_.fetch();
+    Tensor tensor(samples_, shape_);
+    for_each_channel([&](int n, int c, int h, int w, std::size_t i) {
+      if (c < shape_.channels) {
+        tensor.at(n, c, h, w) = static_cast<double>(load_element(type_, bytes.data(), i));
+      }
+    });
+    return tensor;
+  }
+  bool padding_is_zero() const {
+    const std::vector<std::byte> bytes = memory_.fetch();
+    bool zero = true;
+    for_each_channel([&](int, int c, int, int, std::size_t i) {
+      zero = zero && (c < shape_.channels || load_element(type_, bytes.data(), i) == 0.0F);
+    });
+    return zero;
+  }
+
+ private:
+  std::size_t stride() const { return static_cast<std::size_t>(cuda::padded_channels(shape_.channels)); }
+  std::size_t count() const {
+    return stride() * static_cast<std::size_t>(shape_.height * shape_.width * samples_);
+  }
+  /// Calls visit(sample, channel, row, column, element), for padding too.
+  template <class Visit>
+  void for_each_channel(const Visit& visit) const {
+    for (std::size_t i = 0; i < count(); ++i) {
+      const auto pixel = static_cast<int>(i / stride());
+      const int row = pixel / shape_.width;
+      visit(row / shape_.height, static_cast<int>(i % stride()), row % shape_.height, pixel % shape_.width,
+            i);
+    }
+  }
+
+  cuda::Type type_ = cuda::Type::fp32;
+  int samples_ = 0;
+  Shape shape_;
+  DeviceMemory memory_;
+};
+
+}  // namespace lockstep::testing

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <stdexcept>
+
+#include "ops/cuda/op.h"
+#include "ops/op_inputs.h"
+#include "padded_tensor.h"
+
+namespace lockstep::testing {
+
+/// Parameters as they are in an arena: zeros follow them.
+inline std::vector<float> in_arena(const std::vector<double>& values) {
+  std::vector<float> floats(values.begin(), values.end());
+  floats.resize((values.size() + 15) / 16 * 16, 0.0F);
+  return floats;
+}
+
+struct CudaOpResults {
+  PaddedTensor output;
+  std::array<PaddedTensor, max_inputs> grad_inputs;
+  std::array<std::vector<float>, max_parameters> grad_parameters;  ///< with the gap
+};
+
+/// The memory of one operation.
+class CudaOpRun {
+ public:
+  CudaOpRun(const OpCase& op_case, const OpInputs& values, cuda::Type type)
+      : case_(op_case),
+        type_(type),
+        samples_(values.inputs[0].samples),
+        op_(plan()),
+        prepared_(op_.prepared_bytes),
+        saved_(op_.saved_bytes),
+        scratch_(op_.scratch_bytes),
+        grad_output_(type, values.grad_output) {
+    results.output = PaddedTensor(type, samples_, op_case.node.shape);
+    memory_.output = results.output.data();
+    memory_.prepared = prepared_.data();
+    memory_.saved = saved_.data();
+    memory_.scratch = scratch_.data();
+    for (std::size_t k = 0; k < max_inputs; ++k) {
+      inputs_[k] = PaddedTensor(type, values.inputs[k]);
+      memory_.inputs[k] = inputs_[k].data();
+    }
+    for (std::size_t k = 0; k < max_parameters; ++k) add_parameter(k, values.parameters[k]);
+  }
+
+  void run() {
+    run_on_device([&](cuda::StreamHandle stream) {
+      memory_.stream = stream;
+      if (op_.prepare) op_.prepare(memory_);
+      op_.forward(memory_);
+    });
+    hide_what_backward_does_not_read();
+    memory_.grad_output = grad_output_.data();
+    for (std::size_t k = 0; k < max_inputs; ++k) {
+      if (!case_.input_gradient || case_.inputs[k].channels == 0) continue;
+      results.grad_inputs[k] = PaddedTensor(type_, samples_, case_.inputs[k]);
+      memory_.grad_inputs[k] = results.grad_inputs[k].data();
+    }
+    run_on_device([&](cuda::StreamHandle stream) {
+      memory_.stream = stream;
+      op_.backward(memory_);
+    });
+    for (std::size_t k = 0; k < max_parameters; ++k) {
+      results.grad_parameters[k] = grad_parameters_[k].fetch_floats();
+    }
+    for (const DeviceMemory* each : {&prepared_, &saved_, &scratch_}) check_end(*each);
+    for (const DeviceMemory& each : grad_parameters_) check_end(each);
+  }
+
+  CudaOpResults results;
+
+ private:
+  cuda::Op plan() const {
+    return cuda::plan_op({.node = case_.node,
+                          .inputs = case_.inputs,
+                          .samples = samples_,
+                          .training = true,
+                          .input_gradient = case_.input_gradient,
+                          .type = type_,
+                          .dnn = dnn_under_test()});
+  }
+
+  void add_parameter(std::size_t k, const std::vector<double>& values) {
+    const std::vector<float> floats = in_arena(values);
+    parameters_[k] = DeviceMemory(floats.size() * sizeof(float));
+    parameters_[k].store(floats);
+    memory_.parameters[k] = parameters_[k].floats();
+    std::vector<float> gradient(floats.size(), 0.0F);
+    std::fill_n(gradient.begin(), values.size(), std::numeric_limits<float>::quiet_NaN());
+    grad_parameters_[k] = DeviceMemory(floats.size() * sizeof(float));
+    grad_parameters_[k].store(gradient);
+    memory_.grad_parameters[k] = grad_parameters_[k].floats();
+  }
+
+  void hide_what_backward_does_not_read() {
+    scratch_ = DeviceMemory(op_.scratch_bytes);
+    memory_.scratch = scratch_.data();
+    if (!op_.backward_reads_output) {
+      hidden_output_ = PaddedTensor(type_, samples_, case_.node.shape);
+      memory_.output = hidden_output_.data();
+    }
+    if (op_.backward_reads_inputs) return;
+    for (std::size_t k = 0; k < max_inputs; ++k) {
+      inputs_[k] = PaddedTensor(type_, case_.inputs[k].channels > 0 ? samples_ : 0, case_.inputs[k]);
+      memory_.inputs[k] = inputs_[k].data();
+    }
+  }
+
+  void check_end(const DeviceMemory& memory) const {
+    if (!memory.end_intact()) throw std::logic_error(case_.name + " wrote past its memory");
+  }
+
+  const OpCase& case_;
+  cuda::Type type_;
+  int samples_;
+  cuda::Op op_;
+  DeviceMemory prepared_, saved_, scratch_;
+  PaddedTensor grad_output_, hidden_output_;
+  std::array<PaddedTensor, max_inputs> inputs_;
+  std::array<DeviceMemory, max_parameters> parameters_, grad_parameters_;
+  cuda::OpMemory memory_;
+};
+
+inline CudaOpResults run_cuda_op(const OpCase& op_case, const OpInputs& values, cuda::Type type) {
+  CudaOpRun run(op_case, values, type);
+  run.run();
+  return std::move(run.results);
+}
+
+}  // namespace lockstep::testing
