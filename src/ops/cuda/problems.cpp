@@ -1,5 +1,7 @@
 #include "ops/cuda/problems.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lockstep/error.h"
@@ -20,7 +22,54 @@ int padded_groups(const GraphNode& node, const Conv2d& options, int in_channels)
                                    ", unless each channel is a group; use --device cpu");
 }
 
+/// Outputs that are rounded down leave a choice of paddings: the symmetric one is what libraries know best.
+ConvExtent extent(const ConvProblem& problem, int in, int out) {
+  const int read = (out - 1) * problem.stride + problem.dilation * (problem.kernel - 1) + 1 - problem.padding;
+  const int least = read - in;
+  const int most = least + problem.stride - 1;
+  if (least <= problem.padding && problem.padding <= most) return {in, problem.padding};
+  if (least >= 0) return {in, least};
+  if (most >= 0) return {in, 0};
+  return {read, 0};
+}
+
 }  // namespace
+
+ConvExtent rows_of(const ConvProblem& problem) {
+  return extent(problem, problem.in_height, problem.out_height);
+}
+
+ConvExtent columns_of(const ConvProblem& problem) {
+  return extent(problem, problem.in_width, problem.out_width);
+}
+
+std::string name_of(Type type) {
+  switch (type) {
+    case Type::fp32:
+      return "fp32";
+    case Type::tf32:
+      return "tf32";
+    case Type::bf16:
+      return "bf16";
+  }
+  return "?";
+}
+
+std::string describe(const ConvProblem& p) {
+  std::string text =
+      fmt::format("{} {}x{}x{}x{} -> {}x{}x{}, kernel {}", name_of(p.type), p.samples, p.in_height,
+                  p.in_width, p.in_channels, p.out_height, p.out_width, p.out_channels, p.kernel);
+  if (p.stride != 1) text += fmt::format(", stride {}", p.stride);
+  if (p.padding != 0) text += fmt::format(", padding {}", p.padding);
+  if (p.dilation != 1) text += fmt::format(", dilation {}", p.dilation);
+  if (p.groups != 1) text += fmt::format(", {} groups", p.groups);
+  return text;
+}
+
+std::string describe(const BatchNormProblem& p) {
+  return fmt::format("{} {}x{}x{}x{}{}{}", name_of(p.type), p.samples, p.height, p.width, p.channels,
+                     p.add ? " + add" : "", p.relu ? " + relu" : "");
+}
 
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type) {
   const int window = std::max(node.epilogue.pool, 1);

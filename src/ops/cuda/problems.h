@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "graph/graph.h"
 #include "ops/cuda/dnn.h"
 
@@ -15,5 +17,23 @@ ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type t
 
 /// Of a BatchNorm2d. A ReLU6 is not part of it.
 BatchNormProblem batch_norm_problem(const GraphNode& node, int samples, Type type);
+
+/// One direction of a convolution as libraries want it: rows (or columns) of the input that it reads, all or
+/// the first ones, and a padding after them that is never negative.
+struct ConvExtent {
+  int size = 0;
+  int padding_after = 0;
+  bool operator==(const ConvExtent&) const = default;
+};
+ConvExtent rows_of(const ConvProblem& problem);
+ConvExtent columns_of(const ConvProblem& problem);
+
+/// In one line, for messages, tables and plan files; different problems have different ones. "bf16
+/// 128x26x26x8
+/// -> 24x24x24, kernel 3": samples, rows, columns, channels.
+std::string describe(const ConvProblem& problem);
+/// "bf16 128x7x7x512 + add + relu"
+std::string describe(const BatchNormProblem& problem);
+std::string name_of(Type type);
 
 }  // namespace lockstep::cuda

@@ -86,6 +86,84 @@ TEST(ConvProblem, NamesTheLayerWhoseGroupsPaddingWouldTearApart) {
   }
 }
 
+ConvProblem in_one_direction(int in, int out, int kernel, int stride, int padding, int dilation = 1) {
+  return {.samples = 1,
+          .in_channels = 8,
+          .in_height = in,
+          .in_width = 100,
+          .out_channels = 8,
+          .out_height = out,
+          .out_width = 100,
+          .kernel = kernel,
+          .stride = stride,
+          .padding = padding,
+          .dilation = dilation};
+}
+
+TEST(ConvExtent, IsWhatTheOutputReads) {
+  struct Case {
+    const char* what;
+    ConvProblem problem;
+    ConvExtent expected;
+  };
+  const Case cases[] = {
+      {"no padding", in_one_direction(9, 7, 3, 1, 0), {9, 0}},
+      {"same on both sides", in_one_direction(9, 9, 3, 1, 1), {9, 1}},
+      {"dilated", in_one_direction(9, 9, 3, 1, 2, 2), {9, 2}},
+      {"last input row in no window", in_one_direction(56, 28, 1, 2, 0), {56, 0}},
+      {"last padding row in no window", in_one_direction(224, 112, 7, 2, 3), {224, 3}},
+      {"cropped output, less padding after", in_one_direction(9, 8, 3, 1, 1), {9, 0}},
+      {"cropped output, less than the padding", in_one_direction(20, 19, 5, 1, 2), {20, 1}},
+      {"cropped output, rows are not read", in_one_direction(9, 6, 3, 1, 0), {8, 0}},
+      {"cropped output, strided, padded", in_one_direction(11, 4, 3, 2, 1), {8, 0}},
+  };
+  for (const Case& c : cases) EXPECT_EQ(rows_of(c.problem), c.expected) << c.what;
+}
+
+/// What a library computes from sizes and paddings must be the output of the graph.
+TEST(ConvExtent, GivesTheOutputByTheUsualFormula) {
+  for (int kernel = 1; kernel <= 4; ++kernel) {
+    for (int stride = 1; stride <= 3; ++stride) {
+      for (int padding = 0; padding < kernel; ++padding) {
+        for (int dilation = 1; dilation <= 2; ++dilation) {
+          const int reach = dilation * (kernel - 1) + 1;
+          const int largest = (20 + 2 * padding - reach) / stride + 1;
+          for (int out = largest; out > 0 && (out - 1) * stride + reach > padding; --out) {
+            const ConvProblem problem = in_one_direction(20, out, kernel, stride, padding, dilation);
+            const ConvExtent extent = rows_of(problem);
+            EXPECT_EQ((extent.size + padding + extent.padding_after - reach) / stride + 1, out)
+                << describe(problem);
+            EXPECT_LE(extent.size, 20);
+            EXPECT_GE(extent.padding_after, 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Describe, TellsProblemsApart) {
+  const auto network = make_model("lenet", {1, 28, 28}, 10);
+  const Graph graph = build_graph(*network);
+  EXPECT_EQ(describe(problem_of(graph, 1)), "fp32 128x26x26x8 -> 24x24x24, kernel 3");
+  EXPECT_EQ(describe(ConvProblem{.samples = 2,
+                                 .in_channels = 16,
+                                 .in_height = 9,
+                                 .in_width = 8,
+                                 .out_channels = 16,
+                                 .out_height = 5,
+                                 .out_width = 4,
+                                 .kernel = 3,
+                                 .stride = 2,
+                                 .padding = 1,
+                                 .dilation = 2,
+                                 .groups = 16,
+                                 .type = Type::bf16}),
+            "bf16 2x9x8x16 -> 5x4x16, kernel 3, stride 2, padding 1, dilation 2, 16 groups");
+  EXPECT_EQ(describe(BatchNormProblem{.samples = 3, .channels = 8, .height = 7, .width = 6, .add = true}),
+            "fp32 3x7x6x8 + add");
+}
+
 TEST(BatchNormProblem, HasAdditionAndReluOfItsNode) {
   const auto network = make_model("resnet20", {3, 32, 32}, 10);
   const Graph graph = build_graph(*network);

@@ -1,0 +1,114 @@
+#include "ops/cuda/plan_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "data/temporary_folder.h"
+#include "lockstep/error.h"
+
+namespace lockstep::cuda {
+namespace {
+
+class PlanFileTest : public testing::Test {
+ protected:
+  void write(const std::string& text) { std::ofstream(path) << text; }
+
+  /// The error of reading `text`.
+  Error refusal(const std::string& text) {
+    write(text);
+    try {
+      PlanFile(path, "GPU");
+    } catch (const Error& error) {
+      return error;
+    }
+    return {Category::internal, "no error"};
+  }
+
+  TemporaryFolder folder;
+  std::filesystem::path path = folder.path() / "plans.json";
+};
+
+TEST_F(PlanFileTest, KeepsChoicesOfSeveralGpus) {
+  PlanFile here(path, "H200, cuDNN 9.19.0");
+  here.set("conv", {"eng1", 12.5});
+  here.set("norm", {"eng2"});
+  here.save();
+  PlanFile there(path, "A100, cuDNN 9.19.0");
+  EXPECT_EQ(there.find("conv"), std::nullopt);
+  there.set("conv", {"eng3"});
+  there.save();
+
+  const PlanFile again(path, "H200, cuDNN 9.19.0");
+  EXPECT_EQ(again.find("conv"), (EngineChoice{"eng1", 12.5}));
+  EXPECT_EQ(again.find("norm"), (EngineChoice{"eng2", 0.0}));
+  EXPECT_EQ(again.find("other"), std::nullopt);
+  EXPECT_EQ(PlanFile(path, "A100, cuDNN 9.19.0").find("conv"), (EngineChoice{"eng3", 0.0}));
+}
+
+TEST_F(PlanFileTest, ReplacesAChoice) {
+  PlanFile file(path, "GPU");
+  file.set("conv", {"eng1"});
+  file.set("conv", {"eng2", 1.0});
+  file.save();
+  EXPECT_EQ(PlanFile(path, "GPU").find("conv"), (EngineChoice{"eng2", 1.0}));
+}
+
+TEST_F(PlanFileTest, IsEmptyWhereThereIsNoFile) {
+  EXPECT_EQ(PlanFile(path, "GPU").find("conv"), std::nullopt);
+  EXPECT_EQ(PlanFile("", "GPU").find("conv"), std::nullopt);
+}
+
+TEST_F(PlanFileTest, NamesFileAndReasonOfADamagedOne) {
+  struct Case {
+    const char* text;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {"", "not JSON"},
+      {R"({"format": "lockstep plans 1", "engines": {)", "not JSON"},
+      {"[]", "\"format\""},
+      {R"({"format": "lockstep plans 2", "engines": {}})", "\"format\""},
+      {R"({"format": "lockstep plans 1"})", "\"engines\""},
+      {R"({"format": "lockstep plans 1", "engines": []})", "\"engines\""},
+      {R"({"format": "lockstep plans 1", "engines": {"GPU": 1}})", "\"GPU\""},
+      {R"({"format": "lockstep plans 1", "engines": {"GPU": {"conv": "eng1"}}})", "\"conv\""},
+      {R"({"format": "lockstep plans 1", "engines": {"GPU": {"conv": {}}}})", "\"engine\""},
+      {R"({"format": "lockstep plans 1", "engines": {"GPU": {"conv": {"engine": 3}}}})", "\"engine\""},
+      {R"({"format": "lockstep plans 1", "engines": {"GPU": {"a": {"engine": "e", "microseconds": -1}}}})",
+       "\"microseconds\""},
+  };
+  for (const Case& c : cases) {
+    const Error error = refusal(c.text);
+    const std::string message = error.what();
+    EXPECT_EQ(error.category(), Category::data) << c.text;
+    EXPECT_NE(message.find(path.string()), std::string::npos) << message;
+    EXPECT_NE(message.find(c.reason), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST_F(PlanFileTest, SaysWhereItCannotWrite) {
+  PlanFile file(folder.path() / "absent" / "plans.json", "GPU");
+  file.set("conv", {"eng1"});
+  try {
+    file.save();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::resource);
+  }
+}
+
+TEST_F(PlanFileTest, DoesNotReadAFileThatIsTooLarge) {
+  std::filesystem::resize_file((write(" "), path), std::uintmax_t{1} << 30);
+  try {
+    PlanFile(path, "GPU");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::data);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::cuda
