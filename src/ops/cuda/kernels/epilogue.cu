@@ -1,0 +1,43 @@
+#include "ops/cuda/epilogue.h"
+
+#include "device/cuda/bfloat16.h"
+
+namespace lockstep::cuda {
+namespace {
+
+template <class T>
+struct Finish {
+  explicit Finish(const LateEpilogue& epilogue)
+      : values(static_cast<T*>(epilogue.values)),
+        bias(static_cast<const T*>(epilogue.bias)),
+        residual(static_cast<const T*>(epilogue.residual)),
+        channels(epilogue.channels),
+        relu(epilogue.relu) {}
+
+  T* values;
+  const T* bias;
+  const T* residual;
+  std::size_t channels;
+  bool relu;
+
+  LOCKSTEP_HD void operator()(std::size_t i) const {
+    float value = to_float(values[i]);
+    if (bias != nullptr) value += to_float(bias[i % channels]);
+    if (residual != nullptr) value += to_float(residual[i]);
+    if (relu && value < 0.0F) value = 0.0F;  // a NaN stays one
+    values[i] = from_float<T>(value);
+  }
+};
+
+}  // namespace
+
+void run_epilogue(StreamHandle stream, const LateEpilogue& epilogue) {
+  const std::size_t count = epilogue.pixels * epilogue.channels;
+  if (epilogue.type == Type::bf16) {
+    for_each(stream, count, Finish<Bfloat16>(epilogue));
+  } else {
+    for_each(stream, count, Finish<float>(epilogue));
+  }
+}
+
+}  // namespace lockstep::cuda

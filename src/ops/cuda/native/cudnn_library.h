@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cudnn.h>
+
+#include <string>
+
+#include "device/cuda/launch.h"
+
+namespace lockstep::cuda {
+
+/// libcudnn, opened when first asked for and never closed. Safe from any thread.
+class CudnnLibrary {
+ public:
+  /// Throws Error(resource) naming what is missing, also at later calls.
+  static const CudnnLibrary& open();
+
+  void* handle() const { return handle_; }
+  /// "9.19.0"
+  std::string version() const;
+  /// Throws Error(resource) naming `call` and cuDNN's reasons unless `status` is success.
+  void check(cudnnStatus_t status, const char* call) const;
+
+  template <class Function>
+  Function* function(const char* name) const {
+    return reinterpret_cast<Function*>(symbol(name));
+  }
+
+ private:
+  CudnnLibrary();
+  void* symbol(const char* name) const;
+
+  void* handle_;
+};
+
+/// cudnnHandle_t of the current GPU.
+class CudnnHandle {
+ public:
+  explicit CudnnHandle(const CudnnLibrary& library);
+  ~CudnnHandle();
+  CudnnHandle(const CudnnHandle&) = delete;
+  CudnnHandle& operator=(const CudnnHandle&) = delete;
+
+  /// Work given to the handle from now on goes to `stream`.
+  cudnnHandle_t on(StreamHandle stream) const;
+  cudnnHandle_t get() const { return raw_; }
+
+ private:
+  const CudnnLibrary& library_;
+  cudnnHandle_t raw_ = nullptr;
+};
+
+}  // namespace lockstep::cuda
