@@ -18,13 +18,13 @@ struct CudnnOptions {
   /// File that keeps which engine was chosen for which problem, by GPU and version of cuDNN; empty: none.
   /// What it holds is used; what it lacks is chosen and added at once. Engines in it that were not timed are
   /// timed when time_plans asks for it.
-  std::filesystem::path plan_cache;
+  std::filesystem::path plan_cache{};
   /// Whether plan_cache is written. One writer per file: of the ranks of a run only one, while the others
   /// wait, so that all of them use the same engines.
   bool write_plan_cache = true;
   /// File that describes a GPU, as cuDNN serializes its properties: plans are made for that one, and none
   /// need be here. They cannot run. Empty: the calling thread's current GPU.
-  std::filesystem::path device_properties;
+  std::filesystem::path device_properties{};
 };
 
 /// cuDNN's convolutions and batch norm by its graph API. Engines are deterministic; those of fp32 multiply

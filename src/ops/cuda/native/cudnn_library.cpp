@@ -26,9 +26,10 @@ const CudnnLibrary& CudnnLibrary::open() {
 
 CudnnLibrary::CudnnLibrary() : handle_(dlopen(file_name, RTLD_NOW | RTLD_GLOBAL)) {
   if (handle_ == nullptr) {
-    throw Error(Category::resource, fmt::format("cuDNN 9 cannot be opened ({}); install it, or put its folder "
-                                                "into LD_LIBRARY_PATH",
-                                                reason_of_linker()));
+    throw Error(Category::resource,
+                fmt::format("cuDNN 9 cannot be opened ({}); install it, or put its folder "
+                            "into LD_LIBRARY_PATH",
+                            reason_of_linker()));
   }
 }
 
@@ -52,7 +53,8 @@ void CudnnLibrary::check(cudnnStatus_t status, const char* call) const {
   details.resize(std::min(details.find('\0'), details.size()));
   std::replace(details.begin(), details.end(), '\n', ' ');
   const char* reason = function<decltype(cudnnGetErrorString)>("cudnnGetErrorString")(status);
-  throw Error(Category::resource, fmt::format("{}: {}{}{}", call, reason, details.empty() ? "" : ": ", details));
+  throw Error(Category::resource,
+              fmt::format("{}: {}{}{}", call, reason, details.empty() ? "" : ": ", details));
 }
 
 CudnnHandle::CudnnHandle(const CudnnLibrary& library) : library_(library) {
@@ -65,7 +67,8 @@ CudnnHandle::~CudnnHandle() {
 }
 
 cudnnHandle_t CudnnHandle::on(StreamHandle stream) const {
-  library_.check(library_.function<decltype(cudnnSetStream)>("cudnnSetStream")(raw_, stream), "cudnnSetStream");
+  library_.check(library_.function<decltype(cudnnSetStream)>("cudnnSetStream")(raw_, stream),
+                 "cudnnSetStream");
   return raw_;
 }
 

@@ -1,0 +1,283 @@
+// Every convolution, linear layer and batch norm of every model has a plan of cuDNN on sm_90, forward and
+// backward, in every data type: shown without a GPU, through a description of one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "data/temporary_folder.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "ops/cuda/cudnn.h"
+#include "ops/cuda/problems.h"
+
+namespace lockstep::cuda {
+namespace {
+
+const std::filesystem::path h200 = std::filesystem::path(LOCKSTEP_TEST_DATA) / "ops/h200-deviceprop.json";
+
+/// What cannot be shown here, by parts of the name and of the reason.
+struct KnownGap {
+  const char* name;
+  const char* reason;
+  const char* why;
+};
+constexpr KnownGap known_gaps[] = {
+    {"batch norm", "libcuda == nullptr",
+     "cuDNN compiles these engines late and lists them only where a driver's library is"},
+};
+
+struct Training {
+  const char* model;
+  Shape input;
+  int classes;
+  int samples = 128;
+};
+constexpr Training trainings[] = {
+    {"lenet", {1, 28, 28}, 10},        {"lenet", {1, 28, 28}, 10, 96},  // the tail of an epoch
+    {"mlp", {1, 28, 28}, 10},          {"resnet18-d2l", {1, 28, 28}, 10},
+    {"resnet20", {3, 32, 32}, 10},     {"alexnet", {3, 224, 224}, 1000},
+    {"vgg11", {3, 224, 224}, 1000},    {"vgg16", {3, 224, 224}, 1000},
+    {"vgg11-bn", {3, 224, 224}, 1000}, {"vgg16-bn", {3, 224, 224}, 1000},
+    {"resnet18", {3, 224, 224}, 1000}, {"resnet34", {3, 224, 224}, 1000},
+    {"resnet50", {3, 224, 224}, 1000}, {"mobilenet-v2", {3, 224, 224}, 1000},
+};
+
+struct Operation {
+  std::string name;
+  std::function<std::unique_ptr<DnnPlan>(Dnn&)> plan;
+};
+
+void add_convolution(std::vector<Operation>& operations, const GraphNode& node, const ConvProblem& problem,
+                     bool is_first) {
+  const auto* conv = std::get_if<Conv2d>(&node.operation);
+  const bool bias = conv != nullptr ? conv->bias : std::get<Linear>(node.operation).bias;
+  const bool relu = node.epilogue.relu;
+  const std::string what = describe(problem);
+  operations.push_back(
+      {fmt::format("convolution forward{}{}, {}", bias ? " + bias" : "", relu ? " + relu" : "", what),
+       [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); }});
+  operations.push_back({"convolution backward weights, " + what,
+                        [=](Dnn& dnn) { return dnn.conv_backward_weights(problem); }});
+  if (is_first) return;  // nothing wants the gradient of the images
+  operations.push_back(
+      {"convolution backward data, " + what, [=](Dnn& dnn) { return dnn.conv_backward_data(problem); }});
+}
+
+void add_batch_norm(std::vector<Operation>& operations, const GraphNode& node,
+                    const BatchNormProblem& problem) {
+  const double eps = std::get<BatchNorm2d>(node.operation).eps;
+  operations.push_back({"batch norm forward, " + describe(problem),
+                        [=](Dnn& dnn) { return dnn.batch_norm_forward(problem, eps); }});
+  BatchNormProblem alone = problem;
+  alone.add = alone.relu = false;
+  operations.push_back(
+      {"batch norm backward, " + describe(alone), [=](Dnn& dnn) { return dnn.batch_norm_backward(alone); }});
+}
+
+std::vector<Operation> operations_of(const Training& training, Type type) {
+  const auto network = make_model(training.model, training.input, training.classes);
+  const Graph graph = build_graph(*network);
+  std::vector<Operation> operations;
+  for (const GraphNode& node : graph.nodes) {
+    if (std::holds_alternative<Conv2d>(node.operation) || std::holds_alternative<Linear>(node.operation)) {
+      const int input = node.inputs[0];
+      const Shape shape = graph.nodes[static_cast<std::size_t>(input)].shape;
+      add_convolution(operations, node, conv_problem(node, shape, training.samples, type), input == 0);
+    } else if (std::holds_alternative<BatchNorm2d>(node.operation)) {
+      add_batch_norm(operations, node, batch_norm_problem(node, training.samples, type));
+    }
+  }
+  return operations;
+}
+
+enum class Outcome {
+  built,
+  late,  ///< there is an engine, which a driver must compile
+  gap,
+};
+
+/// Makes plans, each once, and keeps what came of it.
+class Planner {
+ public:
+  Outcome plan(const Operation& operation) {
+    const auto known = outcomes_.find(operation.name);
+    if (known != outcomes_.end()) return known->second;
+    return outcomes_[operation.name] = make(operation);
+  }
+  const std::vector<std::string>& known() const { return known_; }
+  const std::vector<std::string>& gaps() const { return gaps_; }
+
+ private:
+  Outcome make(const Operation& operation) {
+    try {
+      const auto plan = operation.plan(*dnn_);
+      EXPECT_LE(plan->workspace_bytes(), cudnn_workspace_limit) << operation.name;
+      EXPECT_FALSE(plan->description().empty()) << operation.name;
+      const bool late = plan->description().find("to be compiled") != std::string::npos;
+      EXPECT_TRUE(!late || operation.name.starts_with("batch norm")) << operation.name;
+      return late ? Outcome::late : Outcome::built;
+    } catch (const Error& error) {
+      note_gap(operation.name, error.what());
+      return Outcome::gap;
+    }
+  }
+
+  void note_gap(const std::string& name, const std::string& reason) {
+    for (const KnownGap& gap : known_gaps) {
+      if (name.find(gap.name) != std::string::npos && reason.find(gap.reason) != std::string::npos) {
+        known_.push_back(name + ": " + gap.why);
+        return;
+      }
+    }
+    gaps_.push_back(name + ": " + reason);
+  }
+
+  std::unique_ptr<Dnn> dnn_ = make_cudnn({.device_properties = h200});
+  std::map<std::string, Outcome> outcomes_;
+  std::vector<std::string> known_;
+  std::vector<std::string> gaps_;
+};
+
+void print_row(Planner& planner, const Training& training, Type type) {
+  int count[3] = {};
+  std::set<std::string> distinct;
+  const auto operations = operations_of(training, type);
+  for (const Operation& operation : operations) {
+    distinct.insert(operation.name);
+    ++count[static_cast<int>(planner.plan(operation))];
+  }
+  fmt::print("{:14} {:7} {:5} {:11} {:9} {:6} {:12} {:5}\n", training.model, training.samples, name_of(type),
+             operations.size(), distinct.size(), count[0], count[1], count[2]);
+}
+
+TEST(CudaPlans, EveryOperationOfEveryModelHasOne) {
+  Planner planner;
+  fmt::print("{:14} {:7} {:5} {:>11} {:>9} {:>6} {:>12} {:>5}\n", "model", "samples", "type", "operations",
+             "distinct", "built", "compiled GPU", "gaps");
+  for (const Training& training : trainings) {
+    for (const Type type : {Type::fp32, Type::tf32, Type::bf16}) print_row(planner, training, type);
+  }
+  for (const std::string& gap : planner.known()) fmt::print("known gap: {}\n", gap);
+  for (const std::string& gap : planner.gaps()) ADD_FAILURE() << "gap: " << gap;
+}
+
+TEST(CudaPlans, AreForAllModelsThatThereAre) {
+  std::set<std::string> planned;
+  for (const Training& training : trainings) planned.insert(training.model);
+  for (const std::string& name : model_names()) EXPECT_TRUE(planned.contains(name)) << name;
+}
+
+const ConvProblem small{.samples = 16,
+                        .in_channels = 64,
+                        .in_height = 9,
+                        .in_width = 9,
+                        .out_channels = 32,
+                        .out_height = 7,
+                        .out_width = 7,
+                        .kernel = 3,
+                        .type = Type::bf16};
+
+class PlanCache : public testing::Test {
+ protected:
+  std::string engine() const {
+    return make_cudnn({.plan_cache = path, .device_properties = h200})
+        ->conv_backward_weights(small)
+        ->description();
+  }
+  nlohmann::json document() const { return nlohmann::json::parse(std::ifstream(path)); }
+  void write(const nlohmann::json& document) const { std::ofstream(path) << document; }
+
+  TemporaryFolder folder;
+  std::filesystem::path path = folder.path() / "plans.json";
+};
+
+/// The first engine of the only problem of the only GPU.
+nlohmann::json& only_engine(nlohmann::json& document) {
+  return document["engines"].front().front()["engine"];
+}
+
+TEST_F(PlanCache, KeepsTheEngineByProblemAndGpu) {
+  const std::string chosen = engine();
+  nlohmann::json stored = document();
+  EXPECT_EQ(only_engine(stored), chosen);
+  EXPECT_TRUE(stored["engines"].items().begin().key().starts_with("NVIDIA H200, cuDNN 9.")) << stored;
+  EXPECT_EQ(engine(), chosen);
+}
+
+TEST_F(PlanCache, DecidesWhichEngineIsUsed) {
+  const std::string chosen = engine();
+  nlohmann::json stored = document();
+  only_engine(stored) = "eng0";  // what cuDNN has for all problems, and proposes late
+  write(stored);
+  EXPECT_NE(chosen, "eng0");
+  EXPECT_EQ(engine(), "eng0");
+}
+
+TEST_F(PlanCache, WithAnUnknownEngineIsAnError) {
+  engine();
+  nlohmann::json stored = document();
+  only_engine(stored) = "eng12345";
+  write(stored);
+  try {
+    engine();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::data);
+    EXPECT_NE(std::string(error.what()).find("eng12345"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(path.string()), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(PlanCache, OfAnotherRankIsNotWritten) {
+  make_cudnn({.plan_cache = path, .write_plan_cache = false, .device_properties = h200})
+      ->conv_backward_weights(small);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(CudaPlans, OfACroppedInputClearTheGradientOfWhatIsNotRead) {
+  const auto dnn = make_cudnn({.device_properties = h200});
+  EXPECT_EQ(dnn->conv_backward_data(small)->description().find("cleared"), std::string::npos);
+  ConvProblem cropped = small;
+  cropped.out_height = 6;
+  EXPECT_NE(dnn->conv_backward_data(cropped)->description().find("cleared"), std::string::npos);
+  EXPECT_NO_THROW(dnn->conv_forward(cropped, true, true));
+  EXPECT_NO_THROW(dnn->conv_backward_weights(cropped));
+}
+
+TEST(CudaPlans, OfAGpuThatIsNotHereCannotRun) {
+  const auto plan = make_cudnn({.device_properties = h200})->conv_forward(small, false, false);
+  EXPECT_THROW(plan->run(nullptr, {}, nullptr), Error);
+}
+
+TEST(CudaPlans, NameTheDescriptionThatIsDamaged) {
+  const TemporaryFolder folder;
+  for (const char* text : {"", "{", R"({"deviceName": 3})", R"({"deviceName": "NVIDIA H200"})"}) {
+    const auto file = folder.write("gpu.json", text);
+    try {
+      make_cudnn({.device_properties = file});
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::data) << error.what();
+      EXPECT_NE(std::string(error.what()).find(file.string()), std::string::npos) << error.what();
+    }
+  }
+}
+
+/// Run alone, where the library that is found is none.
+TEST(WithoutCudnn, DISABLED_SaysWhatIsMissing) {
+  try {
+    make_cudnn({.device_properties = h200});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::resource);
+    EXPECT_NE(std::string(error.what()).find("libcudnn.so.9"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::cuda
