@@ -32,7 +32,8 @@ class Backend {
   virtual Device& device() = 0;
   /// Additions of arenas.
   virtual const Summation& summation() const = 0;
-  /// What exchanges arenas between ranks: `host`, or null where that does it itself.
+  /// What exchanges arenas between ranks; null: `host` does that itself. Ranks may have backends of different
+  /// kinds. Collective.
   virtual std::unique_ptr<Communicator> connect(Communicator& host) = 0;
   virtual std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                                  const PlanOptions& options) = 0;

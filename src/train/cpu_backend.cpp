@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "comm/gpu_communicator.h"
 #include "data/batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
@@ -84,7 +85,10 @@ class CpuBackend final : public Backend {
 
   Device& device() override { return *device_; }
   const Summation& summation() const override { return cpu_summation(); }
-  std::unique_ptr<Communicator> connect(Communicator& /*host*/) override { return nullptr; }
+  std::unique_ptr<Communicator> connect(Communicator& host) override {
+    if (host.size() > 1) why_not_nccl(host, {});  // ranks with a GPU ask all others
+    return nullptr;
+  }
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CpuCompiledGraph>(*device_, cpu::make_plan(graph, layout, options, level_));

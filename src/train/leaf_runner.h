@@ -6,14 +6,9 @@
 #include "data/loader.h"
 #include "lockstep/sampler.h"
 #include "ops/plan.h"
+#include "train/prediction.h"
 
 namespace lockstep {
-
-/// A sample's class and what the network takes it for; -1: it could not be read.
-struct Prediction {
-  std::int32_t label = -1;
-  std::int32_t predicted = -1;
-};
 
 /// One stream's way to run the micro-batches of a loader: a compiled graph, a workspace, and what brings
 /// samples there. Addresses are the device's. Used by one thread at a time.

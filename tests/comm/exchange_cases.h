@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "comm/communicator.h"
-#include "comm/graph_device.h"
+#include "emulation/graph_device.h"
 #include "device/cpu/cpu_device.h"
 #include "reduce/gradients.h"
 

@@ -1,11 +1,127 @@
+#include <fmt/format.h>
+
+#include "comm/gpu_communicator.h"
+#include "comm/staged_communicator.h"
+#include "device/cuda/cuda_device.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
+#include "lockstep/world.h"
+#include "ops/cuda/cuda_plan.h"
+#include "ops/cuda/cudnn.h"
+#include "ops/cuda/step.h"
+#include "optim/cuda/cuda_arena_update.h"
+#include "reduce/cuda/cuda_summation.h"
 #include "train/backend.h"
+#include "train/cuda/cuda_leaf_runner.h"
 
 namespace lockstep {
+namespace {
 
-std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& /*options*/) {
-  throw Error(Category::resource, cuda::why_no_cuda());
+using namespace cuda;
+
+Type type_of(DataType dtype) {
+  switch (dtype) {
+    case DataType::fp32:
+      return Type::fp32;
+    case DataType::tf32:
+      return Type::tf32;
+    case DataType::bf16:
+      return Type::bf16;
+  }
+  throw Error(Category::internal, "unknown data type");
+}
+
+/// Ranks of a host take its GPUs in turn.
+int local_rank(const World* world) { return world != nullptr ? world->local_rank() : 0; }
+
+GpuProbe gpu_of_rank(const World* world) {
+  const std::vector<GpuProbe> gpus = probe(Detail::needed).gpus;
+  return gpus.at(static_cast<std::size_t>(local_rank(world)) % gpus.size());
+}
+
+class CudaCompiledGraph final : public CompiledGraph {
+ public:
+  CudaCompiledGraph(Device& device, Stream& stream, std::unique_ptr<CudaPlan> plan)
+      : device_(device), stream_(stream), plan_(std::move(plan)) {}
+
+  std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) override {
+    return make_cuda_leaf_runner(device_, stream_, *plan_, loader, log);
+  }
+
+ private:
+  Device& device_;
+  Stream& stream_;
+  std::unique_ptr<CudaPlan> plan_;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const BackendOptions& options)
+      : options_(options),
+        gpu_(gpu_of_rank(options.world)),
+        device_(make_cuda_device(
+            {.local_rank = local_rank(options.world), .graphs = options.execution.cuda_graph})),
+        stream_(*device_->streams()[0]),
+        dnn_(make_cudnn({.time_plans = !options.execution.plan_cache.empty(),
+                         .plan_cache = options.execution.plan_cache,
+                         .write_plan_cache = options.world == nullptr || options.world->rank() == 0})),
+        summation_(make_cuda_summation(*device_, stream_)),
+        stopped_(device_->allocate(sizeof(std::uint32_t))) {}
+
+  Device& device() override { return *device_; }
+  const Summation& summation() const override { return *summation_; }
+
+  std::unique_ptr<Communicator> connect(Communicator& host) override {
+    if (host.size() == 1) return make_self_communicator(*device_, stream_);
+    const GpuPlace place{options_.world != nullptr ? options_.world->host() : "", gpu_.bus};
+    const std::string reason = why_not_nccl(host, place);
+    if (reason.empty() && options_.execution.transport == Transport::automatic) {
+      return make_nccl_communicator(host, place, *device_, stream_);
+    }
+    if (!reason.empty() && host.rank() == 0) {
+      fmt::print(stderr, "lockstep: warning: {}: gradients travel through the host's memory\n", reason);
+    }
+    return make_staged_communicator(host, *device_, stream_);
+  }
+
+  std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
+                                         const PlanOptions& options) override {
+    return std::make_unique<CudaCompiledGraph>(
+        *device_, stream_,
+        std::make_unique<CudaPlan>(graph, layout, options, type_of(options_.execution.dtype), *dnn_));
+  }
+
+  std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {
+    return make_cuda_arena_update(options, stream_, stopped_.as<std::uint32_t>());
+  }
+
+  void conclude(std::span<const LeafResult> results, StepLog log) override {
+    conclude_leaves(handle_of(stream_), results.data(), static_cast<std::uint32_t>(results.size()), log,
+                    stopped_.as<std::uint32_t>());
+  }
+  void advance(std::uint32_t* position) override { cuda::advance(handle_of(stream_), position); }
+
+  std::size_t steps_at_once() const override { return 50; }
+  int threads() const override { return 1; }
+  std::string name() const override { return gpu_.name; }
+
+ private:
+  BackendOptions options_;
+  GpuProbe gpu_;
+  std::unique_ptr<Device> device_;
+  Stream& stream_;
+  std::unique_ptr<Dnn> dnn_;
+  std::unique_ptr<Summation> summation_;
+  Buffer stopped_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options) {
+  if (const std::string reason = why_no_cuda(); !reason.empty()) {
+    throw Error(Category::resource, "cannot compute on a GPU: " + reason);
+  }
+  return std::make_unique<CudaBackend>(options);
 }
 
 }  // namespace lockstep

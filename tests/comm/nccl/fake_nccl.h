@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/graph_device.h"
+#include "emulation/graph_device.h"
 #include "comm/nccl/nccl_api.h"
 
 namespace lockstep {
