@@ -68,6 +68,7 @@ class Device {
   /// What the host looks at instead of `buffer`: the same memory where it can, else as much of its own.
   virtual Buffer mirror(const Buffer& buffer) = 0;
   /// Copies between memory of this device and of the host, at either end; done on return, after all programs.
+  /// While recording: at once, no part of the recording.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   /// The same inside of enqueued work, in the stream's order. Memory of the host: of allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;

@@ -89,12 +89,12 @@ class GraphDevice final : public Device {
   Buffer allocate_host(std::size_t bytes) override {
     if (bytes == 0) return {};
     host_bytes += bytes;
-    return {new std::byte[bytes], bytes, [](void* data) { delete[] static_cast<std::byte*>(data); }};
+    return {new std::byte[bytes](), bytes, [](void* data) { delete[] static_cast<std::byte*>(data); }};
   }
   Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (look_) look_();
-    GraphProgram(memory, std::exchange(stream.actions, {})).run();  // given outside of a recording
+    if (!recording_) GraphProgram(memory, std::exchange(stream.actions, {})).run();  // given outside of one
     memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
@@ -102,7 +102,15 @@ class GraphDevice final : public Device {
   }
   std::span<Stream* const> streams() override { return streams_; }
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
-    work();
+    recording_ = true;
+    try {
+      work();
+    } catch (...) {
+      recording_ = false;
+      stream.actions.clear();
+      throw;
+    }
+    recording_ = false;
     return std::make_unique<GraphProgram>(memory, std::exchange(stream.actions, {}));
   }
 
@@ -115,6 +123,7 @@ class GraphDevice final : public Device {
  private:
   std::array<Stream*, 1> streams_{&stream};
   std::function<void()> look_;
+  bool recording_ = false;
 };
 
 }  // namespace lockstep

@@ -23,15 +23,17 @@ struct HostCode {
 };
 using Part = std::variant<ExecutableGraphOwner, HostCode>;
 
+StreamOwner make_stream() {
+  cudaStream_t raw = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return StreamOwner(raw);
+}
+
 /// One stream, which records by capture: work is called once and what it launches becomes a graph; code of
 /// the host ends one graph and begins another. Without graphs work is kept and called in each run.
 class RecordingStream final : public CudaStream {
  public:
-  explicit RecordingStream(bool graphs) : graphs_(graphs) {
-    cudaStream_t raw = nullptr;
-    check_cuda(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    stream_ = StreamOwner(raw);
-  }
+  explicit RecordingStream(bool graphs) : graphs_(graphs), stream_(make_stream()) {}
 
   StreamHandle handle() const override { return stream_.get(); }
 
@@ -76,6 +78,7 @@ class RecordingStream final : public CudaStream {
   }
   void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
+  bool recording() const { return recording_; }
   void begin() {
     recording_ = true;
     if (graphs_) begin_capture();
@@ -203,7 +206,8 @@ class NativeDevice final : public Device {
     }
     check_cuda(code, "cudaMalloc");
     Buffer buffer(data, bytes, [](void* address) { cudaFree(address); });
-    check_cuda(cudaMemset(data, 0, bytes), "cudaMemset");
+    check_cuda(cudaMemsetAsync(data, 0, bytes, copies_.get()), "cudaMemsetAsync");
+    check_cuda(cudaStreamSynchronize(copies_.get()), "cudaStreamSynchronize");
     return buffer;
   }
 
@@ -219,8 +223,10 @@ class NativeDevice final : public Device {
   Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
 
   void copy(void* to, const void* from, std::size_t bytes) override {
-    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_.handle()), "cudaMemcpyAsync");
-    stream_.synchronize();
+    if (!stream_.recording()) stream_.synchronize();
+    const AllowedInCapture allowed;
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, copies_.get()), "cudaMemcpyAsync");
+    check_cuda(cudaStreamSynchronize(copies_.get()), "cudaStreamSynchronize");
   }
   void copy(Stream& stream, void* to, const void* from, std::size_t bytes) override {
     check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_of(stream)), "cudaMemcpyAsync");
@@ -251,6 +257,7 @@ class NativeDevice final : public Device {
 
   int device_;
   RecordingStream stream_;
+  StreamOwner copies_ = make_stream();  ///< of what is done at once, while the other may be recording
   std::array<Stream*, 1> streams_{};
 };
 

@@ -1,0 +1,129 @@
+// Whole runs on the CUDA backend, beside the CPU's. Here the GPU is emulated: what is recorded runs as
+// recorded, and the host cannot read the device's memory.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/error.h"
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::augmented;
+using test::small_network;
+using test::test_set;
+using test::train_set;
+using test::world;
+
+struct RunRecord {
+  std::vector<double> losses;  ///< of steps
+  std::vector<EpochReport> epochs;
+  std::string digest;
+};
+
+TrainerOptions on(const char* device, TrainerOptions chosen) {
+  chosen.execution.device = device;
+  chosen.reduce = Reduce::canonical;
+  return chosen;
+}
+
+std::unique_ptr<Network> network_with_batch_norm() {
+  auto network = std::make_unique<Network>(Shape{1, 12, 12});
+  Value x = relu(batch_norm2d(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1})));
+  x = relu(batch_norm2d(conv2d(max_pool2d(x, {.kernel = 2}), {.channels = 8, .kernel = 3})));
+  network->output(linear(flatten(adaptive_avg_pool2d(x)), 4));
+  return network;
+}
+
+RunRecord run(const TrainerOptions& chosen, const Network& network) {
+  RunRecord result;
+  Trainer trainer(world(), network, train_set(), test_set(), chosen);
+  trainer.on_step = [&](const StepReport& step) { result.losses.push_back(step.loss); };
+  trainer.on_epoch = [&](const EpochReport& epoch) { result.epochs.push_back(epoch); };
+  trainer.fit();
+  result.digest = trainer.digest();
+  return result;
+}
+
+void expect_near(const RunRecord& gpu, const RunRecord& cpu, double tolerance) {
+  ASSERT_EQ(gpu.losses.size(), cpu.losses.size());
+  for (std::size_t i = 0; i < gpu.losses.size(); ++i) {
+    EXPECT_NEAR(gpu.losses[i], cpu.losses[i], tolerance) << "step " << i + 1;
+  }
+  ASSERT_EQ(gpu.epochs.size(), cpu.epochs.size());
+  for (std::size_t i = 0; i < gpu.epochs.size(); ++i) {
+    EXPECT_EQ(gpu.epochs[i].train.samples, cpu.epochs[i].train.samples);
+    EXPECT_EQ(gpu.epochs[i].test.samples, cpu.epochs[i].test.samples);
+    EXPECT_NEAR(gpu.epochs[i].test.loss, cpu.epochs[i].test.loss, tolerance);
+    EXPECT_NEAR(gpu.epochs[i].test.accuracy, cpu.epochs[i].test.accuracy, 0.03);
+  }
+}
+
+void expect_as_on_cpu(const TrainerOptions& chosen, const Network& network, double tolerance = 1e-4) {
+  expect_near(run(on("cuda", chosen), network), run(on("cpu", chosen), network), tolerance);
+}
+
+TEST(CudaTrainer, FollowsTheCpu) { expect_as_on_cpu(test::options(), *small_network()); }
+
+TEST(CudaTrainer, FollowsTheCpuWithBatchNorm) {
+  expect_as_on_cpu(test::options(), *network_with_batch_norm(), 1e-3);
+}
+
+TEST(CudaTrainer, FollowsTheCpuWithEverythingElse) {
+  TrainerOptions chosen = test::options();
+  chosen.optimizer = {.name = "lamb", .weight_decay = 0.1, .clip_grad = 1.0};
+  chosen.learning_rate = 0.01F;
+  chosen.input = augmented();
+  chosen.label_smoothing = 0.1F;
+  chosen.model_ema_decay = 0.9;
+  chosen.schedule = {.name = "cosine"};
+  expect_as_on_cpu(chosen, *small_network(), 1e-3);
+}
+
+TEST(CudaTrainer, RepeatsItsBits) {
+  const auto network = network_with_batch_norm();
+  const TrainerOptions chosen = on("cuda", test::options());
+  EXPECT_EQ(run(chosen, *network).digest, run(chosen, *network).digest);
+}
+
+TEST(CudaTrainer, LearnsInBfloat16) {
+  TrainerOptions chosen = on("cuda", test::options());
+  chosen.execution.dtype = DataType::bf16;
+  chosen.epochs = 6;
+  chosen.learning_rate = 0.3F;
+  const RunRecord result = run(chosen, *small_network());
+  EXPECT_LT(result.epochs.back().train.loss, 0.95 * result.epochs.front().train.loss);
+}
+
+TEST(CudaTrainer, StopsAtALossThatIsNotFinite) {
+  TrainerOptions chosen = on("cuda", test::options());
+  chosen.learning_rate = 1e30F;
+  try {
+    run(chosen, *small_network());
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::data);
+    EXPECT_NE(std::string(error.what()).find("step"), std::string::npos) << error.what();
+  }
+}
+
+TEST(CudaTrainer, SavesWhatItEvaluates) {
+  const auto network = network_with_batch_norm();
+  Trainer trainer(world(), *network, train_set(), test_set(), on("cuda", test::options()));
+  trainer.fit();
+  const std::string file = testing::TempDir() + "cuda_trainer_test.safetensors";
+  trainer.save(file);
+  const ModelFile model = ModelFile::read(file);
+  EXPECT_EQ(digest(*network, model), trainer.digest());
+  const Evaluation cpu =
+      evaluate(world(), *network, model, test_set(),
+               {.confusion = true, .micro_batch = 16, .execution = {.device = "cpu", .threads = 1}});
+  const Evaluation gpu = evaluate(world(), *network, model, test_set(),
+                                  {.confusion = true, .micro_batch = 16, .execution = {.device = "cuda"}});
+  EXPECT_NEAR(gpu.loss, cpu.loss, 1e-5);
+  EXPECT_EQ(gpu.confusion, cpu.confusion);
+}
+
+}  // namespace
+}  // namespace lockstep
