@@ -58,7 +58,7 @@ std::string version_of(const NcclApi& api) {
   int code = 0;
   if (api.get_version(&code) != ncclSuccess)
     throw Error(Category::resource, "NCCL does not tell its version");
-  const std::string version = fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+  std::string version = fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
   if (code < NCCL_VERSION(2, 18, 0)) {
     throw Error(Category::resource, fmt::format("NCCL {} is too old: 2.18 or newer is wanted", version));
   }
