@@ -179,7 +179,8 @@ int examine(World& world, DoctorOptions options) {
   const Launched launched{.ranks = world.size(),
                           .local_ranks = world.local_size(),
                           .hosts = world.hosts(),
-                          .wants_cuda = device == "cuda"};
+                          .wants_cuda = device == "cuda",
+                          .messages = options.execution.transport == Transport::messages};
   Findings findings(world);
   examine_hosts(world, launched, findings);
   const auto communicator = make_communicator(world, options.execution.transport);

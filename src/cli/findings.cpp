@@ -108,9 +108,9 @@ std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched
 }
 
 std::optional<Finding> describe_missing_nccl(const cuda::Probe& probe, const Launched& launched) {
-  if (launched.ranks == 1 || !probe.nccl.version.empty()) return std::nullopt;
-  return Finding{"exchange", "through the host's memory, without NCCL", Kind::remark,
-                 "install NCCL 2, or put its folder into LD_LIBRARY_PATH"};
+  if (launched.ranks == 1 || launched.messages || !probe.nccl.version.empty()) return std::nullopt;
+  return Finding{"GPU exchange", "several GPUs want NCCL", launched.wants_cuda ? Kind::missing : Kind::remark,
+                 "install NCCL 2, put its folder into LD_LIBRARY_PATH, or use --transport messages"};
 }
 
 }  // namespace

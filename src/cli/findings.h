@@ -28,6 +28,7 @@ std::string text_of(const Finding& finding);
 struct Launched {
   int ranks = 1, local_ranks = 1, hosts = 1;
   bool wants_cuda = false;  ///< --device cuda
+  bool messages = false;    ///< --transport messages: no use for NCCL
 };
 
 /// Memory, limits, /dev/shm.

@@ -80,9 +80,14 @@ TEST(CudaFindings, MissingNcclMattersToSeveralRanks) {
   EXPECT_NE(
       text(describe_cuda(probe, {})).find("NCCL           cannot be opened (libnccl.so.2: no such file)\n"),
       std::string::npos);
-  EXPECT_EQ(text(describe_cuda(probe, {})).find("hint"), std::string::npos);
-  EXPECT_NE(text(describe_cuda(probe, {.ranks = 2, .local_ranks = 2})).find("hint: install NCCL 2"),
-            std::string::npos);
+  const auto worst = [&](const Launched& launched) {
+    const std::vector<Finding> findings = describe_cuda(probe, launched);
+    return std::ranges::max(findings, {}, &Finding::kind).kind;
+  };
+  EXPECT_EQ(worst({}), Finding::Kind::well);
+  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2}), Finding::Kind::remark);
+  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2, .wants_cuda = true}), Finding::Kind::missing);
+  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2, .wants_cuda = true, .messages = true}), Finding::Kind::well);
 }
 
 TEST(CudaFindings, WhatIsMissingIsAFailureWhereItWasAskedFor) {

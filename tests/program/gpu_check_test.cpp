@@ -129,10 +129,10 @@ TEST_F(GpuCheck, RecordsEveryStepAndFigure) {
   EXPECT_EQ(figure("lenet_fp32_ring_us")["met"], nullptr);
   EXPECT_EQ(figure("lenet_test_accuracy")["value"], 0.91);
   EXPECT_EQ(figure("lenet_gpu_memory_mb")["value"], 1234);
-  EXPECT_EQ(figure("resnet18_bf16_epoch_s")["value"], 0.703);
+  EXPECT_EQ(figure("resnet18_bf16_ring_epoch_s")["value"], 0.703);
   EXPECT_EQ(figure("canonical_to_ring_resnet18")["value"], 1.033);
-  EXPECT_EQ(figure("lenet_to_torch_compiled")["value"], 2.5);
-  EXPECT_EQ(figure("resnet18_to_torch_best")["value"], 2.5);
+  EXPECT_EQ(figure("lenet_ring_to_torch_compiled")["value"], 2.5);
+  EXPECT_EQ(figure("resnet18_whole_to_torch_best")["value"], 2.5);
   EXPECT_TRUE(fs::exists(output() + "/gpu-check.md"));
 }
 
