@@ -68,6 +68,28 @@ fetch_packages() {
   as_root "${apt[@]}" install --no-install-recommends "$@"
 }
 
+# Headers of cuDNN's graph API for CUDA ranks, which Debian does not have: into build/cudnn-frontend, where CMake
+# looks for them. Only where CUDA's compiler is; CPU ranks are built without them.
+install_cudnn_frontend() {
+  local version=1.32.0 folder=$root/build/cudnn-frontend
+  [[ -f $folder/include/cudnn_frontend.h ]] && return
+  command -v "${CUDACXX:-nvcc}" >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] || return 0
+  stage "cudnn-frontend $version (headers)" fetch_cudnn_frontend "$version" "$folder" ||
+    say "built without CUDA: cannot get nvidia-cudnn-frontend $version; is there a network, and python3 with pip?"
+}
+
+# A build that was configured without the headers is configured anew.
+fetch_cudnn_frontend() {
+  local version=$1 folder=$2
+  rm -rf "$folder.tmp" && mkdir -p "$folder.tmp" &&
+    python3 -m pip download --quiet --no-deps --only-binary=:all: --dest "$folder.tmp" \
+      "nvidia-cudnn-frontend==$version" &&
+    python3 -m zipfile -e "$folder.tmp"/nvidia_cudnn_frontend-*.whl "$folder.tmp" &&
+    [[ -f $folder.tmp/include/cudnn_frontend.h ]] &&
+    rm -rf "$folder" && mkdir -p "$folder" && mv "$folder.tmp/include" "$folder/" &&
+    rm -rf "$folder.tmp" "$root"/build/{release,test}/build.ninja
+}
+
 # stage NAME COMMAND...: one line with the time it took; its output goes to build/logs and is shown when it
 # fails. Returns the command's status. A function given as the command must join its steps with &&: set -e
 # does not act under a condition.

@@ -19,7 +19,10 @@ case ${1:-} in
     exit 0
     ;;
   --no-packages) shift ;;
-  *) install_packages build data ;;
+  *)
+    install_packages build data
+    install_cudnn_frontend
+    ;;
 esac
 
 stage "build" build_preset release lockstep || exit 1

@@ -99,7 +99,10 @@ trap closing_line EXIT
 trap 'exit 143' TERM
 trap 'exit 130' INT
 if [[ $EUID -eq 0 ]]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
-if $packages; then install_packages build data test; fi
+if $packages; then
+  install_packages build data test
+  install_cudnn_frontend
+fi
 
 if ! $quick; then
   check "format" formatting || true
