@@ -69,13 +69,17 @@ fetch_packages() {
 }
 
 # Headers of cuDNN's graph API for CUDA ranks, which Debian does not have: into build/cudnn-frontend, where CMake
-# looks for them. Only where CUDA's compiler is; CPU ranks are built without them.
+# looks for them. Only where CUDA's compiler is, and no reason to stop: CPU ranks are built without them.
 install_cudnn_frontend() {
   local version=1.32.0 folder=$root/build/cudnn-frontend
   [[ -f $folder/include/cudnn_frontend.h ]] && return
   command -v "${CUDACXX:-nvcc}" >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] || return 0
-  stage "cudnn-frontend $version (headers)" fetch_cudnn_frontend "$version" "$folder" ||
-    say "built without CUDA: cannot get nvidia-cudnn-frontend $version; is there a network, and python3 with pip?"
+  mkdir -p "$logs" || die "cannot write to $root/build"
+  if fetch_cudnn_frontend "$version" "$folder" >"$logs/cudnn-frontend.log" 2>&1 </dev/null; then
+    say "headers of cudnn-frontend $version: build/cudnn-frontend"
+  else
+    say "CUDA ranks are left out: cannot fetch nvidia-cudnn-frontend $version by pip; see $logs/cudnn-frontend.log"
+  fi
 }
 
 # A build that was configured without the headers is configured anew.
