@@ -12,7 +12,7 @@ std::size_t packs_in(const DropoutTask& task) {
 
 /// The value times `scale` where the mask has a one, else +0.
 template <class T>
-LOCKSTEP_HD Pack<T> select(const Pack<T>& pack, unsigned mask, float scale) {
+LOCKSTEP_HD Pack<T> select(Pack<T> pack, unsigned mask, float scale) {
   Pack<float> values = to_floats(pack);
   for (int k = 0; k < channel_unit; ++k) {
     const float scaled = values.values[k] * scale;
