@@ -46,6 +46,7 @@ class PaddedTensor {
 
   /// Null where it is empty.
   void* data() const { return memory_.data(); }
+  std::vector<std::byte> bytes() const { return memory_.fetch(); }
   bool end_intact() const { return memory_.end_intact(); }
   Tensor values() const {
     const std::vector<std::byte> bytes = memory_.fetch();

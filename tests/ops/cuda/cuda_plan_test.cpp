@@ -1,0 +1,183 @@
+// Whole networks on the CUDA backend against the CPU's plans.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "run_network.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr int full = 6;
+constexpr int part = 5;
+
+/// Odd channels, strides, groups; fused and other additions, several readers of a value, concatenation.
+std::unique_ptr<Network> residual_network() {
+  auto network = std::make_unique<Network>(Shape{3, 13, 12});
+  Value x =
+      relu(batch_norm2d(conv2d(network->input(), {.channels = 5, .kernel = 3, .padding = 1, .bias = false})));
+  Value y =
+      relu6(batch_norm2d(conv2d(x, {.channels = 5, .kernel = 3, .padding = 1, .groups = 5, .bias = false})));
+  y = relu(x + batch_norm2d(conv2d(y, {.channels = 5, .kernel = 1, .bias = false})));
+  y = concat({x, y, conv2d(y, {.channels = 3, .kernel = 3, .padding = 1})});
+  y = conv2d(y, {.channels = 20, .kernel = 3, .stride = 2, .padding = 1});
+  y = y + relu(conv2d(y, {.channels = 20, .kernel = 5, .padding = 2}));
+  network->output(linear(relu(linear(flatten(y + y), 17)), 10));
+  return network;
+}
+
+std::unique_ptr<Network> network_called(const std::string& name) {
+  if (name == "residual") return residual_network();
+  return make_model(name, name == "resnet20" ? Shape{3, 8, 8} : Shape{1, 28, 28}, 10);
+}
+
+/// Of what is trained and of running statistics, by their length.
+double relative_distance(const std::vector<float>& actual, const std::vector<float>& expected,
+                         std::size_t begin, std::size_t size) {
+  double difference = 0.0;
+  double length = 0.0;
+  for (std::size_t i = begin; i < begin + size; ++i) {
+    const auto a = static_cast<double>(actual[i]);
+    const auto e = static_cast<double>(expected[i]);
+    difference += (a - e) * (a - e);
+    length += e * e;
+  }
+  return std::sqrt(difference / std::max(length, 1e-12));
+}
+
+void expect_same_gradients(const Network& network, const std::vector<float>& actual,
+                           const std::vector<float>& expected, double tolerance, const std::string& where) {
+  ASSERT_EQ(actual.size(), expected.size());
+  const ArenaLayout layout = layout_arena(network.parameters());
+  for (std::size_t p = 0; p < layout.offsets.size(); ++p) {
+    const Parameter& parameter = network.parameters()[p];
+    EXPECT_LT(relative_distance(actual, expected, layout.offsets[p], parameter.size()), tolerance)
+        << where << parameter.name;
+    const std::size_t end = p + 1 < layout.offsets.size() ? layout.offsets[p + 1] : layout.elements;
+    for (std::size_t i = layout.offsets[p] + parameter.size(); i < end; ++i) {
+      ASSERT_EQ(actual[i], 0.0F) << where << "gap after " << parameter.name;
+    }
+  }
+}
+
+struct NetworkCase {
+  const char* name;
+  cuda::Type type;
+  double tolerance;  ///< relative, of a parameter's gradient
+};
+void PrintTo(const NetworkCase& each, std::ostream* stream) { *stream << each.name; }
+
+class CudaNetworks : public ::testing::TestWithParam<NetworkCase> {};
+
+TEST_P(CudaNetworks, EqualTheCpu) {
+  const auto network = network_called(GetParam().name);
+  const std::vector<float> parameters = first_parameters(*network);
+  const PlanOptions options{.samples = full, .label_smoothing = 0.1F, .images = {}};
+  NetworkOnCuda cuda(*network, options, GetParam().type, {part, 1});
+  for (const int samples : {full, part, 1, full}) {  // one after the other in the same memory
+    const NetworkInputs inputs(*network, samples, 11);
+    const NetworkResults expected = run_on_cpu(*network, options, inputs, parameters);
+    const NetworkResults actual = cuda.run(inputs, parameters);
+    const std::string where = std::to_string(samples) + " samples, ";
+    EXPECT_NEAR(actual.leaf.loss, expected.leaf.loss, GetParam().tolerance * expected.leaf.loss) << where;
+    EXPECT_EQ(actual.leaf.samples, expected.leaf.samples) << where;
+    expect_same_gradients(*network, actual.gradients, expected.gradients, GetParam().tolerance, where);
+    if (GetParam().type == cuda::Type::fp32) {
+      EXPECT_EQ(actual.predictions, expected.predictions) << where;
+      EXPECT_EQ(actual.leaf.correct, expected.leaf.correct) << where;
+      EXPECT_EQ(actual.leaf.correct5, expected.leaf.correct5) << where;
+    }
+  }
+  EXPECT_TRUE(cuda.stayed_inside());
+}
+
+TEST_P(CudaNetworks, GiveTheSameBitsAgain) {
+  const auto network = network_called(GetParam().name);
+  const std::vector<float> parameters = first_parameters(*network);
+  const NetworkInputs inputs(*network, part, 3);
+  NetworkOnCuda exact(*network, {.samples = part, .images = {}}, GetParam().type);
+  NetworkOnCuda larger(*network, {.samples = full, .images = {}}, GetParam().type, {part});
+  const NetworkResults first = exact.run(inputs, parameters);
+  for (NetworkOnCuda* each : {&exact, &larger}) {
+    const NetworkResults again = each->run(inputs, parameters);
+    EXPECT_EQ(again.gradients, first.gradients);
+    EXPECT_EQ(again.leaf.loss, first.leaf.loss);
+  }
+}
+
+TEST_P(CudaNetworks, EvaluateAsTheCpu) {
+  const auto network = network_called(GetParam().name);
+  const std::vector<float> parameters = first_parameters(*network);
+  const PlanOptions options{.samples = full, .training = false, .images = {}};
+  NetworkOnCuda cuda(*network, options, GetParam().type, {part});
+  for (const int samples : {full, part}) {
+    const NetworkInputs inputs(*network, samples, 13);
+    const NetworkResults expected = run_on_cpu(*network, options, inputs, parameters);
+    const NetworkResults actual = cuda.run(inputs, parameters);
+    EXPECT_NEAR(actual.leaf.loss, expected.leaf.loss, GetParam().tolerance * expected.leaf.loss);
+    if (GetParam().type == cuda::Type::fp32) {
+      EXPECT_EQ(actual.predictions, expected.predictions);
+    }
+  }
+  EXPECT_TRUE(cuda.stayed_inside());
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, CudaNetworks,
+                         ::testing::Values(NetworkCase{"mlp:30", cuda::Type::fp32, 1e-5},
+                                           NetworkCase{"mlp:30", cuda::Type::bf16, 2e-2},
+                                           NetworkCase{"lenet", cuda::Type::fp32, 1e-5},
+                                           NetworkCase{"lenet", cuda::Type::bf16, 2e-2},
+                                           NetworkCase{"residual", cuda::Type::fp32, 1e-4},
+                                           NetworkCase{"residual", cuda::Type::bf16, 0.25},
+                                           NetworkCase{"resnet20", cuda::Type::fp32, 1e-3}),
+                         [](const auto& row) {
+                           std::string name = row.param.name;
+                           std::erase(name, ':');
+                           return name + (row.param.type == cuda::Type::bf16 ? "Bf16" : "Fp32");
+                         });
+
+TEST(CudaPlan, MixesSamplesAsTheCpu) {
+  const auto network = network_called("mlp:30");
+  const std::vector<float> parameters = first_parameters(*network);
+  const PlanOptions options{.samples = full, .mixing = true, .images = {}};
+  const NetworkInputs inputs(*network, full, 17);
+  const NetworkResults expected = run_on_cpu(*network, options, inputs, parameters);
+  const NetworkResults actual = NetworkOnCuda(*network, options, cuda::Type::fp32).run(inputs, parameters);
+  EXPECT_NEAR(actual.leaf.loss, expected.leaf.loss, 1e-5 * expected.leaf.loss);
+  expect_same_gradients(*network, actual.gradients, expected.gradients, 1e-5, "");
+}
+
+/// Frozen parameters have no gradient or theirs; the others' do not change.
+TEST(CudaPlan, FreezesParameters) {
+  const auto network = residual_network();
+  const std::vector<float> parameters = first_parameters(*network);
+  const NetworkInputs inputs(*network, full, 19);
+  NetworkOnCuda free(*network, {.samples = full, .images = {}}, cuda::Type::fp32);
+  const std::vector<float> expected = free.run(inputs, parameters).gradients;
+  for (std::size_t count = 1; count < network->parameters().size(); count += 4) {
+    PlanOptions options{.samples = full, .images = {}};
+    options.frozen.assign(network->parameters().size(), false);
+    std::fill_n(options.frozen.begin(), count, true);
+    NetworkOnCuda frozen(*network, options, cuda::Type::fp32);
+    const std::vector<float> actual = frozen.run(inputs, parameters).gradients;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      const bool may_be_cleared = i < free.layout().offsets[count];
+      ASSERT_TRUE(actual[i] == expected[i] || (may_be_cleared && actual[i] == 0.0F)) << "element " << i;
+    }
+    EXPECT_LE(frozen.plan().workspace_bytes(), free.plan().workspace_bytes());
+  }
+}
+
+TEST(CudaPlan, RefusesSizesThatItWasNotCompiledFor) {
+  const auto network = network_called("mlp:30");
+  NetworkOnCuda cuda(*network, {.samples = full, .images = {}}, cuda::Type::fp32);
+  const NetworkInputs inputs(*network, part, 1);
+  EXPECT_THROW(cuda.run(inputs, first_parameters(*network)), Error);
+  EXPECT_THROW(cuda.plan().compile_for(full + 1), Error);
+  EXPECT_THROW(cuda.plan().compile_for(0), Error);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

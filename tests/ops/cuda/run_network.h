@@ -1,0 +1,181 @@
+#pragma once
+
+#include <random>
+
+#include "ops/cpu/cpu_plan.h"
+#include "ops/cuda/cuda_plan.h"
+#include "ops/lanes.h"
+#include "padded_tensor.h"
+
+namespace lockstep::testing {
+
+/// A micro-batch of noise.
+struct NetworkInputs {
+  NetworkInputs(const Network& network, int samples, unsigned seed) : images(samples, network.input_shape()) {
+    std::mt19937 generator(seed);
+    const auto uniform = [&] { return static_cast<float>(generator()) / 4294967296.0F; };
+    for (double& value : images.values) value = static_cast<double>(2.0F * uniform() - 1.0F);
+    for (int i = 0; i < samples; ++i) {
+      labels.push_back(static_cast<std::int32_t>(generator() % static_cast<unsigned>(network.classes())));
+      other_labels.push_back(
+          static_cast<std::int32_t>(generator() % static_cast<unsigned>(network.classes())));
+      shares.push_back(uniform());
+      ids.push_back(generator());
+    }
+  }
+  Tensor images;
+  std::vector<std::int32_t> labels, other_labels;
+  std::vector<float> shares;
+  std::vector<std::uint64_t> ids;
+  RandomKey random{.seed = 5, .epoch = 2};
+};
+
+struct NetworkResults {
+  LeafResult leaf;
+  std::vector<std::int32_t> predictions;
+  std::vector<float> gradients;  ///< an arena; of training plans
+};
+
+/// An arena of the network's first values; running statistics and biases are not the usual ones.
+inline std::vector<float> first_parameters(const Network& network) {
+  const ArenaLayout layout = layout_arena(network.parameters());
+  std::vector<float> arena(layout.elements, 0.0F);
+  initialize_parameters(network.parameters(), layout, 1, arena.data());
+  std::mt19937 generator(7);
+  for (std::size_t p = 0; p < layout.offsets.size(); ++p) {
+    const Parameter& parameter = network.parameters()[p];
+    if (parameter.shape.size() != 1) continue;
+    for (std::size_t i = 0; i < parameter.size(); ++i) {
+      arena[layout.offsets[p] + i] += 0.25F * static_cast<float>(generator()) / 4294967296.0F;
+    }
+  }
+  return arena;
+}
+
+inline NetworkResults run_on_cpu(const Network& network, PlanOptions options, const NetworkInputs& inputs,
+                                 const std::vector<float>& parameters) {
+  const int samples = inputs.images.samples;
+  const ArenaLayout layout = layout_arena(network.parameters());
+  options.images = network.input_shape();
+  const auto plan = cpu::make_plan(build_graph(network), layout, options, cpu::best_level());
+  const std::vector<float> pixels(inputs.images.values.begin(), inputs.images.values.end());
+  std::vector<const float*> images;
+  for (int i = 0; i < samples; ++i) images.push_back(&pixels[inputs.images.index(i, 0, 0, 0)]);
+  Batch batch;
+  batch.floats = images;
+  batch.labels = inputs.labels;
+  batch.ids = inputs.ids;
+  batch.random = inputs.random;
+  if (options.mixing) {
+    batch.other_floats = images;
+    batch.other_labels = inputs.other_labels;
+    batch.share = inputs.shares;
+  }
+  Lanes workspace(plan->workspace_bytes() / sizeof(float));
+  auto* bytes = reinterpret_cast<std::byte*>(workspace.data());
+  Lanes arena(layout.elements);
+  std::copy(parameters.begin(), parameters.end(), arena.data());
+  Lanes gradients(options.training ? layout.elements : 0);
+  plan->load(batch, bytes);
+  NetworkResults results;
+  results.leaf = plan->forward(samples, arena.data(), bytes);
+  const auto predictions = plan->predictions(samples, bytes);
+  results.predictions.assign(predictions.begin(), predictions.end());
+  if (options.training) plan->backward(samples, arena.data(), gradients.data(), bytes);
+  results.gradients.assign(gradients.data(), gradients.data() + gradients.size());
+  return results;
+}
+
+/// A network on the CUDA backend, with memory for one executor.
+class NetworkOnCuda {
+ public:
+  /// `sizes`: of micro-batches, beside the full one.
+  NetworkOnCuda(const Network& network, const PlanOptions& options, cuda::Type type,
+                const std::vector<int>& sizes = {})
+      : network_(network),
+        options_(options),
+        layout_(layout_arena(network.parameters())),
+        plan_(build_graph(network), layout_, options, type, dnn_under_test()) {
+    for (const int samples : sizes) plan_.compile_for(samples);
+    workspace_ = DeviceMemory(plan_.workspace_bytes());
+    parameters_ = DeviceMemory(layout_.elements * sizeof(float));
+    gradients_ = DeviceMemory(layout_.elements * sizeof(float));
+  }
+
+  NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) {
+    const int samples = inputs.images.samples;
+    load(inputs);
+    parameters_.store(parameters);
+    if (options_.training) spoil_gradients();
+    run_on_device([&](cuda::StreamHandle stream) {
+      auto* result = reinterpret_cast<LeafResult*>(result_.data());
+      plan_.prepare(stream, parameters_.floats(), workspace_.data());
+      plan_.forward(stream, samples, parameters_.floats(), result, workspace_.data());
+      if (!options_.training) return;
+      plan_.backward(stream, samples, parameters_.floats(), gradients_.floats(), workspace_.data());
+    });
+    NetworkResults results;
+    Device& device = device_under_test();
+    device.copy(&results.leaf, result_.data(), sizeof results.leaf);
+    results.predictions.resize(static_cast<std::size_t>(samples));
+    device.copy(results.predictions.data(), plan_.predictions(workspace_.data()),
+                results.predictions.size() * sizeof(std::int32_t));
+    if (options_.training) results.gradients = gradients_.fetch_floats();
+    return results;
+  }
+
+  bool stayed_inside() const {
+    return workspace_.end_intact() && parameters_.end_intact() && gradients_.end_intact() &&
+           result_.end_intact();
+  }
+  const ArenaLayout& layout() const { return layout_; }
+  cuda::CudaPlan& plan() { return plan_; }
+
+ private:
+  /// What the gathering kernel does.
+  void load(const NetworkInputs& inputs) {
+    const Shape full = inputs.images.shape;
+    const Shape shape = plan_.image_shape();
+    Tensor images(inputs.images.samples, {full.channels, shape.height, shape.width});
+    for (std::size_t i = 0; i < images.values.size(); ++i) {
+      const auto column = static_cast<int>(i % static_cast<std::size_t>(shape.width));
+      const auto line = static_cast<int>(i / static_cast<std::size_t>(shape.width));
+      const int plane = line / shape.height;
+      images.values[i] =
+          inputs.images.at(plane / full.channels, plane % full.channels, line % shape.height, column);
+    }
+    const PaddedTensor padded(plan_.type(), images);
+    const cuda::CudaPlan::Inputs to = plan_.inputs(workspace_.data());
+    copy_to(to.images, padded.bytes());
+    copy_to(to.labels, inputs.labels);
+    copy_to(to.ids, inputs.ids);
+    copy_to(to.random, std::vector<RandomKey>{inputs.random});
+    if (!options_.mixing) return;
+    copy_to(to.other_labels, inputs.other_labels);
+    copy_to(to.shares, inputs.shares);
+  }
+
+  template <class Value>
+  static void copy_to(void* to, const std::vector<Value>& values) {
+    device_under_test().copy(to, values.data(), values.size() * sizeof(Value));
+  }
+
+  /// What backward must write is not a number; gaps are zeros.
+  void spoil_gradients() const {
+    std::vector<float> values(layout_.elements, 0.0F);
+    for (std::size_t p = 0; p < layout_.offsets.size(); ++p) {
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(layout_.offsets[p]),
+                  network_.parameters()[p].size(), std::numeric_limits<float>::quiet_NaN());
+    }
+    gradients_.store(values);
+  }
+
+  const Network& network_;
+  PlanOptions options_;
+  ArenaLayout layout_;
+  cuda::CudaPlan plan_;
+  DeviceMemory workspace_, parameters_, gradients_;
+  DeviceMemory result_{sizeof(LeafResult)};
+};
+
+}  // namespace lockstep::testing

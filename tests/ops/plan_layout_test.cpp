@@ -1,0 +1,103 @@
+#include "ops/plan_layout.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::testing {
+namespace {
+
+constexpr Shape image{3, 6, 6};
+
+/// Nodes: input, conv, conv that reads it, their sum, flatten, linear. Parameters: 3 x (weight, bias).
+Graph branched() {
+  Network network(image);
+  const Value x = conv2d(network.input(), {.channels = 4, .kernel = 3, .padding = 1});
+  const Value y = conv2d(x, {.channels = 4, .kernel = 3, .padding = 1});
+  network.output(linear(flatten(x + y), 5));
+  return build_graph(network);
+}
+
+ArenaLayout layout_of(std::initializer_list<std::size_t> offsets, std::size_t elements) {
+  return {offsets, elements};
+}
+
+TEST(GradientFlow, EndsWhereEverythingBeforeIsFrozen) {
+  const Graph graph = branched();
+  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .images = image}).needed,
+            (std::vector<bool>{false, true, true, true, true, true}));
+  const std::vector<bool> first_two(
+      {true, true, false, true, false, false});  // the second convolution's weight is trained
+  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .images = image, .frozen = first_two}).needed,
+            (std::vector<bool>{false, false, true, true, true, true}));
+  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .training = false, .images = image}).needed,
+            std::vector<bool>(6, false));
+}
+
+TEST(GradientFlow, WritesTheFirstContributionInBackwardsOrderInPlace) {
+  const GradientFlow flow = trace_gradients(branched(), {.samples = 1, .images = image});
+  const auto& sum = flow.contributions[3];
+  EXPECT_TRUE(sum[0].wanted && sum[0].first);
+  EXPECT_TRUE(sum[1].wanted && sum[1].first);
+  EXPECT_TRUE(flow.contributions[2][0].wanted && !flow.contributions[2][0].first);
+  EXPECT_FALSE(flow.contributions[1][0].wanted);  // of the images
+}
+
+TEST(GradientFlow, ClearsWhatIsNotComputedNeighboursAtOnce) {
+  const Graph graph = branched();
+  const ArenaLayout layout = layout_of({0, 112, 128, 272, 288, 1008}, 1024);
+  const auto cleared = [&](const std::vector<bool>& frozen) {
+    std::vector<std::pair<std::size_t, std::size_t>> ranges;
+    const GradientFlow flow = trace_gradients(graph, {.samples = 1, .images = image, .frozen = frozen});
+    for (const ArenaRange& range : ranges_without_gradient(graph, layout, flow)) {
+      ranges.emplace_back(range.begin, range.end);
+    }
+    return ranges;
+  };
+  using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
+  EXPECT_EQ(cleared({}), Ranges{});
+  EXPECT_EQ(cleared({true, true, false, false, false, false}), (Ranges{{0, 128}}));
+  EXPECT_EQ(cleared({true, true, true, true, false, false}), (Ranges{{0, 288}}));
+  EXPECT_EQ(cleared(std::vector<bool>(6, true)), (Ranges{{0, 1024}}));
+}
+
+TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
+  const Graph graph = branched();
+  const PlanOptions options{.samples = 3, .images = image};
+  WorkspaceBytes bytes{.nodes = {}, .scratch = 100, .samples = 3, .alignment = 256};
+  bytes.nodes.resize(graph.nodes.size(), {.value = 300, .backward_reads_inputs = true});
+  bytes.nodes[1].saved = 7;
+  bytes.nodes[2].prepared = 9;
+  const WorkspaceLayout layout = lay_out_workspace(graph, options, trace_gradients(graph, options), bytes);
+  for (const WorkspaceLayout::Node& node : layout.nodes) {
+    EXPECT_EQ(node.value % 256, 0U);
+  }
+  EXPECT_EQ(layout.nodes[0].gradient, WorkspaceLayout::none);
+  EXPECT_NE(layout.nodes[1].gradient, WorkspaceLayout::none);
+  EXPECT_NE(layout.nodes[1].saved, WorkspaceLayout::none);
+  EXPECT_EQ(layout.nodes[2].saved, WorkspaceLayout::none);
+  EXPECT_NE(layout.nodes[2].prepared, WorkspaceLayout::none);
+  EXPECT_EQ(layout.nodes[1].prepared, WorkspaceLayout::none);
+  EXPECT_EQ(layout.bytes % 256, 0U);
+}
+
+/// Prepared memory is in use for many micro-batches, so nothing else may be there at any time.
+TEST(WorkspaceLayout, SharesNoMemoryWithWhatIsPrepared) {
+  const Graph graph = branched();
+  const PlanOptions options{.samples = 3, .images = image};
+  WorkspaceBytes bytes{.nodes = {}, .scratch = 100, .samples = 3};
+  bytes.nodes.resize(graph.nodes.size(), {.value = 640, .saved = 64, .prepared = 320});
+  const WorkspaceLayout layout = lay_out_workspace(graph, options, trace_gradients(graph, options), bytes);
+  for (const WorkspaceLayout::Node& prepared : layout.nodes) {
+    const auto apart = [&](std::size_t offset, std::size_t size) {
+      return offset == WorkspaceLayout::none || offset + size <= prepared.prepared ||
+             prepared.prepared + 320 <= offset;
+    };
+    for (const WorkspaceLayout::Node& node : layout.nodes) {
+      EXPECT_TRUE(apart(node.value, 640) && apart(node.gradient, 640) && apart(node.saved, 64));
+      EXPECT_TRUE(&node == &prepared || apart(node.prepared, 320));
+    }
+    EXPECT_TRUE(apart(layout.scratch, 100) && apart(layout.labels, 12) && apart(layout.ids, 24));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing
