@@ -31,7 +31,7 @@ Inputs random_inputs(std::uint32_t leaves, std::uint32_t parts) {
     inputs.arenas.emplace_back(elements);
     for (std::size_t e = 0; e < elements; ++e) inputs.arenas.back().data()[e] = gradient(i, e);
   }
-  for (const AlignedFloats& arena : inputs.arenas) inputs.addresses.push_back(arena.data());
+  for (AlignedFloats& arena : inputs.arenas) inputs.addresses.push_back(arena.data());
   return inputs;
 }
 
