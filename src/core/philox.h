@@ -46,9 +46,4 @@ LOCKSTEP_HD inline std::array<std::uint32_t, 4> philox(std::uint64_t key,
 /// 24-bit uniform number in [0, 1), exact in float.
 LOCKSTEP_HD inline float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
 
-/// Standard normal number from 52 random bits, by inversion of the distribution function (Wichura,
-/// algorithm AS 241, PPND16, Applied Statistics 37, 1988). IEEE additions, multiplications, divisions and
-/// square roots only, logarithm included, so that every machine gives the same bits.
-double normal(std::uint32_t high, std::uint32_t low);
-
 }  // namespace lockstep

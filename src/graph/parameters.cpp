@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/normal.h"
 #include "core/philox.h"
 #include "graph/graph.h"
 

@@ -46,6 +46,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
   }
 
   void prepare(float* sum) override {
+    if (options_.log.outcome().updates == 0) return;
     visit_segments(options_.segments, options_.first, options_.last,
                    [&](const Segment& segment, std::size_t first, std::size_t last) {
                      if (segment.kind != Segment::Kind::trained) return;

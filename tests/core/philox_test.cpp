@@ -1,4 +1,5 @@
 #include "core/philox.h"
+#include "core/normal.h"
 
 #include <gtest/gtest.h>
 

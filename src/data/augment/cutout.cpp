@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "data/augment/placement.h"
 #include "data/augment/registry.h"
 
 namespace lockstep {
@@ -12,10 +13,8 @@ class Cutout : public Augmentation {
   explicit Cutout(int side) : side_(side) {}
 
   void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& /*scratch*/) const override {
-    Draws draws(visit, Purpose::cutout);
     const Shape& shape = image.shape;
-    const int first_row = draws.below(shape.height) - side_ / 2;
-    const int first_column = draws.below(shape.width) - side_ / 2;
+    const auto [first_row, first_column] = draw_cutout(side_, shape, visit);
     const int left = std::max(0, first_column);
     const int count = std::min(shape.width, first_column + side_) - left;
     for (int plane = 0; plane < shape.channels; ++plane) {

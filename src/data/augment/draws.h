@@ -17,10 +17,10 @@ struct SampleVisit {
 /// The random numbers of one purpose for one sample, one after the other: no state but how many were drawn.
 class Draws {
  public:
-  Draws(const SampleVisit& visit, Purpose purpose) : visit_(visit), purpose_(purpose) {}
+  LOCKSTEP_HD Draws(const SampleVisit& visit, Purpose purpose) : visit_(visit), purpose_(purpose) {}
 
   /// 32 random bits. At most 2^18 of them.
-  std::uint32_t bits() {
+  LOCKSTEP_HD std::uint32_t bits() {
     if (drawn_ % 4 == 0) {
       words_ = philox(visit_.seed, {static_cast<std::uint32_t>(purpose_), visit_.epoch,
                                     static_cast<std::uint32_t>(visit_.id),
@@ -29,10 +29,10 @@ class Draws {
     return words_[drawn_++ % 4];
   }
   /// Uniform in (0, 1).
-  double uniform() { return (static_cast<double>(bits()) + 0.5) * 0x1p-32; }
-  double uniform(double least, double most) { return least + (most - least) * uniform(); }
+  LOCKSTEP_HD double uniform() { return (static_cast<double>(bits()) + 0.5) * 0x1p-32; }
+  LOCKSTEP_HD double uniform(double least, double most) { return least + (most - least) * uniform(); }
   /// Uniform in [0, count).
-  int below(int count) {
+  LOCKSTEP_HD int below(int count) {
     return static_cast<int>((std::uint64_t{bits()} * static_cast<std::uint64_t>(count)) >> 32);
   }
 

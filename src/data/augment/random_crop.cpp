@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "data/augment/placement.h"
 #include "data/augment/registry.h"
 
 namespace lockstep {
@@ -12,9 +13,7 @@ class RandomCrop : public Augmentation {
   explicit RandomCrop(int padding) : padding_(padding) {}
 
   void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& scratch) const override {
-    Draws draws(visit, Purpose::crop);
-    const int down = draws.below(2 * padding_ + 1) - padding_;
-    const int right = draws.below(2 * padding_ + 1) - padding_;
+    const auto [down, right] = draw_shift(padding_, visit);
     const Shape& shape = image.shape;
     scratch.assign(image.pixels, image.pixels + shape.size());
     std::fill_n(image.pixels, shape.size(), std::uint8_t{0});

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "data/augment/placement.h"
 #include "data/augment/registry.h"
 
 namespace lockstep {
@@ -30,9 +31,7 @@ class RandomFlip : public Augmentation {
   explicit RandomFlip(double probability) : probability_(probability) {}
 
   void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& /*scratch*/) const override {
-    if (Draws(visit, Purpose::flip).uniform() >= probability_) {
-      return;
-    }
+    if (!draw_flip(probability_, visit)) return;
     for (int row = 0; row < image.shape.channels * image.shape.height; ++row) {
       reverse(image.pixels + static_cast<std::ptrdiff_t>(row) * image.shape.width, image.shape.width);
     }

@@ -2,38 +2,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/tree.h"
 #include "device/cuda/launch.h"
-#include "device/table.h"
 
-/// Sums of arenas on a GPU, with the bits of reduce/block_fold.h. Fastest where addresses are multiples of 16
-/// bytes, and offsets and counts of 4.
+/// Sums of arenas on a GPU, with the bits of reduce/block_fold.h. Arrays are the device's, their elements
+/// [0, count); fastest where addresses are multiples of 16 bytes, and counts of 4.
 namespace lockstep::cuda {
 
-/// A fold in the device's memory.
-struct DeviceFold {
-  const std::int32_t* program = nullptr;
-  std::uint32_t length = 0;
-};
+/// Arrays that are summed at once, at most: their addresses travel with the kernel.
+constexpr std::size_t most_inputs = 1024;
 
-/// Sums that a fold holds at once, at most: leaves are numbered with 32 bits.
-constexpr std::uint32_t most_sums = 33;
-
-/// Owns a fold. Throws Error(internal) for one that is deeper than that, which plan_fold never makes.
-class FoldTable {
- public:
-  FoldTable(Device& device, const Fold& fold);
-  DeviceFold fold() const { return {program_.data(), static_cast<std::uint32_t>(program_.size())}; }
-
- private:
-  Table<std::int32_t> program_;
-};
-
-/// output[i] = sum of elements begin + i of the inputs, i < count. `inputs`: addresses in the device's
-/// memory, each a multiple of 16. The output may be the same elements of an input.
-void fold(StreamHandle stream, const DeviceFold& fold, const float* const* inputs, std::size_t begin,
-          std::size_t count, float* output);
+/// output[i] = the sum of inputs[..][begin + i] in the order of `program` (Fold); zeros for an empty one. The
+/// output may be the same elements of an input. What the spans hold is copied. Throws Error(internal) for
+/// more inputs.
+void fold(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
+          std::size_t begin, std::size_t count, float* output);
 
 /// into[i] = into[i] + from[i]
 void add(StreamHandle stream, float* into, const float* from, std::size_t count);

@@ -1,4 +1,4 @@
-// Updates on the GPU's kernels against train/updater.h, bit by bit.
+// Updates on the GPU's kernels against the CPU's, bit by bit.
 #include "optim/cuda/update.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "ops/cuda/step.h"
+#include "optim/cuda/arena_update.h"
 #include "reduce/gradients.h"
-#include "train/updater.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -44,7 +44,6 @@ std::vector<float> random_arena(std::uint32_t seed, float scale) {
 
 struct Scenario {
   OptimizerOptions options;
-  double average_decay = 0.9;
   std::vector<std::vector<float>> sums;
 };
 
@@ -60,70 +59,45 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
-float learning_rate(std::size_t step) { return 0.01F * static_cast<float>(step + 1); }
-
-std::vector<Result> train_on_cpu(const Scenario& scenario) {
-  const ArenaLayout layout = layout_arena(parameters());
-  Result state{random_arena(9, 0.01F), random_arena(9, 0.01F)};
-  std::vector<float> sum(layout.elements);
-  const auto device = make_cpu_device({.threads = 1, .pin = false});
-  const auto communicator = make_self_communicator();
-  Updater updater(*device, *communicator,
-                  {.parameters = parameters(),
-                   .layout = layout,
-                   .optimizer = scenario.options,
-                   .values = state.values,
-                   .averages = state.averages,
-                   .average_decay = scenario.average_decay});
-  ReducerOptions options{state.values, assign(1, 1, 0, 1), {{{0, 0}, sum.data()}}, updater.slices()};
-  const auto reducer = make_canonical_reducer(*communicator, options);
-  std::vector<Result> results;
-  for (std::size_t step = 0; step < scenario.sums.size(); ++step) {
-    sum = scenario.sums[step];
-    updater.run(*reducer, {.gradient_scale = 1.0F / static_cast<float>(samples),
-                           .learning_rate = learning_rate(step),
-                           .number = step + 1});
-    state.norm = updater.gradient_norm();
-    results.push_back(state);
-  }
-  return results;
-}
-
-/// The kernels as one rank of a run calls them.
-class KernelRun {
+/// An update of all elements, as one rank of a run calls it; all memory is the host's.
+class Run {
  public:
-  explicit KernelRun(const Scenario& scenario)
+  Run(const Scenario& scenario, bool on_cuda)
       : scenario_(scenario),
-        layout_(layout_arena(parameters())),
-        device_(make_cuda_device({})),
-        rule_(make_rule(scenario.options)),
-        layerwise_(std::visit([](const auto& rule) { return rule.layerwise; }, rule_)),
-        norms_(parameters(), layout_),
-        tables_(*device_, make_segments(parameters(), layout_, scenario.options, layerwise_), norms_),
+        on_cuda_(on_cuda),
+        device_(on_cuda ? make_cuda_device({}) : make_cpu_device({.threads = 1, .pin = false})),
+        optimizer_(make_optimizer(scenario.options)),
+        layerwise_(dynamic_cast<const LayerwiseOptimizer*>(optimizer_.get()) != nullptr),
+        segments_(make_segments(parameters(), layout_, scenario.options, layerwise_)),
         values_(arena(random_arena(9, 0.01F))),
         averages_(arena(random_arena(9, 0.01F))),
-        sum_(device_->allocate(layout_.elements * sizeof(float))),
-        first_states_(device_->allocate(layout_.elements * sizeof(float))),
-        second_states_(device_->allocate(layout_.elements * sizeof(float))),
+        sum_(arena(scenario.sums[0])),
         inputs_(scenario.sums.size()),
         outcomes_(scenario.sums.size()) {
-    memory_ = tables_.update();
-    memory_.log = {inputs_.data(), outcomes_.data(), &position_};
-    memory_.stopped = &stopped_;
-    memory_.values = values_.floats().data();
-    memory_.averages = averages_.floats().data();
-    memory_.average_keep = static_cast<float>(scenario.average_decay);
-    memory_.average_take = static_cast<float>(1.0 - scenario.average_decay);
-    memory_.states = {first_states_.floats().data(), second_states_.floats().data()};
+    const ArenaUpdateOptions options{.device = *device_,
+                                     .optimizer = *optimizer_,
+                                     .rule = scenario_.options,
+                                     .segments = segments_,
+                                     .norms = norms_,
+                                     .parameters = parameters().size(),
+                                     .last = layout_.elements,
+                                     .values = values_.floats(),
+                                     .averages = averages_.floats(),
+                                     .average_decay = 0.9,
+                                     .log = log()};
+    update_ = on_cuda ? make_arena_update(options, &stopped_) : make_cpu_arena_update(options);
   }
 
   std::vector<Result> train() {
     std::vector<Result> results;
-    for (std::size_t step = 0; step < scenario_.sums.size(); ++step) {
-      inputs_[step] = {.number = step + 1, .samples = samples, .learning_rate = learning_rate(step)};
-      std::ranges::copy(scenario_.sums[step], sum_.floats().begin());
+    for (const std::vector<float>& sum : scenario_.sums) {
+      inputs_[position_] = {.number = position_ + 1,
+                            .samples = samples,
+                            .learning_rate = 0.01F * static_cast<float>(position_ + 1)};
+      std::ranges::copy(sum, sum_.floats().begin());
       run_step();
-      results.push_back({to_vector(values_), to_vector(averages_), outcomes_[step].gradient_norm});
+      results.push_back({to_vector(values_), to_vector(averages_), outcomes_[position_].gradient_norm});
+      ++position_;
     }
     return results;
   }
@@ -132,6 +106,7 @@ class KernelRun {
   std::vector<StepOutcome>& outcomes() { return outcomes_; }
 
  private:
+  StepLog log() { return {inputs_.data(), outcomes_.data(), &position_}; }
   Buffer arena(const std::vector<float>& values) {
     Buffer buffer = device_->allocate(values.size() * sizeof(float));
     device_->copy(buffer.data(), values.data(), values.size() * sizeof(float));
@@ -141,59 +116,48 @@ class KernelRun {
     return {buffer.floats().begin(), buffer.floats().end()};
   }
 
-  std::vector<double> squares_of(const Buffer& arena) {
-    std::vector<double> sums(norms_.blocks()), squares(parameters().size());
-    const NormMemory norms = tables_.norms();
-    const std::size_t half = norms_.blocks() / 2;
-    measure(nullptr, norms, 0, half, arena.floats().data(), sums.data());
-    measure(nullptr, norms, half, sums.size() - half, arena.floats().data() + norms_.all_blocks()[half].begin,
-            sums.data() + half);
-    add_blocks(nullptr, norms, sums.data(), squares.data());
-    return squares;
+  void run_step() {
+    const LeafResult result{.loss = loss, .samples = samples};
+    conclude_leaves(nullptr, &result, 1, log(), &stopped_);
+    float* sum = sum_.floats().data();
+    std::vector<double> gradient_sums(norms_.blocks()), parameter_sums(norms_.blocks());
+    if (scenario_.options.clip_grad > 0.0) {
+      update_->measure(sum, gradient_sums.data());
+      update_->clip(gradient_sums.data());
+    }
+    if (layerwise_) {
+      update_->prepare(sum);
+      update_->measure(sum, gradient_sums.data());
+      update_->measure(values_.floats().data(), parameter_sums.data());
+      update_->choose_trust_ratios(gradient_sums.data(), parameter_sums.data());
+    }
+    apply(sum);
   }
 
-  /// Calls part(begin, count) for parts of the arena of odd lengths, in units of 16.
-  template <class Part>
-  void in_parts(const Part& part) {
+  /// The CPU's at once, the kernels' in parts of odd lengths, in units of 16.
+  void apply(const float* sum) {
     for (std::size_t begin = 0; begin < layout_.elements;) {
-      const std::size_t count = std::min<std::size_t>(16 * (1 + random_() % 70), layout_.elements - begin);
-      part(begin, count);
+      const std::size_t rest = layout_.elements - begin;
+      const std::size_t count = on_cuda_ ? std::min<std::size_t>(16 * (1 + random_() % 70), rest) : rest;
+      update_->apply(begin, {sum + begin, count});
       begin += count;
     }
   }
 
-  void run_step() {
-    const LeafResult result{.loss = loss, .samples = samples};
-    conclude_leaves(nullptr, &result, 1, memory_.log, &stopped_);
-    if (scenario_.options.clip_grad > 0.0) {
-      clip(nullptr, memory_, squares_of(sum_).data(), scenario_.options.clip_grad);
-    }
-    float* sum = sum_.floats().data();
-    if (layerwise_) {
-      in_parts([&](std::size_t begin, std::size_t count) {
-        prepare(nullptr, rule_, memory_, begin, count, sum + begin);
-      });
-      choose_trust_ratios(nullptr, rule_, memory_, squares_of(values_).data(), squares_of(sum_).data());
-    }
-    in_parts([&](std::size_t begin, std::size_t count) {
-      update(nullptr, rule_, memory_, begin, count, sum + begin);
-    });
-    advance(nullptr, &position_);
-  }
-
   Scenario scenario_;
-  ArenaLayout layout_;
+  bool on_cuda_;
+  ArenaLayout layout_ = layout_arena(parameters());
+  BlockNorms norms_{parameters(), layout_};
   std::unique_ptr<Device> device_;
-  OptimizerRule rule_;
+  std::unique_ptr<Optimizer> optimizer_;
   bool layerwise_;
-  BlockNorms norms_;
-  UpdateTables tables_;
-  Buffer values_, averages_, sum_, first_states_, second_states_;
+  std::vector<Segment> segments_;
+  Buffer values_, averages_, sum_;
   std::vector<StepInput> inputs_;
   std::vector<StepOutcome> outcomes_;
   std::uint32_t position_ = 0;
   std::uint32_t stopped_ = 0;
-  UpdateMemory memory_;
+  std::unique_ptr<ArenaUpdate> update_;
   std::mt19937 random_{1};
 };
 
@@ -203,12 +167,12 @@ struct Row {
 };
 
 class UpdateKernels : public testing::TestWithParam<Row> {};
-TEST_P(UpdateKernels, HaveTheBitsOfTheUpdater) {
+TEST_P(UpdateKernels, HaveTheBitsOfTheCpu) {
   for (const double clip : {0.0, 0.5, 1e9}) {
     Scenario scenario = random_scenario(GetParam().options);
     scenario.options.clip_grad = clip;
-    const std::vector<Result> expected = train_on_cpu(scenario);
-    const std::vector<Result> results = KernelRun(scenario).train();
+    const std::vector<Result> expected = Run(scenario, false).train();
+    const std::vector<Result> results = Run(scenario, true).train();
     ASSERT_EQ(results.size(), expected.size());
     for (std::size_t step = 0; step < results.size(); ++step) {
       EXPECT_EQ(results[step].norm, expected[step].norm) << "step " << step << ", largest norm " << clip;
@@ -242,7 +206,7 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
   for (const char* name : {"sgd", "lamb"}) {
     Scenario scenario = random_scenario({.name = name, .clip_grad = 1.0});
     scenario.sums[1][5] = std::numeric_limits<float>::infinity();
-    KernelRun run(scenario);
+    Run run(scenario, true);
     const std::vector<Result> results = run.train();
     EXPECT_TRUE(std::isinf(run.outcomes()[1].gradient_norm));
     EXPECT_NE(results[0].values, random_arena(9, 0.01F));
@@ -256,7 +220,7 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
 
 TEST(UpdateOnKernels, ChangesNothingAfterALossThatIsNotFinite) {
   for (const char* name : {"sgd", "adamw", "lars", "lamb"}) {
-    KernelRun run(random_scenario({.name = name}));
+    Run run(random_scenario({.name = name}), true);
     run.loss = std::numeric_limits<double>::quiet_NaN();
     for (const Result& result : run.train()) {
       EXPECT_EQ(result.values, random_arena(9, 0.01F)) << name;

@@ -1,37 +1,43 @@
 #include "reduce/cuda/fold.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "device/cuda/floats.h"
+#include "lockstep/error.h"
 
 namespace lockstep::cuda {
 namespace {
 
+/// Sums on the stack of a fold, at most: leaves are numbered with 32 bits.
+constexpr std::uint32_t most_sums = 33;
+
 /// Runs the program on `width` neighbouring elements. The topmost sum stays in registers; those below it are
 /// in memory of the thread.
-template <std::size_t width>
+template <std::size_t width, std::size_t room>
 struct FoldElements {
-  DeviceFold fold;
-  const float* const* inputs;
+  const float* inputs[room];
+  std::int16_t program[2 * room];
+  std::uint32_t length;
   std::size_t begin;
   float* output;
 
   LOCKSTEP_HD void operator()(std::size_t i) const {
-    const std::size_t at = i * width;
+    const std::size_t at = begin + i * width;
     Floats<width> below[most_sums];
     std::uint32_t height = 0;
-    Floats<width> top = load_floats<width>(inputs[fold.program[0]] + begin + at);
-    for (std::uint32_t k = 1; k < fold.length; ++k) {
-      const std::int32_t entry = fold.program[k];
+    Floats<width> top = load_floats<width>(inputs[program[0]] + at);
+    for (std::uint32_t k = 1; k < length; ++k) {
+      const std::int16_t entry = program[k];
       if (entry == Fold::add) {
         const Floats<width> left = below[--height];
         for (std::size_t e = 0; e < width; ++e) top[e] = left[e] + top[e];
       } else {
         below[height++] = top;
-        top = load_floats<width>(inputs[entry] + begin + at);
+        top = load_floats<width>(inputs[entry] + at);
       }
     }
-    store_floats(output + at, top);
+    store_floats(output + i * width, top);
   }
 };
 
@@ -58,16 +64,38 @@ bool aligned(const float* address) {
   return std::bit_cast<std::uintptr_t>(address) % (four_floats * sizeof(float)) == 0;
 }
 
+template <std::size_t width, std::size_t room>
+void fold_with(StreamHandle stream, std::span<const std::int32_t> program,
+               std::span<const float* const> inputs, std::size_t begin, std::size_t count, float* output) {
+  FoldElements<width, room> work{};
+  std::ranges::copy(inputs, work.inputs);
+  std::ranges::transform(program, work.program,
+                         [](std::int32_t entry) { return static_cast<std::int16_t>(entry); });
+  work.length = static_cast<std::uint32_t>(program.size());
+  work.begin = begin;
+  work.output = output;
+  for_each(stream, count / width, work);
+}
+
+template <std::size_t width>
+void fold_by(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
+             std::size_t begin, std::size_t count, float* output) {
+  constexpr std::size_t few = 16;
+  if (inputs.size() <= few) return fold_with<width, few>(stream, program, inputs, begin, count, output);
+  if (inputs.size() <= most_inputs) {
+    return fold_with<width, most_inputs>(stream, program, inputs, begin, count, output);
+  }
+  throw Error(Category::internal, "too many arrays are to be summed at once");
+}
+
 }  // namespace
 
-void fold(StreamHandle stream, const DeviceFold& fold, const float* const* inputs, std::size_t begin,
-          std::size_t count, float* output) {
-  if (fold.length == 0) return fill(stream, output, 0.0F, count);
-  if (begin % four_floats == 0 && count % four_floats == 0 && aligned(output)) {
-    for_each(stream, count / four_floats, FoldElements<four_floats>{fold, inputs, begin, output});
-  } else {
-    for_each(stream, count, FoldElements<1>{fold, inputs, begin, output});
-  }
+void fold(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
+          std::size_t begin, std::size_t count, float* output) {
+  if (program.empty()) return fill(stream, output, 0.0F, count);
+  const bool fours = begin % four_floats == 0 && count % four_floats == 0 && aligned(output) &&
+                     std::ranges::all_of(inputs, aligned);
+  (fours ? fold_by<four_floats> : fold_by<1>)(stream, program, inputs, begin, count, output);
 }
 
 void add(StreamHandle stream, float* into, const float* from, std::size_t count) {

@@ -1,0 +1,73 @@
+#include "data/cuda/device_dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "lockstep/error.h"
+
+namespace lockstep::cuda {
+namespace {
+
+std::size_t sample_bytes(const Dataset& dataset) {
+  return dataset.shape().size() * (dataset.encoding() == Encoding::floats ? sizeof(float) : 1);
+}
+
+std::vector<std::int32_t> labels_of(const Dataset& dataset) {
+  std::vector<std::int32_t> labels(dataset.size());
+  for (std::uint64_t id = 0; id < labels.size(); ++id) labels[id] = dataset.label(id);
+  return labels;
+}
+
+/// By way of memory that the device copies from fast.
+void copy_samples(Device& device, const Dataset& dataset, std::byte* to) {
+  constexpr std::size_t stage_bytes = std::size_t{8} << 20;
+  const std::size_t each = sample_bytes(dataset);
+  const std::size_t at_once = std::max<std::size_t>(1, stage_bytes / each);
+  const Buffer stage = device.allocate_host(std::min<std::size_t>(at_once, dataset.size()) * each);
+  std::vector<std::uint8_t> scratch;
+  for (std::uint64_t first = 0; first < dataset.size(); first += at_once) {
+    const std::size_t count = std::min<std::size_t>(at_once, dataset.size() - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::span<const std::uint8_t> sample = dataset.sample(first + i, scratch);
+      if (sample.size() != each) {
+        throw Error(Category::data, fmt::format("{}: {} bytes, {} were expected",
+                                                dataset.sample_name(first + i), sample.size(), each));
+      }
+      std::ranges::copy(std::as_bytes(sample), stage.data() + i * each);
+    }
+    device.copy(to + first * each, stage.data(), count * each);
+  }
+}
+
+}  // namespace
+
+bool runs_on_device(const Dataset& dataset, const AugmentOptions& augment) {
+  return dataset.encoding() != Encoding::image_file && augment.randaugment.empty() &&
+         !augment.random_resized_crop;
+}
+
+std::size_t DeviceDataset::bytes(const Dataset& dataset) {
+  return dataset.size() * (sample_bytes(dataset) + sizeof(std::int32_t));
+}
+
+DeviceDataset::DeviceDataset(Device& device, const Dataset& dataset)
+    : encoding_(dataset.encoding()),
+      shape_(dataset.shape()),
+      samples_(device.allocate(dataset.size() * sample_bytes(dataset))),
+      labels_(device, std::span<const std::int32_t>(labels_of(dataset))) {
+  copy_samples(device, dataset, samples_.data());
+}
+
+SampleArray DeviceDataset::samples() const {
+  SampleArray array{.shape = shape_};
+  if (encoding_ == Encoding::floats) {
+    array.floats = samples_.as<float>();
+  } else {
+    array.pixels = samples_.as<std::uint8_t>();
+  }
+  return array;
+}
+
+}  // namespace lockstep::cuda

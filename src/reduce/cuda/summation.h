@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "reduce/summation.h"
+
+namespace lockstep::cuda {
+
+/// On the first stream of a CUDA device, which outlives it.
+std::unique_ptr<Summation> make_summation(Device& device);
+
+}  // namespace lockstep::cuda
