@@ -91,8 +91,10 @@ struct BestEpoch {
   double accuracy = 0.0;
 };
 
-/// Seconds of a step on this rank, by part; the first four are sums over its executors.
+/// Seconds of some steps on this rank, by part; the first four are sums over its executors. CUDA: the total
+/// only.
 struct StepTimes {
+  int steps = 0;
   double load = 0.0;
   double forward = 0.0;
   double backward = 0.0;
@@ -147,8 +149,10 @@ class Trainer {
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws
   /// Error(data) when none can be read.
   Evaluation evaluate(const Dataset& dataset);
-  /// Steps on the training set without epochs or reports, from step 1 on: for measurements. Collective.
-  StepTimes step();
+  /// The next steps on the training set without epochs or reports, from step 1 on: for measurements. As many
+  /// of them as are given to the device before the host looks at what they found, at most `most` and up to
+  /// the end of the data set; CPU: one. Collective.
+  StepTimes steps(int most);
 
   /// Takes parameters from a model file: all names, exact shapes, but for what `options` say. Throws
   /// Error(usage) when ranks were given different files.

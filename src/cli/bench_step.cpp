@@ -19,17 +19,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Medians, of a GPU over groups of steps; parts that were not measured are left out.
 void print_times(const std::vector<StepTimes>& times, int threads) {
-  const auto row = [&](const char* name, double StepTimes::*part, double share) {
+  const auto middle = [&](double StepTimes::*part) {
     std::vector<double> values;
-    std::transform(times.begin(), times.end(), std::back_inserter(values),
-                   [&](const StepTimes& step) { return step.*part * share; });
-    std::vector<double> totals;
-    std::transform(times.begin(), times.end(), std::back_inserter(totals),
-                   [](const StepTimes& step) { return step.total; });
-    const double middle = median(values);
-    print(
-        fmt::format("{:<10}  {:>10.1f}  {:>5.1f} %\n", name, middle * 1e6, 100.0 * middle / median(totals)));
+    std::ranges::transform(times, std::back_inserter(values),
+                           [&](const StepTimes& group) { return group.*part / group.steps; });
+    return median(values);
+  };
+  const double total = middle(&StepTimes::total);
+  const auto row = [&](const char* name, double StepTimes::*part, double share) {
+    const double seconds = middle(part) * share;
+    if (seconds == 0.0) return;
+    print(fmt::format("{:<10}  {:>10.1f}  {:>5.1f} %\n", name, seconds * 1e6, 100.0 * seconds / total));
   };
   print(fmt::format("{:<10}  {:>10}  {:>7}\n", "part", "us/step", "share"));
   const double executor_share = 1.0 / threads;
@@ -76,17 +78,15 @@ int bench_step(World& world, const BenchOptions& options) {
                    .learning_rate = 0.01F,
                    .input = options.input,
                    .execution = options.execution});
-  trainer.step();
+  trainer.steps(1);
   const double first_step = process_seconds();
-  for (int warm_up = 1; warm_up < 5; ++warm_up) {
-    trainer.step();
-  }
+  for (int warm_up = 1; warm_up < 5; ++warm_up) trainer.steps(1);
   std::vector<StepTimes> times;
   std::uint64_t samples = 0;
   world.barrier();
   const auto start = Clock::now();
-  for (int step = 0; step < options.steps; ++step) {
-    times.push_back(trainer.step());
+  for (int left = options.steps; left > 0; left -= times.back().steps) {
+    times.push_back(trainer.steps(left));
     samples += times.back().samples;
   }
   world.barrier();

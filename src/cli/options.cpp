@@ -215,9 +215,8 @@ void check_train_options(const TrainOptions& options) {
     throw Error(Category::usage, "--log-interval has no effect without --run-dir: leave it out");
   }
   if (options.execution.device == "cpu" && options.execution.dtype != DataType::fp32) {
-    throw Error(Category::usage,
-                fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",
-                            options.execution.dtype == DataType::bf16 ? "bf16" : "tf32"));
+    throw Error(Category::usage, fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",
+                                             options.execution.dtype == DataType::bf16 ? "bf16" : "tf32"));
   }
 }
 

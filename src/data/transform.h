@@ -25,6 +25,8 @@ class Transform {
   Transform(const InputOptions& options, const Dataset& dataset, Use use);
 
   std::uint64_t seed() const { return seed_; }
+  /// Random changes: none in evaluation.
+  const AugmentOptions& augment() const { return augment_; }
   /// The part of an image of this size that is resized to what the network sees.
   Box frame(ImageSize size, const SampleVisit& visit) const;
   /// Whether samples that are pixels already are cut and resized too.

@@ -94,10 +94,11 @@ class Trainer::Implementation {
     return evaluation;
   }
 
-  StepTimes step() {
+  StepTimes steps(int most) {
     const std::uint64_t position = step_ % steps_per_epoch();
     if (position == 0) shuffle(static_cast<std::uint32_t>(step_ / steps_per_epoch()));
-    return run_steps(position, 1);
+    return run_steps(position, std::min({static_cast<std::uint64_t>(most), std::uint64_t{table_.capacity()},
+                                         steps_per_epoch() - position}));
   }
 
   std::uint64_t steps_per_epoch() const {
@@ -301,6 +302,7 @@ class Trainer::Implementation {
       times.forward += runner->seconds.forward;
       times.backward += runner->seconds.backward;
     }
+    times.steps = static_cast<int>(count);
     times.total = lap(start);
     return times;
   }
@@ -395,7 +397,7 @@ Trainer::~Trainer() = default;
 
 void Trainer::fit() { implementation_->fit(); }
 Evaluation Trainer::evaluate(const Dataset& dataset) { return implementation_->evaluate(dataset); }
-StepTimes Trainer::step() { return implementation_->step(); }
+StepTimes Trainer::steps(int most) { return implementation_->steps(most); }
 void Trainer::load(const ModelFile& file, const LoadOptions& options) {
   implementation_->load(file, options);
 }

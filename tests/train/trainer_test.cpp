@@ -281,11 +281,11 @@ TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
     if (threads == 2) chosen.input = augmented();
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {
-      trainer.step();
+      trainer.steps(1);
     }
     const std::uint64_t before = test::allocations();
     for (int i = 0; i < 20; ++i) {
-      trainer.step();
+      trainer.steps(1);
     }
     EXPECT_EQ(test::allocations() - before, 0U) << threads << " threads";
   }

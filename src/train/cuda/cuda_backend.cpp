@@ -9,8 +9,8 @@
 #include "ops/cuda/cuda_plan.h"
 #include "ops/cuda/cudnn.h"
 #include "ops/cuda/step.h"
-#include "optim/cuda/cuda_arena_update.h"
-#include "reduce/cuda/cuda_summation.h"
+#include "optim/cuda/arena_update.h"
+#include "reduce/cuda/summation.h"
 #include "train/backend.h"
 #include "train/cuda/cuda_leaf_runner.h"
 
@@ -41,16 +41,24 @@ GpuProbe gpu_of_rank(const World* world) {
 
 class CudaCompiledGraph final : public CompiledGraph {
  public:
-  CudaCompiledGraph(Device& device, Stream& stream, std::unique_ptr<CudaPlan> plan)
-      : device_(device), stream_(stream), plan_(std::move(plan)) {}
+  CudaCompiledGraph(Device& device, Stream& stream, DeviceDatasets& datasets, std::unique_ptr<CudaPlan> plan)
+      : device_(device), stream_(stream), datasets_(datasets), plan_(std::move(plan)) {}
 
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) override {
-    return make_cuda_leaf_runner(device_, stream_, *plan_, loader, log);
+    // Sizes of micro-batches are known before the first one runs: full ones, and the last of the data set.
+    const auto rest = static_cast<int>(loader.dataset().size() % loader.micro_batch());
+    if (rest > 0) plan_->compile_for(rest);
+    const FeedOptions options{device_, stream_, *plan_, loader};
+    const DeviceDataset* dataset = datasets_.find(loader);
+    return make_cuda_leaf_runner(
+        device_, stream_, *plan_, loader,
+        dataset != nullptr ? make_device_feed(options, *dataset, log) : make_host_feed(options));
   }
 
  private:
   Device& device_;
   Stream& stream_;
+  DeviceDatasets& datasets_;
   std::unique_ptr<CudaPlan> plan_;
 };
 
@@ -65,7 +73,8 @@ class CudaBackend final : public Backend {
         dnn_(make_cudnn({.time_plans = !options.execution.plan_cache.empty(),
                          .plan_cache = options.execution.plan_cache,
                          .write_plan_cache = options.world == nullptr || options.world->rank() == 0})),
-        summation_(make_cuda_summation(*device_, stream_)),
+        summation_(make_summation(*device_)),
+        datasets_(*device_, gpu_.memory_bytes / 2),
         stopped_(device_->allocate(sizeof(std::uint32_t))) {}
 
   Device& device() override { return *device_; }
@@ -87,12 +96,12 @@ class CudaBackend final : public Backend {
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CudaCompiledGraph>(
-        *device_, stream_,
+        *device_, stream_, datasets_,
         std::make_unique<CudaPlan>(graph, layout, options, type_of(options_.execution.dtype), *dnn_));
   }
 
   std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {
-    return make_cuda_arena_update(options, stream_, stopped_.as<std::uint32_t>());
+    return make_arena_update(options, stopped_.as<std::uint32_t>());
   }
 
   void conclude(std::span<const LeafResult> results, StepLog log) override {
@@ -112,6 +121,7 @@ class CudaBackend final : public Backend {
   Stream& stream_;
   std::unique_ptr<Dnn> dnn_;
   std::unique_ptr<Summation> summation_;
+  DeviceDatasets datasets_;
   Buffer stopped_;
 };
 

@@ -2,15 +2,14 @@
 
 #include <memory>
 
-#include "core/step_state.h"
-#include "device/device.h"
-#include "ops/cuda/cuda_plan.h"
+#include "train/cuda/feed.h"
 #include "train/leaf_runner.h"
 
 namespace lockstep::cuda {
 
-/// Runs micro-batches of `loader` on a GPU: what it does is given to `stream`. All references outlive it.
-std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, Stream& stream, CudaPlan& plan,
-                                                  const Loader& loader, StepLog log);
+/// Runs micro-batches of a loader on a GPU, which `feed` brings there: what it does is given to the stream.
+/// All references outlive it; `plan` is compiled for the sizes that the loader's micro-batches have.
+std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, Stream& stream, const CudaPlan& plan,
+                                                  const Loader& loader, std::unique_ptr<Feed> feed);
 
 }  // namespace lockstep::cuda

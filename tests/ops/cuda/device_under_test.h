@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
-#include "emulation/reference_dnn.h"
+#include "ops/cuda/cudnn.h"
 
 /// What tests of operations run on: the same calls as on a GPU.
 namespace lockstep::testing {
@@ -15,7 +15,7 @@ inline Device& device_under_test() {
 }
 
 inline cuda::Dnn& dnn_under_test() {
-  static const std::unique_ptr<cuda::Dnn> dnn = cuda::make_reference_dnn();
+  static const std::unique_ptr<cuda::Dnn> dnn = cuda::make_cudnn({});
   return *dnn;
 }
 

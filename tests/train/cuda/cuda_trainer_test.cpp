@@ -81,6 +81,15 @@ TEST(CudaTrainer, FollowsTheCpuWithEverythingElse) {
   expect_as_on_cpu(chosen, *small_network(), 1e-3);
 }
 
+/// Changes that the GPU makes itself, from samples in its own memory.
+TEST(CudaTrainer, FollowsTheCpuWithAugmentationOnTheGpu) {
+  TrainerOptions chosen = test::options();
+  chosen.input = {.mean = {0.3},
+                  .deviation = {0.4},
+                  .augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2}};
+  expect_as_on_cpu(chosen, *small_network(), 1e-4);
+}
+
 TEST(CudaTrainer, RepeatsItsBits) {
   const auto network = network_with_batch_norm();
   const TrainerOptions chosen = on("cuda", test::options());
