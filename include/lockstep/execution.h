@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/transport.h"
 
@@ -24,6 +25,8 @@ struct ExecutionOptions {
   bool cuda_graph = true;       ///< CUDA: steps become graphs; else they are given to the GPU piece by piece
   std::string plan_cache = {};  ///< CUDA: file that keeps which engines were chosen; empty: none
   Transport transport = Transport::automatic;
+  /// Shares of the work for ranks of different speeds, one per rank; empty: equal ones.
+  std::vector<double> rank_weights = {};
 
   bool operator==(const ExecutionOptions&) const = default;
 };

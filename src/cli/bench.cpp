@@ -47,6 +47,7 @@ OptionSet declare(BenchOptions& options) {
   declare_augmentation(set, options.input.augment);
   declare_batch(set, options.batch_size, options.micro_batches);
   set.group("Execution");
+  declare_reduce(set, options.reduce);
   declare_execution(set, options.execution);
   set.integer("steps", "N", "steps to measure (data, step)", options.steps, {.least = 1, .most = 1000000});
   set.integer("rounds", "N", "repetitions of each size (allreduce); the median is printed", options.rounds,

@@ -77,6 +77,7 @@ int bench_step(World& world, const BenchOptions& options) {
                    .micro_batches = static_cast<int>(options.micro_batches),
                    .learning_rate = 0.01F,
                    .input = options.input,
+                   .reduce = options.reduce,
                    .execution = options.execution});
   trainer.steps(1);
   const double first_step = process_seconds();

@@ -8,6 +8,7 @@
 #include "lockstep/execution.h"
 #include "lockstep/input.h"
 #include "lockstep/shape.h"
+#include "lockstep/trainer.h"
 
 namespace lockstep {
 
@@ -28,6 +29,12 @@ void declare_augmentation(OptionSet& set, AugmentOptions& augment);
 
 /// --batch-size and --micro-batches; 0 micro-batches stand for auto.
 void declare_batch(OptionSet& set, std::uint32_t& batch_size, std::uint32_t& micro_batches);
+
+/// --reduce
+void declare_reduce(OptionSet& set, Reduce& reduce);
+
+/// "fp32", "tf32" or "bf16".
+std::string name_of(DataType dtype);
 
 /// --device, --dtype, --threads, --transport and the like; 0 threads stand for auto.
 void declare_execution(OptionSet& set, ExecutionOptions& options);

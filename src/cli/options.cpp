@@ -17,8 +17,6 @@ namespace {
 template <typename E>
 using Names = std::vector<std::pair<std::string, E>>;
 
-const Names<Reduce> reduction_names = {
-    {"auto", Reduce::automatic}, {"canonical", Reduce::canonical}, {"ring", Reduce::ring}};
 const Names<BatchScaling> scaling_names = {{"linear", BatchScaling::linear},
                                            {"sqrt", BatchScaling::square_root}};
 const Names<Progress> progress_names = {
@@ -127,10 +125,7 @@ void declare_training(OptionSet& set, TrainOptions& options) {
 
 void declare_execution(OptionSet& set, TrainOptions& options) {
   set.group("Execution");
-  set.choice("reduce",
-             "how gradients are added: canonical gives the same bits on any number of ranks, ring is "
-             "the library's own order; auto is canonical on CPU, ring on CUDA",
-             options.reduction, reduction_names);
+  declare_reduce(set, options.reduction);
   declare_execution(set, options.execution);
 }
 
@@ -216,7 +211,7 @@ void check_train_options(const TrainOptions& options) {
   }
   if (options.execution.device == "cpu" && options.execution.dtype != DataType::fp32) {
     throw Error(Category::usage, fmt::format("--dtype {} needs a GPU: --device cpu computes in fp32",
-                                             options.execution.dtype == DataType::bf16 ? "bf16" : "tf32"));
+                                             name_of(options.execution.dtype)));
   }
 }
 

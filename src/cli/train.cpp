@@ -39,12 +39,19 @@ TrainerOptions trainer_options(const TrainOptions& options) {
           .execution = options.execution};
 }
 
+/// What a rank computes on: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".
+std::string processor_of(const Trainer& trainer, DataType dtype) {
+  if (trainer.device() == "cuda") return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
+  return fmt::format("{} thread{}, {}", trainer.threads(), trainer.threads() == 1 ? "" : "s",
+                     trainer.processor());
+}
+
 /// What the run is, for people: on stderr, so that stdout holds results only.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
-  fmt::print(stderr, "{} on {}: {} rank{} x {} thread{}, {}, batch {} = {} micro-batches of {}",
-             options.model, options.dataset, world.size(), world.size() == 1 ? "" : "s", trainer.threads(),
-             trainer.threads() == 1 ? "" : "s", trainer.processor(), options.batch_size,
-             trainer.micro_batches(), static_cast<int>(options.batch_size) / trainer.micro_batches());
+  fmt::print(stderr, "{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}", options.model,
+             options.dataset, world.size(), world.size() == 1 ? "" : "s",
+             processor_of(trainer, options.execution.dtype), options.batch_size, trainer.micro_batches(),
+             static_cast<int>(options.batch_size) / trainer.micro_batches());
   if (world.size() > 1) {
     fmt::print(stderr, ", exchange by {}", trainer.transport());
   }
@@ -64,8 +71,8 @@ void warn_of_idle_executors(const World& world, const TrainOptions& options, con
   }
 }
 
-std::string environment_of(Environment environment, const World& world, const Trainer& trainer, int argc,
-                           char** argv) {
+std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
+                           DataType dtype, int argc, char** argv) {
   environment.lockstep = LOCKSTEP_VERSION;
   environment.mpi = world.library();
   environment.image_libraries = {jpeg_library(), png_library()};
@@ -76,7 +83,10 @@ std::string environment_of(Environment environment, const World& world, const Tr
   environment.command_line.assign(argv, argv + argc);
   environment.more = {{"host_count", std::to_string(world.hosts())},
                       {"micro_batches", std::to_string(trainer.micro_batches())},
-                      {"exchange", trainer.transport()}};
+                      {"exchange", trainer.transport()},
+                      {"device", trainer.device()},
+                      {"dtype", name_of(dtype)},
+                      {"reduce", trainer.reduce() == Reduce::ring ? "ring" : "canonical"}};
   return environment_json(environment);
 }
 
@@ -171,7 +181,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
     }
     if (prints && !options.run_directory.empty()) {
       create_run_directory(options.run_directory, train_config(resolved(options, trainer)),
-                           environment_of(environment, world, trainer, argc, argv));
+                           environment_of(environment, world, trainer, options.execution.dtype, argc, argv));
     }
     if (prints) {
       recorder.emplace(make_recorder({.run_directory = options.run_directory,

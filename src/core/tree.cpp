@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 
 #include "lockstep/error.h"
 
@@ -119,6 +120,18 @@ class FoldWriter {
 
 std::vector<std::uint32_t> partition(std::uint32_t leaves, std::uint32_t parts) {
   return partition(0, leaves, parts);
+}
+
+std::vector<std::uint32_t> partition(std::uint32_t leaves, std::span<const double> weights) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<std::uint32_t> bounds{0};
+  double before = 0.0;
+  for (const double weight : weights) {
+    before += weight;
+    bounds.push_back(std::min(leaves, static_cast<std::uint32_t>(leaves * (before / total) + 0.5)));
+  }
+  bounds.back() = leaves;
+  return bounds;
 }
 
 std::vector<std::uint32_t> partition(std::uint32_t begin, std::uint32_t end, std::uint32_t parts) {

@@ -26,7 +26,11 @@ struct Node {
 /// ranges consist of (7 parts, 64 leaves: 13). Ranges are empty only when parts > leaves.
 std::vector<std::uint32_t> partition(std::uint32_t leaves, std::uint32_t parts);
 
-/// The same for the leaves [begin, end): first boundary `begin`, last `end`.
+/// Ranges whose lengths are as the weights, each boundary rounded to the nearest leaf: for workers of
+/// different speeds. Weights are finite and not negative, and one is positive.
+std::vector<std::uint32_t> partition(std::uint32_t leaves, std::span<const double> weights);
+
+/// As the first, for the leaves [begin, end): first boundary `begin`, last `end`.
 std::vector<std::uint32_t> partition(std::uint32_t begin, std::uint32_t end, std::uint32_t parts);
 
 /// The maximal complete subtrees that make up the leaves [begin, end), in order.

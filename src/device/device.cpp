@@ -1,11 +1,23 @@
 #include "device/device.h"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "lockstep/error.h"
 
 namespace lockstep {
 
 Buffer::Buffer(void* data, std::size_t bytes, std::function<void(void*)> release)
     : data_(data, std::move(release)), bytes_(bytes) {}
+
+void check_memory(const Device& device, std::size_t bytes, const char* purpose) {
+  const std::size_t available = device.available_bytes();
+  if (bytes <= available) return;
+  throw Error(Category::resource,
+              fmt::format("not enough memory for the {}: {} MB wanted, {} MB available to this rank", purpose,
+                          bytes >> 20, available >> 20));
+}
 
 HostView::HostView(Device& device, const Buffer& buffer)
     : device_(&device), data_(buffer.data()), mirror_(device.mirror(buffer)) {}

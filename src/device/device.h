@@ -63,6 +63,8 @@ class Device {
   virtual ~Device() = default;
   /// Throws Error(resource) when there is not enough memory.
   virtual Buffer allocate(std::size_t bytes) = 0;
+  /// What is left of its memory for this rank; CPU: this rank's share of the host's. Not a promise.
+  virtual std::size_t available_bytes() const = 0;
   /// Memory of the host that this device copies to and from fast.
   virtual Buffer allocate_host(std::size_t bytes) = 0;
   /// What the host looks at instead of `buffer`: the same memory where it can, else as much of its own.
@@ -80,6 +82,10 @@ class Device {
   /// Calls `work` once; what it does on this device's streams becomes the program.
   virtual std::unique_ptr<Program> record(const std::function<void()>& work) = 0;
 };
+
+/// Throws Error(resource) when `bytes` are not left of the device's memory; `purpose`: what for, in the
+/// plural.
+void check_memory(const Device& device, std::size_t bytes, const char* purpose);
 
 /// A buffer of a device as the host sees it. Owns no part of it; the buffer outlives the view.
 class HostView {

@@ -19,7 +19,9 @@ struct Assignment {
   std::vector<std::uint32_t> ranks;      ///< boundaries over ranks
   std::vector<std::uint32_t> executors;  ///< boundaries over this rank's executors, inside its range
 };
-Assignment assign(std::uint32_t leaves, int ranks, int rank, int executors);
+/// `weights`: of the ranks, what their numbers of leaves are like; empty: equal.
+Assignment assign(std::uint32_t leaves, int ranks, int rank, int executors,
+                  std::span<const double> weights = {});
 
 /// One executor's gradient memory: folds the gradients of its leaves, given in order, into partial sums (the
 /// cover of its range). Leaves that no sibling waits for are written in place; others are written to one

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "lockstep/error.h"
@@ -34,6 +35,13 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
   if (options.micro_batches < 0 || options.batch_size % options.micro_batches != 0) {
     refuse(fmt::format("batch size {} is not divisible by {} micro-batches", options.batch_size,
                        options.micro_batches));
+  }
+  const std::vector<double>& weights = options.execution.rank_weights;
+  if (!weights.empty() && weights.size() != static_cast<std::size_t>(ranks)) {
+    refuse(fmt::format("{} weights were given for {} ranks", weights.size(), ranks));
+  }
+  if (!weights.empty() && std::ranges::none_of(weights, [](double weight) { return weight > 0.0; })) {
+    refuse("one of the ranks' weights must be positive");
   }
   if (ranks > options.micro_batches) {
     refuse(

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "train/memory.h"
-
 namespace lockstep {
 
 /// The leaves of one executor and how their gradients fold.
@@ -18,7 +16,7 @@ StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std
   const int ranks = context_.communicator.size();
   const int rank = context_.communicator.rank();
   const auto executors = context_.backend.device().streams().size();
-  assignment_ = assign(leaves, ranks, rank, static_cast<int>(executors));
+  assignment_ = assign(leaves, ranks, rank, static_cast<int>(executors), context_.rank_weights);
   const auto& bounds = assignment_.ranks;
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
     result_bytes_.push_back((bounds[r + 1] - bounds[r]) * sizeof(LeafResult));
@@ -62,7 +60,7 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
   const std::size_t elements = context_.parameters.size();
   std::vector<Buffer> fresh =
       lockstep::allocate_arenas(context_.communicator, context_.backend.device(), missing, elements);
-  check_memory(missing * elements * sizeof(float), context_.ranks_on_host, "gradient sums");
+  check_memory(context_.backend.device(), missing * elements * sizeof(float), "gradient sums");
   for (std::size_t e = 0; e < plans.size(); ++e) {
     while (arenas_.executors[e].size() < plans[e].sums.arenas()) {
       arenas_.executors[e].push_back(std::move(fresh.back()));

@@ -18,9 +18,9 @@ struct StepContext {
   Updater& updater;
   StepTable& table;
   Reduce reduce;
+  std::span<const double> rank_weights;
   std::span<float> parameters;
   std::vector<std::unique_ptr<LeafRunner>>& runners;  ///< one per stream
-  int ranks_on_host;
 };
 
 /// Gradient arenas of each executor, shared by all programs of a run; grown before recording.

@@ -320,8 +320,9 @@ class Trainer::Implementation {
     for (const auto& [count, program] : programs_) {
       if (count == samples) return *program;
     }
-    const StepContext context{*backend_,           arenas(), *updater_,          table_, options_.reduce,
-                              state_.parameters(), runners_, world_.local_size()};
+    const StepContext context{
+        *backend_,           arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
+        state_.parameters(), runners_};
     programs_.emplace_back(samples, agreed(world_, [&] {
                              return std::make_unique<StepProgram>(context, arenas_, loader_.leaves(samples));
                            }));

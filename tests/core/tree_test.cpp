@@ -182,5 +182,16 @@ TEST(PlanMerge, MakesTheCoverFromFinerParts) {
 
 TEST(PlanMerge, OfNothingIsNothing) { EXPECT_TRUE(plan_merge({}).empty()); }
 
+TEST(Partition, FollowsWeights) {
+  const auto bounds = [](std::uint32_t leaves, std::vector<double> weights) {
+    return partition(leaves, weights);
+  };
+  EXPECT_EQ(bounds(8, {1, 3}), (std::vector<std::uint32_t>{0, 2, 8}));
+  EXPECT_EQ(bounds(8, {1, 1, 1}), (std::vector<std::uint32_t>{0, 3, 5, 8}));
+  EXPECT_EQ(bounds(4, {1, 100}), (std::vector<std::uint32_t>{0, 0, 4}));
+  EXPECT_EQ(bounds(4, {0, 1, 0}), (std::vector<std::uint32_t>{0, 0, 4, 4}));
+  EXPECT_EQ(bounds(7, {0.1, 0.2, 0.7}), (std::vector<std::uint32_t>{0, 1, 2, 7}));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -86,6 +86,7 @@ class GraphProgram final : public Program {
 class GraphDevice final : public Device {
  public:
   Buffer allocate(std::size_t bytes) override { return memory.allocate(bytes); }
+  std::size_t available_bytes() const override { return available; }
   Buffer allocate_host(std::size_t bytes) override {
     if (bytes == 0) return {};
     host_bytes += bytes;
@@ -119,6 +120,7 @@ class GraphDevice final : public Device {
   GuardedMemory memory;
   GraphStream stream;
   std::size_t host_bytes = 0;
+  std::size_t available = std::size_t{1} << 32;
 
  private:
   std::array<Stream*, 1> streams_{&stream};

@@ -4,11 +4,14 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <mutex>
+#include <string>
 #include <system_error>
 #include <thread>
 
@@ -204,13 +207,27 @@ class CpuProgram : public Program {
   std::exception_ptr failure_;
 };
 
+/// MemAvailable of /proc/meminfo in bytes; the largest number where it cannot be read.
+std::size_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  std::string unit;
+  for (std::size_t kilobytes = 0; file >> key >> kilobytes; std::getline(file, unit)) {
+    if (key == "MemAvailable:") {
+      return kilobytes * 1024;
+    }
+  }
+  return static_cast<std::size_t>(-1);
+}
+
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options)
       : processors_(options.pin
                         ? processors_for_executors(options.threads, options.local_rank, options.local_size)
                         : std::vector<int>()),
-        executors_(options.threads, processors_) {
+        executors_(options.threads, processors_),
+        local_size_(static_cast<std::size_t>(std::max(1, options.local_size))) {
     if (!processors_.empty()) {
       pin_this_thread(processors_.front());
     }
@@ -232,6 +249,8 @@ class CpuDevice : public Device {
     madvise(data, bytes, MADV_HUGEPAGE);
     return {data, bytes, [bytes](void* address) { munmap(address, bytes); }};
   }
+
+  std::size_t available_bytes() const override { return available_memory() / local_size_; }
 
   Buffer allocate_host(std::size_t bytes) override { return allocate(bytes); }
 
@@ -272,6 +291,7 @@ class CpuDevice : public Device {
   ThreadState caller_;  // restored last
   std::vector<int> processors_;
   Executors executors_;
+  std::size_t local_size_;  ///< ranks that share the host's memory
   std::vector<std::unique_ptr<ExecutorStream>> owned_;
   std::vector<Stream*> streams_;
 };

@@ -1,10 +1,27 @@
 #include "train/cuda/cuda_leaf_runner.h"
 
+#include <fmt/format.h>
+
 #include "device/cuda/cuda_device.h"
+#include "lockstep/error.h"
 #include "train/cuda/kernels/predictions.h"
 
 namespace lockstep::cuda {
 namespace {
+
+/// Says how many samples would fit when these do not: memory grows with their number.
+Buffer allocate_workspace(Device& device, const CudaPlan& plan, std::uint32_t samples) {
+  const std::size_t wanted = plan.workspace_bytes(), available = device.available_bytes();
+  if (wanted <= available) return device.allocate(wanted);
+  throw Error(
+      Category::resource,
+      fmt::format(
+          "not enough memory of the GPU: micro-batches of {} samples take {} MB, {} MB are free; up to "
+          "{} samples fit: use a larger --micro-batches",
+          samples, wanted >> 20, available >> 20,
+          static_cast<std::uint64_t>(static_cast<double>(samples) * static_cast<double>(available) /
+                                     static_cast<double>(wanted))));
+}
 
 class CudaLeafRunner final : public LeafRunner {
  public:
@@ -14,7 +31,7 @@ class CudaLeafRunner final : public LeafRunner {
         plan_(plan),
         loader_(loader),
         feed_(std::move(feed)),
-        workspace_(device.allocate(plan.workspace_bytes())) {}
+        workspace_(allocate_workspace(device, plan, loader.micro_batch())) {}
 
   void prepare(const float* parameters) override { plan_.prepare(handle(), parameters, workspace_.data()); }
 

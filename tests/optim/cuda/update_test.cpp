@@ -60,9 +60,9 @@ struct Result {
 };
 
 /// An update of all elements, as one rank of a run calls it; all memory is the host's.
-class Run {
+class UpdateRun {
  public:
-  Run(const Scenario& scenario, bool on_cuda)
+  UpdateRun(const Scenario& scenario, bool on_cuda)
       : scenario_(scenario),
         on_cuda_(on_cuda),
         device_(on_cuda ? make_cuda_device({}) : make_cpu_device({.threads = 1, .pin = false})),
@@ -171,8 +171,8 @@ TEST_P(UpdateKernels, HaveTheBitsOfTheCpu) {
   for (const double clip : {0.0, 0.5, 1e9}) {
     Scenario scenario = random_scenario(GetParam().options);
     scenario.options.clip_grad = clip;
-    const std::vector<Result> expected = Run(scenario, false).train();
-    const std::vector<Result> results = Run(scenario, true).train();
+    const std::vector<Result> expected = UpdateRun(scenario, false).train();
+    const std::vector<Result> results = UpdateRun(scenario, true).train();
     ASSERT_EQ(results.size(), expected.size());
     for (std::size_t step = 0; step < results.size(); ++step) {
       EXPECT_EQ(results[step].norm, expected[step].norm) << "step " << step << ", largest norm " << clip;
@@ -206,7 +206,7 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
   for (const char* name : {"sgd", "lamb"}) {
     Scenario scenario = random_scenario({.name = name, .clip_grad = 1.0});
     scenario.sums[1][5] = std::numeric_limits<float>::infinity();
-    Run run(scenario, true);
+    UpdateRun run(scenario, true);
     const std::vector<Result> results = run.train();
     EXPECT_TRUE(std::isinf(run.outcomes()[1].gradient_norm));
     EXPECT_NE(results[0].values, random_arena(9, 0.01F));
@@ -220,7 +220,7 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
 
 TEST(UpdateOnKernels, ChangesNothingAfterALossThatIsNotFinite) {
   for (const char* name : {"sgd", "adamw", "lars", "lamb"}) {
-    Run run(random_scenario({.name = name}), true);
+    UpdateRun run(random_scenario({.name = name}), true);
     run.loss = std::numeric_limits<double>::quiet_NaN();
     for (const Result& result : run.train()) {
       EXPECT_EQ(result.values, random_arena(9, 0.01F)) << name;
@@ -237,7 +237,7 @@ TEST(UpdateOnKernels, StatesBeginWhereTheRanksElementsDo) {
   const UpdateTables tables(*device, make_segments(parameters(), layout, options, false),
                             BlockNorms(parameters(), layout));
   StepInput input{.learning_rate = 0.5F};
-  StepOutcome outcome{.statistic_scale = 1.0F, .gradient_scale = 1.0F, .updates = 1};
+  StepOutcome outcome{.gradient_scale = 1.0F, .statistic_scale = 1.0F, .updates = 1};
   std::uint32_t position = 0, stopped = 0;
   const std::vector<float> sum = random_arena(1, 1.0F);
   const std::size_t half = layout.elements / 32 * 16, rest = layout.elements - half;

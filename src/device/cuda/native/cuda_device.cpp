@@ -211,6 +211,12 @@ class NativeDevice final : public Device {
     return buffer;
   }
 
+  std::size_t available_bytes() const override {
+    std::size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return free;
+  }
+
   Buffer allocate_host(std::size_t bytes) override {
     if (bytes == 0) return {};
     const AllowedInCapture allowed;
