@@ -14,8 +14,7 @@ namespace lockstep::cuda {
 class CudaPlan {
  public:
   /// Compiled for micro-batches of options.samples. `dnn` must live as long as it is asked to compile. Throws
-  /// Error(resource) where the library has no way to run an operation, Error(usage) for networks that CUDA
-  /// does not support.
+  /// Error(resource) where the library has no way to run an operation.
   CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type, Dnn& dnn);
 
   /// Makes micro-batches of `samples` possible, 1 to options.samples: the library's plans are for exact

@@ -4,22 +4,15 @@
 
 #include <algorithm>
 
-#include "lockstep/error.h"
-
 namespace lockstep::cuda {
 namespace {
 
 bool is_padded(int channels) { return padded_channels(channels) != channels; }
 
-int padded_groups(const GraphNode& node, const Conv2d& options, int in_channels) {
+int padded_groups(const Conv2d& options, int in_channels) {
   if (options.groups == 1 || (!is_padded(in_channels) && !is_padded(options.channels))) return options.groups;
-  if (options.groups == in_channels && options.groups == options.channels)
-    return padded_channels(in_channels);
-  throw Error(Category::usage, node.name + ": " + std::to_string(options.groups) + " groups of " +
-                                   std::to_string(in_channels) + " to " + std::to_string(options.channels) +
-                                   " channels: on CUDA, grouped convolutions need channels in multiples of " +
-                                   std::to_string(channel_unit) +
-                                   ", unless each channel is a group; use --device cpu");
+  const bool depthwise = options.groups == in_channels && options.groups == options.channels;
+  return depthwise ? padded_channels(in_channels) : 1;
 }
 
 /// Outputs that are rounded down leave a choice of paddings: the symmetric one is what libraries know best.
@@ -86,7 +79,7 @@ ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type t
     problem.stride = options->stride;
     problem.padding = options->padding;
     problem.dilation = options->dilation;
-    problem.groups = padded_groups(node, *options, input.channels);
+    problem.groups = padded_groups(*options, input.channels);
   }
   return problem;
 }

@@ -12,7 +12,8 @@ namespace lockstep::cuda {
 
 /// Of a Conv2d or a Linear, which is a 1 x 1 convolution of 1 x 1 images. The output is the one before the
 /// epilogue: where that pools, only the pixels it reads. Depthwise convolutions get as many groups as padded
-/// channels; Error(usage) naming the layer where other groups would be torn apart by padding.
+/// channels; where padding would tear other groups apart there is one, with zeros in its weights between what
+/// were groups (kernels/conv_weights.h).
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type);
 
 /// Of a BatchNorm2d. A ReLU6 is not part of it.
