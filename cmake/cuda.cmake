@@ -76,6 +76,9 @@ else()
   lockstep_glob_backend(kernel_sources cuda/kernels/*.cu)
   add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${kernel_sources})
   set_target_properties(lockstep_cuda PROPERTIES UNITY_BUILD OFF)
+  # Templates of cudnn-frontend: they describe operations before the first step, and -O3 takes minutes.
+  set_source_files_properties(src/ops/cuda/native/cudnn_graph.cpp PROPERTIES COMPILE_OPTIONS
+    "$<$<CONFIG:Release>:-O1>")
   # CMake 3.25 knows no later standard of CUDA than 17.
   target_compile_options(lockstep_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
   target_include_directories(lockstep_cuda PRIVATE include src)

@@ -13,14 +13,15 @@ namespace lockstep::cuda {
 constexpr std::size_t cudnn_workspace_limit = std::size_t{512} << 20;
 
 struct CudnnOptions {
-  /// Whether engines are chosen by a short timing run on the current GPU instead of by cuDNN's own order.
+  /// Whether engines are chosen by a short timing run on the current GPU instead of by cuDNN's own order. Not
+  /// where plan_cache is only read.
   bool time_plans = false;
   /// File that keeps which engine was chosen for which problem, by GPU and version of cuDNN; empty: none.
   /// What it holds is used; what it lacks is chosen and added at once. Engines in it that were not timed are
   /// timed when time_plans asks for it.
   std::filesystem::path plan_cache{};
-  /// Whether plan_cache is written. One writer per file: of the ranks of a run only one, while the others
-  /// wait, so that all of them use the same engines.
+  /// Whether plan_cache is written. One writer per file, and the same engines on all ranks of a run: one rank
+  /// writes, and makes its plans before the others make theirs. Those look into the file for each of them.
   bool write_plan_cache = true;
   /// File that describes a GPU, as cuDNN serializes its properties: plans are made for that one, and none
   /// need be here. They cannot run. Empty: the calling thread's current GPU.

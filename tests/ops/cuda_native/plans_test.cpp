@@ -241,6 +241,15 @@ TEST_F(PlanCache, WithAnUnknownEngineIsAnError) {
   }
 }
 
+TEST_F(PlanCache, IsReadByRanksThatWaitedForTheOneThatWrites) {
+  const auto reader = make_cudnn({.plan_cache = path, .write_plan_cache = false, .device_properties = h200});
+  engine();
+  nlohmann::json stored = document();
+  only_engine(stored) = "eng0";
+  write(stored);
+  EXPECT_EQ(reader->conv_backward_weights(small)->description(), "eng0");
+}
+
 TEST_F(PlanCache, OfAnotherRankIsNotWritten) {
   make_cudnn({.plan_cache = path, .write_plan_cache = false, .device_properties = h200})
       ->conv_backward_weights(small);

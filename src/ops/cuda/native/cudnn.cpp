@@ -186,9 +186,10 @@ class Cudnn final : public Dnn {
                                                 what, chosen->graph->refusal()));
   }
 
-  bool times() const { return options_.time_plans && !target_->is_described(); }
+  bool times() const { return options_.time_plans && options_.write_plan_cache && !target_->is_described(); }
 
   bool use_file(const std::string& what, Chosen& chosen) {
+    if (!options_.write_plan_cache) file_ = PlanFile(options_.plan_cache, target_->name());
     const auto stored = file_.find(what);
     if (!stored || (times() && stored->microseconds == 0.0)) return false;
     const auto& engines = chosen.graph->engines();
