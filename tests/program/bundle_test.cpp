@@ -11,12 +11,13 @@ namespace {
 class Bundle : public testing::Test {
  protected:
   void SetUp() override {
-    const Outcome built = run({LOCKSTEP_CMAKE, "--build", LOCKSTEP_BUILD, "--target", "bundle"});
-    ASSERT_EQ(built.status, 0) << built.out << built.err;
-    const Outcome unpacked = run({"sh", "-c",
-                                  "tar xzf '" LOCKSTEP_BUILD "'/lockstep-*64.tar.gz -C '" + folder_.string() +
-                                      "' --strip-components=1"});
-    ASSERT_EQ(unpacked.status, 0) << unpacked.err;
+    // One test at a time: all make the same files.
+    const Outcome made =
+        run({"flock", LOCKSTEP_BUILD "/.bundle.lock", "sh", "-ec",
+             "'" LOCKSTEP_CMAKE "' --build '" LOCKSTEP_BUILD "' --target bundle; tar xzf '" LOCKSTEP_BUILD
+             "'/lockstep-*64.tar.gz -C \"$1\" --strip-components=1",
+             "sh", folder_.string()});
+    ASSERT_EQ(made.status, 0) << made.out << made.err;
   }
 
   /// Nothing in the environment but the system's programs: no mpirun of ours, no path to libraries.
