@@ -3,17 +3,21 @@
 # need nothing more than these do (none for special network hardware), and the libraries they load. Left to the
 # machine: the C library's family, which must be at least as new as this machine's, and CUDA's libraries.
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
-set(folder ${BUILD}/bundle/${NAME})
+set(stage ${BUILD}/bundle)
+if(DATA)
+  string(APPEND stage -data)  # both may be made at once
+endif()
+set(folder ${stage}/${NAME})
 
 function(make_archive name)
   execute_process(COMMAND ${CMAKE_COMMAND} -E tar czf ${BUILD}/${name}.tar.gz ${NAME}
-                  WORKING_DIRECTORY ${BUILD}/bundle COMMAND_ERROR_IS_FATAL ANY)
+                  WORKING_DIRECTORY ${stage} COMMAND_ERROR_IS_FATAL ANY)
   file(SIZE ${BUILD}/${name}.tar.gz bytes)
   math(EXPR kilobytes "${bytes} / 1000")
   message(STATUS "${BUILD}/${name}.tar.gz: ${kilobytes} kB")
 endfunction()
 
-file(REMOVE_RECURSE ${BUILD}/bundle)
+file(REMOVE_RECURSE ${stage})
 if(DATA)
   file(GLOB files ${DATA}/*-ubyte.gz)
   if(NOT files)
