@@ -7,7 +7,7 @@ StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStre
 
 void give(StreamHandle stream, std::function<void()> work) {
   if (stream == nullptr) {
-    work();
+    GuardedMemory::open_all_for(work);
   } else {
     GraphStream::of(stream).launch(std::move(work));
   }

@@ -17,6 +17,18 @@ namespace lockstep {
 /// Memory of a device: code of the host that touches it dies.
 class GuardedMemory {
  public:
+  GuardedMemory() { all().insert(this); }
+  ~GuardedMemory() { all().erase(this); }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+
+  /// For work on the null stream, which is of no device: that of all devices of this thread.
+  template <class Work>
+  static void open_all_for(const Work& work) {
+    for (GuardedMemory* memory : all()) memory->protect(PROT_READ | PROT_WRITE);
+    work();
+    for (GuardedMemory* memory : all()) memory->protect(PROT_NONE);
+  }
   Buffer allocate(std::size_t bytes) {
     if (bytes == 0) return {};
     void* data = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -30,13 +42,21 @@ class GuardedMemory {
   }
   template <class Work>
   void open_for(const Work& work) {
-    for (const auto& [data, bytes] : parts_) mprotect(data, bytes, PROT_READ | PROT_WRITE);
+    protect(PROT_READ | PROT_WRITE);
     work();
-    for (const auto& [data, bytes] : parts_) mprotect(data, bytes, PROT_NONE);
+    protect(PROT_NONE);
   }
   int allocations = 0;
 
  private:
+  static std::set<GuardedMemory*>& all() {
+    static thread_local auto* memories = new std::set<GuardedMemory*>;  // outlives devices that are static
+    return *memories;
+  }
+  void protect(int rights) {
+    for (const auto& [data, bytes] : parts_) mprotect(data, bytes, rights);
+  }
+
   std::set<std::pair<void*, std::size_t>> parts_;
 };
 

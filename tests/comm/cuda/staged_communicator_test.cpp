@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/exchange_cases.h"
+#include "emulation/open_device.h"
 #include "reduce/reducer.h"
 #include "reduce/thread_ranks.h"
 
@@ -95,7 +96,7 @@ TEST(StagedCommunicator, CarriesTheCanonicalSum) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (const std::uint32_t leaves : {3U, 8U, 13U}) {
       run_as_ranks(ranks, [&](Communicator& host) {
-        const auto gpu = cuda::make_cuda_device({});
+        const auto gpu = std::make_unique<OpenDevice>();
         const auto staged = make_staged_communicator(host, *gpu, *gpu->streams()[0]);
         std::vector<float> sum(elements);
         RankGradients gradients(leaves, ranks, host.rank(), 2, sum);

@@ -8,7 +8,7 @@
 #include "data/batch_reader.h"
 #include "data/cuda/device_dataset.h"
 #include "data/loader.h"
-#include "device/cuda/cuda_device.h"
+#include "emulation/open_device.h"
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"
 #include "ops/lanes.h"
@@ -91,7 +91,7 @@ class Gathering {
                 {.training = given.training, .seed = given.training ? seed : 0}),
         bad_(true),
         reader_(dataset_, loader_.transform(), bad_, micro_batch),
-        device_(make_cuda_device({})),
+        device_(std::make_unique<OpenDevice>()),
         on_device_(*device_, dataset_) {
     const AugmentOptions& augment = given.input.augment;
     choice_ = {.size = size,
@@ -242,7 +242,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(GatherImages, OfAStagedMicroBatchTakesItAsItIs) {
   const Noise dataset(6, grey, Encoding::pixels);
-  const auto device = make_cuda_device({});
+  const auto device = std::make_unique<OpenDevice>();
   const DeviceDataset staged(*device, dataset);
   const Buffer output = device->allocate(6 * grey.size() * 8 * sizeof(float));
   gather_images(nullptr, {.array = staged.samples(), .samples = 6, .target = grey, .stored_channels = 8},

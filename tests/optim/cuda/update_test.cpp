@@ -8,7 +8,7 @@
 #include <random>
 
 #include "device/cpu/cpu_device.h"
-#include "device/cuda/cuda_device.h"
+#include "emulation/open_device.h"
 #include "ops/cuda/step.h"
 #include "optim/cuda/arena_update.h"
 #include "reduce/gradients.h"
@@ -60,12 +60,13 @@ struct Result {
 };
 
 /// An update of all elements, as one rank of a run calls it; all memory is the host's.
-class UpdateRun {
+class TrainingRun {
  public:
-  UpdateRun(const Scenario& scenario, bool on_cuda)
+  TrainingRun(const Scenario& scenario, bool on_cuda)
       : scenario_(scenario),
         on_cuda_(on_cuda),
-        device_(on_cuda ? make_cuda_device({}) : make_cpu_device({.threads = 1, .pin = false})),
+        device_(on_cuda ? std::unique_ptr<Device>(std::make_unique<OpenDevice>())
+                        : make_cpu_device({.threads = 1, .pin = false})),
         optimizer_(make_optimizer(scenario.options)),
         layerwise_(dynamic_cast<const LayerwiseOptimizer*>(optimizer_.get()) != nullptr),
         segments_(make_segments(parameters(), layout_, scenario.options, layerwise_)),
@@ -171,8 +172,8 @@ TEST_P(UpdateKernels, HaveTheBitsOfTheCpu) {
   for (const double clip : {0.0, 0.5, 1e9}) {
     Scenario scenario = random_scenario(GetParam().options);
     scenario.options.clip_grad = clip;
-    const std::vector<Result> expected = UpdateRun(scenario, false).train();
-    const std::vector<Result> results = UpdateRun(scenario, true).train();
+    const std::vector<Result> expected = TrainingRun(scenario, false).train();
+    const std::vector<Result> results = TrainingRun(scenario, true).train();
     ASSERT_EQ(results.size(), expected.size());
     for (std::size_t step = 0; step < results.size(); ++step) {
       EXPECT_EQ(results[step].norm, expected[step].norm) << "step " << step << ", largest norm " << clip;
@@ -206,7 +207,7 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
   for (const char* name : {"sgd", "lamb"}) {
     Scenario scenario = random_scenario({.name = name, .clip_grad = 1.0});
     scenario.sums[1][5] = std::numeric_limits<float>::infinity();
-    UpdateRun run(scenario, true);
+    TrainingRun run(scenario, true);
     const std::vector<Result> results = run.train();
     EXPECT_TRUE(std::isinf(run.outcomes()[1].gradient_norm));
     EXPECT_NE(results[0].values, random_arena(9, 0.01F));
@@ -220,7 +221,7 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
 
 TEST(UpdateOnKernels, ChangesNothingAfterALossThatIsNotFinite) {
   for (const char* name : {"sgd", "adamw", "lars", "lamb"}) {
-    UpdateRun run(random_scenario({.name = name}), true);
+    TrainingRun run(random_scenario({.name = name}), true);
     run.loss = std::numeric_limits<double>::quiet_NaN();
     for (const Result& result : run.train()) {
       EXPECT_EQ(result.values, random_arena(9, 0.01F)) << name;
@@ -233,7 +234,7 @@ TEST(UpdateOnKernels, ChangesNothingAfterALossThatIsNotFinite) {
 TEST(UpdateOnKernels, StatesBeginWhereTheRanksElementsDo) {
   const ArenaLayout layout = layout_arena(parameters());
   const OptimizerOptions options{.momentum = 0.9};
-  const auto device = make_cuda_device({});
+  const auto device = std::make_unique<OpenDevice>();
   const UpdateTables tables(*device, make_segments(parameters(), layout, options, false),
                             BlockNorms(parameters(), layout));
   StepInput input{.learning_rate = 0.5F};
@@ -267,7 +268,7 @@ TEST(UpdateOnKernels, StatesBeginWhereTheRanksElementsDo) {
 TEST(Norms, HaveTheBitsOfBlockNorms) {
   const ArenaLayout layout = layout_arena(parameters());
   const BlockNorms norms(parameters(), layout);
-  const auto device = make_cuda_device({});
+  const auto device = std::make_unique<OpenDevice>();
   const UpdateTables tables(*device, make_segments(parameters(), layout, {}, false), norms);
   const std::vector<float> arena = random_arena(3, 100.0F);
   std::vector<double> expected(norms.blocks()), sums(norms.blocks()), squares(parameters().size());

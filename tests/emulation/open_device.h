@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "device/cuda/cuda_device.h"
+
+namespace lockstep {
+
+/// A device like a GPU without graphs, for tests of single kernels: recorded work is called in each run, what
+/// it launches is done at once, and the host may look at the memory.
+class OpenDevice final : public Device {
+ public:
+  Buffer allocate(std::size_t bytes) override { return cpu_->allocate(bytes); }
+  Buffer allocate_host(std::size_t bytes) override { return cpu_->allocate(bytes); }
+  std::size_t available_bytes() const override { return cpu_->available_bytes(); }
+  Buffer mirror(const Buffer& buffer) override { return allocate(buffer.bytes()); }
+  void copy(void* to, const void* from, std::size_t bytes) override { cpu_->copy(to, from, bytes); }
+  void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
+    copy(to, from, bytes);
+  }
+  std::span<Stream* const> streams() override { return streams_; }
+  std::unique_ptr<Program> record(const std::function<void()>& work) override {
+    stream_.recorded.clear();
+    work();
+    return std::make_unique<Recorded>(std::move(stream_.recorded));
+  }
+
+ private:
+  using Work = std::vector<std::function<void()>>;
+  struct OpenStream final : cuda::CudaStream {
+    cuda::StreamHandle handle() const override { return nullptr; }
+    void enqueue(std::function<void()> work) override { recorded.push_back(std::move(work)); }
+    void host(std::function<void()> code) override { code(); }
+    Event record() override { return {0}; }
+    void wait(Event /*event*/) override {}
+    Work recorded;
+  };
+  struct Recorded final : Program {
+    explicit Recorded(Work all) : work(std::move(all)) {}
+    void run() override {
+      for (const auto& each : work) each();
+    }
+    Work work;
+  };
+
+  std::unique_ptr<Device> cpu_ = make_cpu_device({.threads = 1, .pin = false});
+  OpenStream stream_;
+  std::array<Stream*, 1> streams_{&stream_};
+};
+
+}  // namespace lockstep
