@@ -8,13 +8,16 @@
 #include "data/batch_reader.h"
 #include "data/cuda/device_dataset.h"
 #include "data/loader.h"
-#include "emulation/open_device.h"
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"
 #include "ops/lanes.h"
+#include "support/device_array.h"
 
 namespace lockstep::cuda {
 namespace {
+
+using lockstep::testing::DeviceArray;
+using lockstep::testing::run_kernels;
 
 class Noise : public Dataset {
  public:
@@ -91,7 +94,7 @@ class Gathering {
                 {.training = given.training, .seed = given.training ? seed : 0}),
         bad_(true),
         reader_(dataset_, loader_.transform(), bad_, micro_batch),
-        device_(std::make_unique<OpenDevice>()),
+        device_(make_cuda_device({})),
         on_device_(*device_, dataset_) {
     const AugmentOptions& augment = given.input.augment;
     choice_ = {.size = size,
@@ -108,17 +111,18 @@ class Gathering {
 
   void check_epoch(std::uint32_t epoch) {
     if (case_.training) loader_.shuffle(seed, epoch);
-    const Wide before = visits_;
+    const Wide before = visits_.fetch()[0];
     for (std::uint64_t first = 0; first < size; first += step_samples) {
-      input_ = {.first = first, .samples = std::min(step_samples, size - first), .epoch = epoch};
-      loader_.set_step(first, input_.samples);
-      for (std::uint32_t leaf = 0; leaf < loader_.leaves(input_.samples); ++leaf) check_leaf(leaf);
+      const std::uint64_t samples = std::min(step_samples, size - first);
+      input_.store({{.first = first, .samples = samples, .epoch = epoch}});
+      loader_.set_step(first, samples);
+      for (std::uint32_t leaf = 0; leaf < loader_.leaves(samples); ++leaf) check_leaf(leaf);
     }
     Wide expected = before;
     const auto words = VisitSum::expected(size).words();
     expected += {words[0], words[1]};
-    EXPECT_EQ(visits_.low, expected.low);
-    EXPECT_EQ(visits_.high, expected.high);
+    EXPECT_EQ(visits_.fetch()[0].low, expected.low);
+    EXPECT_EQ(visits_.fetch()[0].high, expected.high);
   }
 
  private:
@@ -127,55 +131,67 @@ class Gathering {
     std::vector<std::uint64_t> ids;
     for (std::uint32_t i = 0; i < samples; ++i) ids.push_back(loader_.id(leaf, i));
     const Batch batch = reader_.read(ids, {.epoch = loader_.epoch(), .number = loader_.number(leaf)});
-    choose_samples(nullptr, choice_, {&input_, &outcome_, &position_}, leaf, samples,
-                   {.placed = placed_.data(),
-                    .ids = ids_.data(),
-                    .labels = labels_.data(),
-                    .other_labels = other_labels_.data(),
-                    .shares = shares_.data(),
-                    .random = &random_,
-                    .visits = &visits_});
+    run_kernels(*device_, [&](StreamHandle stream) {
+      choose_samples(stream, choice_, {input_.data(), outcome_.data(), position_.data()}, leaf, samples,
+                     {.placed = placed_.data(),
+                      .ids = ids_.data(),
+                      .labels = labels_.data(),
+                      .other_labels = other_labels_.data(),
+                      .shares = shares_.data(),
+                      .random = random_.data(),
+                      .visits = visits_.data()});
+    });
     expect_equal(batch.ids, ids_);
     expect_equal(batch.labels, labels_);
     expect_equal(batch.other_labels, other_labels_);
     expect_equal(batch.share, shares_);
-    EXPECT_EQ(random_.seed, batch.random.seed);
-    EXPECT_EQ(random_.epoch, batch.random.epoch);
+    EXPECT_EQ(random_.fetch()[0].seed, batch.random.seed);
+    EXPECT_EQ(random_.fetch()[0].epoch, batch.random.epoch);
     check_images(batch, samples);
   }
 
   template <class T>
-  static void expect_equal(std::span<const T> expected, const std::vector<T>& values) {
+  static void expect_equal(std::span<const T> expected, const DeviceArray<T>& array) {
+    const std::vector<T> values = array.fetch();
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), values.begin()));
   }
 
   void check_images(const Batch& batch, std::uint32_t samples) {
     const int stored = (case_.target.channels + 7) / 8 * 8;
+    const DeviceArray<float> mean(*device_, {batch.mean.begin(), batch.mean.end()});
+    const DeviceArray<float> deviation(*device_, {batch.deviation.begin(), batch.deviation.end()});
     const ImageGather gather{.array = on_device_.samples(),
                              .samples = samples,
                              .placed = placed_.data(),
                              .cutout = choice_.cutout,
                              .shares = choice_.mixup > 0.0 ? shares_.data() : nullptr,
-                             .mean = batch.mean.data(),
-                             .deviation = batch.deviation.data(),
+                             .mean = mean.data(),
+                             .deviation = deviation.data(),
                              .target = case_.target,
                              .stored_channels = stored};
     const auto pixels =
         std::size_t{samples} * static_cast<std::size_t>(case_.target.height * case_.target.width);
     const std::size_t count = pixels * static_cast<std::size_t>(stored);
-    const Buffer output = device_->allocate(count * sizeof(float));
-    const Buffer halves = device_->allocate(count * sizeof(Bfloat16));
-    std::ranges::fill(output.floats(), -1.0F);
-    gather_images(nullptr, gather, output.as<float>());
-    gather_images(nullptr, gather, halves.as<Bfloat16>());
+    const DeviceArray<float> output(*device_, std::vector<float>(count, -1.0F));
+    const DeviceArray<Bfloat16> halves(*device_, count);
+    run_kernels(*device_, [&](StreamHandle stream) {
+      gather_images(stream, gather, output.data());
+      gather_images(stream, gather, halves.data());
+    });
+    check_values(batch, output.fetch(), halves.fetch());
+  }
+
+  void check_values(const Batch& batch, const std::vector<float>& values,
+                    const std::vector<Bfloat16>& halves) const {
+    const std::size_t stored = static_cast<std::size_t>(case_.target.channels + 7) / 8 * 8;
     const std::vector<float> expected = values_on_cpu(batch, case_.shape, case_.target);
     const auto channels = static_cast<std::size_t>(case_.target.channels);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t channel = i % static_cast<std::size_t>(stored);
-      const std::size_t pixel = i / static_cast<std::size_t>(stored);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t channel = i % stored;
+      const std::size_t pixel = i / stored;
       const float value = channel < channels ? expected[pixel * channels + channel] : 0.0F;
-      ASSERT_EQ(output.floats()[i], value) << "pixel " << pixel << ", channel " << channel;
-      ASSERT_EQ(halves.as<Bfloat16>()[i].bits, from_float<Bfloat16>(value).bits);
+      ASSERT_EQ(values[i], value) << "pixel " << pixel << ", channel " << channel;
+      ASSERT_EQ(halves[i].bits, from_float<Bfloat16>(value).bits);
     }
   }
 
@@ -187,16 +203,16 @@ class Gathering {
   std::unique_ptr<Device> device_;
   DeviceDataset on_device_;
   SampleChoice choice_;
-  StepInput input_;
-  StepOutcome outcome_;
-  std::uint32_t position_ = 0;
-  std::vector<PlacedSample> placed_{micro_batch};
-  std::vector<std::uint64_t> ids_ = std::vector<std::uint64_t>(micro_batch);
-  std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(micro_batch);
-  std::vector<std::int32_t> other_labels_ = std::vector<std::int32_t>(micro_batch);
-  std::vector<float> shares_ = std::vector<float>(micro_batch);
-  RandomKey random_;
-  Wide visits_;
+  DeviceArray<StepInput> input_{*device_, 1};
+  DeviceArray<StepOutcome> outcome_{*device_, 1};
+  DeviceArray<std::uint32_t> position_{*device_, 1};
+  DeviceArray<PlacedSample> placed_{*device_, micro_batch};
+  DeviceArray<std::uint64_t> ids_{*device_, micro_batch};
+  DeviceArray<std::int32_t> labels_{*device_, micro_batch};
+  DeviceArray<std::int32_t> other_labels_{*device_, micro_batch};
+  DeviceArray<float> shares_{*device_, micro_batch};
+  DeviceArray<RandomKey> random_{*device_, 1};
+  DeviceArray<Wide> visits_{*device_, 1};
 };
 
 class GatherKernels : public ::testing::TestWithParam<Case> {};
@@ -242,15 +258,18 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(GatherImages, OfAStagedMicroBatchTakesItAsItIs) {
   const Noise dataset(6, grey, Encoding::pixels);
-  const auto device = std::make_unique<OpenDevice>();
+  const auto device = make_cuda_device({});
   const DeviceDataset staged(*device, dataset);
-  const Buffer output = device->allocate(6 * grey.size() * 8 * sizeof(float));
-  gather_images(nullptr, {.array = staged.samples(), .samples = 6, .target = grey, .stored_channels = 8},
-                output.as<float>());
+  const DeviceArray<float> output(*device, 6 * grey.size() * 8);
+  run_kernels(*device, [&](StreamHandle stream) {
+    gather_images(stream, {.array = staged.samples(), .samples = 6, .target = grey, .stored_channels = 8},
+                  output.data());
+  });
+  const std::vector<float> values = output.fetch();
   std::vector<std::uint8_t> buffer;
   for (std::size_t i = 0; i < 6 * grey.size(); ++i) {
     const std::uint8_t pixel = dataset.sample(i / grey.size(), buffer)[i % grey.size()];
-    ASSERT_EQ(output.floats()[i * 8], static_cast<float>(pixel) / 255.0F);
+    ASSERT_EQ(values[i * 8], static_cast<float>(pixel) / 255.0F);
   }
 }
 

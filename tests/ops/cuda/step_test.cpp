@@ -6,24 +6,35 @@
 #include <limits>
 #include <vector>
 
+#include "support/device_array.h"
 #include "train/outcome.h"
 
 namespace lockstep::cuda {
 namespace {
 
-class Steps : public testing::Test {
+using lockstep::testing::DeviceArray;
+using lockstep::testing::run_kernels;
+
+class Steps : public ::testing::Test {
  protected:
+  /// Of the next step of the log.
   StepOutcome conclude(const std::vector<LeafResult>& results) {
-    conclude_leaves(nullptr, results.data(), static_cast<std::uint32_t>(results.size()),
-                    {inputs_.data(), outcomes_.data(), &position_}, &stopped_);
-    advance(nullptr, &position_);
-    return outcomes_[position_ - 1];
+    const DeviceArray<LeafResult> leaves(*device_, results);
+    const std::uint32_t at = position_.fetch()[0];
+    run_kernels(*device_, [&](StreamHandle stream) {
+      conclude_leaves(stream, leaves.data(), static_cast<std::uint32_t>(results.size()),
+                      {inputs_.data(), outcomes_.data(), position_.data()}, stopped_.data());
+      advance(stream, position_.data());
+    });
+    EXPECT_EQ(position_.fetch()[0], at + 1);
+    return outcomes_.fetch()[at];
   }
 
-  std::vector<StepInput> inputs_{4};
-  std::vector<StepOutcome> outcomes_{4};
-  std::uint32_t position_ = 0;
-  std::uint32_t stopped_ = 0;
+  std::unique_ptr<Device> device_ = make_cuda_device({});
+  DeviceArray<StepInput> inputs_{*device_, 4};
+  DeviceArray<StepOutcome> outcomes_{*device_, 4};
+  DeviceArray<std::uint32_t> position_{*device_, 1};
+  DeviceArray<std::uint32_t> stopped_{*device_, 1};
 };
 
 std::vector<LeafResult> results_of(std::size_t leaves) {
@@ -50,24 +61,26 @@ TEST_F(Steps, SumResultsInTheOrderOfLeaves) {
     EXPECT_EQ(outcome.statistic_scale, expected.statistic_scale);
     EXPECT_EQ(outcome.updates, 1U);
   }
-  EXPECT_EQ(position_, 3U);
 }
 
 TEST_F(Steps, OfNoSamplesUpdateNothingAndStopNothing) {
-  EXPECT_EQ(conclude({{}, {}}).updates, 0U);
-  EXPECT_EQ(outcomes_[0].gradient_scale, 0.0F);
+  const StepOutcome nothing = conclude({{}, {}});
+  EXPECT_EQ(nothing.updates, 0U);
+  EXPECT_EQ(nothing.gradient_scale, 0.0F);
   EXPECT_EQ(conclude(results_of(2)).updates, 1U);
 }
 
 TEST_F(Steps, AfterALossThatIsNotFiniteUpdateNothing) {
   std::vector<LeafResult> bad = results_of(3);
   bad[1].loss = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(conclude(results_of(3)).updates, 1U);
-  EXPECT_EQ(conclude(bad).updates, 0U);
-  EXPECT_TRUE(std::isinf(outcomes_[1].loss));
+  const StepOutcome good = conclude(results_of(3));
+  EXPECT_EQ(good.updates, 1U);
+  const StepOutcome stopped = conclude(bad);
+  EXPECT_EQ(stopped.updates, 0U);
+  EXPECT_TRUE(std::isinf(stopped.loss));
   const StepOutcome later = conclude(results_of(3));
   EXPECT_EQ(later.updates, 0U);
-  EXPECT_EQ(later.loss, outcomes_[0].loss);
+  EXPECT_EQ(later.loss, good.loss);
 }
 
 }  // namespace

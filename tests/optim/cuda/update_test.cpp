@@ -8,13 +8,18 @@
 #include <random>
 
 #include "device/cpu/cpu_device.h"
-#include "emulation/open_device.h"
 #include "ops/cuda/step.h"
 #include "optim/cuda/arena_update.h"
 #include "reduce/gradients.h"
+#include "support/device_array.h"
+#include "train/outcome.h"
 
 namespace lockstep::cuda {
 namespace {
+
+using lockstep::testing::DeviceArray;
+using lockstep::testing::run_kernels;
+using lockstep::testing::run_on;
 
 constexpr std::uint64_t samples = 10;
 constexpr std::size_t steps = 4;
@@ -59,22 +64,16 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
-/// An update of all elements, as one rank of a run calls it; all memory is the host's.
+/// An update of all elements, as one rank of a run calls it.
 class TrainingRun {
  public:
   TrainingRun(const Scenario& scenario, bool on_cuda)
       : scenario_(scenario),
         on_cuda_(on_cuda),
-        device_(on_cuda ? std::unique_ptr<Device>(std::make_unique<OpenDevice>())
-                        : make_cpu_device({.threads = 1, .pin = false})),
+        device_(on_cuda ? make_cuda_device({}) : make_cpu_device({.threads = 1, .pin = false})),
         optimizer_(make_optimizer(scenario.options)),
         layerwise_(dynamic_cast<const LayerwiseOptimizer*>(optimizer_.get()) != nullptr),
-        segments_(make_segments(parameters(), layout_, scenario.options, layerwise_)),
-        values_(arena(random_arena(9, 0.01F))),
-        averages_(arena(random_arena(9, 0.01F))),
-        sum_(arena(scenario.sums[0])),
-        inputs_(scenario.sums.size()),
-        outcomes_(scenario.sums.size()) {
+        segments_(make_segments(parameters(), layout_, scenario.options, layerwise_)) {
     const ArenaUpdateOptions options{.device = *device_,
                                      .optimizer = *optimizer_,
                                      .rule = scenario_.options,
@@ -82,65 +81,63 @@ class TrainingRun {
                                      .norms = norms_,
                                      .parameters = parameters().size(),
                                      .last = layout_.elements,
-                                     .values = values_.floats(),
-                                     .averages = averages_.floats(),
+                                     .values = {values_.data(), values_.size()},
+                                     .averages = {averages_.data(), averages_.size()},
                                      .average_decay = 0.9,
                                      .log = log()};
-    update_ = on_cuda ? make_arena_update(options, &stopped_) : make_cpu_arena_update(options);
+    update_ = on_cuda ? make_arena_update(options, stopped_.data()) : make_cpu_arena_update(options);
   }
 
-  std::vector<Result> train() {
+  std::vector<Result> train(double loss = 1.0) {
     std::vector<Result> results;
-    for (const std::vector<float>& sum : scenario_.sums) {
-      inputs_[position_] = {.number = position_ + 1,
-                            .samples = samples,
-                            .learning_rate = 0.01F * static_cast<float>(position_ + 1)};
-      std::ranges::copy(sum, sum_.floats().begin());
-      run_step();
-      results.push_back({to_vector(values_), to_vector(averages_), outcomes_[position_].gradient_norm});
-      ++position_;
+    results_.store({{.loss = loss, .samples = samples}});
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      position_.store({step});
+      sum_.store(scenario_.sums[step]);
+      run_on(*device_, [this] { run_step(); });
+      results.push_back({values_.fetch(), averages_.fetch(), outcomes()[step].gradient_norm});
     }
     return results;
   }
 
-  double loss = 1.0;
-  std::vector<StepOutcome>& outcomes() { return outcomes_; }
+  std::vector<StepOutcome> outcomes() const { return outcomes_.fetch(); }
 
  private:
-  StepLog log() { return {inputs_.data(), outcomes_.data(), &position_}; }
-  Buffer arena(const std::vector<float>& values) {
-    Buffer buffer = device_->allocate(values.size() * sizeof(float));
-    device_->copy(buffer.data(), values.data(), values.size() * sizeof(float));
-    return buffer;
+  static std::vector<StepInput> step_inputs() {
+    std::vector<StepInput> inputs;
+    for (std::size_t step = 0; step < steps; ++step) {
+      inputs.push_back(
+          {.number = step + 1, .samples = samples, .learning_rate = 0.01F * static_cast<float>(step + 1)});
+    }
+    return inputs;
   }
-  static std::vector<float> to_vector(const Buffer& buffer) {
-    return {buffer.floats().begin(), buffer.floats().end()};
-  }
+  StepLog log() const { return {inputs_.data(), outcomes_.data(), position_.data()}; }
 
   void run_step() {
-    const LeafResult result{.loss = loss, .samples = samples};
-    conclude_leaves(nullptr, &result, 1, log(), &stopped_);
-    float* sum = sum_.floats().data();
-    std::vector<double> gradient_sums(norms_.blocks()), parameter_sums(norms_.blocks());
+    if (on_cuda_) {
+      conclude_leaves(handle_of(*device_->streams()[0]), results_.data(), 1, log(), stopped_.data());
+    } else {
+      log().outcome() = outcome_of({results_.data(), 1});
+    }
     if (scenario_.options.clip_grad > 0.0) {
-      update_->measure(sum, gradient_sums.data());
-      update_->clip(gradient_sums.data());
+      update_->measure(sum_.data(), gradient_sums_.data());
+      update_->clip(gradient_sums_.data());
     }
     if (layerwise_) {
-      update_->prepare(sum);
-      update_->measure(sum, gradient_sums.data());
-      update_->measure(values_.floats().data(), parameter_sums.data());
-      update_->choose_trust_ratios(gradient_sums.data(), parameter_sums.data());
+      update_->prepare(sum_.data());
+      update_->measure(sum_.data(), gradient_sums_.data());
+      update_->measure(values_.data(), parameter_sums_.data());
+      update_->choose_trust_ratios(gradient_sums_.data(), parameter_sums_.data());
     }
-    apply(sum);
+    apply();
   }
 
   /// The CPU's at once, the kernels' in parts of odd lengths, in units of 16.
-  void apply(const float* sum) {
+  void apply() {
     for (std::size_t begin = 0; begin < layout_.elements;) {
       const std::size_t rest = layout_.elements - begin;
       const std::size_t count = on_cuda_ ? std::min<std::size_t>(16 * (1 + random_() % 70), rest) : rest;
-      update_->apply(begin, {sum + begin, count});
+      update_->apply(begin, {sum_.data() + begin, count});
       begin += count;
     }
   }
@@ -153,11 +150,16 @@ class TrainingRun {
   std::unique_ptr<Optimizer> optimizer_;
   bool layerwise_;
   std::vector<Segment> segments_;
-  Buffer values_, averages_, sum_;
-  std::vector<StepInput> inputs_;
-  std::vector<StepOutcome> outcomes_;
-  std::uint32_t position_ = 0;
-  std::uint32_t stopped_ = 0;
+  DeviceArray<float> values_{*device_, random_arena(9, 0.01F)};
+  DeviceArray<float> averages_{*device_, random_arena(9, 0.01F)};
+  DeviceArray<float> sum_{*device_, layout_.elements};
+  DeviceArray<double> gradient_sums_{*device_, norms_.blocks()};
+  DeviceArray<double> parameter_sums_{*device_, norms_.blocks()};
+  DeviceArray<LeafResult> results_{*device_, 1};
+  DeviceArray<StepInput> inputs_{*device_, step_inputs()};
+  DeviceArray<StepOutcome> outcomes_{*device_, steps};
+  DeviceArray<std::uint32_t> position_{*device_, 1};
+  DeviceArray<std::uint32_t> stopped_{*device_, 1};
   std::unique_ptr<ArenaUpdate> update_;
   std::mt19937 random_{1};
 };
@@ -167,7 +169,7 @@ struct Row {
   OptimizerOptions options;
 };
 
-class UpdateKernels : public testing::TestWithParam<Row> {};
+class UpdateKernels : public ::testing::TestWithParam<Row> {};
 TEST_P(UpdateKernels, HaveTheBitsOfTheCpu) {
   for (const double clip : {0.0, 0.5, 1e9}) {
     Scenario scenario = random_scenario(GetParam().options);
@@ -184,23 +186,23 @@ TEST_P(UpdateKernels, HaveTheBitsOfTheCpu) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Rules, UpdateKernels,
-    testing::Values(Row{"sgd", {}}, Row{"sgd_decay", {.weight_decay = 0.01, .filter_bias_and_bn = true}},
-                    Row{"sgd_momentum", {.momentum = 0.9, .weight_decay = 0.01}},
-                    Row{"sgd_nesterov", {.momentum = 0.9, .nesterov = true, .freeze = {"conv1"}}},
-                    Row{"adamw", {.name = "adamw", .weight_decay = 0.1, .filter_bias_and_bn = true}},
-                    Row{"adamw_frozen",
-                        {.name = "adamw", .beta2 = 0.99, .freeze = {"bn1.running_mean", "conv2.*"}}},
-                    Row{"lars", {.name = "lars", .weight_decay = 0.01}},
-                    Row{"lars_momentum", {.name = "lars", .momentum = 0.9, .always_adapt = true}},
-                    Row{"lars_nesterov",
-                        {.name = "lars",
-                         .momentum = 0.9,
-                         .nesterov = true,
-                         .trust_coefficient = 0.1,
-                         .weight_decay = 0.01,
-                         .filter_bias_and_bn = true}},
-                    Row{"lamb", {.name = "lamb", .weight_decay = 0.1}},
-                    Row{"lamb_adapt", {.name = "lamb", .always_adapt = true, .freeze = {"bn1"}}}),
+    ::testing::Values(Row{"sgd", {}}, Row{"sgd_decay", {.weight_decay = 0.01, .filter_bias_and_bn = true}},
+                      Row{"sgd_momentum", {.momentum = 0.9, .weight_decay = 0.01}},
+                      Row{"sgd_nesterov", {.momentum = 0.9, .nesterov = true, .freeze = {"conv1"}}},
+                      Row{"adamw", {.name = "adamw", .weight_decay = 0.1, .filter_bias_and_bn = true}},
+                      Row{"adamw_frozen",
+                          {.name = "adamw", .beta2 = 0.99, .freeze = {"bn1.running_mean", "conv2.*"}}},
+                      Row{"lars", {.name = "lars", .weight_decay = 0.01}},
+                      Row{"lars_momentum", {.name = "lars", .momentum = 0.9, .always_adapt = true}},
+                      Row{"lars_nesterov",
+                          {.name = "lars",
+                           .momentum = 0.9,
+                           .nesterov = true,
+                           .trust_coefficient = 0.1,
+                           .weight_decay = 0.01,
+                           .filter_bias_and_bn = true}},
+                      Row{"lamb", {.name = "lamb", .weight_decay = 0.1}},
+                      Row{"lamb_adapt", {.name = "lamb", .always_adapt = true, .freeze = {"bn1"}}}),
     [](const auto& instance) { return instance.param.name; });
 
 TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
@@ -222,62 +224,66 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
 TEST(UpdateOnKernels, ChangesNothingAfterALossThatIsNotFinite) {
   for (const char* name : {"sgd", "adamw", "lars", "lamb"}) {
     TrainingRun run(random_scenario({.name = name}), true);
-    run.loss = std::numeric_limits<double>::quiet_NaN();
-    for (const Result& result : run.train()) {
+    for (const Result& result : run.train(std::numeric_limits<double>::quiet_NaN())) {
       EXPECT_EQ(result.values, random_arena(9, 0.01F)) << name;
       EXPECT_EQ(result.averages, random_arena(9, 0.01F)) << name;
     }
   }
 }
 
-/// A rank that updates the second half has the states of the second half only.
-TEST(UpdateOnKernels, StatesBeginWhereTheRanksElementsDo) {
+/// Of a rank that updates the elements from `first` on, the second half of the arena after two steps.
+std::vector<float> second_half(std::size_t first) {
   const ArenaLayout layout = layout_arena(parameters());
+  const std::size_t half = layout.elements / 32 * 16;
   const OptimizerOptions options{.momentum = 0.9};
-  const auto device = std::make_unique<OpenDevice>();
+  const auto device = make_cuda_device({});
   const UpdateTables tables(*device, make_segments(parameters(), layout, options, false),
                             BlockNorms(parameters(), layout));
-  StepInput input{.learning_rate = 0.5F};
-  StepOutcome outcome{.gradient_scale = 1.0F, .statistic_scale = 1.0F, .updates = 1};
-  std::uint32_t position = 0, stopped = 0;
-  const std::vector<float> sum = random_arena(1, 1.0F);
-  const std::size_t half = layout.elements / 32 * 16, rest = layout.elements - half;
-  const auto run = [&](std::size_t first) {
-    std::vector<float> values = random_arena(9, 1.0F);
-    Buffer arena = device->allocate(values.size() * sizeof(float));
-    device->copy(arena.data(), values.data(), arena.bytes());
-    Buffer states = device->allocate((layout.elements - first) * sizeof(float));
-    Buffer sums = device->allocate(sum.size() * sizeof(float));
-    device->copy(sums.data(), sum.data(), sums.bytes());
-    UpdateMemory memory = tables.update();
-    memory.log = {&input, &outcome, &position};
-    memory.stopped = &stopped;
-    memory.values = arena.floats().data();
-    memory.states = {states.floats().data()};
-    memory.first = first;
-    for (int i = 0; i < 2; ++i) {
-      update(nullptr, make_rule(options), memory, half, rest, sums.floats().data() + half);
-    }
-    device->copy(values.data(), arena.data(), arena.bytes());
-    return values;
-  };
-  EXPECT_EQ(run(half), run(0));
-  EXPECT_NE(run(0), random_arena(9, 1.0F));
+  const DeviceArray<StepInput> input(*device, {{.learning_rate = 0.5F}});
+  const DeviceArray<StepOutcome> outcome(*device,
+                                         {{.gradient_scale = 1.0F, .statistic_scale = 1.0F, .updates = 1}});
+  const DeviceArray<std::uint32_t> position(*device, 1), stopped(*device, 1);
+  const DeviceArray<float> values(*device, random_arena(9, 1.0F)), sum(*device, random_arena(1, 1.0F));
+  const DeviceArray<float> states(*device, layout.elements - first);
+  UpdateMemory memory = tables.update();
+  memory.log = {input.data(), outcome.data(), position.data()};
+  memory.stopped = stopped.data();
+  memory.values = values.data();
+  memory.states = {states.data()};
+  memory.first = first;
+  for (int i = 0; i < 2; ++i) {
+    run_kernels(*device, [&](StreamHandle stream) {
+      update(stream, make_rule(options), memory, half, layout.elements - half, sum.data() + half);
+    });
+  }
+  return values.fetch();
+}
+
+TEST(UpdateOnKernels, StatesBeginWhereTheRanksElementsDo) {
+  EXPECT_EQ(second_half(layout_arena(parameters()).elements / 32 * 16), second_half(0));
+  EXPECT_NE(second_half(0), random_arena(9, 1.0F));
 }
 
 TEST(Norms, HaveTheBitsOfBlockNorms) {
   const ArenaLayout layout = layout_arena(parameters());
   const BlockNorms norms(parameters(), layout);
-  const auto device = std::make_unique<OpenDevice>();
-  const UpdateTables tables(*device, make_segments(parameters(), layout, {}, false), norms);
   const std::vector<float> arena = random_arena(3, 100.0F);
-  std::vector<double> expected(norms.blocks()), sums(norms.blocks()), squares(parameters().size());
+  std::vector<double> expected(norms.blocks());
   norms.measure(arena, 0, expected);
-  measure(nullptr, tables.norms(), 0, sums.size(), arena.data(), sums.data());
-  EXPECT_EQ(sums, expected);
-  add_blocks(nullptr, tables.norms(), sums.data(), squares.data());
-  for (std::size_t i = 0; i < squares.size(); ++i) {
-    EXPECT_EQ(squares[i], norms.squares(i, expected)) << parameters()[i].name;
+  const auto device = make_cuda_device({});
+  const UpdateTables tables(*device, make_segments(parameters(), layout, {}, false), norms);
+  const DeviceArray<float> values(*device, arena);
+  const DeviceArray<double> sums(*device, norms.blocks()), squares(*device, parameters().size());
+  const std::size_t some = norms.blocks() / 2, rest = norms.blocks() - some;
+  run_kernels(*device, [&](StreamHandle stream) {
+    measure(stream, tables.norms(), 0, some, values.data(), sums.data());
+    measure(stream, tables.norms(), some, rest, values.data() + norms.all_blocks()[some].begin,
+            sums.data() + some);
+    add_blocks(stream, tables.norms(), sums.data(), squares.data());
+  });
+  EXPECT_EQ(sums.fetch(), expected);
+  for (std::size_t i = 0; i < parameters().size(); ++i) {
+    EXPECT_EQ(squares.fetch()[i], norms.squares(i, expected)) << parameters()[i].name;
   }
 }
 

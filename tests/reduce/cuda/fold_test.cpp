@@ -5,94 +5,128 @@
 
 #include <random>
 
+#include "lockstep/error.h"
 #include "reduce/block_fold.h"
 #include "reduce/gradients.h"
+#include "support/device_array.h"
 
 namespace lockstep::cuda {
 namespace {
 
-constexpr std::size_t elements = 1040;
+using lockstep::testing::DeviceArray;
+using lockstep::testing::run_kernels;
 
-/// Partial sums of ranks as they come to the owner of a slice.
+constexpr std::size_t elements = 272;
+
+/// Partial sums of ranks as they come to the owner of a slice: on the host and on the device.
 struct Inputs {
   std::vector<Node> nodes;
   std::vector<AlignedFloats> arenas;
-  std::vector<const float*> addresses;
+  std::vector<DeviceArray<float>> copies;
+  std::vector<const float*> addresses, copies_addresses;
 };
 
-Inputs random_inputs(std::uint32_t leaves, std::uint32_t parts) {
+Inputs partials(Device& device, std::uint32_t leaves, std::uint32_t parts) {
   Inputs inputs;
   const auto bounds = partition(leaves, parts);
   for (std::uint32_t part = 0; part < parts; ++part) {
     for (const Node& node : cover(bounds[part], bounds[part + 1])) inputs.nodes.push_back(node);
   }
   for (std::uint32_t i = 0; i < inputs.nodes.size(); ++i) {
+    std::vector<float> values(elements);
+    for (std::size_t e = 0; e < elements; ++e) values[e] = gradient(i, e);
     inputs.arenas.emplace_back(elements);
-    for (std::size_t e = 0; e < elements; ++e) inputs.arenas.back().data()[e] = gradient(i, e);
+    std::ranges::copy(values, inputs.arenas.back().data());
+    inputs.copies.emplace_back(device, values);
   }
   for (AlignedFloats& arena : inputs.arenas) inputs.addresses.push_back(arena.data());
+  for (const auto& copy : inputs.copies) inputs.copies_addresses.push_back(copy.data());
   return inputs;
 }
 
 struct Range {
   std::size_t begin, count;
 };
-constexpr Range ranges[] = {{0, elements}, {16, 512}, {16, 511}, {3, 8}, {1039, 1}, {7, 0}};
+constexpr Range ranges[] = {{0, elements}, {16, 128}, {16, 127}, {3, 8}, {271, 1}, {7, 0}};
 
-TEST(FoldKernel, HasTheBitsOfTheCpusFold) {
+class FoldKernel : public ::testing::Test {
+ protected:
+  /// Elements [begin, begin + count) of the sum by kernels, at the beginning of an array.
+  std::vector<float> sum(const Fold& plan, const Inputs& inputs, const Range& range) {
+    const DeviceArray<float> output(*device_, std::vector<float>(elements, -1.0F));
+    run_kernels(*device_, [&](StreamHandle stream) {
+      fold(stream, plan.program, inputs.copies_addresses, range.begin, range.count, output.data());
+    });
+    return output.fetch();
+  }
+  static std::vector<float> expected(const Fold& plan, const Inputs& inputs, const Range& range) {
+    BlockFold block(plan);
+    std::vector<float> result(elements, -1.0F);
+    std::copy_n(block.sum(inputs.addresses, range.begin, range.count), range.count, result.begin());
+    return result;
+  }
+
+  std::unique_ptr<Device> device_ = make_cuda_device({});
+};
+
+TEST_F(FoldKernel, HasTheBitsOfTheCpusFold) {
   std::mt19937 random(1);
-  for (int trial = 0; trial < 60; ++trial) {
-    const auto leaves = static_cast<std::uint32_t>(1 + random() % 1000);
+  for (int trial = 0; trial < 20; ++trial) {
+    const auto leaves = static_cast<std::uint32_t>(1 + random() % 120);
     const auto parts = static_cast<std::uint32_t>(1 + random() % leaves);
-    const Inputs inputs = random_inputs(leaves, parts);
+    const Inputs inputs = partials(*device_, leaves, parts);
     const Fold plan = plan_fold(inputs.nodes, leaves);
-    BlockFold expected(plan);
-    for (const auto& [begin, count] : ranges) {
-      AlignedFloats output(elements);
-      fold(nullptr, plan.program, inputs.addresses, begin, count, output.data());
-      const float* sum = expected.sum(inputs.addresses, begin, count);
-      EXPECT_TRUE(std::equal(sum, sum + count, output.data())) << leaves << " leaves, " << parts << " parts";
+    for (const Range& range : ranges) {
+      EXPECT_EQ(sum(plan, inputs, range), expected(plan, inputs, range))
+          << leaves << " leaves, " << parts << " parts, elements from " << range.begin;
     }
   }
 }
 
-TEST(FoldKernel, OfLeavesHasTheOrderOfTheTree) {
+TEST_F(FoldKernel, OfLeavesHasTheOrderOfTheTree) {
   for (const std::uint32_t leaves : {1U, 2U, 3U, 7U, 64U, 255U}) {
-    const Inputs inputs = random_inputs(leaves, leaves);
-    const Fold plan = plan_fold(inputs.nodes, leaves);
-    AlignedFloats output(elements);
-    fold(nullptr, plan.program, inputs.addresses, 0, elements, output.data());
-    for (std::size_t e = 0; e < elements; ++e) ASSERT_EQ(output.data()[e], reference_sum(0, leaves, e));
+    const Inputs inputs = partials(*device_, leaves, leaves);
+    const std::vector<float> result = sum(plan_fold(inputs.nodes, leaves), inputs, {0, elements});
+    for (std::size_t e = 0; e < elements; ++e) ASSERT_EQ(result[e], reference_sum(0, leaves, e));
   }
 }
 
-TEST(FoldKernel, MayWriteToAnInput) {
+TEST_F(FoldKernel, MayWriteToAnInput) {
   for (const Range range : {Range{0, elements}, Range{5, 100}}) {
-    Inputs inputs = random_inputs(11, 7);
+    const Inputs inputs = partials(*device_, 11, 7);
     const Fold plan = plan_fold(inputs.nodes, 11);
-    BlockFold expected(plan);
-    const float* sum = expected.sum(inputs.addresses, range.begin, range.count);
-    const std::vector<float> sums(sum, sum + range.count);
-    float* output = inputs.arenas[2].data() + range.begin;
-    fold(nullptr, plan.program, inputs.addresses, range.begin, range.count, output);
-    EXPECT_EQ(std::vector<float>(output, output + range.count), sums);
+    std::vector<float> result = expected(plan, inputs, range);
+    result.resize(range.count);
+    run_kernels(*device_, [&](StreamHandle stream) {
+      fold(stream, plan.program, inputs.copies_addresses, range.begin, range.count,
+           inputs.copies[2].data() + range.begin);
+    });
+    const std::vector<float> written = inputs.copies[2].fetch();
+    EXPECT_TRUE(std::equal(result.begin(), result.end(), written.begin() + static_cast<long>(range.begin)));
   }
 }
 
-TEST(FoldKernel, OfNothingIsZero) {
-  AlignedFloats output(elements);
-  std::fill_n(output.data(), elements, 1.0F);
-  fold(nullptr, {}, {}, 0, elements - 1, output.data());
-  EXPECT_EQ(std::count(output.data(), output.data() + elements, 0.0F), elements - 1);
+TEST_F(FoldKernel, OfNothingIsZero) {
+  std::vector<float> expected(elements, 0.0F);
+  expected.back() = -1.0F;
+  EXPECT_EQ(sum(plan_fold({}, 0), {}, {0, elements - 1}), expected);
 }
 
-TEST(AddKernel, AddsOfAnyLengthFromAnyAddress) {
+TEST_F(FoldKernel, RefusesMoreInputsThanTravelWithIt) {
+  const std::vector<const float*> inputs(most_inputs + 1);
+  EXPECT_THROW(fold(nullptr, std::vector<std::int32_t>(1), inputs, 0, 16, nullptr), Error);
+}
+
+TEST_F(FoldKernel, AddsOfAnyLengthFromAnyAddress) {
   for (const auto& [begin, count] : ranges) {
-    Inputs inputs = random_inputs(2, 2);
-    add(nullptr, inputs.arenas[0].data() + begin, inputs.arenas[1].data() + begin, count);
+    const Inputs inputs = partials(*device_, 2, 2);
+    run_kernels(*device_, [&](StreamHandle stream) {
+      add(stream, inputs.copies[0].data() + begin, inputs.copies[1].data() + begin, count);
+    });
+    const std::vector<float> sums = inputs.copies[0].fetch();
     for (std::size_t e = 0; e < elements; ++e) {
       const bool inside = e >= begin && e < begin + count;
-      EXPECT_EQ(inputs.arenas[0].data()[e], inside ? gradient(0, e) + gradient(1, e) : gradient(0, e));
+      EXPECT_EQ(sums[e], inside ? gradient(0, e) + gradient(1, e) : gradient(0, e));
     }
   }
 }

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "device/cuda/cuda_device.h"
+
+namespace lockstep::testing {
+
+/// Values in a device's memory, which the host reaches by copies only.
+template <class T>
+class DeviceArray {
+ public:
+  /// Zeros.
+  DeviceArray(Device& device, std::size_t size)
+      : device_(device), size_(size), buffer_(device.allocate(size * sizeof(T))) {}
+  DeviceArray(Device& device, const std::vector<T>& values) : DeviceArray(device, values.size()) {
+    store(values);
+  }
+
+  T* data() const { return buffer_.template as<T>(); }
+  std::size_t size() const { return size_; }
+  void store(const std::vector<T>& values) const {
+    device_.copy(buffer_.data(), values.data(), values.size() * sizeof(T));
+  }
+  std::vector<T> fetch() const {
+    std::vector<T> values(size_);
+    device_.copy(values.data(), buffer_.data(), size_ * sizeof(T));
+    return values;
+  }
+
+ private:
+  Device& device_;
+  std::size_t size_;
+  Buffer buffer_;
+};
+
+/// Returns when what `work` gave to the stream is done.
+inline void run_on(Device& device, const std::function<void()>& work) {
+  device.record([&] { device.streams()[0]->enqueue(work); })->run();
+}
+
+/// The same on a CUDA device.
+inline void run_kernels(Device& device, const std::function<void(cuda::StreamHandle)>& work) {
+  run_on(device, [&] { work(cuda::handle_of(*device.streams()[0])); });
+}
+
+}  // namespace lockstep::testing
