@@ -8,6 +8,7 @@
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
+#include "train/agreed.h"
 #include "train/backend.h"
 #include "train/best_epoch.h"
 #include "train/check_options.h"
@@ -24,15 +25,6 @@ namespace lockstep {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// What `make` returns, once it has succeeded on every rank. If ranks meet in it, nothing that only one of
-/// them can fail at comes before.
-template <class Make>
-auto agreed(const World& world, const Make& make) {
-  std::optional<decltype(make())> made;
-  world.agree([&] { made.emplace(make()); });
-  return std::move(*made);
-}
 
 }  // namespace
 
@@ -63,17 +55,19 @@ class Trainer::Implementation {
         updater_(agreed(world, [&] { return make_updater(); })),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches),
                 options_.input, {.training = true, .seed = options_.seed}),
-        graph_for_training_(agreed(world, [&] { return compile(true); })),
-        graph_for_evaluation_(agreed(world, [&] { return compile(false); })),
-        evaluator_(agreed(world, [&] { return make_evaluator(test); })) {
+        graph_for_training_(planned([&] { return compile(true); })),
+        graph_for_evaluation_(planned([&] { return compile(false); })),
+        evaluator_(planned([&] { return make_evaluator(test); })) {
     world.agree([&] {  // ranks may share the arena: none may read it before all have written
       state_.initialize(options_.seed);
     });
     state_.start_averages();
-    world.agree([&] {
+    runners_ = planned([&] {
+      std::vector<std::unique_ptr<LeafRunner>> runners;
       for (std::size_t e = 0; e < backend_->device().streams().size(); ++e) {
-        runners_.push_back(graph_for_training_->make_runner(loader_, table_.log()));
+        runners.push_back(graph_for_training_->make_runner(loader_, table_.log()));
       }
+      return runners;
     });
   }
 
@@ -122,13 +116,22 @@ class Trainer::Implementation {
   }
 
  private:
+  /// What engines are chosen for, the same ones on all ranks.
+  template <class Make>
+  auto planned(const Make& make) const -> decltype(make()) {
+    return rank_0_first(world_, !options_.execution.plan_cache.empty(), make);
+  }
+
   /// One copy serves all ranks of a host where each element has one rank that updates it; steps and
-  /// evaluations of the ranks are never so far apart that one reads while another updates.
+  /// evaluations of the ranks are never so far apart that one reads while another updates. A rank whose
+  /// device cannot use it makes the same calls.
   Buffer allocate_arena() {
     Buffer arena;
     if (options_.reduce == Reduce::canonical) arena = arenas().common_arena(layout_.elements);
-    if (arena.data() != nullptr) return arena;
-    return agreed(world_, [&] { return backend_->device().allocate(layout_.elements * sizeof(float)); });
+    world_.agree([&] {
+      if (arena.data() == nullptr) arena = backend_->device().allocate(layout_.elements * sizeof(float));
+    });
+    return arena;
   }
 
   /// Between ranks, of what lies on the devices; communicator_ is for what lies on the hosts.
@@ -169,11 +172,10 @@ class Trainer::Implementation {
                                        loader_.micro_batch(), state_.results(), options_.input);
   }
   Evaluation run_evaluator(const Dataset& dataset) {
-    return agreed(world_,
-                  [&] {
-                    check_fit(network_, dataset);
-                    return make_evaluator(dataset);
-                  })
+    return planned([&] {
+             check_fit(network_, dataset);
+             return make_evaluator(dataset);
+           })
         ->run();
   }
 

@@ -7,7 +7,12 @@ Probe probe(Detail /*detail*/) {
   Probe found;
   found.built_for = found.driver_supports = 13000;
   found.driver = "emulated";
-  found.gpus = {{.name = "emulated", .major = 9, .minor = 0, .multiprocessors = 1, .memory_bytes = 1 << 30}};
+  found.gpus = {{.name = "emulated",
+                 .major = 9,
+                 .minor = 0,
+                 .multiprocessors = 1,
+                 .memory_bytes = 1 << 30,
+                 .bus = "0000:00:00"}};
   found.cudnn.version = found.nccl.version = "emulated";
   return found;
 }

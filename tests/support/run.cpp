@@ -96,13 +96,18 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
 
 Outcome lockstep(int ranks, const std::vector<std::string>& arguments,
                  const std::vector<std::string>& environment) {
+  return mpirun(LOCKSTEP_PROGRAM, ranks, arguments, environment);
+}
+
+Outcome mpirun(const std::string& program, int ranks, const std::vector<std::string>& arguments,
+               const std::vector<std::string>& environment) {
   std::vector<std::string> command;
   if (ranks > 0) {
     // A wrong run must end by itself; the bound only keeps a hang from holding up the other tests.
     command = {"timeout",         "-k",        "5",    "120", LOCKSTEP_MPIEXEC,
                "--oversubscribe", "--bind-to", "none", "-np", std::to_string(ranks)};
   }
-  command.emplace_back(LOCKSTEP_PROGRAM);
+  command.emplace_back(program);
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment;
   variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});

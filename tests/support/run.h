@@ -18,6 +18,9 @@ struct Outcome {
 /// Runs `command` and waits. `environment`: NAME=VALUE, added to this process's.
 Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& environment = {});
 
+/// Runs `program` on `ranks` ranks under mpirun; 0: without mpirun.
+Outcome mpirun(const std::string& program, int ranks, const std::vector<std::string>& arguments,
+               const std::vector<std::string>& environment = {});
 /// Runs the lockstep program on `ranks` ranks under mpirun; 0: without mpirun.
 Outcome lockstep(int ranks, const std::vector<std::string>& arguments,
                  const std::vector<std::string>& environment = {});
