@@ -1,9 +1,9 @@
 #include "comm/nccl/nccl_api.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "comm/gpu_communicator.h"
+#include "device/cuda/native/shared_library.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -11,24 +11,24 @@ namespace {
 
 class Library {
  public:
-  explicit Library(const std::string& name) : name_(name), handle_(dlopen(name.c_str(), RTLD_NOW)) {
-    if (handle_ != nullptr) return;
+  explicit Library(const std::string& name) : name_(name), opened_(name.c_str()) {
+    if (opened_) return;
     throw Error(
         Category::resource,
         fmt::format("NCCL cannot be opened: {}; install it, name its folder in LD_LIBRARY_PATH, or use "
                     "--transport messages",
-                    dlerror()));
+                    opened_.failure()));
   }
   template <class Function>
-  void find(Function& function, const char* symbol) const {
-    function = reinterpret_cast<Function>(dlsym(handle_, symbol));
+  void find(Function*& function, const char* symbol) const {
+    function = opened_.function<Function>(symbol);
     if (function != nullptr) return;
     throw Error(Category::resource, fmt::format("{} has no {}: NCCL 2.18 or newer is wanted", name_, symbol));
   }
 
  private:
   std::string name_;
-  void* handle_;
+  cuda::SharedLibrary opened_;
 };
 
 }  // namespace

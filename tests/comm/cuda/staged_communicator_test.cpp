@@ -31,7 +31,7 @@ void run_case(const ExchangeCase& c, Communicator& host, bool on_device, Calls c
 using OnDevice = bool (*)(int rank);
 void run_cases(OnDevice on_device, Calls calls) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
-    for (const std::size_t elements : {std::size_t{1}, std::size_t{17}, std::size_t{10007}}) {
+    for (const std::size_t elements : {std::size_t{1}, std::size_t{17}, std::size_t{4099}}) {
       for (const ExchangeCase& c : exchange_cases(ranks, elements)) {
         run_as_ranks(ranks, [&](Communicator& host) { run_case(c, host, on_device(host.rank()), calls); });
       }
