@@ -76,6 +76,7 @@ inline NetworkResults run_on_cpu(const Network& network, PlanOptions options, co
   Lanes arena(layout.elements);
   std::copy(parameters.begin(), parameters.end(), arena.data());
   Lanes gradients(options.training ? layout.elements : 0);
+  std::fill_n(gradients.data(), gradients.size(), 0.0F);
   plan->load(batch, bytes);
   NetworkResults results;
   results.leaf = plan->forward(samples, arena.data(), bytes);
