@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "comm/communicator.h"
-#include "emulation/graph_device.h"
 #include "device/cpu/cpu_device.h"
+#include "emulation/graph_device.h"
 #include "reduce/gradients.h"
 
 namespace lockstep {

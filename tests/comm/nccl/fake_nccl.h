@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "emulation/graph_device.h"
 #include "comm/nccl/nccl_api.h"
+#include "emulation/graph_device.h"
 
 namespace lockstep {
 
