@@ -15,6 +15,9 @@ enum class DataType {
   bf16,  ///< CUDA: activations and weights in bfloat16, sums in float
 };
 
+/// "fp32", "tf32" or "bf16".
+const char* name_of(DataType dtype);
+
 /// What a rank computes on and how. Beside the data type and the kind of device, nothing here changes a
 /// result.
 struct ExecutionOptions {

@@ -1,7 +1,5 @@
 #include "cli/common_options.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -165,25 +163,11 @@ void declare_batch(OptionSet& set, std::uint32_t& batch_size, std::uint32_t& mic
                  micro_batches, {.least = 1, .most = 1U << 24});
 }
 
-namespace {
-
-const std::vector<std::pair<std::string, DataType>>& data_types() {
-  static const std::vector<std::pair<std::string, DataType>> names = {
-      {"fp32", DataType::fp32}, {"tf32", DataType::tf32}, {"bf16", DataType::bf16}};
-  return names;
-}
-
-}  // namespace
-
 void declare_reduce(OptionSet& set, Reduce& reduce) {
   set.choice("reduce",
              "how gradients are added: canonical gives the same bits on any number of ranks, ring is "
              "the library's own order; auto is canonical on CPU, ring on CUDA",
              reduce, {{"auto", Reduce::automatic}, {"canonical", Reduce::canonical}, {"ring", Reduce::ring}});
-}
-
-std::string name_of(DataType dtype) {
-  return std::ranges::find(data_types(), dtype, &std::pair<std::string, DataType>::second)->first;
 }
 
 void declare_execution(OptionSet& set, ExecutionOptions& options) {
@@ -193,7 +177,7 @@ void declare_execution(OptionSet& set, ExecutionOptions& options) {
       "dtype",
       "CUDA: what convolutions and linear layers compute in, fp32 without TensorFloat-32; CPU ranks compute "
       "in fp32",
-      options.dtype, data_types());
+      options.dtype, {{"fp32", DataType::fp32}, {"tf32", DataType::tf32}, {"bf16", DataType::bf16}});
   set.integer_or("auto", "threads", "threads of each CPU rank; auto shares a host's cores among its ranks",
                  options.threads, {.least = 1, .most = 4096});
   set.choice("simd", "vector instructions of CPU ranks; all give the same bits", options.simd,

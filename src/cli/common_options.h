@@ -33,9 +33,6 @@ void declare_batch(OptionSet& set, std::uint32_t& batch_size, std::uint32_t& mic
 /// --reduce
 void declare_reduce(OptionSet& set, Reduce& reduce);
 
-/// "fp32", "tf32" or "bf16".
-std::string name_of(DataType dtype);
-
 /// --device, --dtype, --threads, --transport and the like; 0 threads stand for auto.
 void declare_execution(OptionSet& set, ExecutionOptions& options);
 

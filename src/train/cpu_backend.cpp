@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -114,7 +116,8 @@ class CpuBackend final : public Backend {
 
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
   if (options.execution.dtype != DataType::fp32) {
-    throw Error(Category::usage, "CPU ranks compute in fp32: other data types are for CUDA (--device cuda)");
+    throw Error(Category::usage, fmt::format("CPU ranks compute in fp32: {} is for CUDA (--device cuda)",
+                                             name_of(options.execution.dtype)));
   }
   CpuOptions cpu{.threads = options.execution.threads, .pin = options.pin};
   if (options.world != nullptr) {

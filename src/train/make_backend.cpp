@@ -5,6 +5,18 @@
 
 namespace lockstep {
 
+const char* name_of(DataType dtype) {
+  switch (dtype) {
+    case DataType::fp32:
+      return "fp32";
+    case DataType::tf32:
+      return "tf32";
+    case DataType::bf16:
+      return "bf16";
+  }
+  return "unknown";
+}
+
 std::string resolve_device(const std::string& device) {
   static const std::vector<std::string> names{"auto", "cpu", "cuda"};
   if (device == "auto") return cuda::why_no_cuda().empty() ? "cuda" : "cpu";

@@ -118,7 +118,8 @@ TEST_F(FoldKernel, RefusesMoreInputsThanTravelWithIt) {
 }
 
 TEST_F(FoldKernel, AddsOfAnyLengthFromAnyAddress) {
-  for (const auto& [begin, count] : ranges) {
+  for (const Range& range : ranges) {
+    const std::size_t begin = range.begin, count = range.count;
     const Inputs inputs = partials(*device_, 2, 2);
     run_kernels(*device_, [&](StreamHandle stream) {
       add(stream, inputs.copies[0].data() + begin, inputs.copies[1].data() + begin, count);

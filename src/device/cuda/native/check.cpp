@@ -9,8 +9,10 @@ namespace lockstep::cuda {
 void check_cuda(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // a failed call leaves its error behind
-  throw Error(Category::resource,
-              std::string(call) + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")");
+  int device = -1;
+  const bool known = cudaGetDevice(&device) == cudaSuccess;
+  throw Error(Category::resource, (known ? "GPU " + std::to_string(device) + ": " : std::string()) + call +
+                                      ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")");
 }
 
 }  // namespace lockstep::cuda

@@ -1,0 +1,27 @@
+#include "train/cuda/cuda_leaf_runner.h"
+
+#include <gtest/gtest.h>
+
+#include "data/expect_error.h"
+#include "emulation/graph_device.h"
+#include "ops/cuda/cudnn.h"
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+TEST(CudaLeafRunner, SaysWhatWouldFitWhereMemoryIsShort) {
+  GraphDevice device;
+  const auto network = test::small_network();
+  const auto dnn = cuda::make_cudnn({});
+  const cuda::CudaPlan plan(build_graph(*network), layout_arena(network->parameters()),
+                            {.samples = 32, .training = true, .images = test::train_set().shape()},
+                            cuda::Type::fp32, *dnn);
+  const Loader loader(test::train_set(), 32);
+  device.available = plan.workspace_bytes() / 2;
+  expect_error(Category::resource, {"micro-batches of 32 samples", "up to 16 samples fit"},
+               [&] { cuda::make_cuda_leaf_runner(device, *device.streams()[0], plan, loader, nullptr); });
+}
+
+}  // namespace
+}  // namespace lockstep
