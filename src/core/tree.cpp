@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -128,7 +129,7 @@ std::vector<std::uint32_t> partition(std::uint32_t leaves, std::span<const doubl
   double before = 0.0;
   for (const double weight : weights) {
     before += weight;
-    bounds.push_back(std::min(leaves, static_cast<std::uint32_t>(leaves * (before / total) + 0.5)));
+    bounds.push_back(std::min(leaves, static_cast<std::uint32_t>(std::lround(leaves * (before / total)))));
   }
   bounds.back() = leaves;
   return bounds;

@@ -84,7 +84,8 @@ Obstacle obstacle(const Probe& found) {
   using Check = Obstacle (*)(const Probe&);
   for (const Check check :
        {Check{build_obstacle}, Check{driver_obstacle}, Check{gpu_obstacle}, Check{cudnn_obstacle}}) {
-    if (const Obstacle first = check(found)) return first;
+    Obstacle first = check(found);
+    if (!first.reason.empty()) return first;
   }
   return {};
 }

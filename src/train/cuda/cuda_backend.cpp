@@ -129,7 +129,7 @@ class CudaBackend final : public Backend {
 
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options) {
   if (const std::string reason = why_no_cuda(); !reason.empty()) {
-    throw Error(Category::resource, "cannot compute on a GPU: " + reason);
+    throw Error(Category::resource, "CUDA is off: " + reason);
   }
   return std::make_unique<CudaBackend>(options);
 }
