@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
@@ -17,12 +18,13 @@ namespace lockstep {
 /// Memory of a device: code of the host that touches it dies.
 class GuardedMemory {
  public:
-  GuardedMemory() { all().insert(this); }
-  ~GuardedMemory() { all().erase(this); }
+  GuardedMemory() { enlist(this, true); }
+  ~GuardedMemory() { enlist(this, false); }
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  /// For work on the null stream, which is of no device: that of all devices of this thread.
+  /// For work on the null stream, which is of no device: that of all devices. Not while other threads have
+  /// any.
   template <class Work>
   static void open_all_for(const Work& work) {
     for (GuardedMemory* memory : all()) memory->protect(PROT_READ | PROT_WRITE);
@@ -50,8 +52,20 @@ class GuardedMemory {
 
  private:
   static std::set<GuardedMemory*>& all() {
-    static thread_local auto* memories = new std::set<GuardedMemory*>;  // outlives devices that are static
+    static auto* memories = new std::set<GuardedMemory*>;  // outlives devices that are static
     return *memories;
+  }
+  static std::mutex& mutex() {
+    static std::mutex the_mutex;
+    return the_mutex;
+  }
+  static void enlist(GuardedMemory* memory, bool lives) {
+    const std::lock_guard lock(mutex());
+    if (lives) {
+      all().insert(memory);
+    } else {
+      all().erase(memory);
+    }
   }
   void protect(int rights) {
     for (const auto& [data, bytes] : parts_) mprotect(data, bytes, rights);
@@ -116,10 +130,10 @@ class GraphDevice final : public Device {
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (look_) look_();
     if (!recording_) GraphProgram(memory, std::exchange(stream.actions, {})).run();  // given outside of one
-    memory.open_for([&] { std::memmove(to, from, bytes); });
+    if (bytes > 0) memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
-    stream.launch([to, from, bytes] { std::memmove(to, from, bytes); });
+    if (bytes > 0) stream.launch([to, from, bytes] { std::memmove(to, from, bytes); });
   }
   std::span<Stream* const> streams() override { return streams_; }
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
