@@ -213,7 +213,7 @@ void check_communicator(const World& world, Communicator& communicator, std::siz
   check_all_reduce(world, communicator);
   for (const std::uint32_t leaves : {1u, 2u, 5u, 16u}) {
     check_canonical(world, communicator, leaves, 2, 5000);
-    check_canonical(world, communicator, leaves, 1, 100003);
+    check_canonical(world, communicator, leaves, 1, most_elements / 3);
   }
   communicator.check();
 }
@@ -224,7 +224,7 @@ void check_transport(const World& world, Transport transport) {
   // Every second rank has its arenas in a device's memory.
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   const auto staged = make_staged_communicator(*communicator, *device, *device->streams()[0]);
-  check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator, 70001);
+  check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator, 30011);
 }
 
 void check_agree(const World& world) {
