@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "cli/options.h"
+#include "data/expect_error.h"
+
+/// Options of `lockstep train` as if they stood on the command line.
+namespace lockstep {
+
+using Arguments = std::vector<const char*>;
+
+inline TrainRequest request(Arguments arguments, Arguments environment = {}) {
+  arguments.insert(arguments.begin(), "train");
+  environment.push_back(nullptr);
+  return parse_train_options(static_cast<int>(arguments.size()), arguments.data(), environment.data());
+}
+
+inline TrainOptions parse(const Arguments& arguments, const Arguments& environment = {}) {
+  return request(arguments, environment).options;
+}
+
+inline void expect_usage(const Arguments& arguments, const std::vector<std::string>& parts,
+                         const Arguments& environment = {}) {
+  expect_error(Category::usage, parts, [&] { parse(arguments, environment); });
+}
+
+}  // namespace lockstep
