@@ -88,6 +88,12 @@ class Communicator {
   /// Sum over ranks, on every rank; order of additions is the library's.
   virtual void all_reduce(std::span<float> values) = 0;
 
+  /// The same, begun: work that is given to the device meanwhile may run beside it, where the device can do
+  /// that. `values` are not touched until finish_all_reduces. Every rank begins the same sums in one order.
+  virtual void start_all_reduce(std::span<float> values) { all_reduce(values); }
+  /// After this all sums that were begun are there; any other method does it first.
+  virtual void finish_all_reduces() {}
+
   virtual void barrier() = 0;
 
   /// Throws Error(peer) when it is known that a peer is gone or that what was given to a device has failed.

@@ -25,7 +25,7 @@ std::string nccl_version();
 /// What its methods give to `stream` becomes part of a recording in progress, so they are called inside of
 /// enqueued work; what is recorded must be gone before the communicator. An exchange calls `use` with chunks
 /// of at most 128 MB of partial sums, inputs in the device's memory; what `use` gives to the stream makes the
-/// results.
+/// results. Sums that are begun run on the device's stream for communication, beside what `stream` is given.
 ///
 /// `host` connects the same ranks, and is asked whether they are alive; `place`: of the device, no other
 /// rank's. All references outlive the communicator. Collective. Throws on all ranks Error(resource), of which

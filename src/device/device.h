@@ -26,6 +26,7 @@ class Stream {
   /// Inside of enqueued work: `code` of the host, which takes part in each run; all that the stream was given
   /// before is done when it is called. CPU: it is called now.
   virtual void host(std::function<void()> code) = 0;
+  /// CPU: between pieces of enqueued work. CUDA: inside of enqueued work too.
   virtual Event record() = 0;
   /// Later work of this stream starts after the event's work is done.
   virtual void wait(Event event) = 0;

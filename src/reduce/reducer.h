@@ -77,19 +77,27 @@ class Reducer {
   /// Collective.
   virtual std::span<float> sum() = 0;
   virtual void apply_sum(const Apply& apply) = 0;
+  /// Of the partials, elements from `begin` on are final: what can be summed of them is begun, so that it
+  /// runs beside what makes the others. With descending `begin`. Where one rank calls it in a step, all ranks
+  /// call ready(0) before anything else is exchanged.
+  virtual void ready(std::size_t /*begin*/) {}
+  /// What `ready` does nothing before: it waits for elements from there on.
+  virtual std::size_t awaits() const { return 0; }
   /// Elements that this rank applies: [first, second). Optimizer state is needed for these only.
   virtual std::pair<std::size_t, std::size_t> owned() const = 0;
 };
 
 /// Everything that a reducer is made of. `parameters`: the arena that `apply` updates. `partials`: all
 /// executors', in order of leaves; arenas like that one, aligned to 64 bytes, that the reducer may overwrite.
-/// `slices`: what each rank updates; empty: even_slices. The ring has no use for them. `summation`: of the
-/// device that the arenas lie on; outlives the reducer.
+/// `slices`: what each rank updates; empty: even_slices. The ring has no use for them. `buckets`: of the
+/// ring, where parts begin that are summed one by one, ascending from 0, the same on all ranks; empty: all at
+/// once. `summation`: of the device that the arenas lie on; outlives the reducer.
 struct ReducerOptions {
   std::span<float> parameters;
   Assignment assignment;
   std::vector<Partial> partials;
   Slices slices = {};
+  std::vector<std::size_t> buckets = {};
   const Summation& summation = cpu_summation();
 };
 

@@ -25,20 +25,19 @@ class CpuLeafRunner final : public LeafRunner {
         reader_(loader.dataset(), loader.transform(), loader.bad_samples(), loader.micro_batch()),
         ids_(loader.micro_batch()) {}
 
-  void run(std::uint32_t leaf, const float* parameters, float* gradients, LeafResult* result,
-           Prediction* predictions) override {
+  void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) override {
     auto start = std::chrono::steady_clock::now();
     const Batch batch = read(leaf);
     const int samples = static_cast<int>(batch.samples());
     plan_.load(batch, workspace_.data());
     seconds.load += lap(start);
-    *result = plan_.forward(samples, parameters, workspace_.data());
+    *outputs.result = plan_.forward(samples, parameters, workspace_.data());
     seconds.forward += lap(start);
-    if (gradients != nullptr) {
-      plan_.backward(samples, parameters, gradients, workspace_.data());
+    if (outputs.gradients != nullptr) {
+      plan_.backward(samples, parameters, outputs.gradients, workspace_.data());
       seconds.backward += lap(start);
     }
-    if (predictions != nullptr) write(batch, predictions);
+    if (outputs.predictions != nullptr) write(batch, outputs.predictions);
   }
 
   VisitSum visits() override { return visits_; }

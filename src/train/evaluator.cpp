@@ -65,8 +65,9 @@ void Evaluator::run_leaves(std::size_t executor, Prediction* predictions) {
   runner.prepare(parameters_.data());
   for (std::uint32_t leaf = executor_bounds_[executor]; leaf < executor_bounds_[executor + 1]; ++leaf) {
     const std::size_t i = leaf - executor_bounds_.front();
-    runner.run(leaf, parameters_.data(), nullptr, device_results_.as<LeafResult>() + i,
-               predictions != nullptr ? predictions + i * loader_.micro_batch() : nullptr);
+    runner.run(leaf, parameters_.data(),
+               {.result = device_results_.as<LeafResult>() + i,
+                .predictions = predictions != nullptr ? predictions + i * loader_.micro_batch() : nullptr});
   }
 }
 

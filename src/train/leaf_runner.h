@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "data/loader.h"
@@ -10,6 +11,16 @@
 
 namespace lockstep {
 
+/// Where what a micro-batch gives goes: memory of the device.
+struct LeafOutputs {
+  LeafResult* result = nullptr;
+  float* gradients = nullptr;         ///< an arena; null: forward only
+  Prediction* predictions = nullptr;  ///< one per sample of a micro-batch; null: none
+  /// Called in the middle of backward when the gradients of elements from `begin` on were given to the
+  /// stream; `begin` descends. Or never: all of them are when `run` returns.
+  std::function<void(std::size_t begin)> ready = {};
+};
+
 /// One stream's way to run the micro-batches of a loader: a compiled graph, a workspace, and what brings
 /// samples there. Addresses are the device's. Used by one thread at a time.
 class LeafRunner {
@@ -18,13 +29,10 @@ class LeafRunner {
 
   /// Once a step, inside of enqueued work, before its leaves.
   virtual void prepare(const float* /*parameters*/) {}
-  /// Inside of enqueued work: loads leaf `leaf` of the loader's step; forward, and backward unless
-  /// `gradients` is null; what was found goes to `result`, and to `predictions` (one per sample of a
-  /// micro-batch) unless that is null. CPU: done on return; samples that cannot be read are left out, and the
-  /// result says how many there were; none: loss 0 and gradients of 0. CUDA: the loader must have been set to
-  /// a step of this size.
-  virtual void run(std::uint32_t leaf, const float* parameters, float* gradients, LeafResult* result,
-                   Prediction* predictions) = 0;
+  /// Inside of enqueued work: loads leaf `leaf` of the loader's step; forward, and backward where gradients
+  /// are wanted. CPU: done on return; samples that cannot be read are left out, and the result says how many
+  /// there were; none: loss 0 and gradients of 0. CUDA: the loader must have been set to a step of this size.
+  virtual void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) = 0;
 
   /// The loader's order changed. Outside of recordings.
   virtual void start_epoch() {}

@@ -1,7 +1,9 @@
 #include "train/step_program.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 namespace lockstep {
 
@@ -27,8 +29,12 @@ StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std
 
   const std::vector<ExecutorPlan> plans = plan_executors();
   allocate_arenas(plans);
-  ReducerOptions options{
-      context_.parameters, assignment_, {}, context_.updater.slices(), context_.backend.summation()};
+  ReducerOptions options{.parameters = context_.parameters,
+                         .assignment = assignment_,
+                         .partials = {},
+                         .slices = context_.updater.slices(),
+                         .buckets = context_.buckets,
+                         .summation = context_.backend.summation()};
   for (std::size_t e = 0; e < plans.size(); ++e) {
     for (const PartialSumPlan::Result& result : plans[e].sums.results()) {
       options.partials.push_back({result.node, arenas_.executors[e][result.arena].floats().data()});
@@ -87,29 +93,43 @@ void StepProgram::record(const std::vector<ExecutorPlan>& plans) {
 
 void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
   LeafRunner& runner = *context_.runners[executor];
-  const Summation& summation = context_.backend.summation();
-  const auto& arenas = arenas_.executors[executor];
-  const std::uint32_t rank_first = assignment_.executors.front();
-  double fold = 0.0;
+  fold_seconds_[executor] = 0.0;
   runner.prepare(context_.parameters.data());
   for (std::size_t i = 0; i < plan.sums.leaves().size(); ++i) {
     const PartialSumPlan::LeafStep& leaf = plan.sums.leaves()[i];
     const auto number = plan.first_leaf + static_cast<std::uint32_t>(i);
-    runner.run(number, context_.parameters.data(), arenas[leaf.write_to].floats().data(),
-               own_results_.as<LeafResult>() + (number - rank_first), nullptr);
-    auto start = std::chrono::steady_clock::now();
-    for (const auto& addition : leaf.additions) {
-      const auto into = arenas[addition.into].floats();
-      summation.add(into.data(), arenas[addition.from].floats().data(), into.size());
-    }
-    fold += lap(start);
+    std::size_t end = context_.parameters.size();  // of what is not folded yet
+    LeafOutputs outputs{.result = own_results_.as<LeafResult>() + (number - assignment_.executors.front()),
+                        .gradients = arenas_.executors[executor][leaf.write_to].floats().data()};
+    const auto ready = [&](std::size_t begin) {
+      if (begin > reducer_->awaits()) return;
+      fold(executor, leaf, begin, std::exchange(end, begin));
+      reducer_->ready(begin);
+    };
+    const bool last = number + 1 == assignment_.executors.back() && fold_seconds_.size() == 1;
+    if (last) outputs.ready = std::ref(ready);  // by reference: it takes no memory in a step
+    runner.run(number, context_.parameters.data(), outputs);
+    fold(executor, leaf, 0, end);
   }
-  fold_seconds_[executor] = fold;
+}
+
+/// Of elements [begin, end).
+void StepProgram::fold(std::size_t executor, const PartialSumPlan::LeafStep& leaf, std::size_t begin,
+                       std::size_t end) {
+  if (begin == end) return;
+  auto start = std::chrono::steady_clock::now();
+  const auto& arenas = arenas_.executors[executor];
+  for (const auto& addition : leaf.additions) {
+    context_.backend.summation().add(arenas[addition.into].floats().data() + begin,
+                                     arenas[addition.from].floats().data() + begin, end - begin);
+  }
+  fold_seconds_[executor] += lap(start);
 }
 
 /// Results come first: the gradient is divided by the samples that were computed.
 void StepProgram::reduce_and_update() {
   auto start = std::chrono::steady_clock::now();
+  reducer_->ready(0);  // before other communication on all ranks, those without micro-batches too
   context_.communicator.all_gather_bytes({own_results_.data(), own_results_.bytes()}, result_bytes_,
                                          {all_results_.data(), all_results_.bytes()});
   context_.backend.conclude({all_results_.as<LeafResult>(), assignment_.leaves}, context_.table.log());

@@ -20,6 +20,7 @@ struct StepContext {
   Reduce reduce;
   std::span<const double> rank_weights;
   std::span<float> parameters;
+  const std::vector<std::size_t>& buckets;            ///< see ReducerOptions
   std::vector<std::unique_ptr<LeafRunner>>& runners;  ///< one per stream
 };
 
@@ -48,6 +49,7 @@ class StepProgram {
   void allocate_arenas(const std::vector<ExecutorPlan>& plans);
   void record(const std::vector<ExecutorPlan>& plans);
   void run_leaves(std::size_t executor, const ExecutorPlan& plan);
+  void fold(std::size_t executor, const PartialSumPlan::LeafStep& leaf, std::size_t begin, std::size_t end);
   void reduce_and_update();
 
   StepContext context_;

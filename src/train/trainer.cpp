@@ -8,6 +8,7 @@
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
+#include "reduce/buckets.h"
 #include "train/agreed.h"
 #include "train/backend.h"
 #include "train/best_epoch.h"
@@ -324,7 +325,7 @@ class Trainer::Implementation {
     }
     const StepContext context{
         *backend_,           arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
-        state_.parameters(), runners_};
+        state_.parameters(), buckets_, runners_};
     programs_.emplace_back(samples, agreed(world_, [&] {
                              return std::make_unique<StepProgram>(context, arenas_, loader_.leaves(samples));
                            }));
@@ -384,6 +385,7 @@ class Trainer::Implementation {
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
   GradientArenas arenas_;
+  std::vector<std::size_t> buckets_{cut_into_buckets(layout_.offsets, layout_.elements)};
   std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>> programs_;  ///< by samples of the step
   std::unique_ptr<Program> averages_program_;
   std::vector<StepInput> inputs_;          ///< of the last steps

@@ -5,6 +5,10 @@ namespace lockstep::cuda {
 
 StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStream&>(stream).handle(); }
 
+CudaStream& communication_stream(Device& device) {
+  return static_cast<CudaDevice&>(device).communication_stream();
+}
+
 void give(StreamHandle stream, std::function<void()> work) {
   if (stream == nullptr) {
     GuardedMemory::open_all_for(work);

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -74,50 +75,116 @@ class GuardedMemory {
   std::set<std::pair<void*, std::size_t>> parts_;
 };
 
+/// What a stream of a GPU was given.
+struct GraphAction {
+  bool on_host = false;
+  std::function<void()> work = {};
+  int stream = 0;
+  int records = -1;  ///< an event, like the next
+  int waits_for = -1;
+};
+
 /// Records as a GPU does: work is called once, what it gives to the stream runs in each run, and code of the
-/// host comes between.
+/// host comes between. Streams of a device share a list.
 class GraphStream final : public cuda::CudaStream {
  public:
-  struct Action {
-    bool on_host;
-    std::function<void()> work;
-  };
+  explicit GraphStream(std::vector<GraphAction>& list, int number = 0) : actions(list), number_(number) {}
+
   cuda::StreamHandle handle() const override {
     return reinterpret_cast<cuda::StreamHandle>(const_cast<GraphStream*>(this));
   }
   static GraphStream& of(cuda::StreamHandle handle) { return *reinterpret_cast<GraphStream*>(handle); }
 
   void enqueue(std::function<void()> work) override { work(); }
-  void host(std::function<void()> code) override { actions.push_back({true, std::move(code)}); }
+  void host(std::function<void()> code) override {
+    if (number_ != 0) throw Error(Category::internal, "code of the host on another stream than the first");
+    actions.push_back({.on_host = true, .work = std::move(code)});
+  }
   /// What a kernel would be.
-  void launch(std::function<void()> work) { actions.push_back({false, std::move(work)}); }
-  Event record() override { return {0}; }
-  void wait(Event /*event*/) override {}
+  void launch(std::function<void()> work) { actions.push_back({.work = std::move(work), .stream = number_}); }
+  Event record() override {
+    const int event = static_cast<int>(actions.size());
+    actions.push_back({.stream = number_, .records = event});
+    return {event};
+  }
+  void wait(Event event) override { actions.push_back({.stream = number_, .waits_for = event.index}); }
 
-  std::vector<Action> actions;
+  std::vector<GraphAction>& actions;
+
+ private:
+  int number_;
+};
+
+/// In which order two streams do what no event orders.
+enum class Haste {
+  first_stream,  ///< the other only does what is waited for
+  other_stream,  ///< as soon as it may
 };
 
 class GraphProgram final : public Program {
  public:
-  GraphProgram(GuardedMemory& memory, std::vector<GraphStream::Action> actions)
-      : memory_(memory), actions_(std::move(actions)) {}
+  GraphProgram(GuardedMemory& memory, std::vector<GraphAction> actions, Haste haste = Haste::first_stream)
+      : memory_(memory), actions_(std::move(actions)), haste_(haste) {
+    for (std::size_t i = 0; i < actions_.size(); ++i) {
+      order_[static_cast<std::size_t>(actions_[i].stream)].push_back(i);
+    }
+    if (!order_[1].empty() && !waited_for(order_[1].back())) {
+      throw Error(Category::internal, "a recording ends while another stream works");
+    }
+  }
+
   void run() override {
-    for (const GraphStream::Action& action : actions_) {
-      if (action.on_host) {
-        action.work();
-      } else {
-        memory_.open_for(action.work);
-      }
+    next_ = {};
+    events_.clear();
+    const std::size_t hasty = haste_ == Haste::first_stream ? 0 : 1;
+    while (step(hasty) || step(1 - hasty)) {
+    }
+    if (next_[0] < order_[0].size() || next_[1] < order_[1].size()) {
+      throw Error(Category::internal, "a stream waits for an event that never comes");
     }
   }
 
  private:
+  /// By the first stream: an event that the action is.
+  bool waited_for(std::size_t last) const {
+    return actions_[last].records >= 0 && std::ranges::any_of(order_[0], [&](std::size_t i) {
+             return actions_[i].waits_for == actions_[last].records;
+           });
+  }
+  /// The next action of a stream, if there is one that waits for nothing.
+  bool step(std::size_t stream) {
+    if (next_[stream] == order_[stream].size()) return false;
+    const std::size_t i = order_[stream][next_[stream]];
+    const GraphAction& action = actions_[i];
+    if (action.waits_for >= 0 && !events_.contains(action.waits_for)) return false;
+    ++next_[stream];
+    if (action.records >= 0) events_.insert(action.records);
+    if (action.on_host) {
+      expect_joined(i);
+      action.work();
+    } else if (action.work) {
+      memory_.open_for(action.work);
+    }
+    return true;
+  }
+
+  /// CUDA cannot end what it captures before that.
+  void expect_joined(std::size_t position) const {
+    if (next_[1] < order_[1].size() && order_[1][next_[1]] < position) {
+      throw Error(Category::internal, "code of the host runs while another stream works");
+    }
+  }
+
   GuardedMemory& memory_;
-  std::vector<GraphStream::Action> actions_;
+  std::vector<GraphAction> actions_;
+  Haste haste_;
+  std::array<std::vector<std::size_t>, 2> order_;
+  std::array<std::size_t, 2> next_{};
+  std::set<int> events_;
 };
 
 /// A device for one rank of a test.
-class GraphDevice final : public Device {
+class GraphDevice final : public cuda::CudaDevice {
  public:
   Buffer allocate(std::size_t bytes) override { return memory.allocate(bytes); }
   std::size_t available_bytes() const override { return available; }
@@ -129,30 +196,37 @@ class GraphDevice final : public Device {
   Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (look_) look_();
-    if (!recording_) GraphProgram(memory, std::exchange(stream.actions, {})).run();  // given outside of one
+    if (!recording_) GraphProgram(memory, std::exchange(actions_, {}), haste).run();  // given outside of one
     if (bytes > 0) memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
     if (bytes > 0) stream.launch([to, from, bytes] { std::memmove(to, from, bytes); });
   }
   std::span<Stream* const> streams() override { return streams_; }
+  cuda::CudaStream& communication_stream() override { return communication; }
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
     recording_ = true;
     try {
       work();
     } catch (...) {
       recording_ = false;
-      stream.actions.clear();
+      actions_.clear();
       throw;
     }
     recording_ = false;
-    return std::make_unique<GraphProgram>(memory, std::exchange(stream.actions, {}));
+    return std::make_unique<GraphProgram>(memory, std::exchange(actions_, {}), haste);
   }
 
   void while_waiting(std::function<void()> look) override { look_ = std::move(look); }
 
+ private:
+  std::vector<GraphAction> actions_;
+
+ public:
   GuardedMemory memory;
-  GraphStream stream;
+  GraphStream stream{actions_};
+  GraphStream communication{actions_, 1};
+  Haste haste = Haste::first_stream;
   std::size_t host_bytes = 0;
   std::size_t available = std::size_t{1} << 32;
 

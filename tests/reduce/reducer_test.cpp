@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "lockstep/error.h"
+#include "reduce/buckets.h"
 #include "reduce/gradients.h"
 #include "reduce/thread_ranks.h"
 
@@ -156,6 +157,48 @@ TEST(RingReducer, IsCloseToTheCanonicalSum) {
       for (std::size_t e = 0; e < c.elements; ++e) EXPECT_NEAR(parameters[e], expected[e], 1e-2);
     }
   }
+}
+
+/// Bits of the ring are those of its parts; what is begun early changes none.
+TEST(RingReducer, SumsBucketsThatAreReady) {
+  constexpr std::size_t elements = 1000;
+  for (const int ranks : {1, 2, 3, 8}) {  // 8 of 5 leaves: ranks without any
+    std::vector<std::vector<float>> sums(3 * static_cast<std::size_t>(ranks));
+    run_as_ranks(ranks, [&](Communicator& communicator) {
+      std::vector<float> parameters(elements);
+      RankGradients gradients(5, ranks, communicator.rank(), 1, parameters);
+      ReducerOptions options = gradients.options();
+      options.buckets = {0, 160, 480, 800};
+      const auto reducer = make_ring_reducer(communicator, options);
+      for (std::size_t step = 0; step < 3; ++step) {
+        EXPECT_EQ(reducer->awaits(), 800U);
+        if (step > 0) {
+          reducer->ready(801);
+          EXPECT_EQ(reducer->awaits(), 800U);
+          reducer->ready(400);
+          EXPECT_EQ(reducer->awaits(), 160U);
+        }
+        if (step > 1) reducer->ready(0);
+        const std::span<const float> sum = reducer->sum();
+        sums[step * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(communicator.rank())].assign(
+            sum.begin(), sum.end());
+        gradients.compute_again();
+      }
+    });
+    for (const std::vector<float>& sum : sums) EXPECT_EQ(sum, sums.front());
+    for (std::size_t e = 0; e < elements; ++e) EXPECT_NEAR(sums[0][e], reference_sum(0, 5, e), 1e-2);
+  }
+}
+
+TEST(Buckets, HoldWholeParameters) {
+  using Begins = std::vector<std::size_t>;
+  const Begins offsets{0, 16, 32, 64, 80};
+  EXPECT_EQ(cut_into_buckets(offsets, 96, 1), offsets);
+  EXPECT_EQ(cut_into_buckets(offsets, 96, 17), (Begins{0, 32, 64})) << "80 and 16 alone are too little";
+  EXPECT_EQ(cut_into_buckets(offsets, 96, 32), (Begins{0, 32, 64}));
+  EXPECT_EQ(cut_into_buckets(offsets, 96, 96), Begins{0});
+  EXPECT_EQ(cut_into_buckets(offsets, 96), Begins{0}) << "small networks have one";
+  EXPECT_EQ(cut_into_buckets(Begins{}, 0), Begins{0});
 }
 
 }  // namespace

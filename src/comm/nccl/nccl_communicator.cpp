@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "comm/agreement.h"
 #include "comm/exchange_rounds.h"
@@ -37,6 +38,7 @@ class NcclCommunicator final : public Communicator {
   std::string name() const override { return "NCCL"; }
 
   void exchange(PartialSums& partials, const UseChunk& use) override {
+    finish_all_reduces();
     const ExchangeRounds rounds(partials, limits_);
     const std::size_t own_length = partials.slices[rank_ + 1] - partials.slices[rank_];
     const std::size_t stride = std::min(rounds.chunk, (own_length + 63) & ~std::size_t{63});
@@ -54,6 +56,7 @@ class NcclCommunicator final : public Communicator {
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                         std::span<std::byte> all) override {
+    finish_all_reduces();
     connection_.group([&] {
       for (std::size_t peer = 0, begin = 0; peer < size_; begin += bytes[peer++]) {
         if (peer == rank_) {
@@ -68,15 +71,23 @@ class NcclCommunicator final : public Communicator {
   }
 
   void all_reduce(std::span<float> values) override {
+    finish_all_reduces();
+    all_reduce(stream_, values);
+  }
+
+  void start_all_reduce(std::span<float> values) override {
     if (values.empty()) return;
-    connection_.group([&] {
-      connection_.check(api_.all_reduce(values.data(), values.data(), values.size(), ncclFloat, ncclSum,
-                                        connection_.get(), cuda::handle_of(stream_)),
-                        "ncclAllReduce");
-    });
+    Stream& side = cuda::communication_stream(device_);
+    side.wait(stream_.record());
+    all_reduce(side, values);
+    started_ = true;
+  }
+  void finish_all_reduces() override {
+    if (std::exchange(started_, false)) stream_.wait(cuda::communication_stream(device_).record());
   }
 
   void barrier() override {
+    finish_all_reduces();
     stream_.host([this] { host_.barrier(); });
   }
   void check() override { connection_.check(); }
@@ -92,6 +103,15 @@ class NcclCommunicator final : public Communicator {
     all_reduce(numbers.floats());
     float first = 0.0F;
     device_.copy(&first, numbers.data(), sizeof first);
+  }
+
+  void all_reduce(const Stream& stream, std::span<float> values) {
+    if (values.empty()) return;
+    connection_.group([&] {
+      connection_.check(api_.all_reduce(values.data(), values.data(), values.size(), ncclFloat, ncclSum,
+                                        connection_.get(), cuda::handle_of(stream)),
+                        "ncclAllReduce");
+    });
   }
 
   /// In the order of ranks: this rank's where they are, the others' where they arrive.
@@ -168,6 +188,7 @@ class NcclCommunicator final : public Communicator {
   ExchangeRounds::Limits limits_;
   ScratchMemory memory_;
   std::vector<const float*> inputs_;
+  bool started_ = false;
   NcclConnection connection_;  // ends before the memory that it may still use
 };
 

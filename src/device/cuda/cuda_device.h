@@ -14,8 +14,18 @@ class CudaStream : public Stream {
   virtual StreamHandle handle() const = 0;
 };
 
-/// Of a stream that is known to be a CUDA stream.
+/// A device of which CUDA's layers know more.
+class CudaDevice : public Device {
+ public:
+  /// Beside streams(): for what should begin as soon as it can, before kernels of the others that wait for
+  /// room on the GPU. Its work waits for an event of another stream first; another stream waits for it before
+  /// the recording ends, and before code of the host.
+  virtual CudaStream& communication_stream() = 0;
+};
+
+/// Of a stream, or device, that is known to be CUDA's.
 StreamHandle handle_of(const Stream& stream);
+CudaStream& communication_stream(Device& device);
 
 struct CudaOptions {
   /// Which of the visible GPUs: the rank's number on its host, modulo their number.

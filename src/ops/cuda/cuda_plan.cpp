@@ -17,6 +17,20 @@ std::byte* block(std::byte* workspace, std::size_t offset) {
   return offset == WorkspaceLayout::none ? nullptr : workspace + offset;
 }
 
+/// By node: the end of the last parameter of all nodes before it.
+std::vector<std::size_t> ends_of_parameters_before(const Graph& graph, const ArenaLayout& layout) {
+  std::vector<std::size_t> ends;
+  std::size_t end = 0;
+  for (const GraphNode& node : graph.nodes) {
+    ends.push_back(end);
+    for (const int parameter : node.parameters) {
+      const std::size_t next = at(parameter) + 1;
+      end = std::max(end, next < layout.offsets.size() ? layout.offsets[next] : layout.elements);
+    }
+  }
+  return ends;
+}
+
 }  // namespace
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
@@ -27,7 +41,8 @@ CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOpti
       type_(type),
       dnn_(&dnn),
       flow_(trace_gradients(graph, options)),
-      cleared_(ranges_without_gradient(graph, layout, flow_)) {
+      cleared_(ranges_without_gradient(graph, layout, flow_)),
+      written_from_(ends_of_parameters_before(graph, layout)) {
   compile_for(options.samples);
 }
 
@@ -170,7 +185,7 @@ void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters
 }
 
 void CudaPlan::backward(StreamHandle stream, int samples, const float* parameters, float* gradients,
-                        std::byte* workspace) const {
+                        std::byte* workspace, const std::function<void(std::size_t begin)>& ready) const {
   const Operations& operations = operations_for(samples);
   for (const ArenaRange& range : cleared_) {  // sums of gradients add up what is there
     fill_zeros(stream, range.end - range.begin, gradients + range.begin);
@@ -179,7 +194,9 @@ void CudaPlan::backward(StreamHandle stream, int samples, const float* parameter
     if (!flow_.needed[i]) continue;
     backward_node(operations.nodes[i], samples, i, node_memory(stream, i, parameters, workspace), gradients,
                   workspace);
+    if (ready) ready(written_from_[i]);
   }
+  if (ready) ready(0);  // what is frozen was cleared
 }
 
 void CudaPlan::backward_node(const Op& op, int samples, std::size_t i, OpMemory memory, float* gradients,

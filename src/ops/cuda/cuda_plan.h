@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -47,9 +48,10 @@ class CudaPlan {
   /// After forward: class of the largest logit of each sample.
   const std::int32_t* predictions(const std::byte* workspace) const;
   /// After forward, of training plans: writes (does not add) the gradients of the loss's sum. Gradients of
-  /// frozen parameters are zeros or their gradients.
+  /// frozen parameters are zeros or their gradients. `ready`, unless empty, is called now and then, when the
+  /// stream was given what writes gradients of elements from `begin` on; `begin` descends to 0.
   void backward(StreamHandle stream, int samples, const float* parameters, float* gradients,
-                std::byte* workspace) const;
+                std::byte* workspace, const std::function<void(std::size_t begin)>& ready = {}) const;
 
  private:
   /// All operations for one number of samples.
@@ -75,6 +77,8 @@ class CudaPlan {
   Dnn* dnn_;
   GradientFlow flow_;
   std::vector<ArenaRange> cleared_;  ///< of the arena of gradients, in backward
+  /// By node: where in the arena gradients are written from when it, and all after it, were run.
+  std::vector<std::size_t> written_from_;
   std::map<int, Operations> operations_;
   WorkspaceLayout memory_;
 };

@@ -35,15 +35,17 @@ class CudaLeafRunner final : public LeafRunner {
 
   void prepare(const float* parameters) override { plan_.prepare(handle(), parameters, workspace_.data()); }
 
-  void run(std::uint32_t leaf, const float* parameters, float* gradients, LeafResult* result,
-           Prediction* predictions) override {
+  void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) override {
     const int samples = static_cast<int>(loader_.samples(leaf));
     const CudaPlan::Inputs inputs = plan_.inputs(workspace_.data());
     feed_->load(leaf, inputs);
-    plan_.forward(handle(), samples, parameters, result, workspace_.data());
-    if (gradients != nullptr) plan_.backward(handle(), samples, parameters, gradients, workspace_.data());
-    if (predictions != nullptr) {
-      write_predictions(handle(), samples, inputs.labels, plan_.predictions(workspace_.data()), predictions);
+    plan_.forward(handle(), samples, parameters, outputs.result, workspace_.data());
+    if (outputs.gradients != nullptr) {
+      plan_.backward(handle(), samples, parameters, outputs.gradients, workspace_.data(), outputs.ready);
+    }
+    if (outputs.predictions != nullptr) {
+      write_predictions(handle(), samples, inputs.labels, plan_.predictions(workspace_.data()),
+                        outputs.predictions);
     }
   }
 

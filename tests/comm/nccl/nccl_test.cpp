@@ -217,6 +217,85 @@ TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
   });
 }
 
+/// Sums of two halves of an arena, the second half's first, and what else the device does meanwhile.
+struct OverlappedSums {
+  static constexpr std::size_t half = 100;
+
+  OverlappedSums(Communicator& communicator, GraphDevice& device) : gpu(device) {
+    const std::span<float> values = arena.floats();
+    float* const seen = meanwhile.floats().data();
+    program = gpu.record([&] {
+      for (const std::size_t begin : {half, std::size_t{0}}) {
+        gpu.stream.launch([this, part = values.subspan(begin, half)] { ++part.front(), part.back() += 2; });
+        communicator.start_all_reduce(values.subspan(begin, half));
+      }
+      gpu.stream.launch([=] { *seen = values.front(); });
+      communicator.finish_all_reduces();
+      gpu.copy(gpu.stream, sums.data(), arena.data(), arena.bytes());
+    });
+  }
+
+  std::vector<float> run(float first) {
+    const std::vector<float> values(2 * half, first);
+    gpu.copy(arena.data(), values.data(), arena.bytes());
+    program->run();
+    std::vector<float> result(2 * half);
+    gpu.copy(result.data(), sums.data(), arena.bytes());
+    gpu.copy(&seen_meanwhile, meanwhile.data(), sizeof(float));
+    return result;
+  }
+
+  GraphDevice& gpu;
+  Buffer arena = gpu.allocate(2 * half * sizeof(float)), sums = gpu.allocate(arena.bytes()),
+         meanwhile = gpu.allocate(sizeof(float));
+  std::unique_ptr<Program> program;
+  float seen_meanwhile = 0.0F;
+};
+
+TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
+  for (const Haste haste : {Haste::first_stream, Haste::other_stream}) {
+    FakeNccl fake;
+    run_as_ranks(3, [&](Communicator& host) {
+      GraphDevice gpu;
+      gpu.haste = haste;
+      const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+      OverlappedSums sums(*nccl, gpu);
+      for (int run = 0; run < 2; ++run) {
+        const auto own = static_cast<float>(10 * run + host.rank());
+        const auto total = static_cast<float>(30 * run + 3);
+        std::vector<float> expected(2 * OverlappedSums::half, total);
+        for (const std::size_t begin : {std::size_t{0}, OverlappedSums::half}) {
+          expected[begin] += 3.0F;
+          expected[begin + OverlappedSums::half - 1] += 6.0F;
+        }
+        EXPECT_EQ(sums.run(own), expected);
+        EXPECT_EQ(sums.seen_meanwhile, haste == Haste::first_stream ? own + 1.0F : total + 3.0F);
+      }
+    });
+  }
+}
+
+TEST(Nccl, OtherMethodsWaitForSumsThatAreBegun) {
+  FakeNccl fake;
+  run_as_ranks(2, [&](Communicator& host) {
+    GraphDevice gpu;
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+    const Buffer value = gpu.allocate(sizeof(float)), all = gpu.allocate(2 * sizeof(float));
+    const std::vector<std::size_t> bytes(2, sizeof(float));
+    const auto program = gpu.record([&] {
+      gpu.stream.launch([at = value.floats().data()] { *at = 21.0F; });
+      nccl->start_all_reduce(value.floats());
+      nccl->all_gather_bytes({value.data(), value.bytes()}, bytes, {all.data(), all.bytes()});
+      nccl->start_all_reduce(value.floats());
+      nccl->all_reduce(all.floats());
+    });
+    program->run();
+    std::vector<float> gathered(2);
+    gpu.copy(gathered.data(), all.data(), all.bytes());
+    EXPECT_EQ(gathered, std::vector<float>(2, 84.0F));
+  });
+}
+
 TEST(Nccl, LibraryThatIsMissingIsNamed) {
   const auto [status, message] = error_of([] { load_nccl("libnccl-of-nobody.so.2"); });
   EXPECT_EQ(status, 4);

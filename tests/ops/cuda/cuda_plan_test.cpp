@@ -5,6 +5,7 @@
 
 #include "lockstep/error.h"
 #include "lockstep/models.h"
+#include "reduce/cuda/fold.h"
 #include "run_network.h"
 
 namespace lockstep::testing {
@@ -184,6 +185,30 @@ TEST(CudaPlan, FreezesParameters) {
       ASSERT_TRUE(actual[i] == expected[i] || (may_be_cleared && actual[i] == 0.0F)) << "element " << i;
     }
     EXPECT_LE(frozen.plan().workspace_bytes(), free.plan().workspace_bytes());
+  }
+}
+
+/// What is summed over ranks in the middle of backward is not written later.
+TEST(CudaPlan, SaysWhichGradientsAreWritten) {
+  for (const char* name : {"residual", "resnet20"}) {
+    const auto network = network_called(name);
+    for (const std::size_t frozen : {std::size_t{0}, network->parameters().size() / 2}) {
+      PlanOptions options{.samples = part, .images = {}};
+      options.frozen.assign(network->parameters().size(), false);
+      std::fill_n(options.frozen.begin(), frozen, true);
+      NetworkOnCuda cuda(*network, options, cuda::Type::fp32);
+      std::size_t end = cuda.layout().elements;
+      int parts = 0;
+      cuda.ready = [&](cuda::StreamHandle stream, float* gradients, std::size_t begin) {
+        ASSERT_LE(begin, end);
+        cuda::fill(stream, gradients + begin, 7.0F, end - begin);
+        if (begin < std::exchange(end, begin)) ++parts;
+      };
+      const NetworkResults results = cuda.run(NetworkInputs(*network, part, 3), first_parameters(*network));
+      EXPECT_EQ(end, 0U);
+      EXPECT_GE(parts, frozen == 0 ? 5 : 2) << "before the end";
+      EXPECT_EQ(results.gradients, std::vector<float>(cuda.layout().elements, 7.0F));
+    }
   }
 }
 

@@ -103,6 +103,9 @@ class NetworkOnCuda {
     gradients_ = DeviceMemory(layout_.elements * sizeof(float));
   }
 
+  /// Gives something to the stream when the plan says that gradients from `begin` on are written.
+  std::function<void(cuda::StreamHandle, float* gradients, std::size_t begin)> ready = {};
+
   NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) {
     const int samples = inputs.images.samples;
     load(inputs);
@@ -113,7 +116,9 @@ class NetworkOnCuda {
       plan_.prepare(stream, parameters_.floats(), workspace_.data());
       plan_.forward(stream, samples, parameters_.floats(), result, workspace_.data());
       if (!options_.training) return;
-      plan_.backward(stream, samples, parameters_.floats(), gradients_.floats(), workspace_.data());
+      plan_.backward(stream, samples, parameters_.floats(), gradients_.floats(), workspace_.data(),
+                     ready ? [&](std::size_t begin) { ready(stream, gradients_.floats(), begin); }
+                           : std::function<void(std::size_t)>());
     });
     NetworkResults results;
     Device& device = device_under_test();

@@ -2,178 +2,17 @@
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <variant>
 
 #include "device/cuda/native/check.h"
-#include "device/cuda/native/handles.h"
+#include "device/cuda/native/streams.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 
 namespace lockstep::cuda {
 namespace {
-
-/// What a program consists of: launches, between which code of the host runs.
-struct HostCode {
-  std::function<void()> code;
-};
-using Part = std::variant<ExecutableGraphOwner, HostCode>;
-
-StreamOwner make_stream() {
-  cudaStream_t raw = nullptr;
-  check_cuda(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  return StreamOwner(raw);
-}
-
-/// One stream, which records by capture: work is called once and what it launches becomes a graph; code of
-/// the host ends one graph and begins another. Without graphs work is kept and called in each run.
-class RecordingStream final : public CudaStream {
- public:
-  explicit RecordingStream(bool graphs) : graphs_(graphs), stream_(make_stream()) {}
-
-  StreamHandle handle() const override { return stream_.get(); }
-
-  void enqueue(std::function<void()> work) override {
-    if (!recording_) throw Error(Category::internal, "work was given to a stream outside of a recording");
-    if (graphs_) {
-      work();
-    } else {
-      work_.push_back(std::move(work));
-    }
-  }
-
-  void host(std::function<void()> code) override {
-    if (!graphs_) {
-      synchronize();
-      code();
-      return;
-    }
-    end_capture();
-    parts_.emplace_back(HostCode{std::move(code)});
-    begin_capture();
-  }
-
-  // One stream is in order by itself.
-  Event record() override { return {0}; }
-  void wait(Event /*event*/) override {}
-
-  /// Where other ranks may be why the work does not end, somebody looks after them meanwhile.
-  void synchronize() {
-    if (!look_) return check_cuda(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
-    constexpr unsigned yields = 64;
-    for (unsigned polls = 1;; ++polls) {
-      const cudaError_t code = cudaStreamQuery(stream_.get());
-      if (code != cudaErrorNotReady) return check_cuda(code, "cudaStreamQuery");
-      if (polls < yields) {
-        sched_yield();
-      } else {
-        usleep(50);
-      }
-      if (polls % yields == 0) look_();
-    }
-  }
-  void while_waiting(std::function<void()> look) { look_ = std::move(look); }
-
-  bool recording() const { return recording_; }
-  void begin() {
-    recording_ = true;
-    if (graphs_) begin_capture();
-  }
-  std::vector<Part> end() {
-    if (graphs_) end_capture();
-    recording_ = false;
-    return std::move(parts_);
-  }
-  std::vector<std::function<void()>> take_work() { return std::move(work_); }
-  /// After an exception in the middle of a recording.
-  void abandon() noexcept {
-    recording_ = false;
-    parts_.clear();
-    work_.clear();
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (cudaStreamIsCapturing(stream_.get(), &status) == cudaSuccess &&
-        status != cudaStreamCaptureStatusNone) {
-      cudaGraph_t graph = nullptr;
-      cudaStreamEndCapture(stream_.get(), &graph);
-      const GraphOwner owner(graph);
-    }
-    cudaGetLastError();
-  }
-
- private:
-  void begin_capture() {
-    check_cuda(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal),
-               "cudaStreamBeginCapture");
-  }
-  void end_capture() {
-    cudaGraph_t raw = nullptr;
-    check_cuda(cudaStreamEndCapture(stream_.get(), &raw), "cudaStreamEndCapture");
-    const GraphOwner graph(raw);
-    std::size_t nodes = 0;
-    check_cuda(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "cudaGraphGetNodes");
-    if (nodes == 0) return;
-    cudaGraphExec_t executable = nullptr;
-    check_cuda(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
-    parts_.emplace_back(ExecutableGraphOwner(executable));
-  }
-
-  bool graphs_;
-  bool recording_ = false;
-  std::function<void()> look_;
-  StreamOwner stream_;
-  std::vector<Part> parts_;
-  std::vector<std::function<void()>> work_;
-};
-
-class GraphProgram final : public Program {
- public:
-  GraphProgram(RecordingStream& stream, std::vector<Part> parts)
-      : stream_(stream), parts_(std::move(parts)) {}
-
-  void run() override {
-    for (const Part& part : parts_) {
-      if (const auto* graph = std::get_if<ExecutableGraphOwner>(&part)) {
-        check_cuda(cudaGraphLaunch(graph->get(), stream_.handle()), "cudaGraphLaunch");
-      } else {
-        stream_.synchronize();
-        std::get<HostCode>(part).code();
-      }
-    }
-  }
-
- private:
-  RecordingStream& stream_;
-  std::vector<Part> parts_;
-};
-
-class EagerProgram final : public Program {
- public:
-  explicit EagerProgram(std::vector<std::function<void()>> work) : work_(std::move(work)) {}
-  void run() override {
-    for (const auto& work : work_) work();
-  }
-
- private:
-  std::vector<std::function<void()>> work_;
-};
-
-/// Memory may be taken in the middle of a recording: CUDA refuses that to a thread that captures, unless told
-/// that it is no part of what is captured.
-class AllowedInCapture {
- public:
-  AllowedInCapture() { exchange(); }
-  ~AllowedInCapture() { exchange(); }
-  AllowedInCapture(const AllowedInCapture&) = delete;
-  AllowedInCapture& operator=(const AllowedInCapture&) = delete;
-
- private:
-  void exchange() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
 
 /// Throws Error(resource) saying why there is no GPU to compute on.
 int device_count() {
@@ -184,10 +23,10 @@ int device_count() {
   return count;
 }
 
-class NativeDevice final : public Device {
+class NativeDevice final : public CudaDevice {
  public:
   explicit NativeDevice(const CudaOptions& options)
-      : device_(options.local_rank % device_count()), stream_(select(device_, options.graphs)) {
+      : device_(options.local_rank % device_count()), stream_(events_, select(device_, options.graphs)) {
     streams_[0] = &stream_;
   }
 
@@ -239,16 +78,14 @@ class NativeDevice final : public Device {
   }
 
   std::span<Stream* const> streams() override { return streams_; }
+  CudaStream& communication_stream() override { return communication_; }
   void while_waiting(std::function<void()> look) override { stream_.while_waiting(std::move(look)); }
 
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
     stream_.begin();
     try {
       work();
-      std::vector<Part> parts = stream_.end();
-      std::vector<std::function<void()>> eager = stream_.take_work();
-      if (!eager.empty()) return std::make_unique<EagerProgram>(std::move(eager));
-      return std::make_unique<GraphProgram>(stream_, std::move(parts));
+      return stream_.end();
     } catch (...) {
       stream_.abandon();
       throw;
@@ -262,12 +99,18 @@ class NativeDevice final : public Device {
   }
 
   int device_;
+  EventPool events_;
   RecordingStream stream_;
+  OrderedStream communication_{events_, make_stream_of_highest_priority()};
   StreamOwner copies_ = make_stream();  ///< of what is done at once, while the other may be recording
   std::array<Stream*, 1> streams_{};
 };
 
 }  // namespace
+
+CudaStream& communication_stream(Device& device) {
+  return static_cast<CudaDevice&>(device).communication_stream();
+}
 
 StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStream&>(stream).handle(); }
 

@@ -27,6 +27,7 @@ class Handle {
 };
 
 using StreamOwner = Handle<cudaStream_t, cudaStreamDestroy>;
+using EventOwner = Handle<cudaEvent_t, cudaEventDestroy>;
 using GraphOwner = Handle<cudaGraph_t, cudaGraphDestroy>;
 using ExecutableGraphOwner = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
 

@@ -1,0 +1,165 @@
+#include "device/cuda/native/streams.h"
+
+#include <cuda_runtime_api.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "device/cuda/native/check.h"
+#include "lockstep/error.h"
+
+namespace lockstep::cuda {
+
+StreamOwner make_stream() {
+  cudaStream_t raw = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return StreamOwner(raw);
+}
+
+StreamOwner make_stream_of_highest_priority() {
+  int lowest = 0, highest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t raw = nullptr;
+  check_cuda(cudaStreamCreateWithPriority(&raw, cudaStreamNonBlocking, highest),
+             "cudaStreamCreateWithPriority");
+  return StreamOwner(raw);
+}
+
+Event EventPool::take() {
+  if (used_ == events_.size()) {
+    const AllowedInCapture allowed;
+    cudaEvent_t raw = nullptr;
+    check_cuda(cudaEventCreateWithFlags(&raw, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    events_.emplace_back(raw);
+  }
+  return {static_cast<int>(used_++)};
+}
+
+void OrderedStream::host(std::function<void()> /*code*/) {
+  throw Error(Category::internal, "code of the host was given to a stream that waits for none");
+}
+
+Event OrderedStream::record() {
+  const Event event = events_.take();
+  check_cuda(cudaEventRecord(events_[event], handle()), "cudaEventRecord");
+  return event;
+}
+
+void OrderedStream::wait(Event event) {
+  check_cuda(cudaStreamWaitEvent(handle(), events_[event], cudaEventWaitDefault), "cudaStreamWaitEvent");
+}
+
+class RecordingStream::GraphProgram final : public Program {
+ public:
+  GraphProgram(RecordingStream& stream, std::vector<Part> parts)
+      : stream_(stream), parts_(std::move(parts)) {}
+
+  void run() override {
+    for (const Part& part : parts_) {
+      if (const auto* graph = std::get_if<ExecutableGraphOwner>(&part)) {
+        check_cuda(cudaGraphLaunch(graph->get(), stream_.handle()), "cudaGraphLaunch");
+      } else {
+        stream_.synchronize();
+        std::get<HostCode>(part).code();
+      }
+    }
+  }
+
+ private:
+  RecordingStream& stream_;
+  std::vector<Part> parts_;
+};
+
+class RecordingStream::EagerProgram final : public Program {
+ public:
+  EagerProgram(EventPool& events, std::vector<std::function<void()>> work)
+      : events_(events), work_(std::move(work)) {}
+
+  void run() override {
+    events_.reuse();
+    for (const auto& work : work_) work();
+  }
+
+ private:
+  EventPool& events_;
+  std::vector<std::function<void()>> work_;
+};
+
+void RecordingStream::enqueue(std::function<void()> work) {
+  if (!recording_) throw Error(Category::internal, "work was given to a stream outside of a recording");
+  if (graphs_) {
+    work();
+  } else {
+    work_.push_back(std::move(work));
+  }
+}
+
+void RecordingStream::host(std::function<void()> code) {
+  if (!graphs_) {
+    synchronize();
+    code();
+    return;
+  }
+  end_capture();
+  parts_.emplace_back(HostCode{std::move(code)});
+  begin_capture();
+}
+
+/// Where other ranks may be why the work does not end, somebody looks after them meanwhile.
+void RecordingStream::synchronize() {
+  if (!look_) return check_cuda(cudaStreamSynchronize(handle()), "cudaStreamSynchronize");
+  constexpr unsigned yields = 64;
+  for (unsigned polls = 1;; ++polls) {
+    const cudaError_t code = cudaStreamQuery(handle());
+    if (code != cudaErrorNotReady) return check_cuda(code, "cudaStreamQuery");
+    if (polls < yields) {
+      sched_yield();
+    } else {
+      usleep(50);
+    }
+    if (polls % yields == 0) look_();
+  }
+}
+
+void RecordingStream::begin() {
+  recording_ = true;
+  events().reuse();
+  if (graphs_) begin_capture();
+}
+
+std::unique_ptr<Program> RecordingStream::end() {
+  if (graphs_) end_capture();
+  recording_ = false;
+  if (graphs_) return std::make_unique<GraphProgram>(*this, std::exchange(parts_, {}));
+  return std::make_unique<EagerProgram>(events(), std::exchange(work_, {}));
+}
+
+void RecordingStream::abandon() noexcept {
+  recording_ = false;
+  parts_.clear();
+  work_.clear();
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (cudaStreamIsCapturing(handle(), &status) == cudaSuccess && status != cudaStreamCaptureStatusNone) {
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(handle(), &graph);
+    const GraphOwner owner(graph);
+  }
+  cudaGetLastError();
+}
+
+void RecordingStream::begin_capture() {
+  check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+}
+
+void RecordingStream::end_capture() {
+  cudaGraph_t raw = nullptr;
+  check_cuda(cudaStreamEndCapture(handle(), &raw), "cudaStreamEndCapture");
+  const GraphOwner graph(raw);
+  std::size_t nodes = 0;
+  check_cuda(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "cudaGraphGetNodes");
+  if (nodes == 0) return;
+  cudaGraphExec_t executable = nullptr;
+  check_cuda(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+  parts_.emplace_back(ExecutableGraphOwner(executable));
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/native/handles.h"
+
+namespace lockstep::cuda {
+
+StreamOwner make_stream();
+/// Its kernels begin before those of other streams that wait for room on the GPU; in graphs too.
+StreamOwner make_stream_of_highest_priority();
+
+/// Memory may be taken in the middle of a recording: CUDA refuses that to a thread that captures, unless told
+/// that it is no part of what is captured. While this lives.
+class AllowedInCapture {
+ public:
+  AllowedInCapture() { exchange(); }
+  ~AllowedInCapture() { exchange(); }
+  AllowedInCapture(const AllowedInCapture&) = delete;
+  AllowedInCapture& operator=(const AllowedInCapture&) = delete;
+
+ private:
+  void exchange() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+/// Points in the work of all streams of a device.
+class EventPool {
+ public:
+  Event take();
+  cudaEvent_t operator[](Event event) const {
+    return events_.at(static_cast<std::size_t>(event.index)).get();
+  }
+  /// All may be taken again: what waits for them was given to its stream.
+  void reuse() { used_ = 0; }
+
+ private:
+  std::vector<EventOwner> events_;
+  std::size_t used_ = 0;
+};
+
+/// A stream that is ordered with others by events alone. Inside of enqueued work.
+class OrderedStream : public CudaStream {
+ public:
+  OrderedStream(EventPool& events, StreamOwner stream) : events_(events), stream_(std::move(stream)) {}
+
+  StreamHandle handle() const override { return stream_.get(); }
+  void enqueue(std::function<void()> work) override { work(); }
+  /// Throws Error(internal).
+  void host(std::function<void()> code) override;
+  Event record() override;
+  void wait(Event event) override;
+
+ protected:
+  EventPool& events() { return events_; }
+
+ private:
+  EventPool& events_;
+  StreamOwner stream_;
+};
+
+/// The stream that records by capture: work is called once and what it launches becomes a graph; code of the
+/// host ends one graph and begins another. Without graphs work is kept and called in each run.
+class RecordingStream final : public OrderedStream {
+ public:
+  RecordingStream(EventPool& events, bool graphs) : OrderedStream(events, make_stream()), graphs_(graphs) {}
+
+  void enqueue(std::function<void()> work) override;
+  void host(std::function<void()> code) override;
+
+  /// Returns when all work is done; calls `look` meanwhile, see Device::while_waiting.
+  void synchronize();
+  void while_waiting(std::function<void()> look) { look_ = std::move(look); }
+
+  bool recording() const { return recording_; }
+  void begin();
+  /// What was recorded. It refers to this stream.
+  std::unique_ptr<Program> end();
+  /// After an exception in the middle of a recording.
+  void abandon() noexcept;
+
+ private:
+  /// A program consists of launches, between which code of the host runs.
+  struct HostCode {
+    std::function<void()> code;
+  };
+  using Part = std::variant<ExecutableGraphOwner, HostCode>;
+  class GraphProgram;
+  class EagerProgram;
+
+  void begin_capture();
+  void end_capture();
+
+  bool graphs_;
+  bool recording_ = false;
+  std::function<void()> look_;
+  std::vector<Part> parts_;
+  std::vector<std::function<void()>> work_;
+};
+
+}  // namespace lockstep::cuda
