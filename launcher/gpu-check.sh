@@ -199,7 +199,7 @@ digests() {
   for graph in on off; do
     for number in 1 2 4; do
       ranks "$number" train --device cuda --model lenet "${data[@]}" --lr 0.2 --max-steps 60 --micro-batches 4 \
-        --reduce canonical --cuda-graph "$graph" --quiet || return
+        --reduce canonical --transport shared-memory --cuda-graph "$graph" --quiet || return
       digest=$(digest_of "$work/log")
       fact "digest_${number}_ranks_graph_$graph" "$digest"
       first=${first:-$digest}
@@ -299,7 +299,7 @@ benchmarks() {
     us=$(figure_of "resnet18_bf16_${way}_us")
     [[ -z $us ]] || figure "resnet18_bf16_${way}_epoch_s" "$(awk "BEGIN {printf \"%.3f\", $us * 60000 / 256 / 1e6}")" s "<= 0.75"
   done
-  ranks 2 bench allreduce --device cuda --rounds 20 || status=$?
+  ranks 2 bench allreduce --device cuda --transport shared-memory --rounds 20 || status=$?
   figure allreduce_44mb_canonical_us "$(awk '$1 == 46137344 {print $4}' "$work/log")" us
   figure allreduce_44mb_ring_us "$(awk '$1 == 46137344 {print $2}' "$work/log")" us
   return "$status"

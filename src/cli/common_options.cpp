@@ -194,12 +194,14 @@ void declare_execution(OptionSet& set, ExecutionOptions& options) {
               "shares of the work for ranks of different speeds, one per rank; empty: equal ones. Never "
               "changes a bit",
               options.rank_weights);
-  set.choice("transport",
-             "how ranks exchange data; auto is shared memory within one host, and NCCL between GPUs",
-             options.transport,
-             {{"auto", Transport::automatic},
-              {"shared-memory", Transport::shared_memory},
-              {"messages", Transport::messages}});
+  set.choice(
+      "transport",
+      "how ranks exchange data; auto is shared memory within one host, and NCCL between GPUs, each of one "
+      "rank; the others go through the host's memory, which lets ranks share a GPU",
+      options.transport,
+      {{"auto", Transport::automatic},
+       {"shared-memory", Transport::shared_memory},
+       {"messages", Transport::messages}});
 }
 
 }  // namespace lockstep

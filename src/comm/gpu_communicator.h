@@ -13,10 +13,14 @@ struct GpuPlace {
   std::string bus;  ///< its PCI address on that host; empty: the rank has none
 };
 
+/// Whether ranks may have the same GPU.
+enum class GpuSharing { refused, allowed };
+
 /// Why NCCL cannot connect the ranks: "ranks 0 and 1 share GPU 0000:1b:00 of HOST", "rank 2 has no GPU";
 /// empty where it can. `host`: any communicator for memory of the host. Collective, also over ranks without a
-/// GPU; the same answer on all ranks.
-std::string why_not_nccl(Communicator& host, const GpuPlace& own);
+/// GPU; the same answer on all ranks. Where they share one and that is refused: throws on all ranks
+/// Error(resource), of which one prints the reason.
+std::string why_not_nccl(Communicator& host, const GpuPlace& own, GpuSharing sharing);
 
 /// Version of the NCCL library, "2.28.9". Throws Error(resource) saying what is missing where there is none.
 std::string nccl_version();
@@ -29,7 +33,7 @@ std::string nccl_version();
 ///
 /// `host` connects the same ranks, and is asked whether they are alive; `place`: of the device, no other
 /// rank's. All references outlive the communicator. Collective. Throws on all ranks Error(resource), of which
-/// one prints the reason, where NCCL is missing on a rank or ranks share a GPU. A rank that NCCL fails on
+/// one prints the reason, where NCCL is missing on a rank. A rank that NCCL fails on
 /// throws alone, Error(resource) or Error(peer): the others wait until `host` finds it gone.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const GpuPlace& place,
                                                      Device& device, Stream& stream);

@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 #include <map>
 #include <vector>
 
+#include "comm/agreement.h"
 #include "comm/gpu_communicator.h"
 
 namespace lockstep {
@@ -19,24 +22,40 @@ PlaceText as_text(const GpuPlace& place) {
   return result;
 }
 
+/// Of all ranks.
+std::vector<PlaceText> gather(Communicator& host, const PlaceText& own) {
+  std::vector<PlaceText> all(static_cast<std::size_t>(host.size()));
+  const std::vector<std::size_t> bytes(all.size(), sizeof own);
+  host.all_gather_bytes(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
 }  // namespace
 
-std::string why_not_nccl(Communicator& host, const GpuPlace& own) {
-  const PlaceText text = as_text(own);
-  std::vector<PlaceText> all(static_cast<std::size_t>(host.size()));
-  const std::vector<std::size_t> bytes(all.size(), sizeof text);
-  host.all_gather_bytes(std::as_bytes(std::span(text)), bytes, std::as_writable_bytes(std::span(all)));
+std::string why_not_nccl(Communicator& host, const GpuPlace& own, GpuSharing sharing) {
+  const std::vector<PlaceText> all = gather(host, as_text(own));
+  const auto own_rank = static_cast<std::size_t>(host.rank());
+  std::string reason;
   std::map<std::string, std::size_t> first_of;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const std::string place = all[rank].data();
-    if (place.empty()) return "rank " + std::to_string(rank) + " has no GPU";
-    const auto [found, fresh] = first_of.try_emplace(place, rank);
-    if (!fresh) {
-      return "ranks " + std::to_string(found->second) + " and " + std::to_string(rank) + " share GPU " +
-             place;
+    if (place.empty()) {
+      if (reason.empty()) reason = fmt::format("rank {} has no GPU", rank);
+      continue;
     }
+    const auto [found, fresh] = first_of.try_emplace(place, rank);
+    if (fresh) continue;
+    if (reason.empty()) reason = fmt::format("ranks {} and {} share GPU {}", found->second, rank, place);
+    if (sharing == GpuSharing::allowed) continue;
+    agree(host, [&] {
+      if (rank != own_rank) return;
+      throw Error(Category::resource,
+                  fmt::format("GPU {} is rank {}'s already: start as many ranks on a host as it has GPUs, or "
+                              "let them share with --transport messages, which is slow",
+                              place, found->second));
+    });
   }
-  return "";
+  return reason;
 }
 
 }  // namespace lockstep

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "comm/gpu_communicator.h"
 #include "data/batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
@@ -81,13 +80,13 @@ class CpuCompiledGraph final : public CompiledGraph {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const CpuOptions& options, cpu::Level level)
-      : device_(make_cpu_device(options)), level_(level), threads_(options.threads) {}
+  CpuBackend(const CpuOptions& options, cpu::Level level, GpuSharing sharing)
+      : device_(make_cpu_device(options)), level_(level), threads_(options.threads), sharing_(sharing) {}
 
   Device& device() override { return *device_; }
   const Summation& summation() const override { return cpu_summation(); }
   std::unique_ptr<Communicator> connect(Communicator& host) override {
-    if (host.size() > 1) why_not_nccl(host, {});  // ranks with a GPU ask all others
+    if (host.size() > 1) why_not_nccl(host, {}, sharing_);  // ranks with a GPU ask all others
     return nullptr;
   }
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
@@ -109,6 +108,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Device> device_;
   cpu::Level level_;
   int threads_;
+  GpuSharing sharing_;
 };
 
 }  // namespace
@@ -124,7 +124,8 @@ std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
     cpu.local_size = options.world->local_size();
   }
   if (cpu.threads == 0) cpu.threads = available_cores(cpu.local_rank, cpu.local_size);
-  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(options.execution.simd));
+  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(options.execution.simd),
+                                      sharing_for(options.execution.transport));
 }
 
 }  // namespace lockstep

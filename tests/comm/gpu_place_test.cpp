@@ -12,7 +12,7 @@ std::string reason_for(const std::vector<GpuPlace>& places) {
   std::vector<std::string> answers(places.size());
   run_as_ranks(static_cast<int>(places.size()), [&](Communicator& host) {
     const auto rank = static_cast<std::size_t>(host.rank());
-    answers[rank] = why_not_nccl(host, places[rank]);
+    answers[rank] = why_not_nccl(host, places[rank], GpuSharing::allowed);
   });
   for (const std::string& answer : answers) EXPECT_EQ(answer, answers[0]);
   return answers[0];
@@ -30,6 +30,25 @@ TEST(WhyNotNccl, IsEmptyWhereHostsHaveTheSameAddresses) {
 TEST(WhyNotNccl, NamesTheFirstTwoRanksOfAGpu) {
   EXPECT_EQ(reason_for({{"a", "0000:1b:00"}, {"b", "0000:1b:00"}, {"b", "0000:3b:00"}, {"b", "0000:1b:00"}}),
             "ranks 1 and 3 share GPU 0000:1b:00 of b");
+}
+
+TEST(WhyNotNccl, MayRefuseThatRanksShareAGpu) {
+  const std::vector<GpuPlace> places{
+      {"a", ""}, {"a", "0000:1b:00"}, {"a", "0000:1b:00"}, {"a", "0000:1b:00"}};
+  run_as_ranks(4, [&](Communicator& host) {
+    try {
+      why_not_nccl(host, places[static_cast<std::size_t>(host.rank())], GpuSharing::refused);
+      ADD_FAILURE() << "nobody refused";
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.category(), Category::resource);
+      EXPECT_EQ(dynamic_cast<const PeerFailure*>(&error) == nullptr, host.rank() == 2) << "one line";
+      if (host.rank() != 2) return;
+      EXPECT_STREQ(
+          error.what(),
+          "GPU 0000:1b:00 of a is rank 1's already: start as many ranks on a host as it has GPUs, or "
+          "let them share with --transport messages, which is slow");
+    }
+  });
 }
 
 TEST(WhyNotNccl, NamesARankWithoutGpu) {

@@ -2,6 +2,9 @@
 // share.
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <sstream>
+
 #include "support/run.h"
 
 namespace lockstep::test {
@@ -9,12 +12,15 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
+Arguments words(const std::string& line) {
+  std::istringstream stream(line);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 Arguments training(const Arguments& more) {
-  Arguments arguments = {"train",   "--dataset",       "synthetic", "--synthetic-shape",
-                         "1x12x12", "--samples",       "150",       "--model",
-                         "mlp:12",  "--epochs",        "2",         "--batch-size",
-                         "64",      "--micro-batches", "4",         "--lr",
-                         "0.2",     "--momentum",      "0.5"};
+  Arguments arguments = words(
+      "train --dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 2 "
+      "--batch-size 64 --micro-batches 4 --lr 0.2 --momentum 0.5");
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -27,8 +33,8 @@ TEST(GpuRanks, HaveOneDigestOnAnyNumberOfRanksWithAndWithoutGraphs) {
   std::string expected;
   for (const int ranks : {1, 2, 3, 4}) {
     for (const char* graph : {"on", "off"}) {
-      const Outcome outcome =
-          emulated(ranks, {"--device", "cuda", "--reduce", "canonical", "--cuda-graph", graph});
+      const Outcome outcome = emulated(ranks, {"--device", "cuda", "--reduce", "canonical", "--cuda-graph",
+                                               graph, "--transport", "messages"});
       ASSERT_EQ(outcome.status, 0) << outcome.err;
       const std::string digest = line_after(outcome.out, "digest ");
       if (expected.empty()) expected = digest;
@@ -39,9 +45,29 @@ TEST(GpuRanks, HaveOneDigestOnAnyNumberOfRanksWithAndWithoutGraphs) {
 }
 
 TEST(GpuRanks, AddUpByTheRingToo) {
-  const Outcome outcome = emulated(2, {"--device", "cuda"});
+  const Outcome outcome = emulated(2, {"--device", "cuda", "--transport", "messages"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("ring on 2 ranks"), std::string::npos) << outcome.out;
+}
+
+/// A network of two buckets, of which the later layers' is summed while the others' gradients are computed.
+/// Of two gradients there is one sum, whatever the order.
+TEST(GpuRanks, SumBucketsInTheMiddleOfBackward) {
+  std::string expected;
+  for (const char* reduce : {"canonical", "ring"}) {
+    for (const char* graph : {"on", "off"}) {
+      const Outcome outcome = mpirun(
+          LOCKSTEP_EMULATED, 2,
+          words(std::string("train --dataset synthetic --synthetic-shape 1x8x8 --samples 24 --epochs 1 "
+                            "--model mlp:2000,1100 --batch-size 16 --micro-batches 2 --lr 0.2 "
+                            "--device cuda --transport shared-memory --cuda-graph ") +
+                graph + " --reduce " + reduce));
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      const std::string digest = line_after(outcome.out, "digest ").substr(0, 37);
+      if (expected.empty()) expected = digest;
+      EXPECT_EQ(digest, expected) << reduce << ", graph " << graph;
+    }
+  }
 }
 
 TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {
@@ -58,6 +84,14 @@ TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {
   const Outcome outcome = run(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(line_after(outcome.out, "digest ").size(), 37U);
+}
+
+TEST(GpuRanks, AreRefusedInOneLineWhereThereAreMoreThanGpus) {
+  const Outcome outcome = emulated(3, {"--device", "cuda"});
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_EQ(outcome.err.find("lockstep: error: rank 1 on "), 0U) << outcome.err;
+  EXPECT_NE(outcome.err.find(": GPU 0000:00:00 of "), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.rfind("lockstep: error: "), 0U) << "one line: " << outcome.err;
 }
 
 TEST(GpuRanks, AreRefusedInOneLineWhereNoGpuIsVisible) {

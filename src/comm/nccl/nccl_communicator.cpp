@@ -196,13 +196,6 @@ class NcclCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const GpuPlace& place, Device& device,
                                               Stream& stream, const NcclOptions& options) {
-  const std::string reason = why_not_nccl(host, place);
-  agree(host, [&] {
-    if (reason.empty()) return;
-    throw Error(Category::resource,
-                "NCCL cannot connect the ranks: " + reason +
-                    "; start as many on a host as it has GPUs, or use --transport messages");
-  });
   return std::make_unique<NcclCommunicator>(host, "GPU " + place.bus, device, stream, options);
 }
 

@@ -83,8 +83,9 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Communicator> connect(Communicator& host) override {
     if (host.size() == 1) return make_self_communicator(*device_, stream_);
     const GpuPlace place{options_.world != nullptr ? options_.world->host() : "", gpu_.bus};
-    const std::string reason = why_not_nccl(host, place);
-    if (reason.empty() && options_.execution.transport == Transport::automatic) {
+    const Transport transport = options_.execution.transport;
+    const std::string reason = why_not_nccl(host, place, sharing_for(transport));
+    if (reason.empty() && transport == Transport::automatic) {
       return make_nccl_communicator(host, place, *device_, stream_);
     }
     if (!reason.empty() && host.rank() == 0) {

@@ -65,28 +65,6 @@ TEST(Nccl, IsReadyWhenItsInitialisationIsNoLongerInProgress) {
   }
 }
 
-TEST(Nccl, RefusesRanksThatShareAGpu) {
-  FakeNccl fake;
-  run_as_ranks(3, [&](Communicator& host) {
-    GraphDevice gpu;
-    const GpuPlace place{"HOST", host.rank() == 0 ? "0000:1b:00" : "0000:3b:00"};
-    try {
-      connect_by_nccl(host, place, gpu, gpu.stream, {fake.api()});
-      ADD_FAILURE() << "connected";
-    } catch (const AgreedError& error) {
-      const bool prints = dynamic_cast<const PeerFailure*>(&error) == nullptr;
-      EXPECT_EQ(prints, host.rank() == 0) << "one line";
-      EXPECT_EQ(error.category(), Category::resource);
-      if (prints) {
-        EXPECT_STREQ(error.what(),
-                     "NCCL cannot connect the ranks: ranks 1 and 2 share GPU 0000:3b:00 of HOST; start as "
-                     "many on a host as it has GPUs, or use --transport messages");
-      }
-    }
-  });
-  EXPECT_TRUE(fake.calls.empty());
-}
-
 TEST(Nccl, NamesTheReasonWhereRankZeroCannotBegin) {
   FakeNccl fake;
   fake.in_unique_id = {0, ncclSystemError};
