@@ -173,6 +173,9 @@ class Trainer {
   std::string transport() const;
   /// What this rank computes on: an instruction set, or a GPU's name.
   std::string processor() const;
+  /// Which of the GPU library's engines compute what, for the run's record: JSON, as
+  /// ExecutionOptions::plan_cache holds it. CPU: empty.
+  std::string engines() const;
   std::uint64_t steps_per_epoch() const;
 
  private:

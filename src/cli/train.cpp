@@ -150,6 +150,13 @@ TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   return options;
 }
 
+void make_run_directory(const TrainOptions& options, const Trainer& trainer, const std::string& environment) {
+  const RunDirectory directory =
+      create_run_directory(options.run_directory, train_config(resolved(options, trainer)), environment);
+  const std::string engines = trainer.engines();
+  if (!engines.empty()) write_text_file(directory.plans(), engines);
+}
+
 /// What rank 0 writes at the end.
 void save(const TrainOptions& options, const Trainer& trainer) {
   if (!options.run_directory.empty()) {
@@ -180,8 +187,8 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
       check_model_file_writable(options.save_model);
     }
     if (prints && !options.run_directory.empty()) {
-      create_run_directory(options.run_directory, train_config(resolved(options, trainer)),
-                           environment_of(environment, world, trainer, options.execution.dtype, argc, argv));
+      make_run_directory(options, trainer,
+                         environment_of(environment, world, trainer, options.execution.dtype, argc, argv));
     }
     if (prints) {
       recorder.emplace(make_recorder({.run_directory = options.run_directory,

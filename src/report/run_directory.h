@@ -11,6 +11,7 @@ struct RunDirectory {
 
   std::filesystem::path options() const { return path / "options.cfg"; }
   std::filesystem::path environment() const { return path / "environment.json"; }
+  std::filesystem::path plans() const { return path / "plans.json"; }
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
   std::filesystem::path best() const { return checkpoints() / "best.safetensors"; }

@@ -48,6 +48,9 @@ class Backend {
   /// How many streams run leaves at once, and what they run on: an instruction set, or a GPU.
   virtual int threads() const = 0;
   virtual std::string name() const = 0;
+  /// Which engines of a library compute what, as the text of a file of plans (JSON); empty where nothing is
+  /// chosen.
+  virtual std::string engines() const { return {}; }
 };
 
 struct BackendOptions {

@@ -418,6 +418,7 @@ std::string Trainer::transport() const { return implementation_->transport(); }
 Reduce Trainer::reduce() const { return implementation_->options().reduce; }
 std::string Trainer::device() const { return implementation_->options().execution.device; }
 std::string Trainer::processor() const { return implementation_->backend().name(); }
+std::string Trainer::engines() const { return implementation_->backend().engines(); }
 std::uint64_t Trainer::steps_per_epoch() const { return implementation_->steps_per_epoch(); }
 
 }  // namespace lockstep

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "device/cuda/bfloat16.h"
+#include "ops/cuda/plan_file.h"
+#include "ops/cuda/problems.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -224,25 +226,36 @@ void batch_norm_backward(const BatchNormProblem& p, Tensors tensors) {
 class ReferenceDnn final : public Dnn {
  public:
   std::unique_ptr<DnnPlan> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    return plan("conv_forward", [=](Tensors t) { cuda::conv_forward(problem, bias, relu, t); });
+    return plan("conv_forward", describe(problem),
+                [=](Tensors t) { cuda::conv_forward(problem, bias, relu, t); });
   }
   std::unique_ptr<DnnPlan> conv_backward_data(const ConvProblem& problem) override {
-    return plan("conv_backward_data", [=](Tensors t) { cuda::conv_backward_data(problem, t); });
+    return plan("conv_backward_data", describe(problem),
+                [=](Tensors t) { cuda::conv_backward_data(problem, t); });
   }
   std::unique_ptr<DnnPlan> conv_backward_weights(const ConvProblem& problem) override {
-    return plan("conv_backward_weights", [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
+    return plan("conv_backward_weights", describe(problem),
+                [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
   }
   std::unique_ptr<DnnPlan> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
-    return plan("batch_norm_forward", [=](Tensors t) { cuda::batch_norm_forward(problem, eps, t); });
+    return plan("batch_norm_forward", describe(problem),
+                [=](Tensors t) { cuda::batch_norm_forward(problem, eps, t); });
   }
   std::unique_ptr<DnnPlan> batch_norm_backward(const BatchNormProblem& problem) override {
-    return plan("batch_norm_backward", [=](Tensors t) { cuda::batch_norm_backward(problem, t); });
+    return plan("batch_norm_backward", describe(problem),
+                [=](Tensors t) { cuda::batch_norm_backward(problem, t); });
   }
 
+  std::string engines() const override { return used_.text(); }
+
  private:
-  static std::unique_ptr<DnnPlan> plan(const char* name, std::function<void(Tensors)> work) {
-    return std::make_unique<ReferencePlan>(std::string("reference ") + name, std::move(work));
+  std::unique_ptr<DnnPlan> plan(const std::string& name, const std::string& problem,
+                                std::function<void(Tensors)> work) {
+    used_.set(name + ": " + problem, {"plain loops"});
+    return std::make_unique<ReferencePlan>("reference " + name, std::move(work));
   }
+
+  PlanFile used_{{}, "no GPU"};
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // share.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <iterator>
 #include <sstream>
 
@@ -68,6 +69,17 @@ TEST(GpuRanks, SumBucketsInTheMiddleOfBackward) {
       EXPECT_EQ(digest, expected) << reduce << ", graph " << graph;
     }
   }
+}
+
+TEST(GpuRanks, RecordTheEnginesOfARun) {
+  const TemporaryFolder folder;
+  const std::string run = (folder / "run").string();
+  const Outcome outcome = emulated(1, {"--device", "cuda", "--run-dir", run});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  std::ifstream file(run + "/plans.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(text.find("\"format\": \"lockstep plans 1\""), std::string::npos) << text;
+  EXPECT_NE(text.find("conv_backward_weights: "), std::string::npos) << text;
 }
 
 TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {

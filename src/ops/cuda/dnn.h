@@ -88,6 +88,8 @@ class Dnn {
   /// tensors: input, grad_output, weight, mean, inverse_deviation, grad_input, grad_weight, grad_bias. add
   /// and relu of the problem are ignored: what belongs to them happened to grad_output before.
   virtual std::unique_ptr<DnnPlan> batch_norm_backward(const BatchNormProblem& problem) = 0;
+  /// What was chosen for all of them so far: the text of a PlanFile; empty where nothing is chosen.
+  virtual std::string engines() const { return {}; }
 };
 
 }  // namespace lockstep::cuda

@@ -91,7 +91,7 @@ void PlanFile::set(const std::string& problem, const EngineChoice& choice) {
   engines_[where_][problem] = choice;
 }
 
-void PlanFile::save() const {
+std::string PlanFile::text() const {
   json document{{"format", format_name}, {"engines", json::object()}};
   for (const auto& [where, problems] : engines_) {
     for (const auto& [problem, choice] : problems) {
@@ -100,9 +100,13 @@ void PlanFile::save() const {
       if (choice.microseconds > 0.0) value["microseconds"] = choice.microseconds;
     }
   }
-  const std::string text = document.dump(1) + "\n";
+  return document.dump(1) + "\n";
+}
+
+void PlanFile::save() const {
+  const std::string contents = text();
   AtomicFile file(path_);
-  file.write(std::as_bytes(std::span(text)));
+  file.write(std::as_bytes(std::span(contents)));
   file.commit();
 }
 

@@ -114,6 +114,7 @@ class CudaBackend final : public Backend {
   std::size_t steps_at_once() const override { return 50; }
   int threads() const override { return 1; }
   std::string name() const override { return gpu_.name; }
+  std::string engines() const override { return dnn_->engines(); }
 
  private:
   BackendOptions options_;

@@ -102,7 +102,8 @@ class Cudnn final : public Dnn {
   explicit Cudnn(const CudnnOptions& options)
       : options_(options),
         target_(std::make_shared<CudnnTarget>(options.device_properties)),
-        file_(options.plan_cache, target_->name()) {}
+        file_(options.plan_cache, target_->name()),
+        used_({}, target_->name()) {}
 
   std::unique_ptr<DnnPlan> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
     const std::string what = fmt::format("convolution forward{}{}: {}", bias ? " + bias" : "",
@@ -154,6 +155,8 @@ class Cudnn final : public Dnn {
                                               [&] { return batch_norm_backward_graph(*target_, alone); }));
   }
 
+  std::string engines() const override { return used_.text(); }
+
  private:
   std::unique_ptr<DnnPlan> norm_then_add(const BatchNormProblem& problem, double eps) {
     BatchNormProblem alone = problem;
@@ -194,7 +197,9 @@ class Cudnn final : public Dnn {
     if (!stored || (times() && stored->microseconds == 0.0)) return false;
     const auto& engines = chosen.graph->engines();
     for (std::size_t i = 0; i < engines.size(); ++i) {
-      if (engines[i].name == stored->engine) return build(chosen, i) || refuse_stored(what, *stored);
+      if (engines[i].name != stored->engine) continue;
+      used_.set(what, *stored);
+      return build(chosen, i) || refuse_stored(what, *stored);
     }
     return refuse_stored(what, *stored);
   }
@@ -234,6 +239,7 @@ class Cudnn final : public Dnn {
   }
 
   void store(const std::string& what, const EngineChoice& choice) {
+    used_.set(what, choice);
     if (options_.plan_cache.empty() || !options_.write_plan_cache) return;
     file_.set(what, choice);
     file_.save();
@@ -242,6 +248,7 @@ class Cudnn final : public Dnn {
   CudnnOptions options_;
   std::shared_ptr<const CudnnTarget> target_;
   PlanFile file_;
+  PlanFile used_;  ///< in this run, with and without a file
   std::map<std::string, std::shared_ptr<const Chosen>> chosen_;
 };
 
