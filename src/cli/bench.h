@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "device/device.h"
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
 #include "lockstep/trainer.h"
@@ -28,7 +30,30 @@ struct BenchOptions {
 /// The measurements of `lockstep bench`; each prints on rank 0 and returns the exit status. Collective.
 int bench_allreduce(World& world, const BenchOptions& options);
 int bench_data(World& world, const BenchOptions& options);
+int bench_ops(World& world, const BenchOptions& options);
 int bench_step(World& world, const BenchOptions& options);
+
+/// Micro-batches of a batch as training on `device` ("cpu" or "cuda") cuts it. Throws Error(usage) where it
+/// cannot be cut so.
+std::uint32_t micro_batches(const BenchOptions& options, const std::string& device);
+
+/// What each rank brings to a sum of `elements` floats: small whole numbers, so that every order of additions
+/// gives the same.
+std::vector<float> terms_of_rank(int rank, std::size_t elements);
+/// Throws Error(internal) where `sum` is not that of the ranks' terms. `reducer`: whose it is.
+void check_sum(std::span<const float> sum, int ranks, const std::string& reducer);
+
+/// Runs programs of a device, which outlives it, and waits for what they gave to it.
+class ProgramTimer {
+ public:
+  explicit ProgramTimer(Device& device);
+  /// Seconds of `runs` runs together.
+  double seconds(Program& program, int runs = 1);
+
+ private:
+  Device& device_;
+  Buffer looked_at_;
+};
 
 /// The middle one of `values`, of which there is at least one.
 double median(std::vector<double> values);

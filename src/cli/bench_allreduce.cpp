@@ -1,79 +1,176 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <functional>
+#include <cmath>
 
 #include "cli/bench.h"
 #include "cli/output.h"
-#include "device/cpu/cpu_device.h"
-#include "lockstep/trainer.h"
+#include "lockstep/error.h"
 #include "reduce/reducer.h"
+#include "train/agreed.h"
+#include "train/backend.h"
 
 namespace lockstep {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr std::size_t sizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
+                                 4 << 20, 16 << 20, 44 << 20, 64 << 20};
+constexpr std::size_t most_elements = std::ranges::max(sizes) / sizeof(float);
 
-/// Median over the rounds of the slowest rank's time of `work`.
-double measure(Communicator& communicator, int rounds, const std::function<void()>& work) {
-  std::vector<double> seconds;
-  const std::vector<std::size_t> bytes(static_cast<std::size_t>(communicator.size()), sizeof(double));
-  std::vector<double> all(bytes.size());
-  for (int round = -2; round < rounds; ++round) {  // two rounds to warm up
-    communicator.barrier();
-    const auto start = Clock::now();
-    work();
-    const double own = std::chrono::duration<double>(Clock::now() - start).count();
-    communicator.all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
-                                  std::as_writable_bytes(std::span(all)));
-    if (round >= 0) {
-      seconds.push_back(*std::max_element(all.begin(), all.end()));
+std::size_t weight(int rank) { return 1 + static_cast<std::size_t>(rank) % 8; }
+
+/// One gradient of each rank and its sum, in memory as a run's, on what the ranks compute on. Smaller sums
+/// are of the first elements.
+class SumBench {
+ public:
+  SumBench(const World& world, const BenchOptions& options)
+      : world_(world),
+        rounds_(options.rounds),
+        backend_(agreed(world, [&] { return make_backend(backend_options(world, options)); })),
+        host_(make_communicator(world, options.execution.transport)),
+        between_devices_(backend_->connect(*host_)),
+        gradient_(agreed(world, [&] { return allocate_arenas(arenas(), device(), 1, most_elements); })),
+        sum_(arenas().common_arena(most_elements)) {
+    world.agree([&] {
+      if (sum_.data() == nullptr) sum_ = device().allocate(most_elements * sizeof(float));
+      timer_ = std::make_unique<ProgramTimer>(device());
+    });
+    const auto own = static_cast<double>(backend_->steps_at_once());
+    runs_at_once_ = static_cast<int>(std::ranges::min(gather(own)));
+  }
+
+  std::string header() const {
+    return fmt::format("ranks {}  processor {}  exchange {}", world_.size(), backend_->name(),
+                       arenas().name());
+  }
+
+  /// Seconds that a sum of `elements` floats by `way` takes; before, that it is right.
+  double measure(Reduce way, std::size_t elements) {
+    const std::unique_ptr<Reducer> reducer = make_reducer(way, elements);
+    const std::unique_ptr<Program> program = record(way, *reducer);
+    check(way, elements, *program);
+    return measure(*program);
+  }
+
+ private:
+  /// A rank's sums are the work of one thread.
+  static BackendOptions backend_options(const World& world, const BenchOptions& options) {
+    BackendOptions chosen{.execution = options.execution, .pin = false, .world = &world};
+    chosen.execution.threads = 1;
+    return chosen;
+  }
+
+  Device& device() const { return backend_->device(); }
+  Communicator& arenas() const { return between_devices_ ? *between_devices_ : *host_; }
+
+  /// Every rank's value.
+  std::vector<double> gather(double own) const {
+    const std::vector<std::size_t> bytes(static_cast<std::size_t>(world_.size()), sizeof(double));
+    std::vector<double> all(bytes.size());
+    host_->all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes, std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+
+  std::unique_ptr<Reducer> make_reducer(Reduce way, std::size_t elements) {
+    const auto ranks = static_cast<std::uint32_t>(world_.size());
+    const auto rank = static_cast<std::uint32_t>(world_.rank());
+    ReducerOptions options{.parameters = sum_.floats().first(elements),
+                           .assignment = assign(ranks, world_.size(), world_.rank(), 1),
+                           .partials = {{{rank, 0}, gradient_.front().floats().data()}},
+                           .summation = backend_->summation()};
+    return way == Reduce::ring ? make_ring_reducer(arenas(), std::move(options))
+                               : make_canonical_reducer(arenas(), std::move(options));
+  }
+
+  /// The ring leaves the sum in the gradient's place; parts of the canonical one become the results that all
+  /// ranks are brought.
+  std::unique_ptr<Program> record(Reduce way, Reducer& reducer) {
+    Stream& stream = *device().streams()[0];
+    return device().record([&] {
+      stream.enqueue([this, way, &reducer, &stream] {
+        if (way == Reduce::ring) {
+          reducer.sum();
+        } else {
+          reducer.reduce([this, &stream](std::size_t begin, std::span<const float> part) {
+            device().copy(stream, sum_.floats().data() + begin, part.data(), part.size_bytes());
+          });
+        }
+      });
+    });
+  }
+
+  void check(Reduce way, std::size_t elements, Program& program) {
+    const bool ring = way == Reduce::ring;
+    std::vector<float> values(elements);
+    device().copy(sum_.data(), values.data(), elements * sizeof(float));
+    values = terms_of_rank(world_.rank(), elements);
+    device().copy(gradient_.front().data(), values.data(), elements * sizeof(float));
+    host_->barrier();
+    program.run();
+    device().copy(values.data(), ring ? gradient_.front().data() : sum_.data(), elements * sizeof(float));
+    world_.agree([&] { check_sum(values, world_.size(), ring ? "ring" : "canonical"); });
+  }
+
+  /// Median over the rounds of the slowest rank's time. A device that is given many steps at once is given
+  /// sums for a millisecond at once.
+  double measure(Program& program) {
+    std::vector<double> seconds;
+    int runs = 1;
+    for (int round = -2; round < rounds_; ++round) {  // two rounds to warm up
+      host_->barrier();
+      const double slowest = std::ranges::max(gather(timer_->seconds(program, runs))) / runs;
+      if (round >= 0) {
+        seconds.push_back(slowest);
+      } else {
+        runs = static_cast<int>(std::clamp(std::ceil(1e-3 / slowest), 1.0, double(runs_at_once_)));
+      }
     }
+    return median(seconds);
   }
-  return median(seconds);
-}
 
-/// Seconds to sum `elements` floats of every rank and have the sum on every rank, in memory as a run's.
-double measure_reduce(const World& world, const BenchOptions& options, Reduce way, std::size_t elements) {
-  const auto communicator = make_communicator(world, options.execution.transport);
-  const auto device = make_cpu_device({.threads = 1, .pin = false});
-  const std::vector<Buffer> gradient = allocate_arenas(*communicator, *device, 1, elements);
-  Buffer sums = communicator->common_arena(elements);
-  if (sums.data() == nullptr) sums = device->allocate(elements * sizeof(float));
-  const std::span<float> own = gradient.front().floats(), total = sums.floats();
-  std::ranges::fill(own, 1.0F);
-  if (way == Reduce::ring) {
-    return measure(*communicator, options.rounds, [&] { communicator->all_reduce(own); });
-  }
-  const auto leaves = static_cast<std::uint32_t>(communicator->size());
-  const auto rank = static_cast<std::uint32_t>(communicator->rank());
-  const auto reducer = make_canonical_reducer(
-      *communicator,
-      {total, assign(leaves, communicator->size(), communicator->rank(), 1), {{{rank, 0}, own.data()}}});
-  const Reducer::Apply keep = [&](std::size_t begin, std::span<const float> sum) {
-    std::ranges::copy(sum, total.subspan(begin).begin());
-  };
-  return measure(*communicator, options.rounds, [&] { reducer->reduce(keep); });
-}
+  const World& world_;
+  int rounds_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Communicator> host_;
+  std::unique_ptr<Communicator> between_devices_;  ///< null: the host's
+  std::vector<Buffer> gradient_;                   ///< one
+  Buffer sum_;
+  std::unique_ptr<ProgramTimer> timer_;
+  int runs_at_once_ = 1;
+};
 
 }  // namespace
 
+std::vector<float> terms_of_rank(int rank, std::size_t elements) {
+  std::vector<float> terms(elements);
+  for (std::size_t i = 0; i < elements; ++i) terms[i] = static_cast<float>(weight(rank) * (1 + i % 8));
+  return terms;
+}
+
+void check_sum(std::span<const float> sum, int ranks, const std::string& reducer) {
+  std::size_t weights = 0;
+  for (int rank = 0; rank < ranks; ++rank) weights += weight(rank);
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    const auto right = static_cast<float>(weights * (1 + i % 8));
+    if (sum[i] == right) continue;
+    throw Error(Category::internal,
+                fmt::format("the {} sum of {} floats over {} ranks is wrong: element {} is {} instead of {}",
+                            reducer, sum.size(), ranks, i, sum[i], right));
+  }
+}
+
 int bench_allreduce(World& world, const BenchOptions& options) {
-  const std::string exchange = make_communicator(world, options.execution.transport)->name();
+  SumBench bench(world, options);
   const double ranks = world.size();
   if (world.rank() == 0) {
     print(fmt::format(
-        "ranks {}  exchange {}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>9}\n{:>9}  {:>10}  {:>10}  {:>10}  "
-        "{:>10}\n",
-        world.size(), exchange, "bytes", "ring", "ring", "canonical", "canonical", "speed-up", "", "us",
-        "GB/s", "us", "GB/s"));
+        "{}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>9}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}\n",
+        bench.header(), "bytes", "ring", "ring", "canonical", "canonical", "speed-up", "", "us", "GB/s", "us",
+        "GB/s"));
   }
-  constexpr std::size_t sizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
-                                   4 << 20, 16 << 20, 44 << 20, 64 << 20};
   for (const std::size_t bytes : sizes) {
-    const double ring = measure_reduce(world, options, Reduce::ring, bytes / sizeof(float));
-    const double canonical = measure_reduce(world, options, Reduce::canonical, bytes / sizeof(float));
+    const double ring = bench.measure(Reduce::ring, bytes / sizeof(float));
+    const double canonical = bench.measure(Reduce::canonical, bytes / sizeof(float));
     const double bus = 2.0 * (ranks - 1.0) / ranks * static_cast<double>(bytes) * 1e-9;
     if (world.rank() == 0) {
       print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>9.2f}\n", bytes, ring * 1e6,

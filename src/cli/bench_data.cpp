@@ -40,17 +40,6 @@ struct Seconds {
   }
 };
 
-std::uint32_t micro_batches(const BenchOptions& options) {
-  if (options.micro_batches == 0) {
-    return static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size)));
-  }
-  if (options.batch_size % options.micro_batches != 0) {
-    throw Error(Category::usage, fmt::format("a batch of {} cannot be cut into {} equal micro-batches",
-                                             options.batch_size, options.micro_batches));
-  }
-  return options.micro_batches;
-}
-
 /// What is read: the micro-batches of `steps` training steps, one epoch after the other.
 struct Source {
   const Dataset& dataset;
@@ -209,7 +198,7 @@ int bench_data(World& world, const BenchOptions& options) {
   std::unique_ptr<Device> device;
   world.agree([&] {
     cpu::best_level();  // an error on a processor that lacks what resizing needs
-    source.emplace(*data.train, options, micro_batches(options));
+    source.emplace(*data.train, options, micro_batches(options, "cpu"));
     const int cores = available_cores(world.local_rank(), world.local_size());
     device = make_cpu_device({.threads = options.execution.threads > 0 ? options.execution.threads : cores,
                               .local_rank = world.local_rank(),

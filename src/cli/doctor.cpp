@@ -111,14 +111,14 @@ Finding describe_cores(const World& world) {
 /// Why hosts are without CUDA, by host; empty: that one can.
 std::vector<std::string> reasons_of_hosts(const World& world, Communicator& communicator,
                                           const cuda::Obstacle& own_obstacle) {
-  using Line = std::array<char, 256>;
-  Line own{};
+  using Reason = std::array<char, 256>;
+  Reason own{};
   if (own_obstacle) {
     fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), own_obstacle.reason);
   }
   const auto ranks = static_cast<std::size_t>(world.size());
-  std::vector<Line> all(ranks);
-  const std::vector<std::size_t> bytes(ranks, sizeof(Line));
+  std::vector<Reason> all(ranks);
+  const std::vector<std::size_t> bytes(ranks, sizeof(Reason));
   communicator.all_gather_bytes(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
   std::vector<std::string> reasons;
   for (std::size_t host = 0; host < static_cast<std::size_t>(world.hosts()); ++host) {

@@ -11,21 +11,6 @@
 namespace lockstep {
 namespace {
 
-std::string text_of(Shape shape) {
-  return shape.height == 1 && shape.width == 1
-             ? fmt::format("{}", shape.channels)
-             : fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
-}
-
-std::size_t trained_parameters(const Network& network, const Network::Layer& layer) {
-  std::size_t count = 0;
-  for (const int id : layer.parameters) {
-    const Parameter& parameter = network.parameters()[static_cast<std::size_t>(id)];
-    count += parameter.trained() ? parameter.size() : 0;
-  }
-  return count;
-}
-
 /// Where the layer at `position` is computed, when not as a node of its own: in that of an earlier layer.
 std::string fused_into(const Graph& graph, std::size_t position) {
   const int node = graph.node_of_layer[position];
@@ -60,6 +45,21 @@ std::size_t workspace(const Network& network, int samples, bool training) {
 }
 
 }  // namespace
+
+std::string text_of(Shape shape) {
+  return shape.height == 1 && shape.width == 1
+             ? fmt::format("{}", shape.channels)
+             : fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
+}
+
+std::size_t trained_parameters(const Network& network, const Network::Layer& layer) {
+  std::size_t count = 0;
+  for (const int id : layer.parameters) {
+    const Parameter& parameter = network.parameters()[static_cast<std::size_t>(id)];
+    count += parameter.trained() ? parameter.size() : 0;
+  }
+  return count;
+}
 
 std::string layer_table(const Network& network) {
   const Graph graph = build_graph(network);

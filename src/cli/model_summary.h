@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "lockstep/network.h"
@@ -13,5 +14,11 @@ std::string layer_table(const Network& network);
 /// Table of the memory that training and evaluation take on a CPU rank, by size of micro-batch:
 /// `micro_batch`, half and twice of it.
 std::string memory_table(const Network& network, int micro_batch);
+
+/// "20x26x26"; of vectors, the length.
+std::string text_of(Shape shape);
+
+/// Without running statistics.
+std::size_t trained_parameters(const Network& network, const Network::Layer& layer);
 
 }  // namespace lockstep

@@ -67,4 +67,12 @@ std::uint64_t multiply_adds(const Network& network, const Network::Layer& layer)
   return weight.size() * pixels;
 }
 
+std::vector<std::size_t> layers_of(const Graph& graph, std::size_t node) {
+  std::vector<std::size_t> layers;
+  for (std::size_t i = 0; i < graph.node_of_layer.size(); ++i) {
+    if (graph.node_of_layer[i] == static_cast<int>(node)) layers.push_back(i);
+  }
+  return layers;
+}
+
 }  // namespace lockstep

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "graph/graph.h"
 #include "lockstep/network.h"
 
 namespace lockstep {
@@ -14,5 +17,8 @@ std::string describe(const Operation& operation);
 /// Multiplications of a layer, each with an addition, forward for one image: convolutions and linear layers;
 /// 0 for others. Padding counts, cropping does not: the number that papers and torchvision give.
 std::uint64_t multiply_adds(const Network& network, const Network::Layer& layer);
+
+/// The layers that a node of the network's graph computes: positions in the network.
+std::vector<std::size_t> layers_of(const Graph& graph, std::size_t node);
 
 }  // namespace lockstep

@@ -38,6 +38,15 @@ class Plan {
   /// frozen parameters are zeros or their gradients.
   virtual void backward(int samples, const float* parameters, float* gradients,
                         std::byte* workspace) const = 0;
+
+  // What forward and backward consist of, any number of times and in any order, for measurements: of plans
+  // with PlanOptions::nodes_apart, with what the last forward and backward left in the workspace.
+  virtual void forward_node(std::size_t node, int samples, const float* parameters,
+                            std::byte* workspace) const = 0;
+  virtual LeafResult loss(int samples, std::byte* workspace) const = 0;
+  /// Nothing for nodes without gradients.
+  virtual void backward_node(std::size_t node, int samples, const float* parameters, float* gradients,
+                             std::byte* workspace) const = 0;
 };
 
 struct PlanOptions {
@@ -49,6 +58,7 @@ struct PlanOptions {
   /// Of the network's parameters, those that are not updated: backward ends where nothing before is. Empty:
   /// none.
   std::vector<bool> frozen = {};
+  bool nodes_apart = false;  ///< blocks of the workspace share no memory, so that nodes can run alone
 };
 
 }  // namespace lockstep

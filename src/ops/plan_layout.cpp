@@ -75,8 +75,11 @@ class Timeline {
 /// Blocks, and who wants to know where they are.
 class Blocks {
  public:
+  /// `apart`: all of them are in use all the time, until `end`.
+  Blocks(bool apart, int end) : apart_(apart), end_(end) {}
+
   void add(std::size_t bytes, int first, int last, std::size_t* offset) {
-    blocks_.push_back({bytes, first, last});
+    blocks_.push_back({bytes, apart_ ? 0 : first, apart_ ? end_ : last});
     offsets_.push_back(offset);
   }
   void add_if_any(std::size_t bytes, int first, int last, std::size_t* offset) {
@@ -92,6 +95,8 @@ class Blocks {
   }
 
  private:
+  bool apart_;
+  int end_;
   std::vector<Block> blocks_;
   std::vector<std::size_t*> offsets_;
 };
@@ -191,7 +196,7 @@ WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options
   const Timeline time(graph, flow, bytes.nodes);
   WorkspaceLayout layout;
   layout.nodes.resize(graph.nodes.size());
-  Blocks blocks;
+  Blocks blocks(options.nodes_apart, time.end());
   add_nodes(time, flow, bytes.nodes, layout, blocks);
   blocks.add(bytes.scratch, 0, time.end(), &layout.scratch);
   add_aside(time, graph, flow, bytes.nodes, layout, blocks);

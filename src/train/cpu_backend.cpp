@@ -27,16 +27,24 @@ class CpuLeafRunner final : public LeafRunner {
   void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) override {
     auto start = std::chrono::steady_clock::now();
     const Batch batch = read(leaf);
-    const int samples = static_cast<int>(batch.samples());
+    samples_ = static_cast<int>(batch.samples());
     plan_.load(batch, workspace_.data());
     seconds.load += lap(start);
-    *outputs.result = plan_.forward(samples, parameters, workspace_.data());
+    *outputs.result = plan_.forward(samples_, parameters, workspace_.data());
     seconds.forward += lap(start);
     if (outputs.gradients != nullptr) {
-      plan_.backward(samples, parameters, outputs.gradients, workspace_.data());
+      plan_.backward(samples_, parameters, outputs.gradients, workspace_.data());
       seconds.backward += lap(start);
     }
     if (outputs.predictions != nullptr) write(batch, outputs.predictions);
+  }
+
+  void forward_node(std::size_t node, const float* parameters) override {
+    plan_.forward_node(node, samples_, parameters, workspace_.data());
+  }
+  void loss(LeafResult* result) override { *result = plan_.loss(samples_, workspace_.data()); }
+  void backward_node(std::size_t node, const float* parameters, float* gradients) override {
+    plan_.backward_node(node, samples_, parameters, gradients, workspace_.data());
   }
 
   VisitSum visits() override { return visits_; }
@@ -63,6 +71,7 @@ class CpuLeafRunner final : public LeafRunner {
   Buffer workspace_;
   BatchReader reader_;
   std::vector<std::uint64_t> ids_;
+  int samples_ = 0;  ///< of the last run
   VisitSum visits_;
 };
 

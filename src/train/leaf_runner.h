@@ -34,6 +34,13 @@ class LeafRunner {
   /// there were; none: loss 0 and gradients of 0. CUDA: the loader must have been set to a step of this size.
   virtual void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) = 0;
 
+  // Parts of what `run` does, any number of times and in any order, for measurements: of graphs compiled with
+  // PlanOptions::nodes_apart, inside of enqueued work, with what the last run left, which had gradients.
+  virtual void forward_node(std::size_t node, const float* parameters) = 0;
+  virtual void loss(LeafResult* result) = 0;
+  /// Nothing for nodes without gradients.
+  virtual void backward_node(std::size_t node, const float* parameters, float* gradients) = 0;
+
   /// The loader's order changed. Outside of recordings.
   virtual void start_epoch() {}
   /// Samples of all leaves run so far. Outside of recordings.

@@ -51,9 +51,16 @@ class CpuPlan : public Plan {
     if (samples == 0) {
       return {};
     }
-    for (std::size_t i = 1; i < ops_.size(); ++i) {
-      ops_[i].forward(node_memory(i, samples, parameters, nullptr, workspace));
-    }
+    for (std::size_t i = 1; i < ops_.size(); ++i) forward_node(i, samples, parameters, workspace);
+    return loss(samples, workspace);
+  }
+
+  void forward_node(std::size_t node, int samples, const float* parameters,
+                    std::byte* workspace) const override {
+    ops_[node].forward(node_memory(node, samples, parameters, nullptr, workspace));
+  }
+
+  LeafResult loss(int samples, std::byte* workspace) const override {
     LeafResult result;
     OpMemory memory;
     memory.samples = samples;
@@ -85,9 +92,26 @@ class CpuPlan : public Plan {
     for (const ArenaRange& range : cleared_) {  // sums of gradients add up what is there
       std::fill(gradients + range.begin, gradients + range.end, 0.0F);
     }
-    for (std::size_t i = ops_.size(); i-- > 1;) {
-      if (flow_.needed[i]) {
-        backward_node(i, samples, parameters, gradients, workspace);
+    for (std::size_t i = ops_.size(); i-- > 1;) backward_node(i, samples, parameters, gradients, workspace);
+  }
+
+  void backward_node(std::size_t i, int samples, const float* parameters, float* gradients,
+                     std::byte* workspace) const override {
+    if (!flow_.needed[i]) return;
+    const GraphNode& node = graph_.nodes[i];
+    OpMemory memory = node_memory(i, samples, parameters, gradients, workspace);
+    memory.grad_output = gradient(static_cast<int>(i), workspace);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (flow_.contributions[i][k].wanted) {
+        memory.grad_inputs[k] = flow_.contributions[i][k].first
+                                    ? gradient(node.inputs[k], workspace)
+                                    : reinterpret_cast<float*>(workspace + memory_.aside[k]);
+      }
+    }
+    ops_[i].backward(memory);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (flow_.contributions[i][k].wanted && !flow_.contributions[i][k].first) {
+        add_aside(node.inputs[k], samples, memory.grad_inputs[k], workspace);
       }
     }
   }
@@ -154,26 +178,6 @@ class CpuPlan : public Plan {
         memory_.nodes[i].saved == WorkspaceLayout::none ? nullptr : workspace + memory_.nodes[i].saved;
     memory.scratch = workspace + memory_.scratch;
     return memory;
-  }
-
-  void backward_node(std::size_t i, int samples, const float* parameters, float* gradients,
-                     std::byte* workspace) const {
-    const GraphNode& node = graph_.nodes[i];
-    OpMemory memory = node_memory(i, samples, parameters, gradients, workspace);
-    memory.grad_output = gradient(static_cast<int>(i), workspace);
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      if (flow_.contributions[i][k].wanted) {
-        memory.grad_inputs[k] = flow_.contributions[i][k].first
-                                    ? gradient(node.inputs[k], workspace)
-                                    : reinterpret_cast<float*>(workspace + memory_.aside[k]);
-      }
-    }
-    ops_[i].backward(memory);
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      if (flow_.contributions[i][k].wanted && !flow_.contributions[i][k].first) {
-        add_aside(node.inputs[k], samples, memory.grad_inputs[k], workspace);
-      }
-    }
   }
 
   void add_aside(int id, int samples, const float* aside, std::byte* workspace) const {

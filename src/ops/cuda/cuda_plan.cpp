@@ -166,10 +166,18 @@ void CudaPlan::prepare(StreamHandle stream, const float* parameters, std::byte* 
 
 void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters, LeafResult* result,
                        std::byte* workspace) const {
-  const Operations& operations = operations_for(samples);
-  for (std::size_t i = 1; i < operations.nodes.size(); ++i) {
-    operations.nodes[i].forward(node_memory(stream, i, parameters, workspace));
+  for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
+    forward_node(stream, i, samples, parameters, workspace);
   }
+  loss(stream, samples, result, workspace);
+}
+
+void CudaPlan::forward_node(StreamHandle stream, std::size_t node, int samples, const float* parameters,
+                            std::byte* workspace) const {
+  operations_for(samples).nodes[node].forward(node_memory(stream, node, parameters, workspace));
+}
+
+void CudaPlan::loss(StreamHandle stream, int samples, LeafResult* result, std::byte* workspace) const {
   const Inputs batch = inputs(workspace);
   OpMemory memory;
   memory.stream = stream;
@@ -181,27 +189,26 @@ void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters
   memory.predictions = reinterpret_cast<std::int32_t*>(workspace + memory_.predictions);
   memory.scratch = workspace + memory_.scratch;
   memory.result = result;
-  operations.loss.forward(memory);
+  operations_for(samples).loss.forward(memory);
 }
 
 void CudaPlan::backward(StreamHandle stream, int samples, const float* parameters, float* gradients,
                         std::byte* workspace, const std::function<void(std::size_t begin)>& ready) const {
-  const Operations& operations = operations_for(samples);
   for (const ArenaRange& range : cleared_) {  // sums of gradients add up what is there
     fill_zeros(stream, range.end - range.begin, gradients + range.begin);
   }
-  for (std::size_t i = operations.nodes.size(); i-- > 1;) {
-    if (!flow_.needed[i]) continue;
-    backward_node(operations.nodes[i], samples, i, node_memory(stream, i, parameters, workspace), gradients,
-                  workspace);
+  for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
+    backward_node(stream, i, samples, parameters, gradients, workspace);
     if (ready) ready(written_from_[i]);
   }
-  if (ready) ready(0);  // what is frozen was cleared
+  if (ready) ready(0);
 }
 
-void CudaPlan::backward_node(const Op& op, int samples, std::size_t i, OpMemory memory, float* gradients,
-                             std::byte* workspace) const {
+void CudaPlan::backward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
+                             float* gradients, std::byte* workspace) const {
+  if (!flow_.needed[i]) return;
   const GraphNode& node = graph_.nodes[i];
+  OpMemory memory = node_memory(stream, i, parameters, workspace);
   memory.grad_output = gradient(static_cast<int>(i), workspace);
   for (std::size_t k = 0; k < node.parameters.size(); ++k) {
     memory.grad_parameters[k] = gradients + layout_.offsets[at(node.parameters[k])];
@@ -213,7 +220,7 @@ void CudaPlan::backward_node(const Op& op, int samples, std::size_t i, OpMemory 
           contributions[k].first ? gradient(node.inputs[k], workspace) : workspace + memory_.aside[k];
     }
   }
-  op.backward(memory);
+  operations_for(samples).nodes[i].backward(memory);
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     if (contributions[k].wanted && !contributions[k].first) {
       void* const sum = gradient(node.inputs[k], workspace);

@@ -53,6 +53,13 @@ class CudaPlan {
   void backward(StreamHandle stream, int samples, const float* parameters, float* gradients,
                 std::byte* workspace, const std::function<void(std::size_t begin)>& ready = {}) const;
 
+  // What forward and backward consist of, as in Plan.
+  void forward_node(StreamHandle stream, std::size_t node, int samples, const float* parameters,
+                    std::byte* workspace) const;
+  void loss(StreamHandle stream, int samples, LeafResult* result, std::byte* workspace) const;
+  void backward_node(StreamHandle stream, std::size_t node, int samples, const float* parameters,
+                     float* gradients, std::byte* workspace) const;
+
  private:
   /// All operations for one number of samples.
   struct Operations {
@@ -67,8 +74,6 @@ class CudaPlan {
   void* gradient(int id, std::byte* workspace) const;
   OpMemory node_memory(StreamHandle stream, std::size_t i, const float* parameters,
                        std::byte* workspace) const;
-  void backward_node(const Op& op, int samples, std::size_t i, OpMemory memory, float* gradients,
-                     std::byte* workspace) const;
 
   Graph graph_;
   ArenaLayout layout_;

@@ -36,7 +36,7 @@ class CudaLeafRunner final : public LeafRunner {
   void prepare(const float* parameters) override { plan_.prepare(handle(), parameters, workspace_.data()); }
 
   void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) override {
-    const int samples = static_cast<int>(loader_.samples(leaf));
+    const int samples = samples_ = static_cast<int>(loader_.samples(leaf));
     const CudaPlan::Inputs inputs = plan_.inputs(workspace_.data());
     feed_->load(leaf, inputs);
     plan_.forward(handle(), samples, parameters, outputs.result, workspace_.data());
@@ -49,6 +49,14 @@ class CudaLeafRunner final : public LeafRunner {
     }
   }
 
+  void forward_node(std::size_t node, const float* parameters) override {
+    plan_.forward_node(handle(), node, samples_, parameters, workspace_.data());
+  }
+  void loss(LeafResult* result) override { plan_.loss(handle(), samples_, result, workspace_.data()); }
+  void backward_node(std::size_t node, const float* parameters, float* gradients) override {
+    plan_.backward_node(handle(), node, samples_, parameters, gradients, workspace_.data());
+  }
+
   VisitSum visits() override { return feed_->visits(); }
 
  private:
@@ -59,6 +67,7 @@ class CudaLeafRunner final : public LeafRunner {
   const Loader& loader_;
   std::unique_ptr<Feed> feed_;
   Buffer workspace_;
+  int samples_ = 0;  ///< of the last run
 };
 
 }  // namespace

@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/bench.h"
+#include "cli/model_summary.h"
+#include "cli/output.h"
+#include "graph/summary.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "ops/plan_layout.h"
+#include "train/agreed.h"
+#include "train/backend.h"
+#include "train/fit.h"
+
+namespace lockstep {
+namespace {
+
+/// One direction of a node.
+struct Direction {
+  double seconds = 0.0;
+  double operations = 0.0;  ///< floating-point, of the whole micro-batch
+
+  void add(const Direction& other) {
+    seconds += other.seconds;
+    operations += other.operations;
+  }
+};
+
+struct Row {
+  std::string name = {};
+  std::string operation = {};
+  std::string output = {};
+  std::size_t parameters = 0;
+  Direction forward = {};
+  std::optional<Direction> backward = {};
+
+  double seconds() const { return forward.seconds + (backward ? backward->seconds : 0.0); }
+};
+
+/// One micro-batch of a network, compiled as for training, on one executor of this rank; its operations can
+/// be run one by one, with the values that a whole run gave them.
+class MicroBatch {
+ public:
+  MicroBatch(const World& world, const Network& network, const Dataset& dataset, const BenchOptions& options)
+      : network_(network),
+        graph_(build_graph(network)),
+        layout_(layout_arena(network.parameters())),
+        rounds_(options.rounds),
+        samples_(samples_of(options, dataset)),
+        loader_(dataset, samples_, options.input, {.training = true}),
+        plan_{.samples = static_cast<int>(samples_),
+              .mixing = loader_.transform().mixes(),
+              .images = dataset.shape(),
+              .nodes_apart = true},
+        flow_(trace_gradients(graph_, plan_)),
+        backend_(make_backend({.execution = one_executor(options.execution), .world = &world})),
+        compiled_(backend_->compile(graph_, layout_, plan_)),
+        runner_(compiled_->make_runner(loader_, {})),
+        parameters_(backend_->device().allocate(layout_.elements * sizeof(float))),
+        gradients_(backend_->device().allocate(layout_.elements * sizeof(float))),
+        result_(backend_->device().allocate(sizeof(LeafResult))),
+        timer_(backend_->device()) {
+    const HostView view(backend_->device(), parameters_);
+    initialize_parameters(network.parameters(), layout_, 0, view.floats().data());
+    view.store();
+    loader_.set_step(0, samples_);
+    run_whole();
+  }
+
+  std::uint32_t samples() const { return samples_; }
+  const Backend& backend() const { return *backend_; }
+  std::size_t nodes() const { return graph_.nodes.size(); }
+
+  Row measure_node(std::size_t node) {
+    Row row = describe_node(node);
+    row.forward.seconds = measure([&] { runner_->forward_node(node, parameters()); });
+    if (flow_.needed[node]) {
+      row.backward->seconds = measure([&] { runner_->backward_node(node, parameters(), gradients()); });
+    }
+    return row;
+  }
+
+  /// Its gradient comes with it.
+  Row measure_loss() {
+    return {.name = "loss",
+            .operation = "cross_entropy",
+            .output = "1",
+            .forward = {measure([&] { runner_->loss(result_.as<LeafResult>()); }), 0.0}};
+  }
+
+  /// Everything above, one after the other.
+  double measure_in_one_go() {
+    return measure([&] {
+      for (std::size_t i = 1; i < nodes(); ++i) runner_->forward_node(i, parameters());
+      runner_->loss(result_.as<LeafResult>());
+      for (std::size_t i = nodes(); i-- > 1;) runner_->backward_node(i, parameters(), gradients());
+    });
+  }
+
+  /// What begins a step.
+  double measure_prepare() {
+    return measure([&] { runner_->prepare(parameters()); });
+  }
+
+ private:
+  static ExecutionOptions one_executor(ExecutionOptions execution) {
+    execution.threads = 1;
+    return execution;
+  }
+
+  static std::uint32_t samples_of(const BenchOptions& options, const Dataset& dataset) {
+    const std::uint32_t samples =
+        options.batch_size / micro_batches(options, resolve_device(options.execution.device));
+    if (samples <= dataset.size()) return samples;
+    throw Error(Category::usage, fmt::format("a micro-batch of {} samples of a data set of {}: use a smaller "
+                                             "--batch-size, or more --micro-batches",
+                                             samples, dataset.size()));
+  }
+
+  const float* parameters() const { return parameters_.floats().data(); }
+  float* gradients() const { return gradients_.floats().data(); }
+
+  /// The gradient of the weights takes as many operations as forward does, and that of the input too.
+  Row describe_node(std::size_t node) const {
+    Row row{.name = graph_.nodes[node].name, .output = text_of(graph_.nodes[node].shape)};
+    for (const std::size_t position : layers_of(graph_, node)) {
+      const Network::Layer& layer = network_.layers()[position];
+      row.operation += (row.operation.empty() ? "" : " + ") + describe(layer.operation);
+      row.parameters += trained_parameters(network_, layer);
+      row.forward.operations += 2.0 * samples_ * static_cast<double>(multiply_adds(network_, layer));
+    }
+    const int gradients = 1 + (flow_.needed_by_any(graph_.nodes[node].inputs) ? 1 : 0);
+    if (flow_.needed[node]) row.backward = {.operations = gradients * row.forward.operations};
+    return row;
+  }
+
+  std::unique_ptr<Program> record(const std::function<void()>& work, int times) {
+    Device& device = backend_->device();
+    return device.record([&] {
+      device.streams()[0]->enqueue([work, times] {
+        for (int i = 0; i < times; ++i) work();
+      });
+    });
+  }
+
+  void run_whole() {
+    const auto program = record(
+        [this] {
+          runner_->prepare(parameters());
+          runner_->run(0, parameters(), gradients(), result_.as<LeafResult>(), nullptr);
+        },
+        1);
+    timer_.seconds(*program);
+  }
+
+  /// Median seconds of `work`, which is recorded as often as fills a millisecond: then neither the clock nor
+  /// the start of a program counts.
+  double measure(const std::function<void()>& work) {
+    constexpr double enough = 1e-3;
+    constexpr int most = 1024;
+    int times = 1;
+    auto program = record(work, times);
+    timer_.seconds(*program);  // the first run of an operation may load it
+    while (times < most && timer_.seconds(*program) < enough) {
+      times *= 4;
+      program = record(work, times);
+      timer_.seconds(*program);
+    }
+    std::vector<double> seconds;
+    for (int round = 0; round < rounds_; ++round) seconds.push_back(timer_.seconds(*program) / times);
+    return median(seconds);
+  }
+
+  const Network& network_;
+  Graph graph_;
+  ArenaLayout layout_;
+  int rounds_;
+  std::uint32_t samples_;
+  Loader loader_;
+  PlanOptions plan_;
+  GradientFlow flow_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<CompiledGraph> compiled_;
+  std::unique_ptr<LeafRunner> runner_;
+  Buffer parameters_, gradients_, result_;
+  ProgramTimer timer_;
+};
+
+std::string number(double value, bool there) { return there ? fmt::format("{:.1f}", value) : ""; }
+
+/// Microseconds and GFLOP/s.
+std::string cells(const Direction& direction) {
+  return fmt::format("  {:>11}  {:>8}", number(direction.seconds * 1e6, true),
+                     number(direction.operations / direction.seconds * 1e-9, direction.operations > 0.0));
+}
+
+void print_row(const Row& row, std::size_t name_width, std::size_t operation_width, double all_seconds) {
+  print(fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}{}{:<23}  {:>5.1f} %\n", row.name, name_width,
+                    row.operation, operation_width, row.output,
+                    row.parameters == 0 ? "" : std::to_string(row.parameters), cells(row.forward),
+                    row.backward ? cells(*row.backward) : "", 100.0 * row.seconds() / all_seconds));
+}
+
+/// Returns the sum of all rows.
+Row print_table(const std::vector<Row>& rows) {
+  Row sum{.name = "sum", .backward = Direction{}};
+  std::size_t name_width = 4, operation_width = 9;
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    operation_width = std::max(operation_width, row.operation.size());
+    sum.parameters += row.parameters;
+    sum.forward.add(row.forward);
+    if (row.backward) sum.backward->add(*row.backward);
+  }
+  print(fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}  {:>11}  {:>8}  {:>11}  {:>8}  {:>7}\n", "node",
+                    name_width, "operation", operation_width, "output", "parameters", "forward us", "GFLOP/s",
+                    "backward us", "GFLOP/s", "share"));
+  for (const Row& row : rows) print_row(row, name_width, operation_width, sum.seconds());
+  print_row(sum, name_width, operation_width, sum.seconds());
+  return sum;
+}
+
+}  // namespace
+
+int bench_ops(World& world, const BenchOptions& options) {
+  const DatasetPair data = open_dataset(world, options.dataset, options.data);
+  std::unique_ptr<Network> network;
+  world.agree([&] {
+    network = make_model(options.model, data.train->shape(), data.train->classes());
+    check_fit(*network, *data.train);
+  });
+  const auto micro_batch = rank_0_first(world, !options.execution.plan_cache.empty(), [&] {
+    return std::make_unique<MicroBatch>(world, *network, *data.train, options);
+  });
+  std::vector<Row> rows;
+  double in_one_go = 0.0, prepare = 0.0;
+  world.agree([&] {
+    for (std::size_t i = 1; i < micro_batch->nodes(); ++i) rows.push_back(micro_batch->measure_node(i));
+    rows.push_back(micro_batch->measure_loss());
+    in_one_go = micro_batch->measure_in_one_go();
+    prepare = micro_batch->measure_prepare();
+  });
+  if (world.rank() != 0) return 0;
+  print(fmt::format("ranks {}  processor {}  {}  batch {}: one of its micro-batches, of {}\n", world.size(),
+                    micro_batch->backend().name(), name_of(options.execution.dtype), options.batch_size,
+                    micro_batch->samples()));
+  const double sum = print_table(rows).seconds();
+  print(fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n", in_one_go * 1e6,
+                    100.0 * in_one_go / sum, sum * 1e6));
+  if (prepare > 1e-7)
+    print(fmt::format("once a step  {:.1f} us: parameters in the form of the operations\n", prepare * 1e6));
+  return 0;
+}
+
+}  // namespace lockstep
