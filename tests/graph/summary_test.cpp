@@ -32,5 +32,16 @@ TEST(MultiplyAdds, AreOfConvolutionsAndLinearLayers) {
   EXPECT_EQ(counts, (std::vector<std::uint64_t>{0, 6 * 2 * 9 * 16, 0, 0, 0, 96 * 10}));
 }
 
+TEST(LayersOf, AreThoseThatANodeComputes) {
+  Network network({1, 8, 8});
+  Value x = avg_pool2d(relu(conv2d(network.input(), {.channels = 4, .kernel = 3})), {.kernel = 2});
+  network.output(linear(flatten(x), 10));
+  const Graph graph = build_graph(network);
+  ASSERT_EQ(graph.nodes.size(), 4U);
+  EXPECT_EQ(layers_of(graph, 0), std::vector<std::size_t>{0});
+  EXPECT_EQ(layers_of(graph, 1), (std::vector<std::size_t>{1, 2, 3}));
+  EXPECT_EQ(layers_of(graph, 3), std::vector<std::size_t>{5});
+}
+
 }  // namespace
 }  // namespace lockstep

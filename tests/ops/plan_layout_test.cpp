@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace lockstep::testing {
 namespace {
 
@@ -97,6 +99,34 @@ TEST(WorkspaceLayout, SharesNoMemoryWithWhatIsPrepared) {
     }
     EXPECT_TRUE(apart(layout.scratch, 100) && apart(layout.labels, 12) && apart(layout.ids, 24));
   }
+}
+
+/// A layout of blocks whose lives are short otherwise.
+WorkspaceLayout layout_with(bool nodes_apart) {
+  const Graph graph = branched();
+  const PlanOptions options{.samples = 16, .images = image, .nodes_apart = nodes_apart};
+  WorkspaceBytes bytes{.nodes = {}, .scratch = 64, .samples = 16};
+  bytes.nodes.resize(graph.nodes.size(), {.value = 640, .saved = 64});
+  return lay_out_workspace(graph, options, trace_gradients(graph, options), bytes);
+}
+
+TEST(WorkspaceLayout, HasAPlaceForEveryBlockWhereNodesAreApart) {
+  const WorkspaceLayout layout = layout_with(true);
+  std::vector<std::pair<std::size_t, std::size_t>> blocks{{layout.scratch, 64},
+                                                          {layout.labels, 64},
+                                                          {layout.predictions, 64},
+                                                          {layout.ids, 128},
+                                                          {layout.aside[0], 640}};
+  for (const WorkspaceLayout::Node& node : layout.nodes) {
+    blocks.insert(blocks.end(), {{node.value, 640}, {node.saved, 64}});
+    if (node.gradient != WorkspaceLayout::none) blocks.emplace_back(node.gradient, 640);
+  }
+  std::ranges::sort(blocks);
+  for (std::size_t i = 1; i < blocks.size(); ++i) {
+    EXPECT_LE(blocks[i - 1].first + blocks[i - 1].second, blocks[i].first);
+  }
+  EXPECT_LE(blocks.back().first + blocks.back().second, layout.bytes);
+  EXPECT_LT(layout_with(false).bytes, layout.bytes);
 }
 
 }  // namespace

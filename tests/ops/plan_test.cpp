@@ -14,12 +14,16 @@ namespace {
 
 constexpr int samples = 18;
 
-/// Gradients of one micro-batch of noise; memory of before holds no numbers.
-std::vector<float> gradients_of(const Network& network, const std::vector<bool>& frozen) {
+/// Gradients of one micro-batch of noise; memory of before holds no numbers. `again`: what else is done then.
+using Again =
+    std::function<void(const Plan& plan, const float* parameters, float* gradients, std::byte* workspace)>;
+std::vector<float> gradients_of(const Network& network, const std::vector<bool>& frozen,
+                                const Again& again = {}) {
   const ArenaLayout layout = layout_arena(network.parameters());
   const Shape shape = network.input_shape();
   const auto plan =
-      cpu::make_plan(build_graph(network), layout, {.samples = samples, .images = shape, .frozen = frozen},
+      cpu::make_plan(build_graph(network), layout,
+                     {.samples = samples, .images = shape, .frozen = frozen, .nodes_apart = again != nullptr},
                      cpu::best_level());
   Lanes parameters(layout.elements);
   std::fill_n(parameters.data(), parameters.size(), 0.0F);
@@ -45,6 +49,7 @@ std::vector<float> gradients_of(const Network& network, const std::vector<bool>&
   plan->load(batch, bytes);
   plan->forward(samples, parameters.data(), bytes);
   plan->backward(samples, parameters.data(), gradients.data(), bytes);
+  if (again) again(*plan, parameters.data(), gradients.data(), bytes);
   return {gradients.data(), gradients.data() + gradients.size()};
 }
 
@@ -80,6 +85,31 @@ TEST(Plan, FrozenParametersChangeNoOtherGradients) {
   x = dropout(x + conv2d(x, {.channels = 16, .kernel = 1}), 0.5);
   network.output(linear(flatten(max_pool2d(x, {.kernel = 2})), 4));
   expect_same_gradients(network);
+}
+
+/// Where none adds to what another wrote, whatever the order is.
+TEST(Plan, NodesRunAloneAndAgain) {
+  Network network({3, 12, 12});
+  Value x = batch_norm2d(conv2d(network.input(), {.channels = 16, .kernel = 3, .padding = 1}));
+  x = dropout(max_pool2d(relu6(x), {.kernel = 2}), 0.5);
+  network.output(linear(relu(linear(flatten(x), 20)), 4));
+  const auto nodes = build_graph(network).nodes.size();
+  const Again again = [&](const Plan& plan, const float* parameters, float* gradients, std::byte* workspace) {
+    std::fill_n(gradients, layout_arena(network.parameters()).elements, 0.0F);
+    for (std::size_t i = nodes; i-- > 1;) plan.forward_node(i, samples, parameters, workspace);
+    EXPECT_GT(plan.loss(samples, workspace).loss, 0.0);
+    for (std::size_t i = 1; i < nodes; ++i) {
+      for (int k = 0; k < 2; ++k) plan.backward_node(i, samples, parameters, gradients, workspace);
+    }
+  };
+  const std::vector<float> expected = gradients_of(network, {}), alone = gradients_of(network, {}, again);
+  const ArenaLayout layout = layout_arena(network.parameters());
+  for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
+    const Parameter& parameter = network.parameters()[i];
+    EXPECT_TRUE(std::equal(&alone[layout.offsets[i]], &alone[layout.offsets[i]] + parameter.size(),
+                           &expected[layout.offsets[i]]))
+        << parameter.name;
+  }
 }
 
 /// Needs less memory, too: nothing is kept for a backward pass that does not happen.

@@ -125,6 +125,18 @@ TEST_P(CudaNetworks, GiveTheSameBitsAgain) {
   }
 }
 
+/// Where no node adds to what another wrote: not in residual networks.
+TEST(CudaPlan, RunsNodesAloneAndAgain) {
+  for (const cuda::Type type : {cuda::Type::fp32, cuda::Type::bf16}) {
+    const auto network = network_called("lenet");
+    const NetworkInputs inputs(*network, full, 23);
+    NetworkOnCuda cuda(*network, {.samples = full, .images = {}, .nodes_apart = true}, type);
+    const std::vector<float> expected = cuda.run(inputs, first_parameters(*network)).gradients;
+    EXPECT_EQ(cuda.gradients_of_nodes(full), expected);
+    EXPECT_TRUE(cuda.stayed_inside());
+  }
+}
+
 TEST_P(CudaNetworks, EvaluateAsTheCpu) {
   const auto network = network_called(GetParam().name);
   const std::vector<float> parameters = first_parameters(*network);

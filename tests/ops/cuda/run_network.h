@@ -130,6 +130,24 @@ class NetworkOnCuda {
     return results;
   }
 
+  /// The gradients of the last run, of plans with nodes apart, from its nodes alone: first to last, each
+  /// twice.
+  std::vector<float> gradients_of_nodes(int samples) {
+    spoil_gradients();
+    const std::size_t nodes = build_graph(network_).nodes.size();
+    run_on_device([&](cuda::StreamHandle stream) {
+      for (std::size_t i = nodes; i-- > 1;) {
+        plan_.forward_node(stream, i, samples, parameters_.floats(), workspace_.data());
+      }
+      plan_.loss(stream, samples, reinterpret_cast<LeafResult*>(result_.data()), workspace_.data());
+      for (std::size_t i = 2; i < 2 * nodes; ++i) {
+        plan_.backward_node(stream, i / 2, samples, parameters_.floats(), gradients_.floats(),
+                            workspace_.data());
+      }
+    });
+    return gradients_.fetch_floats();
+  }
+
   bool stayed_inside() const {
     return workspace_.end_intact() && parameters_.end_intact() && gradients_.end_intact() &&
            result_.end_intact();

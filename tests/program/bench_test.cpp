@@ -1,0 +1,127 @@
+// lockstep bench allreduce and ops: the same command on CPUs and on GPUs, which are emulated here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+/// Where a command runs.
+struct Place {
+  const char* program;
+  const char* device;
+};
+constexpr Place cpu{LOCKSTEP_PROGRAM, "cpu"};
+constexpr Place gpu{LOCKSTEP_EMULATED, "cuda"};
+
+Outcome bench(const Place& place, int ranks, const Arguments& more) {
+  Arguments arguments{"bench", more.front(), "--device", place.device, "--rounds", "1"};
+  arguments.insert(arguments.end(), more.begin() + 1, more.end());
+  return mpirun(place.program, ranks, arguments);
+}
+
+Outcome bench_ops(const Place& place, int ranks, const Arguments& more = {}) {
+  Arguments arguments{"ops", "--dataset", "synthetic", "--synthetic-shape", "1x28x28", "--samples",
+                      "40",  "--classes", "10",        "--batch-size",      "16"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return bench(place, ranks, arguments);
+}
+
+/// Words of the lines of a table that begin with a name of `names`, in order.
+std::map<std::string, Arguments> rows(const std::string& text, const Arguments& names) {
+  std::map<std::string, Arguments> found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, word;
+    words >> name;
+    if (std::ranges::find(names, name) == names.end()) continue;
+    while (words >> word) found[name].push_back(word);
+  }
+  return found;
+}
+
+void expect_has(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' in: " << text;
+}
+
+TEST(BenchOps, HasARowForEachNodeAndItsSums) {
+  const Arguments names{"conv1", "conv2", "flatten1", "fc1", "fc2", "loss", "sum"};
+  for (const Place& place : {cpu, gpu}) {
+    const Outcome outcome = bench_ops(place, 0);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto table = rows(outcome.out, names);
+    ASSERT_EQ(table.size(), names.size()) << outcome.out;
+    expect_has(outcome.out, "conv1     conv2d 3x3 + relu + avg_pool2d 2x2     20x12x12         200 ");
+    expect_has(outcome.out, "flatten1  flatten                                     800 ");
+    EXPECT_EQ(table.at("sum").front(), "129068") << "as inspect says";
+    // Times and GFLOP/s of both directions, and the share with its sign.
+    EXPECT_EQ(table.at("fc2").size(), 3 + 4 + 2U) << outcome.out;
+    EXPECT_EQ(table.at("loss").size(), 2 + 1 + 2U) << "no GFLOP/s, no backward";
+    expect_has(outcome.out, "\nin one go ");
+    expect_has(outcome.out, "micro-batches, of 16\n");
+  }
+}
+
+TEST(BenchOps, TakesOptionsOfExecutionAndOfTheInput) {
+  const Outcome bf16 = bench_ops(gpu, 2, {"--dtype", "bf16", "--mixup", "0.2", "--model", "mlp:12"});
+  EXPECT_EQ(bf16.status, 0) << bf16.err;
+  expect_has(bf16.out, "ranks 2  processor emulated  bf16  batch 16");
+  expect_has(bf16.out, "once a step ");
+  const Outcome parts = bench_ops(cpu, 1, {"--micro-batches", "4", "--model", "resnet20"});
+  EXPECT_EQ(parts.status, 0) << parts.err;
+  expect_has(parts.out, "micro-batches, of 4\n");
+  expect_has(parts.out, "batch_norm2d + add + relu");
+}
+
+TEST(BenchOps, RefusesWhatCannotBe) {
+  const auto expect_refusal = [](const Place& place, const Arguments& more, const std::string& words) {
+    const Outcome outcome = bench_ops(place, 2, more);
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    expect_has(outcome.err, words);
+  };
+  expect_refusal(cpu, {"--model", "lenett"}, "did you mean 'lenet'");
+  expect_refusal(cpu, {"--dtype", "bf16"}, "bf16 is for CUDA");
+  expect_refusal(cpu, {"--micro-batches", "3"}, "a batch of 16 cannot be cut into 3 equal micro-batches");
+  const Outcome few = bench(gpu, 0, {"ops", "--dataset", "synthetic", "--samples", "10"});
+  EXPECT_EQ(few.status, 2);
+  expect_has(few.err, "a micro-batch of 128 samples of a data set of 10");
+}
+
+TEST(BenchAllreduce, MeasuresAllSizesOnAllDevices) {
+  const Arguments sizes{"4096",    "16384",    "65536",    "262144",  "1048576",
+                        "4194304", "16777216", "46137344", "67108864"};
+  const auto expect_table = [&](const Outcome& outcome, const std::string& header) {
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.rfind(header, 0), 0U) << outcome.out;
+    const auto table = rows(outcome.out, sizes);
+    EXPECT_EQ(table.size(), sizes.size()) << outcome.out;
+    for (const auto& [size, words] : table) EXPECT_EQ(words.size(), 5U) << size;
+  };
+  expect_table(bench(gpu, 2, {"allreduce"}),
+               "ranks 2  processor emulated  exchange shared memory through host memory\n");
+  expect_table(bench(gpu, 0, {"allreduce"}), "ranks 1  processor emulated  exchange none\n");
+  const Outcome messages = bench(cpu, 2, {"allreduce", "--transport", "messages", "--simd", "auto"});
+  expect_table(messages, "ranks 2  processor ");
+  expect_has(messages.out, "  exchange messages\n");
+}
+
+TEST(BenchAllreduce, RefusesWhatCannotBe) {
+  for (const Arguments& more : {Arguments{"--reduce", "rng"}, Arguments{"--device", "tpu"}}) {
+    Arguments arguments{"bench", "allreduce"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(lockstep(2, arguments).status, 2);
+  }
+  const Outcome none = lockstep(2, {"bench", "allreduce", "--device", "cuda"}, {"CUDA_VISIBLE_DEVICES="});
+  EXPECT_EQ(none.status, 4) << none.err;
+  expect_has(none.err, "CUDA is off: ");
+}
+
+}  // namespace
+}  // namespace lockstep::test
