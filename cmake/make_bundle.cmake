@@ -100,7 +100,8 @@ endforeach()
 foreach(name ${names})
   configure_file(${SOURCE}/launcher/bundle/start ${folder}/bin/${name} COPYONLY)
 endforeach()
-file(COPY ${SOURCE}/launcher/lockstep-run ${SOURCE}/launcher/gpu-check.sh DESTINATION ${folder}/bin)
+file(COPY ${SOURCE}/launcher/lockstep-run ${SOURCE}/launcher/gpu-check.sh ${SOURCE}/launcher/gpu-check-record.sh
+     DESTINATION ${folder}/bin)
 
 file(GLOB help ${help_folder}/help-*.txt)
 file(COPY ${help} DESTINATION ${folder}/share/openmpi)

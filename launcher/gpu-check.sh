@@ -4,18 +4,20 @@
 #   launcher/gpu-check.sh [--output DIR] [--data-dir DIR] [--only STEP,...]
 #   --output DIR    where to; without it, gpu-check-HOST-DATE
 #   --data-dir DIR  folder of Fashion-MNIST
-#   --only STEPS    of machine doctor refusal tests digests loss accuracy bench torch profile
+#   --only STEPS    of machine doctor refusal tests digests loss accuracy bench allreduce ops torch profile
 # The exit status is 0 when no step failed, 4 when there is no GPU to compute on, else 1.
 set -euo pipefail
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd -P)
 root=$(dirname "$here")
 # shellcheck source=bench/common.sh
 source "$root/bench/common.sh"
+# shellcheck source=launcher/gpu-check-record.sh
+source "$here/gpu-check-record.sh"
 
 whole_limit=${GPU_CHECK_LIMIT:-465}  # seconds
 output=
 data_dir=
-only=machine,doctor,refusal,gpu,tests,digests,loss,accuracy,bench,torch,profile
+only=machine,doctor,refusal,gpu,tests,digests,loss,accuracy,bench,allreduce,ops,torch,profile
 while (($# > 0)); do
   case $1 in
     --output) output=${2:-} && shift ;;
@@ -85,7 +87,6 @@ step() { # name seconds function
   printf '%s\t%s\t%s\t%s\n' "$name" "$verdict" $((SECONDS - started)) "$(one_line "$reason")" >>"$work/steps"
   printf '%-10s %-8s %4d s  %s\n' "$name" "$verdict" $((SECONDS - started)) "$(one_line "$reason")"
 }
-one_line() { printf '%s' "$1" | tr '\t\n' '  '; }
 # The line of a log that says why: lockstep's error, else the last one.
 why() { { grep -h 'error: ' "$1" || grep -h . "$1" || echo "no output"; } | tail -n 1; }
 skip() { # reason
@@ -111,25 +112,6 @@ ranks() { # number arguments of lockstep...
   shift
   [[ -n $mpirun ]] || skip "no mpirun" || return
   kept "$work/log" "$mpirun" --quiet --oversubscribe --bind-to none -np "$number" "$lockstep" "$@"
-}
-
-# --- results ---
-
-fact() { [[ -z $2 ]] || printf '%s\t%s\n' "$1" "$(one_line "$2")" >>"$work/facts"; } # name value
-figure() { # name value unit [wanted, as "<= 60"]
-  [[ $2 =~ ^[-+0-9.e]+$ ]] || return 0
-  local met=
-  if [[ -n ${4:-} ]]; then met=$(awk "BEGIN {print ($2 ${4}) ? \"yes\" : \"no\"}"); fi
-  printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "${4:-}" "$met" >>"$work/figures"
-  echo "figure: $1 $2 $3"
-}
-figure_of() { awk -F '\t' -v name="$1" '$1 == name {value = $2} END {if (value != "") print value}' "$work/figures"; }
-# Quotient of two figures, where both were measured.
-quotient() { # name over under [wanted]
-  local over under
-  over=$(figure_of "$2") under=$(figure_of "$3")
-  [[ -n $over && -n $under ]] || return 0
-  figure "$1" "$(awk "BEGIN {printf \"%.3f\", $over / $under}")" "" "${4:-}"
 }
 
 # --- what is checked ---
@@ -299,10 +281,32 @@ benchmarks() {
     us=$(figure_of "resnet18_bf16_${way}_us")
     [[ -z $us ]] || figure "resnet18_bf16_${way}_epoch_s" "$(awk "BEGIN {printf \"%.3f\", $us * 60000 / 256 / 1e6}")" s "<= 0.75"
   done
-  ranks 2 bench allreduce --device cuda --transport shared-memory --rounds 20 || status=$?
+  return "$status"
+}
+
+# Over all GPUs; two ranks share a single one.
+allreduce() {
+  need_gpu || return
+  local gpus sharing=()
+  gpus=$(nvidia-smi -L | wc -l) || gpus=1
+  if ((gpus < 2)); then gpus=2 sharing=(--transport shared-memory); fi
+  ranks "$gpus" bench allreduce --device cuda --rounds 10 "${sharing[@]}" || return
+  fact allreduce "$(sed -n '1s/^\(ranks [0-9]*\).*  \(exchange .*\)/\1, \2/p' "$work/log")"
   figure allreduce_44mb_canonical_us "$(awk '$1 == 46137344 {print $4}' "$work/log")" us
   figure allreduce_44mb_ring_us "$(awk '$1 == 46137344 {print $2}' "$work/log")" us
-  return "$status"
+}
+
+# The tables stay in the output's folder.
+ops() {
+  need_gpu || return
+  local model table
+  for model in lenet:tf32 resnet18-d2l:bf16; do
+    table=$output/ops-${model%:*}.txt
+    kept "$table" "$lockstep" bench ops --device cuda "${data[@]}" --model "${model%:*}" --dtype "${model#*:}" \
+      --rounds 11 || return
+    figure "ops_${model/:/_}_us" "$(awk '/^in one go/ {print $4}' "$table")" us/micro-batch
+    figure "ops_${model/:/_}_sum_us" "$(awk '/^in one go/ {print $12}' "$table")" us/micro-batch
+  done
 }
 
 # PyTorch in the same run. Lines of torch_gpu.py: model setting img/s us/step
@@ -342,7 +346,7 @@ compare_with_torch() {
 
 profile() {
   need_gpu || return
-  command -v nsys >/dev/null || skip "no nsys; the step's parts are in logs/bench.log" || return
+  command -v nsys >/dev/null || skip "no nsys; times of operations are in ops-*.txt" || return
   local model
   for model in lenet:tf32 resnet18-d2l:bf16; do
     limited nsys profile --force-overwrite true --cuda-graph-trace=node -o "$work/profile" "$lockstep" bench step \
@@ -350,45 +354,6 @@ profile() {
     limited nsys stats --force-export true --report cuda_gpu_kern_sum,cuda_gpu_mem_time_sum --format column \
       "$work/profile.nsys-rep" | tee "$output/profile-${model%:*}.txt" || return
   done
-}
-
-# --- the record ---
-
-write_json() {
-  awk -F '\t' -v started="$started" -v seconds="$SECONDS" '
-    function text(s) { gsub(/\\/, "\\\\", s); gsub(/"/, "\\\"", s); gsub(/[\001-\037]/, " ", s); return "\"" s "\"" }
-    function value(s) { return s ~ /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$/ ? s : text(s) }
-    function rows(list, n,    i, out) { for (i = 1; i <= n; ++i) out = out (i > 1 ? ",\n" : "") "    " list[i]; return out }
-    FILENAME ~ /facts$/ { facts[++f] = text($1) ": " value($2) }
-    FILENAME ~ /steps$/ { steps[++s] = "{\"name\": " text($1) ", \"result\": " text($2) ", \"seconds\": " $3 ", \"reason\": " text($4) "}" }
-    FILENAME ~ /figures$/ { figures[++g] = "{\"name\": " text($1) ", \"value\": " value($2) ", \"unit\": " text($3) ($4 == "" ? "" : ", \"wanted\": " text($4) ", \"met\": " ($5 == "yes" ? "true" : "false")) "}" }
-    END {
-      printf "{\n  \"started\": %s,\n  \"seconds\": %d,\n", text(started), seconds
-      printf "  \"machine\": {\n%s\n  },\n  \"steps\": [\n%s\n  ],\n  \"figures\": [\n%s\n  ]\n}\n", rows(facts, f), rows(steps, s), rows(figures, g)
-    }' "$work/facts" "$work/steps" "$work/figures" >"$output/gpu-check.json"
-}
-write_summary() {
-  {
-    echo "# gpu-check on $(hostname), $started"
-    echo
-    echo "| step | result | s | |"
-    echo "|---|---|---|---|"
-    awk -F '\t' '{gsub(/\|/, "\\|", $4); printf "| %s | %s | %s | %s |\n", $1, $2 == "failed" ? "**failed**" : $2, $3, $4}' "$work/steps"
-    if [[ -s $work/figures ]]; then
-      echo
-      echo "| figure | measured | wanted | met |"
-      echo "|---|---|---|---|"
-      awk -F '\t' '{printf "| %s | %s %s | %s | %s |\n", $1, $2, $3, $4, $5 == "no" ? "**no**" : $5}' "$work/figures"
-    fi
-    echo
-    echo "| machine | |"
-    echo "|---|---|"
-    awk -F '\t' '{gsub(/\|/, "\\|", $2); printf "| %s | %s |\n", $1, $2}' "$work/facts"
-    if [[ -s $output/doctor.txt ]]; then
-      echo
-      sed 's/^/    /' "$output/doctor.txt"
-    fi
-  } >"$output/gpu-check.md"
 }
 
 started=$(date -u +%FT%TZ)
@@ -402,6 +367,8 @@ step digests 60 digests
 step loss 40 loss
 step accuracy 80 accuracy
 step bench 90 benchmarks
+step allreduce 30 allreduce
+step ops 30 ops
 step torch 170 torch
 step profile 60 profile
 write_json

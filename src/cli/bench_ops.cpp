@@ -149,7 +149,7 @@ class MicroBatch {
     const auto program = record(
         [this] {
           runner_->prepare(parameters());
-          runner_->run(0, parameters(), gradients(), result_.as<LeafResult>(), nullptr);
+          runner_->run(0, parameters(), {.result = result_.as<LeafResult>(), .gradients = gradients()});
         },
         1);
     timer_.seconds(*program);

@@ -22,7 +22,12 @@ case "$*" in
   bench\ step*)
     us=50.5; case "$*" in *resnet18*canonical*) us=3100 ;; *resnet18*) us=3000 ;; esac
     printf 'load 1.0 2 %%\nstep        %s  100.0 %%\nmemory      200 MB at most\n5000000 img/s\n' $us ;;
-  bench\ allreduce*) echo '46137344  100.0  1.0  200.0  2.0  0.5' ;;
+  bench\ allreduce*)
+    echo 'ranks 2  processor Test GPU  exchange NCCL'
+    echo '46137344  100.0  1.0  200.0  2.0  0.5' ;;
+  bench\ ops*)
+    [ ! "$FAIL_OPS" ] || { echo 'lockstep: error: no engine' >&2; exit 4; }
+    echo 'in one go    90.5 us, 95 % of the sum of 95.3 us' ;;
   train*)
     [ "${CUDA_VISIBLE_DEVICES-unset}" ] || { echo 'lockstep: error: no GPU is visible' >&2; exit 4; }
     directory=$(sed -n 's/.*--run-dir \([^ ]*\).*/\1/p' <<<"$*")
@@ -79,7 +84,9 @@ class GpuCheck : public testing::Test {
     // As a bundle, so that the build's own tests for GPUs are not found.
     fs::create_directories(folder_ / "bench");
     fs::copy(LOCKSTEP_SOURCE "/bench/common.sh", folder_ / "bench");
-    fs::copy(LOCKSTEP_SOURCE "/launcher/gpu-check.sh", folder_ / "bin");
+    for (const char* script : {"gpu-check.sh", "gpu-check-record.sh"}) {
+      fs::copy(std::string(LOCKSTEP_SOURCE "/launcher/") + script, folder_ / "bin");
+    }
   }
 
   Outcome check(const std::vector<std::string>& options, const std::vector<std::string>& environment = {}) {
@@ -115,8 +122,8 @@ class GpuCheck : public testing::Test {
 TEST_F(GpuCheck, RecordsEveryStepAndFigure) {
   const Outcome outcome = check({});
   EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
-  for (const char* step :
-       {"machine", "doctor", "refusal", "gpu", "tests", "digests", "loss", "accuracy", "bench", "torch"}) {
+  for (const char* step : {"machine", "doctor", "refusal", "gpu", "tests", "digests", "loss", "accuracy",
+                           "bench", "allreduce", "ops", "torch"}) {
     EXPECT_EQ(result(step), "passed: ");
   }
   EXPECT_EQ(record_["machine"]["gpu_name"], "Test \"GPU\" --query-gpu=name");
@@ -130,20 +137,26 @@ TEST_F(GpuCheck, RecordsEveryStepAndFigure) {
   EXPECT_EQ(figure("lenet_gpu_memory_mb")["value"], 1234);
   EXPECT_EQ(figure("resnet18_bf16_ring_epoch_s")["value"], 0.703);
   EXPECT_EQ(figure("canonical_to_ring_resnet18")["value"], 1.033);
+  EXPECT_EQ(record_["machine"]["allreduce"], "ranks 2, exchange NCCL");
+  EXPECT_EQ(figure("allreduce_44mb_canonical_us")["value"], 200.0);
+  EXPECT_EQ(figure("ops_lenet_tf32_us")["value"], 90.5);
+  EXPECT_EQ(figure("ops_resnet18-d2l_bf16_sum_us")["value"], 95.3);
+  EXPECT_TRUE(fs::exists(output() + "/ops-lenet.txt"));
   EXPECT_EQ(figure("lenet_ring_to_torch_compiled")["value"], 2.5);
   EXPECT_EQ(figure("resnet18_whole_to_torch_best")["value"], 2.5);
   EXPECT_TRUE(fs::exists(output() + "/gpu-check.md"));
 }
 
 TEST_F(GpuCheck, OneFailureStopsNothing) {
-  const Outcome outcome =
-      check({"--only", "digests,bench,torch"}, {"OTHER_DIGEST=--cuda-graph off", "FAIL_FP32=1"});
+  const Outcome outcome = check({"--only", "digests,bench,ops,torch"},
+                                {"OTHER_DIGEST=--cuda-graph off", "FAIL_FP32=1", "FAIL_OPS=1"});
   EXPECT_EQ(outcome.status, 1) << outcome.out;
   EXPECT_EQ(result("digests"), "failed: 1 ranks, CUDA graph off: xxh3:2 instead of xxh3:1");
   EXPECT_EQ(result("bench"), "failed: lockstep: error: out of memory");
   EXPECT_EQ(figure("lenet_tf32_ring_us")["value"], 50.5) << "what comes after it is measured";
+  EXPECT_EQ(result("ops"), "failed: lockstep: error: no engine");
   EXPECT_EQ(result("torch"), "passed: ");
-  EXPECT_EQ(record_["steps"].size(), 4U);
+  EXPECT_EQ(record_["steps"].size(), 5U);
 }
 
 TEST_F(GpuCheck, EndsInTime) {
@@ -160,7 +173,8 @@ TEST_F(GpuCheck, SaysThatThereIsNoGpu) {
   EXPECT_EQ(result("machine"), "skipped: no nvidia-smi: is the NVIDIA driver installed?");
   EXPECT_TRUE(result("gpu").starts_with("failed: lockstep: error: ")) << result("gpu");
   EXPECT_TRUE(result("doctor").starts_with("failed: lockstep: error: ")) << result("doctor");
-  for (const char* step : {"tests", "digests", "loss", "accuracy", "bench", "torch", "profile"}) {
+  for (const char* step :
+       {"tests", "digests", "loss", "accuracy", "bench", "allreduce", "ops", "torch", "profile"}) {
     EXPECT_EQ(result(step), "skipped: no GPU to compute on");
   }
   EXPECT_EQ(result("refusal"), "passed: ");
