@@ -172,9 +172,9 @@ void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters
   loss(stream, samples, result, workspace);
 }
 
-void CudaPlan::forward_node(StreamHandle stream, std::size_t node, int samples, const float* parameters,
+void CudaPlan::forward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
                             std::byte* workspace) const {
-  operations_for(samples).nodes[node].forward(node_memory(stream, node, parameters, workspace));
+  operations_for(samples).nodes[i].forward(node_memory(stream, i, parameters, workspace));
 }
 
 void CudaPlan::loss(StreamHandle stream, int samples, LeafResult* result, std::byte* workspace) const {

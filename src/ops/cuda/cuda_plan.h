@@ -53,11 +53,11 @@ class CudaPlan {
   void backward(StreamHandle stream, int samples, const float* parameters, float* gradients,
                 std::byte* workspace, const std::function<void(std::size_t begin)>& ready = {}) const;
 
-  // What forward and backward consist of, as in Plan.
-  void forward_node(StreamHandle stream, std::size_t node, int samples, const float* parameters,
+  // What forward and backward consist of, as in Plan; node `i` of the graph.
+  void forward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
                     std::byte* workspace) const;
   void loss(StreamHandle stream, int samples, LeafResult* result, std::byte* workspace) const;
-  void backward_node(StreamHandle stream, std::size_t node, int samples, const float* parameters,
+  void backward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
                      float* gradients, std::byte* workspace) const;
 
  private:
