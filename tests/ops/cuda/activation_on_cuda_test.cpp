@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "core/philox.h"
 #include "ops/cuda/run_small_op.h"
 

@@ -52,25 +52,27 @@ LossResults run_on_cpu(LossCase given) {
 LossResults run_on_cuda(const LossCase& given, Type type, bool gradient = true) {
   const int samples = given.logits.samples;
   const cuda::Op op = cuda::plan_cross_entropy(given.logits.shape, samples, given.smoothing, type);
-  StoredTensor logits(given.logits, type);
-  StoredTensor grad(samples, given.logits.shape, type);
-  DeviceBytes scratch(op.scratch_bytes);
-  LossResults results;
-  results.predictions.resize(static_cast<std::size_t>(samples), -7);
-  cuda::OpMemory memory;
-  memory.inputs[0] = logits.data();
-  memory.grad_inputs[0] = gradient ? grad.data() : nullptr;
-  memory.scratch = scratch.data();
-  memory.labels = given.labels.data();
-  memory.other_labels = given.others.empty() ? nullptr : given.others.data();
-  memory.shares = given.shares.empty() ? nullptr : given.shares.data();
-  memory.predictions = results.predictions.data();
-  memory.result = &results.result;
-  op.forward(memory);
-  EXPECT_TRUE(grad.end_intact() && scratch.end_intact());
+  const PaddedTensor logits(type, given.logits), grad(type, samples, given.logits.shape);
+  const DeviceMemory scratch(op.scratch_bytes), labels = on_device(given.labels);
+  const DeviceMemory others = on_device(given.others), shares = on_device(given.shares);
+  const DeviceMemory predictions = on_device(std::vector<std::int32_t>(given.labels.size(), -7));
+  const DeviceMemory result = on_device(std::vector{LeafResult{}});
+  run_on_device([&](cuda::StreamHandle stream) {
+    cuda::OpMemory memory;
+    memory.stream = stream;
+    memory.inputs[0] = logits.data();
+    memory.grad_inputs[0] = gradient ? grad.data() : nullptr;
+    memory.scratch = scratch.data();
+    memory.labels = reinterpret_cast<const std::int32_t*>(labels.data());
+    memory.other_labels = reinterpret_cast<const std::int32_t*>(others.data());
+    memory.shares = shares.floats();
+    memory.predictions = reinterpret_cast<std::int32_t*>(predictions.data());
+    memory.result = reinterpret_cast<LeafResult*>(result.data());
+    op.forward(memory);
+  });
+  EXPECT_TRUE(grad.end_intact() && scratch.end_intact() && predictions.end_intact());
   EXPECT_TRUE(!gradient || grad.padding_is_zero());
-  results.grad = grad.tensor();
-  return results;
+  return {result.fetch_all<LeafResult>().front(), predictions.fetch_all<std::int32_t>(), grad.values()};
 }
 
 LossCase random_case(int samples, int classes, double scale) {

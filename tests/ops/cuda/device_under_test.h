@@ -46,11 +46,13 @@ class DeviceMemory {
   }
   void store(std::span<const float> floats) const { store(std::as_bytes(floats)); }
   std::vector<std::byte> fetch() const { return fetch(bytes_); }
-  std::vector<float> fetch_floats() const {
-    std::vector<float> floats(bytes_ / sizeof(float));
-    device_under_test().copy(floats.data(), buffer_.data(), floats.size() * sizeof(float));
-    return floats;
+  template <class Value>
+  std::vector<Value> fetch_all() const {
+    std::vector<Value> values(bytes_ / sizeof(Value));
+    device_under_test().copy(values.data(), buffer_.data(), values.size() * sizeof(Value));
+    return values;
   }
+  std::vector<float> fetch_floats() const { return fetch_all<float>(); }
   bool end_intact() const {
     const std::vector<std::byte> all = fetch(bytes_ + guard);
     return std::all_of(all.begin() + static_cast<std::ptrdiff_t>(bytes_), all.end(),
@@ -70,5 +72,13 @@ class DeviceMemory {
   std::size_t bytes_;
   Buffer buffer_;
 };
+
+/// Memory of the device with these values; of none, its address is null.
+template <class Value>
+DeviceMemory on_device(const std::vector<Value>& values) {
+  DeviceMemory memory(values.size() * sizeof(Value));
+  memory.store(std::as_bytes(std::span(values)));
+  return memory;
+}
 
 }  // namespace lockstep::testing

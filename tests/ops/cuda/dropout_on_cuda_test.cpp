@@ -46,6 +46,7 @@ TEST(DropoutOnCuda, DropsWhatTheCpuDrops) {
   const std::vector<std::uint64_t> ids = {
       0, 59999, (7ULL << 32) + 3, 12, 13, 14, 15, 16, 17, 4, 5, 6, 1, 2, 3, 8, 9};
   const RandomKey random{.seed = 0x123456789abcdefULL, .epoch = 4};
+  const DeviceMemory ids_on_device = on_device(ids), random_on_device = on_device(std::vector{random});
   for (const Shape shape : {Shape{1, 1, 1}, {37, 1, 1}, {128, 1, 1}, {5, 3, 4}, {8, 2, 2}, {17, 1, 5}}) {
     const OpCase op_case = simple_case("Dropout", Dropout{.p = 0.3}, shape, shape);
     const OpInputs values = random_inputs(op_case, static_cast<int>(ids.size()));
@@ -54,8 +55,8 @@ TEST(DropoutOnCuda, DropsWhatTheCpuDrops) {
       const Tensor grad = rounded(values.grad_output, type);
       const SmallOpResults expected = run_on_cpu(op_case, input, grad, ids, random);
       cuda::OpMemory memory;
-      memory.ids = ids.data();
-      memory.random = &random;
+      memory.ids = reinterpret_cast<const std::uint64_t*>(ids_on_device.data());
+      memory.random = reinterpret_cast<const RandomKey*>(random_on_device.data());
       const SmallOpResults actual = run_small_op(plan_at_position, op_case, input, grad, type, memory);
       const std::string where = "channels " + std::to_string(shape.channels);
       expect_same(actual.output, expected.output, type, where + ", output");
@@ -67,21 +68,8 @@ TEST(DropoutOnCuda, DropsWhatTheCpuDrops) {
 TEST(DropoutOnCuda, PassesAllInEvaluation) {
   const OpCase op_case = simple_case("Dropout", Dropout{.p = 0.5}, {5, 2, 3}, {5, 2, 3});
   const OpInputs values = random_inputs(op_case, 3);
-  NoLibrary library;
-  const cuda::Op op = cuda::plan_dropout({.node = op_case.node,
-                                          .inputs = op_case.inputs,
-                                          .samples = 3,
-                                          .training = false,
-                                          .input_gradient = false,
-                                          .type = Type::fp32,
-                                          .dnn = library});
-  StoredTensor input(values.inputs[0], Type::fp32);
-  StoredTensor output(3, op_case.node.shape, Type::fp32);
-  cuda::OpMemory memory;
-  memory.inputs[0] = input.data();
-  memory.output = output.data();
-  op.forward(memory);
-  expect_same(output.tensor(), values.inputs[0], Type::fp32, "output");
+  const PaddedTensor output = run_in_evaluation(cuda::plan_dropout, op_case, values.inputs[0], Type::fp32);
+  expect_same(output.values(), values.inputs[0], Type::fp32, "output");
   EXPECT_TRUE(output.padding_is_zero() && output.end_intact());
 }
 

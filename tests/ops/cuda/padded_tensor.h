@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "device/cuda/bfloat16.h"
 #include "device_under_test.h"
 #include "ops/tensor.h"
@@ -21,13 +23,23 @@ inline void store_element(cuda::Type type, double value, std::byte* data, std::s
   }
 }
 
-/// As the type holds them.
+/// As the type holds it.
+inline double rounded(double value, cuda::Type type) {
+  alignas(float) std::byte stored[sizeof(float)];
+  store_element(type, value, stored, 0);
+  return static_cast<double>(load_element(type, stored, 0));
+}
 inline void round_to(cuda::Type type, std::vector<double>& values) {
-  for (double& value : values) {
-    alignas(float) std::byte stored[sizeof(float)];
-    store_element(type, value, stored, 0);
-    value = static_cast<double>(load_element(type, stored, 0));
-  }
+  for (double& value : values) value = rounded(value, type);
+}
+inline Tensor rounded(Tensor tensor, cuda::Type type) {
+  round_to(type, tensor.values);
+  return tensor;
+}
+
+/// Whether two values are the same number, the sign of zero included, or both are NaN.
+inline bool same_number(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }
 
 /// A tensor as CUDA's operations have it, [sample][row][column][padded channel], in the device's memory.

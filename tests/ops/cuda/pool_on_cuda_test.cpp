@@ -69,23 +69,9 @@ INSTANTIATE_TEST_SUITE_P(Table, PoolOnCuda, ::testing::ValuesIn(pool_cases()),
 TEST(MaxPoolOnCuda, RemembersNothingInEvaluation) {
   const OpCase op_case = pool_case("Max", MaxPool2d{.kernel = 2, .stride = 2}, {3, 4, 4}, 2, 2);
   const OpInputs values = random_inputs(op_case, 2);
-  NoLibrary library;
-  const cuda::Op op = cuda::plan_pool2d({.node = op_case.node,
-                                         .inputs = op_case.inputs,
-                                         .samples = 2,
-                                         .training = false,
-                                         .input_gradient = false,
-                                         .type = Type::fp32,
-                                         .dnn = library});
-  EXPECT_EQ(op.saved_bytes, 0U);
-  StoredTensor input(values.inputs[0], Type::fp32);
-  StoredTensor output(2, op_case.node.shape, Type::fp32);
-  cuda::OpMemory memory;
-  memory.inputs[0] = input.data();
-  memory.output = output.data();
-  op.forward(memory);
+  const PaddedTensor output = run_in_evaluation(cuda::plan_pool2d, op_case, values.inputs[0], Type::fp32);
   const Reference reference(op_case.node, values.inputs, {});
-  expect_same(output.tensor(), reference.output, Type::fp32, "output");
+  expect_same(output.values(), reference.output, Type::fp32, "output");
 }
 
 }  // namespace

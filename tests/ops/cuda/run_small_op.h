@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ops/cuda/op.h"
-#include "ops/cuda/stored_tensor.h"
+#include "ops/cuda/padded_tensor.h"
 #include "ops/op_case.h"
 #include "ops/run_op.h"
 
@@ -39,7 +39,8 @@ struct SmallOpResults {
 
 using PlanSmallOp = cuda::Op (*)(const cuda::OpRequest&);
 
-/// `input` and `grad_output` are numbers that `type` holds. `memory`: what the operation needs beside.
+/// `input` and `grad_output` are numbers that `type` holds. `memory`: what the operation needs beside, on the
+/// device.
 inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, const Tensor& input,
                                    const Tensor& grad_output, cuda::Type type, cuda::OpMemory memory = {}) {
   NoLibrary library;
@@ -51,26 +52,51 @@ inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, cons
                             .input_gradient = true,
                             .type = type,
                             .dnn = library});
-  StoredTensor stored(input, type);
-  StoredTensor unread(samples, input.shape, type);
-  StoredTensor output(samples, grad_output.shape, type);
-  StoredTensor unread_output(samples, grad_output.shape, type);
-  StoredTensor grad(grad_output, type);
-  StoredTensor grad_input(samples, input.shape, type);
-  DeviceBytes saved(op.saved_bytes);
-  memory.inputs[0] = stored.data();
-  memory.output = output.data();
-  memory.saved = saved.data();
-  op.forward(memory);
-  memory.inputs[0] = op.backward_reads_inputs ? stored.data() : unread.data();
-  memory.output = op.backward_reads_output ? output.data() : unread_output.data();
-  memory.grad_output = grad.data();
-  op.backward(memory);  // no gradient of the input wanted
-  memory.grad_inputs[0] = grad_input.data();
-  op.backward(memory);
+  const PaddedTensor padded(type, input), grad(type, grad_output);
+  const PaddedTensor unread(type, samples, input.shape), grad_input(type, samples, input.shape);
+  const PaddedTensor output(type, samples, grad_output.shape),
+      unread_output(type, samples, grad_output.shape);
+  const DeviceMemory saved(op.saved_bytes);
+  run_on_device([&](cuda::StreamHandle stream) {
+    memory.stream = stream;
+    memory.inputs[0] = padded.data();
+    memory.output = output.data();
+    memory.saved = saved.data();
+    op.forward(memory);
+    memory.inputs[0] = op.backward_reads_inputs ? padded.data() : unread.data();
+    memory.output = op.backward_reads_output ? output.data() : unread_output.data();
+    memory.grad_output = grad.data();
+    op.backward(memory);  // no gradient of the input wanted
+    memory.grad_inputs[0] = grad_input.data();
+    op.backward(memory);
+  });
   EXPECT_TRUE(output.padding_is_zero() && grad_input.padding_is_zero()) << op_case.name;
   EXPECT_TRUE(output.end_intact() && grad_input.end_intact() && saved.end_intact()) << op_case.name;
-  return {output.tensor(), grad_input.tensor()};
+  return {output.values(), grad_input.values()};
+}
+
+/// Forward of an operation that is not for training: nothing is kept.
+inline PaddedTensor run_in_evaluation(PlanSmallOp plan, const OpCase& op_case, const Tensor& input,
+                                      cuda::Type type) {
+  NoLibrary library;
+  const cuda::Op op = plan({.node = op_case.node,
+                            .inputs = op_case.inputs,
+                            .samples = input.samples,
+                            .training = false,
+                            .input_gradient = false,
+                            .type = type,
+                            .dnn = library});
+  EXPECT_EQ(op.saved_bytes, 0U);
+  const PaddedTensor padded(type, input);
+  PaddedTensor output(type, input.samples, op_case.node.shape);
+  run_on_device([&](cuda::StreamHandle stream) {
+    cuda::OpMemory memory;
+    memory.stream = stream;
+    memory.inputs[0] = padded.data();
+    memory.output = output.data();
+    op.forward(memory);
+  });
+  return output;
 }
 
 /// That `actual` has the numbers of `expected`, each rounded to `type`.
