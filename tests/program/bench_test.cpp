@@ -104,7 +104,7 @@ TEST(BenchAllreduce, MeasuresAllSizesOnAllDevices) {
     EXPECT_EQ(table.size(), sizes.size()) << outcome.out;
     for (const auto& [size, words] : table) EXPECT_EQ(words.size(), 5U) << size;
   };
-  expect_table(bench(gpu, 2, {"allreduce"}),
+  expect_table(bench(gpu, 2, {"allreduce", "--transport", "shared-memory"}),
                "ranks 2  processor emulated  exchange shared memory through host memory\n");
   expect_table(bench(gpu, 0, {"allreduce"}), "ranks 1  processor emulated  exchange none\n");
   const Outcome messages = bench(cpu, 2, {"allreduce", "--transport", "messages", "--simd", "auto"});
