@@ -5,11 +5,11 @@ namespace lockstep::cuda {
 
 StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStream&>(stream).handle(); }
 
-void give(StreamHandle stream, std::function<void()> work) {
+void give(StreamHandle stream, const char* name, std::function<void()> work) {
   if (stream == nullptr) {
     GuardedMemory::open_all_for(work);
   } else {
-    GraphStream::of(stream).launch(std::move(work));
+    GraphStream::of(stream).launch(name, std::move(work));
   }
 }
 

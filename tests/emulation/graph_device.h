@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -80,6 +82,7 @@ class GraphStream final : public cuda::CudaStream {
  public:
   struct Action {
     bool on_host;
+    std::string name;
     std::function<void()> work;
   };
   cuda::StreamHandle handle() const override {
@@ -88,9 +91,11 @@ class GraphStream final : public cuda::CudaStream {
   static GraphStream& of(cuda::StreamHandle handle) { return *reinterpret_cast<GraphStream*>(handle); }
 
   void enqueue(std::function<void()> work) override { work(); }
-  void host(std::function<void()> code) override { actions.push_back({true, std::move(code)}); }
+  void host(std::function<void()> code) override { actions.push_back({true, "host", std::move(code)}); }
   /// What a kernel would be.
-  void launch(std::function<void()> work) { actions.push_back({false, std::move(work)}); }
+  void launch(std::string name, std::function<void()> work) {
+    actions.push_back({false, std::move(name), std::move(work)});
+  }
   Event record() override { return {0}; }
   void wait(Event /*event*/) override {}
 
@@ -133,7 +138,7 @@ class GraphDevice final : public Device {
     if (bytes > 0) memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
-    if (bytes > 0) stream.launch([to, from, bytes] { std::memmove(to, from, bytes); });
+    if (bytes > 0) stream.launch("copy", [to, from, bytes] { std::memmove(to, from, bytes); });
   }
   std::span<Stream* const> streams() override { return streams_; }
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
@@ -146,10 +151,14 @@ class GraphDevice final : public Device {
       throw;
     }
     recording_ = false;
+    if (on_record) on_record(stream.actions);
     return std::make_unique<GraphProgram>(memory, std::exchange(stream.actions, {}));
   }
 
   void while_waiting(std::function<void()> look) override { look_ = std::move(look); }
+
+  /// Sees all that is recorded, by any device.
+  static inline std::function<void(std::span<const GraphStream::Action>)> on_record;
 
   GuardedMemory memory;
   GraphStream stream;

@@ -1,0 +1,176 @@
+// What one step gives to a GPU, in order: kernels of our own by the names of their types, calls of the
+// library of convolutions by what they compute, copies. Each costs microseconds, however little it does.
+#include <cxxabi.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "emulation/graph_device.h"
+#include "lockstep/models.h"
+#include "train/step_program.h"
+#include "train/synthetic.h"
+
+namespace lockstep {
+namespace {
+
+using test::Synthetic;
+
+/// "PadWeights" of what the compiler calls lockstep::cuda::(anonymous namespace)::PadWeights<float>.
+std::string short_name(const std::string& mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
+  if (status != 0) return mangled.substr(mangled.find(' ') + 1);  // "reference conv_forward"
+  const std::string name = demangled.get();
+  const std::string space = "(anonymous namespace)::";
+  const std::size_t place = name.find(space);
+  const std::size_t begin = place == std::string::npos ? 0 : place + space.size();
+  return name.substr(begin, name.find('<', begin) - begin);
+}
+
+struct StepOptions {
+  const char* model;
+  std::uint32_t batch;
+  std::uint32_t micro_batches = 1;
+  OptimizerOptions optimizer = {.momentum = 0.9};
+  DataType dtype = DataType::fp32;
+};
+
+/// One rank, samples on the GPU. Recorded, not run.
+std::vector<std::string> launches_of(const StepOptions& options) {
+  const Synthetic set(options.batch, {1, 28, 28}, 10);
+  const auto network = make_model(options.model, set.shape(), set.classes());
+  const ArenaLayout layout = layout_arena(network->parameters());
+  const auto backend = make_backend({.execution = {.device = "cuda", .dtype = options.dtype}});
+  const auto host = make_self_communicator();
+  const auto communicator = backend->connect(*host);
+  const Buffer parameters = backend->device().allocate(layout.elements * sizeof(float));
+  StepTable table(backend->device(), 1);
+  Updater updater(*backend, *communicator,
+                  {.parameters = network->parameters(),
+                   .layout = layout,
+                   .optimizer = options.optimizer,
+                   .values = parameters.floats(),
+                   .log = table.log()});
+  Loader loader(set, options.batch / options.micro_batches);
+  loader.set_step(0, options.batch);
+  const auto graph =
+      backend->compile(build_graph(*network), layout,
+                       {.samples = static_cast<int>(loader.micro_batch()), .images = set.shape()});
+  std::vector<std::unique_ptr<LeafRunner>> runners;
+  runners.push_back(graph->make_runner(loader, table.log()));
+  GradientArenas arenas;
+  std::vector<std::string> launches;
+  GraphDevice::on_record = [&](std::span<const GraphStream::Action> actions) {
+    for (const GraphStream::Action& action : actions) launches.push_back(short_name(action.name));
+  };
+  const StepProgram program({.backend = *backend,
+                             .communicator = *communicator,
+                             .updater = updater,
+                             .table = table,
+                             .reduce = Reduce::canonical,
+                             .rank_weights = {},
+                             .parameters = parameters.floats(),
+                             .runners = runners},
+                            arenas, options.micro_batches);
+  GraphDevice::on_record = nullptr;
+  return launches;
+}
+
+std::map<std::string, int> counts_of(const std::vector<std::string>& launches) {
+  std::map<std::string, int> counts;
+  for (const std::string& launch : launches) ++counts[launch];
+  return counts;
+}
+
+using Launches = std::vector<std::string>;
+
+/// The parts of a step, each in its order.
+Launches lenet_step() {
+  const Launches parts[] = {
+      // prepare: weights as the library wants them
+      {"PadWeights", "PadWeights", "PadWeights", "PadWeights"},
+      // gather
+      {"ChooseSamples", "GatherImages"},
+      // forward: two convolutions with pooling, two linear layers
+      {"conv_forward", "AveragePool", "conv_forward", "AveragePool", "Flatten"},
+      {"conv_forward", "conv_forward"},
+      // loss
+      {"WholeSamples"},
+      // backward
+      {"conv_backward_data", "conv_backward_weights", "UnpadWeights", "SumRows"},
+      {"UndoClamp", "conv_backward_data", "conv_backward_weights", "UnpadWeights", "SumRows"},
+      {"UndoFlatten"},
+      {"UndoAveragePool", "conv_backward_data", "conv_backward_weights"},
+      {"UnpadWeights", "SumChunks", "SumRows"},
+      {"UndoAveragePool", "conv_backward_weights", "UnpadWeights", "SumChunks", "SumRows"},
+      // reduce and update
+      {"copy", "ConcludeLeaves", "Update", "Advance"},
+  };
+  Launches all;
+  for (const Launches& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+TEST(Launches, OfALeNetStep) { EXPECT_EQ(launches_of({.model = "lenet", .batch = 256}), lenet_step()); }
+
+TEST(Launches, OfALeNetStepAreTheSameInBfloat16) {
+  EXPECT_EQ(launches_of({.model = "lenet", .batch = 256, .dtype = DataType::bf16}), lenet_step());
+}
+
+TEST(Launches, OfAResNetStep) {
+  const std::map<std::string, int> expected = {
+      // prepare and gather
+      {"PadWeights", 21},
+      {"ChooseSamples", 1},
+      {"GatherImages", 1},
+      // forward and loss
+      {"conv_forward", 21},
+      {"batch_norm_forward", 17},
+      {"AvgForward", 1},
+      {"Flatten", 1},
+      {"WholeSamples", 1},
+      // backward
+      {"conv_backward_data", 20},
+      {"conv_backward_weights", 21},
+      {"UnpadWeights", 21},
+      {"SumChunks", 15},
+      {"SumRows", 21},
+      {"batch_norm_backward", 17},
+      {"UndoClamp", 17},
+      {"Observe", 17},
+      {"Sum", 8},  // where two gradients meet
+      {"AvgBackward", 1},
+      {"UndoFlatten", 1},
+      // reduce and update
+      {"copy", 1},
+      {"ConcludeLeaves", 1},
+      {"Update", 1},
+      {"Advance", 1},
+  };
+  EXPECT_EQ(counts_of(launches_of({.model = "resnet18-d2l", .batch = 64})), expected);
+}
+
+struct Total {
+  StepOptions options;
+  std::size_t launches;
+};
+
+TEST(Launches, Total) {
+  const Total totals[] = {
+      {{.model = "lenet", .batch = 256}, 39},
+      {{.model = "lenet", .batch = 256, .micro_batches = 2}, 71},
+      {{.model = "lenet", .batch = 256, .optimizer = {.name = "adamw"}}, 40},
+      {{.model = "lenet", .batch = 256, .optimizer = {.clip_grad = 1.0}}, 44},
+      {{.model = "mlp", .batch = 256}, 20},
+      {{.model = "resnet18-d2l", .batch = 64}, 227},
+  };
+  for (const Total& total : totals) {
+    EXPECT_EQ(launches_of(total.options).size(), total.launches)
+        << total.options.model << ", " << total.options.micro_batches << " micro-batches, "
+        << total.options.optimizer.name << ", clip " << total.options.optimizer.clip_grad;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
