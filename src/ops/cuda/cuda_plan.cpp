@@ -26,8 +26,8 @@ CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOpti
       options_(options),
       type_(type),
       dnn_(&dnn),
-      flow_(trace_gradients(graph, options)),
-      cleared_(ranges_without_gradient(graph, layout, flow_)) {
+      flow_(trace_gradients(graph_, options)),
+      cleared_(ranges_without_gradient(graph_, layout, flow_)) {
   compile_for(options.samples);
 }
 
@@ -52,6 +52,7 @@ void CudaPlan::compile_for(int samples) {
       plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, samples, options_.label_smoothing, type_);
   operations_.emplace(samples, std::move(operations));
   memory_ = lay_out_workspace(graph_, options_, flow_, needed_bytes());
+  buckets_ = plan_buckets(graph_, layout_, flow_, left_bytes());
 }
 
 std::size_t CudaPlan::value_bytes(std::size_t node, int samples) const {
@@ -82,6 +83,20 @@ WorkspaceBytes CudaPlan::needed_bytes() const {
     }
   }
   return bytes;
+}
+
+std::vector<std::size_t> CudaPlan::left_bytes() const {
+  std::vector<std::size_t> bytes(graph_.nodes.size());
+  for (const auto& [samples, operations] : operations_) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = std::max(bytes[i], operations.nodes[i].left_bytes);
+    }
+  }
+  return bytes;
+}
+
+std::size_t CudaPlan::buckets_offset() const {
+  return (memory_.bytes + alignment - 1) / alignment * alignment;
 }
 
 const CudaPlan::Operations& CudaPlan::operations_for(int samples) const {
@@ -142,17 +157,21 @@ OpMemory CudaPlan::node_memory(StreamHandle stream, std::size_t i, const float* 
 
 void CudaPlan::prepare(StreamHandle stream, const float* parameters, std::byte* workspace) const {
   const Operations& operations = operations_.begin()->second;  // the same form for any number of samples
+  WeightPadding padding(stream, type_);
   for (std::size_t i = 1; i < operations.nodes.size(); ++i) {
-    if (operations.nodes[i].prepare) {
-      operations.nodes[i].prepare(node_memory(stream, i, parameters, workspace));
-    }
+    if (!operations.nodes[i].prepare) continue;
+    OpMemory memory = node_memory(stream, i, parameters, workspace);
+    memory.padding = &padding;
+    operations.nodes[i].prepare(memory);
   }
+  padding.run();
 }
 
 void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters, LeafResult* result,
                        std::byte* workspace) const {
   const Operations& operations = operations_for(samples);
   for (std::size_t i = 1; i < operations.nodes.size(); ++i) {
+    if (graph_.nodes[i].inputs.empty()) continue;  // nothing reads it (without_flattening)
     operations.nodes[i].forward(node_memory(stream, i, parameters, workspace));
   }
   const Inputs batch = inputs(workspace);
@@ -175,11 +194,17 @@ void CudaPlan::backward(StreamHandle stream, int samples, const float* parameter
   for (const ArenaRange& range : cleared_) {  // sums of gradients add up what is there
     fill_zeros(stream, range.end - range.begin, gradients + range.begin);
   }
+  GradientFinish finish(stream, type_);
   for (std::size_t i = operations.nodes.size(); i-- > 1;) {
     if (!flow_.needed[i]) continue;
-    backward_node(operations.nodes[i], samples, i, node_memory(stream, i, parameters, workspace), gradients,
-                  workspace);
+    OpMemory memory = node_memory(stream, i, parameters, workspace);
+    memory.finish = &finish;
+    memory.left = workspace + buckets_offset() + buckets_.offsets[i];
+    backward_node(operations.nodes[i], samples, i, memory, gradients, workspace);
+    // After this, all gradients of nodes from i on are in the arena.
+    if (buckets_.ends[i]) finish.run();
   }
+  finish.run();
 }
 
 void CudaPlan::backward_node(const Op& op, int samples, std::size_t i, OpMemory memory, float* gradients,

@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "ops/cuda/gradient_buckets.h"
 #include "ops/cuda/op.h"
 #include "ops/plan_layout.h"
 
@@ -22,7 +23,7 @@ class CudaPlan {
   void compile_for(int samples);
 
   /// Of an executor: everything but parameters and gradients. Aligned to 256.
-  std::size_t workspace_bytes() const { return memory_.bytes; }
+  std::size_t workspace_bytes() const { return buckets_offset() + buckets_.bytes; }
 
   /// Where a micro-batch is brought before it runs.
   struct Inputs {
@@ -60,6 +61,8 @@ class CudaPlan {
 
   const Operations& operations_for(int samples) const;
   WorkspaceBytes needed_bytes() const;
+  std::vector<std::size_t> left_bytes() const;
+  std::size_t buckets_offset() const;
   std::size_t value_bytes(std::size_t node, int samples) const;
   void* value(int id, std::byte* workspace) const;
   void* gradient(int id, std::byte* workspace) const;
@@ -77,6 +80,7 @@ class CudaPlan {
   std::vector<ArenaRange> cleared_;  ///< of the arena of gradients, in backward
   std::map<int, Operations> operations_;
   WorkspaceLayout memory_;
+  GradientBuckets buckets_;  ///< their memory follows the rest
 };
 
 }  // namespace lockstep::cuda

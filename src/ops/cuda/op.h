@@ -8,6 +8,8 @@
 #include "device/cuda/launch.h"
 #include "graph/graph.h"
 #include "ops/cuda/dnn.h"
+#include "ops/cuda/kernels/conv_weights.h"
+#include "ops/cuda/kernels/finish_gradients.h"
 #include "ops/plan.h"
 
 namespace lockstep::cuda {
@@ -18,6 +20,10 @@ namespace lockstep::cuda {
 /// but for parameters (64).
 struct OpMemory {
   StreamHandle stream = nullptr;
+  /// What one kernel does for several operations, which add their share. `padding`: in prepare; `finish`: in
+  /// backward, at most one thing of each kind for an operation.
+  WeightPadding* padding = nullptr;
+  GradientFinish* finish = nullptr;
   std::array<const void*, max_inputs> inputs{};
   void* output = nullptr;  ///< backward: to read, where the operation asked for it
   const void* grad_output = nullptr;
@@ -28,8 +34,9 @@ struct OpMemory {
   /// Sums over the samples, written, not added to; same layout as the parameters. Running statistics:
   /// samples * what the micro-batch observed.
   std::array<float*, max_parameters> grad_parameters{};
-  std::byte* prepared = nullptr;         ///< what `prepare` made of the parameters
+  std::byte* prepared = nullptr;         ///< kept for all of a step: what `prepare` made of the parameters
   std::byte* saved = nullptr;            ///< kept from forward to backward
+  std::byte* left = nullptr;             ///< written by backward, kept for `finish`
   std::byte* scratch = nullptr;          ///< free between calls
   const std::int32_t* labels = nullptr;  ///< loss only: [sample]
   /// Loss only, of plans for mixed samples, else null: the partner's label, and the share of the sample's
@@ -47,6 +54,7 @@ struct OpMemory {
 struct Op {
   std::size_t prepared_bytes = 0;
   std::size_t saved_bytes = 0;
+  std::size_t left_bytes = 0;
   std::size_t scratch_bytes = 0;
   bool backward_reads_inputs = false;
   bool backward_reads_output = false;

@@ -1,6 +1,6 @@
 #include "ops/cuda/kernels/element_wise.h"
 
-#include "ops/cuda/kernels/pack.h"
+#include "ops/cuda/kernels/sum_packs.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -49,7 +49,7 @@ struct UndoClamp {
   const Pack<T>* output;
   const Pack<T>* grad_output;
   Pack<T>* grad_input;
-  LOCKSTEP_HD void operator()(std::size_t i) const {
+  LOCKSTEP_HD Pack<T> operator()(std::size_t i) const {
     const Pack<T> y = output[i];
     Pack<T> grad = grad_output[i];
     for (int c = 0; c < channel_unit; ++c) {
@@ -57,6 +57,7 @@ struct UndoClamp {
       if (value <= 0 || value >= limit) grad.values[c] = from_float<T>(0.0F);
     }
     grad_input[i] = grad;
+    return grad;
   }
 };
 
@@ -97,12 +98,13 @@ void clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const
   });
 }
 
-void undo_clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* output,
-                const void* grad_output, void* grad_input) {
-  with_stored(type, [&](auto stored) {
+void undo_clamp(StreamHandle stream, const ColumnSum& tensor, float limit, const void* output,
+                const void* grad_output, void* grad_input, float* chunks) {
+  with_stored(tensor.type, [&](auto stored) {
     using T = decltype(stored);
-    for_each(stream, packs,
-             UndoClamp<T>{limit, packs_at<T>(output), packs_at<T>(grad_output), packs_at<T>(grad_input)});
+    run_and_sum(stream, tensor,
+                UndoClamp<T>{limit, packs_at<T>(output), packs_at<T>(grad_output), packs_at<T>(grad_input)},
+                chunks);
   });
 }
 
