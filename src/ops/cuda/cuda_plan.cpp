@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/error.h"
+#include "ops/cuda/flattening.h"
 #include "ops/cuda/kernels/element_wise.h"
 
 namespace lockstep::cuda {
@@ -21,7 +22,7 @@ std::byte* block(std::byte* workspace, std::size_t offset) {
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
                    Dnn& dnn)
-    : graph_(graph),
+    : graph_(without_flattening(graph, type)),
       layout_(layout),
       options_(options),
       type_(type),
