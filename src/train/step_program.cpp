@@ -122,9 +122,8 @@ void StepProgram::gather_results() {
 void StepProgram::reduce_and_update() {
   auto start = std::chrono::steady_clock::now();
   gather_results();
-  context_.backend.conclude({all_results_.as<LeafResult>(), assignment_.leaves}, context_.table.log());
+  context_.backend.conclude({all_results_.as<LeafResult>(), assignment_.leaves}, context_.table);
   context_.updater.run(*reducer_);
-  context_.backend.advance(context_.table.position());
   reduce_seconds_ = lap(start) - update_seconds();
 }
 
