@@ -162,7 +162,7 @@ TEST(Launches, Total) {
       {{.model = "lenet", .batch = 256}, 24},
       {{.model = "lenet", .batch = 256, .micro_batches = 2}, 46},
       {{.model = "lenet", .batch = 256, .optimizer = {.name = "adamw"}}, 25},
-      {{.model = "lenet", .batch = 256, .optimizer = {.clip_grad = 1.0}}, 28},
+      {{.model = "lenet", .batch = 256, .optimizer = {.clip_grad = 1.0}}, 27},
       {{.model = "mlp", .batch = 256}, 15},
       {{.model = "resnet18-d2l", .batch = 64}, 155},
   };
