@@ -86,8 +86,12 @@ void* undo_activation(const Norm& norm, const OpMemory& memory) {
   void* const residual = norm.epilogue.add ? memory.grad_inputs[1] : nullptr;
   if (norm.activates()) {
     void* const grad = residual != nullptr ? residual : memory.scratch + norm.grad;
-    const ColumnSum tensor{norm.pixels(), norm.problem.channels, norm.problem.type};
-    undo_clamp(memory.stream, tensor, norm.limit(), memory.output, memory.grad_output, grad, nullptr);
+    undo_clamp(memory.stream, {.tensor = {norm.pixels(), norm.problem.channels, norm.problem.type},
+                               .limit = norm.limit(),
+                               .output = memory.output,
+                               .grad_output = memory.grad_output,
+                               .more_grad_output = memory.more_grad_output,
+                               .grad_input = grad});
     return grad;
   }
   if (residual != nullptr) {
@@ -160,7 +164,7 @@ Op plan_training(const OpRequest& request) {
   op.prepared_bytes = lay_out_pair(*norm);  // the batch's statistics, which `finish` reads
   op.scratch_bytes = scratch.bytes();
   op.backward_reads_inputs = true;
-  op.backward_reads_output = norm->activates();
+  op.backward_reads_output = op.backward_adds = norm->activates();
   op.forward = [norm](const OpMemory& memory) { forward(*norm, memory); };
   op.backward = [norm](const OpMemory& memory) { backward(*norm, memory); };
   return op;

@@ -95,7 +95,13 @@ void* undo_epilogue(const Convolution& conv, const OpMemory& memory) {
     undo_average_pool(memory.stream, conv.pool, conv.relu ? memory.saved : nullptr, memory.grad_output, grad,
                       chunks);
   } else {
-    undo_clamp(memory.stream, conv.output_sum, no_limit, memory.output, memory.grad_output, grad, chunks);
+    undo_clamp(memory.stream, {.tensor = conv.output_sum,
+                               .limit = no_limit,
+                               .output = memory.output,
+                               .grad_output = memory.grad_output,
+                               .more_grad_output = memory.more_grad_output,
+                               .grad_input = grad,
+                               .chunks = chunks});
   }
   return grad;
 }
@@ -191,6 +197,7 @@ Op plan_convolution(const OpRequest& request, const ConvolutionOptions& options)
   lay_out(request, compile(request, *conv), *conv, op);
   op.backward_reads_inputs = true;
   op.backward_reads_output = conv->relu && !conv->pools();
+  op.backward_adds = op.backward_reads_output;
   if (!conv->in_arena) op.prepare = [conv](const OpMemory& memory) { prepare(*conv, memory); };
   op.forward = [conv](const OpMemory& memory) { forward(*conv, memory); };
   op.backward = [conv](const OpMemory& memory) { backward(*conv, memory); };

@@ -51,9 +51,27 @@ void CudaPlan::compile_for(int samples) {
   }
   operations.loss =
       plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, samples, options_.label_smoothing, type_);
+  joins_ = find_joins(operations);  // the same for any number of samples
   operations_.emplace(samples, std::move(operations));
   memory_ = lay_out_workspace(graph_, options_, flow_, needed_bytes());
   buckets_ = plan_buckets(graph_, layout_, flow_, left_bytes());
+}
+
+std::vector<CudaPlan::Join> CudaPlan::find_joins(const Operations& operations) const {
+  std::vector<Join> joins(graph_.nodes.size());
+  int next = 0;  // whose backward comes after that of i
+  for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
+    if (!flow_.needed[i]) continue;
+    const std::vector<int>& inputs = graph_.nodes[i].inputs;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const Contribution& contribution = flow_.contributions[i][k];
+      if (!contribution.wanted || contribution.first || inputs[k] != next) continue;
+      if (!operations.nodes[at(next)].backward_adds || std::ranges::count(inputs, next) > 1) continue;
+      joins[at(next)] = {static_cast<int>(i), k};
+    }
+    next = static_cast<int>(i);
+  }
+  return joins;
 }
 
 std::size_t CudaPlan::value_bytes(std::size_t node, int samples) const {
@@ -215,6 +233,7 @@ void CudaPlan::backward_node(const Op& op, int samples, std::size_t i, OpMemory 
   for (std::size_t k = 0; k < node.parameters.size(); ++k) {
     memory.grad_parameters[k] = gradients + layout_.offsets[at(node.parameters[k])];
   }
+  if (joins_[i].reader >= 0) memory.more_grad_output = workspace + memory_.aside[joins_[i].input];
   const auto& contributions = flow_.contributions[i];
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     if (contributions[k].wanted) {
@@ -224,7 +243,8 @@ void CudaPlan::backward_node(const Op& op, int samples, std::size_t i, OpMemory 
   }
   op.backward(memory);
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-    if (contributions[k].wanted && !contributions[k].first) {
+    const bool joined = joins_[at(node.inputs[k])].reader == static_cast<int>(i);
+    if (contributions[k].wanted && !contributions[k].first && !joined) {
       void* const sum = gradient(node.inputs[k], workspace);
       const std::size_t bytes = value_bytes(at(node.inputs[k]), samples);
       add(memory.stream, type_, bytes / bytes_of(type_) / channel_unit, sum, memory.grad_inputs[k], sum);

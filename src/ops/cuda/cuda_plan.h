@@ -59,6 +59,13 @@ class CudaPlan {
     Op loss;
   };
 
+  /// A contribution to a gradient that comes last and is added by the operation that reads the gradient next.
+  struct Join {
+    int reader = -1;  ///< whose contribution it is; -1: there is none
+    std::size_t input = 0;
+  };
+  std::vector<Join> find_joins(const Operations& operations) const;
+
   const Operations& operations_for(int samples) const;
   WorkspaceBytes needed_bytes() const;
   std::vector<std::size_t> left_bytes() const;
@@ -80,6 +87,7 @@ class CudaPlan {
   std::vector<ArenaRange> cleared_;  ///< of the arena of gradients, in backward
   std::map<int, Operations> operations_;
   WorkspaceLayout memory_;
+  std::vector<Join> joins_;  ///< by the node whose gradient it is
   GradientBuckets buckets_;  ///< their memory follows the rest
 };
 

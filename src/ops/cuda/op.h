@@ -27,6 +27,8 @@ struct OpMemory {
   std::array<const void*, max_inputs> inputs{};
   void* output = nullptr;  ///< backward: to read, where the operation asked for it
   const void* grad_output = nullptr;
+  /// What is to be added to it, of operations that say backward_adds; else null.
+  const void* more_grad_output = nullptr;
   /// Written, not added to; null where the gradient of that input is not wanted.
   std::array<void*, max_inputs> grad_inputs{};
   /// In the order of the network's: weight, bias, running mean, running variance; plain PyTorch layouts.
@@ -58,6 +60,7 @@ struct Op {
   std::size_t scratch_bytes = 0;
   bool backward_reads_inputs = false;
   bool backward_reads_output = false;
+  bool backward_adds = false;  ///< backward reads OpMemory::more_grad_output: no kernel need add it before
   std::function<void(const OpMemory&)> prepare;  ///< once a step, before its first micro-batch; may be empty
   std::function<void(const OpMemory&)> forward;
   std::function<void(const OpMemory&)> backward;
