@@ -9,7 +9,7 @@ void give(StreamHandle stream, const char* name, std::function<void()> work) {
   if (stream == nullptr) {
     GuardedMemory::open_all_for(work);
   } else {
-    GraphStream::of(stream).launch(name, std::move(work));
+    GraphStream::of(stream).launch(std::move(work), name);
   }
 }
 

@@ -93,7 +93,7 @@ class GraphStream final : public cuda::CudaStream {
   void enqueue(std::function<void()> work) override { work(); }
   void host(std::function<void()> code) override { actions.push_back({true, "host", std::move(code)}); }
   /// What a kernel would be.
-  void launch(std::string name, std::function<void()> work) {
+  void launch(std::function<void()> work, std::string name = "launch") {
     actions.push_back({false, std::move(name), std::move(work)});
   }
   Event record() override { return {0}; }
@@ -138,7 +138,7 @@ class GraphDevice final : public Device {
     if (bytes > 0) memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
-    if (bytes > 0) stream.launch("copy", [to, from, bytes] { std::memmove(to, from, bytes); });
+    if (bytes > 0) stream.launch([to, from, bytes] { std::memmove(to, from, bytes); }, "copy");
   }
   std::span<Stream* const> streams() override { return streams_; }
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
