@@ -14,6 +14,7 @@
 #include "reduce/summation.h"
 #include "train/lap.h"
 #include "train/leaf_runner.h"
+#include "train/step_table.h"
 
 namespace lockstep {
 
@@ -40,9 +41,9 @@ class Backend {
                                                  const PlanOptions& options) = 0;
   virtual std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) = 0;
   /// Inside of enqueued work: the step's outcome from the results of all its leaves, added in their order.
-  virtual void conclude(std::span<const LeafResult> results, StepLog log) = 0;
-  /// Inside of enqueued work: the log goes on to the next step.
-  virtual void advance(std::uint32_t* position) = 0;
+  /// What comes after in this step, the update, finds it in the table's concluded(); its log() goes on to the
+  /// next.
+  virtual void conclude(std::span<const LeafResult> results, const StepTable& table) = 0;
   /// How many steps are given to it before the host asks what they found.
   virtual std::size_t steps_at_once() const = 0;
   /// How many streams run leaves at once, and what they run on: an instruction set, or a GPU.

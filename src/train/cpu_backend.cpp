@@ -105,10 +105,11 @@ class CpuBackend final : public Backend {
   std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {
     return make_cpu_arena_update(options);
   }
-  void conclude(std::span<const LeafResult> results, StepLog log) override {
-    log.outcome() = outcome_of(results);
+  void conclude(std::span<const LeafResult> results, const StepTable& table) override {
+    table.log().outcome() = outcome_of(results);
+    std::uint32_t* const positions = table.positions();
+    positions[1] = positions[0]++;
   }
-  void advance(std::uint32_t* position) override { ++*position; }
   std::size_t steps_at_once() const override { return 1; }
   int threads() const override { return threads_; }
   std::string name() const override { return cpu::level_name(level_); }

@@ -23,7 +23,8 @@ StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
     result_bytes_.push_back((bounds[r + 1] - bounds[r]) * sizeof(LeafResult));
   }
-  own_results_ = context_.backend.device().allocate(result_bytes_[static_cast<std::size_t>(rank)]);
+  const std::size_t own_bytes = ranks > 1 ? result_bytes_[static_cast<std::size_t>(rank)] : 0;
+  own_results_ = context_.backend.device().allocate(own_bytes);
   all_results_ = context_.backend.device().allocate(leaves * sizeof(LeafResult));
   fold_seconds_.resize(executors);
 
@@ -99,7 +100,7 @@ void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
     const PartialSumPlan::LeafStep& leaf = plan.sums.leaves()[i];
     const auto number = plan.first_leaf + static_cast<std::uint32_t>(i);
     std::size_t end = context_.parameters.size();  // of what is not folded yet
-    LeafOutputs outputs{.result = own_results_.as<LeafResult>() + (number - assignment_.executors.front()),
+    LeafOutputs outputs{.result = own_results() + (number - assignment_.executors.front()),
                         .gradients = arenas_.executors[executor][leaf.write_to].floats().data()};
     const auto ready = [&](std::size_t begin) {
       if (begin > reducer_->awaits()) return;
@@ -126,15 +127,23 @@ void StepProgram::fold(std::size_t executor, const PartialSumPlan::LeafStep& lea
   fold_seconds_[executor] += lap(start);
 }
 
+LeafResult* StepProgram::own_results() const {
+  return (context_.communicator.size() > 1 ? own_results_ : all_results_).as<LeafResult>();
+}
+
+void StepProgram::gather_results() {
+  if (context_.communicator.size() == 1) return;
+  context_.communicator.all_gather_bytes({own_results_.data(), own_results_.bytes()}, result_bytes_,
+                                         {all_results_.data(), all_results_.bytes()});
+}
+
 /// Results come first: the gradient is divided by the samples that were computed.
 void StepProgram::reduce_and_update() {
   auto start = std::chrono::steady_clock::now();
   reducer_->ready(0);  // before other communication on all ranks, those without micro-batches too
-  context_.communicator.all_gather_bytes({own_results_.data(), own_results_.bytes()}, result_bytes_,
-                                         {all_results_.data(), all_results_.bytes()});
-  context_.backend.conclude({all_results_.as<LeafResult>(), assignment_.leaves}, context_.table.log());
+  gather_results();
+  context_.backend.conclude({all_results_.as<LeafResult>(), assignment_.leaves}, context_.table);
   context_.updater.run(*reducer_);
-  context_.backend.advance(context_.table.position());
   reduce_seconds_ = lap(start) - update_seconds();
 }
 

@@ -50,13 +50,16 @@ class StepProgram {
   void record(const std::vector<ExecutorPlan>& plans);
   void run_leaves(std::size_t executor, const ExecutorPlan& plan);
   void fold(std::size_t executor, const PartialSumPlan::LeafStep& leaf, std::size_t begin, std::size_t end);
+  /// LeafResults of this rank's leaves; a lone rank's are all.
+  LeafResult* own_results() const;
+  void gather_results();
   void reduce_and_update();
 
   StepContext context_;
   GradientArenas& arenas_;
   Assignment assignment_;
   std::unique_ptr<Reducer> reducer_;
-  Buffer own_results_, all_results_;       ///< LeafResults of this rank's leaves, and of all
+  Buffer own_results_, all_results_;  ///< LeafResults of this rank's leaves (unless it is alone), and of all
   std::vector<std::size_t> result_bytes_;  ///< of every rank
   std::vector<double> fold_seconds_;
   double reduce_seconds_ = 0.0;

@@ -7,17 +7,19 @@ StepTable::StepTable(Device& device, std::size_t steps)
       capacity_(steps),
       inputs_(device.allocate(steps * sizeof(StepInput))),
       outcomes_(device.allocate(steps * sizeof(StepOutcome))),
-      position_(device.allocate(sizeof(std::uint32_t))),
+      positions_(device.allocate(2 * sizeof(std::uint32_t))),
       host_outcomes_(steps) {}
 
-StepLog StepTable::log() const {
-  return {inputs_.as<StepInput>(), outcomes_.as<StepOutcome>(), position_.as<std::uint32_t>()};
+StepLog StepTable::log() const { return {inputs_.as<StepInput>(), outcomes_.as<StepOutcome>(), positions()}; }
+
+StepLog StepTable::concluded() const {
+  return {inputs_.as<StepInput>(), outcomes_.as<StepOutcome>(), positions() + 1};
 }
 
 void StepTable::begin(std::span<const StepInput> inputs) {
   static constexpr std::uint32_t first = 0;
   device_.copy(inputs_.data(), inputs.data(), inputs.size_bytes());
-  device_.copy(position_.data(), &first, sizeof first);
+  device_.copy(positions_.data(), &first, sizeof first);
 }
 
 std::span<const StepOutcome> StepTable::fetch(std::size_t steps) {

@@ -14,9 +14,12 @@ class StepTable {
   /// For up to `steps` steps at once.
   StepTable(Device& device, std::size_t steps);
 
+  /// At the step whose leaves run.
   StepLog log() const;
-  /// Of the step in progress; on the device.
-  std::uint32_t* position() const { return position_.as<std::uint32_t>(); }
+  /// At the step whose leaves have run, which is concluded and updates: from Backend::conclude on.
+  StepLog concluded() const;
+  /// Of both, in that order; on the device.
+  std::uint32_t* positions() const { return positions_.as<std::uint32_t>(); }
   std::size_t capacity() const { return capacity_; }
 
   /// Hands over the next steps, at most capacity(), after those before have been fetched.
@@ -27,7 +30,7 @@ class StepTable {
  private:
   Device& device_;
   std::size_t capacity_;
-  Buffer inputs_, outcomes_, position_;
+  Buffer inputs_, outcomes_, positions_;
   std::vector<StepOutcome> host_outcomes_;
 };
 

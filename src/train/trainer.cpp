@@ -155,7 +155,7 @@ class Trainer::Implementation {
                                                     .values = state_.parameters(),
                                                     .averages = state_.averages(),
                                                     .average_decay = options_.model_ema_decay,
-                                                    .log = table_.log()});
+                                                    .log = table_.concluded()});
   }
 
   /// Steps change each rank's slice of the averages only.

@@ -46,7 +46,8 @@ void Updater::allocate_norms(Device& device) {
     sum_bytes_.push_back((norms_.block_at(slices_[rank + 1]) - norms_.block_at(slices_[rank])) *
                          sizeof(double));
   }
-  own_sums_ = device.allocate((norms_.block_at(last_) - norms_.block_at(first_)) * sizeof(double));
+  const std::size_t own_blocks = gathers_norms() ? norms_.block_at(last_) - norms_.block_at(first_) : 0;
+  own_sums_ = device.allocate(own_blocks * sizeof(double));
   gradient_sums_ = device.allocate(norms_.blocks() * sizeof(double));
   parameter_sums_ = device.allocate(norms_.blocks() * sizeof(double));
 }
@@ -80,10 +81,10 @@ void Updater::run(Reducer& reducer) {
 
 void Updater::measure(const float* owned, const Buffer& sums) {
   auto start = std::chrono::steady_clock::now();
-  double* own = (options_.sharded ? own_sums_ : sums).as<double>();
+  double* own = (gathers_norms() ? own_sums_ : sums).as<double>();
   update_->measure(owned, own);
   seconds_ += lap(start);
-  if (options_.sharded) {
+  if (gathers_norms()) {
     communicator_.all_gather_bytes({own_sums_.data(), own_sums_.bytes()}, sum_bytes_,
                                    {sums.data(), sums.bytes()});
   }

@@ -49,6 +49,8 @@ class Updater {
 
  private:
   bool wants_norms() const { return layerwise_ || options_.optimizer.clip_grad > 0.0; }
+  /// Whether other ranks have sums of blocks that this one needs.
+  bool gathers_norms() const { return options_.sharded && communicator_.size() > 1; }
   void allocate_norms(Device& device);
   /// Sums of squares of all blocks, from this rank's slice of an arena.
   void measure(const float* owned, const Buffer& sums);

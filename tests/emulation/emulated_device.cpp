@@ -9,11 +9,11 @@ CudaStream& communication_stream(Device& device) {
   return static_cast<CudaDevice&>(device).communication_stream();
 }
 
-void give(StreamHandle stream, std::function<void()> work) {
+void give(StreamHandle stream, const char* name, std::function<void()> work) {
   if (stream == nullptr) {
     GuardedMemory::open_all_for(work);
   } else {
-    GraphStream::of(stream).launch(std::move(work));
+    GraphStream::of(stream).launch(std::move(work), name);
   }
 }
 

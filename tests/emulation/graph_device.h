@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,6 +79,7 @@ class GuardedMemory {
 
 /// What a stream of a GPU was given.
 struct GraphAction {
+  std::string name;
   bool on_host = false;
   std::function<void()> work = {};
   int stream = 0;
@@ -98,16 +101,20 @@ class GraphStream final : public cuda::CudaStream {
   void enqueue(std::function<void()> work) override { work(); }
   void host(std::function<void()> code) override {
     if (number_ != 0) throw Error(Category::internal, "code of the host on another stream than the first");
-    actions.push_back({.on_host = true, .work = std::move(code)});
+    actions.push_back({.name = "host", .on_host = true, .work = std::move(code)});
   }
   /// What a kernel would be.
-  void launch(std::function<void()> work) { actions.push_back({.work = std::move(work), .stream = number_}); }
+  void launch(std::function<void()> work, std::string name = "launch") {
+    actions.push_back({.name = std::move(name), .work = std::move(work), .stream = number_});
+  }
   Event record() override {
     const int event = static_cast<int>(actions.size());
-    actions.push_back({.stream = number_, .records = event});
+    actions.push_back({.name = "event", .stream = number_, .records = event});
     return {event};
   }
-  void wait(Event event) override { actions.push_back({.stream = number_, .waits_for = event.index}); }
+  void wait(Event event) override {
+    actions.push_back({.name = "wait", .stream = number_, .waits_for = event.index});
+  }
 
   std::vector<GraphAction>& actions;
 
@@ -200,7 +207,7 @@ class GraphDevice final : public cuda::CudaDevice {
     if (bytes > 0) memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
-    if (bytes > 0) stream.launch([to, from, bytes] { std::memmove(to, from, bytes); });
+    if (bytes > 0) stream.launch([to, from, bytes] { std::memmove(to, from, bytes); }, "copy");
   }
   std::span<Stream* const> streams() override { return streams_; }
   cuda::CudaStream& communication_stream() override { return communication; }
@@ -214,6 +221,7 @@ class GraphDevice final : public cuda::CudaDevice {
       throw;
     }
     recording_ = false;
+    if (on_record) on_record(actions_);
     return std::make_unique<GraphProgram>(memory, std::exchange(actions_, {}), haste);
   }
 
@@ -223,6 +231,9 @@ class GraphDevice final : public cuda::CudaDevice {
   std::vector<GraphAction> actions_;
 
  public:
+  /// Sees all that is recorded, by any device.
+  static inline std::function<void(std::span<const GraphAction>)> on_record;
+
   GuardedMemory memory;
   GraphStream stream{actions_};
   GraphStream communication{actions_, 1};

@@ -49,10 +49,11 @@ class ReferencePlan final : public DnnPlan {
       : description_(std::move(description)), work_(std::move(work)) {}
   std::size_t workspace_bytes() const override { return 768; }
   void run(StreamHandle stream, Tensors tensors, void* workspace) const override {
-    give(stream, [this, given = std::vector(tensors.begin(), tensors.end()), workspace] {
-      std::memset(workspace, 0x5a, workspace_bytes());
-      work_(given);
-    });
+    give(stream, description_.c_str(),
+         [this, given = std::vector(tensors.begin(), tensors.end()), workspace] {
+           std::memset(workspace, 0x5a, workspace_bytes());
+           work_(given);
+         });
   }
   std::string description() const override { return description_; }
 

@@ -206,6 +206,7 @@ inline std::vector<OpCase> op_cases() {
       simple_case("LinearRelu", Linear{}, {128, 1, 1}, {10, 1, 1}, true),
       simple_case("LinearOne", Linear{}, {1, 1, 1}, {1, 1, 1}),
       simple_case("LinearWide", Linear{}, {100, 1, 1}, {33, 1, 1}, true),
+      simple_case("LinearOfEights", Linear{}, {64, 1, 1}, {24, 1, 1}, true),
       simple_case("LinearWithoutBias", Linear{.bias = false}, {37, 1, 1}, {11, 1, 1}),
       activation_case("Relu", Activation::Kind::relu, 1),
       activation_case("Relu6", Activation::Kind::relu6, 9),

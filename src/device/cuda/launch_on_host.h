@@ -2,18 +2,20 @@
 
 #include <array>
 #include <functional>
+#include <typeinfo>
 
 #include "device/cuda/launch.h"
 
 namespace lockstep::cuda {
 
 /// Calls `work` now on the null stream; else it takes its place in what the stream is given, as kernels do.
-void give(StreamHandle stream, std::function<void()> work);
+/// `name`: for lists of what was given; a kernel's is that of its type, as the compiler mangles it.
+void give(StreamHandle stream, const char* name, std::function<void()> work);
 
 /// Calls work(i) for every i in [0, count), in any order, after the work that the stream was given before.
 template <class Work>
 void for_each(StreamHandle stream, std::size_t count, const Work& work) {
-  give(stream, [count, work] {
+  give(stream, typeid(Work).name(), [count, work] {
     for (std::size_t i = 0; i < count; ++i) work(i);
   });
 }
@@ -23,7 +25,7 @@ void for_each(StreamHandle stream, std::size_t count, const Work& work) {
 /// takes k = t, t + 256, ...; then sum t takes in sum t + 128, t + 64, ..., t + 1.
 template <class Work>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work) {
-  give(stream, [rows, work] {
+  give(stream, typeid(Work).name(), [rows, work] {
     for (std::size_t row = 0; row < rows; ++row) {
       std::array<typename Work::Sum, row_threads> sums{};
       const std::size_t terms = work.terms(row);

@@ -66,8 +66,8 @@ void forward(const Norm& norm, const OpMemory& memory) {
   void* const input = writable(memory.inputs[0]);
   void* const weight = writable(memory.parameters[0]);
   void* const bias = writable(memory.parameters[1]);
-  void* const mean = first_of(memory.saved);
-  void* const inverse = second_of(norm, memory.saved);
+  void* const mean = first_of(memory.prepared);
+  void* const inverse = second_of(norm, memory.prepared);
   void* const library = memory.scratch + norm.library;
   if (norm.epilogue.add) {
     void* const residual = writable(memory.inputs[1]);
@@ -86,8 +86,12 @@ void* undo_activation(const Norm& norm, const OpMemory& memory) {
   void* const residual = norm.epilogue.add ? memory.grad_inputs[1] : nullptr;
   if (norm.activates()) {
     void* const grad = residual != nullptr ? residual : memory.scratch + norm.grad;
-    undo_clamp(memory.stream, norm.problem.type, norm.packs(), norm.limit(), memory.output,
-               memory.grad_output, grad);
+    undo_clamp(memory.stream, {.tensor = {norm.pixels(), norm.problem.channels, norm.problem.type},
+                               .limit = norm.limit(),
+                               .output = memory.output,
+                               .grad_output = memory.grad_output,
+                               .more_grad_output = memory.more_grad_output,
+                               .grad_input = grad});
     return grad;
   }
   if (residual != nullptr) {
@@ -97,8 +101,8 @@ void* undo_activation(const Norm& norm, const OpMemory& memory) {
 }
 
 void backward(const Norm& norm, const OpMemory& memory) {
-  float* const mean = first_of(memory.saved);
-  float* const inverse = second_of(norm, memory.saved);
+  float* const mean = first_of(memory.prepared);
+  float* const inverse = second_of(norm, memory.prepared);
   void* const grad = undo_activation(norm, memory);
   void* const unwanted = memory.scratch + norm.unwanted;
   norm.backward->run(
@@ -107,14 +111,14 @@ void backward(const Norm& norm, const OpMemory& memory) {
                            memory.grad_inputs[0] != nullptr ? memory.grad_inputs[0] : unwanted,
                            memory.grad_parameters[0], memory.grad_parameters[1]},
       memory.scratch + norm.library);
-  observe(memory.stream, {.channels = norm.channels,
-                          .samples = norm.problem.samples,
-                          .values = norm.pixels(),
-                          .eps = norm.eps,
-                          .mean = mean,
-                          .inverse_deviation = inverse,
-                          .grad_mean = memory.grad_parameters[2],
-                          .grad_variance = memory.grad_parameters[3]});
+  memory.finish->add(NormObservation{.channels = norm.channels,
+                                     .samples = norm.problem.samples,
+                                     .values = norm.pixels(),
+                                     .eps = norm.eps,
+                                     .mean = mean,
+                                     .inverse_deviation = inverse,
+                                     .grad_mean = memory.grad_parameters[2],
+                                     .grad_variance = memory.grad_parameters[3]});
 }
 
 Norm describe(const OpRequest& request) {
@@ -157,10 +161,10 @@ Op plan_training(const OpRequest& request) {
   const bool both = norm->activates() && !request.input_gradient;
   norm->unwanted = both ? scratch.add(activation) : norm->grad;
   Op op;
-  op.saved_bytes = lay_out_pair(*norm);
+  op.prepared_bytes = lay_out_pair(*norm);  // the batch's statistics, which `finish` reads
   op.scratch_bytes = scratch.bytes();
   op.backward_reads_inputs = true;
-  op.backward_reads_output = norm->activates();
+  op.backward_reads_output = op.backward_adds = norm->activates();
   op.forward = [norm](const OpMemory& memory) { forward(*norm, memory); };
   op.backward = [norm](const OpMemory& memory) { backward(*norm, memory); };
   return op;

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "ops/cuda/kernels/column_sum.h"
-#include "ops/cuda/kernels/conv_weights.h"
 #include "ops/cuda/kernels/element_wise.h"
 #include "ops/cuda/kernels/pool_epilogue.h"
 #include "ops/cuda/problems.h"
@@ -20,9 +19,11 @@ constexpr float no_limit = std::numeric_limits<float>::infinity();
 /// Everything about a convolution that is known before it runs. Offsets are in bytes.
 struct Convolution {
   ConvProblem problem;
-  WeightShape weights;
+  WeightShape shape;
+  bool in_arena =
+      false;  ///< the library uses weights and bias where they are, and writes the weights' gradient there
   PoolEpilogue pool;
-  ColumnSum bias_sum;
+  ColumnSum output_sum;
   bool bias = false;
   bool relu = false;
   std::unique_ptr<DnnPlan> forward;
@@ -33,8 +34,8 @@ struct Convolution {
   std::size_t library = 0;       ///< in scratch memory, like the rest
   std::size_t output = 0;        ///< before pooling, where backward does not need it
   std::size_t grad_output = 0;   ///< before the epilogue
-  std::size_t grad_weights = 0;  ///< as the library writes them
-  std::size_t sums = 0;
+  std::size_t grad_weights = 0;  ///< in what backward leaves, like the next: as the library writes them
+  std::size_t chunks = 0;        ///< of the bias' gradient
 
   bool pools() const { return pool.window > 1; }
   bool keeps_output() const { return pools() && relu; }
@@ -47,9 +48,21 @@ std::size_t output_elements(const ConvProblem& problem) {
 }
 
 void prepare(const Convolution& conv, const OpMemory& memory) {
-  pad_weights(memory.stream, conv.problem, conv.weights, memory.parameters[0],
-              conv.bias ? memory.parameters[1] : nullptr, memory.prepared,
-              memory.prepared + conv.bias_offset);
+  memory.padding->add({.forms = weight_forms(conv.problem, conv.shape),
+                       .weight = memory.parameters[0],
+                       .bias = conv.bias ? memory.parameters[1] : nullptr,
+                       .padded = memory.prepared,
+                       .padded_bias = memory.prepared + conv.bias_offset});
+}
+
+// The library's interface has one kind of pointer.
+void* writable(const void* data) { return const_cast<void*>(data); }
+
+void* weights_of(const Convolution& conv, const OpMemory& memory) {
+  return conv.in_arena ? writable(memory.parameters[0]) : memory.prepared;
+}
+void* bias_of(const Convolution& conv, const OpMemory& memory) {
+  return conv.in_arena ? writable(memory.parameters[1]) : memory.prepared + conv.bias_offset;
 }
 
 /// Where forward leaves what pooling reads.
@@ -59,28 +72,36 @@ std::byte* before_pooling(const Convolution& conv, const OpMemory& memory) {
 
 void forward(const Convolution& conv, const OpMemory& memory) {
   void* const output = conv.pools() ? before_pooling(conv, memory) : memory.output;
-  void* const input = const_cast<void*>(memory.inputs[0]);  // the library's interface has one kind of pointer
+  void* const input = writable(memory.inputs[0]);
+  void* const weights = weights_of(conv, memory);
   void* const library = memory.scratch + conv.library;
   if (conv.bias) {
-    conv.forward->run(memory.stream,
-                      std::array{input, static_cast<void*>(memory.prepared),
-                                 static_cast<void*>(memory.prepared + conv.bias_offset), output},
-                      library);
+    conv.forward->run(memory.stream, std::array{input, weights, bias_of(conv, memory), output}, library);
   } else {
-    conv.forward->run(memory.stream, std::array{input, static_cast<void*>(memory.prepared), output}, library);
+    conv.forward->run(memory.stream, std::array{input, weights, output}, library);
   }
   if (conv.pools()) average_pool(memory.stream, conv.pool, output, memory.output);
 }
 
-/// The gradient before the epilogue.
+/// The gradient before the epilogue. Whatever kernel reads it first sums it for the bias.
 void* undo_epilogue(const Convolution& conv, const OpMemory& memory) {
-  if (!conv.undoes_epilogue()) return const_cast<void*>(memory.grad_output);
+  auto* const chunks = conv.bias ? reinterpret_cast<float*>(memory.left + conv.chunks) : nullptr;
+  if (!conv.undoes_epilogue()) {
+    if (conv.bias) sum_chunks(memory.stream, conv.output_sum, memory.grad_output, chunks);
+    return writable(memory.grad_output);
+  }
   void* const grad = memory.scratch + conv.grad_output;
   if (conv.pools()) {
-    undo_average_pool(memory.stream, conv.pool, conv.relu ? memory.saved : nullptr, memory.grad_output, grad);
+    undo_average_pool(memory.stream, conv.pool, conv.relu ? memory.saved : nullptr, memory.grad_output, grad,
+                      chunks);
   } else {
-    undo_clamp(memory.stream, conv.problem.type, output_elements(conv.problem) / channel_unit, no_limit,
-               memory.output, memory.grad_output, grad);
+    undo_clamp(memory.stream, {.tensor = conv.output_sum,
+                               .limit = no_limit,
+                               .output = memory.output,
+                               .grad_output = memory.grad_output,
+                               .more_grad_output = memory.more_grad_output,
+                               .grad_input = grad,
+                               .chunks = chunks});
   }
   return grad;
 }
@@ -89,15 +110,21 @@ void backward(const Convolution& conv, const OpMemory& memory) {
   void* const grad = undo_epilogue(conv, memory);
   void* const library = memory.scratch + conv.library;
   if (memory.grad_inputs[0] != nullptr) {
-    conv.backward_data->run(
-        memory.stream, std::array{grad, static_cast<void*>(memory.prepared), memory.grad_inputs[0]}, library);
+    conv.backward_data->run(memory.stream, std::array{grad, weights_of(conv, memory), memory.grad_inputs[0]},
+                            library);
   }
-  void* const grad_weights = memory.scratch + conv.grad_weights;
-  conv.backward_weights->run(memory.stream,
-                             std::array{const_cast<void*>(memory.inputs[0]), grad, grad_weights}, library);
-  unpad_weights(memory.stream, conv.problem, conv.weights, grad_weights, memory.grad_parameters[0]);
+  void* const grad_weights =
+      conv.in_arena ? static_cast<void*>(memory.grad_parameters[0]) : memory.left + conv.grad_weights;
+  conv.backward_weights->run(memory.stream, std::array{writable(memory.inputs[0]), grad, grad_weights},
+                             library);
+  if (!conv.in_arena) {
+    memory.finish->add(
+        Unpadding{weight_forms(conv.problem, conv.shape), grad_weights, memory.grad_parameters[0]});
+  }
   if (conv.bias) {
-    column_sum(memory.stream, conv.bias_sum, grad, memory.grad_parameters[1], memory.scratch + conv.sums);
+    memory.finish->add(ChunkAddition{conv.output_sum, conv.shape.out_channels,
+                                     reinterpret_cast<const float*>(memory.left + conv.chunks),
+                                     memory.grad_parameters[1]});
   }
 }
 
@@ -105,9 +132,13 @@ Convolution describe(const OpRequest& request, const ConvolutionOptions& options
   const GraphNode& node = request.node;
   Convolution conv;
   conv.problem = conv_problem(node, request.inputs[0], request.samples, request.type);
-  conv.weights = {.out_channels = node.shape.channels,
-                  .in_channels = request.inputs[0].channels,
-                  .groups = options.groups};
+  const Shape& input = request.inputs[0];
+  const bool linear = std::holds_alternative<Linear>(node.operation);
+  conv.shape = {.out_channels = node.shape.channels,
+                .in_channels = input.channels,
+                .groups = options.groups,
+                .pixels = linear ? input.height * input.width : 1};
+  conv.in_arena = same_forms(conv.problem, conv.shape);
   conv.bias = options.bias;
   conv.relu = node.epilogue.relu;
   conv.pool = {.samples = request.samples,
@@ -116,10 +147,9 @@ Convolution describe(const OpRequest& request, const ConvolutionOptions& options
                .width = node.shape.width,
                .window = std::max(node.epilogue.pool, 1),
                .type = request.type};
-  conv.bias_sum = {
+  conv.output_sum = {
       .pixels = output_elements(conv.problem) / static_cast<std::size_t>(conv.problem.out_channels),
-      .stride = conv.problem.out_channels,
-      .channels = node.shape.channels,
+      .channels = conv.problem.out_channels,
       .type = request.type};
   return conv;
 }
@@ -139,9 +169,10 @@ std::size_t compile(const OpRequest& request, Convolution& conv) {
 void lay_out(const OpRequest& request, std::size_t library_bytes, Convolution& conv, Op& op) {
   const std::size_t element = bytes_of(request.type);
   const std::size_t output = output_elements(conv.problem) * element;
+  const std::size_t weights = conv.in_arena ? 0 : padded_weights(conv.problem) * element;
   ScratchLayout prepared;
-  prepared.add(padded_weights(conv.problem) * element);
-  conv.bias_offset = prepared.add(conv.bias ? conv.problem.out_channels * element : 0);
+  prepared.add(weights);
+  conv.bias_offset = prepared.add(conv.bias && !conv.in_arena ? conv.problem.out_channels * element : 0);
   op.prepared_bytes = prepared.bytes();
   op.saved_bytes = conv.keeps_output() ? output : 0;
 
@@ -150,8 +181,10 @@ void lay_out(const OpRequest& request, std::size_t library_bytes, Convolution& c
   conv.output = scratch.add(conv.pools() && !conv.keeps_output() ? output : 0);
   if (request.training) {
     conv.grad_output = scratch.add(conv.undoes_epilogue() ? output : 0);
-    conv.grad_weights = scratch.add(padded_weights(conv.problem) * element);
-    conv.sums = scratch.add(conv.bias ? scratch_bytes(conv.bias_sum) : 0);
+    ScratchLayout left;
+    conv.grad_weights = left.add(weights);
+    conv.chunks = left.add(conv.bias ? chunk_bytes(conv.output_sum) : 0);
+    op.left_bytes = left.bytes();
   }
   op.scratch_bytes = scratch.bytes();
 }
@@ -164,7 +197,8 @@ Op plan_convolution(const OpRequest& request, const ConvolutionOptions& options)
   lay_out(request, compile(request, *conv), *conv, op);
   op.backward_reads_inputs = true;
   op.backward_reads_output = conv->relu && !conv->pools();
-  op.prepare = [conv](const OpMemory& memory) { prepare(*conv, memory); };
+  op.backward_adds = op.backward_reads_output;
+  if (!conv->in_arena) op.prepare = [conv](const OpMemory& memory) { prepare(*conv, memory); };
   op.forward = [conv](const OpMemory& memory) { forward(*conv, memory); };
   op.backward = [conv](const OpMemory& memory) { backward(*conv, memory); };
   return op;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/error.h"
+#include "ops/cuda/flattening.h"
 #include "ops/cuda/kernels/element_wise.h"
 
 namespace lockstep::cuda {
@@ -35,14 +36,14 @@ std::vector<std::size_t> ends_of_parameters_before(const Graph& graph, const Are
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
                    Dnn& dnn)
-    : graph_(graph),
+    : graph_(without_flattening(graph, type)),
       layout_(layout),
       options_(options),
       type_(type),
       dnn_(&dnn),
-      flow_(trace_gradients(graph, options)),
-      cleared_(ranges_without_gradient(graph, layout, flow_)),
-      written_from_(ends_of_parameters_before(graph, layout)) {
+      flow_(trace_gradients(graph_, options)),
+      cleared_(ranges_without_gradient(graph_, layout, flow_)),
+      written_from_(ends_of_parameters_before(graph_, layout)) {
   compile_for(options.samples);
 }
 
@@ -65,8 +66,27 @@ void CudaPlan::compile_for(int samples) {
   }
   operations.loss =
       plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, samples, options_.label_smoothing, type_);
+  joins_ = find_joins(operations);  // the same for any number of samples
   operations_.emplace(samples, std::move(operations));
   memory_ = lay_out_workspace(graph_, options_, flow_, needed_bytes());
+  buckets_ = plan_buckets(graph_, layout_, flow_, left_bytes());
+}
+
+std::vector<CudaPlan::Join> CudaPlan::find_joins(const Operations& operations) const {
+  std::vector<Join> joins(graph_.nodes.size());
+  int next = 0;  // whose backward comes after that of i
+  for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
+    if (!flow_.needed[i]) continue;
+    const std::vector<int>& inputs = graph_.nodes[i].inputs;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const Contribution& contribution = flow_.contributions[i][k];
+      if (!contribution.wanted || contribution.first || inputs[k] != next) continue;
+      if (!operations.nodes[at(next)].backward_adds || std::ranges::count(inputs, next) > 1) continue;
+      joins[at(next)] = {static_cast<int>(i), k};
+    }
+    next = static_cast<int>(i);
+  }
+  return joins;
 }
 
 std::size_t CudaPlan::value_bytes(std::size_t node, int samples) const {
@@ -97,6 +117,20 @@ WorkspaceBytes CudaPlan::needed_bytes() const {
     }
   }
   return bytes;
+}
+
+std::vector<std::size_t> CudaPlan::left_bytes() const {
+  std::vector<std::size_t> bytes(graph_.nodes.size());
+  for (const auto& [samples, operations] : operations_) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = std::max(bytes[i], operations.nodes[i].left_bytes);
+    }
+  }
+  return bytes;
+}
+
+std::size_t CudaPlan::buckets_offset() const {
+  return (memory_.bytes + alignment - 1) / alignment * alignment;
 }
 
 const CudaPlan::Operations& CudaPlan::operations_for(int samples) const {
@@ -157,11 +191,14 @@ OpMemory CudaPlan::node_memory(StreamHandle stream, std::size_t i, const float* 
 
 void CudaPlan::prepare(StreamHandle stream, const float* parameters, std::byte* workspace) const {
   const Operations& operations = operations_.begin()->second;  // the same form for any number of samples
+  WeightPadding padding(stream, type_);
   for (std::size_t i = 1; i < operations.nodes.size(); ++i) {
-    if (operations.nodes[i].prepare) {
-      operations.nodes[i].prepare(node_memory(stream, i, parameters, workspace));
-    }
+    if (!operations.nodes[i].prepare) continue;
+    OpMemory memory = node_memory(stream, i, parameters, workspace);
+    memory.padding = &padding;
+    operations.nodes[i].prepare(memory);
   }
+  padding.run();
 }
 
 void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters, LeafResult* result,
@@ -174,6 +211,7 @@ void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters
 
 void CudaPlan::forward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
                             std::byte* workspace) const {
+  if (graph_.nodes[i].inputs.empty()) return;  // nothing reads it (without_flattening)
   operations_for(samples).nodes[i].forward(node_memory(stream, i, parameters, workspace));
 }
 
@@ -197,22 +235,38 @@ void CudaPlan::backward(StreamHandle stream, int samples, const float* parameter
   for (const ArenaRange& range : cleared_) {  // sums of gradients add up what is there
     fill_zeros(stream, range.end - range.begin, gradients + range.begin);
   }
+  GradientFinish finish(stream, type_);
   for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
-    backward_node(stream, i, samples, parameters, gradients, workspace);
+    OpMemory memory = node_memory(stream, i, parameters, workspace);
+    memory.finish = &finish;
+    run_backward(i, samples, memory, gradients, workspace);
+    if (!buckets_.ends[i]) continue;
+    finish.run();
     if (ready) ready(written_from_[i]);
   }
+  finish.run();
   if (ready) ready(0);
 }
 
 void CudaPlan::backward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
                              float* gradients, std::byte* workspace) const {
+  GradientFinish finish(stream, type_);
+  OpMemory memory = node_memory(stream, i, parameters, workspace);
+  memory.finish = &finish;
+  run_backward(i, samples, memory, gradients, workspace);
+  finish.run();
+}
+
+void CudaPlan::run_backward(std::size_t i, int samples, OpMemory memory, float* gradients,
+                            std::byte* workspace) const {
   if (!flow_.needed[i]) return;
   const GraphNode& node = graph_.nodes[i];
-  OpMemory memory = node_memory(stream, i, parameters, workspace);
+  memory.left = workspace + buckets_offset() + buckets_.offsets[i];
   memory.grad_output = gradient(static_cast<int>(i), workspace);
   for (std::size_t k = 0; k < node.parameters.size(); ++k) {
     memory.grad_parameters[k] = gradients + layout_.offsets[at(node.parameters[k])];
   }
+  if (joins_[i].reader >= 0) memory.more_grad_output = workspace + memory_.aside[joins_[i].input];
   const auto& contributions = flow_.contributions[i];
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     if (contributions[k].wanted) {
@@ -222,7 +276,8 @@ void CudaPlan::backward_node(StreamHandle stream, std::size_t i, int samples, co
   }
   operations_for(samples).nodes[i].backward(memory);
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-    if (contributions[k].wanted && !contributions[k].first) {
+    const bool joined = joins_[at(node.inputs[k])].reader == static_cast<int>(i);
+    if (contributions[k].wanted && !contributions[k].first && !joined) {
       void* const sum = gradient(node.inputs[k], workspace);
       const std::size_t bytes = value_bytes(at(node.inputs[k]), samples);
       add(memory.stream, type_, bytes / bytes_of(type_) / channel_unit, sum, memory.grad_inputs[k], sum);

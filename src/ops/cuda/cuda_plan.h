@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "ops/cuda/gradient_buckets.h"
 #include "ops/cuda/op.h"
 #include "ops/plan_layout.h"
 
@@ -23,7 +24,7 @@ class CudaPlan {
   void compile_for(int samples);
 
   /// Of an executor: everything but parameters and gradients. Aligned to 256.
-  std::size_t workspace_bytes() const { return memory_.bytes; }
+  std::size_t workspace_bytes() const { return buckets_offset() + buckets_.bytes; }
 
   /// Where a micro-batch is brought before it runs.
   struct Inputs {
@@ -67,13 +68,24 @@ class CudaPlan {
     Op loss;
   };
 
+  /// A contribution to a gradient that comes last and is added by the operation that reads the gradient next.
+  struct Join {
+    int reader = -1;  ///< whose contribution it is; -1: there is none
+    std::size_t input = 0;
+  };
+  std::vector<Join> find_joins(const Operations& operations) const;
+
   const Operations& operations_for(int samples) const;
   WorkspaceBytes needed_bytes() const;
+  std::vector<std::size_t> left_bytes() const;
+  std::size_t buckets_offset() const;
   std::size_t value_bytes(std::size_t node, int samples) const;
   void* value(int id, std::byte* workspace) const;
   void* gradient(int id, std::byte* workspace) const;
   OpMemory node_memory(StreamHandle stream, std::size_t i, const float* parameters,
                        std::byte* workspace) const;
+  void run_backward(std::size_t i, int samples, OpMemory memory, float* gradients,
+                    std::byte* workspace) const;
 
   Graph graph_;
   ArenaLayout layout_;
@@ -86,6 +98,8 @@ class CudaPlan {
   std::vector<std::size_t> written_from_;
   std::map<int, Operations> operations_;
   WorkspaceLayout memory_;
+  std::vector<Join> joins_;  ///< by the node whose gradient it is
+  GradientBuckets buckets_;  ///< their memory follows the rest
 };
 
 }  // namespace lockstep::cuda

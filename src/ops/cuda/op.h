@@ -8,6 +8,8 @@
 #include "device/cuda/launch.h"
 #include "graph/graph.h"
 #include "ops/cuda/dnn.h"
+#include "ops/cuda/kernels/conv_weights.h"
+#include "ops/cuda/kernels/finish_gradients.h"
 #include "ops/plan.h"
 
 namespace lockstep::cuda {
@@ -18,9 +20,15 @@ namespace lockstep::cuda {
 /// but for parameters (64).
 struct OpMemory {
   StreamHandle stream = nullptr;
+  /// What one kernel does for several operations, which add their share. `padding`: in prepare; `finish`: in
+  /// backward, at most one thing of each kind for an operation.
+  WeightPadding* padding = nullptr;
+  GradientFinish* finish = nullptr;
   std::array<const void*, max_inputs> inputs{};
   void* output = nullptr;  ///< backward: to read, where the operation asked for it
   const void* grad_output = nullptr;
+  /// What is to be added to it, of operations that say backward_adds; else null.
+  const void* more_grad_output = nullptr;
   /// Written, not added to; null where the gradient of that input is not wanted.
   std::array<void*, max_inputs> grad_inputs{};
   /// In the order of the network's: weight, bias, running mean, running variance; plain PyTorch layouts.
@@ -28,8 +36,9 @@ struct OpMemory {
   /// Sums over the samples, written, not added to; same layout as the parameters. Running statistics:
   /// samples * what the micro-batch observed.
   std::array<float*, max_parameters> grad_parameters{};
-  std::byte* prepared = nullptr;         ///< what `prepare` made of the parameters
+  std::byte* prepared = nullptr;         ///< kept for all of a step: what `prepare` made of the parameters
   std::byte* saved = nullptr;            ///< kept from forward to backward
+  std::byte* left = nullptr;             ///< written by backward, kept for `finish`
   std::byte* scratch = nullptr;          ///< free between calls
   const std::int32_t* labels = nullptr;  ///< loss only: [sample]
   /// Loss only, of plans for mixed samples, else null: the partner's label, and the share of the sample's
@@ -47,9 +56,11 @@ struct OpMemory {
 struct Op {
   std::size_t prepared_bytes = 0;
   std::size_t saved_bytes = 0;
+  std::size_t left_bytes = 0;
   std::size_t scratch_bytes = 0;
   bool backward_reads_inputs = false;
   bool backward_reads_output = false;
+  bool backward_adds = false;  ///< backward reads OpMemory::more_grad_output: no kernel need add it before
   std::function<void(const OpMemory&)> prepare;  ///< once a step, before its first micro-batch; may be empty
   std::function<void(const OpMemory&)> forward;
   std::function<void(const OpMemory&)> backward;

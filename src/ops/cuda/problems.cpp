@@ -74,6 +74,10 @@ ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type t
                       .out_height = node.shape.height * window,
                       .out_width = node.shape.width * window,
                       .type = type};
+  if (std::holds_alternative<Linear>(node.operation)) {
+    problem.in_channels *= input.height * input.width;
+    problem.in_height = problem.in_width = 1;
+  }
   if (const auto* options = std::get_if<Conv2d>(&node.operation)) {
     problem.kernel = options->kernel;
     problem.stride = options->stride;

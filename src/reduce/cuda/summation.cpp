@@ -21,6 +21,7 @@ class CudaFolder final : public Folder {
   }
   void sum_into(std::span<const float* const> inputs, std::size_t begin, std::size_t count,
                 float* into) override {
+    if (program_.size() == 1 && inputs[static_cast<std::size_t>(program_[0])] + begin == into) return;
     fold(handle_of(*device_.streams()[0]), program_, inputs, begin, count, into);
   }
 

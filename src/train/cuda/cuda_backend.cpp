@@ -105,11 +105,10 @@ class CudaBackend final : public Backend {
     return make_arena_update(options, stopped_.as<std::uint32_t>());
   }
 
-  void conclude(std::span<const LeafResult> results, StepLog log) override {
-    conclude_leaves(handle_of(stream_), results.data(), static_cast<std::uint32_t>(results.size()), log,
-                    stopped_.as<std::uint32_t>());
+  void conclude(std::span<const LeafResult> results, const StepTable& table) override {
+    conclude_leaves(handle_of(stream_), results.data(), static_cast<std::uint32_t>(results.size()),
+                    table.log(), table.positions(), stopped_.as<std::uint32_t>());
   }
-  void advance(std::uint32_t* position) override { cuda::advance(handle_of(stream_), position); }
 
   std::size_t steps_at_once() const override { return 50; }
   int threads() const override { return 1; }

@@ -179,6 +179,22 @@ TEST(CudaPlan, MixesSamplesAsTheCpu) {
   expect_same_gradients(*network, actual.gradients, expected.gradients, 1e-5, "");
 }
 
+/// More layers than one kernel pads, and than one finishes the gradients of.
+TEST(CudaPlan, OfManyLayersEqualsTheCpu) {
+  Network network({9, 1, 1});
+  Value x = network.input();
+  for (int i = 0; i < 60; ++i) x = linear(x, 9 + i % 3);
+  network.output(x);
+  const std::vector<float> parameters = first_parameters(network);
+  const PlanOptions options{.samples = full, .images = {}};
+  const NetworkInputs inputs(network, full, 23);
+  const NetworkResults expected = run_on_cpu(network, options, inputs, parameters);
+  NetworkOnCuda cuda(network, options, cuda::Type::fp32);
+  const NetworkResults actual = cuda.run(inputs, parameters);
+  expect_same_gradients(network, actual.gradients, expected.gradients, 1e-4, "");
+  EXPECT_TRUE(cuda.stayed_inside());
+}
+
 /// Frozen parameters have no gradient or theirs; the others' do not change.
 TEST(CudaPlan, FreezesParameters) {
   const auto network = residual_network();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/models.h"
+#include "ops/cuda/flattening.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -49,6 +50,19 @@ TEST(ConvProblem, OfALinearLayerIsOneByOne) {
                                                                        .out_channels = 16,
                                                                        .out_height = 1,
                                                                        .out_width = 1}));
+}
+
+TEST(ConvProblem, OfALinearLayerOfImagesHasAllTheirPaddedChannels) {
+  const auto network = make_model("lenet", {1, 28, 28}, 10);
+  const Graph graph = without_flattening(build_graph(*network), Type::fp32);
+  const std::size_t first_linear = graph.nodes.size() - 2;
+  EXPECT_EQ(problem_of(graph, first_linear, 7), (ConvProblem{.samples = 7,
+                                                             .in_channels = 4 * 4 * 56,
+                                                             .in_height = 1,
+                                                             .in_width = 1,
+                                                             .out_channels = 128,
+                                                             .out_height = 1,
+                                                             .out_width = 1}));
 }
 
 TEST(ConvProblem, TakesTheOptionsOfTheLayer) {

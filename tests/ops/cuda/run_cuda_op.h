@@ -31,12 +31,14 @@ class CudaOpRun {
         op_(plan()),
         prepared_(op_.prepared_bytes),
         saved_(op_.saved_bytes),
+        left_(op_.left_bytes),
         scratch_(op_.scratch_bytes),
         grad_output_(type, values.grad_output) {
     results.output = PaddedTensor(type, samples_, op_case.node.shape);
     memory_.output = results.output.data();
     memory_.prepared = prepared_.data();
     memory_.saved = saved_.data();
+    memory_.left = left_.data();
     memory_.scratch = scratch_.data();
     for (std::size_t k = 0; k < max_inputs; ++k) {
       inputs_[k] = PaddedTensor(type, values.inputs[k]);
@@ -48,7 +50,10 @@ class CudaOpRun {
   void run() {
     run_on_device([&](cuda::StreamHandle stream) {
       memory_.stream = stream;
+      cuda::WeightPadding padding(stream, type_);
+      memory_.padding = &padding;
       if (op_.prepare) op_.prepare(memory_);
+      padding.run();
       op_.forward(memory_);
     });
     hide_what_backward_does_not_read();
@@ -60,12 +65,15 @@ class CudaOpRun {
     }
     run_on_device([&](cuda::StreamHandle stream) {
       memory_.stream = stream;
+      cuda::GradientFinish finish(stream, type_);
+      memory_.finish = &finish;
       op_.backward(memory_);
+      finish.run();
     });
     for (std::size_t k = 0; k < max_parameters; ++k) {
       results.grad_parameters[k] = grad_parameters_[k].fetch_floats();
     }
-    for (const DeviceMemory* each : {&prepared_, &saved_, &scratch_}) check_end(*each);
+    for (const DeviceMemory* each : {&prepared_, &saved_, &left_, &scratch_}) check_end(*each);
     for (const DeviceMemory& each : grad_parameters_) check_end(each);
   }
 
@@ -116,7 +124,7 @@ class CudaOpRun {
   cuda::Type type_;
   int samples_;
   cuda::Op op_;
-  DeviceMemory prepared_, saved_, scratch_;
+  DeviceMemory prepared_, saved_, left_, scratch_;
   PaddedTensor grad_output_, hidden_output_;
   std::array<PaddedTensor, max_inputs> inputs_;
   std::array<DeviceMemory, max_parameters> parameters_, grad_parameters_;

@@ -20,20 +20,20 @@ class Steps : public ::testing::Test {
   /// Of the next step of the log.
   StepOutcome conclude(const std::vector<LeafResult>& results) {
     const DeviceArray<LeafResult> leaves(*device_, results);
-    const std::uint32_t at = position_.fetch()[0];
+    const std::uint32_t at = positions_.fetch()[0];
     run_kernels(*device_, [&](StreamHandle stream) {
       conclude_leaves(stream, leaves.data(), static_cast<std::uint32_t>(results.size()),
-                      {inputs_.data(), outcomes_.data(), position_.data()}, stopped_.data());
-      advance(stream, position_.data());
+                      {inputs_.data(), outcomes_.data(), positions_.data()}, positions_.data(),
+                      stopped_.data());
     });
-    EXPECT_EQ(position_.fetch()[0], at + 1);
+    EXPECT_EQ(positions_.fetch(), (std::vector<std::uint32_t>{at + 1, at}));
     return outcomes_.fetch()[at];
   }
 
   std::unique_ptr<Device> device_ = make_cuda_device({});
   DeviceArray<StepInput> inputs_{*device_, 4};
   DeviceArray<StepOutcome> outcomes_{*device_, 4};
-  DeviceArray<std::uint32_t> position_{*device_, 1};
+  DeviceArray<std::uint32_t> positions_{*device_, 2};
   DeviceArray<std::uint32_t> stopped_{*device_, 1};
 };
 

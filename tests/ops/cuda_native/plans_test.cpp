@@ -14,6 +14,7 @@
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "ops/cuda/cudnn.h"
+#include "ops/cuda/flattening.h"
 #include "ops/cuda/problems.h"
 
 namespace lockstep::cuda {
@@ -89,7 +90,7 @@ void add_batch_norm(std::vector<Operation>& operations, const GraphNode& node,
 
 std::vector<Operation> operations_of(const Training& training, Type type) {
   const auto network = make_model(training.model, training.input, training.classes);
-  const Graph graph = build_graph(*network);
+  const Graph graph = without_flattening(build_graph(*network), type);
   std::vector<Operation> operations;
   for (const GraphNode& node : graph.nodes) {
     if (std::holds_alternative<Conv2d>(node.operation) || std::holds_alternative<Linear>(node.operation)) {

@@ -92,7 +92,7 @@ class TrainingRun {
     std::vector<Result> results;
     results_.store({{.loss = loss, .samples = samples}});
     for (std::uint32_t step = 0; step < steps; ++step) {
-      position_.store({step});
+      positions_.store({step, step});
       sum_.store(scenario_.sums[step]);
       run_on(*device_, [this] { run_step(); });
       results.push_back({values_.fetch(), averages_.fetch(), outcomes()[step].gradient_norm});
@@ -111,11 +111,16 @@ class TrainingRun {
     }
     return inputs;
   }
-  StepLog log() const { return {inputs_.data(), outcomes_.data(), position_.data()}; }
+  StepLog log_at(std::size_t position) const {
+    return {inputs_.data(), outcomes_.data(), positions_.data() + position};
+  }
+  /// Of the step that is concluded.
+  StepLog log() const { return log_at(1); }
 
   void run_step() {
     if (on_cuda_) {
-      conclude_leaves(handle_of(*device_->streams()[0]), results_.data(), 1, log(), stopped_.data());
+      conclude_leaves(handle_of(*device_->streams()[0]), results_.data(), 1, log_at(0), positions_.data(),
+                      stopped_.data());
     } else {
       log().outcome() = outcome_of({results_.data(), 1});
     }
@@ -158,7 +163,7 @@ class TrainingRun {
   DeviceArray<LeafResult> results_{*device_, 1};
   DeviceArray<StepInput> inputs_{*device_, step_inputs()};
   DeviceArray<StepOutcome> outcomes_{*device_, steps};
-  DeviceArray<std::uint32_t> position_{*device_, 1};
+  DeviceArray<std::uint32_t> positions_{*device_, 2};
   DeviceArray<std::uint32_t> stopped_{*device_, 1};
   std::unique_ptr<ArenaUpdate> update_;
   std::mt19937 random_{1};

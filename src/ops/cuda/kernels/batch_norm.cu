@@ -42,19 +42,6 @@ struct Normalize {
   }
 };
 
-struct Observe {
-  NormObservation of;
-  float unbiased;
-
-  LOCKSTEP_HD void operator()(std::size_t c) const {
-    const auto inverse = static_cast<double>(of.inverse_deviation[c]);
-    const double variance = 1.0 / (inverse * inverse) - of.eps;
-    const auto samples = static_cast<float>(of.samples);
-    of.grad_mean[c] = samples * of.mean[c];
-    of.grad_variance[c] = samples * (static_cast<float>(variance < 0.0 ? 0.0 : variance) * unbiased);
-  }
-};
-
 }  // namespace
 
 void fold_norm(StreamHandle stream, int channels, float eps, const NormParameters& parameters, float* scale,
@@ -68,12 +55,6 @@ void normalize(StreamHandle stream, Type type, const NormTask& task) {
   with_stored(type, [&](auto stored) {
     for_each(stream, task.pixels * packs, Normalize<decltype(stored)>{packs, task});
   });
-}
-
-void observe(StreamHandle stream, const NormObservation& observation) {
-  const auto n = static_cast<double>(observation.values);
-  const auto unbiased = static_cast<float>(n > 1.0 ? n / (n - 1.0) : 1.0);
-  for_each(stream, static_cast<std::size_t>(observation.channels), Observe{observation, unbiased});
 }
 
 }  // namespace lockstep::cuda

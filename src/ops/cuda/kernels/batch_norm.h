@@ -31,18 +31,4 @@ struct NormTask {
 };
 void normalize(StreamHandle stream, Type type, const NormTask& task);
 
-/// What running statistics take from a micro-batch: samples * mean and samples * variance, this with
-/// n / (n - 1) of the n values of a channel (1 for n = 1).
-struct NormObservation {
-  int channels = 0;
-  int samples = 0;
-  std::size_t values = 0;  ///< of a channel
-  double eps = 0.0;
-  const float* mean = nullptr;
-  const float* inverse_deviation = nullptr;
-  float* grad_mean = nullptr;
-  float* grad_variance = nullptr;
-};
-void observe(StreamHandle stream, const NormObservation& observation);
-
 }  // namespace lockstep::cuda

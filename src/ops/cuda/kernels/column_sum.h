@@ -7,20 +7,21 @@
 
 namespace lockstep::cuda {
 
-/// A tensor as a matrix: a row for each pixel of each sample, `stride` padded channels, of which the first
-/// `channels` are the network's.
+/// Sums over all pixels of all samples, channel by channel, of a tensor as a matrix: a row for each pixel,
+/// `channels` padded channels. In two steps, each with an order of the problem's alone: kernels that read the
+/// tensor add up chunks of pixels, and GradientFinish (kernels/finish_gradients.h) adds the chunks.
 struct ColumnSum {
   std::size_t pixels = 0;
-  int stride = 0;
   int channels = 0;
   Type type = Type::fp32;
 };
 
-/// What column_sum needs as scratch memory.
-std::size_t scratch_bytes(const ColumnSum& problem);
+std::size_t pixels_of_chunk(const ColumnSum& problem);
+std::size_t chunks_of(const ColumnSum& problem);
+/// Of the chunks' sums: [chunk][channel], float.
+std::size_t chunk_bytes(const ColumnSum& problem);
 
-/// sums[channel] = sum over all pixels of values[pixel][channel], in an order of the problem's alone.
-void column_sum(StreamHandle stream, const ColumnSum& problem, const void* values, float* sums,
-                std::byte* scratch);
+/// The chunks' sums of a tensor that no other kernel has to read.
+void sum_chunks(StreamHandle stream, const ColumnSum& problem, const void* values, float* chunks);
 
 }  // namespace lockstep::cuda

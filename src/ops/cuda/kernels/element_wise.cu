@@ -1,24 +1,25 @@
 #include "ops/cuda/kernels/element_wise.h"
 
-#include "ops/cuda/kernels/pack.h"
+#include "ops/cuda/kernels/sum_packs.h"
 
 namespace lockstep::cuda {
 namespace {
+
+template <class T>
+LOCKSTEP_HD Pack<T> sum_of(Pack<T> left, Pack<T> right) {
+  Pack<T> sum;
+  for (int c = 0; c < channel_unit; ++c) {
+    sum.values[c] = from_float<T>(to_float(left.values[c]) + to_float(right.values[c]));
+  }
+  return sum;
+}
 
 template <class T>
 struct Sum {
   const Pack<T>* a;
   const Pack<T>* b;
   Pack<T>* sum;
-  LOCKSTEP_HD void operator()(std::size_t i) const {
-    const Pack<T> left = a[i];
-    const Pack<T> right = b[i];
-    Pack<T> result;
-    for (int c = 0; c < channel_unit; ++c) {
-      result.values[c] = from_float<T>(to_float(left.values[c]) + to_float(right.values[c]));
-    }
-    sum[i] = result;
-  }
+  LOCKSTEP_HD void operator()(std::size_t i) const { sum[i] = sum_of(a[i], b[i]); }
 };
 
 template <class T>
@@ -48,15 +49,18 @@ struct UndoClamp {
   float limit;
   const Pack<T>* output;
   const Pack<T>* grad_output;
+  const Pack<T>* more;
   Pack<T>* grad_input;
-  LOCKSTEP_HD void operator()(std::size_t i) const {
+  LOCKSTEP_HD Pack<T> operator()(std::size_t i) const {
     const Pack<T> y = output[i];
     Pack<T> grad = grad_output[i];
+    if (more != nullptr) grad = sum_of(grad, more[i]);
     for (int c = 0; c < channel_unit; ++c) {
       const float value = to_float(y.values[c]);
       if (value <= 0 || value >= limit) grad.values[c] = from_float<T>(0.0F);
     }
     grad_input[i] = grad;
+    return grad;
   }
 };
 
@@ -97,12 +101,13 @@ void clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const
   });
 }
 
-void undo_clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* output,
-                const void* grad_output, void* grad_input) {
-  with_stored(type, [&](auto stored) {
+void undo_clamp(StreamHandle stream, const ClampGradient& task) {
+  with_stored(task.tensor.type, [&](auto stored) {
     using T = decltype(stored);
-    for_each(stream, packs,
-             UndoClamp<T>{limit, packs_at<T>(output), packs_at<T>(grad_output), packs_at<T>(grad_input)});
+    run_and_sum(stream, task.tensor,
+                UndoClamp<T>{task.limit, packs_at<T>(task.output), packs_at<T>(task.grad_output),
+                             packs_at<T>(task.more_grad_output), packs_at<T>(task.grad_input)},
+                task.chunks);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "device/cuda/launch.h"
 #include "ops/cuda/dnn.h"
+#include "ops/cuda/kernels/column_sum.h"
 
 /// Kernels that treat all elements alike. `packs`: elements / channel_unit. Addresses are of device memory;
 /// results may stand in place of what is read.
@@ -14,9 +15,17 @@ void add(StreamHandle stream, Type type, std::size_t packs, const void* a, const
 void copy(StreamHandle stream, Type type, std::size_t packs, const void* from, void* to);
 /// min(max(x, 0), limit); NaN stays NaN.
 void clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* input, void* output);
-/// The gradient before such a clamp by its output: zero where that is 0 or `limit`.
-void undo_clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* output,
-                const void* grad_output, void* grad_input);
+/// The gradient before such a clamp by its output: that after it, or zero where the output is 0 or `limit`.
+struct ClampGradient {
+  ColumnSum tensor;  ///< what all but the chunks are
+  float limit = 0.0F;
+  const void* output = nullptr;
+  const void* grad_output = nullptr;
+  const void* more_grad_output = nullptr;  ///< null, or what is added to it
+  void* grad_input = nullptr;
+  float* chunks = nullptr;  ///< null, or where the sums of the chunks of grad_input go (column_sum.h)
+};
+void undo_clamp(StreamHandle stream, const ClampGradient& task);
 void fill_zeros(StreamHandle stream, std::size_t count, float* values);
 
 }  // namespace lockstep::cuda

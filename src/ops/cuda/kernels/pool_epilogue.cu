@@ -1,6 +1,6 @@
 #include "ops/cuda/kernels/pool_epilogue.h"
 
-#include "ops/cuda/kernels/pack.h"
+#include "ops/cuda/kernels/sum_packs.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -55,7 +55,7 @@ struct UndoAveragePool {
   const Pack<T>* grad_output;
   Pack<T>* grad_input;
 
-  LOCKSTEP_HD void operator()(std::size_t index) const {
+  LOCKSTEP_HD Pack<T> operator()(std::size_t index) const {
     const auto i = static_cast<Index>(index);
     const Index stride = sizes.width * sizes.window;
     const Index pixel = i / sizes.packs;
@@ -72,6 +72,7 @@ struct UndoAveragePool {
       }
     }
     grad_input[index] = grad;
+    return grad;
   }
 };
 
@@ -87,14 +88,20 @@ void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* inp
 }
 
 void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* activated,
-                       const void* grad_output, void* grad_input) {
+                       const void* grad_output, void* grad_input, float* chunks) {
   const Sizes sizes = sizes_of(pool);
-  const std::size_t packs = std::size_t{sizes.pooled()} * pool.samples * sizes.window * sizes.window;
+  const std::size_t window = sizes.window;
+  const ColumnSum sum{.pixels = std::size_t{sizes.height} * sizes.width * window * window *
+                                static_cast<std::size_t>(pool.samples),
+                      .channels = pool.channels,
+                      .type = pool.type};
   with_stored(pool.type, [&](auto stored) {
     using T = decltype(stored);
-    for_each(stream, packs,
-             UndoAveragePool<T>{sizes, static_cast<const Pack<T>*>(activated),
-                                static_cast<const Pack<T>*>(grad_output), static_cast<Pack<T>*>(grad_input)});
+    run_and_sum(
+        stream, sum,
+        UndoAveragePool<T>{sizes, static_cast<const Pack<T>*>(activated),
+                           static_cast<const Pack<T>*>(grad_output), static_cast<Pack<T>*>(grad_input)},
+        chunks);
   });
 }
 

@@ -17,8 +17,9 @@ struct PoolEpilogue {
 
 void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* input, void* output);
 
-/// The gradient before pooling and, where `activated` is not null, before the ReLU whose output it is.
+/// The gradient before pooling and, where `activated` is not null, before the ReLU whose output it is; unless
+/// `chunks` is null, also the sums of that gradient's chunks (column_sum.h).
 void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* activated,
-                       const void* grad_output, void* grad_input);
+                       const void* grad_output, void* grad_input, float* chunks);
 
 }  // namespace lockstep::cuda

@@ -9,6 +9,7 @@ struct ConcludeLeaves {
   const LeafResult* results;
   std::uint32_t leaves;
   StepLog log;
+  std::uint32_t* positions;
   std::uint32_t* stopped;
 
   LOCKSTEP_HD void operator()(std::size_t) const {
@@ -26,21 +27,16 @@ struct ConcludeLeaves {
       sum.updates = *stopped == 0 ? 1 : 0;
     }
     log.outcome() = sum;
+    positions[1] = positions[0];
+    ++positions[0];
   }
-};
-
-struct Advance {
-  std::uint32_t* position;
-  LOCKSTEP_HD void operator()(std::size_t) const { ++*position; }
 };
 
 }  // namespace
 
 void conclude_leaves(StreamHandle stream, const LeafResult* results, std::uint32_t leaves, const StepLog& log,
-                     std::uint32_t* stopped) {
-  for_each(stream, 1, ConcludeLeaves{results, leaves, log, stopped});
+                     std::uint32_t* positions, std::uint32_t* stopped) {
+  for_each(stream, 1, ConcludeLeaves{results, leaves, log, positions, stopped});
 }
-
-void advance(StreamHandle stream, std::uint32_t* position) { for_each(stream, 1, Advance{position}); }
 
 }  // namespace lockstep::cuda

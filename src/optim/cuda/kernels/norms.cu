@@ -6,27 +6,53 @@
 namespace lockstep::cuda {
 namespace {
 
-/// sum_of_squares of optim/block_norms.h: term i is the sum of one of its lanes, and the other terms of the
-/// row are zeros, so that its lanes are folded in its order.
+/// Blocks that a row of threads sums: 16 lanes each.
+constexpr std::size_t lanes = 16;
+constexpr std::size_t row_blocks = row_threads / lanes;
+
+/// A sum for each block of a row.
+struct BlockSums {
+  double values[row_blocks] = {};
+
+  LOCKSTEP_HD BlockSums& operator+=(const BlockSums& other) {
+    for (std::size_t b = 0; b < row_blocks; ++b) values[b] += other.values[b];
+    return *this;
+  }
+};
+
+/// sum_of_squares of optim/block_norms.h: term i is the sum of a lane of block i / 16 of the row. Sums 128 to
+/// 16 apart are of different blocks, so that zeros are added, and those 8 to 1 apart are its pairs.
 struct MeasureBlocks {
-  using Sum = double;
-  static constexpr std::size_t lanes = 16;
+  using Sum = BlockSums;
   const BlockNorms::Block* blocks;  ///< from the first on
+  std::size_t count;
   const float* values;
   double* sums;
 
-  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return lanes; }
-  LOCKSTEP_HD double term(std::size_t row, std::size_t lane) const {
-    const float* begin = values + (blocks[row].begin - blocks[0].begin);
-    const std::size_t count = blocks[row].count;
+  LOCKSTEP_HD std::size_t terms(std::size_t row) const {
+    const std::size_t rest = (count - row * row_blocks) * lanes;
+    return rest < row_threads ? rest : row_threads;
+  }
+  LOCKSTEP_HD BlockSums term(std::size_t row, std::size_t i) const {
+    const double sum = sum_of_lane(blocks[row * row_blocks + i / lanes], i % lanes);
+    BlockSums all;
+    for (std::size_t b = 0; b < row_blocks; ++b) all.values[b] = b == i / lanes ? sum : 0.0;
+    return all;
+  }
+  LOCKSTEP_HD double sum_of_lane(const BlockNorms::Block& block, std::size_t lane) const {
+    const float* begin = values + (block.begin - blocks[0].begin);
     double sum = 0.0;
-    for (std::size_t at = lane; at < count; at += lanes) {
+    for (std::size_t at = lane; at < block.count; at += lanes) {
       const double value = begin[at];
       sum += value * value;
     }
     return sum;
   }
-  LOCKSTEP_HD void finish(std::size_t row, double sum) const { sums[row] = sum; }
+  LOCKSTEP_HD void finish(std::size_t row, const BlockSums& all) const {
+    for (std::size_t b = 0; b < row_blocks && row * row_blocks + b < count; ++b) {
+      sums[row * row_blocks + b] = all.values[b];
+    }
+  }
 };
 
 /// Sums of doubles in ascending order. Loads in groups, so that they do not wait for one another.
@@ -87,7 +113,8 @@ struct Clip {
 
 void measure(StreamHandle stream, const NormMemory& norms, std::size_t first, std::size_t count,
              const float* values, double* sums) {
-  for_each_row(stream, count, MeasureBlocks{norms.blocks + first, values, sums});
+  for_each_row(stream, (count + row_blocks - 1) / row_blocks,
+               MeasureBlocks{norms.blocks + first, count, values, sums});
 }
 
 void add_blocks(StreamHandle stream, const NormMemory& norms, const double* sums, double* squares) {

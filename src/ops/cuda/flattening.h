@@ -1,0 +1,13 @@
+#pragma once
+
+#include "graph/graph.h"
+#include "ops/cuda/dnn.h"
+
+namespace lockstep::cuda {
+
+/// The graph without those Flatten nodes whose readers, linear layers, may as well read images as they are
+/// stored, with weights in that order (WeightShape::pixels). The nodes stay in their places, without inputs,
+/// and nothing reads them.
+Graph without_flattening(Graph graph, Type type);
+
+}  // namespace lockstep::cuda

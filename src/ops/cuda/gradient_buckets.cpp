@@ -1,0 +1,44 @@
+#include "ops/cuda/gradient_buckets.h"
+
+#include <algorithm>
+
+#include "ops/cuda/kernels/finish_gradients.h"
+#include "ops/cuda/scratch.h"
+
+namespace lockstep::cuda {
+namespace {
+
+std::size_t gradient_bytes(const GraphNode& node, const ArenaLayout& layout) {
+  std::size_t elements = 0;
+  for (const int parameter : node.parameters) {
+    const auto p = static_cast<std::size_t>(parameter);
+    const std::size_t end = p + 1 < layout.offsets.size() ? layout.offsets[p + 1] : layout.elements;
+    elements += end - layout.offsets[p];
+  }
+  return elements * sizeof(float);
+}
+
+}  // namespace
+
+GradientBuckets plan_buckets(const Graph& graph, const ArenaLayout& layout, const GradientFlow& flow,
+                             const std::vector<std::size_t>& left) {
+  GradientBuckets buckets;
+  buckets.offsets.resize(graph.nodes.size());
+  buckets.ends.resize(graph.nodes.size());
+  ScratchLayout memory;
+  std::size_t gradients = 0;
+  std::size_t nodes = 0;
+  for (std::size_t i = graph.nodes.size(); i-- > 1;) {
+    if (!flow.needed[i] || graph.nodes[i].parameters.empty()) continue;
+    buckets.offsets[i] = memory.add(left[i]);
+    buckets.bytes = std::max(buckets.bytes, memory.bytes());
+    gradients += gradient_bytes(graph.nodes[i], layout);
+    if (gradients < bucket_bytes && ++nodes < GradientFinish::capacity) continue;
+    buckets.ends[i] = true;
+    memory = {};
+    gradients = nodes = 0;
+  }
+  return buckets;
+}
+
+}  // namespace lockstep::cuda

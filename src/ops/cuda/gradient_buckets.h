@@ -1,0 +1,24 @@
+#pragma once
+
+#include "graph/graph.h"
+#include "ops/plan_layout.h"
+
+namespace lockstep::cuda {
+
+/// Backward leaves the last of what makes gradients of parameters to one kernel for several operations
+/// (kernels/finish_gradients.h): those of a bucket. What that kernel reads has memory of its own until then.
+struct GradientBuckets {
+  std::vector<std::size_t> offsets;  ///< by node: of what it leaves, in bytes
+  std::vector<bool> ends;            ///< by node: whether backward finishes a bucket after it
+  std::size_t bytes = 0;             ///< of the largest bucket
+};
+
+/// Gradients of a bucket, at least: small networks have one bucket, and what is left of large ones takes no
+/// more memory than this and the largest layer's.
+constexpr std::size_t bucket_bytes = std::size_t{8} << 20;
+
+/// `left`: bytes that each node leaves; offsets are aligned to 256.
+GradientBuckets plan_buckets(const Graph& graph, const ArenaLayout& layout, const GradientFlow& flow,
+                             const std::vector<std::size_t>& left);
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,178 @@
+// What one step gives to a GPU, in order: kernels of our own by the names of their types, calls of the
+// library of convolutions by what they compute, copies. Each costs microseconds, however little it does.
+#include <cxxabi.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "emulation/graph_device.h"
+#include "lockstep/models.h"
+#include "train/step_program.h"
+#include "train/synthetic.h"
+
+namespace lockstep {
+namespace {
+
+using test::Synthetic;
+
+void erase_all(std::string& text, std::string_view part) {
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part)) {
+    text.erase(at, part.size());
+  }
+}
+
+/// "PadWeights" of what the compiler calls lockstep::cuda::(anonymous namespace)::PadWeights<float>; SumPacks
+/// has what it sums beside it.
+std::string short_name(const std::string& mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
+  if (status != 0) return mangled.substr(mangled.find(' ') + 1);  // "reference conv_forward"
+  std::string name = demangled.get();
+  for (const char* space : {"lockstep::", "cuda::", "(anonymous namespace)::"}) erase_all(name, space);
+  const std::size_t end = name.find('<');
+  const std::string kernel = name.substr(0, end);
+  return kernel == "SumPacks" ? kernel + " " + name.substr(end + 1, name.find('<', end + 1) - end - 1)
+                              : kernel;
+}
+
+struct StepOptions {
+  const char* model;
+  std::uint32_t batch;
+  std::uint32_t micro_batches = 1;
+  OptimizerOptions optimizer = {.momentum = 0.9};
+  DataType dtype = DataType::fp32;
+};
+
+/// One rank, samples on the GPU. Recorded, not run.
+std::vector<std::string> launches_of(const StepOptions& options) {
+  const Synthetic set(options.batch, {1, 28, 28}, 10);
+  const auto network = make_model(options.model, set.shape(), set.classes());
+  const ArenaLayout layout = layout_arena(network->parameters());
+  const auto backend = make_backend({.execution = {.device = "cuda", .dtype = options.dtype}});
+  const auto host = make_self_communicator();
+  const auto communicator = backend->connect(*host);
+  const Buffer parameters = backend->device().allocate(layout.elements * sizeof(float));
+  StepTable table(backend->device(), 1);
+  Updater updater(*backend, *communicator,
+                  {.parameters = network->parameters(),
+                   .layout = layout,
+                   .optimizer = options.optimizer,
+                   .values = parameters.floats(),
+                   .log = table.concluded()});
+  Loader loader(set, options.batch / options.micro_batches);
+  loader.set_step(0, options.batch);
+  const auto graph =
+      backend->compile(build_graph(*network), layout,
+                       {.samples = static_cast<int>(loader.micro_batch()), .images = set.shape()});
+  std::vector<std::unique_ptr<LeafRunner>> runners;
+  runners.push_back(graph->make_runner(loader, table.log()));
+  GradientArenas arenas;
+  const std::vector<std::size_t> buckets{0};
+  std::vector<std::string> launches;
+  GraphDevice::on_record = [&](std::span<const GraphAction> actions) {
+    for (const GraphAction& action : actions) launches.push_back(short_name(action.name));
+  };
+  const StepProgram program({.backend = *backend,
+                             .communicator = *communicator,
+                             .updater = updater,
+                             .table = table,
+                             .reduce = Reduce::canonical,
+                             .rank_weights = {},
+                             .parameters = parameters.floats(),
+                             .buckets = buckets,
+                             .runners = runners},
+                            arenas, options.micro_batches);
+  GraphDevice::on_record = nullptr;
+  return launches;
+}
+
+std::map<std::string, int> counts_of(const std::vector<std::string>& launches) {
+  std::map<std::string, int> counts;
+  for (const std::string& launch : launches) ++counts[launch];
+  return counts;
+}
+
+using Launches = std::vector<std::string>;
+
+/// The parts of a step, each in its order.
+Launches lenet_step() {
+  const Launches parts[] = {
+      // prepare: weights as the library wants them
+      {"PadWeights"},
+      // gather
+      {"ChooseSamples", "GatherImages"},
+      // forward: two convolutions with pooling, two linear layers
+      {"conv_forward", "AveragePool", "conv_forward", "AveragePool"},
+      {"conv_forward", "conv_forward"},
+      // loss
+      {"WholeSamples"},
+      // backward
+      {"SumPacks ReadPack", "conv_backward_data", "conv_backward_weights"},
+      {"SumPacks UndoClamp", "conv_backward_data", "conv_backward_weights"},
+      {"SumPacks UndoAveragePool", "conv_backward_data", "conv_backward_weights"},
+      {"SumPacks UndoAveragePool", "conv_backward_weights"},
+      {"FinishGradients"},
+      // reduce and update
+      {"ConcludeLeaves", "Update"},
+  };
+  Launches all;
+  for (const Launches& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+TEST(Launches, OfALeNetStep) { EXPECT_EQ(launches_of({.model = "lenet", .batch = 256}), lenet_step()); }
+
+TEST(Launches, OfALeNetStepAreTheSameInBfloat16) {
+  EXPECT_EQ(launches_of({.model = "lenet", .batch = 256, .dtype = DataType::bf16}), lenet_step());
+}
+
+TEST(Launches, OfAResNetStep) {
+  const std::map<std::string, int> expected = {
+      // prepare and gather
+      {"PadWeights", 1},
+      {"ChooseSamples", 1},
+      {"GatherImages", 1},
+      // forward and loss
+      {"conv_forward", 21},
+      {"batch_norm_forward", 17},
+      {"AvgForward", 1},
+      {"WholeSamples", 1},
+      // backward
+      {"conv_backward_data", 20},
+      {"conv_backward_weights", 21},
+      {"SumPacks ReadPack", 21},  // biases
+      {"batch_norm_backward", 17},
+      {"UndoClamp", 17},
+      {"AvgBackward", 1},
+      {"FinishGradients", 5},  // one for each bucket
+      // reduce and update
+      {"ConcludeLeaves", 1},
+      {"Update", 1},
+  };
+  EXPECT_EQ(counts_of(launches_of({.model = "resnet18-d2l", .batch = 64})), expected);
+}
+
+struct Total {
+  StepOptions options;
+  std::size_t launches;
+};
+
+TEST(Launches, Total) {
+  const Total totals[] = {
+      {{.model = "lenet", .batch = 256}, 24},
+      {{.model = "lenet", .batch = 256, .micro_batches = 2}, 46},
+      {{.model = "lenet", .batch = 256, .optimizer = {.name = "adamw"}}, 25},
+      {{.model = "lenet", .batch = 256, .optimizer = {.clip_grad = 1.0}}, 27},
+      {{.model = "mlp", .batch = 256}, 15},
+      {{.model = "resnet18-d2l", .batch = 64}, 147},
+  };
+  for (const Total& total : totals) {
+    EXPECT_EQ(launches_of(total.options).size(), total.launches)
+        << total.options.model << ", " << total.options.micro_batches << " micro-batches, "
+        << total.options.optimizer.name << ", clip " << total.options.optimizer.clip_grad;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
