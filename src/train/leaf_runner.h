@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "data/loader.h"
 #include "lockstep/sampler.h"
@@ -26,8 +27,10 @@ class LeafRunner {
   virtual void run(std::uint32_t leaf, const float* parameters, float* gradients, LeafResult* result,
                    Prediction* predictions) = 0;
 
-  /// The loader's order changed. Outside of recordings.
-  virtual void start_epoch() {}
+  /// What will be run from now on, in this order: positions in the loader's order as it is now, a range for
+  /// each step. Samples may be read before they are wanted. Forgets what was said before. Outside of
+  /// recordings; before anything is run.
+  virtual void expect(std::vector<SampleRange> /*coming*/) {}
   /// Samples of all leaves run so far. Outside of recordings.
   virtual VisitSum visits() = 0;
 
@@ -36,7 +39,8 @@ class LeafRunner {
     double forward = 0.0;
     double backward = 0.0;
   };
-  Seconds seconds;  ///< of all leaves run since it was last set to zero. CPU only
+  /// Of all leaves run since it was last set to zero. CUDA: `load` only, while the GPU waited for samples.
+  Seconds seconds;
 };
 
 }  // namespace lockstep

@@ -5,6 +5,11 @@
 
 namespace lockstep {
 
+Assignment assign_leaves(const StepContext& context, std::uint32_t leaves) {
+  return assign(leaves, context.communicator.size(), context.communicator.rank(),
+                static_cast<int>(context.backend.device().streams().size()), context.rank_weights);
+}
+
 /// The leaves of one executor and how their gradients fold.
 struct StepProgram::ExecutorPlan {
   std::uint32_t first_leaf;
@@ -16,7 +21,7 @@ StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std
   const int ranks = context_.communicator.size();
   const int rank = context_.communicator.rank();
   const auto executors = context_.backend.device().streams().size();
-  assignment_ = assign(leaves, ranks, rank, static_cast<int>(executors), context_.rank_weights);
+  assignment_ = assign_leaves(context_, leaves);
   const auto& bounds = assignment_.ranks;
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
     result_bytes_.push_back((bounds[r + 1] - bounds[r]) * sizeof(LeafResult));

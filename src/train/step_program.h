@@ -23,6 +23,9 @@ struct StepContext {
   std::vector<std::unique_ptr<LeafRunner>>& runners;  ///< one per stream
 };
 
+/// Of a step with so many leaves, on this rank.
+Assignment assign_leaves(const StepContext& context, std::uint32_t leaves);
+
 /// Gradient arenas of each executor, shared by all programs of a run; grown before recording.
 struct GradientArenas {
   std::vector<std::vector<Buffer>> executors;

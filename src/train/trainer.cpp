@@ -12,6 +12,7 @@
 #include "train/backend.h"
 #include "train/best_epoch.h"
 #include "train/check_options.h"
+#include "train/coming_samples.h"
 #include "train/epoch_checks.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
@@ -221,7 +222,16 @@ class Trainer::Implementation {
 
   void shuffle(std::uint32_t epoch) {
     loader_.shuffle(options_.seed, epoch);
-    for (const auto& runner : runners_) runner->start_epoch();
+    auto coming =
+        coming_samples(step_context(), loader_,
+                       {steps_per_epoch(), static_cast<std::uint64_t>(options_.batch_size), train_.size()});
+    for (std::size_t e = 0; e < runners_.size(); ++e) runners_[e]->expect(std::move(coming[e]));
+  }
+
+  StepContext step_context() {
+    return {
+        *backend_,           arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
+        state_.parameters(), runners_};
   }
 
   void run_epoch(int epoch) {
@@ -322,11 +332,9 @@ class Trainer::Implementation {
     for (const auto& [count, program] : programs_) {
       if (count == samples) return *program;
     }
-    const StepContext context{
-        *backend_,           arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
-        state_.parameters(), runners_};
     programs_.emplace_back(samples, agreed(world_, [&] {
-                             return std::make_unique<StepProgram>(context, arenas_, loader_.leaves(samples));
+                             return std::make_unique<StepProgram>(step_context(), arenas_,
+                                                                  loader_.leaves(samples));
                            }));
     return *programs_.back().second;
   }

@@ -39,7 +39,7 @@ class CudaLeafRunner final : public LeafRunner {
            Prediction* predictions) override {
     const int samples = static_cast<int>(loader_.samples(leaf));
     const CudaPlan::Inputs inputs = plan_.inputs(workspace_.data());
-    feed_->load(leaf, inputs);
+    feed_->load(leaf, inputs, seconds.load);
     plan_.forward(handle(), samples, parameters, result, workspace_.data());
     if (gradients != nullptr) plan_.backward(handle(), samples, parameters, gradients, workspace_.data());
     if (predictions != nullptr) {
@@ -47,6 +47,7 @@ class CudaLeafRunner final : public LeafRunner {
     }
   }
 
+  void expect(std::vector<SampleRange> coming) override { feed_->expect(std::move(coming)); }
   VisitSum visits() override { return feed_->visits(); }
 
  private:
