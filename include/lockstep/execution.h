@@ -23,7 +23,9 @@ const char* name_of(DataType dtype);
 struct ExecutionOptions {
   std::string device = "auto";  ///< cpu, cuda, or auto: cuda where it can
   DataType dtype = DataType::fp32;
-  int threads = 0;              ///< CPU: executors of this rank; 0: its share of the host's cores
+  /// CPU: executors of this rank; 0: its share of the host's cores. CUDA: threads that read samples where the
+  /// GPU does not hold the data set; 0: that share without one core.
+  int threads = 0;
   std::string simd = "auto";    ///< CPU: instruction set: auto, avx2, avx512, neon
   bool cuda_graph = true;       ///< CUDA: steps become graphs; else they are given to the GPU piece by piece
   std::string plan_cache = {};  ///< CUDA: file that keeps which engines were chosen; empty: none

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 
 #include "device/cpu/pinning.h"
@@ -65,7 +66,7 @@ void ReadAhead::stop() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ReadAhead::expect(std::vector<SampleRange> coming) {
+void ReadAhead::expect(std::span<const SampleRange> coming) {
   {
     std::unique_lock lock(mutex_);
     coming_.clear();
@@ -74,8 +75,8 @@ void ReadAhead::expect(std::vector<SampleRange> coming) {
     idle_.wait(lock, [&] { return reading_ == 0; });
     begun_ = taken_ = given_ = 0;
     order_ = loader_.order();
-    coming_ = std::move(coming);
-    std::erase_if(coming_, [](const SampleRange& range) { return range.samples == 0; });
+    std::ranges::copy_if(coming, std::back_inserter(coming_),
+                         [](const SampleRange& range) { return range.samples > 0; });
   }
   work_.notify_all();
 }

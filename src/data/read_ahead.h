@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -35,7 +36,7 @@ class ReadAhead {
 
   /// What will be taken from now on, in this order: positions in the loader's order as it is now, each range
   /// cut into micro-batches from its beginning. Forgets what was said before, read or not.
-  void expect(std::vector<SampleRange> coming);
+  void expect(std::span<const SampleRange> coming);
 
   /// Calls use(block, samples) with the next micro-batch, which begins at position `first`, once it has been
   /// read; the block is filled again after `use` has returned. Throws Error(data) naming the first sample of

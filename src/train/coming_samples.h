@@ -1,9 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "data/loader.h"
-#include "train/step_program.h"
+#include "reduce/reducer.h"
 
 namespace lockstep {
 
@@ -15,8 +16,9 @@ struct EpochSteps {
 };
 
 /// Which positions of the epoch each executor of this rank computes: by executor, then by step (an executor
-/// may have no part in some).
-std::vector<std::vector<SampleRange>> coming_samples(const StepContext& context, const Loader& loader,
-                                                     const EpochSteps& epoch);
+/// may have no part in some). `assigned`: who computes a step of so many leaves.
+std::vector<std::vector<SampleRange>> coming_samples(
+    const Loader& loader, const EpochSteps& epoch,
+    const std::function<Assignment(std::uint32_t leaves)>& assigned);
 
 }  // namespace lockstep

@@ -77,7 +77,8 @@ void Evaluator::run(Program& program) {
   for (std::size_t e = 0; e < runners_.size(); ++e) {
     const std::uint64_t first = loader_.position(executor_bounds_[e]);
     const std::uint64_t end = std::min(loader_.position(executor_bounds_[e + 1]), loader_.dataset().size());
-    runners_[e]->expect({{.first = first, .samples = end - std::min(first, end)}});
+    const SampleRange range{.first = first, .samples = end - std::min(first, end)};
+    runners_[e]->expect({&range, 1});
   }
   program.run();
 }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "data/loader.h"
 #include "lockstep/sampler.h"
@@ -30,7 +30,7 @@ class LeafRunner {
   /// What will be run from now on, in this order: positions in the loader's order as it is now, a range for
   /// each step. Samples may be read before they are wanted. Forgets what was said before. Outside of
   /// recordings; before anything is run.
-  virtual void expect(std::vector<SampleRange> /*coming*/) {}
+  virtual void expect(std::span<const SampleRange> /*coming*/) {}
   /// Samples of all leaves run so far. Outside of recordings.
   virtual VisitSum visits() = 0;
 

@@ -27,6 +27,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Of this rank's executors together. A GPU does not say what its parts took: all of its time is work.
+double working_seconds(const StepTimes& times) {
+  return times.forward > 0.0 ? times.load + times.forward + times.backward + times.fold : times.total;
+}
+
 }  // namespace
 
 class Trainer::Implementation {
@@ -70,6 +75,11 @@ class Trainer::Implementation {
       }
       return runners;
     });
+    coming_ = coming_samples(
+        loader_, {steps_per_epoch(), static_cast<std::uint64_t>(options_.batch_size), train_.size()},
+        [&](std::uint32_t leaves) {
+          return assign_leaves(leaves, arenas(), backend_->device(), options_.execution.rank_weights);
+        });
   }
 
   void fit() {
@@ -222,16 +232,7 @@ class Trainer::Implementation {
 
   void shuffle(std::uint32_t epoch) {
     loader_.shuffle(options_.seed, epoch);
-    auto coming =
-        coming_samples(step_context(), loader_,
-                       {steps_per_epoch(), static_cast<std::uint64_t>(options_.batch_size), train_.size()});
-    for (std::size_t e = 0; e < runners_.size(); ++e) runners_[e]->expect(std::move(coming[e]));
-  }
-
-  StepContext step_context() {
-    return {
-        *backend_,           arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
-        state_.parameters(), runners_};
+    for (std::size_t e = 0; e < runners_.size(); ++e) runners_[e]->expect(coming_[e]);
   }
 
   void run_epoch(int epoch) {
@@ -254,7 +255,7 @@ class Trainer::Implementation {
       samples += times.samples;
       position += count;
       work.load += times.load;
-      work.total += times.load + times.forward + times.backward + times.fold;
+      work.total += working_seconds(times);
       report_steps(epoch, times);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -332,9 +333,11 @@ class Trainer::Implementation {
     for (const auto& [count, program] : programs_) {
       if (count == samples) return *program;
     }
+    const StepContext context{
+        *backend_,           arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
+        state_.parameters(), runners_};
     programs_.emplace_back(samples, agreed(world_, [&] {
-                             return std::make_unique<StepProgram>(step_context(), arenas_,
-                                                                  loader_.leaves(samples));
+                             return std::make_unique<StepProgram>(context, arenas_, loader_.leaves(samples));
                            }));
     return *programs_.back().second;
   }
@@ -391,6 +394,7 @@ class Trainer::Implementation {
   std::unique_ptr<CompiledGraph> graph_for_evaluation_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
+  std::vector<std::vector<SampleRange>> coming_;  ///< in each epoch, to the runners
   GradientArenas arenas_;
   std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>> programs_;  ///< by samples of the step
   std::unique_ptr<Program> averages_program_;

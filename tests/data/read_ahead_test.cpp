@@ -122,6 +122,7 @@ struct Reading {
         loader(data, micro_batch, input, {.training = true, .seed = 3}),
         ahead(*device, loader, threads) {}
 
+  void expect(const std::vector<SampleRange>& coming) { ahead.expect(coming); }
   void expect_next(SampleRange range) {
     ahead.take(range.first, [&](const std::byte* block, std::size_t samples) {
       ASSERT_EQ(samples, range.samples);
@@ -145,7 +146,7 @@ TEST(ReadAhead, GivesWhatTheReaderOfCpuRanksGives) {
     Reading reading(45, 8, threads, {.augment = {.crop_padding = 1, .hflip = 0.5, .mixup = 0.3}});
     for (const std::uint32_t epoch : {0U, 1U}) {
       reading.loader.shuffle(11, epoch);
-      reading.ahead.expect({{0, 16}, {16, 16}, {32, 13}});
+      reading.expect({{0, 16}, {16, 16}, {32, 13}});
       for (const SampleRange range : {SampleRange{0, 8}, {8, 8}, {16, 8}, {24, 8}, {32, 8}, {40, 5}}) {
         reading.expect_next(range);
       }
@@ -155,14 +156,14 @@ TEST(ReadAhead, GivesWhatTheReaderOfCpuRanksGives) {
 
 TEST(ReadAhead, PassesOverWhatOtherExecutorsRead) {
   Reading reading(64);
-  reading.ahead.expect({{8, 16}, {32, 0}, {40, 8}});
+  reading.expect({{8, 16}, {32, 0}, {40, 8}});
   for (const std::uint64_t first : {8U, 16U, 40U}) reading.expect_next({first, 8});
 }
 
 TEST(ReadAhead, ReadsWhileNothingIsTakenButNoMoreThanItHasBlocks) {
   Reading reading(80);
   ASSERT_EQ(reading.ahead.blocks(), 2U);
-  reading.ahead.expect({{0, 80}});
+  reading.expect({{0, 80}});
   reading.data.wait_for_reads(16);
   reading.ahead.take(0, [&](const std::byte*, std::size_t) { EXPECT_EQ(reading.data.reads(), 16); });
   reading.data.wait_for_reads(24);
@@ -172,7 +173,7 @@ TEST(ReadAhead, HasBlocksForAllThreads) {
   Reading reading(80, 2, 7);
   EXPECT_EQ(reading.ahead.blocks(), 5U);
   reading.data.hold(true);
-  reading.ahead.expect({{0, 80}});
+  reading.expect({{0, 80}});
   reading.data.wait_for_reads(7);  // all of them at once
   reading.data.hold(false);
   for (std::uint64_t first = 0; first < 80; first += 2) reading.expect_next({first, 2});
@@ -183,7 +184,7 @@ TEST(ReadAhead, AnErrorComesWithItsMicroBatchNamingTheFirstSample) {
     Reading reading(40, 8, threads);
     reading.data.bad = {5, 3, 21, 39};
     reading.data.lost = {7, 12};
-    reading.ahead.expect({{0, 40}});
+    reading.expect({{0, 40}});
     reading.expect_next_fails(0, Category::data,
                               {"sample 3 is torn", "of the 8 samples of its micro-batch, 3 cannot be read"});
     reading.expect_next_fails(8, Category::resource, {"sample 12 is far away"});
@@ -195,7 +196,7 @@ TEST(ReadAhead, AnErrorComesWithItsMicroBatchNamingTheFirstSample) {
 
 TEST(ReadAhead, AnErrorOfTheUseLeavesTheNextMicroBatch) {
   Reading reading(24);
-  reading.ahead.expect({{0, 24}});
+  reading.expect({{0, 24}});
   EXPECT_THROW(reading.ahead.take(0, [](const std::byte*, std::size_t) { throw std::runtime_error("no"); }),
                std::runtime_error);
   reading.expect_next({8, 8});
@@ -204,7 +205,7 @@ TEST(ReadAhead, AnErrorOfTheUseLeavesTheNextMicroBatch) {
 TEST(ReadAhead, RefusesWhatWasNotExpected) {
   Reading reading(24);
   reading.expect_next_fails(0, Category::internal, {"from position 0 on are wanted"});
-  reading.ahead.expect({{8, 8}});
+  reading.expect({{8, 8}});
   reading.expect_next_fails(0, Category::internal, {"from position 0 on are wanted"});
   reading.expect_next({8, 8});
   reading.expect_next_fails(16, Category::internal, {"from position 16 on are wanted"});
@@ -213,19 +214,19 @@ TEST(ReadAhead, RefusesWhatWasNotExpected) {
 TEST(ReadAhead, ForgetsWhatWasExpectedBefore) {
   Reading reading(40);
   reading.data.hold(true);
-  reading.ahead.expect({{0, 40}});
+  reading.expect({{0, 40}});
   reading.data.wait_for_reads(2);
   reading.data.hold(false);
   reading.loader.shuffle(5, 1);
-  reading.ahead.expect({{8, 32}});
+  reading.expect({{8, 32}});
   reading.expect_next({8, 8});
-  reading.ahead.expect({{16, 8}});
+  reading.expect({{16, 8}});
   reading.expect_next({16, 8});
 }
 
 TEST(ReadAhead, EndsInTheMiddleOfReading) {
   Reading reading(800);
-  reading.ahead.expect({{0, 800}});
+  reading.expect({{0, 800}});
   reading.data.wait_for_reads(1);
 }
 

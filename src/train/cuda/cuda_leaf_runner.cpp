@@ -47,7 +47,7 @@ class CudaLeafRunner final : public LeafRunner {
     }
   }
 
-  void expect(std::vector<SampleRange> coming) override { feed_->expect(std::move(coming)); }
+  void expect(std::span<const SampleRange> coming) override { feed_->expect(coming); }
   VisitSum visits() override { return feed_->visits(); }
 
  private:

@@ -3,7 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "core/step_state.h"
 #include "data/cuda/device_dataset.h"
@@ -18,7 +18,7 @@ class Feed {
  public:
   virtual ~Feed() = default;
   /// As LeafRunner::expect.
-  virtual void expect(std::vector<SampleRange> /*coming*/) {}
+  virtual void expect(std::span<const SampleRange> /*coming*/) {}
   /// Inside of enqueued work: gives to the stream what brings leaf `leaf` of the loader's step there. Each
   /// run adds to `waited`, which outlives the recording, the seconds that the stream waited for the host's
   /// threads.

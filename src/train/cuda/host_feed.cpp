@@ -21,7 +21,7 @@ class HostFeed final : public Feed {
         layout_(read_ahead_.layout()),
         block_(options.device.allocate(layout_.bytes(options.loader.micro_batch()))) {}
 
-  void expect(std::vector<SampleRange> coming) override { read_ahead_.expect(std::move(coming)); }
+  void expect(std::span<const SampleRange> coming) override { read_ahead_.expect(coming); }
 
   void load(std::uint32_t leaf, const CudaPlan::Inputs& inputs, double& waited) override {
     const std::uint32_t samples = options_.loader.samples(leaf);
