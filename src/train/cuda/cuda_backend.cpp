@@ -126,7 +126,10 @@ class CudaBackend final : public Backend {
   }
   void advance(std::uint32_t* position) override { cuda::advance(handle_of(stream_), position); }
 
-  std::size_t steps_at_once() const override { return 50; }
+  std::size_t steps_at_once() const override {
+    constexpr std::uint64_t usual = 50, most = 1000;
+    return options_.execution.steps_at_once == 0 ? usual : std::min(options_.execution.steps_at_once, most);
+  }
   int threads() const override { return 1; }
   std::string name() const override { return gpu_.name; }
 
