@@ -77,8 +77,8 @@ class ReadAhead {
   const Loader& loader_;
   BatchBlock layout_;
   std::uint64_t chunk_samples_;
-  SampleOrder order_;  ///< changed only while nothing is being read, as all below is under the mutex
-  std::mutex mutex_;
+  SampleOrder order_;  ///< changes while nothing is being read
+  std::mutex mutex_;   ///< of all below but the contents of blocks
   std::condition_variable work_, ready_, idle_;
   bool stop_ = false;
   std::vector<SampleRange> coming_;  ///< what is left of each
