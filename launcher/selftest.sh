@@ -78,9 +78,9 @@ lint_and_sanitizers() {
       LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \
       UBSAN_OPTIONS=print_stacktrace=1 tests "asan-tests (memory, undefined behaviour)" asan -L unit
   fi
-  if check "tsan-build" build_preset tsan device_test comm_test reduce_test; then
+  if check "tsan-build" build_preset tsan device_test comm_test data_test reduce_test; then
     TSAN_OPTIONS=suppressions=$root/tests/sanitizers/races.txt \
-      tests "tsan-tests (data races)" tsan -R '^(device|comm|reduce)$'
+      tests "tsan-tests (data races)" tsan -R '^(device|comm|data|reduce)$'
   fi
 }
 

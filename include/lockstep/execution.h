@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,13 @@ const char* name_of(DataType dtype);
 struct ExecutionOptions {
   std::string device = "auto";  ///< cpu, cuda, or auto: cuda where it can
   DataType dtype = DataType::fp32;
-  int threads = 0;              ///< CPU: executors of this rank; 0: its share of the host's cores
-  std::string simd = "auto";    ///< CPU: instruction set: auto, avx2, avx512, neon
-  bool cuda_graph = true;       ///< CUDA: steps become graphs; else they are given to the GPU piece by piece
+  /// CPU: executors of this rank; 0: its share of the host's cores. CUDA: threads that read samples where the
+  /// GPU does not hold the data set; 0: that share without one core.
+  int threads = 0;
+  std::string simd = "auto";  ///< CPU: instruction set: auto, avx2, avx512, neon
+  bool cuda_graph = true;     ///< CUDA: steps become graphs; else they are given to the GPU piece by piece
+  /// CUDA: steps that are given to the GPU before the host looks at what they found; 0: as many as are usual.
+  std::uint64_t steps_at_once = 0;
   std::string plan_cache = {};  ///< CUDA: file that keeps which engines were chosen; empty: none
   Transport transport = Transport::automatic;
   /// Shares of the work for ranks of different speeds, one per rank; empty: equal ones.

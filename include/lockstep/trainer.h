@@ -80,7 +80,7 @@ struct EpochReport {
   Evaluation test;
   std::uint64_t steps = 0;    ///< of this epoch
   double seconds = 0.0;       ///< training only
-  double load_seconds = 0.0;  ///< of this rank's executors together, for reading samples
+  double load_seconds = 0.0;  ///< of this rank's executors together, reading samples; CUDA: waiting for them
   double load_share = 0.0;    ///< part of their working time that this is
   bool best = false;          ///< no epoch before had such a test accuracy
 };
@@ -91,8 +91,8 @@ struct BestEpoch {
   double accuracy = 0.0;
 };
 
-/// Seconds of some steps on this rank, by part; the first four are sums over its executors. CUDA: the total
-/// only.
+/// Seconds of some steps on this rank, by part; the first four are sums over its executors. CUDA: the total,
+/// and as load the time that the GPU waited for samples which the host reads.
 struct StepTimes {
   int steps = 0;
   double load = 0.0;

@@ -178,8 +178,11 @@ void declare_execution(OptionSet& set, ExecutionOptions& options) {
       "CUDA: what convolutions and linear layers compute in, fp32 without TensorFloat-32; CPU ranks compute "
       "in fp32",
       options.dtype, {{"fp32", DataType::fp32}, {"tf32", DataType::tf32}, {"bf16", DataType::bf16}});
-  set.integer_or("auto", "threads", "threads of each CPU rank; auto shares a host's cores among its ranks",
-                 options.threads, {.least = 1, .most = 4096});
+  set.integer_or(
+      "auto", "threads",
+      "threads of each CPU rank; of a GPU's rank, those that read samples which do not lie in its memory; "
+      "auto shares a host's cores among its ranks",
+      options.threads, {.least = 1, .most = 4096});
   set.choice("simd", "vector instructions of CPU ranks; all give the same bits", options.simd,
              {"auto", "avx2", "avx512", "neon"});
   set.choice("cuda-graph",

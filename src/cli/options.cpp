@@ -139,8 +139,9 @@ void declare_output(OptionSet& set, TrainOptions& options) {
   set.text("save-model", "FILE",
            "write the trained parameters (with --model-ema: their average) to this file (safetensors)",
            options.save_model);
-  set.integer("log-interval", "N", "write every Nth step to metrics.jsonl", options.log_interval,
-              {.least = 1, .most = largest_count});
+  set.integer("log-interval", "N",
+              "write every Nth step to metrics.jsonl; GPUs are asked as often what their steps found",
+              options.log_interval, {.least = 1, .most = largest_count});
   set.choice("progress", "line on stderr that shows the step; auto where stderr is a terminal",
              options.progress, progress_names);
   set.flag("quiet", "print the final digest only: no progress, no line per epoch", options.quiet);

@@ -21,6 +21,13 @@
 namespace lockstep {
 namespace {
 
+/// Steps that nobody reads need not be looked at one by one.
+ExecutionOptions execution_options(const TrainOptions& options) {
+  ExecutionOptions execution = options.execution;
+  if (options.log_interval > 1) execution.steps_at_once = options.log_interval;
+  return execution;
+}
+
 TrainerOptions trainer_options(const TrainOptions& options) {
   return {.epochs = static_cast<int>(options.epochs),
           .batch_size = static_cast<int>(options.batch_size),
@@ -36,7 +43,7 @@ TrainerOptions trainer_options(const TrainOptions& options) {
           .drop_last = options.drop_last,
           .max_steps = options.max_steps,
           .reduce = options.reduction,
-          .execution = options.execution};
+          .execution = execution_options(options)};
 }
 
 /// What a rank computes on: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".

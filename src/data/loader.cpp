@@ -12,8 +12,7 @@ Loader::Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOpt
       bad_samples_(input.strict) {}
 
 void Loader::shuffle(std::uint64_t seed, std::uint32_t epoch) {
-  permutation_.emplace(dataset_.size(), seed, epoch);
-  epoch_ = epoch;
+  order_ = {.epoch = epoch, .permutation = Permutation(dataset_.size(), seed, epoch)};
 }
 
 void Loader::set_step(std::uint64_t first, std::uint64_t samples) {
@@ -34,9 +33,6 @@ std::uint32_t Loader::number(std::uint32_t leaf) const {
   return static_cast<std::uint32_t>(first_ / micro_batch_) + leaf;
 }
 
-std::uint64_t Loader::id(std::uint32_t leaf, std::uint32_t i) const {
-  const std::uint64_t position = first_ + std::uint64_t{leaf} * micro_batch_ + i;
-  return permutation_ ? (*permutation_)(position) : position;
-}
+std::uint64_t Loader::id(std::uint32_t leaf, std::uint32_t i) const { return order_.id(position(leaf) + i); }
 
 }  // namespace lockstep

@@ -11,6 +11,21 @@
 
 namespace lockstep {
 
+/// Positions [first, first + samples) of an epoch.
+struct SampleRange {
+  std::uint64_t first = 0;
+  std::uint64_t samples = 0;
+  bool operator==(const SampleRange&) const = default;
+};
+
+/// The order in which an epoch visits the samples.
+struct SampleOrder {
+  std::uint32_t epoch = 0;
+  std::optional<Permutation> permutation{};  ///< none: the data set's own order
+  /// Safe from any thread.
+  std::uint64_t id(std::uint64_t position) const { return permutation ? (*permutation)(position) : position; }
+};
+
 /// Which samples a leaf (micro-batch) of the step in progress consists of, and what is done to them. Set
 /// between steps by one thread; read during a step by all executors.
 class Loader {
@@ -33,7 +48,10 @@ class Loader {
   const Transform& transform() const { return transform_; }
   /// Where readers of the data set tell what they could not read.
   BadSamples& bad_samples() const { return bad_samples_; }
-  std::uint32_t epoch() const { return epoch_; }
+  std::uint32_t epoch() const { return order_.epoch; }
+  const SampleOrder& order() const { return order_; }
+  /// Position in the epoch of the first sample of leaf `leaf`.
+  std::uint64_t position(std::uint32_t leaf) const { return first_ + std::uint64_t{leaf} * micro_batch_; }
   /// Position of leaf `leaf` among the epoch's micro-batches.
   std::uint32_t number(std::uint32_t leaf) const;
 
@@ -45,8 +63,7 @@ class Loader {
   std::uint32_t micro_batch_;
   Transform transform_;
   mutable BadSamples bad_samples_;
-  std::uint32_t epoch_ = 0;
-  std::optional<Permutation> permutation_;
+  SampleOrder order_;
   std::uint64_t first_ = 0;
   std::uint64_t samples_ = 0;
 };

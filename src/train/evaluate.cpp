@@ -2,6 +2,7 @@
 
 #include "lockstep/error.h"
 #include "lockstep/world.h"
+#include "train/agreed.h"
 #include "train/backend.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
@@ -15,8 +16,6 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
   const std::unique_ptr<Communicator> communicator = make_communicator(world, options.execution.transport);
   std::unique_ptr<Backend> backend;
   Buffer parameters;
-  std::unique_ptr<CompiledGraph> graph;
-  std::unique_ptr<Evaluator> evaluator;
   world.agree([&] {
     if (options.micro_batch < 1) {
       throw Error(Category::usage, "a micro-batch must have at least 1 sample");
@@ -27,11 +26,19 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
     const HostView view(backend->device(), parameters);
     ParameterSet(network, layout, view.floats()).load(file);
     view.store();
-    graph = backend->compile(build_graph(network), layout,
-                             {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
-    evaluator = std::make_unique<Evaluator>(*backend, *communicator, *graph, dataset,
-                                            static_cast<std::uint32_t>(options.micro_batch),
-                                            parameters.floats(), options.input);
+  });
+  // Engines are chosen in both, the same ones on all ranks.
+  const auto planned = [&](const auto& make) {
+    return rank_0_first(world, !options.execution.plan_cache.empty(), make);
+  };
+  const std::unique_ptr<CompiledGraph> graph = planned([&] {
+    return backend->compile(build_graph(network), layout,
+                            {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
+  });
+  const std::unique_ptr<Evaluator> evaluator = planned([&] {
+    return std::make_unique<Evaluator>(*backend, *communicator, *graph, dataset,
+                                       static_cast<std::uint32_t>(options.micro_batch), parameters.floats(),
+                                       options.input);
   });
   Evaluation evaluation = options.confusion
                               ? evaluator->run_with_confusion(static_cast<std::size_t>(network.classes()))

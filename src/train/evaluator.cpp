@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "train/outcome.h"
@@ -71,8 +73,19 @@ void Evaluator::run_leaves(std::size_t executor, Prediction* predictions) {
   }
 }
 
+/// Runs what `record` made.
+void Evaluator::run(Program& program) {
+  for (std::size_t e = 0; e < runners_.size(); ++e) {
+    const std::uint64_t first = loader_.position(executor_bounds_[e]);
+    const std::uint64_t end = std::min(loader_.position(executor_bounds_[e + 1]), loader_.dataset().size());
+    const SampleRange range{.first = first, .samples = end - std::min(first, end)};
+    runners_[e]->expect({&range, 1});
+  }
+  program.run();
+}
+
 Evaluation Evaluator::run() {
-  program_->run();
+  run(*program_);
   return gather_results();
 }
 
@@ -88,7 +101,7 @@ Evaluation Evaluator::gather_results() {
 Evaluation Evaluator::run_with_confusion(std::size_t classes) {
   const Buffer predictions =
       backend_.device().allocate(own_results_.size() * loader_.micro_batch() * sizeof(Prediction));
-  record(predictions.as<Prediction>())->run();
+  run(*record(predictions.as<Prediction>()));
   Evaluation evaluation = gather_results();
   evaluation.confusion = count_confusion(predictions, classes);
   return evaluation;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "data/loader.h"
 #include "lockstep/sampler.h"
@@ -41,8 +42,10 @@ class LeafRunner {
   /// Nothing for nodes without gradients.
   virtual void backward_node(std::size_t node, const float* parameters, float* gradients) = 0;
 
-  /// The loader's order changed. Outside of recordings.
-  virtual void start_epoch() {}
+  /// What will be run from now on, in this order: positions in the loader's order as it is now, a range for
+  /// each step. Samples may be read before they are wanted. Forgets what was said before. Outside of
+  /// recordings; before anything is run.
+  virtual void expect(std::span<const SampleRange> /*coming*/) {}
   /// Samples of all leaves run so far. Outside of recordings.
   virtual VisitSum visits() = 0;
 
@@ -51,7 +54,8 @@ class LeafRunner {
     double forward = 0.0;
     double backward = 0.0;
   };
-  Seconds seconds;  ///< of all leaves run since it was last set to zero. CPU only
+  /// Of all leaves run since it was last set to zero. CUDA: `load` only, while the GPU waited for samples.
+  Seconds seconds;
 };
 
 }  // namespace lockstep

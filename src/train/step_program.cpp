@@ -7,6 +7,12 @@
 
 namespace lockstep {
 
+Assignment assign_leaves(std::uint32_t leaves, const Communicator& communicator, Device& device,
+                         std::span<const double> weights) {
+  return assign(leaves, communicator.size(), communicator.rank(), static_cast<int>(device.streams().size()),
+                weights);
+}
+
 /// The leaves of one executor and how their gradients fold.
 struct StepProgram::ExecutorPlan {
   std::uint32_t first_leaf;
@@ -18,7 +24,8 @@ StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std
   const int ranks = context_.communicator.size();
   const int rank = context_.communicator.rank();
   const auto executors = context_.backend.device().streams().size();
-  assignment_ = assign(leaves, ranks, rank, static_cast<int>(executors), context_.rank_weights);
+  assignment_ =
+      assign_leaves(leaves, context_.communicator, context_.backend.device(), context_.rank_weights);
   const auto& bounds = assignment_.ranks;
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
     result_bytes_.push_back((bounds[r + 1] - bounds[r]) * sizeof(LeafResult));

@@ -24,6 +24,10 @@ struct StepContext {
   std::vector<std::unique_ptr<LeafRunner>>& runners;  ///< one per stream
 };
 
+/// Of a step with so many leaves: each stream of the device is an executor. `weights`: of the ranks.
+Assignment assign_leaves(std::uint32_t leaves, const Communicator& communicator, Device& device,
+                         std::span<const double> weights);
+
 /// Gradient arenas of each executor, shared by all programs of a run; grown before recording.
 struct GradientArenas {
   std::vector<std::vector<Buffer>> executors;

@@ -13,6 +13,7 @@
 #include "train/backend.h"
 #include "train/best_epoch.h"
 #include "train/check_options.h"
+#include "train/coming_samples.h"
 #include "train/epoch_checks.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
@@ -26,6 +27,11 @@ namespace lockstep {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Of this rank's executors together. A GPU does not say what its parts took: all of its time is work.
+double working_seconds(const StepTimes& times) {
+  return times.forward > 0.0 ? times.load + times.forward + times.backward + times.fold : times.total;
+}
 
 }  // namespace
 
@@ -70,6 +76,11 @@ class Trainer::Implementation {
       }
       return runners;
     });
+    coming_ = coming_samples(
+        loader_, {steps_per_epoch(), static_cast<std::uint64_t>(options_.batch_size), train_.size()},
+        [&](std::uint32_t leaves) {
+          return assign_leaves(leaves, arenas(), backend_->device(), options_.execution.rank_weights);
+        });
   }
 
   void fit() {
@@ -222,7 +233,7 @@ class Trainer::Implementation {
 
   void shuffle(std::uint32_t epoch) {
     loader_.shuffle(options_.seed, epoch);
-    for (const auto& runner : runners_) runner->start_epoch();
+    for (std::size_t e = 0; e < runners_.size(); ++e) runners_[e]->expect(coming_[e]);
   }
 
   void run_epoch(int epoch) {
@@ -245,7 +256,7 @@ class Trainer::Implementation {
       samples += times.samples;
       position += count;
       work.load += times.load;
-      work.total += times.load + times.forward + times.backward + times.fold;
+      work.total += working_seconds(times);
       report_steps(epoch, times);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -384,6 +395,7 @@ class Trainer::Implementation {
   std::unique_ptr<CompiledGraph> graph_for_evaluation_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
+  std::vector<std::vector<SampleRange>> coming_;  ///< in each epoch, to the runners
   GradientArenas arenas_;
   std::vector<std::size_t> buckets_{cut_into_buckets(layout_.offsets, layout_.elements)};
   std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>> programs_;  ///< by samples of the step

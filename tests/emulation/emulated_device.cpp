@@ -1,4 +1,5 @@
 #include "device/cuda/cuda_device.h"
+#include "emulation/eager_device.h"
 #include "emulation/graph_device.h"
 
 namespace lockstep::cuda {
@@ -17,7 +18,8 @@ void give(StreamHandle stream, const char* name, std::function<void()> work) {
   }
 }
 
-std::unique_ptr<Device> make_cuda_device(const CudaOptions& /*options*/) {
+std::unique_ptr<Device> make_cuda_device(const CudaOptions& options) {
+  if (!options.graphs) return std::make_unique<EagerDevice>();
   return std::make_unique<GraphDevice>();
 }
 

@@ -2,10 +2,12 @@
 // share.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 
+#include "data/image_files.h"
 #include "support/run.h"
 
 namespace lockstep::test {
@@ -42,6 +44,52 @@ TEST(GpuRanks, HaveOneDigestOnAnyNumberOfRanksWithAndWithoutGraphs) {
       EXPECT_EQ(digest, expected) << ranks << " ranks, graph " << graph;
       EXPECT_EQ(outcome.err.find("share GPU") != std::string::npos, ranks > 1) << outcome.err;
     }
+  }
+}
+
+/// RandAugment is the host's: its threads read while the GPU computes.
+TEST(GpuRanks, HaveOneDigestWhereTheHostReads) {
+  std::string expected;
+  for (const int ranks : {1, 2, 3}) {
+    for (const char* threads : {"1", "2", "auto"}) {
+      for (const char* graph : {"on", "off"}) {
+        const Outcome outcome = emulated(
+            ranks, {"--device", "cuda", "--transport", "messages", "--reduce", "canonical", "--randaugment",
+                    "rand-m9-n2", "--mixup", "0.2", "--threads", threads, "--cuda-graph", graph});
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        const std::string digest = line_after(outcome.out, "digest ");
+        if (expected.empty()) expected = digest;
+        EXPECT_EQ(digest, expected) << ranks << " ranks, " << threads << " threads, graph " << graph;
+      }
+    }
+  }
+}
+
+TEST(GpuRanks, NameTheFileThatCannotBeRead) {
+  const TemporaryFolder folder;
+  for (const char* part : {"train", "val"}) {
+    for (int i = 0; i < 90; ++i) {
+      const auto place = folder / part / (i % 2 == 0 ? "even" : "odd");
+      std::filesystem::create_directories(place);
+      std::ofstream(place / (std::to_string(i) + ".jpg"), std::ios::binary)
+          << (i == 7 ? "damaged" : jpeg_file(20, 16, static_cast<std::uint32_t>(i)));
+    }
+  }
+  for (const char* part : {"train", "val"}) {  // in training first, then in the evaluation
+    for (const int ranks : {1, 2, 3}) {
+      const Outcome outcome = mpirun(LOCKSTEP_EMULATED, ranks,
+                                     {"train", "--device", "cuda", "--transport", "messages", "--dataset",
+                                      "images", "--data-dir", folder.string(), "--image-size", "12",
+                                      "--model", "mlp:8", "--batch-size", "32", "--micro-batches", "4"});
+      EXPECT_EQ(outcome.status, 3) << outcome.err;
+      const std::size_t error = outcome.err.find("lockstep: error: rank ");
+      ASSERT_NE(error, std::string::npos) << outcome.err;
+      EXPECT_EQ(error, outcome.err.rfind("lockstep: error: ")) << outcome.err;
+      EXPECT_NE(outcome.err.find(std::string("/") + part + "/odd/7.jpg: is neither a JPEG nor a PNG file: "),
+                std::string::npos)
+          << outcome.err;
+    }
+    std::filesystem::remove(folder / part / "odd/7.jpg");
   }
 }
 

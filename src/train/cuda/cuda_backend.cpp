@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "comm/gpu_communicator.h"
 #include "comm/staged_communicator.h"
+#include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
@@ -34,6 +37,13 @@ Type type_of(DataType dtype) {
 /// Ranks of a host take its GPUs in turn.
 int local_rank(const World* world) { return world != nullptr ? world->local_rank() : 0; }
 
+/// Threads that read samples: the rank's share of the host's cores, less one for the rank itself.
+int reader_threads(const BackendOptions& options) {
+  if (options.execution.threads > 0) return options.execution.threads;
+  const int local_size = options.world != nullptr ? options.world->local_size() : 1;
+  return std::max(1, available_cores(local_rank(options.world), local_size) - 1);
+}
+
 GpuProbe gpu_of_rank(const World* world) {
   const std::vector<GpuProbe> gpus = probe(Detail::needed).gpus;
   return gpus.at(static_cast<std::size_t>(local_rank(world)) % gpus.size());
@@ -41,14 +51,19 @@ GpuProbe gpu_of_rank(const World* world) {
 
 class CudaCompiledGraph final : public CompiledGraph {
  public:
-  CudaCompiledGraph(Device& device, Stream& stream, DeviceDatasets& datasets, std::unique_ptr<CudaPlan> plan)
-      : device_(device), stream_(stream), datasets_(datasets), plan_(std::move(plan)) {}
+  CudaCompiledGraph(Device& device, Stream& stream, DeviceDatasets& datasets, int reader_threads,
+                    std::unique_ptr<CudaPlan> plan)
+      : device_(device),
+        stream_(stream),
+        datasets_(datasets),
+        reader_threads_(reader_threads),
+        plan_(std::move(plan)) {}
 
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) override {
     // Sizes of micro-batches are known before the first one runs: full ones, and the last of the data set.
     const auto rest = static_cast<int>(loader.dataset().size() % loader.micro_batch());
     if (rest > 0) plan_->compile_for(rest);
-    const FeedOptions options{device_, stream_, *plan_, loader};
+    const FeedOptions options{device_, stream_, *plan_, loader, reader_threads_};
     const DeviceDataset* dataset = datasets_.find(loader);
     return make_cuda_leaf_runner(
         device_, stream_, *plan_, loader,
@@ -59,6 +74,7 @@ class CudaCompiledGraph final : public CompiledGraph {
   Device& device_;
   Stream& stream_;
   DeviceDatasets& datasets_;
+  int reader_threads_;
   std::unique_ptr<CudaPlan> plan_;
 };
 
@@ -97,7 +113,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CudaCompiledGraph>(
-        *device_, stream_, datasets_,
+        *device_, stream_, datasets_, reader_threads(options_),
         std::make_unique<CudaPlan>(graph, layout, options, type_of(options_.execution.dtype), *dnn_));
   }
 
@@ -110,7 +126,10 @@ class CudaBackend final : public Backend {
                     table.log(), table.positions(), stopped_.as<std::uint32_t>());
   }
 
-  std::size_t steps_at_once() const override { return 50; }
+  std::size_t steps_at_once() const override {
+    constexpr std::uint64_t usual = 50, most = 1000;
+    return options_.execution.steps_at_once == 0 ? usual : std::min(options_.execution.steps_at_once, most);
+  }
   int threads() const override { return 1; }
   std::string name() const override { return gpu_.name; }
   std::string engines() const override { return dnn_->engines(); }

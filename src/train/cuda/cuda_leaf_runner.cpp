@@ -38,7 +38,7 @@ class CudaLeafRunner final : public LeafRunner {
   void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) override {
     const int samples = samples_ = static_cast<int>(loader_.samples(leaf));
     const CudaPlan::Inputs inputs = plan_.inputs(workspace_.data());
-    feed_->load(leaf, inputs);
+    feed_->load(leaf, inputs, seconds.load);
     plan_.forward(handle(), samples, parameters, outputs.result, workspace_.data());
     if (outputs.gradients != nullptr) {
       plan_.backward(handle(), samples, parameters, outputs.gradients, workspace_.data(), outputs.ready);
@@ -57,6 +57,7 @@ class CudaLeafRunner final : public LeafRunner {
     plan_.backward_node(handle(), node, samples_, parameters, gradients, workspace_.data());
   }
 
+  void expect(std::span<const SampleRange> coming) override { feed_->expect(coming); }
   VisitSum visits() override { return feed_->visits(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "core/step_state.h"
 #include "data/cuda/device_dataset.h"
@@ -16,8 +17,12 @@ namespace lockstep::cuda {
 class Feed {
  public:
   virtual ~Feed() = default;
-  /// Inside of enqueued work: gives to the stream what brings leaf `leaf` of the loader's step there.
-  virtual void load(std::uint32_t leaf, const CudaPlan::Inputs& inputs) = 0;
+  /// As LeafRunner::expect.
+  virtual void expect(std::span<const SampleRange> /*coming*/) {}
+  /// Inside of enqueued work: gives to the stream what brings leaf `leaf` of the loader's step there. Each
+  /// run adds to `waited`, which outlives the recording, the seconds that the stream waited for the host's
+  /// threads.
+  virtual void load(std::uint32_t leaf, const CudaPlan::Inputs& inputs, double& waited) = 0;
   /// Samples of all leaves so far. Outside of recordings.
   virtual VisitSum visits() = 0;
 };
@@ -28,14 +33,16 @@ struct FeedOptions {
   Stream& stream;
   const CudaPlan& plan;
   const Loader& loader;
+  int reader_threads = 1;  ///< of the host, where it reads the samples
 };
 
 /// Samples lie in the GPU's memory, which chooses, changes and normalises them by itself. `log`: the steps of
 /// the loader, or nothing: one step that begins at the first sample.
 std::unique_ptr<Feed> make_device_feed(const FeedOptions& options, const DeviceDataset& dataset, StepLog log);
 
-/// Samples are read and changed by the host, in each run, while the GPU waits. Throws Error(data) then when
-/// one cannot be read: what is recorded is for all of a micro-batch.
+/// Samples are read and changed by threads of the host, ahead of the GPU, which is brought a micro-batch when
+/// it has finished the one before. Error(data) in that run when a sample cannot be read: what is recorded is
+/// for all of a micro-batch.
 std::unique_ptr<Feed> make_host_feed(const FeedOptions& options);
 
 /// Data sets in the memory of one device, each once.

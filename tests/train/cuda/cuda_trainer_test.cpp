@@ -2,6 +2,7 @@
 // recorded, and the host cannot read the device's memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "lockstep/error.h"
@@ -94,6 +95,19 @@ TEST(CudaTrainer, RepeatsItsBits) {
   const auto network = network_with_batch_norm();
   const TrainerOptions chosen = on("cuda", test::options());
   EXPECT_EQ(run(chosen, *network).digest, run(chosen, *network).digest);
+}
+
+TEST(CudaTrainer, IsGivenAsManyStepsAtOnceAsAreWanted) {
+  const auto network = small_network();
+  TrainerOptions chosen = on("cuda", test::options());
+  const std::string expected = run(chosen, *network).digest;
+  for (const std::uint64_t steps : {1, 3, 100'000}) {
+    chosen.execution.steps_at_once = steps;
+    EXPECT_EQ(run(chosen, *network).digest, expected);
+    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    const int epoch = static_cast<int>(trainer.steps_per_epoch());
+    EXPECT_EQ(trainer.steps(epoch).steps, std::min<std::uint64_t>(steps, trainer.steps_per_epoch()));
+  }
 }
 
 TEST(CudaTrainer, LearnsInBfloat16) {

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "data/loader.h"
+#include "reduce/reducer.h"
+
+namespace lockstep {
+
+/// Steps of an epoch: `batch` samples each, the last one what is left of `samples`.
+struct EpochSteps {
+  std::uint64_t steps = 0;
+  std::uint64_t batch = 0;
+  std::uint64_t samples = 0;
+};
+
+/// Which positions of the epoch each executor of this rank computes: by executor, then by step (an executor
+/// may have no part in some). `assigned`: who computes a step of so many leaves.
+std::vector<std::vector<SampleRange>> coming_samples(
+    const Loader& loader, const EpochSteps& epoch,
+    const std::function<Assignment(std::uint32_t leaves)>& assigned);
+
+}  // namespace lockstep

@@ -1,0 +1,234 @@
+#include "data/read_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
+#include "data/batch_reader.h"
+#include "data/expect_error.h"
+#include "device/cpu/cpu_device.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Shape shape{1, 6, 5};
+
+/// Some samples cannot be read; reading can be held up.
+class Samples : public Dataset {
+ public:
+  explicit Samples(std::uint64_t size) : size_(size) {}
+  std::uint64_t size() const override { return size_; }
+  Shape shape() const override { return lockstep::shape; }
+  int classes() const override { return 7; }
+  int label(std::uint64_t id) const override { return static_cast<int>(id * 5 % 7); }
+  std::string sample_name(std::uint64_t id) const override { return "sample " + std::to_string(id); }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    {
+      std::unique_lock lock(mutex_);
+      ++reads_;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return !held_; });
+    }
+    if (bad.contains(id)) throw Error(Category::data, sample_name(id) + " is torn");
+    if (lost.contains(id)) throw Error(Category::resource, sample_name(id) + " is far away");
+    buffer.assign(shape().size(), static_cast<std::uint8_t>(id * 3));
+    buffer[id % buffer.size()] = 255;
+    return buffer;
+  }
+
+  void hold(bool held) {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+    changed_.notify_all();
+  }
+  void wait_for_reads(int reads) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return reads_ >= reads; });
+  }
+  int reads() const {
+    const std::lock_guard lock(mutex_);
+    return reads_;
+  }
+
+  std::set<std::uint64_t> bad, lost;
+
+ private:
+  std::uint64_t size_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int reads_ = 0;
+  bool held_ = false;
+};
+
+/// All that a block holds, or a batch.
+struct Contents {
+  std::vector<std::vector<std::uint8_t>> samples;
+  std::vector<std::int32_t> labels, other_labels;
+  std::vector<float> shares;
+  std::vector<std::uint64_t> ids;
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  bool operator==(const Contents&) const = default;
+};
+
+template <class Value>
+std::vector<Value> values(const std::byte* block, std::size_t offset, std::size_t count) {
+  const auto* first = reinterpret_cast<const Value*>(block + offset);
+  return {first, first + count};
+}
+
+Contents contents(const BatchBlock& layout, const std::byte* block, std::size_t samples, bool mixes) {
+  Contents found;
+  for (std::size_t i = 0; i < samples; ++i) {
+    found.samples.push_back(
+        values<std::uint8_t>(block, layout.samples + i * layout.sample_bytes, shape.size()));
+  }
+  found.labels = values<std::int32_t>(block, layout.labels, samples);
+  found.other_labels = values<std::int32_t>(block, layout.other_labels, mixes ? samples : 0);
+  found.shares = values<float>(block, layout.shares, mixes ? samples : 0);
+  found.ids = values<std::uint64_t>(block, layout.ids, samples);
+  const auto key = values<RandomKey>(block, layout.random, 1).front();
+  found.seed = key.seed;
+  found.epoch = key.epoch;
+  return found;
+}
+
+/// What the reader of CPU ranks makes of it.
+Contents expected(const Loader& loader, SampleRange range) {
+  BadSamples bad(true);
+  BatchReader reader(loader.dataset(), loader.transform(), bad, loader.micro_batch());
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t i = 0; i < range.samples; ++i) ids.push_back(loader.order().id(range.first + i));
+  const Batch batch = reader.read(
+      ids,
+      {.epoch = loader.epoch(), .number = static_cast<std::uint32_t>(range.first / loader.micro_batch())});
+  Contents found;
+  for (const std::uint8_t* image : batch.images) found.samples.emplace_back(image, image + shape.size());
+  found.labels.assign(batch.labels.begin(), batch.labels.end());
+  found.other_labels.assign(batch.other_labels.begin(), batch.other_labels.end());
+  found.shares.assign(batch.share.begin(), batch.share.end());
+  found.ids.assign(batch.ids.begin(), batch.ids.end());
+  found.seed = batch.random.seed;
+  found.epoch = batch.random.epoch;
+  return found;
+}
+
+struct Reading {
+  explicit Reading(std::uint64_t size, std::uint32_t micro_batch = 8, int threads = 2,
+                   InputOptions input = {})
+      : data(size),
+        loader(data, micro_batch, input, {.training = true, .seed = 3}),
+        ahead(*device, loader, threads) {}
+
+  void expect(const std::vector<SampleRange>& coming) { ahead.expect(coming); }
+  void expect_next(SampleRange range) {
+    ahead.take(range.first, [&](const std::byte* block, std::size_t samples) {
+      ASSERT_EQ(samples, range.samples);
+      EXPECT_EQ(contents(ahead.layout(), block, samples, loader.transform().mixes()), expected(loader, range))
+          << "from position " << range.first;
+    });
+  }
+  void expect_next_fails(std::uint64_t first, Category category, std::vector<std::string> words) {
+    expect_error(category, words,
+                 [&] { ahead.take(first, [](const std::byte*, std::size_t) { FAIL() << "was read"; }); });
+  }
+
+  std::unique_ptr<Device> device = make_cpu_device({.threads = 1, .pin = false});
+  Samples data;
+  Loader loader;
+  ReadAhead ahead;
+};
+
+TEST(ReadAhead, GivesWhatTheReaderOfCpuRanksGives) {
+  for (const int threads : {1, 2, 3, 7}) {
+    Reading reading(45, 8, threads, {.augment = {.crop_padding = 1, .hflip = 0.5, .mixup = 0.3}});
+    for (const std::uint32_t epoch : {0U, 1U}) {
+      reading.loader.shuffle(11, epoch);
+      reading.expect({{0, 16}, {16, 16}, {32, 13}});
+      for (const SampleRange range : {SampleRange{0, 8}, {8, 8}, {16, 8}, {24, 8}, {32, 8}, {40, 5}}) {
+        reading.expect_next(range);
+      }
+    }
+  }
+}
+
+TEST(ReadAhead, PassesOverWhatOtherExecutorsRead) {
+  Reading reading(64);
+  reading.expect({{8, 16}, {32, 0}, {40, 8}});
+  for (const std::uint64_t first : {8U, 16U, 40U}) reading.expect_next({first, 8});
+}
+
+TEST(ReadAhead, ReadsWhileNothingIsTakenButNoMoreThanItHasBlocks) {
+  Reading reading(80);
+  ASSERT_EQ(reading.ahead.blocks(), 2U);
+  reading.expect({{0, 80}});
+  reading.data.wait_for_reads(16);
+  reading.ahead.take(0, [&](const std::byte*, std::size_t) { EXPECT_EQ(reading.data.reads(), 16); });
+  reading.data.wait_for_reads(24);
+}
+
+TEST(ReadAhead, HasBlocksForAllThreads) {
+  Reading reading(80, 2, 7);
+  EXPECT_EQ(reading.ahead.blocks(), 5U);
+  reading.data.hold(true);
+  reading.expect({{0, 80}});
+  reading.data.wait_for_reads(7);  // all of them at once
+  reading.data.hold(false);
+  for (std::uint64_t first = 0; first < 80; first += 2) reading.expect_next({first, 2});
+}
+
+TEST(ReadAhead, AnErrorComesWithItsMicroBatchNamingTheFirstSample) {
+  for (const int threads : {1, 3}) {
+    Reading reading(40, 8, threads);
+    reading.data.bad = {5, 3, 21, 39};
+    reading.data.lost = {7, 12};
+    reading.expect({{0, 40}});
+    reading.expect_next_fails(0, Category::data,
+                              {"sample 3 is torn", "of the 8 samples of its micro-batch, 3 cannot be read"});
+    reading.expect_next_fails(8, Category::resource, {"sample 12 is far away"});
+    reading.expect_next_fails(16, Category::data, {"sample 21 is torn"});
+    reading.expect_next({24, 8});
+    reading.expect_next_fails(32, Category::data, {"sample 39 is torn"});
+  }
+}
+
+TEST(ReadAhead, AnErrorOfTheUseLeavesTheNextMicroBatch) {
+  Reading reading(24);
+  reading.expect({{0, 24}});
+  EXPECT_THROW(reading.ahead.take(0, [](const std::byte*, std::size_t) { throw std::runtime_error("no"); }),
+               std::runtime_error);
+  reading.expect_next({8, 8});
+}
+
+TEST(ReadAhead, RefusesWhatWasNotExpected) {
+  Reading reading(24);
+  reading.expect_next_fails(0, Category::internal, {"from position 0 on are wanted"});
+  reading.expect({{8, 8}});
+  reading.expect_next_fails(0, Category::internal, {"from position 0 on are wanted"});
+  reading.expect_next({8, 8});
+  reading.expect_next_fails(16, Category::internal, {"from position 16 on are wanted"});
+}
+
+TEST(ReadAhead, ForgetsWhatWasExpectedBefore) {
+  Reading reading(40);
+  reading.data.hold(true);
+  reading.expect({{0, 40}});
+  reading.data.wait_for_reads(2);
+  reading.data.hold(false);
+  reading.loader.shuffle(5, 1);
+  reading.expect({{8, 32}});
+  reading.expect_next({8, 8});
+  reading.expect({{16, 8}});
+  reading.expect_next({16, 8});
+}
+
+TEST(ReadAhead, EndsInTheMiddleOfReading) {
+  Reading reading(800);
+  reading.expect({{0, 800}});
+  reading.data.wait_for_reads(1);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+// Both feeds bring the same bytes to a GPU's memory.
+#include "train/cuda/feed.h"
+
+#include <gtest/gtest.h>
+
+#include "emulation/graph_device.h"
+#include "ops/cuda/cudnn.h"
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+/// A plan's memory on a device, as a feed leaves it.
+struct Fed {
+  explicit Fed(const Loader& loader, bool by_host, int threads = 1)
+      : plan(build_graph(*network), layout_arena(network->parameters()),
+             {.samples = static_cast<int>(loader.micro_batch()),
+              .training = true,
+              .mixing = loader.transform().mixes(),
+              .images = loader.dataset().shape()},
+             cuda::Type::fp32, *dnn),
+        workspace(device.allocate(plan.workspace_bytes())),
+        datasets(device, std::size_t{1} << 20) {
+    const cuda::FeedOptions options{device, device.stream, plan, loader, threads};
+    feed =
+        by_host ? cuda::make_host_feed(options) : cuda::make_device_feed(options, *datasets.find(loader), {});
+  }
+
+  std::vector<std::byte> load(std::uint32_t leaf) {
+    device
+        .record(
+            [&] { device.stream.enqueue([&] { feed->load(leaf, plan.inputs(workspace.data()), waited); }); })
+        ->run();
+    std::vector<std::byte> bytes(workspace.bytes());
+    device.copy(bytes.data(), workspace.data(), bytes.size());
+    return bytes;
+  }
+
+  GraphDevice device;
+  std::unique_ptr<Network> network = test::small_network();
+  std::unique_ptr<cuda::Dnn> dnn = cuda::make_cudnn({});
+  cuda::CudaPlan plan;
+  Buffer workspace;
+  cuda::DeviceDatasets datasets;
+  double waited = 0.0;
+  std::unique_ptr<cuda::Feed> feed;
+};
+
+TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
+  const InputOptions augmented{.mean = {0.3},
+                               .deviation = {0.4},
+                               .augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2}};
+  for (const InputOptions& input : {InputOptions{}, augmented}) {
+    const bool training = input != InputOptions{};
+    Loader loader(test::test_set(), 16, input, {.training = training, .seed = 9});
+    loader.set_step(0, test::test_set().size());
+    for (const int threads : {1, 2, 3}) {
+      Fed by_device(loader, false), by_host(loader, true, threads);
+      const SampleRange all{0, test::test_set().size()};
+      by_host.feed->expect({&all, 1});
+      for (std::uint32_t leaf = 0; leaf < loader.leaves(all.samples); ++leaf) {
+        EXPECT_TRUE(by_device.load(leaf) == by_host.load(leaf)) << "leaf " << leaf;
+      }
+      EXPECT_EQ(by_host.feed->visits(), VisitSum::expected(all.samples));
+      EXPECT_GT(by_host.waited, 0.0);
+      EXPECT_EQ(by_device.waited, 0.0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,146 @@
+// Whole runs whose samples the host reads while the GPU computes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "data/expect_error.h"
+#include "lockstep/sampler.h"
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::small_network;
+using test::test_set;
+using test::train_set;
+using test::world;
+
+/// RandAugment and random resized crops are the host's.
+TrainerOptions on(const char* device, int threads = 1, bool graphs = true) {
+  TrainerOptions chosen = test::options();
+  chosen.input = test::augmented();
+  chosen.reduce = Reduce::canonical;
+  chosen.execution = {.device = device, .threads = threads, .cuda_graph = graphs};
+  return chosen;
+}
+
+struct RunRecord {
+  std::vector<double> losses;  ///< of steps, and of the test set after each epoch
+  std::string digest;
+};
+
+RunRecord run(const TrainerOptions& chosen) {
+  RunRecord result;
+  const auto network = small_network();
+  Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+  trainer.on_step = [&](const StepReport& step) { result.losses.push_back(step.loss); };
+  trainer.on_epoch = [&](const EpochReport& epoch) {
+    result.losses.push_back(epoch.test.loss);
+    EXPECT_EQ(epoch.train.samples, train_set().size());
+    EXPECT_EQ(epoch.test.samples, test_set().size());
+    EXPECT_GT(epoch.load_seconds, 0.0);
+    EXPECT_GT(epoch.load_share, 0.0);
+    EXPECT_LT(epoch.load_share, 1.0);
+  };
+  trainer.fit();
+  result.digest = trainer.digest();
+  return result;
+}
+
+TEST(HostFedRun, HasTheSameBitsWithAnyNumberOfThreadsWithAndWithoutGraphs) {
+  const RunRecord cpu = run(on("cpu"));
+  const RunRecord expected = run(on("cuda"));
+  ASSERT_EQ(expected.losses.size(), cpu.losses.size());
+  for (std::size_t i = 0; i < cpu.losses.size(); ++i) EXPECT_NEAR(expected.losses[i], cpu.losses[i], 1e-4);
+  for (const int threads : {1, 2, 3}) {
+    for (const bool graphs : {true, false}) {
+      const RunRecord found = run(on("cuda", threads, graphs));
+      EXPECT_EQ(found.losses, expected.losses) << threads << " threads, graphs " << graphs;
+      EXPECT_EQ(found.digest, expected.digest) << threads << " threads, graphs " << graphs;
+    }
+  }
+}
+
+TEST(HostFedRun, DoesNotDependOnEvaluationsInBetween) {
+  const auto network = small_network();
+  std::string digests[2];
+  for (const bool evaluates : {false, true}) {
+    Trainer trainer(world(), *network, train_set(), test_set(), on("cuda", 2));
+    for (int step = 0; step < 7; ++step) {  // into the second epoch
+      trainer.steps(1);
+      if (evaluates) {
+        trainer.evaluate(test_set());
+        trainer.evaluate(train_set());
+      }
+    }
+    digests[evaluates ? 1 : 0] = trainer.digest();
+  }
+  EXPECT_EQ(digests[0], digests[1]);
+}
+
+TEST(HostFedRun, BeginsAnEpochAnewInTheMiddleOfOne) {
+  const auto network = small_network();
+  TrainerOptions chosen = on("cuda", 2);
+  chosen.max_steps = 5;
+  Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+  trainer.steps(2);
+  trainer.fit();
+}
+
+TEST(HostFedRun, EndsWhileSamplesAreRead) {
+  const auto network = small_network();
+  Trainer trainer(world(), *network, train_set(), test_set(), on("cuda", 3));
+  trainer.steps(1);
+}
+
+/// Samples of which some cannot be read.
+class Torn : public Dataset {
+ public:
+  Torn(const Dataset& whole, std::set<std::uint64_t> torn) : whole_(whole), torn_(std::move(torn)) {}
+  std::uint64_t size() const override { return whole_.size(); }
+  Shape shape() const override { return whole_.shape(); }
+  int classes() const override { return whole_.classes(); }
+  int label(std::uint64_t id) const override { return whole_.label(id); }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    if (torn_.contains(id)) throw Error(Category::data, "sample " + std::to_string(id) + ": torn");
+    return whole_.sample(id, buffer);
+  }
+
+ private:
+  const Dataset& whole_;
+  std::set<std::uint64_t> torn_;
+};
+
+void expect_torn(const Dataset& train, const Dataset& test, const std::vector<std::string>& words) {
+  const auto network = small_network();
+  for (const int threads : {1, 3}) {
+    for (const bool graphs : {true, false}) {
+      expect_error(Category::data, words, [&] {
+        Trainer trainer(world(), *network, train, test, on("cuda", threads, graphs));
+        trainer.fit();
+      });
+    }
+  }
+}
+
+TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
+  const Permutation order(train_set().size(), test::options().seed, 0);
+  for (const std::uint64_t position : {std::uint64_t{0}, std::uint64_t{150}, train_set().size() - 1}) {
+    const Torn train(train_set(), {order(position)});
+    expect_torn(train, test_set(),
+                {"sample " + std::to_string(order(position)) + ": torn", "take such files out"});
+  }
+  const Torn several(train_set(), {order(200), order(38), order(47), order(40), order(100)});
+  expect_torn(several, test_set(),
+              {"sample " + std::to_string(order(38)) + ": torn", "of the 16 samples of its micro-batch, 3"});
+}
+
+TEST(HostFedRun, EndsAtATestSampleThatCannotBeRead) {
+  // Nothing random is done to test samples: what is not a file lies in the GPU's memory, from the beginning.
+  const Torn test(test_set(), {70});
+  expect_torn(train_set(), test, {"sample 70: torn"});
+}
+
+}  // namespace
+}  // namespace lockstep
