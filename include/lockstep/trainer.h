@@ -140,7 +140,8 @@ class Trainer {
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EpochReport&)> on_epoch;
 
-  /// Trains all epochs, or fewer by early_stopping and max_steps. Throws Error(data) naming step and learning
+  /// Trains all epochs, or fewer by early_stopping and max_steps. Once, of a trainer that has made no steps:
+  /// else Error(usage). Throws Error(data) naming step and learning
   /// rate when the loss, or the norm of a gradient to be clipped, is not finite; that step changes nothing.
   /// And when none of an epoch's training samples, or of the test samples, can be read.
   void fit();

@@ -10,8 +10,7 @@ std::vector<std::vector<SampleRange>> coming_samples(
   std::vector<std::vector<SampleRange>> coming;
   Assignment assignment;
   for (std::uint64_t step = 0; step < epoch.steps; ++step) {
-    const std::uint64_t first = step * epoch.batch;
-    const std::uint64_t samples = std::min(epoch.batch, epoch.samples - first);
+    const std::uint64_t first = step * epoch.batch, samples = epoch.samples_at(step);
     const std::uint32_t leaves = loader.leaves(samples);
     if (leaves != assignment.leaves) assignment = assigned(leaves);
     coming.resize(assignment.executors.size() - 1);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -13,6 +14,11 @@ struct EpochSteps {
   std::uint64_t steps = 0;
   std::uint64_t batch = 0;
   std::uint64_t samples = 0;
+
+  /// Of the step at `position`.
+  std::uint64_t samples_at(std::uint64_t position) const {
+    return std::min(batch, samples - position * batch);
+  }
 };
 
 /// Which positions of the epoch each executor of this rank computes: by executor, then by step (an executor

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <optional>
 
 #include "lockstep/error.h"
@@ -20,7 +19,7 @@
 #include "train/model_state.h"
 #include "train/outcome.h"
 #include "train/same_run.h"
-#include "train/step_program.h"
+#include "train/training_steps.h"
 #include "train/updater.h"
 
 namespace lockstep {
@@ -76,14 +75,17 @@ class Trainer::Implementation {
       }
       return runners;
     });
-    coming_ = coming_samples(
-        loader_, {steps_per_epoch(), static_cast<std::uint64_t>(options_.batch_size), train_.size()},
-        [&](std::uint32_t leaves) {
-          return assign_leaves(leaves, arenas(), backend_->device(), options_.execution.rank_weights);
-        });
+    coming_ = coming_samples(loader_, epoch_steps(), [&](std::uint32_t leaves) {
+      return assign_leaves(leaves, arenas(), backend_->device(), options_.execution.rank_weights);
+    });
+    steps_.emplace(TrainingStepsOptions{
+        world, learning_rate_, epoch_steps(), loader_,
+        StepContext{*backend_, arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
+                    state_.parameters(), buckets_, runners_}});
   }
 
   void fit() {
+    if (steps_->count() > 0) throw Error(Category::usage, "fit() of a trainer that has made steps before");
     for (int epoch = 1; epoch <= options_.epochs && !done(); ++epoch) {
       if (best_.exhausted()) {
         stopped_early_ = true;
@@ -101,15 +103,19 @@ class Trainer::Implementation {
   }
 
   StepTimes steps(int most) {
-    const std::uint64_t position = step_ % steps_per_epoch();
-    if (position == 0) shuffle(static_cast<std::uint32_t>(step_ / steps_per_epoch()));
-    return run_steps(position, std::min({static_cast<std::uint64_t>(most), std::uint64_t{table_.capacity()},
-                                         steps_per_epoch() - position}));
+    const std::uint64_t position = steps_->count() % steps_per_epoch();
+    if (position == 0) shuffle(static_cast<std::uint32_t>(steps_->count() / steps_per_epoch()));
+    return steps_->run(position, std::min({static_cast<std::uint64_t>(most), std::uint64_t{table_.capacity()},
+                                           steps_per_epoch() - position}));
   }
 
   std::uint64_t steps_per_epoch() const {
     const auto batch = static_cast<std::uint64_t>(options_.batch_size);
     return options_.drop_last ? train_.size() / batch : (train_.size() + batch - 1) / batch;
+  }
+
+  EpochSteps epoch_steps() const {
+    return {steps_per_epoch(), static_cast<std::uint64_t>(options_.batch_size), train_.size()};
   }
 
   const TrainerOptions& options() const { return options_; }
@@ -218,17 +224,11 @@ class Trainer::Implementation {
                               .frozen = frozen_parameters(network_.parameters(), options_.optimizer.freeze)});
   }
 
-  bool done() const { return options_.max_steps != 0 && step_ >= options_.max_steps; }
+  bool done() const { return options_.max_steps != 0 && steps_->count() >= options_.max_steps; }
 
   std::uint64_t total_steps() const {
     const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(options_.epochs);
     return options_.max_steps == 0 ? all : std::min(all, options_.max_steps);
-  }
-
-  /// Samples of the step at `position` in its epoch.
-  std::uint64_t samples_at(std::uint64_t position) const {
-    const auto batch = static_cast<std::uint64_t>(options_.batch_size);
-    return std::min(batch, train_.size() - position * batch);
   }
 
   void shuffle(std::uint32_t epoch) {
@@ -245,10 +245,10 @@ class Trainer::Implementation {
     const auto start = Clock::now();
     std::uint64_t position = 0;
     while (position < steps_per_epoch() && !done()) {
-      const std::uint64_t count =
-          std::min({std::uint64_t{table_.capacity()}, steps_per_epoch() - position, total_steps() - step_});
-      const StepTimes times = run_steps(position, count);
-      for (const StepOutcome& outcome : outcomes_) {
+      const std::uint64_t count = std::min(
+          {std::uint64_t{table_.capacity()}, steps_per_epoch() - position, total_steps() - steps_->count()});
+      const StepTimes times = steps_->run(position, count);
+      for (const StepOutcome& outcome : steps_->outcomes()) {
         sum.loss += outcome.loss;
         sum.correct += outcome.correct;
         sum.samples += outcome.samples;
@@ -282,84 +282,19 @@ class Trainer::Implementation {
 
   void report_epoch(EpochReport report) {
     check_read(world_, report.test, "test samples");
-    check_finite(report.test.loss, "test loss", step_);
+    steps_->check_finite(report.test.loss, "test loss", steps_->count());
     report.best = best_.add(report.epoch, report.test.accuracy);
     if (owner_.on_epoch) owner_.on_epoch(report);
   }
 
-  /// The next `count` steps, from `position` in their epoch on; what they found is in outcomes_. Times are
-  /// sums.
-  StepTimes run_steps(std::uint64_t position, std::uint64_t count) {
-    auto start = Clock::now();
-    StepTimes times;
-    for (const auto& runner : runners_) runner->seconds = {};
-    inputs_.clear();
-    for (std::uint64_t i = 0; i < count; ++i) inputs_.push_back(input_of(step_ + i + 1, position + i));
-    table_.begin(inputs_);
-    for (const StepInput& input : inputs_) {
-      loader_.set_step(input.first, input.samples);
-      StepProgram& program = program_for(input.samples);
-      program.run();
-      ++step_;
-      times.fold += program.fold_seconds();
-      times.reduce += program.reduce_seconds();
-      times.update += program.update_seconds();
-      times.samples += input.samples;
-    }
-    outcomes_ = table_.fetch(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      check_finite(outcomes_[i].loss, "loss", inputs_[i].number);
-      check_finite(outcomes_[i].gradient_norm, "norm of the gradient", inputs_[i].number);
-    }
-    for (const auto& runner : runners_) {
-      times.load += runner->seconds.load;
-      times.forward += runner->seconds.forward;
-      times.backward += runner->seconds.backward;
-    }
-    times.steps = static_cast<int>(count);
-    times.total = lap(start);
-    return times;
-  }
-
-  StepInput input_of(std::uint64_t step, std::uint64_t position) const {
-    return {.number = step,
-            .first = position * static_cast<std::uint64_t>(options_.batch_size),
-            .samples = samples_at(position),
-            .epoch = loader_.epoch(),
-            .learning_rate = learning_rate_.at(step)};
-  }
-
-  /// Programs are recorded when first needed: one for full steps, one for the last, short step of an epoch.
-  StepProgram& program_for(std::uint64_t samples) {
-    for (const auto& [count, program] : programs_) {
-      if (count == samples) return *program;
-    }
-    const StepContext context{
-        *backend_,           arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
-        state_.parameters(), buckets_, runners_};
-    programs_.emplace_back(samples, agreed(world_, [&] {
-                             return std::make_unique<StepProgram>(context, arenas_, loader_.leaves(samples));
-                           }));
-    return *programs_.back().second;
-  }
-
-  void check_finite(double value, const char* name, std::uint64_t step) const {
-    if (!std::isfinite(value)) {
-      world_.agree([&] {  // every rank knows, one prints
-        throw Error(
-            Category::data,
-            fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
-                        name, std::fabs(value), step, learning_rate_.at(step)));
-      });
-    }
-  }
-
   void report_steps(int epoch, const StepTimes& times) const {
     if (!owner_.on_step) return;
-    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      const Evaluation means = evaluation_of(outcomes_[i]);
-      owner_.on_step({epoch, inputs_[i].number, total_steps(), means.samples, means.loss,
-                      inputs_[i].learning_rate, times.total / static_cast<double>(outcomes_.size())});
+    const std::span<const StepOutcome> outcomes = steps_->outcomes();
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const Evaluation means = evaluation_of(outcomes[i]);
+      const StepInput& input = steps_->inputs()[i];
+      owner_.on_step({epoch, input.number, total_steps(), means.samples, means.loss, input.learning_rate,
+                      times.total / static_cast<double>(outcomes.size())});
     }
   }
 
@@ -396,13 +331,9 @@ class Trainer::Implementation {
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
   std::vector<std::vector<SampleRange>> coming_;  ///< in each epoch, to the runners
-  GradientArenas arenas_;
   std::vector<std::size_t> buckets_{cut_into_buckets(layout_.offsets, layout_.elements)};
-  std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>> programs_;  ///< by samples of the step
+  std::optional<TrainingSteps> steps_;
   std::unique_ptr<Program> averages_program_;
-  std::vector<StepInput> inputs_;          ///< of the last steps
-  std::span<const StepOutcome> outcomes_;  ///< what they found
-  std::uint64_t step_ = 0;
   BestEpochTracker best_{options_.early_stopping};
   bool stopped_early_ = false;
 };

@@ -54,6 +54,18 @@ TEST(Trainer, LearnsAndEvaluatesEverySampleOnce) {
   EXPECT_GT(epochs[23].test.accuracy, 0.9);
 }
 
+TEST(Trainer, FitsFromTheFirstStepOnly) {
+  const auto network = small_network();
+  Trainer trainer(world(), *network, train_set(), test_set(), options());
+  EXPECT_EQ(trainer.steps(1).steps, 1);
+  try {
+    trainer.fit();
+    ADD_FAILURE() << "went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::usage);
+  }
+}
+
 TEST(Trainer, ThreadsChangeNoBits) {
   TrainerOptions chosen = options();
   const std::string expected = digest(chosen);

@@ -4,18 +4,19 @@
 
 #include "ops/cuda/kernels/finish_gradients.h"
 #include "ops/cuda/scratch.h"
+#include "reduce/buckets.h"
 
 namespace lockstep::cuda {
 namespace {
 
-std::size_t gradient_bytes(const GraphNode& node, const ArenaLayout& layout) {
+std::size_t gradients_of(const GraphNode& node, const ArenaLayout& layout) {
   std::size_t elements = 0;
   for (const int parameter : node.parameters) {
     const auto p = static_cast<std::size_t>(parameter);
     const std::size_t end = p + 1 < layout.offsets.size() ? layout.offsets[p + 1] : layout.elements;
     elements += end - layout.offsets[p];
   }
-  return elements * sizeof(float);
+  return elements;
 }
 
 }  // namespace
@@ -32,8 +33,8 @@ GradientBuckets plan_buckets(const Graph& graph, const ArenaLayout& layout, cons
     if (!flow.needed[i] || graph.nodes[i].parameters.empty()) continue;
     buckets.offsets[i] = memory.add(left[i]);
     buckets.bytes = std::max(buckets.bytes, memory.bytes());
-    gradients += gradient_bytes(graph.nodes[i], layout);
-    if (gradients < bucket_bytes && ++nodes < GradientFinish::capacity) continue;
+    gradients += gradients_of(graph.nodes[i], layout);
+    if (gradients < bucket_elements && ++nodes < GradientFinish::capacity) continue;
     buckets.ends[i] = true;
     memory = {};
     gradients = nodes = 0;

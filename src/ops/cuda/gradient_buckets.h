@@ -13,11 +13,9 @@ struct GradientBuckets {
   std::size_t bytes = 0;             ///< of the largest bucket
 };
 
-/// Gradients of a bucket, at least: small networks have one bucket, and what is left of large ones takes no
-/// more memory than this and the largest layer's.
-constexpr std::size_t bucket_bytes = std::size_t{8} << 20;
-
-/// `left`: bytes that each node leaves; offsets are aligned to 256.
+/// A bucket has bucket_elements gradients or more: small networks have one bucket, and what is left of large
+/// ones takes no more memory than these and the largest layer's. `left`: bytes that each node leaves; offsets
+/// are aligned to 256.
 GradientBuckets plan_buckets(const Graph& graph, const ArenaLayout& layout, const GradientFlow& flow,
                              const std::vector<std::size_t>& left);
 

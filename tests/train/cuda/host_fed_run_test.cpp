@@ -79,15 +79,6 @@ TEST(HostFedRun, DoesNotDependOnEvaluationsInBetween) {
   EXPECT_EQ(digests[0], digests[1]);
 }
 
-TEST(HostFedRun, BeginsAnEpochAnewInTheMiddleOfOne) {
-  const auto network = small_network();
-  TrainerOptions chosen = on("cuda", 2);
-  chosen.max_steps = 5;
-  Trainer trainer(world(), *network, train_set(), test_set(), chosen);
-  trainer.steps(2);
-  trainer.fit();
-}
-
 TEST(HostFedRun, EndsWhileSamplesAreRead) {
   const auto network = small_network();
   Trainer trainer(world(), *network, train_set(), test_set(), on("cuda", 3));
