@@ -108,13 +108,13 @@ Finding describe_cores(const World& world) {
   return finding;
 }
 
-/// Why hosts are without CUDA, by host; empty: that one can.
+/// Why hosts cannot compute with CUDA, by host; empty: that one can.
 std::vector<std::string> reasons_of_hosts(const World& world, Communicator& communicator,
-                                          const cuda::Obstacle& own_obstacle) {
+                                          const std::string& own_reason) {
   using Reason = std::array<char, 256>;
   Reason own{};
-  if (own_obstacle) {
-    fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), own_obstacle.reason);
+  if (!own_reason.empty()) {
+    fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), own_reason);
   }
   const auto ranks = static_cast<std::size_t>(world.size());
   std::vector<Reason> all(ranks);
@@ -132,10 +132,15 @@ bool examine_cuda(const World& world, Communicator& communicator, const Launched
                   Findings& findings) {
   const cuda::Probe probe = cuda::probe(cuda::Detail::all);
   findings.add_all(describe_cuda(probe, launched));
-  const std::vector<std::string> reasons = reasons_of_hosts(world, communicator, cuda::obstacle(probe));
+  std::string reason = cuda::obstacle(probe).reason;
+  if (reason.empty()) {
+    const std::optional<Finding> sharing = describe_sharing(probe, launched);
+    if (sharing && sharing->kind == Kind::missing) reason = sharing->value;
+  }
+  const std::vector<std::string> reasons = reasons_of_hosts(world, communicator, reason);
   for (std::size_t host = 1; host < reasons.size(); ++host) {
     if (reasons[host].empty()) continue;
-    findings.add({"CUDA", "off on " + reasons[host], launched.wants_cuda ? Kind::missing : Kind::remark,
+    findings.add({"CUDA", "not on " + reasons[host], launched.wants_cuda ? Kind::missing : Kind::remark,
                   "start lockstep doctor on that host"});
   }
   return std::ranges::all_of(reasons, &std::string::empty);
@@ -180,7 +185,7 @@ int examine(World& world, DoctorOptions options) {
                           .local_ranks = world.local_size(),
                           .hosts = world.hosts(),
                           .wants_cuda = device == "cuda",
-                          .messages = options.execution.transport == Transport::messages};
+                          .through_host = options.execution.transport != Transport::automatic};
   Findings findings(world);
   examine_hosts(world, launched, findings);
   const auto communicator = make_communicator(world, options.execution.transport);
@@ -188,7 +193,7 @@ int examine(World& world, DoctorOptions options) {
   const bool cuda = device != "cpu" && examine_cuda(world, *communicator, launched, findings);
   findings.add(describe_data(world, options));
   if (launched.wants_cuda && !cuda) {
-    findings.add({"self-test", "left out, for CUDA is off"});
+    findings.add({"self-test", "left out: the GPUs cannot be used, see above"});
   } else if (options.self_test) {
     options.execution.device = cuda ? "cuda" : "cpu";  // on all hosts alike
     findings.add(describe_self_test(world, options.execution));

@@ -96,19 +96,8 @@ Finding describe_library(const char* name, const cuda::LibraryProbe& library) {
   return {name, fmt::format("cannot be opened ({})", library.failure)};
 }
 
-/// Ranks of a host and its GPUs.
-std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched& launched) {
-  const auto gpus = static_cast<int>(probe.gpus.size());
-  if (launched.local_ranks <= gpus) return std::nullopt;
-  return Finding{"GPUs and ranks",
-                 fmt::format("{} ranks share {} GPU{}", launched.local_ranks, gpus, gpus == 1 ? "" : "s"),
-                 Kind::remark,
-                 fmt::format("{} rank{} on this host would be faster: NCCL wants a GPU for each", gpus,
-                             gpus == 1 ? "" : "s")};
-}
-
 std::optional<Finding> describe_missing_nccl(const cuda::Probe& probe, const Launched& launched) {
-  if (launched.ranks == 1 || launched.messages || !probe.nccl.version.empty()) return std::nullopt;
+  if (launched.ranks == 1 || launched.through_host || !probe.nccl.version.empty()) return std::nullopt;
   return Finding{"GPU exchange", "several GPUs want NCCL", launched.wants_cuda ? Kind::missing : Kind::remark,
                  "install NCCL 2, put its folder into LD_LIBRARY_PATH, or use --transport messages"};
 }
@@ -126,6 +115,18 @@ std::string text_of(const Finding& finding) {
 
 std::vector<Finding> describe_host(const HostProbe& host, const Launched& launched) {
   return {describe_memory(host), describe_lock_limit(host, launched), describe_shared_memory(host, launched)};
+}
+
+std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched& launched) {
+  const auto gpus = static_cast<int>(probe.gpus.size());
+  if (launched.local_ranks <= gpus) return std::nullopt;
+  return Finding{
+      "GPUs and ranks",
+      fmt::format("{} ranks share {} GPU{}", launched.local_ranks, gpus, gpus == 1 ? "" : "s"),
+      launched.through_host ? Kind::remark : Kind::missing,
+      fmt::format("start {} rank{} on this host; --transport messages lets more of them share, which "
+                  "is slow",
+                  gpus, gpus == 1 ? "" : "s")};
 }
 
 std::vector<Finding> describe_cuda(const cuda::Probe& probe, const Launched& launched) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,8 @@ std::string text_of(const Finding& finding);
 /// Ranks as `doctor` was started with them, and what was asked for.
 struct Launched {
   int ranks = 1, local_ranks = 1, hosts = 1;
-  bool wants_cuda = false;  ///< --device cuda
-  bool messages = false;    ///< --transport messages: no use for NCCL
+  bool wants_cuda = false;    ///< --device cuda
+  bool through_host = false;  ///< --transport is not auto: gradients of GPUs travel through the host's memory
 };
 
 /// Memory, limits, /dev/shm.
@@ -37,5 +38,8 @@ std::vector<Finding> describe_host(const HostProbe& host, const Launched& launch
 /// CUDA, driver, GPUs, their links, cuDNN and NCCL. What keeps ranks from GPUs is
 /// missing where --device cuda asks for them, else worth a remark.
 std::vector<Finding> describe_cuda(const cuda::Probe& probe, const Launched& launched);
+
+/// Where a host has more ranks than GPUs: missing, unless it was said how they share them.
+std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched& launched);
 
 }  // namespace lockstep

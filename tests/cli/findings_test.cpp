@@ -70,8 +70,12 @@ TEST(CudaFindings, SharedAndUsedGpusAreRemarked) {
   const std::string lines = text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4}));
   EXPECT_NE(lines.find(", used by 2 processes\n               hint: others compute on it"), std::string::npos)
       << lines;
-  EXPECT_NE(lines.find("4 ranks share 1 GPU\n               hint: 1 rank on this host"), std::string::npos)
+  EXPECT_NE(lines.find("4 ranks share 1 GPU\n               needed: start 1 rank on this host; --transport"),
+            std::string::npos)
       << lines;
+  const std::string allowed =
+      text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4, .through_host = true}));
+  EXPECT_NE(allowed.find("4 ranks share 1 GPU\n               hint: "), std::string::npos) << allowed;
 }
 
 TEST(CudaFindings, MissingNcclMattersToSeveralRanks) {
@@ -87,7 +91,8 @@ TEST(CudaFindings, MissingNcclMattersToSeveralRanks) {
   EXPECT_EQ(worst({}), Finding::Kind::well);
   EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2}), Finding::Kind::remark);
   EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2, .wants_cuda = true}), Finding::Kind::missing);
-  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2, .wants_cuda = true, .messages = true}), Finding::Kind::well);
+  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2, .wants_cuda = true, .through_host = true}),
+            Finding::Kind::well);
 }
 
 TEST(CudaFindings, WhatIsMissingIsAFailureWhereItWasAskedFor) {

@@ -152,6 +152,11 @@ TEST(GpuRanks, AreRefusedInOneLineWhereThereAreMoreThanGpus) {
   EXPECT_EQ(outcome.err.find("lockstep: error: rank 1 on "), 0U) << outcome.err;
   EXPECT_NE(outcome.err.find(": GPU 0000:00:00 of "), std::string::npos) << outcome.err;
   EXPECT_EQ(outcome.err.rfind("lockstep: error: "), 0U) << "one line: " << outcome.err;
+
+  const Outcome doctor = mpirun(LOCKSTEP_EMULATED, 3, words("doctor --dataset synthetic"));
+  EXPECT_EQ(doctor.status, 4);
+  EXPECT_EQ(line_after(doctor.out, "GPUs and ranks "), "3 ranks share 1 GPU");
+  EXPECT_NE(doctor.err.find("lockstep: error: rank 0 on "), std::string::npos) << doctor.err;
 }
 
 TEST(GpuRanks, AreRefusedInOneLineWhereNoGpuIsVisible) {
