@@ -8,6 +8,8 @@
 
 namespace lockstep {
 
+class World;
+
 /// What convolutions and linear layers compute in, and what activations are kept in. Parameters, gradients'
 /// sums and statistics are floats in all of them.
 enum class DataType {
@@ -22,7 +24,7 @@ const char* name_of(DataType dtype);
 /// What a rank computes on and how. Beside the data type and the kind of device, nothing here changes a
 /// result.
 struct ExecutionOptions {
-  std::string device = "auto";  ///< cpu, cuda, or auto: cuda where it can
+  std::string device = "auto";  ///< cpu, cuda, or auto: see resolve_device
   DataType dtype = DataType::fp32;
   /// CPU: executors of this rank; 0: its share of the host's cores. CUDA: threads that read samples where the
   /// GPU does not hold the data set; 0: that share without one core.
@@ -39,7 +41,9 @@ struct ExecutionOptions {
   bool operator==(const ExecutionOptions&) const = default;
 };
 
-/// "cpu" or "cuda": what `device` stands for on this machine. Throws Error(usage) for an unknown name.
-std::string resolve_device(const std::string& device);
+/// "cpu" or "cuda": what this rank's device stands for. "auto": cuda where all ranks can compute with it and
+/// have a GPU of their own (or a transport that lets them share), else cpu, with a warning where GPUs are too
+/// few. Throws Error(usage) for an unknown name. Collective.
+std::string resolve_device(const World& world, const ExecutionOptions& execution);
 
 }  // namespace lockstep

@@ -111,8 +111,7 @@ class MicroBatch {
   }
 
   static std::uint32_t samples_of(const BenchOptions& options, const Dataset& dataset) {
-    const std::uint32_t samples =
-        options.batch_size / micro_batches(options, resolve_device(options.execution.device));
+    const std::uint32_t samples = options.batch_size / micro_batches(options, options.execution.device);
     if (samples <= dataset.size()) return samples;
     throw Error(Category::usage, fmt::format("a micro-batch of {} samples of a data set of {}: use a smaller "
                                              "--batch-size, or more --micro-batches",

@@ -171,8 +171,10 @@ void declare_reduce(OptionSet& set, Reduce& reduce) {
 }
 
 void declare_execution(OptionSet& set, ExecutionOptions& options) {
-  set.choice("device", "what ranks compute on; auto takes a GPU where there is one", options.device,
-             {"auto", "cpu", "cuda"});
+  set.choice(
+      "device",
+      "what ranks compute on; auto: a GPU each where all ranks can have one of their own, else processors",
+      options.device, {"auto", "cpu", "cuda"});
   set.choice(
       "dtype",
       "CUDA: what convolutions and linear layers compute in, fp32 without TensorFloat-32; CPU ranks compute "

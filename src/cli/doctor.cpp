@@ -135,7 +135,7 @@ bool examine_cuda(const World& world, Communicator& communicator, const Launched
   std::string reason = cuda::obstacle(probe).reason;
   if (reason.empty()) {
     const std::optional<Finding> sharing = describe_sharing(probe, launched);
-    if (sharing && sharing->kind == Kind::missing) reason = sharing->value;
+    if (sharing && !launched.through_host) reason = sharing->value;
   }
   const std::vector<std::string> reasons = reasons_of_hosts(world, communicator, reason);
   for (std::size_t host = 1; host < reasons.size(); ++host) {

@@ -60,12 +60,12 @@ OptionSet declare(EvalOptions& options) {
 }
 
 /// Samples whose losses are added up at once: those of training with these options, so that its sums repeat.
-int micro_batch(const EvalOptions& options) {
+/// `device`: "cpu" or "cuda".
+int micro_batch(const EvalOptions& options, const std::string& device) {
   const auto parts =
       options.micro_batches != 0
           ? options.micro_batches
-          : static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size),
-                                                             resolve_device(options.execution.device)));
+          : static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size), device));
   return static_cast<int>(std::max(1U, options.batch_size / parts));
 }
 
@@ -105,11 +105,13 @@ int run_evaluation(World& world, const EvalOptions& options) {
   world.agree([&] { network = make_model(options.model, dataset.shape(), dataset.classes()); });
   std::optional<ModelFile> file;
   world.agree([&] { file = ModelFile::read(options.file); });
+  ExecutionOptions execution = options.execution;
+  execution.device = resolve_device(world, execution);
   const Evaluation result = evaluate(world, *network, *file, dataset,
                                      {.confusion = options.per_class || options.confusion,
                                       .input = options.input,
-                                      .micro_batch = micro_batch(options),
-                                      .execution = options.execution});
+                                      .micro_batch = micro_batch(options, execution.device),
+                                      .execution = execution});
   if (world.rank() == 0) {
     print_warning(left_out_warning(result, options.split == "test" ? "test" : "training"));
     const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));

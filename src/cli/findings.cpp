@@ -123,9 +123,9 @@ std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched
   return Finding{
       "GPUs and ranks",
       fmt::format("{} ranks share {} GPU{}", launched.local_ranks, gpus, gpus == 1 ? "" : "s"),
-      launched.through_host ? Kind::remark : Kind::missing,
-      fmt::format("start {} rank{} on this host; --transport messages lets more of them share, which "
-                  "is slow",
+      launched.wants_cuda && !launched.through_host ? Kind::missing : Kind::remark,
+      fmt::format("start {} rank{} on this host; --device cuda --transport shared-memory lets more of "
+                  "them share, which is slow",
                   gpus, gpus == 1 ? "" : "s")};
 }
 

@@ -139,9 +139,11 @@ void declare_output(OptionSet& set, TrainOptions& options) {
   set.text("save-model", "FILE",
            "write the trained parameters (with --model-ema: their average) to this file (safetensors)",
            options.save_model);
-  set.integer("log-interval", "N",
-              "write every Nth step to metrics.jsonl; GPUs are asked as often what their steps found",
-              options.log_interval, {.least = 1, .most = largest_count});
+  set.integer(
+      "log-interval", "N",
+      "write every Nth step to metrics.jsonl; more than 1: a GPU is also given N steps (at most 1000) "
+      "before the host looks at what they found, otherwise 50",
+      options.log_interval, {.least = 1, .most = largest_count});
   set.choice("progress", "line on stderr that shows the step; auto where stderr is a terminal",
              options.progress, progress_names);
   set.flag("quiet", "print the final digest only: no progress, no line per epoch", options.quiet);

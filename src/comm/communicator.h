@@ -89,9 +89,10 @@ class Communicator {
   virtual void all_reduce(std::span<float> values) = 0;
 
   /// The same, begun: work that is given to the device meanwhile may run beside it, where the device can do
-  /// that. `values` are not touched until finish_all_reduces. Every rank begins the same sums in one order.
+  /// that. The caller neither reads nor writes `values` before finish_all_reduces. Every rank begins the same
+  /// sums in one order.
   virtual void start_all_reduce(std::span<float> values) { all_reduce(values); }
-  /// After this all sums that were begun are there; any other method does it first.
+  /// After this all sums that were begun are there; any other exchange does it first.
   virtual void finish_all_reduces() {}
 
   virtual void barrier() = 0;

@@ -49,10 +49,12 @@ std::string why_not_nccl(Communicator& host, const GpuPlace& own, GpuSharing sha
     if (sharing == GpuSharing::allowed) continue;
     agree(host, [&] {
       if (rank != own_rank) return;
-      throw Error(Category::resource,
-                  fmt::format("GPU {} is rank {}'s already: start as many ranks on a host as it has GPUs, or "
-                              "let them share with --transport messages, which is slow",
-                              place, found->second));
+      throw Error(
+          Category::resource,
+          fmt::format("ranks {} and {} have the same GPU, {}: start as many ranks on a host as it has GPUs, "
+                      "or let them share, which is slow, with --transport shared-memory (on several "
+                      "hosts: messages)",
+                      found->second, rank, place));
     });
   }
   return reason;

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "comm/communicator.h"
-#include "comm/gpu_communicator.h"
 #include "core/step_state.h"
 #include "device/device.h"
 #include "lockstep/trainer.h"
@@ -62,11 +61,6 @@ struct BackendOptions {
 
 /// Throws Error(usage) for unknown names, Error(resource) where there is no such device.
 std::unique_ptr<Backend> make_backend(const BackendOptions& options);
-
-/// Ranks that share a GPU are slow: only where it is said how they exchange.
-inline GpuSharing sharing_for(Transport transport) {
-  return transport == Transport::automatic ? GpuSharing::refused : GpuSharing::allowed;
-}
 
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options);
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "comm/gpu_communicator.h"
 #include "data/batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"

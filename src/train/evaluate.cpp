@@ -14,6 +14,8 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
                     const EvaluationOptions& options) {
   const ArenaLayout layout = layout_arena(network.parameters());
   const std::unique_ptr<Communicator> communicator = make_communicator(world, options.execution.transport);
+  ExecutionOptions execution = options.execution;
+  execution.device = resolve_device(world, execution);
   std::unique_ptr<Backend> backend;
   Buffer parameters;
   world.agree([&] {
@@ -21,7 +23,7 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
       throw Error(Category::usage, "a micro-batch must have at least 1 sample");
     }
     check_fit(network, dataset);
-    backend = make_backend({.execution = options.execution, .world = &world});
+    backend = make_backend({.execution = execution, .world = &world});
     parameters = backend->device().allocate(layout.elements * sizeof(float));
     const HostView view(backend->device(), parameters);
     ParameterSet(network, layout, view.floats()).load(file);

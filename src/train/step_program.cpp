@@ -41,7 +41,7 @@ StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std
                          .assignment = assignment_,
                          .partials = {},
                          .slices = context_.updater.slices(),
-                         .buckets = context_.buckets,
+                         .buckets = {context_.buckets.begin(), context_.buckets.end()},
                          .summation = context_.backend.summation()};
   for (std::size_t e = 0; e < plans.size(); ++e) {
     for (const PartialSumPlan::Result& result : plans[e].sums.results()) {
@@ -114,8 +114,10 @@ void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
       fold(executor, leaf, begin, std::exchange(end, begin));
       reducer_->ready(begin);
     };
-    const bool last = number + 1 == assignment_.executors.back() && fold_seconds_.size() == 1;
-    if (last) outputs.ready = std::ref(ready);  // by reference: it takes no memory in a step
+    // With several executors, others' partial sums are not final then.
+    const bool alone = context_.runners.size() == 1;
+    if (alone && number + 1 == assignment_.executors.back())
+      outputs.ready = std::ref(ready);  // by reference: it takes no memory in a step
     runner.run(number, context_.parameters.data(), outputs);
     fold(executor, leaf, 0, end);
   }

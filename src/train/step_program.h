@@ -20,7 +20,7 @@ struct StepContext {
   Reduce reduce;
   std::span<const double> rank_weights;
   std::span<float> parameters;
-  const std::vector<std::size_t>& buckets;            ///< see ReducerOptions
+  std::span<const std::size_t> buckets;               ///< see ReducerOptions
   std::vector<std::unique_ptr<LeafRunner>>& runners;  ///< one per stream
 };
 

@@ -78,10 +78,19 @@ class Trainer::Implementation {
     coming_ = coming_samples(loader_, epoch_steps(), [&](std::uint32_t leaves) {
       return assign_leaves(leaves, arenas(), backend_->device(), options_.execution.rank_weights);
     });
-    steps_.emplace(TrainingStepsOptions{
-        world, learning_rate_, epoch_steps(), loader_,
-        StepContext{*backend_, arenas(), *updater_, table_, options_.reduce, options_.execution.rank_weights,
-                    state_.parameters(), buckets_, runners_}});
+    steps_.emplace(TrainingStepsOptions{.world = world,
+                                        .learning_rate = learning_rate_,
+                                        .epoch = epoch_steps(),
+                                        .loader = loader_,
+                                        .context = {.backend = *backend_,
+                                                    .communicator = arenas(),
+                                                    .updater = *updater_,
+                                                    .table = table_,
+                                                    .reduce = options_.reduce,
+                                                    .rank_weights = options_.execution.rank_weights,
+                                                    .parameters = state_.parameters(),
+                                                    .buckets = buckets_,
+                                                    .runners = runners_}});
   }
 
   void fit() {
@@ -115,7 +124,9 @@ class Trainer::Implementation {
   }
 
   EpochSteps epoch_steps() const {
-    return {steps_per_epoch(), static_cast<std::uint64_t>(options_.batch_size), train_.size()};
+    return {.steps = steps_per_epoch(),
+            .batch = static_cast<std::uint64_t>(options_.batch_size),
+            .samples = train_.size()};
   }
 
   const TrainerOptions& options() const { return options_; }
@@ -199,8 +210,8 @@ class Trainer::Implementation {
 
   static TrainerOptions resolve(TrainerOptions options, const World& world, const Network& network,
                                 const Dataset& train, const Dataset& test) {
+    options.execution.device = resolve_device(world, options.execution);
     world.agree([&] {
-      options.execution.device = resolve_device(options.execution.device);
       const bool cuda = options.execution.device == "cuda";
       if (options.reduce == Reduce::automatic) options.reduce = cuda ? Reduce::ring : Reduce::canonical;
       if (options.micro_batches == 0 && options.batch_size > 0) {

@@ -67,14 +67,14 @@ TEST(CudaFindings, EqualLinksAreOneLine) {
 TEST(CudaFindings, SharedAndUsedGpusAreRemarked) {
   cuda::Probe probe = machine(1);
   probe.gpus[0].processes = 2;
-  const std::string lines = text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4}));
+  const std::string lines = text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4, .wants_cuda = true}));
   EXPECT_NE(lines.find(", used by 2 processes\n               hint: others compute on it"), std::string::npos)
       << lines;
-  EXPECT_NE(lines.find("4 ranks share 1 GPU\n               needed: start 1 rank on this host; --transport"),
+  EXPECT_NE(lines.find("4 ranks share 1 GPU\n               needed: start 1 rank on this host; --device"),
             std::string::npos)
       << lines;
   const std::string allowed =
-      text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4, .through_host = true}));
+      text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4, .wants_cuda = true, .through_host = true}));
   EXPECT_NE(allowed.find("4 ranks share 1 GPU\n               hint: "), std::string::npos) << allowed;
 }
 

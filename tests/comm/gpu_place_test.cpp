@@ -65,7 +65,11 @@ TEST(Agreement, IsTheLowestFailingRanksReason) {
       ADD_FAILURE() << "rank " << host.rank() << " knows of no failure";
     } catch (const PeerFailure& error) {
       EXPECT_NE(host.rank(), 1);
-      EXPECT_STREQ(error.what(), "rank 1 failed");
+      EXPECT_STREQ(
+          error.what(),
+          "ranks 1 and 2 have the same GPU, 0000:1b:00 of a: start as many ranks on a host as it has GPUs, "
+          "or "
+          "let them share, which is slow, with --transport shared-memory (on several hosts: messages)");
       EXPECT_EQ(error.category(), Category::data);
     } catch (const AgreedError& error) {
       EXPECT_EQ(host.rank(), 1);

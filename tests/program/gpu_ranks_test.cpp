@@ -150,13 +150,27 @@ TEST(GpuRanks, AreRefusedInOneLineWhereThereAreMoreThanGpus) {
   const Outcome outcome = emulated(3, {"--device", "cuda"});
   EXPECT_EQ(outcome.status, 4);
   EXPECT_EQ(outcome.err.find("lockstep: error: rank 1 on "), 0U) << outcome.err;
-  EXPECT_NE(outcome.err.find(": GPU 0000:00:00 of "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(": ranks 0 and 1 have the same GPU, 0000:00:00 of "), std::string::npos)
+      << outcome.err;
   EXPECT_EQ(outcome.err.rfind("lockstep: error: "), 0U) << "one line: " << outcome.err;
 
-  const Outcome doctor = mpirun(LOCKSTEP_EMULATED, 3, words("doctor --dataset synthetic"));
+  const Outcome doctor = mpirun(LOCKSTEP_EMULATED, 3, words("doctor --device cuda --dataset synthetic"));
   EXPECT_EQ(doctor.status, 4);
   EXPECT_EQ(line_after(doctor.out, "GPUs and ranks "), "3 ranks share 1 GPU");
   EXPECT_NE(doctor.err.find("lockstep: error: rank 0 on "), std::string::npos) << doctor.err;
+}
+
+TEST(GpuRanks, LeaveTheWorkToProcessorsWhereThereAreMoreThanGpusAndNoneIsAskedFor) {
+  const Outcome outcome = emulated(2, {"--device", "auto"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("has 2 ranks and 1 GPU: computing on processors"), std::string::npos)
+      << outcome.err;
+  const Outcome cpu = emulated(2, {"--device", "cpu"});
+  EXPECT_EQ(line_after(outcome.out, "digest "), line_after(cpu.out, "digest "));
+  const Outcome alone = emulated(1, {"--device", "auto"});
+  EXPECT_NE(alone.out.find("a GPU (emulated)"), std::string::npos) << alone.out;
+  const Outcome doctor = mpirun(LOCKSTEP_EMULATED, 2, words("doctor --dataset synthetic"));
+  EXPECT_EQ(doctor.status, 0) << doctor.err;
 }
 
 TEST(GpuRanks, AreRefusedInOneLineWhereNoGpuIsVisible) {
