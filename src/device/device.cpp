@@ -11,8 +11,7 @@ namespace lockstep {
 Buffer::Buffer(void* data, std::size_t bytes, std::function<void(void*)> release)
     : data_(data, std::move(release)), bytes_(bytes) {}
 
-void check_memory(const Device& device, std::size_t bytes, const char* purpose) {
-  const std::size_t available = device.available_bytes();
+void check_memory(std::size_t available, std::size_t bytes, const char* purpose) {
   if (bytes <= available) return;
   throw Error(Category::resource,
               fmt::format("not enough memory for the {}: {} MB wanted, {} MB available to this rank", purpose,

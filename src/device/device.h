@@ -84,9 +84,9 @@ class Device {
   virtual std::unique_ptr<Program> record(const std::function<void()>& work) = 0;
 };
 
-/// Throws Error(resource) when `bytes` are not left of the device's memory; `purpose`: what for, in the
-/// plural.
-void check_memory(const Device& device, std::size_t bytes, const char* purpose);
+/// Throws Error(resource) when `bytes` are more than was `available` before they were allocated: the host's
+/// memory is only missing when it is written to. `purpose`: what for, in the plural.
+void check_memory(std::size_t available, std::size_t bytes, const char* purpose);
 
 /// A buffer of a device as the host sees it. Owns no part of it; the buffer outlives the view.
 class HostView {

@@ -72,9 +72,10 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
         plans[e].sums.arenas() - std::min<std::size_t>(plans[e].sums.arenas(), arenas_.executors[e].size());
   }
   const std::size_t elements = context_.parameters.size();
+  const std::size_t available = context_.backend.device().available_bytes();
   std::vector<Buffer> fresh =
       lockstep::allocate_arenas(context_.communicator, context_.backend.device(), missing, elements);
-  check_memory(context_.backend.device(), missing * elements * sizeof(float), "gradient sums");
+  check_memory(available, missing * elements * sizeof(float), "gradient sums");
   for (std::size_t e = 0; e < plans.size(); ++e) {
     while (arenas_.executors[e].size() < plans[e].sums.arenas()) {
       arenas_.executors[e].push_back(std::move(fresh.back()));

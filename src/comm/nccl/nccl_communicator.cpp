@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -28,8 +29,13 @@ class NcclCommunicator final : public Communicator {
         limits_{options.staging, 1 << 12, std::numeric_limits<std::size_t>::max()},
         memory_([&device](std::size_t bytes) { return device.allocate(bytes); }),
         connection_(options.api, host, name) {
-    meet();
     device_.while_waiting([this] { connection_.check(); });
+    try {
+      meet(options.largest_sum);
+    } catch (...) {
+      device_.while_waiting({});
+      throw;
+    }
   }
   ~NcclCommunicator() override { device_.while_waiting({}); }
 
@@ -93,13 +99,17 @@ class NcclCommunicator final : public Communicator {
   void check() override { connection_.check(); }
 
  private:
-  /// Connections are made by the first operations, which is better done outside of a recording, and shows at
-  /// the start which of them fail.
-  void meet() {
-    const Buffer numbers = device_.allocate(size_ * sizeof(float));
+  /// Connections are made by the first operations, for each way that the library has of doing them, which
+  /// depends on their size. Better outside of a recording: a rank that fails there would leave the others
+  /// waiting.
+  void meet(std::size_t largest_sum) {
+    const Buffer numbers = device_.allocate(std::max(size_, largest_sum) * sizeof(float));
     const std::vector<std::size_t> bytes(size_, sizeof(float));
-    const std::span<std::byte> all(numbers.data(), numbers.bytes());
+    const std::span<std::byte> all(numbers.data(), size_ * sizeof(float));
     all_gather_bytes(all.subspan(rank_ * sizeof(float), sizeof(float)), bytes, all);
+    for (std::size_t elements = 64; elements < largest_sum; elements *= 16) {
+      all_reduce(numbers.floats().first(elements));
+    }
     all_reduce(numbers.floats());
     float first = 0.0F;
     device_.copy(&first, numbers.data(), sizeof first);
@@ -202,6 +212,8 @@ std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const GpuPlace
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const GpuPlace& place,
                                                      Device& device, Stream& stream) {
   NcclOptions options{};
+  // Graphs and other launches of NCCL are never in flight together, so graphs need no events between them.
+  setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
   agree(host, [&] { options.api = load_nccl(); });
   return connect_by_nccl(host, place, device, stream, options);
 }

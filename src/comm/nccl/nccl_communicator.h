@@ -11,6 +11,8 @@ struct NcclOptions {
   NcclApi api;
   /// Elements of the peers' partial sums that are staged at a time; more where a chunk would get under 4,096.
   std::size_t staging = std::size_t{1} << 25;
+  /// Elements of the largest sum that connections are made for at the start.
+  std::size_t largest_sum = std::size_t{1} << 24;
 };
 
 /// make_nccl_communicator with a library that is there.

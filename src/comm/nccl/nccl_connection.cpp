@@ -22,17 +22,19 @@ NcclConnection::NcclConnection(const NcclApi& api, Communicator& host, std::stri
           "ncclCommInitRankConfig");
     settle("ncclCommInitRankConfig");
   } catch (...) {
-    abort();
+    end_aborted();
     throw;
   }
 }
 
 NcclConnection::~NcclConnection() {
+  if (std::uncaught_exceptions() == 0) finish();
+  end_aborted();
+}
+
+/// Together with the peers.
+void NcclConnection::finish() noexcept {
   if (raw_ == nullptr) return;
-  if (std::uncaught_exceptions() > 0) {
-    abort();
-    return;
-  }
   try {
     check(api_.comm_finalize(raw_), "ncclCommFinalize");
     settle("ncclCommFinalize");
@@ -40,6 +42,11 @@ NcclConnection::~NcclConnection() {
   } catch (...) {
     abort();
   }
+}
+
+void NcclConnection::end_aborted() noexcept {
+  abort();
+  if (aborting_.joinable()) aborting_.join();
 }
 
 /// Rank 0's. Where it has none all ranks throw.
@@ -100,8 +107,15 @@ void NcclConnection::settle(const char* call) {
   }
 }
 
+/// Stops what NCCL does on the GPU at once, then waits for the graphs that it is part of, which may die later
+/// than this is called: by a thread of its own.
 void NcclConnection::abort() noexcept {
-  if (raw_ != nullptr) api_.comm_abort(std::exchange(raw_, nullptr));
+  if (raw_ == nullptr) return;
+  try {
+    aborting_ = std::thread([abort = api_.comm_abort, raw = raw_] { abort(raw); });
+  } catch (...) {  // it is left as it is, and ends with the process
+  }
+  raw_ = nullptr;
 }
 
 void NcclConnection::fail(ncclResult_t result, const char* call, Category category) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "comm/communicator.h"
 #include "comm/nccl/nccl_api.h"
@@ -10,7 +11,8 @@
 namespace lockstep {
 
 /// Owner of a communicator of NCCL's, which does not block: finished together with the peers' at the end,
-/// aborted where something failed or an exception unwinds.
+/// aborted where something failed or an exception unwinds. What was recorded with it must be gone before this
+/// ends, not before it is aborted.
 class NcclConnection {
  public:
   /// Connects the ranks of `host`. `device`: what errors name. Collective.
@@ -35,13 +37,16 @@ class NcclConnection {
   ncclUniqueId share_unique_id() const;
   ncclResult_t state() const;
   void settle(const char* call);
+  void finish() noexcept;
   void abort() noexcept;
+  void end_aborted() noexcept;
   [[noreturn]] void fail(ncclResult_t result, const char* call, Category category);
 
   const NcclApi api_;
   Communicator& host_;
   std::string device_;
   ncclComm_t raw_ = nullptr;
+  std::thread aborting_;
 };
 
 }  // namespace lockstep

@@ -4,12 +4,13 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "comm/nccl/nccl_api.h"
+#include "comm/nccl/nccl_communicator.h"
 #include "emulation/graph_device.h"
 
 namespace lockstep {
@@ -21,6 +22,8 @@ class FakeNccl {
   FakeNccl() { current = this; }
   ~FakeNccl() { current = nullptr; }
   static NcclApi api();
+  /// With sums of a few elements at the start.
+  static NcclOptions options() { return {.api = api(), .largest_sum = 100}; }
 
   int polls = 3;  ///< answers "in progress" after each call that takes time
   struct Failure {
@@ -30,6 +33,7 @@ class FakeNccl {
   Failure in_unique_id, in_init;
   bool never_ready = false;                              ///< other ranks wait for one that failed
   std::atomic<ncclResult_t> asynchronous = ncclSuccess;  ///< what rank 0 finds from now on
+  std::function<void()> waits_in_abort = [] {};          ///< as for graphs that are still there
 
   /// Names of the calls that begin, end or abort a communicator, per rank.
   std::map<int, std::vector<std::string>> calls;
@@ -176,6 +180,7 @@ inline NcclApi FakeNccl::api() {
   };
   api.comm_abort = [](ncclComm_t handle) {
     current->log(of(handle), "abort");
+    current->waits_in_abort();
     delete &of(handle);
     return ncclSuccess;
   };

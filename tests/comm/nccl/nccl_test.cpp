@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <latch>
+
 #include "comm/agreement.h"
 #include "comm/exchange_cases.h"
 #include "comm/nccl/fake_nccl.h"
@@ -53,7 +55,7 @@ TEST(Nccl, IsReadyWhenItsInitialisationIsNoLongerInProgress) {
     fake.polls = polls;
     run_as_ranks(3, [&](Communicator& host) {
       GraphDevice gpu;
-      const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+      const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
       EXPECT_EQ(nccl->rank(), host.rank());
       EXPECT_EQ(nccl->size(), 3);
       EXPECT_EQ(nccl->name(), "NCCL");
@@ -71,7 +73,7 @@ TEST(Nccl, NamesTheReasonWhereRankZeroCannotBegin) {
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
     const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()}); });
+        error_of([&] { connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options()); });
     EXPECT_EQ(status, 4);
     EXPECT_EQ(message, "ncclGetUniqueId: unhandled system error");
   });
@@ -87,7 +89,7 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
     const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()}); });
+        error_of([&] { connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options()); });
     if (host.rank() == 1) {
       EXPECT_EQ(status, 4);
       EXPECT_EQ(message,
@@ -108,7 +110,7 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
   run_as_ranks(2, [&](Communicator& ranks) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
     nccl->check();
     ranks.barrier();
     if (host.rank() == 0) {
@@ -126,12 +128,28 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
 
+/// NCCL's abort waits for graphs that it is part of, and these die when the error unwinds.
+TEST(Nccl, AnAbortThatWaitsForGraphsHoldsUpNoError) {
+  FakeNccl fake;
+  std::latch graphs_are_gone(1);
+  fake.waits_in_abort = [&] { graphs_are_gone.wait(); };
+  run_as_ranks(1, [&](Communicator& host) {
+    GraphDevice gpu;
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
+    fake.asynchronous = ncclRemoteError;
+    EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
+    EXPECT_EQ(error_of([&] { nccl->check(); }).second, "NCCL was aborted");
+    graphs_are_gone.count_down();
+  });
+  EXPECT_EQ(fake.calls[0], (Names{"init", "abort"}));
+}
+
 TEST(Nccl, AbortsWhileAnExceptionUnwinds) {
   FakeNccl fake;
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
     EXPECT_EQ(error_of([&] {
-                const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+                const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
                 throw Error(Category::data, "labels.gz: cut short");
               }).first,
               3);
@@ -145,7 +163,7 @@ TEST(Nccl, AbortsWhereAPeerIsGoneAtTheEnd) {
   run_as_ranks(2, [&](Communicator& ranks) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
     ranks.barrier();
     gone = true;
   });
@@ -160,7 +178,7 @@ TEST(Nccl, ExchangesAsThreadsDo) {
           FakeNccl fake;
           run_as_ranks(ranks, [&](Communicator& host) {
             GraphDevice gpu;
-            const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+            const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
             ExchangingRank rank(c, *nccl, gpu, calls);
             const int allocations = gpu.memory.allocations;
             for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run)) << c;
@@ -178,8 +196,8 @@ TEST(Nccl, ExchangesInChunksWhereStagingIsSmall) {
   FakeNccl fake;
   run_as_ranks(3, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl =
-        connect_by_nccl(host, place_of(host), gpu, gpu.stream, {.api = fake.api(), .staging = 3 * 8000});
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream,
+                                      {.api = fake.api(), .staging = 3 * 8000, .largest_sum = 1});
     ExchangingRank rank(c, *nccl, gpu, Calls::one);
     EXPECT_EQ(rank.uses, 5) << "33,334 elements, 8,000 at a time";
     for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run));
@@ -190,7 +208,7 @@ TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
   FakeNccl fake;
   run_as_ranks(5, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
     expect_gathers_and_reduces(*nccl, gpu);
   });
 }
@@ -236,7 +254,7 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
     run_as_ranks(3, [&](Communicator& host) {
       GraphDevice gpu;
       gpu.haste = haste;
-      const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+      const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
       OverlappedSums sums(*nccl, gpu);
       for (int run = 0; run < 2; ++run) {
         const auto own = static_cast<float>(10 * run + host.rank());
@@ -257,7 +275,7 @@ TEST(Nccl, OtherMethodsWaitForSumsThatAreBegun) {
   FakeNccl fake;
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, {fake.api()});
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
     const Buffer value = gpu.allocate(sizeof(float)), all = gpu.allocate(2 * sizeof(float));
     const std::vector<std::size_t> bytes(2, sizeof(float));
     const auto program = gpu.record([&] {

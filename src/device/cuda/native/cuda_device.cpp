@@ -32,7 +32,6 @@ class NativeDevice final : public CudaDevice {
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes == 0) return {};
-    const AllowedInCapture allowed;
     void* data = nullptr;
     const cudaError_t code = cudaMalloc(&data, bytes);
     if (code == cudaErrorMemoryAllocation) {
@@ -58,7 +57,6 @@ class NativeDevice final : public CudaDevice {
 
   Buffer allocate_host(std::size_t bytes) override {
     if (bytes == 0) return {};
-    const AllowedInCapture allowed;
     void* data = nullptr;
     check_cuda(cudaMallocHost(&data, bytes), "cudaMallocHost");
     std::fill_n(static_cast<std::byte*>(data), bytes, std::byte{0});
@@ -69,7 +67,7 @@ class NativeDevice final : public CudaDevice {
 
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (!stream_.recording()) stream_.synchronize();
-    const AllowedInCapture allowed;
+    if (bytes == 0) return;
     check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, copies_.get()), "cudaMemcpyAsync");
     check_cuda(cudaStreamSynchronize(copies_.get()), "cudaStreamSynchronize");
   }
@@ -94,6 +92,10 @@ class NativeDevice final : public CudaDevice {
 
  private:
   static bool select(int device, bool graphs) {
+    // Waiting for 50 steps is no work for a core; by default the driver spins where it has one for each
+    // context.
+    check_cuda(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid),
+               "cudaInitDevice");
     check_cuda(cudaSetDevice(device), "cudaSetDevice");
     return graphs;
   }

@@ -26,7 +26,6 @@ StreamOwner make_stream_of_highest_priority() {
 
 Event EventPool::take() {
   if (used_ == events_.size()) {
-    const AllowedInCapture allowed;
     cudaEvent_t raw = nullptr;
     check_cuda(cudaEventCreateWithFlags(&raw, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     events_.emplace_back(raw);
@@ -146,8 +145,10 @@ void RecordingStream::abandon() noexcept {
   cudaGetLastError();
 }
 
+/// Relaxed: memory is taken in the middle of recordings, and libraries load code when it is first launched;
+/// no part of what is captured.
 void RecordingStream::begin_capture() {
-  check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
 }
 
 void RecordingStream::end_capture() {

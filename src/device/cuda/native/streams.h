@@ -14,20 +14,6 @@ StreamOwner make_stream();
 /// Its kernels begin before those of other streams that wait for room on the GPU; in graphs too.
 StreamOwner make_stream_of_highest_priority();
 
-/// Memory may be taken in the middle of a recording: CUDA refuses that to a thread that captures, unless told
-/// that it is no part of what is captured. While this lives.
-class AllowedInCapture {
- public:
-  AllowedInCapture() { exchange(); }
-  ~AllowedInCapture() { exchange(); }
-  AllowedInCapture(const AllowedInCapture&) = delete;
-  AllowedInCapture& operator=(const AllowedInCapture&) = delete;
-
- private:
-  void exchange() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
-
 /// Points in the work of all streams of a device.
 class EventPool {
  public:

@@ -10,7 +10,6 @@ namespace lockstep::cuda {
 namespace {
 
 using DeviceMemory = Handle<void*, cudaFree>;
-using EventOwner = Handle<cudaEvent_t, cudaEventDestroy>;
 
 /// Later ones in cuDNN's order are hardly ever faster, and each may take seconds to compile.
 constexpr std::size_t engines_tried = 10;
@@ -22,6 +21,7 @@ DeviceMemory zeros(std::size_t bytes) {
   check_cuda(cudaMalloc(&address, bytes), "cudaMalloc (timing of cuDNN's engines)");
   DeviceMemory memory(address);
   check_cuda(cudaMemset(address, 0, bytes), "cudaMemset");
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // it is read on another stream
   return memory;
 }
 
@@ -76,7 +76,6 @@ std::optional<TimedEngine> fastest_engine(CudnnGraph& graph) {
     memory.push_back(zeros(bytes));
     tensors.push_back(memory.back().get());
   }
-  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // zeros are written on another stream
   std::optional<TimedEngine> fastest;
   std::size_t tried = 0;
   for (std::size_t engine = 0; engine < graph.engines().size() && tried < engines_tried; ++engine) {
