@@ -37,12 +37,12 @@ OptionSet declare(BenchOptions& options) {
   OptionSet set(
       "lockstep bench allreduce|data|ops|step [options]",
       "allreduce: time and bus bandwidth of summing gradients over the ranks, canonical (the same bits "
-      "on any number of ranks) beside ring (the allreduce of MPI, or of NCCL between GPUs). data: images/s "
-      "of reading the "
-      "training set with its augmentations, and for image files of decoding alone (libjpeg-turbo, the same "
-      "parts at the same scale), which is the most that reading can reach. ops: time and GFLOP/s of each "
-      "operation of a network, forward and backward, on one micro-batch. step: images/s of training "
-      "steps, and where their time goes.");
+      "on any number of ranks) beside ring (the allreduce of MPI, or of NCCL between GPUs), and the quotient "
+      "of their times; canonical includes a copy of the rank's part of the sum. data: images/s of reading "
+      "the training set with its augmentations, and for image files of decoding alone (libjpeg-turbo, the "
+      "same parts at the same scale), which is the most that reading can reach. ops: time and GFLOP/s of "
+      "each operation of a network, forward and backward, on one micro-batch and one rank. step: images/s "
+      "of training steps, and where their time goes.");
   set.positional("allreduce|data|ops|step", "what to measure", options.what);
   set.group("Model (ops, step) and data (data, ops, step)");
   declare_model(set, "network", options.model);
@@ -50,12 +50,14 @@ OptionSet declare(BenchOptions& options) {
   declare_input(set, options.input);
   declare_augmentation(set, options.input.augment);
   declare_batch(set, options.batch_size, options.micro_batches);
-  set.group("Execution");
+  set.group("Steps (step; data takes --steps only)");
+  set.integer("steps", "N", "steps to measure", options.steps, {.least = 1, .most = 1000000});
   declare_reduce(set, options.reduce);
+  set.group("Repetitions (allreduce, ops)");
+  set.integer("rounds", "N", "repetitions of each size or operation; the median is printed", options.rounds,
+              {.least = 1, .most = 100000});
+  set.group("Execution (allreduce, ops: one thread per rank)");
   declare_execution(set, options.execution);
-  set.integer("steps", "N", "steps to measure (data, step)", options.steps, {.least = 1, .most = 1000000});
-  set.integer("rounds", "N", "repetitions of each size (allreduce) or operation (ops); the median is printed",
-              options.rounds, {.least = 1, .most = 100000});
   set.config_file();
   set.pass_over(train_option_names());
   set.epilogue(

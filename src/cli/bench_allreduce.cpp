@@ -163,17 +163,21 @@ int bench_allreduce(World& world, const BenchOptions& options) {
   SumBench bench(world, options);
   const double ranks = world.size();
   if (world.rank() == 0) {
-    print(fmt::format(
-        "{}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>9}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}\n",
-        bench.header(), "bytes", "ring", "ring", "canonical", "canonical", "speed-up", "", "us", "GB/s", "us",
-        "GB/s"));
+    print(bench.header() + '\n');
+    print(world.size() == 1
+              ? "one rank: nothing to sum\n"
+              : fmt::format(
+                    "{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>14}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}\n",
+                    "bytes", "ring", "ring", "canonical", "canonical", "ring/canonical", "", "us", "bus GB/s",
+                    "us", "bus GB/s"));
   }
+  if (world.size() == 1) return 0;
   for (const std::size_t bytes : sizes) {
     const double ring = bench.measure(Reduce::ring, bytes / sizeof(float));
     const double canonical = bench.measure(Reduce::canonical, bytes / sizeof(float));
     const double bus = 2.0 * (ranks - 1.0) / ranks * static_cast<double>(bytes) * 1e-9;
     if (world.rank() == 0) {
-      print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>9.2f}\n", bytes, ring * 1e6,
+      print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>14.2f}\n", bytes, ring * 1e6,
                         bus / ring, canonical * 1e6, bus / canonical, ring / canonical));
       flush_output();
     }

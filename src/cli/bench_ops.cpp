@@ -9,8 +9,6 @@
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "ops/plan_layout.h"
-#include "train/agreed.h"
 #include "train/backend.h"
 #include "train/fit.h"
 
@@ -54,9 +52,9 @@ class MicroBatch {
               .mixing = loader_.transform().mixes(),
               .images = dataset.shape(),
               .nodes_apart = true},
-        flow_(trace_gradients(graph_, plan_)),
         backend_(make_backend({.execution = one_executor(options.execution), .world = &world})),
         compiled_(backend_->compile(graph_, layout_, plan_)),
+        flow_(compiled_->gradients()),
         runner_(compiled_->make_runner(loader_, {})),
         parameters_(backend_->device().allocate(layout_.elements * sizeof(float))),
         gradients_(backend_->device().allocate(layout_.elements * sizeof(float))),
@@ -66,6 +64,8 @@ class MicroBatch {
     initialize_parameters(network.parameters(), layout_, 0, view.floats().data());
     view.store();
     loader_.set_step(0, samples_);
+    const SampleRange own{.first = 0, .samples = samples_};
+    runner_->expect({&own, 1});
     run_whole();
   }
 
@@ -130,7 +130,7 @@ class MicroBatch {
       row.parameters += trained_parameters(network_, layer);
       row.forward.operations += 2.0 * samples_ * static_cast<double>(multiply_adds(network_, layer));
     }
-    const int gradients = 1 + (flow_.needed_by_any(graph_.nodes[node].inputs) ? 1 : 0);
+    const int gradients = 1 + (std::ranges::any_of(flow_.contributions[node], &Contribution::wanted) ? 1 : 0);
     if (flow_.needed[node]) row.backward = {.operations = gradients * row.forward.operations};
     return row;
   }
@@ -179,9 +179,9 @@ class MicroBatch {
   std::uint32_t samples_;
   Loader loader_;
   PlanOptions plan_;
-  GradientFlow flow_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<CompiledGraph> compiled_;
+  GradientFlow flow_;
   std::unique_ptr<LeafRunner> runner_;
   Buffer parameters_, gradients_, result_;
   ProgramTimer timer_;
@@ -224,32 +224,32 @@ Row print_table(const std::vector<Row>& rows) {
 }  // namespace
 
 int bench_ops(World& world, const BenchOptions& options) {
+  world.agree([&] {
+    if (world.size() == 1) return;
+    throw Error(Category::usage,
+                "operations are measured on one rank: start lockstep bench ops without mpirun");
+  });
   const DatasetPair data = open_dataset(world, options.dataset, options.data);
-  std::unique_ptr<Network> network;
-  world.agree([&] {
-    network = make_model(options.model, data.train->shape(), data.train->classes());
-    check_fit(*network, *data.train);
-  });
-  const auto micro_batch = rank_0_first(world, !options.execution.plan_cache.empty(), [&] {
-    return std::make_unique<MicroBatch>(world, *network, *data.train, options);
-  });
+  const std::unique_ptr<Network> network =
+      make_model(options.model, data.train->shape(), data.train->classes());
+  check_fit(*network, *data.train);
+  MicroBatch micro_batch(world, *network, *data.train, options);
   std::vector<Row> rows;
-  double in_one_go = 0.0, prepare = 0.0;
-  world.agree([&] {
-    for (std::size_t i = 1; i < micro_batch->nodes(); ++i) rows.push_back(micro_batch->measure_node(i));
-    rows.push_back(micro_batch->measure_loss());
-    in_one_go = micro_batch->measure_in_one_go();
-    prepare = micro_batch->measure_prepare();
-  });
-  if (world.rank() != 0) return 0;
-  print(fmt::format("ranks {}  processor {}  {}  batch {}: one of its micro-batches, of {}\n", world.size(),
-                    micro_batch->backend().name(), name_of(options.execution.dtype), options.batch_size,
-                    micro_batch->samples()));
+  for (std::size_t i = 1; i < micro_batch.nodes(); ++i) rows.push_back(micro_batch.measure_node(i));
+  rows.push_back(micro_batch.measure_loss());
+  const double in_one_go = micro_batch.measure_in_one_go();
+  const double prepare = micro_batch.measure_prepare();
+  print(fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {} micro-batches)\n",
+                    micro_batch.backend().name(), name_of(options.execution.dtype), micro_batch.samples(),
+                    options.batch_size, options.batch_size / micro_batch.samples()));
   const double sum = print_table(rows).seconds();
   print(fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n", in_one_go * 1e6,
                     100.0 * in_one_go / sum, sum * 1e6));
-  if (prepare > 1e-7)
-    print(fmt::format("once a step  {:.1f} us: parameters in the form of the operations\n", prepare * 1e6));
+  constexpr double nothing = 1e-7;  // of programs without work
+  if (prepare > nothing) {
+    print(
+        fmt::format("once a step  {:.1f} us to bring parameters into the operations' form\n", prepare * 1e6));
+  }
   return 0;
 }
 

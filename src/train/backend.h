@@ -8,7 +8,7 @@
 #include "core/step_state.h"
 #include "device/device.h"
 #include "lockstep/trainer.h"
-#include "ops/plan.h"
+#include "ops/plan_layout.h"
 #include "optim/arena_update.h"
 #include "reduce/summation.h"
 #include "train/lap.h"
@@ -23,6 +23,8 @@ class CompiledGraph {
   virtual ~CompiledGraph() = default;
   /// For the micro-batches of `loader`, whose steps are those of `log`. Throws Error(resource).
   virtual std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) = 0;
+  /// What backward computes; by node of the graph that was compiled, of which a device may leave some out.
+  virtual GradientFlow gradients() const = 0;
 };
 
 /// All that steps need of a kind of device: a file of its own for each kind, which shared code never asks

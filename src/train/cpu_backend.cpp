@@ -78,14 +78,17 @@ class CpuLeafRunner final : public LeafRunner {
 
 class CpuCompiledGraph final : public CompiledGraph {
  public:
-  CpuCompiledGraph(Device& device, std::unique_ptr<Plan> plan) : device_(device), plan_(std::move(plan)) {}
+  CpuCompiledGraph(Device& device, std::unique_ptr<Plan> plan, GradientFlow gradients)
+      : device_(device), plan_(std::move(plan)), gradients_(std::move(gradients)) {}
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog /*log*/) override {
     return std::make_unique<CpuLeafRunner>(device_, *plan_, loader);
   }
+  GradientFlow gradients() const override { return gradients_; }
 
  private:
   Device& device_;
   std::unique_ptr<Plan> plan_;
+  GradientFlow gradients_;
 };
 
 class CpuBackend final : public Backend {
@@ -101,7 +104,8 @@ class CpuBackend final : public Backend {
   }
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
-    return std::make_unique<CpuCompiledGraph>(*device_, cpu::make_plan(graph, layout, options, level_));
+    return std::make_unique<CpuCompiledGraph>(*device_, cpu::make_plan(graph, layout, options, level_),
+                                              trace_gradients(graph, options));
   }
   std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {
     return make_cpu_arena_update(options);

@@ -65,30 +65,48 @@ TEST(BenchOps, HasARowForEachNodeAndItsSums) {
     EXPECT_EQ(table.at("fc2").size(), 3 + 4 + 2U) << outcome.out;
     EXPECT_EQ(table.at("loss").size(), 2 + 1 + 2U) << "no GFLOP/s, no backward";
     expect_has(outcome.out, "\nin one go ");
-    expect_has(outcome.out, "micro-batches, of 16\n");
+    expect_has(outcome.out, "one micro-batch of 16 samples (batch 16 = 1 micro-batches)\n");
+  }
+}
+
+/// Linear layers of a GPU read LeNet's images in place.
+TEST(BenchOps, LeavesFlatteningOutAsThePlanDoes) {
+  for (const auto& [place, cells] : {std::pair{cpu, 2 + 2 + 2U}, std::pair{gpu, 2 + 1 + 2U}}) {
+    const Outcome outcome = bench_ops(place, 0);
+    const auto table = rows(outcome.out, {"flatten1"});
+    ASSERT_EQ(table.size(), 1U) << outcome.out << outcome.err;
+    EXPECT_EQ(table.at("flatten1").size(), cells) << outcome.out;
   }
 }
 
 TEST(BenchOps, TakesOptionsOfExecutionAndOfTheInput) {
-  const Outcome bf16 = bench_ops(gpu, 2, {"--dtype", "bf16", "--mixup", "0.2", "--model", "mlp:12"});
+  const Outcome bf16 = bench_ops(gpu, 1, {"--dtype", "bf16", "--mixup", "0.2", "--model", "mlp:12"});
   EXPECT_EQ(bf16.status, 0) << bf16.err;
-  expect_has(bf16.out, "ranks 2  processor emulated  bf16  batch 16");
+  expect_has(bf16.out, "processor emulated  bf16  one micro-batch of ");
   expect_has(bf16.out, "once a step ");
   const Outcome parts = bench_ops(cpu, 1, {"--micro-batches", "4", "--model", "resnet20"});
   EXPECT_EQ(parts.status, 0) << parts.err;
-  expect_has(parts.out, "micro-batches, of 4\n");
+  expect_has(parts.out, "one micro-batch of 4 samples (batch 16 = 4 micro-batches)\n");
   expect_has(parts.out, "batch_norm2d + add + relu");
+  for (const Place& place : {cpu, gpu}) {
+    const Outcome read_by_the_host = bench_ops(place, 0, {"--randaugment", "rand-m9-n2"});
+    EXPECT_EQ(read_by_the_host.status, 0) << read_by_the_host.err;
+    expect_has(read_by_the_host.out, "\nin one go ");
+  }
 }
 
 TEST(BenchOps, RefusesWhatCannotBe) {
   const auto expect_refusal = [](const Place& place, const Arguments& more, const std::string& words) {
-    const Outcome outcome = bench_ops(place, 2, more);
+    const Outcome outcome = bench_ops(place, 0, more);
     EXPECT_EQ(outcome.status, 2) << outcome.err;
     expect_has(outcome.err, words);
   };
   expect_refusal(cpu, {"--model", "lenett"}, "did you mean 'lenet'");
   expect_refusal(cpu, {"--dtype", "bf16"}, "bf16 is for CUDA");
   expect_refusal(cpu, {"--micro-batches", "3"}, "a batch of 16 cannot be cut into 3 equal micro-batches");
+  const Outcome ranks = bench_ops(cpu, 2);
+  EXPECT_EQ(ranks.status, 2);
+  expect_has(ranks.err, "operations are measured on one rank");
   const Outcome few = bench(gpu, 0, {"ops", "--dataset", "synthetic", "--samples", "10"});
   EXPECT_EQ(few.status, 2);
   expect_has(few.err, "a micro-batch of 128 samples of a data set of 10");
@@ -106,10 +124,13 @@ TEST(BenchAllreduce, MeasuresAllSizesOnAllDevices) {
   };
   expect_table(bench(gpu, 2, {"allreduce", "--transport", "shared-memory"}),
                "ranks 2  processor emulated  exchange shared memory through host memory\n");
-  expect_table(bench(gpu, 0, {"allreduce"}), "ranks 1  processor emulated  exchange none\n");
+  const Outcome one = bench(gpu, 0, {"allreduce"});
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_EQ(one.out, "ranks 1  processor emulated  exchange none\none rank: nothing to sum\n");
   const Outcome messages = bench(cpu, 2, {"allreduce", "--transport", "messages", "--simd", "auto"});
   expect_table(messages, "ranks 2  processor ");
   expect_has(messages.out, "  exchange messages\n");
+  expect_has(messages.out, "canonical  ring/canonical\n");
 }
 
 TEST(BenchAllreduce, RefusesWhatCannotBe) {

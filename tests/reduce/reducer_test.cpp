@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "lockstep/error.h"
-#include "reduce/buckets.h"
 #include "reduce/gradients.h"
 #include "reduce/thread_ranks.h"
 
@@ -188,17 +187,6 @@ TEST(RingReducer, SumsBucketsThatAreReady) {
     for (const std::vector<float>& sum : sums) EXPECT_EQ(sum, sums.front());
     for (std::size_t e = 0; e < elements; ++e) EXPECT_NEAR(sums[0][e], reference_sum(0, 5, e), 1e-2);
   }
-}
-
-TEST(Buckets, HoldWholeParameters) {
-  using Begins = std::vector<std::size_t>;
-  const Begins offsets{0, 16, 32, 64, 80};
-  EXPECT_EQ(cut_into_buckets(offsets, 96, 1), offsets);
-  EXPECT_EQ(cut_into_buckets(offsets, 96, 17), (Begins{0, 32, 64})) << "80 and 16 alone are too little";
-  EXPECT_EQ(cut_into_buckets(offsets, 96, 32), (Begins{0, 32, 64}));
-  EXPECT_EQ(cut_into_buckets(offsets, 96, 96), Begins{0});
-  EXPECT_EQ(cut_into_buckets(offsets, 96), Begins{0}) << "small networks have one";
-  EXPECT_EQ(cut_into_buckets(Begins{}, 0), Begins{0});
 }
 
 }  // namespace

@@ -211,7 +211,7 @@ void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters
 
 void CudaPlan::forward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
                             std::byte* workspace) const {
-  if (graph_.nodes[i].inputs.empty()) return;  // nothing reads it (without_flattening)
+  if (is_left_out(graph_.nodes[i])) return;
   operations_for(samples).nodes[i].forward(node_memory(stream, i, parameters, workspace));
 }
 

@@ -39,6 +39,8 @@ class CudaPlan {
   /// What the network reads of an image: its leading rows and columns.
   Shape image_shape() const { return graph_.nodes[0].shape; }
   Type type() const { return type_; }
+  /// Of the graph without what is left out, whose nodes have none.
+  const GradientFlow& gradients() const { return flow_; }
 
   /// Brings the parameters into the form that operations want; before the first micro-batch after they
   /// changed.

@@ -42,9 +42,11 @@ Graph without_flattening(Graph graph, Type type) {
     });
     if (!all || readers.empty()) continue;
     for (const int reader : readers) graph.nodes[static_cast<std::size_t>(reader)].inputs[0] = image;
-    graph.nodes[i].inputs.clear();
+    graph.nodes[i].inputs.clear();  // what is_left_out looks for
   }
   return graph;
 }
+
+bool is_left_out(const GraphNode& node) { return node.inputs.empty(); }
 
 }  // namespace lockstep::cuda

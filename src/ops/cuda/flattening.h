@@ -6,8 +6,11 @@
 namespace lockstep::cuda {
 
 /// The graph without those Flatten nodes whose readers, linear layers, may as well read images as they are
-/// stored, with weights in that order (WeightShape::pixels). The nodes stay in their places, without inputs,
-/// and nothing reads them.
+/// stored, with weights in that order (WeightShape::pixels). The nodes stay in their places; nothing
+/// reads them, and is_left_out tells them from others.
 Graph without_flattening(Graph graph, Type type);
+
+/// Of nodes after the input's: there is nothing to run.
+bool is_left_out(const GraphNode& node);
 
 }  // namespace lockstep::cuda

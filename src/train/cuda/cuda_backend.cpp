@@ -69,6 +69,7 @@ class CudaCompiledGraph final : public CompiledGraph {
         device_, stream_, *plan_, loader,
         dataset != nullptr ? make_device_feed(options, *dataset, log) : make_host_feed(options));
   }
+  GradientFlow gradients() const override { return plan_->gradients(); }
 
  private:
   Device& device_;

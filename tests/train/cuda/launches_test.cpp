@@ -44,6 +44,17 @@ struct StepOptions {
   DataType dtype = DataType::fp32;
 };
 
+/// Sees what devices record as long as it lives.
+class Recordings {
+ public:
+  explicit Recordings(std::function<void(std::span<const GraphAction>)> look) {
+    GraphDevice::on_record = std::move(look);
+  }
+  ~Recordings() { GraphDevice::on_record = nullptr; }
+  Recordings(const Recordings&) = delete;
+  Recordings& operator=(const Recordings&) = delete;
+};
+
 /// One rank, samples on the GPU. Recorded, not run.
 std::vector<std::string> launches_of(const StepOptions& options) {
   const Synthetic set(options.batch, {1, 28, 28}, 10);
@@ -70,9 +81,9 @@ std::vector<std::string> launches_of(const StepOptions& options) {
   GradientArenas arenas;
   const std::vector<std::size_t> buckets{0};
   std::vector<std::string> launches;
-  GraphDevice::on_record = [&](std::span<const GraphAction> actions) {
+  const Recordings recordings([&](std::span<const GraphAction> actions) {
     for (const GraphAction& action : actions) launches.push_back(short_name(action.name));
-  };
+  });
   const StepProgram program({.backend = *backend,
                              .communicator = *communicator,
                              .updater = updater,
@@ -83,7 +94,6 @@ std::vector<std::string> launches_of(const StepOptions& options) {
                              .buckets = buckets,
                              .runners = runners},
                             arenas, options.micro_batches);
-  GraphDevice::on_record = nullptr;
   return launches;
 }
 
