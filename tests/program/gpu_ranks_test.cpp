@@ -168,7 +168,7 @@ TEST(GpuRanks, LeaveTheWorkToProcessorsWhereThereAreMoreThanGpusAndNoneIsAskedFo
   const Outcome cpu = emulated(2, {"--device", "cpu"});
   EXPECT_EQ(line_after(outcome.out, "digest "), line_after(cpu.out, "digest "));
   const Outcome alone = emulated(1, {"--device", "auto"});
-  EXPECT_NE(alone.out.find("a GPU (emulated)"), std::string::npos) << alone.out;
+  EXPECT_NE(alone.err.find("a GPU (emulated)"), std::string::npos) << alone.err;
   const Outcome doctor = mpirun(LOCKSTEP_EMULATED, 2, words("doctor --dataset synthetic"));
   EXPECT_EQ(doctor.status, 0) << doctor.err;
 }
