@@ -27,7 +27,8 @@ struct ExecutionOptions {
   std::string device = "auto";  ///< cpu, cuda, or auto: see resolve_device
   DataType dtype = DataType::fp32;
   /// CPU: executors of this rank; 0: its share of the host's cores. CUDA: threads that read samples where the
-  /// GPU does not hold the data set; 0: that share without one core.
+  /// GPU does not hold the data set; 0: that share without one core. There are as many again for
+  /// evaluation: in a run they take turns.
   int threads = 0;
   std::string simd = "auto";  ///< CPU: instruction set: auto, avx2, avx512, neon
   bool cuda_graph = true;     ///< CUDA: steps become graphs; else they are given to the GPU piece by piece

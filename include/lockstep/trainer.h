@@ -82,7 +82,8 @@ struct EpochReport {
   double seconds = 0.0;       ///< training only
   double load_seconds = 0.0;  ///< of this rank's executors together, reading samples; CUDA: waiting for them
   double load_share = 0.0;    ///< part of their working time that this is
-  bool best = false;          ///< no epoch before had such a test accuracy
+  bool load_is_waiting = false;  ///< as on CUDA
+  bool best = false;             ///< no epoch before had such a test accuracy
 };
 
 /// The epoch with the best test accuracy, the first of equals.
@@ -92,9 +93,10 @@ struct BestEpoch {
 };
 
 /// Seconds of some steps on this rank, by part; the first four are sums over its executors. CUDA: the total,
-/// and as load the time that the GPU waited for samples which the host reads.
+/// and as load the time that the GPU waited for samples which the host reads; the others are 0.
 struct StepTimes {
   int steps = 0;
+  bool by_part = true;  ///< not on CUDA
   double load = 0.0;
   double forward = 0.0;
   double backward = 0.0;

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <string_view>
 
 #include "cli/bench.h"
 #include "cli/output.h"
@@ -19,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Medians, of a GPU over groups of steps; parts that were not measured are left out.
+/// Medians, of a GPU over groups of steps; parts that are nothing, or were not measured, are left out.
 void print_times(const std::vector<StepTimes>& times, int threads) {
   const auto middle = [&](double StepTimes::*part) {
     std::vector<double> values;
@@ -28,14 +30,18 @@ void print_times(const std::vector<StepTimes>& times, int threads) {
     return median(values);
   };
   const double total = middle(&StepTimes::total);
-  const auto row = [&](const char* name, double StepTimes::*part, double share) {
+  const bool by_part = times.front().by_part;
+  const std::string load = by_part ? "load" : "waiting for samples";
+  const std::size_t width = std::max<std::size_t>(10, load.size());
+  const auto row = [&](std::string_view name, double StepTimes::*part, double share) {
     const double seconds = middle(part) * share;
     if (seconds == 0.0) return;
-    print(fmt::format("{:<10}  {:>10.1f}  {:>5.1f} %\n", name, seconds * 1e6, 100.0 * seconds / total));
+    print(
+        fmt::format("{:<{}}  {:>10.1f}  {:>5.1f} %\n", name, width, seconds * 1e6, 100.0 * seconds / total));
   };
-  print(fmt::format("{:<10}  {:>10}  {:>7}\n", "part", "us/step", "share"));
+  print(fmt::format("{:<{}}  {:>10}  {:>7}\n", "part", width, "us/step", "share"));
   const double executor_share = 1.0 / threads;
-  row("load", &StepTimes::load, executor_share);
+  row(load, &StepTimes::load, executor_share);
   row("forward", &StepTimes::forward, executor_share);
   row("backward", &StepTimes::backward, executor_share);
   row("fold", &StepTimes::fold, executor_share);

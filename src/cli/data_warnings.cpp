@@ -18,13 +18,19 @@ std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& o
     return {};
   }
   std::vector<std::string> advice;
+  if (epoch.load_is_waiting) advice.emplace_back("give each rank more cores");
   if (options.dataset == "images" && !has_packed_images(options.data.directory, "train")) {
     advice.emplace_back("pack the images (lockstep data pack)");
   }
   if (options.input.augment != AugmentOptions{}) advice.emplace_back("use fewer augmentations");
   if (advice.empty()) advice.emplace_back("use more threads or ranks");
-  return fmt::format("reading the samples took {:.0f} % of the working time of epoch {}: {}",
-                     100.0 * epoch.load_share, epoch.epoch, fmt::join(advice, ", or "));
+  const double percent = 100.0 * epoch.load_share;
+  const std::string what =
+      epoch.load_is_waiting
+          ? fmt::format("the GPU waited for samples during {:.0f} % of epoch {}", percent, epoch.epoch)
+          : fmt::format("reading the samples took {:.0f} % of the working time of epoch {}", percent,
+                        epoch.epoch);
+  return fmt::format("{}: {}", what, fmt::join(advice, ", or "));
 }
 
 std::string left_out_warning(const Evaluation& evaluation, const std::string& kind) {

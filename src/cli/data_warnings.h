@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// What helps where reading the samples took much of an epoch's working time; empty where it did not, or
-/// where the epoch was too short to tell.
+/// What helps where reading the samples, or a GPU's waiting for them, took much of an epoch's time; empty
+/// where it did not, or where the epoch was too short to tell.
 std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& options);
 
 /// How many of the samples, "training" or "test", could not be read; empty where all could.

@@ -160,49 +160,44 @@ bool ReadAhead::begin_micro_batch() {
 }
 
 ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Chunk& chunk) const {
+  const float share = share_of(chunk.slot->range);
   Failures failures;
-  const auto note = [&](std::uint64_t i) {
-    failures.add({.count = 1, .first = i, .error = std::current_exception()});
-  };
-  try {
-    describe(chunk);
-  } catch (...) {
-    note(chunk.begin);
-    return failures;
-  }
   for (std::uint64_t i = chunk.begin; i < chunk.end; ++i) {
     auto* place = values_at<std::uint8_t>(chunk.slot->memory, layout_.samples) + i * layout_.sample_bytes;
     try {
-      const std::uint64_t id = values_at<std::uint64_t>(chunk.slot->memory, layout_.ids)[i];
+      const std::uint64_t id = describe(*chunk.slot, i, share);
       const std::uint8_t* sample = reader.read(id, order_.epoch, place);
       if (sample != place) std::copy_n(sample, layout_.sample_bytes, place);
     } catch (...) {
-      note(i);
+      failures.add({.count = 1, .first = i, .error = std::current_exception()});
     }
   }
   return failures;
 }
 
-/// All but the samples themselves. Partners are the micro-batch reversed.
-void ReadAhead::describe(const Chunk& chunk) const {
-  const Buffer& memory = chunk.slot->memory;
-  const SampleRange range = chunk.slot->range;
+/// Of each sample in its mixture with its partner.
+float ReadAhead::share_of(const SampleRange& range) const {
+  const Transform& transform = loader_.transform();
+  if (!transform.mixes()) return 0.0F;
+  return transform.share(order_.epoch, static_cast<std::uint32_t>(range.first / loader_.micro_batch()));
+}
+
+/// All of sample `i` but itself; returns its id. Partners are the micro-batch reversed.
+std::uint64_t ReadAhead::describe(const Slot& slot, std::uint64_t i, float share) const {
   const Transform& transform = loader_.transform();
   const Dataset& dataset = loader_.dataset();
-  const auto number = static_cast<std::uint32_t>(range.first / loader_.micro_batch());
-  const float share = transform.mixes() ? transform.share(order_.epoch, number) : 0.0F;
-  for (std::uint64_t i = chunk.begin; i < chunk.end; ++i) {
-    const std::uint64_t id = order_.id(range.first + i);
-    values_at<std::uint64_t>(memory, layout_.ids)[i] = id;
-    values_at<std::int32_t>(memory, layout_.labels)[i] = dataset.label(id);
-    if (!transform.mixes()) continue;
-    values_at<std::int32_t>(memory, layout_.other_labels)[i] =
-        dataset.label(order_.id(range.first + range.samples - 1 - i));
-    values_at<float>(memory, layout_.shares)[i] = share;
+  if (i == 0) {
+    *values_at<RandomKey>(slot.memory, layout_.random) = {.seed = transform.seed(), .epoch = order_.epoch};
   }
-  if (chunk.begin == 0) {
-    *values_at<RandomKey>(memory, layout_.random) = {.seed = transform.seed(), .epoch = order_.epoch};
+  const std::uint64_t id = order_.id(slot.range.first + i);
+  values_at<std::uint64_t>(slot.memory, layout_.ids)[i] = id;
+  values_at<std::int32_t>(slot.memory, layout_.labels)[i] = dataset.label(id);
+  if (transform.mixes()) {
+    const std::uint64_t partner = order_.id(slot.range.first + slot.range.samples - 1 - i);
+    values_at<std::int32_t>(slot.memory, layout_.other_labels)[i] = dataset.label(partner);
+    values_at<float>(slot.memory, layout_.shares)[i] = share;
   }
+  return id;
 }
 
 void ReadAhead::finish(const Chunk& chunk, const Failures& failures) {

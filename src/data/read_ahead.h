@@ -39,9 +39,10 @@ class ReadAhead {
   void expect(std::span<const SampleRange> coming);
 
   /// Calls use(block, samples) with the next micro-batch, which begins at position `first`, once it has been
-  /// read; the block is filled again after `use` has returned. Throws Error(data) naming the first sample of
-  /// it that cannot be read, why, and how many cannot. Other errors of reading pass as they are. After an
-  /// error the next micro-batch can be taken. Error(internal) when another one was expected.
+  /// read; the block is filled again after `use` has returned. `use` must not call methods of this object.
+  /// Throws Error(data) naming the first sample of it that cannot be read, why, and how many cannot; other
+  /// errors of reading, and those of `use`, pass as they are. After such an error the next micro-batch can be
+  /// taken. Error(internal) when another one was expected: then none was taken.
   void take(std::uint64_t first, const std::function<void(const std::byte*, std::size_t)>& use);
 
  private:
@@ -69,7 +70,8 @@ class ReadAhead {
   bool begin_micro_batch();
   bool all_begun() const { return next_range_ == coming_.size(); }
   Failures read(SampleReader& reader, const Chunk& chunk) const;
-  void describe(const Chunk& chunk) const;
+  float share_of(const SampleRange& range) const;
+  std::uint64_t describe(const Slot& slot, std::uint64_t i, float share) const;
   void finish(const Chunk& chunk, const Failures& failures);
   void stop();
   [[noreturn]] static void fail(const Slot& slot);

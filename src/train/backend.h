@@ -47,6 +47,9 @@ class Backend {
   virtual void conclude(std::span<const LeafResult> results, const StepTable& table) = 0;
   /// How many steps are given to it before the host asks what they found.
   virtual std::size_t steps_at_once() const = 0;
+  /// Whether the host sees how long the parts of a step take. Else it knows the whole, and how long samples
+  /// were waited for.
+  virtual bool times_parts() const = 0;
   /// How many streams run leaves at once, and what they run on: an instruction set, or a GPU.
   virtual int threads() const = 0;
   virtual std::string name() const = 0;

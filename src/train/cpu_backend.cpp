@@ -116,6 +116,7 @@ class CpuBackend final : public Backend {
     positions[1] = positions[0]++;
   }
   std::size_t steps_at_once() const override { return 1; }
+  bool times_parts() const override { return true; }
   int threads() const override { return threads_; }
   std::string name() const override { return cpu::level_name(level_); }
 

@@ -27,9 +27,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of this rank's executors together. A GPU does not say what its parts took: all of its time is work.
+/// Of this rank's executors together; all of the time where it is not known by part.
 double working_seconds(const StepTimes& times) {
-  return times.forward > 0.0 ? times.load + times.forward + times.backward + times.fold : times.total;
+  return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
 }
 
 }  // namespace
@@ -288,7 +288,8 @@ class Trainer::Implementation {
                   .steps = position,
                   .seconds = seconds,
                   .load_seconds = work.load,
-                  .load_share = work.total > 0.0 ? work.load / work.total : 0.0});
+                  .load_share = work.total > 0.0 ? work.load / work.total : 0.0,
+                  .load_is_waiting = !backend_->times_parts()});
   }
 
   void report_epoch(EpochReport report) {

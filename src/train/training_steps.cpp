@@ -10,10 +10,20 @@
 #include "train/lap.h"
 
 namespace lockstep {
+namespace {
+
+/// Of its last run.
+void add_parts(StepTimes& times, const StepProgram& program) {
+  times.fold += program.fold_seconds();
+  times.reduce += program.reduce_seconds();
+  times.update += program.update_seconds();
+}
+
+}  // namespace
 
 StepTimes TrainingSteps::run(std::uint64_t position, std::uint64_t count) {
   auto start = std::chrono::steady_clock::now();
-  StepTimes times;
+  StepTimes times{.by_part = options_.context.backend.times_parts()};
   for (const auto& runner : options_.context.runners) runner->seconds = {};
   inputs_.clear();
   for (std::uint64_t i = 0; i < count; ++i) inputs_.push_back(input_of(count_ + i + 1, position + i));
@@ -23,9 +33,7 @@ StepTimes TrainingSteps::run(std::uint64_t position, std::uint64_t count) {
     StepProgram& program = program_for(input.samples);
     program.run();
     ++count_;
-    times.fold += program.fold_seconds();
-    times.reduce += program.reduce_seconds();
-    times.update += program.update_seconds();
+    if (times.by_part) add_parts(times, program);
     times.samples += input.samples;
   }
   outcomes_ = options_.context.table.fetch(count);

@@ -33,6 +33,14 @@ TEST(SlowReading, AdviceFitsTheRun) {
             start + "pack the images (lockstep data pack), or use fewer augmentations");
 }
 
+TEST(SlowReading, OfAGpuIsThatItWaits) {
+  EpochReport epoch = slow();
+  epoch.load_is_waiting = true;
+  const std::string start = "the GPU waited for samples during 45 % of epoch 2: give each rank more cores";
+  EXPECT_EQ(slow_reading_warning(epoch, {}), start);
+  EXPECT_EQ(slow_reading_warning(epoch, images()), start + ", or pack the images (lockstep data pack)");
+}
+
 TEST(SlowReading, ShortOrFastEpochsGiveNone) {
   EpochReport epoch = slow();
   epoch.steps = 49;

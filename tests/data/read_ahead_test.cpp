@@ -22,7 +22,10 @@ class Samples : public Dataset {
   std::uint64_t size() const override { return size_; }
   Shape shape() const override { return lockstep::shape; }
   int classes() const override { return 7; }
-  int label(std::uint64_t id) const override { return static_cast<int>(id * 5 % 7); }
+  int label(std::uint64_t id) const override {
+    if (unlabelled.contains(id)) throw Error(Category::data, sample_name(id) + " has no label");
+    return static_cast<int>(id * 5 % 7);
+  }
   std::string sample_name(std::uint64_t id) const override { return "sample " + std::to_string(id); }
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     {
@@ -52,7 +55,7 @@ class Samples : public Dataset {
     return reads_;
   }
 
-  std::set<std::uint64_t> bad, lost;
+  std::set<std::uint64_t> bad, lost, unlabelled;
 
  private:
   std::uint64_t size_;
@@ -194,6 +197,19 @@ TEST(ReadAhead, AnErrorComesWithItsMicroBatchNamingTheFirstSample) {
   }
 }
 
+TEST(ReadAhead, ASampleWithoutALabelIsOneThatCannotBeRead) {
+  for (const int threads : {1, 3}) {
+    Reading reading(80, 40, threads);
+    reading.data.unlabelled = {4, 5, 39};
+    reading.data.bad = {7};
+    reading.expect({{0, 80}});
+    reading.expect_next_fails(
+        0, Category::data,
+        {"sample 4 has no label", "of the 40 samples of its micro-batch, 4 cannot be read"});
+    reading.expect_next({40, 40});
+  }
+}
+
 TEST(ReadAhead, AnErrorOfTheUseLeavesTheNextMicroBatch) {
   Reading reading(24);
   reading.expect({{0, 24}});
@@ -207,7 +223,7 @@ TEST(ReadAhead, RefusesWhatWasNotExpected) {
   reading.expect_next_fails(0, Category::internal, {"from position 0 on are wanted"});
   reading.expect({{8, 8}});
   reading.expect_next_fails(0, Category::internal, {"from position 0 on are wanted"});
-  reading.expect_next({8, 8});
+  reading.expect_next({8, 8});  // was not taken
   reading.expect_next_fails(16, Category::internal, {"from position 16 on are wanted"});
 }
 

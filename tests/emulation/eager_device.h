@@ -11,7 +11,7 @@ namespace lockstep {
 
 /// The same GPU without graphs: recorded work is called in each run, and what it launches is done later, when
 /// the host waits for it.
-class EagerDevice final : public Device {
+class EagerDevice final : public cuda::CudaDevice {
  public:
   Buffer allocate(std::size_t bytes) override { return gpu_.allocate(bytes); }
   std::size_t available_bytes() const override { return gpu_.available_bytes(); }
@@ -22,6 +22,7 @@ class EagerDevice final : public Device {
     gpu_.copy(stream, to, from, bytes);
   }
   std::span<Stream* const> streams() override { return streams_; }
+  cuda::CudaStream& communication_stream() override { return communication_; }
   void while_waiting(std::function<void()> look) override { gpu_.while_waiting(std::move(look)); }
   std::unique_ptr<Program> record(const std::function<void()>& work) override {
     stream_.recorded.clear();
@@ -31,7 +32,7 @@ class EagerDevice final : public Device {
 
  private:
   using Work = std::vector<std::function<void()>>;
-  struct EagerStream final : cuda::CudaStream {
+  struct EagerStream : cuda::CudaStream {
     explicit EagerStream(GraphDevice& device) : gpu(device) {}
     cuda::StreamHandle handle() const override { return gpu.stream.handle(); }
     void enqueue(std::function<void()> work) override { recorded.push_back(std::move(work)); }
@@ -44,6 +45,11 @@ class EagerDevice final : public Device {
     GraphDevice& gpu;
     Work recorded;
   };
+  /// Both streams launch on the GPU's one, in the order in which they were given work: events allow that.
+  struct CommunicationStream final : EagerStream {
+    using EagerStream::EagerStream;
+    void enqueue(std::function<void()> work) override { work(); }
+  };
   struct EagerProgram final : Program {
     explicit EagerProgram(Work all) : work(std::move(all)) {}
     void run() override {
@@ -54,6 +60,7 @@ class EagerDevice final : public Device {
 
   GraphDevice gpu_;
   EagerStream stream_{gpu_};
+  CommunicationStream communication_{gpu_};
   std::array<Stream*, 1> streams_{&stream_};
 };
 

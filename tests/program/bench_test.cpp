@@ -1,4 +1,4 @@
-// lockstep bench allreduce and ops: the same command on CPUs and on GPUs, which are emulated here.
+// lockstep bench: the same command on CPUs and on GPUs, which are emulated here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,6 +49,27 @@ std::map<std::string, Arguments> rows(const std::string& text, const Arguments& 
 
 void expect_has(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' in: " << text;
+}
+
+TEST(BenchStep, HasOnAGpuTheTimesThatWereMeasured) {
+  const Arguments names{"load", "waiting", "forward", "backward", "fold", "reduce", "update", "step"};
+  const Arguments step{"step", "--dataset", "synthetic", "--synthetic-shape", "1x28x28", "--samples",
+                       "40",   "--classes", "10",        "--steps",           "2",       "--batch-size",
+                       "16"};
+  const auto parts = [&](const Place& place, const Arguments& more) {
+    Arguments arguments = step;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = bench(place, 0, arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    Arguments found;
+    for (const auto& [name, words] : rows(outcome.out, names)) found.push_back(name);
+    return found;
+  };
+  EXPECT_EQ(parts(gpu, {}), Arguments{"step"});
+  EXPECT_EQ(parts(gpu, {"--cuda-graph", "off"}), Arguments{"step"});
+  EXPECT_EQ(parts(gpu, {"--randaugment", "rand-m9-n2"}), (Arguments{"step", "waiting"}));
+  EXPECT_EQ(parts(cpu, {"--threads", "1", "--micro-batches", "2"}),
+            (Arguments{"backward", "fold", "forward", "load", "reduce", "step", "update"}));
 }
 
 TEST(BenchOps, HasARowForEachNodeAndItsSums) {

@@ -134,6 +134,7 @@ class CudaBackend final : public Backend {
   int threads() const override { return 1; }
   std::string name() const override { return gpu_.name; }
   std::string engines() const override { return dnn_->engines(); }
+  bool times_parts() const override { return false; }  // parts are recorded once
 
  private:
   BackendOptions options_;

@@ -56,8 +56,9 @@ class HostFeed final : public Feed {
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
       throw Error(Category::data,
-                  fmt::format("{}: a GPU's step is recorded for whole micro-batches and cannot leave samples "
-                              "out: take such files out of the data set, or train with --device cpu",
+                  fmt::format("{}; on a GPU no sample can be left out, because a step is recorded for whole "
+                              "micro-batches: take it out of the data set (lockstep data stats lists all "
+                              "such), or use --device cpu",
                               error.what()));
     }
   }

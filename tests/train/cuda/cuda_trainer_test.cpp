@@ -65,6 +65,25 @@ void expect_as_on_cpu(const TrainerOptions& chosen, const Network& network, doub
   expect_near(run(on("cuda", chosen), network), run(on("cpu", chosen), network), tolerance);
 }
 
+/// What the host does while it records is no part of a step.
+TEST(CudaTrainer, KnowsTimesOfWholeStepsOnly) {
+  const auto network = small_network();
+  for (const bool graphs : {true, false}) {
+    TrainerOptions chosen = on("cuda", test::options());
+    chosen.execution.cuda_graph = graphs;
+    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    for (int run = 0; run < 2; ++run) {
+      const StepTimes times = trainer.steps(2);
+      EXPECT_FALSE(times.by_part);
+      EXPECT_GT(times.total, 0.0);
+      for (const double part :
+           {times.load, times.forward, times.backward, times.fold, times.reduce, times.update}) {
+        EXPECT_EQ(part, 0.0);
+      }
+    }
+  }
+}
+
 TEST(CudaTrainer, FollowsTheCpu) { expect_as_on_cpu(test::options(), *small_network()); }
 
 TEST(CudaTrainer, FollowsTheCpuWithBatchNorm) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "data/expect_error.h"
+#include "data/image_files.h"
 #include "lockstep/sampler.h"
 #include "train/small_run.h"
 
@@ -82,25 +83,35 @@ TEST(HostFedRun, DoesNotDependOnEvaluationsInBetween) {
 TEST(HostFedRun, EndsWhileSamplesAreRead) {
   const auto network = small_network();
   Trainer trainer(world(), *network, train_set(), test_set(), on("cuda", 3));
-  trainer.steps(1);
+  const StepTimes first = trainer.steps(1);
+  EXPECT_EQ(first.steps, 1);
+  EXPECT_EQ(first.samples, 64U);
+  EXPECT_GT(trainer.steps_per_epoch(), 1U) << "nothing would be left to read";
 }
 
-/// Samples of which some cannot be read.
+/// Samples of which some cannot be read: pixels, or PNG files of them, which the host reads even where
+/// nothing random is done.
 class Torn : public Dataset {
  public:
-  Torn(const Dataset& whole, std::set<std::uint64_t> torn) : whole_(whole), torn_(std::move(torn)) {}
+  Torn(const Dataset& whole, std::set<std::uint64_t> torn, Encoding encoding = Encoding::pixels)
+      : whole_(whole), torn_(std::move(torn)), encoding_(encoding) {}
   std::uint64_t size() const override { return whole_.size(); }
   Shape shape() const override { return whole_.shape(); }
   int classes() const override { return whole_.classes(); }
+  Encoding encoding() const override { return encoding_; }
   int label(std::uint64_t id) const override { return whole_.label(id); }
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     if (torn_.contains(id)) throw Error(Category::data, "sample " + std::to_string(id) + ": torn");
-    return whole_.sample(id, buffer);
+    const std::span<const std::uint8_t> pixels = whole_.sample(id, buffer);
+    if (encoding_ == Encoding::pixels) return pixels;
+    return buffer =
+               encode_png({pixels.begin(), pixels.end()}, shape().width, shape().height, PNG_FORMAT_GRAY);
   }
 
  private:
   const Dataset& whole_;
   std::set<std::uint64_t> torn_;
+  Encoding encoding_;
 };
 
 void expect_torn(const Dataset& train, const Dataset& test, const std::vector<std::string>& words) {
@@ -120,7 +131,8 @@ TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
   for (const std::uint64_t position : {std::uint64_t{0}, std::uint64_t{150}, train_set().size() - 1}) {
     const Torn train(train_set(), {order(position)});
     expect_torn(train, test_set(),
-                {"sample " + std::to_string(order(position)) + ": torn", "take such files out"});
+                {"sample " + std::to_string(order(position)) + ": torn",
+                 "; on a GPU no sample can be left out", "lockstep data stats"});
   }
   const Torn several(train_set(), {order(200), order(38), order(47), order(40), order(100)});
   expect_torn(several, test_set(),
@@ -128,9 +140,16 @@ TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
 }
 
 TEST(HostFedRun, EndsAtATestSampleThatCannotBeRead) {
-  // Nothing random is done to test samples: what is not a file lies in the GPU's memory, from the beginning.
+  const Torn test(test_set(), {70}, Encoding::image_file);
+  expect_torn(train_set(), test, {"sample 70: torn", "; on a GPU no sample can be left out"});
+}
+
+/// Such a data set lies in the GPU's memory, where the host brings it before the first step.
+TEST(HostFedRun, DoesNotBeginWithATestSampleForTheGpusMemoryThatCannotBeRead) {
   const Torn test(test_set(), {70});
-  expect_torn(train_set(), test, {"sample 70: torn"});
+  const auto network = small_network();
+  expect_error(Category::data, {"sample 70: torn"},
+               [&] { const Trainer trainer(world(), *network, train_set(), test, on("cuda")); });
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/launch_on_host.h"
+
+namespace lockstep::cuda {
+namespace {
+
+TEST(CommunicationStream, WorksWhenItsEventComesInEachRun) {
+  for (const bool graphs : {true, false}) {
+    const std::unique_ptr<Device> device = make_cuda_device({.graphs = graphs});
+    Stream& stream = *device->streams()[0];
+    CudaStream& communication = communication_stream(*device);
+    std::string done;
+    const auto note = [&](const Stream& where, char what) {
+      give(handle_of(where), "note", [&done, what] { done += what; });
+    };
+    const auto program = device->record([&] {
+      stream.enqueue([&] {
+        note(stream, 'a');
+        communication.wait(stream.record());
+        communication.enqueue([&] { note(communication, 'b'); });
+        stream.wait(communication.record());
+        note(stream, 'c');
+      });
+    });
+    for (const char* expected : {"abc", "abcabc"}) {
+      program->run();
+      device->copy(nullptr, nullptr, 0);  // waits
+      EXPECT_EQ(done, expected) << "graphs " << graphs;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::cuda
