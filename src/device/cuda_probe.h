@@ -47,6 +47,7 @@ struct Probe {
   std::vector<GpuProbe> gpus{};                  ///< visible ones, in CUDA's order
   std::vector<LinkProbe> links{};                ///< one of each pair
   LibraryProbe cudnn{}, nccl{};
+  LibraryProbe nvrtc{};  ///< with which cuDNN compiles its engines for batch norm
 };
 
 /// How far to look.

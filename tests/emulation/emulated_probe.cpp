@@ -13,7 +13,7 @@ Probe probe(Detail /*detail*/) {
                  .multiprocessors = 1,
                  .memory_bytes = 1 << 30,
                  .bus = "0000:00:00"}};
-  found.cudnn.version = found.nccl.version = "emulated";
+  found.cudnn.version = found.nccl.version = found.nvrtc.version = "emulated";
   return found;
 }
 
