@@ -1,5 +1,7 @@
 #include "ops/cuda/kernels/pool_epilogue.h"
 
+#include <bit>
+
 #include "ops/cuda/kernels/sum_packs.h"
 
 namespace lockstep::cuda {
@@ -20,10 +22,35 @@ Sizes sizes_of(const PoolEpilogue& pool) {
           .window = static_cast<Index>(pool.window)};
 }
 
+/// Averages with the same bits: a division by a power of two is a product, everything else is not.
+struct Product {
+  float factor;
+  LOCKSTEP_HD float operator()(float sum) const { return sum * factor; }
+};
+struct Quotient {
+  float divisor;
+  LOCKSTEP_HD float operator()(float sum) const { return sum / divisor; }
+};
+
+/// Calls run(stored, average): a value of the type of `pool`, and the cheaper of the two for its window.
+template <class Run>
+void with_average(const PoolEpilogue& pool, const Run& run) {
+  const auto window = static_cast<unsigned>(pool.window);
+  const auto pixels = static_cast<float>(window * window);
+  with_stored(pool.type, [&](auto stored) {
+    if (std::has_single_bit(window)) {
+      run(stored, Product{1.0F / pixels});
+    } else {
+      run(stored, Quotient{pixels});
+    }
+  });
+}
+
 /// One thread for each pack of the output.
-template <class T>
+template <class T, class Average>
 struct AveragePool {
   Sizes sizes;
+  Average average;
   const Pack<T>* input;
   Pack<T>* output;
 
@@ -40,17 +67,16 @@ struct AveragePool {
       for (int c = 0; c < channel_unit; ++c) sums[c] += to_float(pack.values[c]);
     }
     Pack<T> result;
-    for (int c = 0; c < channel_unit; ++c) {
-      result.values[c] = from_float<T>(sums[c] / static_cast<float>(sizes.window * sizes.window));
-    }
+    for (int c = 0; c < channel_unit; ++c) result.values[c] = from_float<T>(average(sums[c]));
     output[index] = result;
   }
 };
 
 /// One thread for each pack of the input.
-template <class T>
+template <class T, class Average>
 struct UndoAveragePool {
   Sizes sizes;
+  Average average;
   const Pack<T>* activated;
   const Pack<T>* grad_output;
   Pack<T>* grad_input;
@@ -62,8 +88,7 @@ struct UndoAveragePool {
     const Index to = pixel / stride / sizes.window * sizes.width + pixel % stride / sizes.window;
     Pack<T> grad = grad_output[std::size_t{to} * sizes.packs + i % sizes.packs];
     for (int c = 0; c < channel_unit; ++c) {
-      grad.values[c] =
-          from_float<T>(to_float(grad.values[c]) / static_cast<float>(sizes.window * sizes.window));
+      grad.values[c] = from_float<T>(average(to_float(grad.values[c])));
     }
     if (activated != nullptr) {
       const Pack<T> output = activated[index];
@@ -80,10 +105,11 @@ struct UndoAveragePool {
 
 void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* input, void* output) {
   const Sizes sizes = sizes_of(pool);
-  with_stored(pool.type, [&](auto stored) {
+  with_average(pool, [&](auto stored, auto average) {
     using T = decltype(stored);
     for_each(stream, std::size_t{sizes.pooled()} * pool.samples,
-             AveragePool<T>{sizes, static_cast<const Pack<T>*>(input), static_cast<Pack<T>*>(output)});
+             AveragePool<T, decltype(average)>{sizes, average, static_cast<const Pack<T>*>(input),
+                                               static_cast<Pack<T>*>(output)});
   });
 }
 
@@ -95,13 +121,13 @@ void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void
                                 static_cast<std::size_t>(pool.samples),
                       .channels = pool.channels,
                       .type = pool.type};
-  with_stored(pool.type, [&](auto stored) {
+  with_average(pool, [&](auto stored, auto average) {
     using T = decltype(stored);
-    run_and_sum(
-        stream, sum,
-        UndoAveragePool<T>{sizes, static_cast<const Pack<T>*>(activated),
-                           static_cast<const Pack<T>*>(grad_output), static_cast<Pack<T>*>(grad_input)},
-        chunks);
+    run_and_sum(stream, sum,
+                UndoAveragePool<T, decltype(average)>{sizes, average, static_cast<const Pack<T>*>(activated),
+                                                      static_cast<const Pack<T>*>(grad_output),
+                                                      static_cast<Pack<T>*>(grad_input)},
+                chunks);
   });
 }
 
