@@ -11,15 +11,20 @@ using Index = unsigned;
 /// Layers of one kernel: its arguments may be 4 KB.
 constexpr Index most_layers = 48;
 
-LOCKSTEP_HD Index weights_of(const WeightForms& forms) {
-  return forms.padded_out_channels * forms.taps * forms.padded_inputs;
+/// Taps that are read before the first of them is written: those of a 3 x 3 kernel.
+constexpr Index tap_group = 9;
+
+/// Of an out channel with an in channel of its group, both of the padded weights.
+LOCKSTEP_HD Index pairs_of(const WeightForms& forms) {
+  return forms.padded_out_channels * forms.padded_inputs;
 }
 
-Index elements_of(const WeightPadding::Layer& layer) {
-  return weights_of(layer.forms) + (layer.bias != nullptr ? layer.forms.padded_out_channels : 0);
+Index indices_of(const WeightPadding::Layer& layer) {
+  return pairs_of(layer.forms) + (layer.bias != nullptr ? layer.forms.padded_out_channels : 0);
 }
 
-/// One thread for each element of the padded weights, then of the padded bias, layer by layer.
+/// One thread for the taps of each pair of channels, then for each element of the padded bias, layer by
+/// layer. Taps lie together in what it reads, pairs in what it writes.
 template <class T>
 struct PadWeights {
   using Layer = WeightPadding::Layer;
@@ -31,26 +36,41 @@ struct PadWeights {
     const Index number = find_part(ends, count, index);
     const Layer& layer = layers[number];
     const WeightForms& forms = layer.forms;
-    const Index weights = weights_of(forms);
+    const Index pairs = pairs_of(forms);
     const auto i = static_cast<Index>(index - (number > 0 ? ends[number - 1] : 0));
-    if (i < weights) {
-      static_cast<T*>(layer.padded)[i] = from_float<T>(value(layer, i));
+    if (i < pairs) {
+      pad_taps(layer, i / forms.padded_inputs, i % forms.padded_inputs);
     } else {
-      const Index channel = i - weights;
+      const Index channel = i - pairs;
       static_cast<T*>(layer.padded_bias)[channel] =
           from_float<T>(channel < forms.out_channels ? layer.bias[channel] : 0.0F);
     }
   }
 
-  LOCKSTEP_HD float value(const Layer& layer, Index i) const {
+  LOCKSTEP_HD static void pad_taps(const Layer& layer, Index k, Index input) {
     const WeightForms& forms = layer.forms;
-    const Index tap = i / forms.padded_inputs % forms.taps;
-    const Index k = i / forms.padded_inputs / forms.taps;
-    if (k >= forms.out_channels) return 0.0F;
-    const Index c = k / forms.padded_group_outputs * forms.padded_inputs + i % forms.padded_inputs;
+    const Index taps = forms.taps;
+    const float* from = taps_of(layer, k, input);
+    T* to = static_cast<T*>(layer.padded) + std::size_t{k} * taps * forms.padded_inputs + input;
+    for (Index first = 0; first < taps; first += tap_group) {
+      float values[tap_group];
+      for (Index t = 0; t < tap_group; ++t) {
+        values[t] = from != nullptr && first + t < taps ? from[first + t] : 0.0F;
+      }
+      for (Index t = 0; t < tap_group; ++t) {
+        if (first + t < taps) to[std::size_t{first + t} * forms.padded_inputs] = from_float<T>(values[t]);
+      }
+    }
+  }
+
+  /// Null where the network has no such weights.
+  LOCKSTEP_HD static const float* taps_of(const Layer& layer, Index k, Index input) {
+    const WeightForms& forms = layer.forms;
+    if (k >= forms.out_channels) return nullptr;
+    const Index c = k / forms.padded_group_outputs * forms.padded_inputs + input;
     const Index first = k / forms.group_outputs * forms.group_inputs;
-    if (c < first || c >= first + forms.group_inputs) return 0.0F;
-    return layer.weight[(k * forms.group_inputs + c - first) * forms.taps + tap];
+    if (c < first || c >= first + forms.group_inputs) return nullptr;
+    return layer.weight + std::size_t{k * forms.group_inputs + c - first} * forms.taps;
   }
 };
 
@@ -88,7 +108,7 @@ void WeightPadding::run() {
     PadWeights<decltype(stored)> work{};
     std::size_t end = 0;
     for (const Layer& layer : layers_) {
-      end += elements_of(layer);
+      end += indices_of(layer);
       work.ends[work.count] = end;
       work.layers[work.count++] = layer;
     }
