@@ -17,6 +17,16 @@ using StreamHandle = CUstream_st*;
 /// Threads that share a row, see for_each_row.
 constexpr unsigned row_threads = 256;
 
+/// What for_each_row gives its work for `row`.
+template <class Work>
+LOCKSTEP_HD auto place_in(const Work& work, std::size_t row) {
+  if constexpr (requires { work.place(row); }) {
+    return work.place(row);
+  } else {
+    return row;
+  }
+}
+
 }  // namespace lockstep::cuda
 
 #ifdef __CUDACC__

@@ -30,6 +30,28 @@ TEST(ForEachRow, SumsEachRow) {
   }
 }
 
+/// Its rows are found once each, from the last to the first.
+struct SumOfPlace {
+  using Sum = double;
+  struct Place {
+    std::size_t first, result;
+  };
+  const float* values;
+  double* sums;
+  std::size_t rows;
+  LOCKSTEP_HD Place place(std::size_t row) const { return {(rows - 1 - row) * 2, rows - 1 - row}; }
+  LOCKSTEP_HD std::size_t terms(const Place&) const { return 2; }
+  LOCKSTEP_HD double term(const Place& at, std::size_t k) const { return values[at.first + k]; }
+  LOCKSTEP_HD void finish(const Place& at, double sum) const { sums[at.result] = sum; }
+};
+
+TEST(ForEachRow, GivesThePlaceOfARow) {
+  const std::vector<float> values{1, 2, 30, 40, 500, 600};
+  std::vector<double> sums(3);
+  for_each_row(nullptr, sums.size(), SumOfPlace{values.data(), sums.data(), sums.size()});
+  EXPECT_EQ(sums, (std::vector<double>{3, 70, 1100}));
+}
+
 TEST(Bfloat16, RoundsToNearestEven) {
   const auto round = [](float value) { return to_float(from_float<Bfloat16>(value)); };
   EXPECT_EQ(round(1.0F), 1.0F);

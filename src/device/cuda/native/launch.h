@@ -19,16 +19,16 @@ __global__ void row_kernel(const Work work) {
   using Sum = typename Work::Sum;
   __shared__ alignas(alignof(Sum)) unsigned char memory[row_threads * sizeof(Sum)];
   Sum* sums = reinterpret_cast<Sum*>(memory);
-  const std::size_t row = blockIdx.x;
-  const std::size_t terms = work.terms(row);
+  const auto place = place_in(work, std::size_t{blockIdx.x});
+  const std::size_t terms = work.terms(place);
   Sum sum{};
-  for (std::size_t k = threadIdx.x; k < terms; k += row_threads) sum += work.term(row, k);
+  for (std::size_t k = threadIdx.x; k < terms; k += row_threads) sum += work.term(place, k);
   sums[threadIdx.x] = sum;
   for (unsigned apart = row_threads / 2; apart > 0; apart /= 2) {
     __syncthreads();
     if (threadIdx.x < apart) sums[threadIdx.x] += sums[threadIdx.x + apart];
   }
-  if (threadIdx.x == 0) work.finish(row, sums[0]);
+  if (threadIdx.x == 0) work.finish(place, sums[0]);
 }
 
 template <class Work>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/error.h"
+#include "ops/cuda/kernels/divisor.h"
 #include "ops/cuda/kernels/find_part.h"
 #include "ops/cuda/kernels/pack.h"
 
@@ -21,8 +22,45 @@ LOCKSTEP_HD std::size_t terms_of(std::size_t elements, std::size_t row) {
   return rest < row_elements ? rest : row_elements;
 }
 
-LOCKSTEP_HD std::size_t weights_of(const WeightForms& forms) {
-  return std::size_t{forms.out_channels} * forms.group_inputs * forms.taps;
+/// An Unpadding as the kernel has it.
+struct Weights {
+  Index count, taps, group_inputs, padded_inputs;
+  Index group_outputs, padded_group_outputs;
+  Divisor by_taps, by_group_inputs;
+  bool joins_groups;  ///< else input c of a group is input c of the padded group
+  const void* padded;
+  float* weight;
+};
+
+Weights weights_of(const Unpadding& of) {
+  const WeightForms& forms = of.forms;
+  const bool one_group = forms.group_outputs == forms.out_channels;
+  const bool same_groups =
+      forms.group_outputs == forms.padded_group_outputs && forms.group_inputs == forms.padded_inputs;
+  return {.count = forms.out_channels * forms.group_inputs * forms.taps,
+          .taps = forms.taps,
+          .group_inputs = forms.group_inputs,
+          .padded_inputs = forms.padded_inputs,
+          .group_outputs = forms.group_outputs,
+          .padded_group_outputs = forms.padded_group_outputs,
+          .by_taps = Divisor(forms.taps),
+          .by_group_inputs = Divisor(forms.group_inputs),
+          .joins_groups = !one_group && !same_groups,
+          .padded = of.padded,
+          .weight = of.weight};
+}
+
+/// Elements lie in the order of `weight`: what is written is written together.
+template <class T>
+LOCKSTEP_HD void unpad_element(const Weights& of, Index i) {
+  const Index pair = of.by_taps.quotient(i);
+  const Index tap = i - pair * of.taps;
+  const Index k = of.by_group_inputs.quotient(pair);
+  Index c = pair - k * of.group_inputs;
+  if (of.joins_groups) {
+    c += k / of.group_outputs * of.group_inputs - k / of.padded_group_outputs * of.padded_inputs;
+  }
+  of.weight[i] = to_float(static_cast<const T*>(of.padded)[(k * of.taps + tap) * of.padded_inputs + c]);
 }
 
 LOCKSTEP_HD void observe_channel(const NormObservation& of, std::size_t c) {
@@ -37,8 +75,7 @@ LOCKSTEP_HD void observe_channel(const NormObservation& of, std::size_t c) {
 
 /// A ChunkAddition as the kernel has it.
 struct Addition {
-  std::size_t chunks;
-  int stride;
+  Index chunks, stride;
   const float* from;
   float* sums;
 };
@@ -51,7 +88,7 @@ struct FinishGradients {
   static constexpr std::size_t capacity = GradientFinish::capacity;
   Index unpaddings, additions, parts;
   std::size_t ends[3 * capacity];  ///< rows of each part, in that order
-  Unpadding unpadding[capacity];
+  Weights weights[capacity];
   Addition addition[capacity];
   NormObservation observation[capacity];
 
@@ -70,41 +107,28 @@ struct FinishGradients {
     return observation[at.part - unpaddings - additions];
   }
 
-  LOCKSTEP_HD std::size_t terms(std::size_t row) const {
-    const Place at = place(row);
-    if (unpads(at)) return terms_of(weights_of(unpadding[at.part].forms), at.row);
+  LOCKSTEP_HD std::size_t terms(const Place& at) const {
+    if (unpads(at)) return terms_of(weights[at.part].count, at.row);
     if (adds(at)) return addition_at(at).chunks;
     return terms_of(static_cast<std::size_t>(observation_at(at).channels), at.row);
   }
 
-  LOCKSTEP_HD double term(std::size_t row, std::size_t k) const {
-    const Place at = place(row);
+  LOCKSTEP_HD double term(const Place& at, std::size_t k) const {
     if (adds(at)) {
       const Addition& of = addition_at(at);
-      return static_cast<double>(of.from[k * static_cast<std::size_t>(of.stride) + at.row]);
+      return static_cast<double>(of.from[k * of.stride + at.row]);
     }
     const std::size_t element = at.row * row_elements + k;
     if (unpads(at)) {
-      unpad_element(unpadding[at.part], static_cast<Index>(element));
+      unpad_element<T>(weights[at.part], static_cast<Index>(element));
     } else {
       observe_channel(observation_at(at), element);
     }
     return 0.0;
   }
 
-  LOCKSTEP_HD void finish(std::size_t row, double sum) const {
-    const Place at = place(row);
+  LOCKSTEP_HD void finish(const Place& at, double sum) const {
     if (adds(at)) addition_at(at).sums[at.row] = static_cast<float>(sum);
-  }
-
-  LOCKSTEP_HD static void unpad_element(const Unpadding& of, Index i) {
-    const WeightForms& forms = of.forms;
-    const Index tap = i % forms.taps;
-    const Index k = i / forms.taps / forms.group_inputs;
-    const Index c = k / forms.group_outputs * forms.group_inputs + i / forms.taps % forms.group_inputs;
-    const Index first = k / forms.padded_group_outputs * forms.padded_inputs;
-    of.weight[i] =
-        to_float(static_cast<const T*>(of.padded)[(k * forms.taps + tap) * forms.padded_inputs + c - first]);
   }
 };
 
@@ -120,12 +144,12 @@ void GradientFinish::run() {
     std::size_t rows = 0;
     const auto add = [&](std::size_t more) { work.ends[work.parts++] = rows += more; };
     for (const Unpadding& each : unpaddings_) {
-      work.unpadding[work.unpaddings++] = each;
-      add(rows_for(weights_of(each.forms)));
+      const Weights& weights = work.weights[work.unpaddings++] = weights_of(each);
+      add(rows_for(weights.count));
     }
     for (const ChunkAddition& each : additions_) {
-      work.addition[work.additions++] = {chunks_of(each.problem), each.problem.channels, each.chunks,
-                                         each.sums};
+      work.addition[work.additions++] = {static_cast<Index>(chunks_of(each.problem)),
+                                         static_cast<Index>(each.problem.channels), each.chunks, each.sums};
       add(static_cast<std::size_t>(each.channels));
     }
     std::ranges::copy(observations_, work.observation);
