@@ -29,8 +29,19 @@ std::unique_ptr<Network> residual_network() {
   return network;
 }
 
+/// Averages over windows of three and of two, of what a convolution with ReLU gives.
+std::unique_ptr<Network> averaging_network() {
+  auto network = std::make_unique<Network>(Shape{3, 12, 12});
+  const Value x =
+      avg_pool2d(relu(conv2d(network->input(), {.channels = 5, .kernel = 3, .padding = 1})), {.kernel = 3});
+  const Value y = avg_pool2d(relu(conv2d(x, {.channels = 6, .kernel = 3, .padding = 1})), {.kernel = 2});
+  network->output(linear(flatten(y), 10));
+  return network;
+}
+
 std::unique_ptr<Network> network_called(const std::string& name) {
   if (name == "residual") return residual_network();
+  if (name == "averaging") return averaging_network();
   return make_model(name, name == "resnet20" ? Shape{3, 8, 8} : Shape{1, 28, 28}, 10);
 }
 
@@ -161,6 +172,8 @@ INSTANTIATE_TEST_SUITE_P(Table, CudaNetworks,
                                            NetworkCase{"lenet", cuda::Type::bf16, 0.15},
                                            NetworkCase{"residual", cuda::Type::fp32, 1e-4},
                                            NetworkCase{"residual", cuda::Type::bf16, 0.25},
+                                           NetworkCase{"averaging", cuda::Type::fp32, 1e-4},
+                                           NetworkCase{"averaging", cuda::Type::bf16, 0.25},
                                            NetworkCase{"resnet20", cuda::Type::fp32, 1e-3}),
                          [](const auto& row) {
                            std::string name = row.param.name;
