@@ -43,9 +43,9 @@ std::string why_not_nccl(Communicator& host, const GpuPlace& own, GpuSharing sha
       if (reason.empty()) reason = fmt::format("rank {} has no GPU", rank);
       continue;
     }
-    const auto [found, fresh] = first_of.try_emplace(place, rank);
-    if (fresh) continue;
-    if (reason.empty()) reason = fmt::format("ranks {} and {} share GPU {}", found->second, rank, place);
+    const std::size_t first = first_of.try_emplace(place, rank).first->second;
+    if (first == rank) continue;
+    if (reason.empty()) reason = fmt::format("ranks {} and {} share GPU {}", first, rank, place);
     if (sharing == GpuSharing::allowed) continue;
     agree(host, [&] {
       if (rank != own_rank) return;
@@ -54,7 +54,7 @@ std::string why_not_nccl(Communicator& host, const GpuPlace& own, GpuSharing sha
           fmt::format("ranks {} and {} have the same GPU, {}: start as many ranks on a host as it has GPUs, "
                       "or let them share, which is slow, with --transport shared-memory (on several "
                       "hosts: messages)",
-                      found->second, rank, place));
+                      first, rank, place));
     });
   }
   return reason;
