@@ -27,15 +27,18 @@ namespace {
 
 /// Throws where this host's ranks cannot all compute with CUDA.
 void check_cuda_for_all(const World& world, GpuSharing sharing) {
-  if (const std::string reason = cuda::why_no_cuda(); !reason.empty())
+  if (const std::string reason = cuda::why_no_cuda(); !reason.empty()) {
     throw Error(Category::resource, reason);
+  }
   const std::size_t gpus = cuda::probe(cuda::Detail::needed).gpus.size();
   if (sharing == GpuSharing::allowed || static_cast<std::size_t>(world.local_size()) <= gpus) return;
-  fmt::print(
-      stderr,
-      "lockstep: warning: {} has {} ranks and {} GPU{}: computing on processors; start as many ranks as "
-      "GPUs, or say --device cuda --transport shared-memory to share them\n",
-      world.host(), world.local_size(), gpus, gpus == 1 ? "" : "s");
+  if (world.local_rank() == 0) {  // one line of a host
+    fmt::print(
+        stderr,
+        "lockstep: warning: {} has {} ranks and {} GPU{}: computing on processors; start as many ranks "
+        "as GPUs, or say --device cuda --transport shared-memory to share them\n",
+        world.host(), world.local_size(), gpus, gpus == 1 ? "" : "s");
+  }
   throw Error(Category::resource, "more ranks than GPUs");
 }
 

@@ -165,8 +165,9 @@ TEST(GpuRanks, AreRefusedInOneLineWhereThereAreMoreThanGpus) {
 TEST(GpuRanks, LeaveTheWorkToProcessorsWhereThereAreMoreThanGpusAndNoneIsAskedFor) {
   const Outcome outcome = emulated(2, {"--device", "auto"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_NE(outcome.err.find("has 2 ranks and 1 GPU: computing on processors"), std::string::npos)
-      << outcome.err;
+  const std::string warning = "has 2 ranks and 1 GPU: computing on processors";
+  EXPECT_NE(outcome.err.find(warning), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find(warning), outcome.err.rfind(warning)) << "once per host: " << outcome.err;
   const Outcome cpu = emulated(2, {"--device", "cpu"});
   EXPECT_EQ(line_after(outcome.out, "digest "), line_after(cpu.out, "digest "));
   const Outcome alone = emulated(1, {"--device", "auto"});
