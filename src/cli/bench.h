@@ -8,7 +8,7 @@
 #include "device/device.h"
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 #include "lockstep/world.h"
 
 namespace lockstep {

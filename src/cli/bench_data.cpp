@@ -14,7 +14,6 @@
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 #include "lockstep/sampler.h"
-#include "lockstep/trainer.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep {

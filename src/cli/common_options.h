@@ -8,7 +8,7 @@
 #include "lockstep/execution.h"
 #include "lockstep/input.h"
 #include "lockstep/shape.h"
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 
 namespace lockstep {
 

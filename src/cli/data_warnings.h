@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/train_options.h"
-#include "lockstep/trainer.h"
+#include "lockstep/reports.h"
 
 namespace lockstep {
 

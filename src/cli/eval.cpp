@@ -15,8 +15,9 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "lockstep/dataset.h"
+#include "lockstep/evaluation.h"
 #include "lockstep/models.h"
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 #include "lockstep/world.h"
 
 namespace lockstep {

@@ -11,9 +11,9 @@
 #include "cli/output.h"
 #include "core/hash.h"
 #include "lockstep/error.h"
+#include "lockstep/evaluation.h"
 #include "lockstep/model_file.h"
 #include "lockstep/models.h"
-#include "lockstep/trainer.h"
 
 namespace lockstep {
 namespace {

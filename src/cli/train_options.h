@@ -7,7 +7,7 @@
 #include "lockstep/input.h"
 #include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 #include "report/recorder.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include "comm/communicator.h"
 #include "core/step_state.h"
 #include "device/device.h"
-#include "lockstep/trainer.h"
+#include "lockstep/execution.h"
 #include "ops/plan_layout.h"
 #include "optim/arena_update.h"
 #include "reduce/summation.h"

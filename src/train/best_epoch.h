@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/trainer.h"
+#include "lockstep/reports.h"
 
 namespace lockstep {
 

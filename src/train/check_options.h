@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 
 namespace lockstep {
 

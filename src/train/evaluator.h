@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "lockstep/trainer.h"
+#include "lockstep/evaluation.h"
 #include "train/backend.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 #include "train/backend.h"
 #include "train/parameter_set.h"
 

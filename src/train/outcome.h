@@ -3,7 +3,7 @@
 #include <span>
 
 #include "core/step_state.h"
-#include "lockstep/trainer.h"
+#include "lockstep/reports.h"
 #include "ops/plan.h"
 
 namespace lockstep {

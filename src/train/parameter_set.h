@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 #include "lockstep/model_file.h"
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 
 namespace lockstep {
 

@@ -6,8 +6,9 @@
 
 #include "comm/communicator.h"
 #include "lockstep/dataset.h"
+#include "lockstep/model_file.h"
 #include "lockstep/network.h"
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 #include "reduce/reducer.h"
 #include "train/backend.h"
 #include "train/step_table.h"

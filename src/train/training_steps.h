@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "lockstep/reports.h"
 #include "lockstep/schedule.h"
-#include "lockstep/trainer.h"
 #include "train/coming_samples.h"
 #include "train/step_program.h"
 

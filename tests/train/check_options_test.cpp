@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lockstep/trainer.h"
+#include "lockstep/training_options.h"
 
 namespace lockstep {
 namespace {

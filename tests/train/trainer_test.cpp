@@ -8,6 +8,7 @@
 #include "data/expect_error.h"
 #include "data/temporary_folder.h"
 #include "lockstep/error.h"
+#include "lockstep/evaluation.h"
 #include "lockstep/models.h"
 #include "train/count_allocations.h"
 #include "train/small_run.h"

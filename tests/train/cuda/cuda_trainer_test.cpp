@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lockstep/error.h"
+#include "lockstep/evaluation.h"
 #include "train/small_run.h"
 
 namespace lockstep {

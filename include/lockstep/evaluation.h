@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "lockstep/dataset.h"
+#include "lockstep/execution.h"
+#include "lockstep/input.h"
+#include "lockstep/model_file.h"
+#include "lockstep/network.h"
+#include "lockstep/reports.h"
+
+namespace lockstep {
+
+class World;
+
+struct EvaluationOptions {
+  bool confusion = false;   ///< whether to count samples by class and predicted class
+  InputOptions input = {};  ///< as in training; nothing random is done
+  int micro_batch = 32;     ///< samples whose losses are added up at once, as in training
+  ExecutionOptions execution = {};
+};
+/// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of
+/// ranks. Collective; throws on all ranks, Error(data) also when no sample can be read.
+Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
+                    const EvaluationOptions& options);
+
+/// Digest of the parameters in a model file, as Trainer::digest gives it. Throws Error(data).
+std::string digest(const Network& network, const ModelFile& file);
+
+}  // namespace lockstep

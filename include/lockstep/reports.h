@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace lockstep {
+
+/// What happened; passed to observers on every rank (only rank 0 should print).
+struct StepReport {
+  int epoch = 1;            ///< from 1
+  std::uint64_t step = 1;   ///< from 1 over the whole run
+  std::uint64_t steps = 0;  ///< of the whole run
+  std::uint64_t samples = 0;
+  double loss = 0.0;  ///< mean over the global batch, before the update
+  float learning_rate = 0.0F;
+  double seconds = 0.0;
+};
+struct Evaluation {
+  std::uint64_t samples = 0;
+  std::uint64_t left_out = 0;  ///< further samples, that could not be read
+  double loss = 0.0;           ///< mean
+  double accuracy = 0.0;       ///< in [0, 1]
+  double top5 = 0.0;           ///< share of samples whose class is among the five with the largest logits
+  /// Samples by [class][predicted class]; empty where it was not asked for.
+  std::vector<std::uint64_t> confusion{};
+};
+struct EpochReport {
+  int epoch = 1;
+  int epochs = 1;
+  Evaluation train;  ///< over the epoch's steps, each before its update
+  Evaluation test;
+  std::uint64_t steps = 0;    ///< of this epoch
+  double seconds = 0.0;       ///< training only
+  double load_seconds = 0.0;  ///< of this rank's executors together, reading samples; CUDA: waiting for them
+  double load_share = 0.0;    ///< part of their working time that this is
+  bool load_is_waiting = false;  ///< as on CUDA
+  bool best = false;             ///< no epoch before had such a test accuracy
+};
+
+/// The epoch with the best test accuracy, the first of equals.
+struct BestEpoch {
+  int epoch = 0;  ///< 0: none yet
+  double accuracy = 0.0;
+};
+
+/// Seconds of some steps on this rank, by part; the first four are sums over its executors. CUDA: the total,
+/// and as load the time that the GPU waited for samples which the host reads; the others are 0.
+struct StepTimes {
+  int steps = 0;
+  bool by_part = true;  ///< not on CUDA
+  double load = 0.0;
+  double forward = 0.0;
+  double backward = 0.0;
+  double fold = 0.0;    ///< adding up the micro-batches' gradients
+  double reduce = 0.0;  ///< waiting for other executors and ranks, exchange, sum over the ranks
+  double update = 0.0;
+  double total = 0.0;
+  std::uint64_t samples = 0;  ///< over all ranks
+};
+
+}  // namespace lockstep
