@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,11 @@ class World {
   /// printed. So every rank ends with the same status and one line is printed. Collective.
   void agree(const std::function<void()>& work) const;
 
+  /// Every rank's `own`, one after the other in rank order; the same number of bytes on all ranks. For small
+  /// data: needs no communicator of the steps. Collective.
+  std::vector<std::byte> all_gather(std::span<const std::byte> own) const;
+  /// Rank 0's bytes, on every rank; the others' `own` is ignored. For small data. Collective.
+  std::vector<std::byte> broadcast(std::span<const std::byte> own) const;
   void barrier() const;
 
   /// Ends all ranks with `status`, at once. For an error that the others cannot know of.

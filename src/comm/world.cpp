@@ -1,5 +1,7 @@
 #include "lockstep/world.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -74,6 +76,32 @@ void World::agree(const std::function<void()>& work) const {
             "MPI_Iallreduce");
   complete(request, *runtime_->watch);
   own.settle(smallest);
+}
+
+std::vector<std::byte> World::all_gather(std::span<const std::byte> own) const {
+  std::vector<std::byte> all(own.size() * static_cast<std::size_t>(size()));
+  const int count = static_cast<int>(own.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallgather(own.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE,
+                           runtime_->ranks.world.get(), &request),
+            "MPI_Iallgather");
+  complete(request, *runtime_->watch);
+  return all;
+}
+
+std::vector<std::byte> World::broadcast(std::span<const std::byte> own) const {
+  const auto from_rank_0 = [this](void* data, std::size_t bytes) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, 0, runtime_->ranks.world.get(), &request),
+              "MPI_Ibcast");
+    complete(request, *runtime_->watch);
+  };
+  std::uint64_t bytes = own.size();
+  from_rank_0(&bytes, sizeof bytes);
+  std::vector<std::byte> result(bytes);
+  if (rank() == 0) std::ranges::copy(own, result.begin());
+  from_rank_0(result.data(), result.size());
+  return result;
 }
 
 void World::barrier() const {

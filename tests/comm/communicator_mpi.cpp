@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -245,6 +246,23 @@ void check_agree(const World& world) {
   world.agree([] {});
 }
 
+void check_world(const World& world) {
+  const std::array<int, 2> own{world.rank(), 7 * world.rank()};
+  const std::vector<std::byte> all = world.all_gather(std::as_bytes(std::span(own)));
+  expect(all.size() == sizeof own * static_cast<std::size_t>(world.size()), "all_gather: length");
+  for (int rank = 0; rank < world.size(); ++rank) {
+    std::array<int, 2> theirs{};
+    std::memcpy(theirs.data(), all.data() + static_cast<std::size_t>(rank) * sizeof theirs, sizeof theirs);
+    expect(theirs == std::array<int, 2>{rank, 7 * rank}, "all_gather");
+  }
+  for (const std::string text : {"", "what rank 0 says"}) {
+    const std::string mine =
+        world.rank() == 0 ? text : std::string(static_cast<std::size_t>(world.rank()), '-');
+    const std::vector<std::byte> heard = world.broadcast(std::as_bytes(std::span(mine)));
+    expect(std::ranges::equal(heard, std::as_bytes(std::span(text))), "broadcast");
+  }
+}
+
 /// Even and odd ranks as two hosts: the even ones come first.
 void check_numbering(const World& world) {
   const MPI_Comm all = world.runtime().ranks.world.get();
@@ -262,6 +280,7 @@ int check_all(World& world, int expected_size) {
   expect(world.hosts() == 1 && world.local_rank() == world.rank(), "all ranks are on this host");
   check_numbering(world);
   check_agree(world);
+  check_world(world);
   world.barrier();
   for (const Transport transport : {Transport::automatic, Transport::shared_memory, Transport::messages}) {
     check_transport(world, transport);
