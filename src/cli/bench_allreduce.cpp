@@ -85,8 +85,8 @@ class SumBench {
   /// The ring leaves the sum in the gradient's place; parts of the canonical one become the results that all
   /// ranks are brought.
   std::unique_ptr<Program> record(Reduce way, Reducer& reducer) {
-    Stream& stream = *device().streams()[0];
-    return device().record([&] {
+    return device().record([this, way, &reducer] {
+      Stream& stream = *device().streams()[0];
       stream.enqueue([this, way, &reducer, &stream] {
         if (way == Reduce::ring) {
           reducer.sum();

@@ -136,9 +136,8 @@ class MicroBatch {
   }
 
   std::unique_ptr<Program> record(const std::function<void()>& work, int times) {
-    Device& device = backend_->device();
-    return device.record([&] {
-      device.streams()[0]->enqueue([work, times] {
+    return backend_->device().record([this, work, times] {
+      backend_->device().streams()[0]->enqueue([work, times] {
         for (int i = 0; i < times; ++i) work();
       });
     });

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace lockstep {
@@ -13,11 +15,34 @@ struct Event {
   int index = -1;
 };
 
+/// Parts of a step that are measured.
+enum class Phase { load, forward, backward, fold, reduce, update };
+constexpr std::size_t phase_count = 6;
+
+/// Seconds by phase.
+class PhaseSeconds {
+ public:
+  double& operator[](Phase phase) { return seconds_[static_cast<std::size_t>(phase)]; }
+  double operator[](Phase phase) const { return seconds_[static_cast<std::size_t>(phase)]; }
+  PhaseSeconds& operator+=(const PhaseSeconds& other) {
+    for (std::size_t i = 0; i < phase_count; ++i) seconds_[i] += other.seconds_[i];
+    return *this;
+  }
+
+ private:
+  std::array<double, phase_count> seconds_{};
+};
+
 /// An ordered queue of work on a device. CPU: a pinned executor thread (stream 0: the calling thread). CUDA:
-/// a stream of the GPU.
+/// a stream of the GPU. Given work only while a recording is described.
 class Stream {
  public:
   virtual ~Stream() = default;
+  /// Adds a call of `work` by the host, in each run, in the order of the stream: all that the stream was
+  /// given before is done when it is called. CPU: by the stream's thread; this is how kernels of the CPU are
+  /// run. CUDA: the GPU has nothing to do meanwhile. `phase`: what its time counts as. Throws Error(internal)
+  /// outside of a recording.
+  virtual void call(std::function<void()> work, Phase phase) = 0;
   /// Adds `work` to the recording in progress. Throws Error(internal) outside of a recording.
   /// CPU: the stream's thread calls it each time the program runs. CUDA: it is called once, while recording,
   /// and what it gives to the stream becomes the program. Work for both may therefore depend on what changes
@@ -39,6 +64,9 @@ class Program {
   /// Runs all of it. CPU: returns when it is done; an exception thrown by recorded work is rethrown here,
   /// after every stream has stopped. CUDA: may return earlier; Device::copy waits.
   virtual void run() = 0;
+  /// CPU: seconds of the calls of the last run, by phase, of all streams together. CUDA: nothing, the host
+  /// does not see how long the parts of a program take.
+  virtual std::optional<PhaseSeconds> phases() const { return std::nullopt; }
 };
 
 /// Memory of a device, zeroed, aligned to 4,096 bytes. Owned.
@@ -80,8 +108,10 @@ class Device {
   /// for other ranks; what it throws ends the wait. Empty: no more. Where work is done on return, it is not
   /// called.
   virtual void while_waiting(std::function<void()> /*look*/) {}
-  /// Calls `work` once; what it does on this device's streams becomes the program.
-  virtual std::unique_ptr<Program> record(const std::function<void()>& work) = 0;
+  /// Makes a program of what `describe` gives to this device's streams. `describe` is called once, or (CUDA
+  /// without graphs) in each run: it reads nothing that changes between runs, and what it refers to outlives
+  /// the program.
+  virtual std::unique_ptr<Program> record(std::function<void()> describe) = 0;
 };
 
 /// Throws Error(resource) when `bytes` are more than was `available` before they were allocated: the host's

@@ -54,7 +54,7 @@ Evaluator::Evaluator(Backend& backend, Communicator& communicator, CompiledGraph
 
 /// `predictions`: room for all samples of this rank's leaves, on the device, or null.
 std::unique_ptr<Program> Evaluator::record(Prediction* predictions) {
-  return backend_.device().record([&] {
+  return backend_.device().record([this, predictions] {
     const auto streams = backend_.device().streams();
     for (std::size_t e = 0; e < streams.size(); ++e) {
       streams[e]->enqueue([this, e, predictions] { run_leaves(e, predictions); });

@@ -85,7 +85,7 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
 }
 
 void StepProgram::record(const std::vector<ExecutorPlan>& plans) {
-  program_ = context_.backend.device().record([&] {
+  program_ = context_.backend.device().record([this, plans] {
     const auto streams = context_.backend.device().streams();
     std::vector<Event> done;
     for (std::size_t e = 1; e < plans.size(); ++e) {

@@ -22,7 +22,7 @@ TEST_P(CpuDevice, EveryStreamRunsItsWorkInOrderInEveryRun) {
   const auto program = device_->record([&] {
     for (std::size_t s = 0; s < streams.size(); ++s) {
       for (int i = 0; i < 5; ++i) {
-        streams[s]->enqueue([&seen, s, i] { seen[s].push_back(i); });
+        streams[s]->call([&seen, s, i] { seen[s].push_back(i); }, Phase::forward);
       }
     }
   });

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// The same GPU without graphs: recorded work is called in each run, and what it launches is done later, when
-/// the host waits for it.
+/// The same GPU without graphs: a recording is described in each run, and what it launches is done later,
+/// when the host waits for it.
 class EagerDevice final : public cuda::CudaDevice {
  public:
   Buffer allocate(std::size_t bytes) override { return gpu_.allocate(bytes); }
@@ -24,43 +24,34 @@ class EagerDevice final : public cuda::CudaDevice {
   std::span<Stream* const> streams() override { return streams_; }
   cuda::CudaStream& communication_stream() override { return communication_; }
   void while_waiting(std::function<void()> look) override { gpu_.while_waiting(std::move(look)); }
-  std::unique_ptr<Program> record(const std::function<void()>& work) override {
-    stream_.recorded.clear();
-    work();
-    return std::make_unique<EagerProgram>(std::exchange(stream_.recorded, {}));
+  std::unique_ptr<Program> record(std::function<void()> describe) override {
+    return std::make_unique<EagerProgram>(std::move(describe));
   }
 
  private:
-  using Work = std::vector<std::function<void()>>;
-  struct EagerStream : cuda::CudaStream {
+  /// Both streams launch on the GPU's one, in the order in which they are given work: events allow that.
+  struct EagerStream final : cuda::CudaStream {
     explicit EagerStream(GraphDevice& device) : gpu(device) {}
     cuda::StreamHandle handle() const override { return gpu.stream.handle(); }
-    void enqueue(std::function<void()> work) override { recorded.push_back(std::move(work)); }
-    void host(std::function<void()> code) override {
+    void call(std::function<void()> work, Phase /*phase*/) override {
       gpu.copy(nullptr, nullptr, 0);  // waits
-      code();
+      work();
     }
+    void enqueue(std::function<void()> work) override { work(); }
+    void host(std::function<void()> code) override { call(std::move(code), Phase::load); }
     Event record() override { return {0}; }
     void wait(Event /*event*/) override {}
     GraphDevice& gpu;
-    Work recorded;
-  };
-  /// Both streams launch on the GPU's one, in the order in which they were given work: events allow that.
-  struct CommunicationStream final : EagerStream {
-    using EagerStream::EagerStream;
-    void enqueue(std::function<void()> work) override { work(); }
   };
   struct EagerProgram final : Program {
-    explicit EagerProgram(Work all) : work(std::move(all)) {}
-    void run() override {
-      for (const auto& each : work) each();
-    }
-    Work work;
+    explicit EagerProgram(std::function<void()> all) : describe(std::move(all)) {}
+    void run() override { describe(); }
+    std::function<void()> describe;
   };
 
   GraphDevice gpu_;
   EagerStream stream_{gpu_};
-  CommunicationStream communication_{gpu_};
+  EagerStream communication_{gpu_};
   std::array<Stream*, 1> streams_{&stream_};
 };
 

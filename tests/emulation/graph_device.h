@@ -98,11 +98,12 @@ class GraphStream final : public cuda::CudaStream {
   }
   static GraphStream& of(cuda::StreamHandle handle) { return *reinterpret_cast<GraphStream*>(handle); }
 
-  void enqueue(std::function<void()> work) override { work(); }
-  void host(std::function<void()> code) override {
-    if (number_ != 0) throw Error(Category::internal, "code of the host on another stream than the first");
-    actions.push_back({.name = "host", .on_host = true, .work = std::move(code)});
+  void call(std::function<void()> work, Phase /*phase*/) override {
+    if (number_ != 0) throw Error(Category::internal, "a call of the host on another stream than the first");
+    actions.push_back({.name = "host", .on_host = true, .work = std::move(work)});
   }
+  void enqueue(std::function<void()> work) override { work(); }
+  void host(std::function<void()> code) override { call(std::move(code), Phase::load); }
   /// What a kernel would be.
   void launch(std::function<void()> work, std::string name = "launch") {
     actions.push_back({.name = std::move(name), .work = std::move(work), .stream = number_});
@@ -211,10 +212,10 @@ class GraphDevice final : public cuda::CudaDevice {
   }
   std::span<Stream* const> streams() override { return streams_; }
   cuda::CudaStream& communication_stream() override { return communication; }
-  std::unique_ptr<Program> record(const std::function<void()>& work) override {
+  std::unique_ptr<Program> record(std::function<void()> describe) override {
     recording_ = true;
     try {
-      work();
+      describe();
     } catch (...) {
       recording_ = false;
       actions_.clear();

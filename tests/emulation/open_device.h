@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// A device like a GPU without graphs, for tests of single kernels: recorded work is called in each run, what
-/// it launches is done at once, and the host may look at the memory.
+/// A device like a GPU without graphs, for tests of single kernels: a recording is described in each
+/// run, what it launches is done at once, and the host may look at the memory.
 class OpenDevice final : public Device {
  public:
   Buffer allocate(std::size_t bytes) override { return cpu_->allocate(bytes); }
@@ -22,28 +22,23 @@ class OpenDevice final : public Device {
     copy(to, from, bytes);
   }
   std::span<Stream* const> streams() override { return streams_; }
-  std::unique_ptr<Program> record(const std::function<void()>& work) override {
-    stream_.recorded.clear();
-    work();
-    return std::make_unique<Recorded>(std::move(stream_.recorded));
+  std::unique_ptr<Program> record(std::function<void()> describe) override {
+    return std::make_unique<Described>(std::move(describe));
   }
 
  private:
-  using Work = std::vector<std::function<void()>>;
   struct OpenStream final : cuda::CudaStream {
     cuda::StreamHandle handle() const override { return nullptr; }
-    void enqueue(std::function<void()> work) override { recorded.push_back(std::move(work)); }
+    void call(std::function<void()> work, Phase /*phase*/) override { work(); }
+    void enqueue(std::function<void()> work) override { work(); }
     void host(std::function<void()> code) override { code(); }
     Event record() override { return {0}; }
     void wait(Event /*event*/) override {}
-    Work recorded;
   };
-  struct Recorded final : Program {
-    explicit Recorded(Work all) : work(std::move(all)) {}
-    void run() override {
-      for (const auto& each : work) each();
-    }
-    Work work;
+  struct Described final : Program {
+    explicit Described(std::function<void()> all) : describe(std::move(all)) {}
+    void run() override { describe(); }
+    std::function<void()> describe;
   };
 
   std::unique_ptr<Device> cpu_ = make_cpu_device({.threads = 1, .pin = false});

@@ -42,10 +42,11 @@ void wait_for(const std::atomic<std::uint32_t>& value, std::uint32_t target) {
   }
 }
 
-/// What is recorded on one stream, in order.
+/// A piece of a stream's recording.
 struct Action {
-  enum class Kind { work, record, wait } kind;
-  std::function<void()> work;
+  enum class Kind { call, record, wait } kind;
+  std::function<void()> work = {};
+  Phase phase = {};
   int event = -1;
 };
 
@@ -58,15 +59,16 @@ class ExecutorStream : public Stream {
  public:
   explicit ExecutorStream(std::size_t index) : index_(index) {}
 
-  void enqueue(std::function<void()> work) override {
-    actions().push_back({Action::Kind::work, std::move(work), -1});
+  void call(std::function<void()> work, Phase phase) override {
+    actions().push_back({.kind = Action::Kind::call, .work = std::move(work), .phase = phase});
   }
+  void enqueue(std::function<void()> work) override { call(std::move(work), Phase::forward); }
   void host(std::function<void()> code) override { code(); }
   Event record() override {
-    actions().push_back({Action::Kind::record, {}, recording_->events});
+    actions().push_back({.kind = Action::Kind::record, .event = recording_->events});
     return {recording_->events++};
   }
-  void wait(Event event) override { actions().push_back({Action::Kind::wait, {}, event.index}); }
+  void wait(Event event) override { actions().push_back({.kind = Action::Kind::wait, .event = event.index}); }
 
   void attach(Recording* recording) { recording_ = recording; }
 
@@ -150,6 +152,7 @@ class CpuProgram : public Program {
       : executors_(executors),
         recording_(std::move(recording)),
         done_(static_cast<std::size_t>(recording_.events)),
+        seconds_(recording_.streams.size()),
         task_([this](std::size_t stream) { run_stream(stream); }) {}
 
   void run() override {
@@ -162,13 +165,29 @@ class CpuProgram : public Program {
     }
   }
 
+  std::optional<PhaseSeconds> phases() const override {
+    PhaseSeconds sum;
+    for (const StreamSeconds& stream : seconds_) sum += stream.value;
+    return sum;
+  }
+
  private:
+  using Clock = std::chrono::steady_clock;
+  /// Written by the stream's thread alone.
+  struct alignas(64) StreamSeconds {
+    PhaseSeconds value;
+  };
+
   void run_stream(std::size_t stream) {
+    PhaseSeconds seconds;
     for (const Action& action : recording_.streams[stream]) {
       switch (action.kind) {
-        case Action::Kind::work:
+        case Action::Kind::call: {
+          const auto start = Clock::now();
           guarded(action.work);
+          seconds[action.phase] += std::chrono::duration<double>(Clock::now() - start).count();
           break;
+        }
         case Action::Kind::record: {
           auto& event = done_[static_cast<std::size_t>(action.event)];
           event.store(round_, std::memory_order_release);
@@ -180,6 +199,7 @@ class CpuProgram : public Program {
           break;
       }
     }
+    seconds_[stream].value = seconds;
   }
 
   /// After a failure the other work is left out, but events still happen, so that every stream ends.
@@ -200,6 +220,7 @@ class CpuProgram : public Program {
   Executors& executors_;
   Recording recording_;
   std::vector<std::atomic<std::uint32_t>> done_;
+  std::vector<StreamSeconds> seconds_;
   std::function<void(std::size_t)> task_;
   std::uint32_t round_ = 0;
   std::atomic<bool> failed_{false};
@@ -267,12 +288,12 @@ class CpuDevice : public Device {
 
   std::span<Stream* const> streams() override { return streams_; }
 
-  std::unique_ptr<Program> record(const std::function<void()>& work) override {
+  std::unique_ptr<Program> record(std::function<void()> describe) override {
     Recording recording;
     recording.streams.resize(owned_.size());
     attach(&recording);
     try {
-      work();
+      describe();
     } catch (...) {
       attach(nullptr);
       throw;

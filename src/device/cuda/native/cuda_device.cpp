@@ -79,15 +79,8 @@ class NativeDevice final : public CudaDevice {
   CudaStream& communication_stream() override { return communication_; }
   void while_waiting(std::function<void()> look) override { stream_.while_waiting(std::move(look)); }
 
-  std::unique_ptr<Program> record(const std::function<void()>& work) override {
-    stream_.begin();
-    try {
-      work();
-      return stream_.end();
-    } catch (...) {
-      stream_.abandon();
-      throw;
-    }
+  std::unique_ptr<Program> record(std::function<void()> describe) override {
+    return stream_.record(std::move(describe));
   }
 
  private:

@@ -33,8 +33,8 @@ Event EventPool::take() {
   return {static_cast<int>(used_++)};
 }
 
-void OrderedStream::host(std::function<void()> /*code*/) {
-  throw Error(Category::internal, "code of the host was given to a stream that waits for none");
+void OrderedStream::call(std::function<void()> /*work*/, Phase /*phase*/) {
+  throw Error(Category::internal, "a call of the host was given to a stream that waits for none");
 }
 
 Event OrderedStream::record() {
@@ -58,7 +58,7 @@ class RecordingStream::GraphProgram final : public Program {
         check_cuda(cudaGraphLaunch(graph->get(), stream_.handle()), "cudaGraphLaunch");
       } else {
         stream_.synchronize();
-        std::get<HostCode>(part).code();
+        std::get<HostCall>(part)();
       }
     }
   }
@@ -70,36 +70,28 @@ class RecordingStream::GraphProgram final : public Program {
 
 class RecordingStream::EagerProgram final : public Program {
  public:
-  EagerProgram(EventPool& events, std::vector<std::function<void()>> work)
-      : events_(events), work_(std::move(work)) {}
+  EagerProgram(EventPool& events, std::function<void()> describe)
+      : events_(events), describe_(std::move(describe)) {}
 
   void run() override {
     events_.reuse();
-    for (const auto& work : work_) work();
+    describe_();
   }
 
  private:
   EventPool& events_;
-  std::vector<std::function<void()>> work_;
+  std::function<void()> describe_;
 };
 
-void RecordingStream::enqueue(std::function<void()> work) {
-  if (!recording_) throw Error(Category::internal, "work was given to a stream outside of a recording");
-  if (graphs_) {
-    work();
-  } else {
-    work_.push_back(std::move(work));
-  }
-}
-
-void RecordingStream::host(std::function<void()> code) {
+void RecordingStream::call(std::function<void()> work, Phase /*phase*/) {
   if (!graphs_) {
     synchronize();
-    code();
+    work();
     return;
   }
+  if (!recording_) throw Error(Category::internal, "work was given to a stream outside of a recording");
   end_capture();
-  parts_.emplace_back(HostCode{std::move(code)});
+  parts_.emplace_back(std::move(work));
   begin_capture();
 }
 
@@ -119,23 +111,25 @@ void RecordingStream::synchronize() {
   }
 }
 
-void RecordingStream::begin() {
+std::unique_ptr<Program> RecordingStream::record(std::function<void()> describe) {
+  if (!graphs_) return std::make_unique<EagerProgram>(events(), std::move(describe));
   recording_ = true;
   events().reuse();
-  if (graphs_) begin_capture();
-}
-
-std::unique_ptr<Program> RecordingStream::end() {
-  if (graphs_) end_capture();
+  try {
+    begin_capture();
+    describe();
+    end_capture();
+  } catch (...) {
+    abandon();
+    throw;
+  }
   recording_ = false;
-  if (graphs_) return std::make_unique<GraphProgram>(*this, std::exchange(parts_, {}));
-  return std::make_unique<EagerProgram>(events(), std::exchange(work_, {}));
+  return std::make_unique<GraphProgram>(*this, std::exchange(parts_, {}));
 }
 
 void RecordingStream::abandon() noexcept {
   recording_ = false;
   parts_.clear();
-  work_.clear();
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(handle(), &status) == cudaSuccess && status != cudaStreamCaptureStatusNone) {
     cudaGraph_t graph = nullptr;

@@ -29,15 +29,16 @@ class EventPool {
   std::size_t used_ = 0;
 };
 
-/// A stream that is ordered with others by events alone. Inside of enqueued work.
+/// A stream that is ordered with others by events alone.
 class OrderedStream : public CudaStream {
  public:
   OrderedStream(EventPool& events, StreamOwner stream) : events_(events), stream_(std::move(stream)) {}
 
   StreamHandle handle() const override { return stream_.get(); }
   void enqueue(std::function<void()> work) override { work(); }
+  void host(std::function<void()> code) override { call(std::move(code), Phase::load); }
   /// Throws Error(internal).
-  void host(std::function<void()> code) override;
+  void call(std::function<void()> work, Phase phase) override;
   Event record() override;
   void wait(Event event) override;
 
@@ -49,43 +50,38 @@ class OrderedStream : public CudaStream {
   StreamOwner stream_;
 };
 
-/// The stream that records by capture: work is called once and what it launches becomes a graph; code of the
-/// host ends one graph and begins another. Without graphs work is kept and called in each run.
+/// The stream that records by capture: what is launched becomes a graph; a call of the host ends one graph
+/// and begins another. Without graphs the description is kept and called in each run.
 class RecordingStream final : public OrderedStream {
  public:
   RecordingStream(EventPool& events, bool graphs) : OrderedStream(events, make_stream()), graphs_(graphs) {}
 
-  void enqueue(std::function<void()> work) override;
-  void host(std::function<void()> code) override;
+  void call(std::function<void()> work, Phase phase) override;
 
   /// Returns when all work is done; calls `look` meanwhile, see Device::while_waiting.
   void synchronize();
   void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
   bool recording() const { return recording_; }
-  void begin();
-  /// What was recorded. It refers to this stream.
-  std::unique_ptr<Program> end();
-  /// After an exception in the middle of a recording.
-  void abandon() noexcept;
+  /// As Device::record; the program refers to this stream.
+  std::unique_ptr<Program> record(std::function<void()> describe);
 
  private:
-  /// A program consists of launches, between which code of the host runs.
-  struct HostCode {
-    std::function<void()> code;
-  };
-  using Part = std::variant<ExecutableGraphOwner, HostCode>;
+  /// A program consists of launches, between which the host is called.
+  using HostCall = std::function<void()>;
+  using Part = std::variant<ExecutableGraphOwner, HostCall>;
   class GraphProgram;
   class EagerProgram;
 
   void begin_capture();
   void end_capture();
+  /// After an exception in the middle of a recording.
+  void abandon() noexcept;
 
   bool graphs_;
   bool recording_ = false;
   std::function<void()> look_;
   std::vector<Part> parts_;
-  std::vector<std::function<void()>> work_;
 };
 
 }  // namespace lockstep::cuda
