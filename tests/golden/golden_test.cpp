@@ -1,0 +1,227 @@
+// Runs of the program end with the digests that golden.txt recorded: the file says how to read and to change
+// it.
+//   golden_test [--record] [FILE]
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <thread>
+
+#include "data/image_files.h"
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* saved_model = "model.safetensors";
+
+bool record = false;
+std::string file = LOCKSTEP_SOURCE "/tests/golden/golden.txt";
+
+/// A run that the file describes.
+struct Case {
+  std::string name{};
+  Words words{};           ///< device, ranks, options
+  std::string expected{};  ///< "DIGEST LOSSES", or the name of another run
+  std::size_t line = 0;    ///< the last line of its options
+  std::size_t lines_of_result = 0;
+};
+
+/// What a run ended with, as the file writes it; empty where this machine cannot run it.
+struct Result {
+  std::string text{};
+  std::string error{};
+};
+
+Words words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+Words read_lines(const std::string& path) {
+  std::ifstream stream(path);
+  Words lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<Case> parse(const Words& lines) {
+  std::vector<Case> runs;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    if (line.empty() || line[0] == '#') continue;
+    if (line[0] != ' ') {
+      const std::size_t colon = line.find(": ");
+      runs.push_back({.name = line.substr(0, colon), .words = words_of(line.substr(colon + 1)), .line = i});
+    } else if (line.starts_with("  = ")) {
+      runs.back().expected = line.substr(4);
+      runs.back().lines_of_result = 1;
+    } else {
+      const Words more = words_of(line);
+      runs.back().words.insert(runs.back().words.end(), more.begin(), more.end());
+      runs.back().line = i;
+    }
+  }
+  return runs;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+/// Fashion-MNIST and photographs for the runs.
+class Samples {
+ public:
+  Samples() {
+    write_small_fashion_mnist(fashion_, 1000, 333);
+    for (const char* part : {"train", "val"}) {
+      const int count = std::string(part) == "train" ? 90 : 20;
+      for (int i = 0; i < count; ++i) {
+        const auto folder = images_ / part / (i % 2 == 0 ? "even" : "odd");
+        std::filesystem::create_directories(folder);
+        std::ofstream(folder / (std::to_string(i) + ".jpg"), std::ios::binary)
+            << jpeg_file(40 + i % 9, 36, static_cast<std::uint32_t>(i));
+      }
+    }
+  }
+
+  /// The options of a run, those that it leaves out added.
+  Words options(const Case& run, const TemporaryFolder& folder) const {
+    Words rest = {"--device", run.words[0], "--seed", "0", "--reduce", "canonical", "--threads", "1"};
+    Words given;
+    for (auto word = run.words.begin() + 2; word != run.words.end(); ++word) {
+      const auto add = [&](const std::string& defaults) {
+        const Words more = words_of(defaults);
+        rest.insert(rest.end(), more.begin(), more.end());
+      };
+      if (*word == "{fashion}") {
+        add("--dataset fashion-mnist --model lenet --epochs 2 --batch-size 256 --micro-batches 8 "
+            "--data-dir " +
+            fashion_.string());
+      } else if (*word == "{small}") {
+        add("--dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 2 "
+            "--batch-size 64 --micro-batches 4 --lr 0.2");
+      } else if (word->starts_with("{images}")) {
+        add("--dataset images --data-dir " + replaced(*word, "{images}", images_.string()));
+      } else {
+        given.push_back(replaced(
+            replaced(replaced(*word, "{source}", LOCKSTEP_SOURCE), "{run}", (folder / "run").string()),
+            "{saved}", (folder / saved_model).string()));
+      }
+    }
+    for (std::size_t i = 0; i < rest.size(); i += 2) {
+      if (std::ranges::find(given, rest[i]) == given.end()) given.insert(given.end(), {rest[i], rest[i + 1]});
+    }
+    return given;
+  }
+
+ private:
+  TemporaryFolder fashion_, images_;
+};
+
+/// "DIGEST LOSSES" of a finished run.
+std::string result_of(const Outcome& outcome, const std::filesystem::path& saved) {
+  const std::string digest =
+      std::filesystem::exists(saved)
+          ? line_after(lockstep(0, {"inspect", saved.string()}).out, "digest in the file's order ")
+          : line_after(outcome.out, "digest ").substr(0, 37);
+  static const std::regex epoch(R"(train loss (\S+)  train acc (\S+)  test loss (\S+)  test acc (\S+))");
+  std::string losses;
+  for (std::sregex_iterator match(outcome.out.begin(), outcome.out.end(), epoch), end; match != end;
+       ++match) {
+    losses.clear();
+    for (int i = 1; i <= 4; ++i) losses += " " + (*match)[i].str();
+  }
+  return digest + losses;
+}
+
+Result execute(const Case& run, const Samples& samples) {
+  const TemporaryFolder folder;
+  Words arguments = samples.options(run, folder);
+  arguments.insert(arguments.begin(), "train");
+  const int ranks = std::stoi(run.words[1]);
+  const Outcome outcome = mpirun(run.words[0] == "cuda" ? LOCKSTEP_EMULATED : LOCKSTEP_PROGRAM,
+                                 ranks == 1 ? 0 : ranks, arguments);
+  if (outcome.status == 0) return {.text = result_of(outcome, folder / saved_model)};
+  const auto level = std::ranges::find(arguments, "--simd");
+  const bool missing = outcome.status == 2 && level != arguments.end() &&
+                       outcome.err.find("'" + *(level + 1) + "'") != std::string::npos;
+  return {.error = missing ? "" : "status " + std::to_string(outcome.status) + ": " + outcome.err};
+}
+
+/// Results of all runs, as many at once as there are processors.
+std::vector<Result> execute_all(const std::vector<Case>& runs) {
+  const Samples samples;
+  std::vector<Result> results(runs.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < runs.size(); i = next++) results[i] = execute(runs[i], samples);
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+  threads.clear();
+  return results;
+}
+
+/// Writes results behind the options of their runs; those that name another run stay.
+void write_results(Words lines, const std::vector<Case>& runs, const std::vector<Result>& results) {
+  for (std::size_t i = runs.size(); i-- > 0;) {
+    if (!runs[i].expected.empty() && !runs[i].expected.starts_with("xxh3:")) continue;
+    const auto place = lines.begin() + static_cast<std::ptrdiff_t>(runs[i].line) + 1;
+    if (runs[i].lines_of_result == 1) {
+      *place = "  = " + results[i].text;
+    } else {
+      lines.insert(place, "  = " + results[i].text);
+    }
+  }
+  std::ofstream stream(file);
+  for (const std::string& line : lines) stream << line << '\n';
+}
+
+TEST(Golden, RunsEndWithTheRecordedDigests) {
+  const Words lines = read_lines(file);
+  const std::vector<Case> runs = parse(lines);
+  ASSERT_FALSE(runs.empty()) << file;
+  const std::vector<Result> results = execute_all(runs);
+  if (record) write_results(lines, runs, results);
+  std::map<std::string, std::string> known;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    SCOPED_TRACE(runs[i].name + ", " + file + ":" + std::to_string(runs[i].line + 1));
+    EXPECT_EQ(results[i].error, "");
+    EXPECT_TRUE(known.emplace(runs[i].name, results[i].text).second) << "a name given twice";
+    const bool other = !runs[i].expected.starts_with("xxh3:");
+    if (results[i].text.empty() || (record && (runs[i].expected.empty() || !other))) continue;
+    if (other) {
+      ASSERT_TRUE(known.contains(runs[i].expected))
+          << "no run before it is called '" << runs[i].expected << "'";
+    }
+    EXPECT_EQ(results[i].text, other ? known.at(runs[i].expected) : runs[i].expected);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i] == std::string("--record")) {
+      lockstep::test::record = true;
+    } else if (argv[i][0] != '-') {
+      lockstep::test::file = argv[i];
+    } else {
+      std::cerr << "usage: golden_test [--record] [FILE]\n";
+      return 2;
+    }
+  }
+  return RUN_ALL_TESTS();
+}
