@@ -1,7 +1,8 @@
 #pragma once
 
-#include <stdexcept>
+#include <exception>
 #include <string>
+#include <utility>
 
 namespace lockstep {
 
@@ -16,16 +17,25 @@ enum class Category {
 };
 
 /// The one exception type of lockstep. The message is a single line that says what was wrong, where
-/// (file, offset, option, value) and what to do; `run_program` adds the rank and the host.
-class Error : public std::runtime_error {
+/// (file, offset, value) and what to do; `run_program` adds the rank and the host.
+class Error : public std::exception {
  public:
-  Error(Category category, const std::string& message) : std::runtime_error(message), category_(category) {}
+  /// `field`: name of the option that is wrong, as its description has it, e.g. "weight-decay"; empty: none.
+  Error(Category category, std::string message, std::string field = {})
+      : category_(category), message_(std::move(message)), field_(std::move(field)) {}
 
+  const char* what() const noexcept override { return message_.c_str(); }
   Category category() const { return category_; }
   int exit_status() const { return static_cast<int>(category_); }
+  const std::string& field() const { return field_; }
+
+  /// Writes `place` before the message, e.g. where the field's value came from: "--lr", "run.cfg:3".
+  void prepend(const std::string& place) { message_ = place + ": " + message_; }
 
  private:
   Category category_;
+  std::string message_;
+  std::string field_;
 };
 
 }  // namespace lockstep

@@ -51,11 +51,11 @@ OptionSet declare(BenchOptions& options) {
   declare_augmentation(set, options.input.augment);
   declare_batch(set, options.batch_size, options.micro_batches);
   set.group("Steps (step; data takes --steps only)");
-  set.integer("steps", "N", "steps to measure", options.steps, {.least = 1, .most = 1000000});
+  set.integer("steps", "N", "steps to measure", options.steps, {.min = 1, .max = 1000000});
   declare_reduce(set, options.reduce);
   set.group("Repetitions (allreduce, ops)");
   set.integer("rounds", "N", "repetitions of each size or operation; the median is printed", options.rounds,
-              {.least = 1, .most = 100000});
+              {.min = 1, .max = 100000});
   set.group("Execution (allreduce, ops: one thread per rank)");
   declare_execution(set, options.execution);
   set.config_file();

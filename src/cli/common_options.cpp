@@ -79,7 +79,7 @@ Shape parse_shape(const std::string& text) {
   std::vector<int> extents;
   std::istringstream items(text);
   for (std::string item; std::getline(items, item, 'x');) {
-    extents.push_back(static_cast<int>(parse_integer(item, {.least = 1, .most = 1U << 16}).magnitude));
+    extents.push_back(static_cast<int>(parse_integer(item, {.min = 1, .max = 1U << 16}).magnitude));
   }
   if (extents.size() != 3 || text.ends_with('x'))
     reject_value(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
@@ -103,7 +103,7 @@ void declare_data(OptionSet& set, std::string& dataset, DatasetOptions& options)
   set.text("data-dir", "DIR", "folder of the data set's files; without it, where the system keeps them",
            options.directory);
   set.integer("image-size", "N", "images: rows and columns that the network sees", options.image_size,
-              {.least = 1, .most = 4096});
+              {.min = 1, .max = 4096});
   set.choice("channels", "images: 3 for colour, 1 for grey", options.channels,
              std::vector<std::pair<std::string, int>>{{"3", 3}, {"1", 1}});
   set.text("label-column", "NAME", "csv: column of the classes; without it 'label', or else the last column",
@@ -112,27 +112,26 @@ void declare_data(OptionSet& set, std::string& dataset, DatasetOptions& options)
       "test-fraction", "X",
       "csv, images: part of the rows or files that is held out for testing, where there is no test.csv or "
       "folder test",
-      options.test_fraction, {.least = 0.0, .below = 1.0});
+      options.test_fraction, {.min = 0.0, .below = 1.0});
   set.value(
       "synthetic-shape", "CxHxW", "synthetic: shape of the images",
       [&options](const std::string& text) { options.shape = parse_shape(text); },
       [&options] {
         return fmt::format("{}x{}x{}", options.shape.channels, options.shape.height, options.shape.width);
       });
-  set.integer("classes", "N", "synthetic: number of classes", options.classes,
-              {.least = 1, .most = 1U << 20});
+  set.integer("classes", "N", "synthetic: number of classes", options.classes, {.min = 1, .max = 1U << 20});
   set.integer("samples", "N", "synthetic: training images; for testing there are a fifth as many",
-              options.samples, {.least = 1, .most = std::uint64_t{1} << 40});
+              options.samples, {.min = 1, .max = std::uint64_t{1} << 40});
 }
 
 void declare_input(OptionSet& set, InputOptions& input) {
-  constexpr NumberRange any{.least = -std::numeric_limits<double>::infinity()};
+  constexpr NumberRange any{.min = -std::numeric_limits<double>::infinity()};
   declare_statistics(set, "mean", "subtracted from each value (pixels are 0 to 1)", &KnownStatistics::mean,
                      any, input.mean);
   declare_statistics(set, "std", "standard deviation by which the difference is divided",
                      &KnownStatistics::deviation, {}, input.deviation);
   set.number("crop-pct", "X", "images: part of the resized image's shorter side that the network sees",
-             input.crop_share, {.least = 0.01, .most = 1.0});
+             input.crop_share, {.min = 0.01, .max = 1.0});
   set.flag("strict", "end with an error at an image that cannot be read, instead of leaving it out",
            input.strict);
 }
@@ -143,24 +142,23 @@ void declare_augmentation(OptionSet& set, AugmentOptions& augment) {
   declare_bounds(set, "scale", "its area, as a share of the image's", augment.scale_min, augment.scale_max);
   declare_bounds(set, "ratio", "its width over its height", augment.ratio_min, augment.ratio_max);
   set.integer("crop-padding", "N", "pad the image by N black pixels on each side, then cut out a random part",
-              augment.crop_padding, {.least = 0, .most = 1024});
-  set.number("hflip", "P", "swap left and right with probability P", augment.hflip,
-             {.least = 0.0, .most = 1.0});
+              augment.crop_padding, {.min = 0, .max = 1024});
+  set.number("hflip", "P", "swap left and right with probability P", augment.hflip, {.min = 0.0, .max = 1.0});
   set.text("randaugment", "rand-mM-nN", "apply N random operations of magnitude M (0 to 30) to each image",
            augment.randaugment);
   set.integer("cutout", "N", "black square of N pixels at a random place of each image", augment.cutout,
-              {.least = 0, .most = 4096});
+              {.min = 0, .max = 4096});
   set.number("mixup", "ALPHA", "mix each image and its label with another's; the share is Beta(ALPHA, ALPHA)",
-             augment.mixup, {.most = 1000.0});
+             augment.mixup, {.max = 1000.0});
 }
 
 void declare_batch(OptionSet& set, std::uint32_t& batch_size, std::uint32_t& micro_batches) {
   set.integer("batch-size", "N", "images per step over all ranks together", batch_size,
-              {.least = 1, .most = 1U << 24});
+              {.min = 1, .max = 1U << 24});
   set.integer_or("auto", "micro-batches",
                  "parts that a batch is cut into, the same on any number of ranks; must divide the batch "
                  "size, and is the largest number of ranks that can work",
-                 micro_batches, {.least = 1, .most = 1U << 24});
+                 micro_batches, {.min = 1, .max = 1U << 24});
 }
 
 void declare_reduce(OptionSet& set, Reduce& reduce) {
@@ -184,7 +182,7 @@ void declare_execution(OptionSet& set, ExecutionOptions& options) {
       "auto", "threads",
       "threads of each CPU rank; of a GPU's rank, those that read samples which do not lie in its memory; "
       "auto shares a host's cores among its ranks",
-      options.threads, {.least = 1, .most = 4096});
+      options.threads, {.min = 1, .max = 4096});
   set.choice("simd", "vector instructions of CPU ranks; all give the same bits", options.simd,
              {"auto", "avx2", "avx512", "neon"});
   set.choice("cuda-graph",

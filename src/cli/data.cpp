@@ -45,7 +45,7 @@ OptionSet declare(DataOptions& options) {
   declare_input(set, options.input);
   declare_augmentation(set, options.input.augment);
   set.integer("seed", "N", "the run's seed", options.seed);
-  set.integer("epoch", "N", "epoch, from 1", options.epoch, {.least = 1, .most = 0xFFFFFFFF});
+  set.integer("epoch", "N", "epoch, from 1", options.epoch, {.min = 1, .max = 0xFFFFFFFF});
   set.config_file();
   set.pass_over(train_option_names());
   set.epilogue("Example:\n  lockstep data order --dataset fashion-mnist --seed 0 --epoch 1 | head -3\n");

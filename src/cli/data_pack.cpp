@@ -35,13 +35,13 @@ OptionSet declare(PackRequest& request) {
   set.positional("OUT", "folder for the packed files", request.target);
   set.group("Packing");
   set.integer("size", "N", "shorter side of the packed images; smaller ones are left as they are",
-              request.options.size, {.least = 1, .most = 4096});
+              request.options.size, {.min = 1, .max = 4096});
   set.integer("quality", "N", "of the JPEG images, 1 to 100", request.options.quality,
-              {.least = 1, .most = 100});
+              {.min = 1, .max = 100});
   set.integer("shard-size", "MB", "size at which the next file is begun", request.shard_megabytes,
-              {.least = 1, .most = 1000000});
+              {.min = 1, .max = 1000000});
   set.number("test-fraction", "X", "part of the images that is held out for testing, without a folder test",
-             request.test_fraction, {.least = 0.0, .below = 1.0});
+             request.test_fraction, {.min = 0.0, .below = 1.0});
   set.flag("strict", "end with an error at an image that cannot be read, instead of leaving it out",
            request.options.strict);
   set.pass_over(train_option_names());

@@ -42,9 +42,9 @@ OptionSet declare(InspectOptions& options) {
       [&options] {
         return fmt::format("{}x{}x{}", options.input.channels, options.input.height, options.input.width);
       });
-  set.integer("classes", "N", "classes", options.classes, {.least = 1, .most = 1U << 24});
+  set.integer("classes", "N", "classes", options.classes, {.min = 1, .max = 1U << 24});
   set.integer("micro-batch", "N", "images that an executor works on at once", options.micro_batch,
-              {.least = 1, .most = 1U << 20});
+              {.min = 1, .max = 1U << 20});
   set.config_file();
   set.pass_over(train_option_names());
   set.epilogue(

@@ -35,7 +35,7 @@ class OptionSet {
   void text(std::string name, std::string metavar, std::string help, std::string& target);
   template <std::integral T>
   void integer(std::string name, std::string metavar, std::string help, T& target,
-               IntegerRange range = {.least = 0, .most = std::numeric_limits<T>::max()});
+               IntegerRange range = {.min = 0, .max = std::numeric_limits<T>::max()});
   /// A whole number, or the word `word` for 0.
   template <std::integral T>
   void integer_or(std::string word, std::string name, std::string help, T& target, IntegerRange range);

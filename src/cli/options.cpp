@@ -41,13 +41,13 @@ void declare_learning_rate(OptionSet& set, TrainOptions& options) {
   set.integer("lr-base-batch-size", "N",
               "the learning rate is meant for batches of N images and is scaled to --batch-size; 0: it is "
               "meant for --batch-size",
-              options.base_batch_size, {.least = 0, .most = 1U << 24});
+              options.base_batch_size, {.min = 0, .max = 1U << 24});
   set.choice("lr-base-scale", "how: with the batch, or with its square root", options.base_scale,
              scaling_names);
 }
 
 void declare_optimizer(OptionSet& set, OptimizerOptions& options) {
-  constexpr NumberRange share{.least = 0.0, .below = 1.0};
+  constexpr NumberRange share{.min = 0.0, .below = 1.0};
   set.choice("optimizer", "update rule", options.name, optimizer_names());
   set.number("momentum", "X", "sgd, lars: share of the last update that is kept", options.momentum, share);
   set.flag("nesterov", "sgd, lars: look ahead along the momentum", options.nesterov);
@@ -92,7 +92,7 @@ void declare_schedule(OptionSet& set, TrainOptions& options) {
   set.numbers("decay-milestones", "X,X,...", "multistep: epochs after which it decays",
               schedule.decay_milestones);
   set.number("decay-rate", "X", "step, multistep: factor of a decay", schedule.decay_rate);
-  set.integer("sched-power", "N", "polynomial: its degree", schedule.power, {.least = 1, .most = 100});
+  set.integer("sched-power", "N", "polynomial: its degree", schedule.power, {.min = 1, .max = 100});
 }
 
 void declare_training(OptionSet& set, TrainOptions& options) {
@@ -100,7 +100,7 @@ void declare_training(OptionSet& set, TrainOptions& options) {
   set.integer("epochs", "N",
               "passes over the training images; 0 trains nothing (with --save-model: writes the first "
               "weights)",
-              options.epochs, {.least = 0, .most = largest_count});
+              options.epochs, {.min = 0, .max = largest_count});
   declare_batch(set, options.batch_size, options.micro_batches);
   declare_augmentation(set, options.input.augment);
   declare_learning_rate(set, options);
@@ -108,19 +108,19 @@ void declare_training(OptionSet& set, TrainOptions& options) {
   declare_schedule(set, options);
   set.number("smoothing", "X",
              "label smoothing: share of every target that is spread evenly over the classes",
-             options.label_smoothing, {.least = 0.0, .below = 1.0});
+             options.label_smoothing, {.min = 0.0, .below = 1.0});
   set.integer("seed", "N", "chooses the first parameters and the order of the images", options.seed);
   set.flag("drop-last", "leave out the last, smaller batch of an epoch", options.drop_last);
   set.integer("max-steps", "N", "stop after this many steps; 0 for no limit", options.max_steps);
   set.integer("early-stopping", "EPOCHS",
               "stop after this many epochs without a better test accuracy; 0 for never",
-              options.early_stopping, {.least = 0, .most = largest_count});
+              options.early_stopping, {.min = 0, .max = largest_count});
   set.flag("model-ema",
            "keep a moving average of the parameters: it is what is tested and saved; the digest is that of "
            "the trained parameters",
            options.model_ema);
   set.number("model-ema-decay", "X", "share of the average that a step keeps", options.model_ema_decay,
-             {.least = 0.0, .below = 1.0});
+             {.min = 0.0, .below = 1.0});
 }
 
 void declare_execution(OptionSet& set, TrainOptions& options) {
@@ -143,7 +143,7 @@ void declare_output(OptionSet& set, TrainOptions& options) {
       "log-interval", "N",
       "write every Nth step to metrics.jsonl; more than 1: a GPU is also given N steps (at most 1000) "
       "before the host looks at what they found, otherwise 50",
-      options.log_interval, {.least = 1, .most = largest_count});
+      options.log_interval, {.min = 1, .max = largest_count});
   set.choice("progress", "line on stderr that shows the step; auto where stderr is a terminal",
              options.progress, progress_names);
   set.flag("quiet", "print the final digest only: no progress, no line per epoch", options.quiet);

@@ -33,7 +33,7 @@ TEST(OptionSet, OptionsOfOtherCommandsArePassedOver) {
   const std::string file = folder.write("run.cfg", "lr = 0.1\ndepth = 2\n").string();
   int depth = 1;
   OptionSet set("lockstep other", "Another command.");
-  set.integer("depth", "N", "depth", depth, {.least = -8, .most = 8});
+  set.integer("depth", "N", "depth", depth, {.min = -8, .max = 8});
   set.config_file();
   set.pass_over(train_option_names());
   const Arguments arguments = {"other", "--config", file.c_str()};

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/options/text.h"
+#include "lockstep/error.h"
+#include "lockstep/field.h"
+
+namespace lockstep {
+
+/// An option's description with its value and its default as text.
+struct FieldText {
+  Field field;
+  std::string value;
+  std::string default_value;
+
+  bool is_default() const { return value == default_value; }
+};
+
+/// All options of a struct, in the order of its description.
+template <class Options>
+std::vector<FieldText> texts_of(const Options& options) {
+  std::vector<FieldText> texts;
+  visit(options, [&](const auto& value, const Field& field) {
+    texts.push_back({.field = field, .value = to_text(value, field), .default_value = {}});
+  });
+  const Options defaults{};
+  std::size_t i = 0;
+  visit(defaults,
+        [&](const auto& value, const Field& field) { texts[i++].default_value = to_text(value, field); });
+  return texts;
+}
+
+/// Throws Error(usage) for an option that has another value than its default and no effect, naming the option
+/// and what it needs. Needs that are not among `texts` count as met.
+void check_needs(const std::vector<FieldText>& texts);
+
+/// Throws Error(usage), with the option as its field, where a value is impossible by itself or has no effect.
+template <class Options>
+void check_fields(const Options& options) {
+  visit(options, [](auto value, const Field& field) {
+    try {  // what reads back is possible
+      from_text(to_text(value, field), field, value);
+    } catch (const Error& error) {
+      throw Error(error.category(), error.what(), field.name);
+    }
+  });
+  check_needs(texts_of(options));
+}
+
+/// `name = value`, compared between ranks.
+struct Line {
+  std::string name;
+  std::string value;
+
+  bool operator==(const Line&) const = default;
+};
+
+/// What must be equal on all ranks: all options but local ones; of files, whether they are given.
+std::vector<Line> lines_to_compare(const std::vector<FieldText>& texts);
+template <class Options>
+std::vector<Line> lines_to_compare(const Options& options) {
+  return lines_to_compare(texts_of(options));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,192 @@
+#include "core/options/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "core/nearest.h"
+#include "core/printable.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+[[noreturn]] void reject(std::string_view text, const std::string& reason) {
+  throw Error(Category::usage, fmt::format("{} {}", in_quotes(text), reason));
+}
+
+std::string describe(IntegerRange range) {
+  if (range.max == std::numeric_limits<std::uint64_t>::max()) {
+    return fmt::format("is out of range: at least {}", range.min);
+  }
+  return fmt::format("is out of range: {} to {}", range.min, range.max);
+}
+
+std::string describe(const Range& range) {
+  const bool above = std::isfinite(range.above), below = std::isfinite(range.below);
+  const bool min = !above && std::isfinite(range.min), max = std::isfinite(range.max);
+  if (min && max) return fmt::format("is out of range: {} to {}", range.min, range.max);
+  Names bounds;
+  if (above) bounds.push_back(fmt::format("above {}", range.above));
+  if (min) bounds.push_back(fmt::format("at least {}", range.min));
+  if (max) bounds.push_back(fmt::format("at most {}", range.max));
+  if (below) bounds.push_back(fmt::format("below {}", range.below));
+  if (!max && !below) bounds.emplace_back(bounds.empty() ? "finite numbers" : "finite");
+  return fmt::format("is out of range: {}", fmt::join(bounds, ", "));
+}
+
+bool holds(IntegerRange range, ParsedInteger value) {
+  if (value.negative && value.magnitude > 0) {
+    // -(min + 1) cannot overflow, unlike -min.
+    return range.min < 0 && value.magnitude - 1 <= static_cast<std::uint64_t>(-(range.min + 1));
+  }
+  return std::cmp_greater_equal(value.magnitude, range.min) && value.magnitude <= range.max;
+}
+
+/// Parts of `text` between commas.
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::vector<double> parse_numbers(std::string_view text, const Range& range) {
+  std::vector<double> values;
+  if (text.empty()) return values;
+  for (const std::string& part : split(text)) {
+    if (part.empty()) reject(text, "has a comma with no number before or after it");
+    values.push_back(parse_number(part));
+    check_number(values.back(), range, part);
+  }
+  return values;
+}
+
+}  // namespace
+
+ParsedInteger parse_integer(std::string_view text, IntegerRange range) {
+  ParsedInteger value;
+  value.negative = text.starts_with('-');
+  const std::string_view digits = text.substr(value.negative ? 1 : 0);
+  const char* end = digits.data() + digits.size();
+  const auto [stop, status] = std::from_chars(digits.data(), end, value.magnitude);
+  if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a whole number");
+  if (status == std::errc::result_out_of_range || !holds(range, value)) reject(text, describe(range));
+  return value;
+}
+
+double parse_number(std::string_view text) {
+  double value = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, value);
+  if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a number");
+  // Numbers that are too small are as impossible as those that are too large: neither can be written back.
+  return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+bool parse_flag(std::string_view text) {
+  static const Names words = {"true", "false", "yes", "no", "on", "off", "1", "0"};
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) reject(text, "is neither true nor false");
+  return (found - words.begin()) % 2 == 0;
+}
+
+std::size_t parse_choice(std::string_view text, const Names& names) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) {
+    reject(text, fmt::format("is not one of {}{}", fmt::join(names, ", "), suggestion(text, names)));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+Shape parse_shape(std::string_view text) {
+  std::vector<int> extents;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('x', begin), text.size());
+    const ParsedInteger extent = parse_integer(text.substr(begin, end - begin), {.min = 1, .max = 1U << 16});
+    extents.push_back(static_cast<int>(extent.magnitude));
+    begin = end + 1;
+  }
+  if (extents.size() != 3) reject(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
+  return {.channels = extents[0], .height = extents[1], .width = extents[2]};
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return result + "'";
+}
+
+std::string suggestion(std::string_view name, const Names& known, std::string_view prefix) {
+  const std::string best = nearest(name, known);
+  if (best.empty()) return "";
+  return fmt::format("; did you mean {}{}?", prefix, best);
+}
+
+void check_number(double value, const Range& range, std::string_view text) {
+  const auto rounded = static_cast<float>(value);
+  const bool inside = value >= range.min && value > range.above && value <= range.max && value < range.below;
+  const bool inside_as_float = std::isfinite(rounded) && rounded < static_cast<float>(range.below);
+  if (!std::isfinite(value) || !inside || !inside_as_float) reject(text, describe(range));
+}
+
+std::string value_text(bool value) { return value ? "true" : "false"; }
+std::string value_text(double value) { return fmt::format("{}", value); }
+std::string value_text(const std::string& value) { return value; }
+std::string value_text(const std::vector<double>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
+}
+std::string value_text(const Names& values) { return fmt::format("{}", fmt::join(values, ",")); }
+std::string value_text(const Interval& value) { return fmt::format("{},{}", value.min, value.max); }
+std::string value_text(const Shape& value) {
+  return fmt::format("{}x{}x{}", value.channels, value.height, value.width);
+}
+
+void read_value(const std::string& text, const Field& /*field*/, bool& value) { value = parse_flag(text); }
+
+void read_value(const std::string& text, const Field& field, double& value) {
+  const double number = parse_number(text);
+  check_number(number, field.range, text);
+  value = number;
+}
+
+void read_value(const std::string& text, const Field& /*field*/, std::string& value) { value = text; }
+
+void read_value(const std::string& text, const Field& field, std::vector<double>& values) {
+  Names names;
+  for (const auto& [name, numbers] : field.named != nullptr ? field.named() : NamedNumbers()) {
+    if (text == name) {
+      values = numbers;
+      return;
+    }
+    names.push_back(name);
+  }
+  if (!names.empty() && !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0) {
+    throw Error(Category::usage, unknown_name("set of statistics", text, names));
+  }
+  values = parse_numbers(text, field.range);
+}
+
+void read_value(const std::string& text, const Field& /*field*/, Names& values) {
+  values.clear();
+  for (std::string& part : split(text)) {
+    if (!part.empty()) values.push_back(std::move(part));
+  }
+}
+
+void read_value(const std::string& text, const Field& field, Interval& value) {
+  const std::vector<double> bounds = parse_numbers(text, field.range);
+  if (bounds.size() != 2 || bounds[1] < bounds[0]) reject(text, "is not MIN,MAX with MIN <= MAX");
+  value = {.min = bounds[0], .max = bounds[1]};
+}
+
+void read_value(const std::string& text, const Field& /*field*/, Shape& value) { value = parse_shape(text); }
+
+}  // namespace lockstep

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/field.h"
+#include "lockstep/shape.h"
+
+/// Values of options as text and back. Texts are exact: reading one gives the value that was written.
+/// Functions that read throw Error(usage) with the text in quotes and the reason, without the option's name;
+/// the whole text must be the value, without spaces or trailing characters.
+namespace lockstep {
+
+/// Bounds of a whole number, both included.
+struct IntegerRange {
+  std::int64_t min = 0;
+  std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
+};
+
+/// Magnitude and sign of a whole number in `range`, decimal digits only.
+struct ParsedInteger {
+  std::uint64_t magnitude = 0;
+  bool negative = false;
+};
+ParsedInteger parse_integer(std::string_view text, IntegerRange range);
+
+/// Decimal notation, exponent allowed; may be infinite or NaN.
+double parse_number(std::string_view text);
+
+/// true, yes, on, 1 / false, no, off, 0.
+bool parse_flag(std::string_view text);
+
+/// Position of `text` in `names`. The error lists the names and the nearest one.
+std::size_t parse_choice(std::string_view text, const Names& names);
+
+/// "3x224x224": channels, rows, columns.
+Shape parse_shape(std::string_view text);
+
+/// `text` in single quotes, control characters replaced: messages stay on one line.
+std::string in_quotes(std::string_view text);
+
+/// "; did you mean X?" with the nearest of `known`, or nothing when none is near.
+std::string suggestion(std::string_view name, const Names& known, std::string_view prefix = "");
+
+/// The field's bounds for values of the type T, which may be narrower.
+template <std::integral T>
+IntegerRange integer_range(const Range& range) {
+  using Limits = std::numeric_limits<T>;
+  IntegerRange result{.min = Limits::min() < 0 ? static_cast<std::int64_t>(Limits::min()) : 0,
+                      .max = static_cast<std::uint64_t>(Limits::max())};
+  if (range.min > static_cast<double>(result.min)) result.min = static_cast<std::int64_t>(range.min);
+  if (range.max < static_cast<double>(result.max)) result.max = static_cast<std::uint64_t>(range.max);
+  return result;
+}
+
+/// Throws where a number lies outside of `range`. `text`: as it was given.
+void check_number(double value, const Range& range, std::string_view text);
+
+std::string value_text(bool value);
+std::string value_text(double value);
+std::string value_text(const std::string& value);
+std::string value_text(const std::vector<double>& values);
+std::string value_text(const Names& values);
+std::string value_text(const Interval& value);
+std::string value_text(const Shape& value);
+template <std::integral T>
+std::string value_text(T value) {
+  return std::to_string(value);
+}
+template <NamedEnum E>
+std::string value_text(E value) {
+  return name_of(value);
+}
+
+void read_value(const std::string& text, const Field& field, bool& value);
+void read_value(const std::string& text, const Field& field, double& value);
+void read_value(const std::string& text, const Field& field, std::string& value);
+void read_value(const std::string& text, const Field& field, std::vector<double>& values);
+void read_value(const std::string& text, const Field& field, Names& values);
+void read_value(const std::string& text, const Field& field, Interval& value);
+void read_value(const std::string& text, const Field& field, Shape& value);
+template <std::integral T>
+void read_value(const std::string& text, const Field& field, T& value) {
+  const ParsedInteger parsed = parse_integer(text, integer_range<T>(field.range));
+  value = static_cast<T>(parsed.negative ? 0 - parsed.magnitude : parsed.magnitude);
+}
+template <NamedEnum E>
+void read_value(const std::string& text, const Field& /*field*/, E& value) {
+  value = static_cast<E>(parse_choice(text, choices_of(E{})));
+}
+
+/// The value as users write it.
+template <class T>
+std::string to_text(const T& value, const Field& field) {
+  if constexpr (std::same_as<T, bool>) {
+    if (field.choices != nullptr) return field.choices().at(value ? 0 : 1);
+  } else if constexpr (std::integral<T>) {
+    if (*field.zero != '\0' && value == 0) return field.zero;
+  }
+  return value_text(value);
+}
+
+/// Reads and checks a value as users write it; `value` stays as it was where that fails.
+template <class T>
+void from_text(const std::string& text, const Field& field, T& value) {
+  if (field.choices != nullptr) {
+    const std::size_t position = parse_choice(text, field.choices());
+    if constexpr (std::same_as<T, bool>) {
+      value = position == 0;
+      return;
+    }
+  }
+  if (field.check != nullptr) field.check(text);
+  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    if (*field.zero != '\0' && text == field.zero) {
+      value = 0;
+      return;
+    }
+  }
+  read_value(text, field, value);
+}
+
+/// How --help shows that an option takes a value of type T; empty for a switch.
+template <class T>
+std::string placeholder_of(const T& /*value*/, const Field& field) {
+  if (*field.placeholder != '\0') return field.placeholder;
+  if (field.choices != nullptr) return "";  // they are listed
+  if constexpr (std::same_as<T, bool>) {
+    return "";
+  } else if constexpr (std::integral<T>) {
+    return *field.zero != '\0' ? std::string("N|") + field.zero : "N";
+  } else if constexpr (std::same_as<T, double>) {
+    return "X";
+  } else if constexpr (std::same_as<T, std::vector<double>>) {
+    return field.named != nullptr ? "X,X,...|NAME" : "X,X,...";
+  } else if constexpr (std::same_as<T, Names>) {
+    return "NAME,...";
+  } else if constexpr (std::same_as<T, Interval>) {
+    return "MIN,MAX";
+  } else if constexpr (std::same_as<T, Shape>) {
+    return "CxHxW";
+  } else if constexpr (NamedEnum<T>) {
+    return "";
+  } else {
+    return "NAME";
+  }
+}
+
+}  // namespace lockstep

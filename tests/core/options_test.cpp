@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include "core/options/check.h"
+#include "data/expect_error.h"
+
+namespace lockstep {
+
+enum class Colour { red, light_blue };
+Names choices_of(Colour) { return {"red", "light-blue"}; }
+
+/// One option of each kind.
+struct PaintOptions {
+  std::string brush = "flat";
+  int layers = 2;
+  int threads = 0;
+  double share = 0.5;
+  std::vector<double> mean = {};
+  Colour colour = Colour::red;
+  bool wet = false;
+  bool gloss = true;
+  Interval size = {0.5, 1.0};
+  Shape canvas = {3, 20, 30};
+  Names skipped = {};
+  std::string pattern = {};
+
+  bool operator==(const PaintOptions&) const = default;
+};
+
+template <OptionsOf<PaintOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [brush, layers, threads, share, mean, colour, wet, gloss, size, canvas, skipped, pattern] = options;
+  field(brush, {.name = "brush", .choices = [] { return Names{"flat", "round"}; }});
+  field(layers, {.name = "layers", .range = {.min = 1, .max = 9}, .scope = Scope::protocol});
+  field(threads, {.name = "threads", .range = {.min = 1}, .scope = Scope::local, .zero = "auto"});
+  field(share, {.name = "share", .range = {.below = 1}, .needs = {{"brush", {"round"}}}});
+  field(mean, {.name = "mean", .named = [] { return NamedNumbers{{"mnist", {0.25}}}; }});
+  field(colour, {.name = "colour"});
+  field(wet, {.name = "wet", .needs = {{"pattern"}}});
+  field(gloss, {.name = "gloss", .choices = [] { return Names{"on", "off"}; }});
+  field(size, {.name = "size", .range = {.max = 2, .above = 0}});
+  field(canvas, {.name = "canvas"});
+  field(skipped, {.name = "skip"});
+  field(pattern, {.name = "pattern", .scope = Scope::file});
+}
+
+namespace {
+
+/// Sets the option called `name` from text.
+void set(PaintOptions& options, const std::string& name, const std::string& text) {
+  bool found = false;
+  visit(options, [&](auto& value, const Field& field) {
+    if (name != field.name) return;
+    found = true;
+    from_text(text, field, value);
+  });
+  EXPECT_TRUE(found) << name;
+}
+
+void expect_refused(const std::string& name, const std::string& text, const Names& parts) {
+  PaintOptions options;
+  expect_error(Category::usage, parts, [&] { set(options, name, text); });
+  EXPECT_EQ(options, PaintOptions{}) << name;
+}
+
+TEST(FieldTexts, ReadBackWhatTheyWrote) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"brush", "round"},  {"layers", "9"},     {"threads", "auto"}, {"threads", "7"},
+      {"share", "0.1"},    {"mean", "1,2.5"},   {"mean", ""},        {"wet", "true"},
+      {"gloss", "off"},    {"size", "0.25,2"},  {"skip", "a,b.c"},   {"colour", "light-blue"},
+      {"canvas", "1x2x3"}, {"pattern", " a#b "}};
+  for (const auto& [name, text] : cases) {
+    PaintOptions options;
+    set(options, name, text);
+    for (const FieldText& line : texts_of(options)) {
+      EXPECT_EQ(line.value, line.field.name == std::string(name) ? text : line.default_value) << name;
+    }
+  }
+  PaintOptions options;
+  set(options, "mean", "mnist");
+  EXPECT_EQ(options.mean, std::vector{0.25});
+}
+
+TEST(FieldTexts, AreRefusedWithValueAndReason) {
+  expect_refused("brush", "roun", {"'roun' is not one of flat, round; did you mean round?"});
+  expect_refused("layers", "0", {"'0' is out of range: 1 to 9"});
+  expect_refused("layers", "1.5", {"'1.5' is not a whole number"});
+  expect_refused("threads", "0", {"'0' is out of range: 1 to 2147483647"});
+  expect_refused("share", "1", {"'1' is out of range: at least 0, below 1"});
+  expect_refused("share", "0.99999999999", {"below 1"});  // 1 as a float
+  expect_refused("share", "nan", {"out of range"});
+  expect_refused("share", "0.5x", {"'0.5x' is not a number"});
+  expect_refused("mean", "mnits", {"unknown set of statistics 'mnits'; did you mean 'mnist'?"});
+  expect_refused("mean", "1,,2", {"'1,,2' has a comma with no number before or after it"});
+  expect_refused("colour", "blue", {"'blue' is not one of red, light-blue"});
+  expect_refused("wet", "maybe", {"'maybe' is neither true nor false"});
+  expect_refused("gloss", "true", {"'true' is not one of on, off"});
+  expect_refused("size", "1", {"'1' is not MIN,MAX with MIN <= MAX"});
+  expect_refused("size", "0,1", {"'0' is out of range: above 0, at most 2"});
+  expect_refused("canvas", "3x20", {"'3x20' is not CHANNELSxROWSxCOLUMNS"});
+}
+
+TEST(CheckFields, FindsValuesThatTextsCannotGive) {
+  const auto expect = [](const PaintOptions& options, const std::string& field, const std::string& reason) {
+    try {
+      check_fields(options);
+      ADD_FAILURE() << field;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.field(), field);
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+    }
+  };
+  check_fields(PaintOptions{});
+  expect({.brush = "wide"}, "brush", "'wide' is not one of");
+  expect({.layers = -3}, "layers", "'-3' is out of range: 1 to 9");
+  expect({.share = -0.25}, "share", "'-0.25' is out of range");
+  expect({.size = {.min = 1.0, .max = 0.5}}, "size", "'1,0.5' is not MIN,MAX");
+  expect({.share = 0.25}, "share", "share has no effect with brush flat: leave it out");
+  expect({.wet = true}, "wet", "wet has no effect without pattern: leave it out");
+  check_fields(PaintOptions{.brush = "round", .share = 0.25, .wet = true, .pattern = "stripes"});
+}
+
+TEST(LinesToCompare, LeaveOutWhatMayDiffer) {
+  const std::vector<Line> lines = lines_to_compare(PaintOptions{.threads = 3, .pattern = "/a/b"});
+  EXPECT_EQ(lines, lines_to_compare(PaintOptions{.threads = 4, .pattern = "/c"}));
+  EXPECT_EQ(lines.front(), (Line{"brush", "flat"}));
+  EXPECT_EQ(lines.back(), (Line{"pattern", "a file"}));
+  EXPECT_NE(lines, lines_to_compare(PaintOptions{}));
+  EXPECT_EQ(lines.size(), 11U);
+}
+
+}  // namespace
+}  // namespace lockstep
