@@ -1,5 +1,5 @@
 # Tests of comm and reduce that need real processes.
-foreach(program communicator_mpi failures_mpi)
+foreach(program communicator_mpi failures_mpi check_same_mpi)
   add_executable(${program} comm/${program}.cpp)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${program} PRIVATE lockstep_core lockstep_dependencies)
@@ -16,6 +16,10 @@ endfunction()
 lockstep_process_test(comm_without_mpirun communicator_mpi)
 foreach(ranks 1 2 3 4 8)
   lockstep_process_test(comm_${ranks}_ranks ${mpi_run} ${ranks} $<TARGET_FILE:communicator_mpi> ${ranks})
+endforeach()
+
+foreach(ranks 1 2 3)
+  lockstep_process_test(check_same_${ranks}_ranks ${mpi_run} ${ranks} $<TARGET_FILE:check_same_mpi>)
 endforeach()
 
 function(lockstep_failure_test how transport status)

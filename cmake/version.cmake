@@ -1,0 +1,19 @@
+# Writes src/core/version.h's functions: cmake -D VERSION=... -D ROOT=<repository> -D OUTPUT=FILE -P version.cmake
+file(GLOB_RECURSE sources ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/src/*.cuh ${ROOT}/include/*.h)
+list(FILTER sources EXCLUDE REGEX "/src/(cli|report)/")
+set(all)
+foreach(source IN LISTS sources)
+  file(SHA1 ${source} hash)
+  string(APPEND all ${hash})
+endforeach()
+string(SHA1 revision "${all}")
+string(SUBSTRING ${revision} 0 12 revision)
+file(WRITE ${OUTPUT} "#include \"core/version.h\"
+
+namespace lockstep {
+
+const char* version() { return \"${VERSION}\"; }
+const char* revision() { return \"${revision}\"; }
+
+}  // namespace lockstep
+")
