@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/operations.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -14,62 +15,42 @@ bool is_one_of(const Operation& operation) {
   return (std::holds_alternative<Kinds>(operation) || ...);
 }
 
-/// Which pixels of its input a layer's own pixels depend on.
-enum class Reads {
-  window,       ///< those around it
-  same,         ///< the same one
-  same_of_all,  ///< the same one, but the layer must compute all pixels: it numbers or counts them
-  all,
-};
-
-/// A function for each operation: a new one has to say what it reads.
-struct ReadsOf {
-  Reads operator()(const Input&) const { return Reads::all; }
-  Reads operator()(const Conv2d&) const { return Reads::window; }
-  Reads operator()(const Linear&) const { return Reads::all; }
-  Reads operator()(const BatchNorm2d&) const { return Reads::same_of_all; }
-  Reads operator()(const Activation&) const { return Reads::same; }
-  Reads operator()(const MaxPool2d&) const { return Reads::window; }
-  Reads operator()(const AvgPool2d&) const { return Reads::window; }
-  Reads operator()(const AdaptiveAvgPool2d&) const { return Reads::all; }
-  Reads operator()(const Flatten&) const { return Reads::all; }
-  Reads operator()(const Add&) const { return Reads::same; }
-  Reads operator()(const Concat&) const { return Reads::same; }
-  Reads operator()(const Dropout&) const { return Reads::same_of_all; }
-};
-
-Reads reads_of(const Operation& operation) { return std::visit(ReadsOf{}, operation); }
-
 /// Leading rows and columns of a layer's input that its own leading `rows` x `columns` read.
 Shape needed_input(const Operation& operation, const Shape& input, int rows, int columns) {
-  const auto window = [](int size, const auto& options, int outputs) {
-    return std::clamp((outputs - 1) * options.stride + options.kernel, 1, size);
-  };
   Shape needed = input;
-  const auto slide = [&](const auto& options) {
-    needed.height = window(input.height, options, rows);
-    needed.width = window(input.width, options, columns);
-  };
-  if (const auto* conv = std::get_if<Conv2d>(&operation)) {
-    slide(*conv);
-  } else if (const auto* average = std::get_if<AvgPool2d>(&operation)) {
-    slide(*average);
-  } else if (const auto* max = std::get_if<MaxPool2d>(&operation)) {
-    slide(*max);
-  } else if (reads_of(operation) == Reads::same) {
+  if (reads_of(operation) == Reads::same) {
     needed.height = rows;
     needed.width = columns;
   }
+  std::visit(
+      [&]<class Options>(const Options& options) {
+        if constexpr (Traits<Options>::reads == Reads::window) {
+          const auto window = [&](int size, int outputs) {
+            return std::clamp((outputs - 1) * options.stride + options.kernel, 1, size);
+          };
+          needed.height = window(input.height, rows);
+          needed.width = window(input.width, columns);
+        }
+      },
+      operation);
   return needed;
 }
 
-/// Padding goes around what is read: a cropped input would be padded where pixels were. Other layers look at
+/// Padding goes around what is read: a cropped input would be padded where pixels were. Other layers read
 /// all pixels, or number them.
 bool may_crop(const Operation& operation) {
-  if (const auto* conv = std::get_if<Conv2d>(&operation)) return conv->padding == 0 && conv->dilation == 1;
-  if (const auto* pool = std::get_if<AvgPool2d>(&operation)) return pool->padding == 0 && !pool->ceil_mode;
-  if (const auto* pool = std::get_if<MaxPool2d>(&operation)) return pool->padding == 0 && !pool->ceil_mode;
-  return reads_of(operation) == Reads::same;
+  return std::visit(
+      []<class Options>(const Options& options) {
+        if constexpr (Traits<Options>::reads == Reads::window) {
+          bool plain = options.padding == 0;
+          if constexpr (requires { options.dilation; }) plain = plain && options.dilation == 1;
+          if constexpr (requires { options.ceil_mode; }) plain = plain && !options.ceil_mode;
+          return plain;
+        } else {
+          return Traits<Options>::reads == Reads::same;
+        }
+      },
+      operation);
 }
 
 /// Shape of every layer after cropping: the largest part that any consumer reads.

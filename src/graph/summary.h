@@ -21,4 +21,9 @@ std::uint64_t multiply_adds(const Network& network, const Network::Layer& layer)
 /// The layers that a node of the network's graph computes: positions in the network.
 std::vector<std::size_t> layers_of(const Graph& graph, std::size_t node);
 
+/// Hash of all that decides what a network computes, 32 hexadecimal digits: operations with every option,
+/// names, connections, shapes, which layer is the output, and how parameters get their first values. Equal on
+/// ranks that were given the same network.
+std::string fingerprint(const Network& network);
+
 }  // namespace lockstep

@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <span>
 
 #include "core/nearest.h"
 #include "core/printable.h"
 #include "data/file.h"
+#include "graph/operations.h"
 #include "lockstep/error.h"
 #include "models/json_document.h"
 #include "models/layer_options.h"
@@ -19,86 +19,34 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t most_layers = 4096;
-constexpr int most_features = 1 << 20;
-constexpr int largest_window = 4096;
+/// Reads an option of an operation from a layer of a file; without it there, the default stays.
+class FieldReader {
+ public:
+  FieldReader(LayerOptions& options, int classes) : options_(options), classes_(classes) {}
 
-using ReadOperation = std::function<Operation(LayerOptions&, int classes)>;
-
-Operation read_conv2d(LayerOptions& options, int) {
-  return Conv2d{.channels = options.integer("channels", 1, most_features),
-                .kernel = options.integer("kernel", 1, largest_window, 1),
-                .stride = options.integer("stride", 1, largest_window, 1),
-                .padding = options.integer("padding", 0, largest_window, 0),
-                .dilation = options.integer("dilation", 1, largest_window, 1),
-                .groups = options.integer("groups", 1, most_features, 1),
-                .bias = options.flag("bias", true),
-                .weight = options.initializer("weight")};
-}
-
-Operation read_linear(LayerOptions& options, int classes) {
-  return Linear{.features = options.integer_or("features", 1, most_features, "classes", classes),
-                .bias = options.flag("bias", true),
-                .weight = options.initializer("weight")};
-}
-
-Operation read_batch_norm2d(LayerOptions& options, int) {
-  const BatchNorm2d usual;
-  return BatchNorm2d{.eps = options.number("eps", usual.eps),
-                     .momentum = options.number("momentum", usual.momentum)};
-}
-
-Operation read_max_pool2d(LayerOptions& options, int) {
-  return MaxPool2d{.kernel = options.integer("kernel", 1, largest_window, 2),
-                   .stride = options.integer("stride", 1, largest_window, 0),
-                   .padding = options.integer("padding", 0, largest_window, 0),
-                   .ceil_mode = options.flag("ceil_mode", false)};
-}
-
-Operation read_avg_pool2d(LayerOptions& options, int) {
-  return AvgPool2d{.kernel = options.integer("kernel", 1, largest_window, 2),
-                   .stride = options.integer("stride", 1, largest_window, 0),
-                   .padding = options.integer("padding", 0, largest_window, 0),
-                   .ceil_mode = options.flag("ceil_mode", false),
-                   .count_include_pad = options.flag("count_include_pad", true)};
-}
-
-Operation read_adaptive_avg_pool2d(LayerOptions& options, int) {
-  return AdaptiveAvgPool2d{options.integer("size", 1, largest_window, 1)};
-}
-
-Operation read_dropout(LayerOptions& options, int) { return Dropout{options.number("p", Dropout{}.p)}; }
-
-ReadOperation without_options(Operation operation) {
-  return [operation](LayerOptions&, int) { return operation; };
-}
-
-const std::map<std::string, ReadOperation>& operations() {
-  static const std::map<std::string, ReadOperation> known = {
-      {"adaptive_avg_pool2d", read_adaptive_avg_pool2d},
-      {"add", without_options(Add{})},
-      {"avg_pool2d", read_avg_pool2d},
-      {"batch_norm2d", read_batch_norm2d},
-      {"concat", without_options(Concat{})},
-      {"conv2d", read_conv2d},
-      {"dropout", read_dropout},
-      {"flatten", without_options(Flatten{})},
-      {"gelu", without_options(Activation{Activation::Kind::gelu})},
-      {"linear", read_linear},
-      {"max_pool2d", read_max_pool2d},
-      {"relu", without_options(Activation{Activation::Kind::relu})},
-      {"relu6", without_options(Activation{Activation::Kind::relu6})},
-      {"silu", without_options(Activation{Activation::Kind::silu})},
-  };
-  return known;
-}
-
-std::vector<std::string> operation_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, read] : operations()) {
-    names.push_back(name);
+  void operator()(int& value, const OperationField& field) const {
+    if (field.word != nullptr) {
+      value = options_.integer_or(field.name, field.min, field.max, field.word, classes_);
+    } else if (field.required) {
+      value = options_.integer(field.name, field.min, field.max);
+    } else {
+      value = options_.integer(field.name, field.min, field.max, value);
+    }
   }
-  return names;
-}
+  void operator()(double& value, const OperationField& field) const {
+    value = options_.number(field.name, value);
+  }
+  void operator()(bool& value, const OperationField& field) const {
+    value = options_.flag(field.name, value);
+  }
+  void operator()(Initializer& value, const OperationField& field) const {
+    value = options_.initializer(field.name, value);
+  }
+
+ private:
+  LayerOptions& options_;
+  int classes_;
+};
 
 /// Names that layers of one list can be called by, those of the lists around it included.
 struct Scope {
@@ -190,17 +138,21 @@ class Builder {
     return value;
   }
 
+  static Operation find_operation(const std::string& name, const LayerOptions& options) {
+    std::vector<std::string> known;
+    for (const Operation& operation : operations_of_files()) {
+      known.push_back(name_of(operation));
+      if (known.back() == name) return operation;
+    }
+    if (name.empty()) options.refuse(fmt::format("op is missing; known: {}", fmt::join(known, ", ")));
+    options.refuse(unknown_name("op", name, known));
+  }
+
   Value add_layer(const JsonValue& layer, Value previous, Scope& scope) {
     LayerOptions options(layer, file_);
     const std::string op = options.text("op");
-    if (op.empty()) {
-      options.refuse("op is missing; known: " + fmt::format("{}", fmt::join(operation_names(), ", ")));
-    }
-    const auto read = operations().find(op);
-    if (read == operations().end()) {
-      options.refuse(unknown_name("op", op, operation_names()));
-    }
-    Operation operation = read->second(options, classes_);
+    Operation operation = find_operation(op, options);
+    visit_fields(operation, FieldReader(options, classes_));
     const std::string name = options.text("name");
     const std::vector<Value> inputs = read_inputs(options, previous, scope);
     options.finish();

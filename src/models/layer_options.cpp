@@ -125,9 +125,10 @@ bool LayerOptions::is_word(const char* key, std::string_view word) {
   return value != nullptr && value->kind == JsonValue::Kind::text && value->text == word;
 }
 
-Initializer LayerOptions::initializer(const char* key) {
+Initializer LayerOptions::initializer(const char* key, const Initializer& fallback) {
   const JsonValue* value = take(key);
-  if (value == nullptr || is_word(key, "standard")) return Initializer::standard();
+  if (value == nullptr) return fallback;
+  if (is_word(key, "standard")) return Initializer::standard();
   if (is_word(key, "zeros")) return Initializer::zeros();
   if (is_word(key, "ones")) return Initializer::ones();
   if (is_word(key, "he_fan_out")) return Initializer::he_fan_out();

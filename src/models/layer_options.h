@@ -26,7 +26,7 @@ class LayerOptions {
   std::string text(const char* key);
   std::vector<std::string> texts(const char* key);
   /// "standard", "zeros", "ones", "he_fan_out", {"normal": deviation} or {"uniform": half width}.
-  Initializer initializer(const char* key);
+  Initializer initializer(const char* key, const Initializer& fallback);
   /// A list of layers; null where there is none.
   const JsonValue* layers(const char* key) { return take(key); }
 

@@ -1,0 +1,420 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lockstep/network.h"
+
+/// The one home of each operation: all that is known about it beside its arithmetic, as Traits of its
+/// options. Network files, shape inference, cropping, tables, fingerprints and plans follow from them.
+/// Nothing here includes fmt: the CUDA compiler reads it too.
+
+/// The only list of operations. Backends declare a function `plan` for each entry.
+#define LOCKSTEP_OPERATIONS(ENTRY) \
+  ENTRY(Input)                     \
+  ENTRY(Conv2d)                    \
+  ENTRY(Linear)                    \
+  ENTRY(BatchNorm2d)               \
+  ENTRY(Activation)                \
+  ENTRY(MaxPool2d)                 \
+  ENTRY(AvgPool2d)                 \
+  ENTRY(AdaptiveAvgPool2d)         \
+  ENTRY(Flatten)                   \
+  ENTRY(Add)                       \
+  ENTRY(Concat)                    \
+  ENTRY(Dropout)
+
+namespace lockstep {
+
+/// Values that one image may have in any layer.
+constexpr std::size_t max_values = std::size_t{1} << 28;
+/// Largest values of options in network files.
+constexpr int max_features = 1 << 20;
+constexpr int max_window = 4096;
+
+/// How many inputs an operation takes; 0: it is not part of network files.
+struct InputCount {
+  std::size_t min = 1;
+  std::size_t max = 1;
+};
+
+/// Which pixels of its input an output pixel depends on, which decides what may be cropped.
+enum class Reads {
+  window,       ///< those in a window that slides: the options have kernel, stride and padding
+  same,         ///< the same one
+  same_of_all,  ///< the same one, but all pixels must be computed: the operation numbers or counts them
+  all,
+};
+
+/// Whether and how a table of layers shows an option.
+enum class Show {
+  unusual,  ///< name and value, where it is not the usual one
+  size,     ///< always, as "3x3"
+  value,    ///< always, without its name
+  never,    ///< it is seen from the layer's shape and parameters
+};
+
+/// One option of an operation: int, double, bool or Initializer. Its default is the struct's.
+struct OperationField {
+  const char* name;  ///< in network files
+  int min = 0;       ///< of whole numbers, like the next
+  int max = max_window;
+  bool required = false;       ///< network files must give it
+  const char* word = nullptr;  ///< stands for the number of classes in network files
+  Show show = Show::unusual;
+  std::optional<int> usual = {};     ///< the usual value, where it is not the default
+  const char* usual_text = nullptr;  ///< the default in words, where that says more than its value
+  const char* shown_as = nullptr;    ///< replaces name and value in tables of layers
+};
+
+/// A layer under construction.
+struct LayerContext {
+  const std::string& name;  ///< also the prefix of its parameters
+  std::span<const Shape> inputs = {};
+  Shape output = {};  ///< for multiply_adds only
+
+  const Shape& input() const { return inputs[0]; }
+  /// Throws Error(usage) with the layer's name and what the parts say together.
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    refuse_with((text(parts) + ...));
+  }
+  void expect_positive(int count, const char* what) const {
+    if (count < 1) refuse(what, " must be at least 1, not ", count);
+  }
+  void expect_vector() const;
+
+  // Parts of messages.
+  static std::string text(const Shape& shape);  ///< "3x28x28"
+  static std::string text(double value);
+  static std::string text(int value) { return std::to_string(value); }
+  static std::string text(const std::string& value) { return value; }
+
+ private:
+  [[noreturn]] void refuse_with(const std::string& reason) const;
+};
+
+/// A window that slides over an image.
+struct SlidingWindow {
+  int kernel = 1;
+  int stride = 1;
+  int padding = 0;
+  int dilation = 1;
+  bool ceil_mode = false;
+};
+/// Shape of `channels` and as many pixels as the window has places in the layer's input. Refuses windows that
+/// do not fit.
+Shape slide(const LayerContext& layer, int channels, const SlidingWindow& window);
+
+/// Weight and bias as PyTorch lays them out: [output, ...], [output].
+std::vector<Parameter> weight_and_bias(const LayerContext& layer,
+                                       const std::vector<std::int64_t>& weight_shape, Initializer weight,
+                                       bool with_bias);
+
+/// What is known about an operation; `Options` is its struct in lockstep/network.h.
+///
+///   name, prefix   in network files, tables and errors; of the numbered names of its layers. Or `names`: one
+///                  pair for each value of options.kind
+///   inputs, reads
+///   fields         calls field(option, OperationField) for each option; structured bindings name all
+///   members, so
+///                  that a new one does not compile until it is dealt with
+///   infer          the output's shape; refuses options and inputs that do not fit
+/// and, where it has them:
+///   complete       fills in options that others imply
+///   parameters     in the order in which plans see them
+///   multiply_adds  multiplications forward for one image, each with an addition. Padding counts, cropping
+///   does
+///                  not: the number that papers and torchvision give
+template <class Options>
+struct Traits;
+
+template <>
+struct Traits<Input> {
+  static constexpr auto name = "input";
+  static constexpr auto prefix = "input";
+  static constexpr InputCount inputs = {0, 0};
+  static constexpr Reads reads = Reads::all;
+  static void fields(auto& /*options*/, auto&& /*field*/) {}
+  static Shape infer(const Input&, const LayerContext& layer) { layer.refuse("a network has one input"); }
+};
+
+template <>
+struct Traits<Conv2d> {
+  static constexpr auto name = "conv2d";
+  static constexpr auto prefix = "conv";
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::window;
+
+  static void fields(auto& options, auto&& field) {
+    auto& [channels, kernel, stride, padding, dilation, groups, bias, weight, layer_name] = options;
+    field(channels,
+          {.name = "channels", .min = 1, .max = max_features, .required = true, .show = Show::never});
+    field(kernel, {.name = "kernel", .min = 1, .show = Show::size});
+    field(stride, {.name = "stride", .min = 1});
+    field(padding, {.name = "padding"});
+    field(dilation, {.name = "dilation", .min = 1});
+    field(groups, {.name = "groups", .min = 1, .max = max_features});
+    field(bias, {.name = "bias", .show = Show::never});
+    field(weight, {.name = "weight", .show = Show::never});
+  }
+  static Shape infer(const Conv2d& conv, const LayerContext& layer) {
+    layer.expect_positive(conv.channels, "channels");
+    layer.expect_positive(conv.groups, "groups");
+    const int channels = layer.input().channels;
+    if (channels % conv.groups != 0 || conv.channels % conv.groups != 0) {
+      layer.refuse(conv.groups, " groups do not divide ", channels, " input and ", conv.channels,
+                   " output channels");
+    }
+    return slide(
+        layer, conv.channels,
+        {.kernel = conv.kernel, .stride = conv.stride, .padding = conv.padding, .dilation = conv.dilation});
+  }
+  static std::vector<Parameter> parameters(const Conv2d& conv, const LayerContext& layer) {
+    return weight_and_bias(layer,
+                           {conv.channels, layer.input().channels / conv.groups, conv.kernel, conv.kernel},
+                           conv.weight, conv.bias);
+  }
+  static std::uint64_t multiply_adds(const Conv2d& conv, const LayerContext& layer) {
+    const auto taps = static_cast<std::uint64_t>(conv.kernel) * static_cast<std::uint64_t>(conv.kernel);
+    return layer.output.size() * taps * static_cast<std::uint64_t>(layer.input().channels / conv.groups);
+  }
+};
+
+template <>
+struct Traits<Linear> {
+  static constexpr auto name = "linear";
+  static constexpr auto prefix = "fc";
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::all;
+
+  static void fields(auto& options, auto&& field) {
+    auto& [features, bias, weight, layer_name] = options;
+    field(features, {.name = "features",
+                     .min = 1,
+                     .max = max_features,
+                     .required = true,
+                     .word = "classes",
+                     .show = Show::never});
+    field(bias, {.name = "bias", .show = Show::never});
+    field(weight, {.name = "weight", .show = Show::never});
+  }
+  static Shape infer(const Linear& linear, const LayerContext& layer) {
+    layer.expect_vector();
+    layer.expect_positive(linear.features, "features");
+    return {linear.features, 1, 1};
+  }
+  static std::vector<Parameter> parameters(const Linear& linear, const LayerContext& layer) {
+    return weight_and_bias(layer, {linear.features, layer.input().channels}, linear.weight, linear.bias);
+  }
+  static std::uint64_t multiply_adds(const Linear&, const LayerContext& layer) {
+    return layer.output.size() * layer.input().size();
+  }
+};
+
+template <>
+struct Traits<BatchNorm2d> {
+  static constexpr auto name = "batch_norm2d";
+  static constexpr auto prefix = "bn";
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::same_of_all;
+
+  static void fields(auto& options, auto&& field) {
+    auto& [eps, momentum, weight, layer_name] = options;
+    field(eps, {.name = "eps"});
+    field(momentum, {.name = "momentum"});
+  }
+  static Shape infer(const BatchNorm2d& norm, const LayerContext& layer) {
+    if (!(norm.eps > 0.0) || !(norm.momentum > 0.0 && norm.momentum <= 1.0)) {
+      layer.refuse("eps ", norm.eps, " must be above 0, momentum ", norm.momentum, " in (0, 1]");
+    }
+    return layer.input();
+  }
+  static std::vector<Parameter> parameters(const BatchNorm2d& norm, const LayerContext& layer) {
+    const std::vector<std::int64_t> shape{layer.input().channels};
+    return {{layer.name + ".weight", shape, norm.weight},
+            {layer.name + ".bias", shape, Initializer::zeros()},
+            {layer.name + ".running_mean", shape, Initializer::zeros(), norm.momentum},
+            {layer.name + ".running_var", shape, Initializer::ones(), norm.momentum}};
+  }
+};
+
+template <>
+struct Traits<Activation> {
+  static constexpr std::array names{std::pair{"relu", "relu"}, std::pair{"relu6", "relu6_"},
+                                    std::pair{"silu", "silu"}, std::pair{"gelu", "gelu"}};
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::same;
+  static void fields(auto& options, auto&& /*field*/) { [[maybe_unused]] auto& [kind] = options; }
+  static Shape infer(const Activation&, const LayerContext& layer) { return layer.input(); }
+};
+
+/// What max and average pooling have in common.
+template <class Pool>
+struct PoolTraits {
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::window;
+
+  static Shape infer(const Pool& pool, const LayerContext& layer) {
+    if (pool.padding > pool.kernel / 2) {
+      layer.refuse("padding ", pool.padding, " is more than half of the window ", pool.kernel);
+    }
+    return slide(
+        layer, layer.input().channels,
+        {.kernel = pool.kernel, .stride = pool.stride, .padding = pool.padding, .ceil_mode = pool.ceil_mode});
+  }
+  static void complete(Pool& pool) {
+    if (pool.stride == 0) pool.stride = pool.kernel;
+  }
+
+ protected:
+  static void window_fields(auto& kernel, auto& stride, auto& padding, auto& ceil_mode, auto&& field) {
+    field(kernel, {.name = "kernel", .min = 1, .show = Show::size});
+    field(stride, {.name = "stride", .min = 1, .usual = kernel, .usual_text = "as `kernel`"});
+    field(padding, {.name = "padding"});
+    field(ceil_mode, {.name = "ceil_mode"});
+  }
+};
+
+template <>
+struct Traits<MaxPool2d> : PoolTraits<MaxPool2d> {
+  static constexpr auto name = "max_pool2d";
+  static constexpr auto prefix = "max_pool";
+  static void fields(auto& options, auto&& field) {
+    auto& [kernel, stride, padding, ceil_mode] = options;
+    window_fields(kernel, stride, padding, ceil_mode, field);
+  }
+};
+
+template <>
+struct Traits<AvgPool2d> : PoolTraits<AvgPool2d> {
+  static constexpr auto name = "avg_pool2d";
+  static constexpr auto prefix = "pool";
+  static void fields(auto& options, auto&& field) {
+    auto& [kernel, stride, padding, ceil_mode, count_include_pad] = options;
+    window_fields(kernel, stride, padding, ceil_mode, field);
+    field(count_include_pad, {.name = "count_include_pad", .shown_as = "without padding"});
+  }
+};
+
+template <>
+struct Traits<AdaptiveAvgPool2d> {
+  static constexpr auto name = "adaptive_avg_pool2d";
+  static constexpr auto prefix = "adaptive_pool";
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::all;
+  static void fields(auto& options, auto&& field) {
+    auto& [size] = options;
+    field(size, {.name = "size", .min = 1, .show = Show::size});
+  }
+  static Shape infer(const AdaptiveAvgPool2d& pool, const LayerContext& layer) {
+    layer.expect_positive(pool.size, "size");
+    return {layer.input().channels, pool.size, pool.size};
+  }
+};
+
+template <>
+struct Traits<Flatten> {
+  static constexpr auto name = "flatten";
+  static constexpr auto prefix = "flatten";
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::all;
+  static void fields(auto& /*options*/, auto&& /*field*/) {}
+  static Shape infer(const Flatten&, const LayerContext& layer) {
+    return {static_cast<int>(layer.input().size()), 1, 1};
+  }
+};
+
+template <>
+struct Traits<Add> {
+  static constexpr auto name = "add";
+  static constexpr auto prefix = "add";
+  static constexpr InputCount inputs = {2, 2};
+  static constexpr Reads reads = Reads::same;
+  static void fields(auto& /*options*/, auto&& /*field*/) {}
+  static Shape infer(const Add&, const LayerContext& layer) {
+    if (layer.inputs[0] != layer.inputs[1]) {
+      layer.refuse("cannot add ", layer.inputs[0], " and ", layer.inputs[1]);
+    }
+    return layer.input();
+  }
+};
+
+template <>
+struct Traits<Concat> {
+  static constexpr auto name = "concat";
+  static constexpr auto prefix = "concat";
+  static constexpr InputCount inputs = {2, max_inputs};
+  static constexpr Reads reads = Reads::same;
+  static void fields(auto& /*options*/, auto&& /*field*/) {}
+  static Shape infer(const Concat&, const LayerContext& layer) {
+    static_assert(max_inputs * max_values <= std::numeric_limits<int>::max());  // so that the sum fits
+    Shape shape = layer.input();
+    for (const Shape& input : layer.inputs.subspan(1)) {
+      if (input.height != shape.height || input.width != shape.width) {
+        layer.refuse("cannot concatenate ", layer.input(), " and ", input);
+      }
+      shape.channels += input.channels;
+    }
+    return shape;
+  }
+};
+
+template <>
+struct Traits<Dropout> {
+  static constexpr auto name = "dropout";
+  static constexpr auto prefix = "dropout";
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::same_of_all;
+  static void fields(auto& options, auto&& field) {
+    auto& [p] = options;
+    field(p, {.name = "p", .show = Show::value});
+  }
+  static Shape infer(const Dropout& dropout, const LayerContext& layer) {
+    if (!(dropout.p >= 0.0 && dropout.p < 1.0)) {
+      layer.refuse("the probability of dropping must be in [0, 1), not ", dropout.p);
+    }
+    return layer.input();
+  }
+};
+
+// The same for any operation.
+
+std::string name_of(const Operation& operation);
+std::string prefix_of(const Operation& operation);
+InputCount inputs_of(const Operation& operation);
+Reads reads_of(const Operation& operation);
+void complete(Operation& operation);
+Shape infer(const Operation& operation, const LayerContext& layer);
+std::vector<Parameter> parameters_of(const Operation& operation, const LayerContext& layer);
+std::uint64_t multiply_adds(const Operation& operation, const LayerContext& layer);
+
+/// All operations of network files with their default options, by name_of.
+std::vector<Operation> operations_of_files();
+
+/// An option of an operation with its value, and the value that is not worth mentioning, as text.
+struct FieldText {
+  OperationField field;
+  std::string value;
+  std::string usual;
+};
+std::vector<FieldText> field_texts(const Operation& operation);
+
+/// Calls field(option, OperationField) for each option of the operation, const or not.
+template <class AnyOperation, class Field>
+void visit_fields(AnyOperation& operation, Field&& field) {
+  std::visit(
+      [&]<class Options>(Options& options) { Traits<std::remove_const_t<Options>>::fields(options, field); },
+      operation);
+}
+
+}  // namespace lockstep
