@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/network.h"
+#include "lockstep/shape.h"
 #include "ops/pool_axis.h"
 
 namespace lockstep {
@@ -11,7 +11,20 @@ struct PoolWindows {
   PoolAxis columns;
 };
 
-/// Of a MaxPool2d, AvgPool2d or AdaptiveAvgPool2d.
-PoolWindows pool_windows(const Operation& pool, Shape input, Shape output);
+/// The windows of pooling with the options of a layer; those without a kernel are adaptive.
+template <class Pool>
+PoolWindows pool_windows(const Pool& pool, Shape input, Shape output) {
+  PoolAxis axis;
+  if constexpr (requires { pool.kernel; }) {
+    axis = {.kernel = pool.kernel, .stride = pool.stride, .padding = pool.padding};
+  }
+  if constexpr (requires { pool.count_include_pad; }) axis.count_padding = pool.count_include_pad;
+  PoolWindows windows{axis, axis};
+  windows.rows.size = input.height;
+  windows.rows.outputs = output.height;
+  windows.columns.size = input.width;
+  windows.columns.outputs = output.width;
+  return windows;
+}
 
 }  // namespace lockstep

@@ -37,8 +37,8 @@ ActivationKind kind_of(Activation::Kind kind) {
 
 }  // namespace
 
-Op plan_activation(const OpRequest& request) {
-  const auto kind = std::get<Activation>(request.node.operation).kind;
+Op plan(const Activation& activation, const OpRequest& request) {
+  const auto kind = activation.kind;
   if (kind == Activation::Kind::relu) {
     return plan_relu(request);
   }

@@ -5,7 +5,7 @@
 
 namespace lockstep::cpu {
 
-Op plan_add(const OpRequest& request) {
+Op plan(const Add& /*options*/, const OpRequest& request) {
   const Kernels& kernels = kernels_of(request.level);
   const std::size_t pixels = request.node.shape.size();
   Op op;

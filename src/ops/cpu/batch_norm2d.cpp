@@ -89,13 +89,13 @@ NormActivation activation_of(const GraphNode::Epilogue& epilogue) {
 
 }  // namespace
 
-Op plan_batch_norm2d(const OpRequest& request) {
+Op plan(const BatchNorm2d& norm, const OpRequest& request) {
   const Shape& shape = request.node.shape;
   const BatchNormPlan plan{
       .kernels = &kernels_of(request.level),
       .channels = shape.channels,
       .plane = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width),
-      .eps = static_cast<float>(std::get<BatchNorm2d>(request.node.operation).eps),
+      .eps = static_cast<float>(norm.eps),
       .add = request.node.epilogue.add,
       .activation = activation_of(request.node.epilogue),
       .training = request.training};

@@ -5,7 +5,7 @@
 namespace lockstep::cpu {
 
 /// Channels are the outermost of a group: each input is one run of memory in it.
-Op plan_concat(const OpRequest& request) {
+Op plan(const Concat& /*options*/, const OpRequest& request) {
   const std::size_t count = request.node.inputs.size();
   std::array<std::size_t, max_inputs> floats{};
   for (std::size_t k = 0; k < count; ++k) {

@@ -212,8 +212,7 @@ Op plan_pooled_conv2d(const OpRequest& request) {
   return op;
 }
 
-Op plan_conv2d(const OpRequest& request) {
-  const auto& options = std::get<Conv2d>(request.node.operation);
+Op plan(const Conv2d& options, const OpRequest& request) {
   if (request.node.epilogue.pool > 0) {
     return plan_pooled_conv2d(request);
   }

@@ -2,7 +2,7 @@
 
 #include "ops/cpu/op.h"
 
-/// The ways in which plan_conv2d runs a convolution.
+/// The ways in which a Conv2d runs a convolution.
 namespace lockstep::cpu {
 
 /// Any kernel, stride, padding, dilation and number of groups; with or without bias and ReLU, no pooling.

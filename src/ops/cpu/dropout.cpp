@@ -45,13 +45,13 @@ void backward(const DropoutPlan& plan, const OpMemory& memory) {
 
 }  // namespace
 
-Op plan_dropout(const OpRequest& request) {
+Op plan(const Dropout& dropout, const OpRequest& request) {
   if (!request.training) {
-    return plan_flatten(request);  // the values as they are
+    return plan(Flatten{}, request);  // the values as they are
   }
   const DropoutPlan plan{.kernels = &kernels_of(request.level),
                          .elements = request.node.shape.size(),
-                         .rule = dropout_rule(std::get<Dropout>(request.node.operation).p, request.position)};
+                         .rule = dropout_rule(dropout.p, request.position)};
   Op op;
   op.saved_bytes =
       plan.elements * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);

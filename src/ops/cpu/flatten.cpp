@@ -14,7 +14,7 @@ void copy(const float* from, float* to, std::size_t floats) {
 
 }  // namespace
 
-Op plan_flatten(const OpRequest& request) {
+Op plan(const Flatten& /*options*/, const OpRequest& request) {
   const std::size_t group_floats = request.node.shape.size() * lanes;
   Op op;
   op.forward = [group_floats](const OpMemory& memory) {

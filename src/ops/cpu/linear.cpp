@@ -71,7 +71,7 @@ void backward(const LinearPlan& plan, const OpMemory& memory) {
 
 }  // namespace
 
-Op plan_linear(const OpRequest& request) {
+Op plan(const Linear& /*options*/, const OpRequest& request) {
   LinearPlan plan{};
   plan.kernels = &kernels_of(request.level);
   plan.inputs = static_cast<int>(request.inputs[0].size());

@@ -22,13 +22,13 @@ std::vector<PoolRange> ranges_of(const PoolAxis& axis) {
   return ranges;
 }
 
-PoolPlan describe_pool(const OpRequest& request) {
-  const Operation& operation = request.node.operation;
-  const PoolWindows windows = pool_windows(operation, request.inputs[0], request.node.shape);
+template <class Pool>
+PoolPlan describe_pool(const Pool& pool, const OpRequest& request) {
+  const PoolWindows windows = pool_windows(pool, request.inputs[0], request.node.shape);
   return {.kernels = &kernels_of(request.level),
           .input = request.inputs[0],
           .output = request.node.shape,
-          .max = std::holds_alternative<MaxPool2d>(operation),
+          .max = std::is_same_v<Pool, MaxPool2d>,
           .rows = ranges_of(windows.rows),
           .columns = ranges_of(windows.columns)};
 }
@@ -61,15 +61,20 @@ void backward(const PoolPlan& plan, const OpMemory& memory) {
   }
 }
 
-}  // namespace
-
-Op plan_pool2d(const OpRequest& request) {
-  const PoolPlan plan = describe_pool(request);
+Op plan_pool(const PoolPlan& plan) {
   Op op;
   op.backward_reads_inputs = plan.max;
   op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
   op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
   return op;
+}
+
+}  // namespace
+
+Op plan(const MaxPool2d& pool, const OpRequest& request) { return plan_pool(describe_pool(pool, request)); }
+Op plan(const AvgPool2d& pool, const OpRequest& request) { return plan_pool(describe_pool(pool, request)); }
+Op plan(const AdaptiveAvgPool2d& pool, const OpRequest& request) {
+  return plan_pool(describe_pool(pool, request));
 }
 
 }  // namespace lockstep::cpu

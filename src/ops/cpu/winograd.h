@@ -10,8 +10,8 @@ namespace lockstep::cpu {
 bool suits_winograd(const OpRequest& request);
 
 /// A convolution of 3 x 3, stride 1 and padding up to 2, not pooled, as F(4 x 4, 3 x 3): any channels, any
-/// size. Null biases are zeros and have no gradient. Rounding errors are about five times those of
-/// plan_conv2d().
+/// size. Null biases are zeros and have no gradient. Rounding errors are about five times
+/// those of other plans of convolutions.
 Op plan_winograd(const OpRequest& request);
 
 }  // namespace lockstep::cpu

@@ -5,8 +5,8 @@
 
 namespace lockstep::cuda {
 
-Op plan_activation(const OpRequest& request) {
-  const Activation::Kind kind = std::get<Activation>(request.node.operation).kind;
+Op plan(const Activation& activation, const OpRequest& request) {
+  const Activation::Kind kind = activation.kind;
   const Type type = request.type;
   const Shape shape = request.node.shape;
   const std::size_t pixels = static_cast<std::size_t>(request.samples) *

@@ -3,7 +3,7 @@
 
 namespace lockstep::cuda {
 
-Op plan_add(const OpRequest& request) {
+Op plan(const Add& /*options*/, const OpRequest& request) {
   const Shape& shape = request.node.shape;
   const Type type = request.type;
   const std::size_t packs = static_cast<std::size_t>(request.samples) * shape.height * shape.width *

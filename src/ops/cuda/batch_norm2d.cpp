@@ -172,7 +172,7 @@ Op plan_training(const OpRequest& request) {
 
 }  // namespace
 
-Op plan_batch_norm2d(const OpRequest& request) {
+Op plan(const BatchNorm2d& /*options*/, const OpRequest& request) {
   return request.training ? plan_training(request) : plan_evaluation(request);
 }
 

@@ -3,7 +3,7 @@
 
 namespace lockstep::cuda {
 
-Op plan_concat(const OpRequest& request) {
+Op plan(const Concat& /*options*/, const OpRequest& request) {
   const Shape& shape = request.node.shape;
   ConcatTask task{.type = request.type,
                   .pixels = static_cast<std::size_t>(request.samples) * shape.height * shape.width,

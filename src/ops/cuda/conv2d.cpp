@@ -2,9 +2,8 @@
 
 namespace lockstep::cuda {
 
-Op plan_conv2d(const OpRequest& request) {
-  const auto& options = std::get<Conv2d>(request.node.operation);
-  return plan_convolution(request, {.groups = options.groups, .bias = options.bias});
+Op plan(const Conv2d& conv, const OpRequest& request) {
+  return plan_convolution(request, {.groups = conv.groups, .bias = conv.bias});
 }
 
 }  // namespace lockstep::cuda

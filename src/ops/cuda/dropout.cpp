@@ -4,10 +4,10 @@
 
 namespace lockstep::cuda {
 
-Op plan_dropout(const OpRequest& request) {
+Op plan(const Dropout& dropout, const OpRequest& request) {
   const Shape shape = request.node.shape;
   const DropoutTask task{.type = request.type,
-                         .rule = dropout_rule(std::get<Dropout>(request.node.operation).p, request.position),
+                         .rule = dropout_rule(dropout.p, request.position),
                          .samples = request.samples,
                          .channels = shape.channels,
                          .pixels = shape.height * shape.width};

@@ -3,7 +3,7 @@
 
 namespace lockstep::cuda {
 
-Op plan_flatten(const OpRequest& request) {
+Op plan(const Flatten& /*options*/, const OpRequest& request) {
   const Shape image = request.inputs[0];
   const Type type = request.type;
   const int samples = request.samples;

@@ -3,8 +3,8 @@
 namespace lockstep::cuda {
 
 /// A convolution of images of one pixel.
-Op plan_linear(const OpRequest& request) {
-  return plan_convolution(request, {.bias = std::get<Linear>(request.node.operation).bias});
+Op plan(const Linear& linear, const OpRequest& request) {
+  return plan_convolution(request, {.bias = linear.bias});
 }
 
 }  // namespace lockstep::cuda

@@ -7,6 +7,7 @@
 
 #include "device/cuda/launch.h"
 #include "graph/graph.h"
+#include "graph/operations.h"
 #include "ops/cuda/dnn.h"
 #include "ops/cuda/kernels/conv_weights.h"
 #include "ops/cuda/kernels/finish_gradients.h"
@@ -81,16 +82,10 @@ struct OpRequest {
 /// The plan of the node's operation.
 Op plan_op(const OpRequest& request);
 
-// One file each. The node's operation is known to be of that kind.
-Op plan_conv2d(const OpRequest& request);
-Op plan_linear(const OpRequest& request);
-Op plan_batch_norm2d(const OpRequest& request);
-Op plan_activation(const OpRequest& request);
-Op plan_pool2d(const OpRequest& request);  ///< max, average and adaptive average
-Op plan_flatten(const OpRequest& request);
-Op plan_add(const OpRequest& request);
-Op plan_concat(const OpRequest& request);
-Op plan_dropout(const OpRequest& request);
+// plan(options, request) for each operation, which request.node holds: a file of each name.
+#define LOCKSTEP_DECLARE_PLAN(Options) Op plan(const Options& options, const OpRequest& request);
+LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
+#undef LOCKSTEP_DECLARE_PLAN
 
 /// Softmax and cross-entropy, summed over the samples; writes the gradient of the sum with respect to the
 /// logits into grad_inputs[0] in forward already when it is not null. No backward. `smoothing`: the share of

@@ -5,8 +5,9 @@
 namespace lockstep::cuda {
 namespace {
 
-PoolTask task_of(const OpRequest& request) {
-  const PoolWindows windows = pool_windows(request.node.operation, request.inputs[0], request.node.shape);
+template <class Pool>
+PoolTask task_of(const Pool& pool, const OpRequest& request) {
+  const PoolWindows windows = pool_windows(pool, request.inputs[0], request.node.shape);
   return {.type = request.type,
           .samples = request.samples,
           .channels = padded_channels(request.inputs[0].channels),
@@ -42,10 +43,12 @@ Op plan_max(const PoolTask& task, bool training) {
 
 }  // namespace
 
-Op plan_pool2d(const OpRequest& request) {
-  const PoolTask task = task_of(request);
-  const bool max = std::holds_alternative<MaxPool2d>(request.node.operation);
-  return max ? plan_max(task, request.training) : plan_average(task);
+Op plan(const MaxPool2d& pool, const OpRequest& request) {
+  return plan_max(task_of(pool, request), request.training);
+}
+Op plan(const AvgPool2d& pool, const OpRequest& request) { return plan_average(task_of(pool, request)); }
+Op plan(const AdaptiveAvgPool2d& pool, const OpRequest& request) {
+  return plan_average(task_of(pool, request));
 }
 
 }  // namespace lockstep::cuda

@@ -28,7 +28,7 @@ TEST(ActivationOnCuda, HasTheBitsOfTheCpu) {
       for (const int samples : {1, 3, 17}) {
         const OpInputs values = random_inputs(op_case, samples);
         for (const Type type : {Type::fp32, Type::tf32, Type::bf16}) {
-          expect_as_on_cpu(cuda::plan_activation, op_case, values.inputs[0], values.grad_output, type);
+          expect_as_on_cpu(cuda::plan_op, op_case, values.inputs[0], values.grad_output, type);
         }
       }
     }
@@ -53,7 +53,7 @@ TEST(ActivationOnCuda, HasTheBitsOfTheCpuForEveryBfloat16) {
   for (const Activation::Kind kind : kinds) {
     const OpCase op_case = activation_of(kind, input.shape);
     const Tensor grad = random_inputs(op_case, input.samples).grad_output;
-    expect_as_on_cpu(cuda::plan_activation, op_case, input, grad, Type::bf16);
+    expect_as_on_cpu(cuda::plan_op, op_case, input, grad, Type::bf16);
   }
 }
 
@@ -62,7 +62,7 @@ TEST(ActivationOnCuda, HasTheBitsOfTheCpuForEverySizeOfFloat) {
   for (const Activation::Kind kind : kinds) {
     const OpCase op_case = activation_of(kind, input.shape);
     const Tensor grad = random_inputs(op_case, input.samples).grad_output;
-    expect_as_on_cpu(cuda::plan_activation, op_case, input, grad, Type::fp32);
+    expect_as_on_cpu(cuda::plan_op, op_case, input, grad, Type::fp32);
   }
 }
 

@@ -10,19 +10,19 @@ constexpr int position = 9;
 cuda::Op plan_at_position(const cuda::OpRequest& request) {
   cuda::OpRequest placed = request;
   placed.position = position;
-  return cuda::plan_dropout(placed);
+  return cuda::plan_op(placed);
 }
 
 /// What the CPU makes of it.
 SmallOpResults run_on_cpu(const OpCase& op_case, const Tensor& input, const Tensor& grad_output,
                           const std::vector<std::uint64_t>& ids, RandomKey random) {
-  const cpu::Op op = cpu::plan_dropout({.node = op_case.node,
-                                        .inputs = op_case.inputs,
-                                        .samples = input.samples,
-                                        .training = true,
-                                        .input_gradient = true,
-                                        .level = cpu::best_level(),
-                                        .position = position});
+  const cpu::Op op = cpu::plan_op({.node = op_case.node,
+                                   .inputs = op_case.inputs,
+                                   .samples = input.samples,
+                                   .training = true,
+                                   .input_gradient = true,
+                                   .level = cpu::best_level(),
+                                   .position = position});
   Lanes saved(op.saved_bytes / sizeof(float) + 1);
   const Lanes lanes = to_lanes(input);
   const Lanes grad = to_lanes(grad_output);
@@ -68,7 +68,7 @@ TEST(DropoutOnCuda, DropsWhatTheCpuDrops) {
 TEST(DropoutOnCuda, PassesAllInEvaluation) {
   const OpCase op_case = simple_case("Dropout", Dropout{.p = 0.5}, {5, 2, 3}, {5, 2, 3});
   const OpInputs values = random_inputs(op_case, 3);
-  const PaddedTensor output = run_in_evaluation(cuda::plan_dropout, op_case, values.inputs[0], Type::fp32);
+  const PaddedTensor output = run_in_evaluation(cuda::plan_op, op_case, values.inputs[0], Type::fp32);
   expect_same(output.values(), values.inputs[0], Type::fp32, "output");
   EXPECT_TRUE(output.padding_is_zero() && output.end_intact());
 }
