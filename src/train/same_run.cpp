@@ -20,20 +20,6 @@ std::uint64_t hash(const std::string& text) {
   return digest.words()[0];
 }
 
-std::uint64_t hash(const Network& network) {
-  std::string text;
-  for (const Network::Layer& layer : network.layers()) {
-    text += fmt::format("{} {} {} {}x{}x{}\n", describe(layer.operation), layer.name, layer.inputs,
-                        layer.shape.channels, layer.shape.height, layer.shape.width);
-  }
-  for (const Parameter& parameter : network.parameters()) {
-    text += fmt::format("{} {} {} {} {}\n", parameter.name, parameter.shape,
-                        static_cast<int>(parameter.initializer.kind), parameter.initializer.scale,
-                        parameter.statistic_momentum);
-  }
-  return hash(text);
-}
-
 /// Sample `id`, or nothing where it cannot be read, which is dealt with when a step meets it.
 std::span<const std::uint8_t> readable_sample(const Dataset& dataset, std::uint64_t id,
                                               std::vector<std::uint8_t>& buffer) {
@@ -144,7 +130,7 @@ std::vector<Given> given_to(const TrainerOptions& options, const Network& networ
   std::vector<Given> given = given_options(options);
   const std::vector<Given> optimizer = given_optimizer(options.optimizer);
   given.insert(given.end(), optimizer.begin(), optimizer.end());
-  given.insert(given.end(), {{"network", hash(network)},
+  given.insert(given.end(), {{"network", hash(fingerprint(network))},
                              {"training set", hash(train)},
                              {"test set", hash(test)},
                              {"decoding of the training images", hash_decoded(train), libraries},
