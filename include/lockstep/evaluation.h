@@ -16,7 +16,10 @@ class World;
 struct EvaluationOptions {
   bool confusion = false;   ///< whether to count samples by class and predicted class
   InputOptions input = {};  ///< as in training; nothing random is done
-  int micro_batch = 32;     ///< samples whose losses are added up at once, as in training
+  /// Losses are added up per micro-batch: those of a training run with these numbers, so that its sums
+  /// repeat.
+  int batch_size = 256;
+  int micro_batches = 0;  ///< 0: default_micro_batches
   ExecutionOptions execution = {};
 };
 /// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of

@@ -8,8 +8,6 @@
 
 namespace lockstep {
 
-class World;
-
 /// What convolutions and linear layers compute in, and what activations are kept in. Parameters, gradients'
 /// sums and statistics are floats in all of them.
 enum class DataType {
@@ -24,7 +22,9 @@ const char* name_of(DataType dtype);
 /// What a rank computes on and how. Beside the data type and the kind of device, nothing here changes a
 /// result.
 struct ExecutionOptions {
-  std::string device = "auto";  ///< cpu, cuda, or auto: see resolve_device
+  /// cpu, cuda or auto: cuda where every rank that leaves it open can compute with it on a GPU of its own (or
+  /// has a transport that lets ranks share one), else cpu, with a warning where there are too few GPUs.
+  std::string device = "auto";
   DataType dtype = DataType::fp32;
   /// CPU: executors of this rank; 0: its share of the host's cores. CUDA: threads that read samples where the
   /// GPU does not hold the data set; 0: that share without one core. There are as many again for
@@ -41,10 +41,5 @@ struct ExecutionOptions {
 
   bool operator==(const ExecutionOptions&) const = default;
 };
-
-/// "cpu" or "cuda": what this rank's device stands for. "auto": cuda where all ranks can compute with it and
-/// have a GPU of their own (or a transport that lets them share), else cpu, with a warning where GPUs are too
-/// few. Throws Error(usage) for an unknown name. Collective.
-std::string resolve_device(const World& world, const ExecutionOptions& execution);
 
 }  // namespace lockstep

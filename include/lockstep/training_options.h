@@ -40,8 +40,8 @@ struct TrainerOptions {
 };
 
 /// Number of micro-batches that `micro_batches = 0` stands for: the largest power of two that divides the
-/// batch and leaves at least 32 samples on CPU ranks, 128 on CUDA ranks (`device`: as resolve_device gives
-/// it).
+/// batch and leaves at least 32 samples, or 128 where every rank computes with CUDA (`device`: "cpu" or
+/// "cuda").
 int default_micro_batches(int batch_size, const std::string& device = "cpu");
 
 struct LoadOptions {

@@ -109,7 +109,6 @@ int run_bench(int argc, char** argv) {
       set.parse(argc, argv, environ);
       bench = &find_bench(options.what);
     });
-    options.execution.device = resolve_device(world, options.execution);
     return bench->run(world, options);
   });
 }

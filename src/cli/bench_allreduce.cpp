@@ -7,8 +7,7 @@
 #include "cli/output.h"
 #include "lockstep/error.h"
 #include "reduce/reducer.h"
-#include "train/agreed.h"
-#include "train/backend.h"
+#include "train/session/session.h"
 
 namespace lockstep {
 namespace {
@@ -26,21 +25,17 @@ class SumBench {
   SumBench(const World& world, const BenchOptions& options)
       : world_(world),
         rounds_(options.rounds),
-        backend_(agreed(world, [&] { return make_backend(backend_options(world, options)); })),
-        host_(make_communicator(world, options.execution.transport)),
-        between_devices_(backend_->connect(*host_)),
+        session_(world, find_placement(world, options.execution), one_thread(options.execution), false),
         gradient_(agreed(world, [&] { return allocate_arenas(arenas(), device(), 1, most_elements); })),
         sum_(arenas().common_arena(most_elements)) {
     world.agree([&] {
       if (sum_.data() == nullptr) sum_ = device().allocate(most_elements * sizeof(float));
       timer_ = std::make_unique<ProgramTimer>(device());
     });
-    const auto own = static_cast<double>(backend_->steps_at_once());
-    runs_at_once_ = static_cast<int>(std::ranges::min(gather(own)));
   }
 
   std::string header() const {
-    return fmt::format("ranks {}  processor {}  exchange {}", world_.size(), backend_->name(),
+    return fmt::format("ranks {}  processor {}  exchange {}", world_.size(), session_.backend().name(),
                        arenas().name());
   }
 
@@ -54,20 +49,20 @@ class SumBench {
 
  private:
   /// A rank's sums are the work of one thread.
-  static BackendOptions backend_options(const World& world, const BenchOptions& options) {
-    BackendOptions chosen{.execution = options.execution, .pin = false, .world = &world};
-    chosen.execution.threads = 1;
-    return chosen;
+  static ExecutionOptions one_thread(ExecutionOptions execution) {
+    execution.threads = 1;
+    return execution;
   }
 
-  Device& device() const { return backend_->device(); }
-  Communicator& arenas() const { return between_devices_ ? *between_devices_ : *host_; }
+  Device& device() const { return session_.device(); }
+  Communicator& arenas() const { return session_.between_devices(); }
 
   /// Every rank's value.
   std::vector<double> gather(double own) const {
     const std::vector<std::size_t> bytes(static_cast<std::size_t>(world_.size()), sizeof(double));
     std::vector<double> all(bytes.size());
-    host_->all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes, std::as_writable_bytes(std::span(all)));
+    session_.between_hosts().all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
+                                              std::as_writable_bytes(std::span(all)));
     return all;
   }
 
@@ -77,7 +72,7 @@ class SumBench {
     ReducerOptions options{.parameters = sum_.floats().first(elements),
                            .assignment = assign(ranks, world_.size(), world_.rank(), 1),
                            .partials = {{{rank, 0}, gradient_.front().floats().data()}},
-                           .summation = backend_->summation()};
+                           .summation = session_.backend().summation()};
     return way == Reduce::ring ? make_ring_reducer(arenas(), std::move(options))
                                : make_canonical_reducer(arenas(), std::move(options));
   }
@@ -105,7 +100,7 @@ class SumBench {
     device().copy(sum_.data(), values.data(), elements * sizeof(float));
     values = terms_of_rank(world_.rank(), elements);
     device().copy(gradient_.front().data(), values.data(), elements * sizeof(float));
-    host_->barrier();
+    session_.between_hosts().barrier();
     program.run();
     device().copy(values.data(), ring ? gradient_.front().data() : sum_.data(), elements * sizeof(float));
     world_.agree([&] { check_sum(values, world_.size(), ring ? "ring" : "canonical"); });
@@ -117,12 +112,13 @@ class SumBench {
     std::vector<double> seconds;
     int runs = 1;
     for (int round = -2; round < rounds_; ++round) {  // two rounds to warm up
-      host_->barrier();
+      session_.between_hosts().barrier();
       const double slowest = std::ranges::max(gather(timer_->seconds(program, runs))) / runs;
       if (round >= 0) {
         seconds.push_back(slowest);
       } else {
-        runs = static_cast<int>(std::clamp(std::ceil(1e-3 / slowest), 1.0, double(runs_at_once_)));
+        runs = static_cast<int>(std::clamp(std::ceil(1e-3 / slowest), 1.0,
+                                           static_cast<double>(session_.placement().steps_at_once)));
       }
     }
     return median(seconds);
@@ -130,13 +126,10 @@ class SumBench {
 
   const World& world_;
   int rounds_;
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Communicator> host_;
-  std::unique_ptr<Communicator> between_devices_;  ///< null: the host's
-  std::vector<Buffer> gradient_;                   ///< one
+  Session session_;
+  std::vector<Buffer> gradient_;  ///< one
   Buffer sum_;
   std::unique_ptr<ProgramTimer> timer_;
-  int runs_at_once_ = 1;
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "train/backend.h"
 #include "train/fit.h"
+#include "train/session/session.h"
 
 namespace lockstep {
 namespace {
@@ -46,21 +46,21 @@ class MicroBatch {
         graph_(build_graph(network)),
         layout_(layout_arena(network.parameters())),
         rounds_(options.rounds),
-        samples_(samples_of(options, dataset)),
+        session_(world, find_placement(world, options.execution), one_executor(options.execution)),
+        samples_(samples_of(options, dataset, session_.placement())),
         loader_(dataset, samples_, options.input, {.training = true}),
         plan_{.samples = static_cast<int>(samples_),
               .mixing = loader_.transform().mixes(),
               .images = dataset.shape(),
               .nodes_apart = true},
-        backend_(make_backend({.execution = one_executor(options.execution), .world = &world})),
-        compiled_(backend_->compile(graph_, layout_, plan_)),
+        compiled_(backend().compile(graph_, layout_, plan_)),
         flow_(compiled_->gradients()),
         runner_(compiled_->make_runner(loader_, {})),
-        parameters_(backend_->device().allocate(layout_.elements * sizeof(float))),
-        gradients_(backend_->device().allocate(layout_.elements * sizeof(float))),
-        result_(backend_->device().allocate(sizeof(LeafResult))),
-        timer_(backend_->device()) {
-    const HostView view(backend_->device(), parameters_);
+        parameters_(session_.device().allocate(layout_.elements * sizeof(float))),
+        gradients_(session_.device().allocate(layout_.elements * sizeof(float))),
+        result_(session_.device().allocate(sizeof(LeafResult))),
+        timer_(session_.device()) {
+    const HostView view(session_.device(), parameters_);
     initialize_parameters(network.parameters(), layout_, 0, view.floats().data());
     view.store();
     loader_.set_step(0, samples_);
@@ -70,7 +70,7 @@ class MicroBatch {
   }
 
   std::uint32_t samples() const { return samples_; }
-  const Backend& backend() const { return *backend_; }
+  Backend& backend() const { return session_.backend(); }
   std::size_t nodes() const { return graph_.nodes.size(); }
 
   Row measure_node(std::size_t node) {
@@ -110,8 +110,9 @@ class MicroBatch {
     return execution;
   }
 
-  static std::uint32_t samples_of(const BenchOptions& options, const Dataset& dataset) {
-    const std::uint32_t samples = options.batch_size / micro_batches(options, options.execution.device);
+  static std::uint32_t samples_of(const BenchOptions& options, const Dataset& dataset,
+                                  const Placement& placement) {
+    const std::uint32_t samples = options.batch_size / micro_batches(options, placement.common_device());
     if (samples <= dataset.size()) return samples;
     throw Error(Category::usage, fmt::format("a micro-batch of {} samples of a data set of {}: use a smaller "
                                              "--batch-size, or more --micro-batches",
@@ -136,8 +137,9 @@ class MicroBatch {
   }
 
   std::unique_ptr<Program> record(const std::function<void()>& work, int times) {
-    return backend_->device().record([this, work, times] {
-      backend_->device().streams()[0]->enqueue([work, times] {
+    Stream& stream = *session_.device().streams()[0];
+    return session_.device().record([&stream, work, times] {
+      stream.enqueue([work, times] {
         for (int i = 0; i < times; ++i) work();
       });
     });
@@ -175,10 +177,10 @@ class MicroBatch {
   Graph graph_;
   ArenaLayout layout_;
   int rounds_;
+  Session session_;
   std::uint32_t samples_;
   Loader loader_;
   PlanOptions plan_;
-  std::unique_ptr<Backend> backend_;
   std::unique_ptr<CompiledGraph> compiled_;
   GradientFlow flow_;
   std::unique_ptr<LeafRunner> runner_;

@@ -17,7 +17,6 @@
 #include "lockstep/dataset.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
-#include "lockstep/training_options.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -60,16 +59,6 @@ OptionSet declare(EvalOptions& options) {
   return set;
 }
 
-/// Samples whose losses are added up at once: those of training with these options, so that its sums repeat.
-/// `device`: "cpu" or "cuda".
-int micro_batch(const EvalOptions& options, const std::string& device) {
-  const auto parts =
-      options.micro_batches != 0
-          ? options.micro_batches
-          : static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size), device));
-  return static_cast<int>(std::max(1U, options.batch_size / parts));
-}
-
 std::string per_class_table(const std::vector<std::uint64_t>& confusion,
                             const std::vector<std::string>& names) {
   std::string table = fmt::format("{:<20}{:>9}{:>9}\n", "class", "samples", "acc");
@@ -106,13 +95,12 @@ int run_evaluation(World& world, const EvalOptions& options) {
   world.agree([&] { network = make_model(options.model, dataset.shape(), dataset.classes()); });
   std::optional<ModelFile> file;
   world.agree([&] { file = ModelFile::read(options.file); });
-  ExecutionOptions execution = options.execution;
-  execution.device = resolve_device(world, execution);
   const Evaluation result = evaluate(world, *network, *file, dataset,
                                      {.confusion = options.per_class || options.confusion,
                                       .input = options.input,
-                                      .micro_batch = micro_batch(options, execution.device),
-                                      .execution = execution});
+                                      .batch_size = static_cast<int>(options.batch_size),
+                                      .micro_batches = static_cast<int>(options.micro_batches),
+                                      .execution = options.execution});
   if (world.rank() == 0) {
     print_warning(left_out_warning(result, options.split == "test" ? "test" : "training"));
     const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));

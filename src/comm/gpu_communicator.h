@@ -13,19 +13,6 @@ struct GpuPlace {
   std::string bus;  ///< its PCI address on that host; empty: the rank has none
 };
 
-/// Whether ranks may have the same GPU. That is slow: only where it is said how they exchange.
-enum class GpuSharing { refused, allowed };
-inline GpuSharing sharing_for(Transport transport) {
-  return transport == Transport::automatic ? GpuSharing::refused : GpuSharing::allowed;
-}
-
-/// Why NCCL cannot connect the ranks: "ranks 0 and 1 share GPU 0000:1b:00 of HOST", "rank 2 has no GPU";
-/// empty where it can. `host`: any communicator for memory of the host. `sharing`: of all ranks alike.
-/// Collective, also over ranks without a
-/// GPU; the same answer on all ranks. Where they share one and that is refused: throws on all ranks
-/// Error(resource), of which one prints the reason.
-std::string why_not_nccl(Communicator& host, const GpuPlace& own, GpuSharing sharing);
-
 /// Version of the NCCL library, "2.28.9". Throws Error(resource) saying what is missing where there is none.
 std::string nccl_version();
 

@@ -16,20 +16,4 @@ auto agreed(const World& world, const Make& make) {
   return std::move(*made);
 }
 
-/// The same, where what is made comes from a file that rank 0 writes (ExecutionOptions::plan_cache): it goes
-/// first.
-template <class Make>
-auto rank_0_first(const World& world, bool has_file, const Make& make) {
-  std::optional<decltype(make())> made;
-  world.agree([&] {
-    if (!has_file || world.rank() == 0) made.emplace(make());
-  });
-  if (has_file) {
-    world.agree([&] {
-      if (world.rank() != 0) made.emplace(make());
-    });
-  }
-  return std::move(*made);
-}
-
 }  // namespace lockstep

@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "comm/communicator.h"
 #include "core/step_state.h"
 #include "device/device.h"
 #include "lockstep/execution.h"
@@ -35,9 +34,6 @@ class Backend {
   virtual Device& device() = 0;
   /// Additions of arenas.
   virtual const Summation& summation() const = 0;
-  /// What exchanges arenas between ranks; null: `host` does that itself. Ranks may have backends of different
-  /// kinds. Collective.
-  virtual std::unique_ptr<Communicator> connect(Communicator& host) = 0;
   virtual std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                                  const PlanOptions& options) = 0;
   virtual std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) = 0;
@@ -45,8 +41,6 @@ class Backend {
   /// What comes after in this step, the update, finds it in the table's concluded(); its log() goes on to the
   /// next.
   virtual void conclude(std::span<const LeafResult> results, const StepTable& table) = 0;
-  /// How many steps are given to it before the host asks what they found.
-  virtual std::size_t steps_at_once() const = 0;
   /// Whether the host sees how long the parts of a step take. Else it knows the whole, and how long samples
   /// were waited for.
   virtual bool times_parts() const = 0;
@@ -59,14 +53,13 @@ class Backend {
 };
 
 struct BackendOptions {
-  ExecutionOptions execution = {};
-  bool pin = true;               ///< CPU: threads to cores
-  const World* world = nullptr;  ///< null: a process that shares its host with none
+  ExecutionOptions execution = {};  ///< but for the device, which is the backend's
+  bool pin = true;                  ///< CPU: threads to cores
+  const World* world = nullptr;     ///< null: a process that shares its host with none
 };
 
-/// Throws Error(usage) for unknown names, Error(resource) where there is no such device.
-std::unique_ptr<Backend> make_backend(const BackendOptions& options);
-
+/// Throw Error(usage) for unknown names and for what the device cannot compute in, Error(resource) where
+/// there is no such device.
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options);
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options);
 

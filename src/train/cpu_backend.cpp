@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "comm/gpu_communicator.h"
 #include "data/batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
@@ -93,15 +92,11 @@ class CpuCompiledGraph final : public CompiledGraph {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const CpuOptions& options, cpu::Level level, GpuSharing sharing)
-      : device_(make_cpu_device(options)), level_(level), threads_(options.threads), sharing_(sharing) {}
+  CpuBackend(const CpuOptions& options, cpu::Level level)
+      : device_(make_cpu_device(options)), level_(level), threads_(options.threads) {}
 
   Device& device() override { return *device_; }
   const Summation& summation() const override { return cpu_summation(); }
-  std::unique_ptr<Communicator> connect(Communicator& host) override {
-    if (host.size() > 1) why_not_nccl(host, {}, sharing_);  // ranks with a GPU ask all others
-    return nullptr;
-  }
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CpuCompiledGraph>(*device_, cpu::make_plan(graph, layout, options, level_),
@@ -115,7 +110,6 @@ class CpuBackend final : public Backend {
     std::uint32_t* const positions = table.positions();
     positions[1] = positions[0]++;
   }
-  std::size_t steps_at_once() const override { return 1; }
   bool times_parts() const override { return true; }
   int threads() const override { return threads_; }
   std::string name() const override { return cpu::level_name(level_); }
@@ -124,7 +118,6 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Device> device_;
   cpu::Level level_;
   int threads_;
-  GpuSharing sharing_;
 };
 
 }  // namespace
@@ -140,8 +133,7 @@ std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
     cpu.local_size = options.world->local_size();
   }
   if (cpu.threads == 0) cpu.threads = available_cores(cpu.local_rank, cpu.local_size);
-  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(options.execution.simd),
-                                      sharing_for(options.execution.transport));
+  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(options.execution.simd));
 }
 
 }  // namespace lockstep

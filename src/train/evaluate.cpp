@@ -1,45 +1,46 @@
+#include "lockstep/evaluation.h"
+
+#include <algorithm>
 #include <vector>
 
-#include "lockstep/error.h"
-#include "lockstep/world.h"
-#include "train/agreed.h"
-#include "train/backend.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
 #include "train/parameter_set.h"
+#include "train/session/session.h"
 
 namespace lockstep {
+namespace {
+
+/// Samples of a micro-batch, at least 1.
+int micro_batch_of(const EvaluationOptions& options, const Placement& placement) {
+  const int parts = options.micro_batches > 0
+                        ? options.micro_batches
+                        : default_micro_batches(options.batch_size, placement.common_device());
+  return std::max(1, options.batch_size / parts);
+}
+
+}  // namespace
 
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options) {
   const ArenaLayout layout = layout_arena(network.parameters());
-  const std::unique_ptr<Communicator> communicator = make_communicator(world, options.execution.transport);
-  ExecutionOptions execution = options.execution;
-  execution.device = resolve_device(world, execution);
-  std::unique_ptr<Backend> backend;
+  const Session session(world, find_placement(world, options.execution), options.execution);
+  const int micro_batch = micro_batch_of(options, session.placement());
   Buffer parameters;
   world.agree([&] {
-    if (options.micro_batch < 1) {
-      throw Error(Category::usage, "a micro-batch must have at least 1 sample");
-    }
     check_fit(network, dataset);
-    backend = make_backend({.execution = execution, .world = &world});
-    parameters = backend->device().allocate(layout.elements * sizeof(float));
-    const HostView view(backend->device(), parameters);
+    parameters = session.device().allocate(layout.elements * sizeof(float));
+    const HostView view(session.device(), parameters);
     ParameterSet(network, layout, view.floats()).load(file);
     view.store();
   });
-  // Engines are chosen in both, the same ones on all ranks.
-  const auto planned = [&](const auto& make) {
-    return rank_0_first(world, !options.execution.plan_cache.empty(), make);
-  };
-  const std::unique_ptr<CompiledGraph> graph = planned([&] {
-    return backend->compile(build_graph(network), layout,
-                            {.samples = options.micro_batch, .training = false, .images = dataset.shape()});
+  const std::unique_ptr<CompiledGraph> graph = session.planned([&] {
+    return session.backend().compile(build_graph(network), layout,
+                                     {.samples = micro_batch, .training = false, .images = dataset.shape()});
   });
-  const std::unique_ptr<Evaluator> evaluator = planned([&] {
-    return std::make_unique<Evaluator>(*backend, *communicator, *graph, dataset,
-                                       static_cast<std::uint32_t>(options.micro_batch), parameters.floats(),
+  const std::unique_ptr<Evaluator> evaluator = session.planned([&] {
+    return std::make_unique<Evaluator>(session.backend(), session.between_hosts(), *graph, dataset,
+                                       static_cast<std::uint32_t>(micro_batch), parameters.floats(),
                                        options.input);
   });
   Evaluation evaluation = options.confusion

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <bit>
+#include <cstring>
 
 #include "core/hash.h"
 #include "data/sample_reader.h"
@@ -149,15 +150,14 @@ std::vector<Given> given_to_load(const ModelFile& file, const LoadOptions& optio
           {"choice of starting the last layer anew", reset_head ? 1U : 0U}};
 }
 
-void check_same_run(const World& world, Communicator& communicator, const std::vector<Given>& given) {
+void check_same_run(const World& world, const std::vector<Given>& given) {
   std::vector<std::uint64_t> own;
   for (const Given& entry : given) {
     own.push_back(entry.value);
   }
-  const auto ranks = static_cast<std::size_t>(world.size());
-  std::vector<std::uint64_t> all(ranks * own.size());
-  const std::vector<std::size_t> bytes(ranks, own.size() * sizeof(std::uint64_t));
-  communicator.all_gather_bytes(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
+  const std::vector<std::byte> bytes = world.all_gather(std::as_bytes(std::span(own)));
+  std::vector<std::uint64_t> all(bytes.size() / sizeof(std::uint64_t));
+  std::memcpy(all.data(), bytes.data(), bytes.size());
   world.agree([&] {
     for (std::size_t i = own.size(); i < all.size(); ++i) {
       if (all[i] != all[i % own.size()]) {

@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "lockstep/dataset.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
 #include "lockstep/training_options.h"
 
 namespace lockstep {
+
+class World;
 
 /// Something that every rank must have been given alike, as a number or a hash.
 struct Given {
@@ -30,6 +31,6 @@ std::vector<Given> given_to_load(const ModelFile& file, const LoadOptions& optio
 
 /// Throws Error(usage) on all ranks when a rank was given something else than rank 0, naming both: another
 /// environment, configuration file or data on its host. Collective; equally many entries on every rank.
-void check_same_run(const World& world, Communicator& communicator, const std::vector<Given>& given);
+void check_same_run(const World& world, const std::vector<Given>& given);
 
 }  // namespace lockstep

@@ -9,7 +9,6 @@
 #include "optim/segments.h"
 #include "reduce/buckets.h"
 #include "train/agreed.h"
-#include "train/backend.h"
 #include "train/best_epoch.h"
 #include "train/check_options.h"
 #include "train/coming_samples.h"
@@ -19,6 +18,7 @@
 #include "train/model_state.h"
 #include "train/outcome.h"
 #include "train/same_run.h"
+#include "train/session/session.h"
 #include "train/training_steps.h"
 #include "train/updater.h"
 
@@ -43,7 +43,8 @@ class Trainer::Implementation {
         network_(network),
         train_(train),
         test_(test),
-        options_(resolve(options, world, network, train, test)),
+        placement_(compared_and_placed(options)),
+        options_(resolve(options)),
         graph_(build_graph(network)),
         layout_(layout_arena(network.parameters())),
         learning_rate_(agreed(world,
@@ -51,39 +52,37 @@ class Trainer::Implementation {
                                 return LearningRate(options_.schedule, options_.learning_rate,
                                                     steps_per_epoch(), options_.epochs);
                               })),
-        backend_(
-            agreed(world, [&] { return make_backend({.execution = options_.execution, .world = &world}); })),
-        communicator_(connect()),
-        arena_communicator_(backend_->connect(*communicator_)),
-        state_(*backend_, network_, layout_, allocate_arena(),
-               options_.model_ema_decay > 0.0 ? allocate_arena() : Buffer()),
-        table_(backend_->device(), backend_->steps_at_once()),
+        session_(world, placement_, options_.execution),
+        state_(session_.backend(), network_, layout_, session_.allocate_arena(layout_.elements),
+               options_.model_ema_decay > 0.0 ? session_.allocate_arena(layout_.elements) : Buffer()),
+        table_(session_.device(), placement_.steps_at_once),
         updater_(agreed(world, [&] { return make_updater(); })),
         loader_(train, static_cast<std::uint32_t>(options_.batch_size / options_.micro_batches),
                 options_.input, {.training = true, .seed = options_.seed}),
-        graph_for_training_(planned([&] { return compile(true); })),
-        graph_for_evaluation_(planned([&] { return compile(false); })),
-        evaluator_(planned([&] { return make_evaluator(test); })) {
+        graph_for_training_(session_.planned([&] { return compile(true); })),
+        graph_for_evaluation_(session_.planned([&] { return compile(false); })),
+        evaluator_(session_.planned([&] { return make_evaluator(test); })) {
     world.agree([&] {  // ranks may share the arena: none may read it before all have written
       state_.initialize(options_.seed);
     });
     state_.start_averages();
-    runners_ = planned([&] {
+    runners_ = session_.planned([&] {
       std::vector<std::unique_ptr<LeafRunner>> runners;
-      for (std::size_t e = 0; e < backend_->device().streams().size(); ++e) {
+      for (std::size_t e = 0; e < session_.device().streams().size(); ++e) {
         runners.push_back(graph_for_training_->make_runner(loader_, table_.log()));
       }
       return runners;
     });
     coming_ = coming_samples(loader_, epoch_steps(), [&](std::uint32_t leaves) {
-      return assign_leaves(leaves, arenas(), backend_->device(), options_.execution.rank_weights);
+      return assign_leaves(leaves, session_.between_devices(), session_.device(),
+                           options_.execution.rank_weights);
     });
     steps_.emplace(TrainingStepsOptions{.world = world,
                                         .learning_rate = learning_rate_,
                                         .epoch = epoch_steps(),
                                         .loader = loader_,
-                                        .context = {.backend = *backend_,
-                                                    .communicator = arenas(),
+                                        .context = {.backend = session_.backend(),
+                                                    .communicator = session_.between_devices(),
                                                     .updater = *updater_,
                                                     .table = table_,
                                                     .reduce = options_.reduce,
@@ -130,52 +129,29 @@ class Trainer::Implementation {
   }
 
   const TrainerOptions& options() const { return options_; }
-  const Backend& backend() const { return *backend_; }
+  const Backend& backend() const { return session_.backend(); }
   const ModelState& state() const { return state_; }
   BestEpoch best() const { return best_.best(); }
   bool stopped_early() const { return stopped_early_; }
-  std::string transport() const { return arenas().name(); }
+  std::string transport() const { return session_.between_devices().name(); }
 
   void load(const ModelFile& file, const LoadOptions& options) {
     // Ranks may share the arena, where the last to write would win unseen.
-    check_same_run(world_, *communicator_, given_to_load(file, options));
+    check_same_run(world_, given_to_load(file, options));
     world_.agree([&] { state_.load(file, options); });
     state_.start_averages();
     check_replicas();
   }
 
  private:
-  /// What engines are chosen for, the same ones on all ranks.
-  template <class Make>
-  auto planned(const Make& make) const -> decltype(make()) {
-    return rank_0_first(world_, !options_.execution.plan_cache.empty(), make);
-  }
-
-  /// One copy serves all ranks of a host where each element has one rank that updates it; steps and
-  /// evaluations of the ranks are never so far apart that one reads while another updates. A rank whose
-  /// device cannot use it makes the same calls.
-  Buffer allocate_arena() {
-    Buffer arena;
-    if (options_.reduce == Reduce::canonical) arena = arenas().common_arena(layout_.elements);
-    world_.agree([&] {
-      if (arena.data() == nullptr) arena = backend_->device().allocate(layout_.elements * sizeof(float));
-    });
-    return arena;
-  }
-
-  /// Between ranks, of what lies on the devices; communicator_ is for what lies on the hosts.
-  Communicator& arenas() const { return arena_communicator_ ? *arena_communicator_ : *communicator_; }
-
   /// Ranks that were given different things would wait for each other for ever later on.
-  std::unique_ptr<Communicator> connect() {
-    auto communicator = make_communicator(world_, options_.execution.transport);
-    check_same_run(world_, *communicator,
-                   agreed(world_, [&] { return given_to(options_, network_, train_, test_); }));
-    return communicator;
+  Placement compared_and_placed(const TrainerOptions& options) const {
+    check_same_run(world_, agreed(world_, [&] { return given_to(options, network_, train_, test_); }));
+    return find_placement(world_, options.execution, options.reduce);
   }
 
   std::unique_ptr<Updater> make_updater() {
-    return std::make_unique<Updater>(*backend_, arenas(),
+    return std::make_unique<Updater>(session_.backend(), session_.between_devices(),
                                      UpdaterOptions{.parameters = network_.parameters(),
                                                     .layout = layout_,
                                                     .optimizer = options_.optimizer,
@@ -190,49 +166,50 @@ class Trainer::Implementation {
   void gather_averages() {
     if (state_.averages().empty()) return;
     if (!averages_program_) {
-      averages_program_ = backend_->device().record(
-          [&] { backend_->device().streams()[0]->enqueue([this] { updater_->gather_averages(); }); });
+      averages_program_ = session_.device().record(
+          [&] { session_.device().streams()[0]->enqueue([this] { updater_->gather_averages(); }); });
     }
     averages_program_->run();
   }
 
   std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {
-    return std::make_unique<Evaluator>(*backend_, *communicator_, *graph_for_evaluation_, dataset,
-                                       loader_.micro_batch(), state_.results(), options_.input);
+    return std::make_unique<Evaluator>(session_.backend(), session_.between_hosts(), *graph_for_evaluation_,
+                                       dataset, loader_.micro_batch(), state_.results(), options_.input);
   }
   Evaluation run_evaluator(const Dataset& dataset) {
-    return planned([&] {
-             check_fit(network_, dataset);
-             return make_evaluator(dataset);
-           })
+    return session_
+        .planned([&] {
+          check_fit(network_, dataset);
+          return make_evaluator(dataset);
+        })
         ->run();
   }
 
-  static TrainerOptions resolve(TrainerOptions options, const World& world, const Network& network,
-                                const Dataset& train, const Dataset& test) {
-    options.execution.device = resolve_device(world, options.execution);
-    world.agree([&] {
-      const bool cuda = options.execution.device == "cuda";
-      if (options.reduce == Reduce::automatic) options.reduce = cuda ? Reduce::ring : Reduce::canonical;
+  /// The options with what was left open.
+  TrainerOptions resolve(TrainerOptions options) const {
+    options.execution.device = name_of(placement_.device);
+    options.reduce = placement_.reduce;
+    world_.agree([&] {
       if (options.micro_batches == 0 && options.batch_size > 0) {
-        options.micro_batches = default_micro_batches(options.batch_size, options.execution.device);
+        options.micro_batches = default_micro_batches(options.batch_size, placement_.common_device());
       }
-      check_options(options, world.size(), train.size());
-      check_fit(network, train);
-      check_fit(network, test);
-      const Transform checked(options.input, train, {.training = true, .seed = options.seed});
+      check_options(options, world_.size(), train_.size());
+      check_fit(network_, train_);
+      check_fit(network_, test_);
+      const Transform checked(options.input, train_, {.training = true, .seed = options.seed});
     });
     return options;
   }
 
   std::unique_ptr<CompiledGraph> compile(bool training) const {
-    return backend_->compile(graph_, layout_,
-                             {.samples = options_.batch_size / options_.micro_batches,
-                              .training = training,
-                              .mixing = training && loader_.transform().mixes(),
-                              .label_smoothing = training ? options_.label_smoothing : 0.0F,
-                              .images = train_.shape(),
-                              .frozen = frozen_parameters(network_.parameters(), options_.optimizer.freeze)});
+    return session_.backend().compile(
+        graph_, layout_,
+        {.samples = options_.batch_size / options_.micro_batches,
+         .training = training,
+         .mixing = training && loader_.transform().mixes(),
+         .label_smoothing = training ? options_.label_smoothing : 0.0F,
+         .images = train_.shape(),
+         .frozen = frozen_parameters(network_.parameters(), options_.optimizer.freeze)});
   }
 
   bool done() const { return options_.max_steps != 0 && steps_->count() >= options_.max_steps; }
@@ -289,7 +266,7 @@ class Trainer::Implementation {
                   .seconds = seconds,
                   .load_seconds = work.load,
                   .load_share = work.total > 0.0 ? work.load / work.total : 0.0,
-                  .load_is_waiting = !backend_->times_parts()});
+                  .load_is_waiting = !session_.backend().times_parts()});
   }
 
   void report_epoch(EpochReport report) {
@@ -326,14 +303,13 @@ class Trainer::Implementation {
   const Network& network_;
   const Dataset& train_;
   const Dataset& test_;
+  Placement placement_;
   TrainerOptions options_;
   Graph graph_;
   ArenaLayout layout_;
   LearningRate learning_rate_;
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Communicator> communicator_;
-  EpochChecks checks_{world_, *communicator_};
-  std::unique_ptr<Communicator> arena_communicator_;  ///< null: the same
+  Session session_;
+  EpochChecks checks_{world_, session_.between_hosts()};
   ModelState state_;
   StepTable table_;
   std::unique_ptr<Updater> updater_;

@@ -20,10 +20,12 @@ Arguments words(const std::string& line) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-Arguments training(const Arguments& more) {
-  Arguments arguments = words(
-      "train --dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 2 "
-      "--batch-size 64 --micro-batches 4 --lr 0.2 --momentum 0.5");
+Arguments training(const Arguments& more, const std::string& learning_rate = "0.2") {
+  Arguments arguments =
+      words(std::string(
+                "train --dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 2 "
+                "--batch-size 64 --micro-batches 4 --momentum 0.5 --lr ") +
+            learning_rate);
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -132,27 +134,39 @@ TEST(GpuRanks, RecordTheEnginesOfARun) {
   EXPECT_NE(text.find("conv_backward_weights: "), std::string::npos) << text;
 }
 
-TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {
-  Arguments command = {"timeout", "-k", "5", "60", LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none"};
-  for (const char* device : {"cpu", "cuda"}) {
-    command.insert(command.end(), {device == std::string("cpu") ? "-np" : ":"});
-    if (device == std::string("cuda")) command.emplace_back("-np");
-    command.insert(command.end(), {"1", LOCKSTEP_EMULATED});
+/// Rank 0 on the CPU, rank 1 on the GPU, with these options; ended after a minute with status 124.
+Outcome beside_cpu(const std::string& more, const std::string& learning_rate = "0.2") {
+  std::string line = std::string("timeout -k 5 60 ") + LOCKSTEP_MPIEXEC + " --oversubscribe --bind-to none";
+  for (const std::string device : {"cpu", "cuda"}) {
+    line += (device == "cpu" ? " -np 1 " : " : -np 1 ") + std::string(LOCKSTEP_EMULATED);
     for (const std::string& argument :
-         training({"--device", device, "--reduce", "canonical", "--rank-weights", "1,3", "--threads", "1"})) {
-      command.push_back(argument);
+         training(words("--threads 1 --device " + device + " " + more), learning_rate)) {
+      line += " " + argument;
     }
   }
-  const Outcome outcome = run(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  return run(words(line), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+}
+
+TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {
+  const Outcome outcome = beside_cpu("--reduce canonical --rank-weights 1,3");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(line_after(outcome.out, "digest ").size(), 37U);
+  const std::string digest = line_after(outcome.out, "digest ");
+  EXPECT_EQ(digest.size(), 37U);
+  // What was left open is decided alike: with a rank on the CPU, canonical.
+  EXPECT_EQ(line_after(beside_cpu("--rank-weights 1,3").out, "digest "), digest);
+}
+
+TEST(GpuRanks, EndTogetherWithCpuRanksWhereTheLossIsNotFinite) {
+  const Outcome outcome = beside_cpu("", "1e30");
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_NE(outcome.err.find("with learning rate 1e+30"), std::string::npos) << outcome.err;
 }
 
 TEST(GpuRanks, AreRefusedInOneLineWhereThereAreMoreThanGpus) {
   const Outcome outcome = emulated(3, {"--device", "cuda"});
   EXPECT_EQ(outcome.status, 4);
   EXPECT_EQ(outcome.err.find("lockstep: error: rank 1 on "), 0U) << outcome.err;
-  EXPECT_NE(outcome.err.find(": ranks 0 and 1 have the same GPU, 0000:00:00 of "), std::string::npos)
+  EXPECT_NE(outcome.err.find(": ranks 0 and 1 have the same GPU 0000:00:00 of "), std::string::npos)
       << outcome.err;
   EXPECT_EQ(outcome.err.rfind("lockstep: error: "), 0U) << "one line: " << outcome.err;
 
@@ -162,10 +176,10 @@ TEST(GpuRanks, AreRefusedInOneLineWhereThereAreMoreThanGpus) {
   EXPECT_NE(doctor.err.find("lockstep: error: rank 0 on "), std::string::npos) << doctor.err;
 }
 
-TEST(GpuRanks, LeaveTheWorkToProcessorsWhereThereAreMoreThanGpusAndNoneIsAskedFor) {
+TEST(GpuRanks, FallBackToTheCpuWhereThereAreMoreThanGpusAndNoneIsAskedFor) {
   const Outcome outcome = emulated(2, {"--device", "auto"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const std::string warning = "has 2 ranks and 1 GPU: computing on processors";
+  const std::string warning = "has 2 ranks and 1 GPU: falling back to the CPU";
   EXPECT_NE(outcome.err.find(warning), std::string::npos) << outcome.err;
   EXPECT_EQ(outcome.err.find(warning), outcome.err.rfind(warning)) << "once per host: " << outcome.err;
   const Outcome cpu = emulated(2, {"--device", "cpu"});

@@ -252,9 +252,10 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
   trainer.save(file);
   const ModelFile model = ModelFile::read(file);
   EXPECT_NE(lockstep::digest(*network, model), trained);
-  EXPECT_EQ(
-      evaluate(world(), *network, model, test_set(), {.micro_batch = 16, .execution = {.threads = 1}}).loss,
-      test.loss);
+  EXPECT_EQ(evaluate(world(), *network, model, test_set(),
+                     {.batch_size = 64, .micro_batches = 4, .execution = {.threads = 1}})
+                .loss,
+            test.loss);
   EXPECT_NE(saved(trainer, "fc1.weight"), start);
 }
 

@@ -1,9 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "comm/gpu_communicator.h"
-#include "comm/staged_communicator.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_probe.h"
@@ -97,20 +93,6 @@ class CudaBackend final : public Backend {
   Device& device() override { return *device_; }
   const Summation& summation() const override { return *summation_; }
 
-  std::unique_ptr<Communicator> connect(Communicator& host) override {
-    if (host.size() == 1) return make_self_communicator(*device_, stream_);
-    const GpuPlace place{options_.world != nullptr ? options_.world->host() : "", gpu_.bus};
-    const Transport transport = options_.execution.transport;
-    const std::string reason = why_not_nccl(host, place, sharing_for(transport));
-    if (reason.empty() && transport == Transport::automatic) {
-      return make_nccl_communicator(host, place, *device_, stream_);
-    }
-    if (!reason.empty() && host.rank() == 0) {
-      fmt::print(stderr, "lockstep: warning: {}: gradients travel through the host's memory\n", reason);
-    }
-    return make_staged_communicator(host, *device_, stream_);
-  }
-
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CudaCompiledGraph>(
@@ -127,10 +109,6 @@ class CudaBackend final : public Backend {
                     table.log(), table.positions(), stopped_.as<std::uint32_t>());
   }
 
-  std::size_t steps_at_once() const override {
-    constexpr std::uint64_t usual = 50, most = 1000;
-    return options_.execution.steps_at_once == 0 ? usual : std::min(options_.execution.steps_at_once, most);
-  }
   int threads() const override { return 1; }
   std::string name() const override { return gpu_.name; }
   std::string engines() const override { return dnn_->engines(); }

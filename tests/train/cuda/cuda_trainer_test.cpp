@@ -159,11 +159,14 @@ TEST(CudaTrainer, SavesWhatItEvaluates) {
   trainer.save(file);
   const ModelFile model = ModelFile::read(file);
   EXPECT_EQ(digest(*network, model), trainer.digest());
-  const Evaluation cpu =
+  const Evaluation cpu = evaluate(world(), *network, model, test_set(),
+                                  {.confusion = true,
+                                   .batch_size = 64,
+                                   .micro_batches = 4,
+                                   .execution = {.device = "cpu", .threads = 1}});
+  const Evaluation gpu =
       evaluate(world(), *network, model, test_set(),
-               {.confusion = true, .micro_batch = 16, .execution = {.device = "cpu", .threads = 1}});
-  const Evaluation gpu = evaluate(world(), *network, model, test_set(),
-                                  {.confusion = true, .micro_batch = 16, .execution = {.device = "cuda"}});
+               {.confusion = true, .batch_size = 64, .micro_batches = 4, .execution = {.device = "cuda"}});
   EXPECT_NEAR(gpu.loss, cpu.loss, 1e-5);
   EXPECT_EQ(gpu.confusion, cpu.confusion);
 }

@@ -60,9 +60,8 @@ std::vector<std::string> launches_of(const StepOptions& options) {
   const Synthetic set(options.batch, {1, 28, 28}, 10);
   const auto network = make_model(options.model, set.shape(), set.classes());
   const ArenaLayout layout = layout_arena(network->parameters());
-  const auto backend = make_backend({.execution = {.device = "cuda", .dtype = options.dtype}});
-  const auto host = make_self_communicator();
-  const auto communicator = backend->connect(*host);
+  const auto backend = make_cuda_backend({.execution = {.dtype = options.dtype}});
+  const auto communicator = make_self_communicator(backend->device(), *backend->device().streams()[0]);
   const Buffer parameters = backend->device().allocate(layout.elements * sizeof(float));
   StepTable table(backend->device(), 1);
   Updater updater(*backend, *communicator,

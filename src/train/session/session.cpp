@@ -1,0 +1,40 @@
+#include "train/session/session.h"
+
+#include "comm/gpu_communicator.h"
+#include "comm/staged_communicator.h"
+
+namespace lockstep {
+
+Session::Session(const World& world, Placement placement, const ExecutionOptions& execution, bool pin)
+    : world_(world),
+      placement_(std::move(placement)),
+      execution_(execution),
+      backend_(agreed(world,
+                      [&] {
+                        const BackendOptions options{.execution = execution, .pin = pin, .world = &world};
+                        return placement_.device == DeviceKind::cuda ? make_cuda_backend(options)
+                                                                     : make_cpu_backend(options);
+                      })),
+      between_hosts_(make_communicator(world, execution.transport)),
+      between_devices_(connect_devices()) {}
+
+std::unique_ptr<Communicator> Session::connect_devices() const {
+  if (placement_.device == DeviceKind::cpu) return nullptr;
+  Stream& stream = *device().streams()[0];
+  if (world_.size() == 1) return make_self_communicator(device(), stream);
+  if (placement_.nccl) {
+    return make_nccl_communicator(*between_hosts_, {world_.host(), placement_.gpu}, device(), stream);
+  }
+  return make_staged_communicator(*between_hosts_, device(), stream);
+}
+
+Buffer Session::allocate_arena(std::size_t elements) const {
+  Buffer arena;
+  if (placement_.reduce == Reduce::canonical) arena = between_devices().common_arena(elements);
+  world_.agree([&] {
+    if (arena.data() == nullptr) arena = device().allocate(elements * sizeof(float));
+  });
+  return arena;
+}
+
+}  // namespace lockstep

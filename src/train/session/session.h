@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "comm/communicator.h"
+#include "lockstep/execution.h"
+#include "lockstep/world.h"
+#include "train/agreed.h"
+#include "train/backend.h"
+#include "train/session/placement.h"
+
+namespace lockstep {
+
+/// What the ranks of a world compute on and exchange data by: this rank's backend and its communicators. All
+/// ranks make one, and outlive with it what they record or allocate here. Calls from one thread.
+class Session {
+ public:
+  /// `placement`: of this rank, as find_placement gives it. `pin`: whether executors of a CPU rank are bound
+  /// to cores. Collective. Throws on all ranks Error(usage) for impossible options, Error(resource) where a
+  /// device, a library or shared memory cannot be had.
+  Session(const World& world, Placement placement, const ExecutionOptions& execution, bool pin = true);
+
+  const World& world() const { return world_; }
+  const Placement& placement() const { return placement_; }
+  Backend& backend() const { return *backend_; }
+  Device& device() const { return backend_->device(); }
+  /// Exchanges what lies in the hosts' memory.
+  Communicator& between_hosts() const { return *between_hosts_; }
+  /// Exchanges arenas in the memory of the ranks' devices; on the CPU the same.
+  Communicator& between_devices() const { return between_devices_ ? *between_devices_ : *between_hosts_; }
+
+  /// An arena of the device. One copy serves all ranks of a host where each element has one rank that updates
+  /// it: with the canonical sum. Steps and evaluations of the ranks are never so far apart that one rank
+  /// reads while another updates. Collective. Throws on all ranks Error(resource).
+  Buffer allocate_arena(std::size_t elements) const;
+
+  /// What `make` returns, once it has succeeded on every rank. Rank 0 goes first where it chooses engines
+  /// that the others read from its file (ExecutionOptions::plan_cache). Collective; `make` is not.
+  template <class Make>
+  auto planned(const Make& make) const -> decltype(make()) {
+    std::optional<decltype(make())> made;
+    const bool in_turn = !execution_.plan_cache.empty();
+    world_.agree([&] {
+      if (!in_turn || world_.rank() == 0) made.emplace(make());
+    });
+    if (in_turn) {
+      world_.agree([&] {
+        if (world_.rank() != 0) made.emplace(make());
+      });
+    }
+    return std::move(*made);
+  }
+
+ private:
+  std::unique_ptr<Communicator> connect_devices() const;
+
+  const World& world_;
+  Placement placement_;
+  ExecutionOptions execution_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Communicator> between_hosts_;
+  std::unique_ptr<Communicator> between_devices_;  ///< null: the same
+};
+
+}  // namespace lockstep

@@ -1,0 +1,171 @@
+// What ranks decide together from what each of them says: a table of facts.
+#include "train/session/placement.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lockstep/error.h"
+#include "train/synthetic.h"
+
+namespace lockstep {
+namespace {
+
+constexpr auto automatic = DeviceKind::automatic;
+constexpr auto cpu = DeviceKind::cpu;
+constexpr auto cuda = DeviceKind::cuda;
+
+/// Ranks of hosts "a", "b", ...
+RankFacts rank(char host, DeviceKind device, const char* gpu = "", std::uint64_t steps = 0) {
+  return {.host = std::string_view(&host, 1),
+          .host_number = static_cast<std::uint32_t>(host - 'a'),
+          .device = device,
+          .gpu = std::string_view(gpu),
+          .why_no_gpu = std::string_view(*gpu == '\0' ? "no driver" : ""),
+          .steps_at_once = steps};
+}
+
+struct Case {
+  const char* name;
+  std::vector<RankFacts> ranks;
+  std::vector<DeviceKind> devices;
+  bool nccl = false;
+  Reduce reduce = Reduce::canonical;
+  std::size_t steps_at_once = 1;
+  /// The beginning of each warning, and the rank that prints it.
+  std::vector<std::pair<std::size_t, std::string>> warnings = {};
+  Transport transport = Transport::automatic;
+  Reduce asked_for = Reduce::automatic;
+};
+
+class Placements : public testing::TestWithParam<Case> {};
+TEST_P(Placements, AreAlikeOnAllRanks) {
+  const Case& expected = GetParam();
+  std::vector<std::pair<std::size_t, std::string>> warnings;
+  for (std::size_t own = 0; own < expected.ranks.size(); ++own) {
+    const Placement placed = place({expected.ranks, own}, expected.transport, expected.asked_for);
+    EXPECT_EQ(placed.device, expected.devices[own]) << "rank " << own;
+    EXPECT_EQ(placed.gpu, placed.device == cuda ? expected.ranks[own].gpu.text() : "") << "rank " << own;
+    EXPECT_EQ(placed.all_cuda, std::ranges::count(expected.devices, cuda) == std::ssize(expected.devices));
+    EXPECT_EQ(placed.nccl, expected.nccl) << "rank " << own;
+    EXPECT_EQ(placed.reduce, expected.reduce) << "rank " << own;
+    EXPECT_EQ(placed.steps_at_once, expected.steps_at_once) << "rank " << own;
+    for (const std::string& warning : placed.warnings) warnings.emplace_back(own, warning);
+  }
+  ASSERT_EQ(warnings.size(), expected.warnings.size());
+  for (std::size_t i = 0; i < warnings.size(); ++i) {
+    EXPECT_EQ(warnings[i].first, expected.warnings[i].first);
+    EXPECT_EQ(warnings[i].second.find(expected.warnings[i].second), 0U) << warnings[i].second;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, Placements,
+    testing::Values(Case{"Cpu", {rank('a', cpu)}, {cpu}}, Case{"NoGpus", {rank('a', automatic)}, {cpu}},
+                    Case{"OneGpu", {rank('a', automatic, "1b")}, {cuda}, false, Reduce::ring, 50},
+                    Case{"TwoGpus",
+                         {rank('a', automatic, "1b"), rank('a', automatic, "3b")},
+                         {cuda, cuda},
+                         true,
+                         Reduce::ring,
+                         50},
+                    Case{"SameAddressOnTwoHosts",
+                         {rank('a', cuda, "1b"), rank('b', cuda, "1b")},
+                         {cuda, cuda},
+                         true,
+                         Reduce::ring,
+                         50},
+                    Case{"CanonicalBetweenGpus",
+                         {rank('a', cuda, "1b"), rank('a', cuda, "3b")},
+                         {cuda, cuda},
+                         true,
+                         Reduce::canonical,
+                         50,
+                         {},
+                         Transport::automatic,
+                         Reduce::canonical},
+                    Case{"MoreRanksThanGpusOnOneOfTwoHosts",
+                         {rank('a', automatic, "1b"), rank('b', automatic, "1b"), rank('b', automatic, "1b")},
+                         {cpu, cpu, cpu},
+                         false,
+                         Reduce::canonical,
+                         1,
+                         {{1,
+                           "b has 2 ranks and 1 GPU: falling back to the CPU; start as many ranks as GPUs"}}},
+                    Case{"SharedByTransport",
+                         {rank('a', automatic, "1b"), rank('a', automatic, "1b")},
+                         {cuda, cuda},
+                         false,
+                         Reduce::ring,
+                         50,
+                         {{0, "ranks 0 and 1 share GPU 1b of a: gradients travel through the host's memory"}},
+                         Transport::shared_memory},
+                    Case{"OneHostWithoutGpu",
+                         {rank('a', automatic, "1b"), rank('b', automatic)},
+                         {cpu, cpu},
+                         false,
+                         Reduce::canonical,
+                         1},
+                    Case{"MixedOnPurpose",
+                         {rank('a', cuda, "1b"), rank('b', cpu)},
+                         {cuda, cpu},
+                         false,
+                         Reduce::canonical,
+                         1,
+                         {{0, "rank 1 computes on the CPU: gradients travel through the host's memory"}}},
+                    Case{"OneLeavesItOpenBesideTheCpu",
+                         {rank('a', cpu), rank('a', automatic, "1b")},
+                         {cpu, cuda},
+                         false,
+                         Reduce::canonical,
+                         1,
+                         {{0, "rank 0 computes on the CPU: "}}},
+                    Case{"FewestSteps",
+                         {rank('a', cuda, "1b", 7), rank('a', cuda, "3b"), rank('b', cuda, "1b", 5000)},
+                         {cuda, cuda, cuda},
+                         true,
+                         Reduce::ring,
+                         7},
+                    Case{"ManySteps", {rank('a', cuda, "1b", 5000)}, {cuda}, false, Reduce::ring, 1000}),
+    [](const auto& instance) { return instance.param.name; });
+
+std::string refusal(const std::vector<RankFacts>& ranks, std::size_t own) {
+  try {
+    place({ranks, own}, Transport::automatic, Reduce::automatic);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::resource);
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Placement, RefusesASharedGpuOnTheRankThatComesSecond) {
+  const std::vector<RankFacts> ranks{rank('a', cpu), rank('a', cuda, "1b"), rank('a', cuda, "1b")};
+  EXPECT_EQ(refusal(ranks, 0), "");
+  EXPECT_EQ(refusal(ranks, 1), "");
+  EXPECT_EQ(refusal(ranks, 2),
+            "ranks 1 and 2 have the same GPU 1b of a: start as many ranks on a host as it has GPUs, or let "
+            "them share, which is slow, with --transport shared-memory (on several hosts: messages)");
+}
+
+TEST(Placement, RefusesARankWithoutTheGpuThatItWasAskedFor) {
+  const std::vector<RankFacts> ranks{rank('a', cuda, "1b"), rank('b', cuda)};
+  EXPECT_EQ(refusal(ranks, 0), "");
+  EXPECT_EQ(refusal(ranks, 1), "CUDA is off: no driver");
+}
+
+TEST(Placement, OfThisProcessIsOnTheCpuWhereItIsAsked) {
+  const Placement placed = find_placement(test::world(), {.device = "cpu"});
+  EXPECT_EQ(placed.device, cpu);
+  EXPECT_EQ(placed.steps_at_once, 1U);
+  EXPECT_THROW(find_placement(test::world(), {.device = "gpu"}), Error);
+}
+
+TEST(FixedText, CutsOffWhatDoesNotFit) {
+  EXPECT_EQ(FixedText<4>(std::string_view("abc")).text(), "abc");
+  EXPECT_EQ(FixedText<4>(std::string_view("abcd")).text(), "abc");
+  EXPECT_TRUE(FixedText<4>().empty());
+}
+
+}  // namespace
+}  // namespace lockstep
