@@ -43,6 +43,13 @@ struct BestEpoch {
   double accuracy = 0.0;
 };
 
+/// What a rank asks for at a step boundary; of several ranks' requests the largest counts.
+enum class Request : std::uint64_t {
+  none,
+  checkpoint,  ///< keep the run's state, and go on
+  stop,        ///< end the run here
+};
+
 /// Seconds of some steps on this rank, by part; the first four are sums over its executors. CUDA: the total,
 /// and as load the time that the GPU waited for samples which the host reads; the others are 0.
 struct StepTimes {

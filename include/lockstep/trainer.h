@@ -30,20 +30,24 @@ class Trainer {
 
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EpochReport&)> on_epoch;
+  /// Called by fit() at step boundaries, once the steps' outcomes are known: what this rank asks for. The
+  /// largest request of all ranks is `act`ed on by all of them, at the same step. Where no rank has `ask`,
+  /// ranks exchange nothing. Both are the same from one epoch's begin to its end.
+  std::function<Request()> ask;
+  std::function<void(Request)> act;
 
-  /// Trains all epochs, or fewer by early_stopping and max_steps. Once, of a trainer that has made no steps:
-  /// else Error(usage). Throws Error(data) naming step and learning
-  /// rate when the loss, or the norm of a gradient to be clipped, is not finite; that step changes nothing.
-  /// And when none of an epoch's training samples, or of the test samples, can be read.
+  /// Trains what is left of all epochs, or fewer by early_stopping, max_steps and Request::stop. Throws
+  /// Error(data) naming step and learning rate when the loss, or the norm of a gradient to be clipped, is not
+  /// finite; that step changes nothing. And when none of an epoch's training samples, or of the test samples,
+  /// can be read.
   void fit();
   BestEpoch best() const;
   bool stopped_early() const;  ///< by early_stopping, before the last epoch
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws
   /// Error(data) when none can be read.
   Evaluation evaluate(const Dataset& dataset);
-  /// The next steps on the training set without epochs or reports, from step 1 on: for measurements. As many
-  /// of them as are given to the device before the host looks at what they found, at most `most` and up to
-  /// the end of the data set; CPU: one. Collective.
+  /// The next steps on the training set, without evaluation and reports: for measurements. As many as are
+  /// submitted together (CPU: one), at most `most` and up to the end of the epoch. Collective.
   StepTimes steps(int most);
 
   /// Takes parameters from a model file: all names, exact shapes, but for what `options` say. Throws

@@ -5,11 +5,11 @@
 namespace lockstep {
 
 std::vector<std::vector<SampleRange>> coming_samples(
-    const Loader& loader, const EpochSteps& epoch,
+    const Loader& loader, const EpochSteps& epoch, std::uint64_t first_step,
     const std::function<Assignment(std::uint32_t leaves)>& assigned) {
   std::vector<std::vector<SampleRange>> coming;
   Assignment assignment;
-  for (std::uint64_t step = 0; step < epoch.steps; ++step) {
+  for (std::uint64_t step = first_step; step < epoch.steps; ++step) {
     const std::uint64_t first = step * epoch.batch, samples = epoch.samples_at(step);
     const std::uint32_t leaves = loader.leaves(samples);
     if (leaves != assignment.leaves) assignment = assigned(leaves);

@@ -26,9 +26,8 @@ VisitSum EpochChecks::sum(const VisitSum& own) const {
 void EpochChecks::each_visited_once(const VisitSum& before, const VisitSum& after, const Epoch& epoch) const {
   VisitSum left_out;
   const Permutation order(epoch.size, epoch.seed, epoch.epoch);
-  for (std::uint64_t position = epoch.samples; position < epoch.size; ++position) {
-    left_out.add(order(position));
-  }
+  for (std::uint64_t position = 0; position < epoch.first; ++position) left_out.add(order(position));
+  for (std::uint64_t position = epoch.last; position < epoch.size; ++position) left_out.add(order(position));
   VisitSum expected = sum(before);
   expected.add(VisitSum::expected(epoch.size));
   VisitSum visited = sum(after);

@@ -17,12 +17,12 @@ class EpochChecks {
   EpochChecks(const World& world, Communicator& communicator) : world_(world), communicator_(communicator) {}
 
   struct Epoch {
-    std::uint64_t size = 0;     ///< samples of the data set
-    std::uint64_t samples = 0;  ///< of them, those at the first positions of the epoch's order are visited
+    std::uint64_t size = 0;             ///< samples of the data set
+    std::uint64_t first = 0, last = 0;  ///< positions [first, last) of the epoch's order were to be visited
     std::uint64_t seed = 0;
     std::uint32_t epoch = 0;  ///< from 0
   };
-  /// Each sample of the epoch was visited exactly once, on some rank; `before`, `after`: this rank's sums.
+  /// Each of these samples was visited exactly once, on some rank; `before`, `after`: this rank's sums.
   void each_visited_once(const VisitSum& before, const VisitSum& after, const Epoch& epoch) const;
 
   /// The parameters of all ranks have the same hash.

@@ -9,30 +9,16 @@
 #include "optim/segments.h"
 #include "reduce/buckets.h"
 #include "train/agreed.h"
-#include "train/best_epoch.h"
 #include "train/check_options.h"
-#include "train/coming_samples.h"
-#include "train/epoch_checks.h"
-#include "train/evaluator.h"
+#include "train/epoch_loop.h"
 #include "train/fit.h"
 #include "train/model_state.h"
-#include "train/outcome.h"
 #include "train/same_run.h"
 #include "train/session/session.h"
 #include "train/training_steps.h"
 #include "train/updater.h"
 
 namespace lockstep {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Of this rank's executors together; all of the time where it is not known by part.
-double working_seconds(const StepTimes& times) {
-  return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
-}
-
-}  // namespace
 
 class Trainer::Implementation {
  public:
@@ -73,13 +59,11 @@ class Trainer::Implementation {
       }
       return runners;
     });
-    coming_ = coming_samples(loader_, epoch_steps(), [&](std::uint32_t leaves) {
-      return assign_leaves(leaves, session_.between_devices(), session_.device(),
-                           options_.execution.rank_weights);
-    });
     steps_.emplace(TrainingStepsOptions{.world = world,
                                         .learning_rate = learning_rate_,
                                         .epoch = epoch_steps(),
+                                        .seed = options_.seed,
+                                        .averages = options_.model_ema_decay > 0.0,
                                         .loader = loader_,
                                         .context = {.backend = session_.backend(),
                                                     .communicator = session_.between_devices(),
@@ -90,31 +74,20 @@ class Trainer::Implementation {
                                                     .parameters = state_.parameters(),
                                                     .buckets = buckets_,
                                                     .runners = runners_}});
+    loop_.emplace(session_, options_, *steps_, *evaluator_, state_, progress_,
+                  LoopObservers{owner_.on_step, owner_.on_epoch, owner_.ask, owner_.act});
   }
 
   void fit() {
-    if (steps_->count() > 0) throw Error(Category::usage, "fit() of a trainer that has made steps before");
-    for (int epoch = 1; epoch <= options_.epochs && !done(); ++epoch) {
-      if (best_.exhausted()) {
-        stopped_early_ = true;
-        return;
-      }
-      run_epoch(epoch);
+    while (!loop_->done() && loop_->run_epoch()) {
     }
   }
 
   Evaluation evaluate(const Dataset& dataset) {
-    gather_averages();
+    steps_->gather_averages();
     Evaluation evaluation = &dataset == &test_ ? evaluator_->run() : run_evaluator(dataset);
     check_read(world_, evaluation, "samples");
     return evaluation;
-  }
-
-  StepTimes steps(int most) {
-    const std::uint64_t position = steps_->count() % steps_per_epoch();
-    if (position == 0) shuffle(static_cast<std::uint32_t>(steps_->count() / steps_per_epoch()));
-    return steps_->run(position, std::min({static_cast<std::uint64_t>(most), std::uint64_t{table_.capacity()},
-                                           steps_per_epoch() - position}));
   }
 
   std::uint64_t steps_per_epoch() const {
@@ -131,8 +104,9 @@ class Trainer::Implementation {
   const TrainerOptions& options() const { return options_; }
   const Backend& backend() const { return session_.backend(); }
   const ModelState& state() const { return state_; }
-  BestEpoch best() const { return best_.best(); }
-  bool stopped_early() const { return stopped_early_; }
+  EpochLoop& loop() { return *loop_; }
+  const EpochLoop& loop() const { return *loop_; }
+  const Progress& progress() const { return progress_; }
   std::string transport() const { return session_.between_devices().name(); }
 
   void load(const ModelFile& file, const LoadOptions& options) {
@@ -140,7 +114,7 @@ class Trainer::Implementation {
     check_same_run(world_, given_to_load(file, options));
     world_.agree([&] { state_.load(file, options); });
     state_.start_averages();
-    check_replicas();
+    EpochChecks(world_, session_.between_hosts()).same_parameters(state_.hash());
   }
 
  private:
@@ -160,16 +134,6 @@ class Trainer::Implementation {
                                                     .averages = state_.averages(),
                                                     .average_decay = options_.model_ema_decay,
                                                     .log = table_.concluded()});
-  }
-
-  /// Steps change each rank's slice of the averages only.
-  void gather_averages() {
-    if (state_.averages().empty()) return;
-    if (!averages_program_) {
-      averages_program_ = session_.device().record(
-          [&] { session_.device().streams()[0]->enqueue([this] { updater_->gather_averages(); }); });
-    }
-    averages_program_->run();
   }
 
   std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) {
@@ -212,92 +176,6 @@ class Trainer::Implementation {
          .frozen = frozen_parameters(network_.parameters(), options_.optimizer.freeze)});
   }
 
-  bool done() const { return options_.max_steps != 0 && steps_->count() >= options_.max_steps; }
-
-  std::uint64_t total_steps() const {
-    const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(options_.epochs);
-    return options_.max_steps == 0 ? all : std::min(all, options_.max_steps);
-  }
-
-  void shuffle(std::uint32_t epoch) {
-    loader_.shuffle(options_.seed, epoch);
-    for (std::size_t e = 0; e < runners_.size(); ++e) runners_[e]->expect(coming_[e]);
-  }
-
-  void run_epoch(int epoch) {
-    shuffle(static_cast<std::uint32_t>(epoch - 1));
-    const VisitSum before = own_visits();
-    StepOutcome sum;
-    std::uint64_t samples = 0;
-    StepTimes work;
-    const auto start = Clock::now();
-    std::uint64_t position = 0;
-    while (position < steps_per_epoch() && !done()) {
-      const std::uint64_t count = std::min(
-          {std::uint64_t{table_.capacity()}, steps_per_epoch() - position, total_steps() - steps_->count()});
-      const StepTimes times = steps_->run(position, count);
-      for (const StepOutcome& outcome : steps_->outcomes()) {
-        sum.loss += outcome.loss;
-        sum.correct += outcome.correct;
-        sum.samples += outcome.samples;
-      }
-      samples += times.samples;
-      position += count;
-      work.load += times.load;
-      work.total += working_seconds(times);
-      report_steps(epoch, times);
-    }
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    Evaluation train = evaluation_of(sum);
-    train.left_out = samples - train.samples;
-    check_read(world_, train, fmt::format("training samples of epoch {}", epoch));
-    if (position == steps_per_epoch()) {
-      checks_.each_visited_once(
-          before, own_visits(),
-          {train_.size(), samples, options_.seed, static_cast<std::uint32_t>(epoch - 1)});
-    }
-    gather_averages();
-    check_replicas();
-    report_epoch({.epoch = epoch,
-                  .epochs = options_.epochs,
-                  .train = train,
-                  .test = evaluator_->run(),
-                  .steps = position,
-                  .seconds = seconds,
-                  .load_seconds = work.load,
-                  .load_share = work.total > 0.0 ? work.load / work.total : 0.0,
-                  .load_is_waiting = !session_.backend().times_parts()});
-  }
-
-  void report_epoch(EpochReport report) {
-    check_read(world_, report.test, "test samples");
-    steps_->check_finite(report.test.loss, "test loss", steps_->count());
-    report.best = best_.add(report.epoch, report.test.accuracy);
-    if (owner_.on_epoch) owner_.on_epoch(report);
-  }
-
-  void report_steps(int epoch, const StepTimes& times) const {
-    if (!owner_.on_step) return;
-    const std::span<const StepOutcome> outcomes = steps_->outcomes();
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const Evaluation means = evaluation_of(outcomes[i]);
-      const StepInput& input = steps_->inputs()[i];
-      owner_.on_step({epoch, input.number, total_steps(), means.samples, means.loss, input.learning_rate,
-                      times.total / static_cast<double>(outcomes.size())});
-    }
-  }
-
-  VisitSum own_visits() const {
-    VisitSum sum;
-    for (const auto& runner : runners_) {
-      sum.add(runner->visits());
-    }
-    return sum;
-  }
-
-  /// The parameters of all ranks are equal, bit by bit, and so are their averages.
-  void check_replicas() const { checks_.same_parameters(state_.hash()); }
-
   Trainer& owner_;
   const World& world_;
   const Network& network_;
@@ -309,7 +187,6 @@ class Trainer::Implementation {
   ArenaLayout layout_;
   LearningRate learning_rate_;
   Session session_;
-  EpochChecks checks_{world_, session_.between_hosts()};
   ModelState state_;
   StepTable table_;
   std::unique_ptr<Updater> updater_;
@@ -318,12 +195,10 @@ class Trainer::Implementation {
   std::unique_ptr<CompiledGraph> graph_for_evaluation_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::unique_ptr<LeafRunner>> runners_;
-  std::vector<std::vector<SampleRange>> coming_;  ///< in each epoch, to the runners
   std::vector<std::size_t> buckets_{cut_into_buckets(layout_.offsets, layout_.elements)};
   std::optional<TrainingSteps> steps_;
-  std::unique_ptr<Program> averages_program_;
-  BestEpochTracker best_{options_.early_stopping};
-  bool stopped_early_ = false;
+  Progress progress_;
+  std::optional<EpochLoop> loop_;
 };
 
 Trainer::Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
@@ -333,15 +208,17 @@ Trainer::~Trainer() = default;
 
 void Trainer::fit() { implementation_->fit(); }
 Evaluation Trainer::evaluate(const Dataset& dataset) { return implementation_->evaluate(dataset); }
-StepTimes Trainer::steps(int most) { return implementation_->steps(most); }
+StepTimes Trainer::steps(int most) {
+  return implementation_->loop().run_steps(static_cast<std::uint64_t>(most));
+}
 void Trainer::load(const ModelFile& file, const LoadOptions& options) {
   implementation_->load(file, options);
 }
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
   implementation_->state().save(file, metadata);
 }
-BestEpoch Trainer::best() const { return implementation_->best(); }
-bool Trainer::stopped_early() const { return implementation_->stopped_early(); }
+BestEpoch Trainer::best() const { return implementation_->progress().best; }
+bool Trainer::stopped_early() const { return implementation_->loop().stopped_early(); }
 std::string Trainer::digest() const { return implementation_->state().digest(); }
 int Trainer::micro_batches() const { return implementation_->options().micro_batches; }
 int Trainer::threads() const { return implementation_->backend().threads(); }

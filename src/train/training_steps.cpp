@@ -21,18 +21,37 @@ void add_parts(StepTimes& times, const StepProgram& program) {
 
 }  // namespace
 
-StepTimes TrainingSteps::run(std::uint64_t position, std::uint64_t count) {
+TrainingSteps::TrainingSteps(const TrainingStepsOptions& options)
+    : options_(options), whole_epoch_(coming_from(0)) {}
+
+std::vector<std::vector<SampleRange>> TrainingSteps::coming_from(std::uint64_t position) const {
+  const StepContext& context = options_.context;
+  return coming_samples(options_.loader, options_.epoch, position, [&](std::uint32_t leaves) {
+    return assign_leaves(leaves, context.communicator, context.backend.device(), context.rank_weights);
+  });
+}
+
+/// Orders the samples of the epoch that follows `step` steps, and tells the runners which of them come.
+void TrainingSteps::prepare(std::uint64_t step) {
+  const std::uint64_t position = step % options_.epoch.steps;
+  options_.loader.shuffle(options_.seed, static_cast<std::uint32_t>(step / options_.epoch.steps));
+  const auto rest = position == 0 ? std::vector<std::vector<SampleRange>>() : coming_from(position);
+  const auto& coming = position == 0 ? whole_epoch_ : rest;
+  for (std::size_t e = 0; e < coming.size(); ++e) options_.context.runners[e]->expect(coming[e]);
+}
+
+StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
   auto start = std::chrono::steady_clock::now();
+  if (step % options_.epoch.steps == 0 || step != prepared_for_) prepare(step);
   StepTimes times{.by_part = options_.context.backend.times_parts()};
   for (const auto& runner : options_.context.runners) runner->seconds = {};
   inputs_.clear();
-  for (std::uint64_t i = 0; i < count; ++i) inputs_.push_back(input_of(count_ + i + 1, position + i));
+  for (std::uint64_t i = 0; i < count; ++i) inputs_.push_back(input_of(step + i + 1));
   options_.context.table.begin(inputs_);
   for (const StepInput& input : inputs_) {
     options_.loader.set_step(input.first, input.samples);
     StepProgram& program = program_for(input.samples);
     program.run();
-    ++count_;
     if (times.by_part) add_parts(times, program);
     times.samples += input.samples;
   }
@@ -46,17 +65,20 @@ StepTimes TrainingSteps::run(std::uint64_t position, std::uint64_t count) {
     times.forward += runner->seconds.forward;
     times.backward += runner->seconds.backward;
   }
+  prepared_for_ = step + count;
   times.steps = static_cast<int>(count);
   times.total = lap(start);
   return times;
 }
 
-StepInput TrainingSteps::input_of(std::uint64_t step, std::uint64_t position) const {
-  return {.number = step,
+/// `number`: of the step in the run, from 1.
+StepInput TrainingSteps::input_of(std::uint64_t number) const {
+  const std::uint64_t position = (number - 1) % options_.epoch.steps;
+  return {.number = number,
           .first = position * options_.epoch.batch,
           .samples = options_.epoch.samples_at(position),
           .epoch = options_.loader.epoch(),
-          .learning_rate = options_.learning_rate.at(step)};
+          .learning_rate = options_.learning_rate.at(number)};
 }
 
 StepProgram& TrainingSteps::program_for(std::uint64_t samples) {
@@ -68,6 +90,23 @@ StepProgram& TrainingSteps::program_for(std::uint64_t samples) {
                                                                 options_.loader.leaves(samples));
                          }));
   return *programs_.back().second;
+}
+
+VisitSum TrainingSteps::visits() const {
+  VisitSum sum;
+  for (const auto& runner : options_.context.runners) sum.add(runner->visits());
+  return sum;
+}
+
+/// Steps change each rank's slice of the averages only.
+void TrainingSteps::gather_averages() {
+  if (!options_.averages) return;
+  if (!averages_program_) {
+    Device& device = options_.context.backend.device();
+    averages_program_ = device.record(
+        [&] { device.streams()[0]->enqueue([this] { options_.context.updater.gather_averages(); }); });
+  }
+  averages_program_->run();
 }
 
 void TrainingSteps::check_finite(double value, const char* name, std::uint64_t step) const {

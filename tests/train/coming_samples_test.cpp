@@ -25,8 +25,9 @@ struct EpochOfRun {
 
 using Ranges = std::vector<SampleRange>;
 
-std::vector<Ranges> coming_to(const EpochOfRun& run, const Loader& loader, int rank) {
-  return coming_samples(loader, run.epoch(),
+std::vector<Ranges> coming_to(const EpochOfRun& run, const Loader& loader, int rank,
+                              std::uint64_t first_step = 0) {
+  return coming_samples(loader, run.epoch(), first_step,
                         [&](std::uint32_t leaves) { return run.assigned(leaves, rank); });
 }
 
@@ -95,6 +96,7 @@ TEST(ComingSamples, AreOneRangeOfEachStepInWhichThereIsAPart) {
   EXPECT_EQ(coming_to(run, loader, 0), (std::vector<Ranges>{{{0, 4}, {16, 4}, {32, 4}}, {}}));
   EXPECT_EQ(coming_to(run, loader, 1),
             (std::vector<Ranges>{{{4, 4}, {20, 4}, {36, 4}, {48, 1}}, {{8, 8}, {24, 8}, {40, 8}}}));
+  EXPECT_EQ(coming_to(run, loader, 1, 2), (std::vector<Ranges>{{{36, 4}, {48, 1}}, {{40, 8}}}));
 }
 
 }  // namespace

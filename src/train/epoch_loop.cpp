@@ -1,0 +1,155 @@
+#include "train/epoch_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "train/lap.h"
+#include "train/outcome.h"
+
+namespace lockstep {
+namespace {
+
+/// Seconds that this rank's executors worked; all of the time where it is not known by part.
+double working_seconds(const StepTimes& times) {
+  return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
+}
+
+/// The largest value of all ranks.
+std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(communicator.size()));
+  const std::vector<std::size_t> bytes(all.size(), sizeof own);
+  communicator.all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
+                                std::as_writable_bytes(std::span(all)));
+  return std::ranges::max(all);
+}
+
+}  // namespace
+
+EpochLoop::EpochLoop(Session& session, const TrainerOptions& options, TrainingSteps& steps,
+                     Evaluator& evaluator, const ModelState& state, Progress& progress,
+                     LoopObservers observers)
+    : session_(session),
+      options_(options),
+      steps_(steps),
+      evaluator_(evaluator),
+      state_(state),
+      progress_(progress),
+      observers_(observers),
+      checks_(session.world(), session.between_hosts()) {}
+
+std::uint64_t EpochLoop::total_steps() const {
+  const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(options_.epochs);
+  return options_.max_steps == 0 ? all : std::min(all, options_.max_steps);
+}
+
+bool EpochLoop::too_long_without_a_better_epoch() const {
+  if (options_.early_stopping == 0 || progress_.best.epoch == 0) return false;
+  const std::uint64_t complete = progress_.step / steps_per_epoch();
+  return complete >= static_cast<std::uint64_t>(progress_.best.epoch + options_.early_stopping);
+}
+
+bool EpochLoop::run_epoch() {
+  asks_ = largest(session_.between_hosts(), observers_.ask ? 1 : 0) > 0;
+  const std::uint64_t epoch = progress_.step / steps_per_epoch();  // from 0
+  const std::uint64_t end = std::min((epoch + 1) * steps_per_epoch(), total_steps());
+  const int number = static_cast<int>(epoch) + 1;
+  StepTimes work;
+  auto start = std::chrono::steady_clock::now();
+  while (progress_.step < end) {
+    const StepTimes times = run_steps(end - progress_.step);
+    work.by_part = times.by_part;
+    work.load += times.load;
+    work.total += working_seconds(times);
+    report_steps(number, times);
+    progress_.epoch.seconds += lap(start);
+    if (progress_.step < end && !pass_boundary()) return false;
+  }
+  finish_epoch(number, work);
+  return pass_boundary();
+}
+
+StepTimes EpochLoop::run_steps(std::uint64_t most) {
+  const std::uint64_t position = progress_.step % steps_per_epoch();
+  if (position == 0) progress_.epoch = {};
+  if (position == 0 || !entry_) entry_ = {.visits = steps_.visits(), .position = position};
+  const StepTimes times = steps_.run(
+      progress_.step, std::min({most, std::uint64_t{steps_.at_once()}, steps_per_epoch() - position}));
+  progress_.step += static_cast<std::uint64_t>(times.steps);
+  EpochTotals& totals = progress_.epoch;
+  std::uint64_t computed = 0;
+  for (const StepOutcome& outcome : steps_.outcomes()) {
+    totals.loss += outcome.loss;
+    totals.correct += outcome.correct;
+    computed += outcome.samples;
+  }
+  totals.samples += computed;
+  totals.skipped += times.samples - computed;
+  return times;
+}
+
+bool EpochLoop::pass_boundary() {
+  if (!asks_) return true;
+  const Request own = observers_.ask ? observers_.ask() : Request::none;
+  const auto request =
+      static_cast<Request>(largest(session_.between_hosts(), static_cast<std::uint64_t>(own)));
+  if (request != Request::none) {
+    session_.world().agree([&] {
+      if (observers_.act) observers_.act(request);
+    });
+  }
+  return request != Request::stop;
+}
+
+void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
+  const World& world = session_.world();
+  const EpochTotals& totals = progress_.epoch;
+  Evaluation train =
+      evaluation_of({.loss = totals.loss, .correct = totals.correct, .samples = totals.samples});
+  train.left_out = totals.skipped;
+  check_read(world, train, fmt::format("training samples of epoch {}", epoch));
+  if (progress_.step % steps_per_epoch() == 0) {
+    checks_.each_visited_once(
+        entry_->visits, steps_.visits(),
+        {.size = steps_.epoch().samples,
+         .first = entry_->position * steps_.epoch().batch,
+         .last = std::min(steps_per_epoch() * steps_.epoch().batch, steps_.epoch().samples),
+         .seed = options_.seed,
+         .epoch = static_cast<std::uint32_t>(epoch - 1)});
+  }
+  steps_.gather_averages();
+  checks_.same_parameters(state_.hash());
+  EpochReport report{.epoch = epoch,
+                     .epochs = options_.epochs,
+                     .train = train,
+                     .test = evaluator_.run(),
+                     .steps = progress_.step - static_cast<std::uint64_t>(epoch - 1) * steps_per_epoch(),
+                     .seconds = totals.seconds,
+                     .load_seconds = work.load,
+                     .load_share = work.total > 0.0 ? work.load / work.total : 0.0,
+                     .load_is_waiting = !work.by_part};
+  check_read(world, report.test, "test samples");
+  steps_.check_finite(report.test.loss, "test loss", progress_.step);
+  report.best = progress_.best.epoch == 0 || report.test.accuracy > progress_.best.accuracy;
+  if (report.best) progress_.best = {.epoch = epoch, .accuracy = report.test.accuracy};
+  if (observers_.on_epoch) observers_.on_epoch(report);
+}
+
+void EpochLoop::report_steps(int epoch, const StepTimes& times) const {
+  if (!observers_.on_step) return;
+  const std::span<const StepOutcome> outcomes = steps_.outcomes();
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Evaluation means = evaluation_of(outcomes[i]);
+    const StepInput& input = steps_.inputs()[i];
+    observers_.on_step({.epoch = epoch,
+                        .step = input.number,
+                        .steps = total_steps(),
+                        .samples = means.samples,
+                        .loss = means.loss,
+                        .learning_rate = input.learning_rate,
+                        .seconds = times.total / static_cast<double>(outcomes.size())});
+  }
+}
+
+}  // namespace lockstep

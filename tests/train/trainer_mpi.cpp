@@ -1,0 +1,91 @@
+// Real processes: a run goes on from any step, and what one rank asks for at a step boundary is done by all
+// at the same step. Ends with status 0 or with the line of the first check that failed.
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+
+#include "lockstep/error.h"
+#include "lockstep/trainer.h"
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw Error(Category::internal, "check failed: " + what);
+}
+
+TrainerOptions options() {
+  TrainerOptions options = test::options();  // two epochs of five steps
+  options.model_ema_decay = 0.9;
+  options.input = test::augmented();
+  return options;
+}
+
+/// A request and the number of steps that were made when it was acted on.
+struct Act {
+  std::uint64_t steps = 0;
+  Request request = Request::none;
+  bool operator==(const Act&) const = default;
+};
+
+/// A run of which rank `asking` asks at some boundaries; after each stop it goes on.
+struct Run {
+  std::string digest;
+  std::vector<Act> acts;
+  std::vector<double> test_losses;
+  std::uint64_t asked = 0;
+
+  Run(const World& world, int asking, const std::set<std::uint64_t>& checkpoints,
+      const std::set<std::uint64_t>& stops) {
+    const auto network = test::small_network();
+    Trainer trainer(world, *network, test::train_set(), test::test_set(), options());
+    std::uint64_t steps = 0;
+    trainer.on_step = [&](const StepReport& report) { steps = report.step; };
+    trainer.on_epoch = [&](const EpochReport& report) { test_losses.push_back(report.test.loss); };
+    if (world.rank() == asking) {
+      trainer.ask = [&] {
+        ++asked;
+        if (stops.contains(steps)) return Request::stop;
+        return checkpoints.contains(steps) ? Request::checkpoint : Request::none;
+      };
+    }
+    trainer.act = [&](Request request) { acts.push_back({steps, request}); };
+    for (std::size_t i = 0; i <= stops.size(); ++i) trainer.fit();
+    digest = trainer.digest();
+  }
+};
+
+void check_same_on_all_ranks(const World& world, const Run& run) {
+  const auto bytes = std::as_bytes(std::span(run.acts));
+  const std::vector<std::byte> first = world.broadcast(bytes);
+  expect(std::ranges::equal(first, bytes), "all ranks act on the same requests at the same steps");
+}
+
+int check_all(World& world) {
+  const Run whole(world, -1, {}, {});
+  expect(whole.acts.empty() && whole.asked == 0, "nobody asks, nobody acts");
+  expect(whole.test_losses.size() == 2, "two epochs");
+  for (int asking = 0; asking < world.size(); ++asking) {
+    const Run run(world, asking, {2, 6, 10}, {3, 5});
+    check_same_on_all_ranks(world, run);
+    const std::vector<Act> expected{{2, Request::checkpoint},
+                                    {3, Request::stop},
+                                    {5, Request::stop},
+                                    {6, Request::checkpoint},
+                                    {10, Request::checkpoint}};
+    expect(run.acts == expected, "requests are acted on where they were made");
+    expect(world.rank() != asking || run.asked == 10, "each step has one boundary");
+    expect(run.digest == whole.digest, "a run that was stopped and went on has the same bits");
+    expect(run.test_losses == whole.test_losses, "and the same reports");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  return lockstep::run_program(argc, argv, [](lockstep::World& world) { return lockstep::check_all(world); });
+}
