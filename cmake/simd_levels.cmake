@@ -1,7 +1,7 @@
 # Sources under src/ops/cpu/kernels are compiled once per instruction set, with LOCKSTEP_LEVEL naming the
 # namespace, and chosen at start. They hold arithmetic only: no containers, so that no inline function of a
-# library is ever linked from a level that the machine lacks. `target` is told which levels there are; the objects
-# are left in lockstep_kernels.
+# library is ever linked from a level that the machine lacks. `target` is told which levels there are, as
+# are those who get lockstep_level_definitions (src/ops/cpu/kernels/table.h); the objects are left in lockstep_kernels.
 function(lockstep_add_simd_levels target)
   file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/ops/cpu/kernels/*.cpp)
   if(NOT kernels)
@@ -27,8 +27,10 @@ function(lockstep_add_simd_levels target)
     target_precompile_headers(lockstep_kernels_${level} PRIVATE <hwy/highway.h>)
     list(APPEND objects $<TARGET_OBJECTS:lockstep_kernels_${level}>)
     string(TOUPPER ${level} upper)
-    target_compile_definitions(${target} PRIVATE LOCKSTEP_HAS_${upper})
+    list(APPEND definitions LOCKSTEP_HAS_${upper})
   endforeach()
+  target_compile_definitions(${target} PRIVATE ${definitions})
+  set(lockstep_level_definitions ${definitions} PARENT_SCOPE)
 
   # Integer loops of the data layer: one copy, for the lowest of the levels, which the program needs anyway.
   file(GLOB_RECURSE loops CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/data/*/kernels/*.cpp)

@@ -6,7 +6,7 @@
 
 #include "lanes.h"
 #include "op_case.h"
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/winograd.h"
 
 namespace lockstep::testing {
 namespace {
@@ -59,33 +59,33 @@ struct Results {
 };
 
 Results run(cpu::Level level, const cpu::WinogradBlocks& blocks, const float* bias) {
-  const cpu::Kernels& kernels = cpu::kernels_of(level);
+  const cpu::WinogradKernels& kernels = cpu::winograd_kernels(level);
   const Lanes input = random_lanes(std::size_t{35} * 9 * 6 * 16 * groups, 1);
   const Lanes weight = random_lanes(std::size_t{50} * 35 * 9, 2);
   Results results;
-  Lanes scratch(kernels.winograd_conv_scratch(shape, blocks));
-  kernels.winograd_conv({.shape = shape,
-                         .blocks = blocks,
-                         .groups = groups,
-                         .input = input.data(),
-                         .input_masks = nullptr,
-                         .weight = weight.data(),
-                         .transposed = false,
-                         .bias = bias,
-                         .output = results.output.data(),
-                         .output_masks = nullptr,
-                         .scratch = scratch.data()});
+  Lanes scratch(kernels.conv_scratch(shape, blocks));
+  kernels.conv({.shape = shape,
+                .blocks = blocks,
+                .groups = groups,
+                .input = input.data(),
+                .input_masks = nullptr,
+                .weight = weight.data(),
+                .transposed = false,
+                .bias = bias,
+                .output = results.output.data(),
+                .output_masks = nullptr,
+                .scratch = scratch.data()});
   EXPECT_TRUE(scratch.end_intact());
-  Lanes more_scratch(kernels.winograd_backward_weights_scratch(shape, blocks));
-  kernels.winograd_backward_weights({.shape = shape,
-                                     .blocks = blocks,
-                                     .groups = groups,
-                                     .input = input.data(),
-                                     .grad_output = results.output.data(),
-                                     .masks = nullptr,
-                                     .grad_weight = results.grad_weight.data(),
-                                     .grad_bias = bias == nullptr ? nullptr : results.grad_bias.data(),
-                                     .scratch = more_scratch.data()});
+  Lanes more_scratch(kernels.backward_weights_scratch(shape, blocks));
+  kernels.backward_weights({.shape = shape,
+                            .blocks = blocks,
+                            .groups = groups,
+                            .input = input.data(),
+                            .grad_output = results.output.data(),
+                            .masks = nullptr,
+                            .grad_weight = results.grad_weight.data(),
+                            .grad_bias = bias == nullptr ? nullptr : results.grad_bias.data(),
+                            .scratch = more_scratch.data()});
   EXPECT_TRUE(more_scratch.end_intact());
   return results;
 }

@@ -1,4 +1,5 @@
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/activation.h"
+#include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep::cpu {
@@ -6,7 +7,7 @@ namespace {
 
 /// ReLU remembers a bit per value, so that its input's memory is free after it.
 Op plan_relu(const OpRequest& request) {
-  const Kernels& kernels = kernels_of(request.level);
+  const ElementwiseKernels& kernels = elementwise_kernels(request.level);
   const std::size_t pixels = request.node.shape.size();
   Op op;
   op.saved_bytes = pixels * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
@@ -42,18 +43,18 @@ Op plan(const Activation& activation, const OpRequest& request) {
   if (kind == Activation::Kind::relu) {
     return plan_relu(request);
   }
-  const Kernels& kernels = kernels_of(request.level);
+  const ActivationKernels& kernels = activation_kernels(request.level);
   const std::size_t pixels = request.node.shape.size();
   Op op;
   op.backward_reads_inputs = true;
   op.forward = [=, &kernels](const OpMemory& memory) {
-    kernels.activate(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
-                     memory.inputs[0], memory.output);
+    kernels.forward(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
+                    memory.inputs[0], memory.output);
   };
   op.backward = [=, &kernels](const OpMemory& memory) {
     if (memory.grad_inputs[0] != nullptr) {
-      kernels.activate_backward(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
-                                memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
+      kernels.backward(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
+                       memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
     }
   };
   return op;

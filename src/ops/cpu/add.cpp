@@ -1,12 +1,12 @@
 #include <cstring>
 
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep::cpu {
 
 Op plan(const Add& /*options*/, const OpRequest& request) {
-  const Kernels& kernels = kernels_of(request.level);
+  const ElementwiseKernels& kernels = elementwise_kernels(request.level);
   const std::size_t pixels = request.node.shape.size();
   Op op;
   op.forward = [&kernels, pixels](const OpMemory& memory) {

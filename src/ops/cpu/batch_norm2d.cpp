@@ -1,13 +1,13 @@
 #include <algorithm>
 
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/batch_norm.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep::cpu {
 namespace {
 
 struct BatchNormPlan {
-  const Kernels* kernels;
+  const BatchNormKernels* kernels;
   int channels;
   std::size_t plane;
   float eps;
@@ -38,18 +38,18 @@ void forward(const BatchNormPlan& plan, const OpMemory& memory) {
     std::copy_n(memory.parameters[2], plan.channels, saved.mean);
     std::copy_n(memory.parameters[3], plan.channels, saved.variance);
   }
-  plan.kernels->batch_norm_forward({.shape = shape_of(plan, memory),
-                                    .training = plan.training,
-                                    .activation = plan.activation,
-                                    .eps = plan.eps,
-                                    .input = memory.inputs[0],
-                                    .residual = plan.add ? memory.inputs[1] : nullptr,
-                                    .weight = memory.parameters[0],
-                                    .bias = memory.parameters[1],
-                                    .output = memory.output,
-                                    .mean = saved.mean,
-                                    .variance = saved.variance,
-                                    .inverse_deviation = saved.inverse_deviation});
+  plan.kernels->forward({.shape = shape_of(plan, memory),
+                         .training = plan.training,
+                         .activation = plan.activation,
+                         .eps = plan.eps,
+                         .input = memory.inputs[0],
+                         .residual = plan.add ? memory.inputs[1] : nullptr,
+                         .weight = memory.parameters[0],
+                         .bias = memory.parameters[1],
+                         .output = memory.output,
+                         .mean = saved.mean,
+                         .variance = saved.variance,
+                         .inverse_deviation = saved.inverse_deviation});
 }
 
 /// Sums over the samples of what the micro-batch observed; the variance without bias.
@@ -66,18 +66,18 @@ void observe(const BatchNormPlan& plan, const OpMemory& memory, const Saved& sav
 void backward(const BatchNormPlan& plan, const OpMemory& memory) {
   const Saved saved = saved_of(plan, memory);
   observe(plan, memory, saved);
-  plan.kernels->batch_norm_backward({.shape = shape_of(plan, memory),
-                                     .activation = plan.activation,
-                                     .input = memory.inputs[0],
-                                     .output = memory.output,
-                                     .grad_output = memory.grad_output,
-                                     .weight = memory.parameters[0],
-                                     .mean = saved.mean,
-                                     .inverse_deviation = saved.inverse_deviation,
-                                     .grad_input = memory.grad_inputs[0],
-                                     .grad_residual = plan.add ? memory.grad_inputs[1] : nullptr,
-                                     .grad_weight = memory.grad_parameters[0],
-                                     .grad_bias = memory.grad_parameters[1]});
+  plan.kernels->backward({.shape = shape_of(plan, memory),
+                          .activation = plan.activation,
+                          .input = memory.inputs[0],
+                          .output = memory.output,
+                          .grad_output = memory.grad_output,
+                          .weight = memory.parameters[0],
+                          .mean = saved.mean,
+                          .inverse_deviation = saved.inverse_deviation,
+                          .grad_input = memory.grad_inputs[0],
+                          .grad_residual = plan.add ? memory.grad_inputs[1] : nullptr,
+                          .grad_weight = memory.grad_parameters[0],
+                          .grad_bias = memory.grad_parameters[1]});
 }
 
 NormActivation activation_of(const GraphNode::Epilogue& epilogue) {
@@ -92,7 +92,7 @@ NormActivation activation_of(const GraphNode::Epilogue& epilogue) {
 Op plan(const BatchNorm2d& norm, const OpRequest& request) {
   const Shape& shape = request.node.shape;
   const BatchNormPlan plan{
-      .kernels = &kernels_of(request.level),
+      .kernels = &batch_norm_kernels(request.level),
       .channels = shape.channels,
       .plane = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width),
       .eps = static_cast<float>(norm.eps),

@@ -3,7 +3,9 @@
 
 #include "ops/cpu/conv2d.h"
 #include "ops/cpu/conv_taps.h"
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/blocked_conv.h"
+#include "ops/cpu/kernels/depthwise.h"
+#include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
@@ -35,7 +37,9 @@ struct BlockedGrids {
 
 /// Everything about a convolution that is known before it runs.
 struct BlockedPlan {
-  const Kernels* kernels;
+  const BlockedConvKernels* kernels;
+  const DepthwiseKernels* depthwise;
+  const ElementwiseKernels* elementwise;
   ConvShapes shapes;
   bool relu;
   int group_inputs;  ///< channels of one of the convolution's groups
@@ -98,7 +102,9 @@ BlockedGrids blocked_grids(TapGrids grids, int sources, int targets) {
 BlockedPlan blocked_plan(const OpRequest& request) {
   const auto& options = std::get<Conv2d>(request.node.operation);
   BlockedPlan plan{};
-  plan.kernels = &kernels_of(request.level);
+  plan.kernels = &blocked_conv_kernels(request.level);
+  plan.depthwise = &depthwise_kernels(request.level);
+  plan.elementwise = &elementwise_kernels(request.level);
   plan.shapes = flattened({options, request.inputs[0], request.node.shape});
   plan.relu = request.node.epilogue.relu;
   plan.group_inputs = request.inputs[0].channels / options.groups;
@@ -154,7 +160,7 @@ void run_targets(const BlockedPlan& plan, const BlockedGrids& blocked, const Pas
   float* packed = floats_at(memory.scratch, plan.weights_offset);
   pack_targets(plan, grids, pass, sources, conv_group, first, count, packed);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    plan.kernels->blocked_conv(
+    plan.kernels->conv(
         {.blocking = blocked.blocking,
          .source = planes(pass.source, pass.masks, pass.source_shape, group, conv_group * sources, sources),
          .step = grids.step,
@@ -197,8 +203,8 @@ void forward(const BlockedPlan& plan, const OpMemory& memory) {
             .source_stride = plan.taps},
            memory);
   if (plan.relu) {
-    plan.kernels->relu(plan.shapes.output.size() * groups_of(memory.samples), memory.output, memory.output,
-                       masks_of(plan, memory));
+    plan.elementwise->relu(plan.shapes.output.size() * groups_of(memory.samples), memory.output,
+                           memory.output, masks_of(plan, memory));
   }
 }
 
@@ -240,17 +246,17 @@ void backward_weights(const BlockedPlan& plan, const OpMemory& memory, int conv_
     const PixelPlanes grad = planes(memory.grad_output, masks_of(plan, memory), plan.shapes.output, group,
                                     conv_group * plan.group_outputs + (inputs_in_lanes ? first : 0),
                                     inputs_in_lanes ? count : plan.group_outputs);
-    plan.kernels->blocked_conv_weights({.lane = inputs_in_lanes ? input : grad,
-                                        .factor = inputs_in_lanes ? grad : input,
-                                        .lane_step = inputs_in_lanes ? stride : 1,
-                                        .factor_step = inputs_in_lanes ? 1 : stride,
-                                        .rows = plan.shapes.output.height,
-                                        .columns = plan.shapes.output.width,
-                                        .pixels_at_once = plan.weight_pixels_at_once,
-                                        .taps = plan.forward.grids.taps.data(),
-                                        .tap_count = taps,
-                                        .sums = sums,
-                                        .scratch = floats_at(memory.scratch, plan.region_offset)});
+    plan.kernels->weights({.lane = inputs_in_lanes ? input : grad,
+                           .factor = inputs_in_lanes ? grad : input,
+                           .lane_step = inputs_in_lanes ? stride : 1,
+                           .factor_step = inputs_in_lanes ? 1 : stride,
+                           .rows = plan.shapes.output.height,
+                           .columns = plan.shapes.output.width,
+                           .pixels_at_once = plan.weight_pixels_at_once,
+                           .taps = plan.forward.grids.taps.data(),
+                           .tap_count = taps,
+                           .sums = sums,
+                           .scratch = floats_at(memory.scratch, plan.region_offset)});
   }
   const std::size_t filters = static_cast<std::size_t>(conv_group) * plan.group_outputs * output_stride;
   plan.kernels->unpack_weight_sums(
@@ -275,10 +281,10 @@ void backward(const BlockedPlan& plan, const OpMemory& memory) {
     }
   }
   if (memory.grad_parameters[1] != nullptr) {
-    plan.kernels->bias_gradient({.groups = groups_of(memory.samples),
-                                 .grad = planes(memory.grad_output, masks_of(plan, memory),
-                                                plan.shapes.output, 0, 0, plan.shapes.output.channels),
-                                 .grad_bias = memory.grad_parameters[1]});
+    plan.depthwise->bias_gradient({.groups = groups_of(memory.samples),
+                                   .grad = planes(memory.grad_output, masks_of(plan, memory),
+                                                  plan.shapes.output, 0, 0, plan.shapes.output.channels),
+                                   .grad_bias = memory.grad_parameters[1]});
   }
 }
 
@@ -304,7 +310,7 @@ std::size_t lay_out_scratch(BlockedPlan& plan, bool training) {
     plan.factors_at_once =
         static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * plan.taps), 1, factors));
     weights = std::max(weights, row * rounded_up(plan.factors_at_once * static_cast<int>(plan.taps), lanes));
-    region = std::max(region, plan.kernels->blocked_conv_weights_scratch(lane_channels));
+    region = std::max(region, plan.kernels->weights_scratch(lane_channels));
   }
   ScratchLayout layout;
   plan.weights_offset = layout.add(weights);

@@ -2,7 +2,8 @@
 #include <cstring>
 
 #include "ops/cpu/conv2d.h"
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/direct_conv.h"
+#include "ops/cpu/kernels/expand.h"
 #include "ops/cpu/op.h"
 #include "ops/cpu/scratch.h"
 #include "ops/cpu/winograd.h"
@@ -12,7 +13,8 @@ namespace {
 
 /// Everything about a convolution that is known before it runs.
 struct ConvPlan {
-  const Kernels* kernels;
+  const DirectConvKernels* kernels;
+  const ExpandKernels* expansion;
   ConvGeometry geometry;  ///< input with its padding
   int padding;
   PoolEpilogue epilogue;
@@ -60,7 +62,8 @@ ConvPlan describe(const OpRequest& request) {
   const PoolEpilogue epilogue{request.node.epilogue.relu, std::max(request.node.epilogue.pool, 1)};
   const ConvGeometry g = geometry_of(request, options, epilogue.window);
   ConvPlan plan{};
-  plan.kernels = &kernels_of(request.level);
+  plan.kernels = &direct_conv_kernels(request.level);
+  plan.expansion = &expand_kernels(request.level);
   plan.geometry = g;
   plan.padding = options.padding;
   plan.epilogue = epilogue;
@@ -108,14 +111,14 @@ void forward(const ConvPlan& plan, const OpMemory& memory) {
       pad_group(plan, input, padded);
       input = padded;
     }
-    plan.kernels->conv_forward({.geometry = plan.geometry,
-                                .epilogue = plan.epilogue,
-                                .input = input,
-                                .weight = memory.parameters[0],
-                                .bias = bias,
-                                .output = memory.output + plan.output_floats * group,
-                                .masks = masks_of(plan, memory, group),
-                                .rows = floats_at(memory.scratch, plan.work_offset)});
+    plan.kernels->forward({.geometry = plan.geometry,
+                           .epilogue = plan.epilogue,
+                           .input = input,
+                           .weight = memory.parameters[0],
+                           .bias = bias,
+                           .output = memory.output + plan.output_floats * group,
+                           .masks = masks_of(plan, memory, group),
+                           .rows = floats_at(memory.scratch, plan.work_offset)});
   }
 }
 
@@ -124,27 +127,27 @@ void expand_gradient(const ConvPlan& plan, const OpMemory& memory, float* expand
   const ConvGeometry& g = plan.geometry;
   const std::size_t plane = volume(1, g.out_height, g.out_width);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    plan.kernels->expand({.epilogue = plan.epilogue,
-                          .channels = g.out_channels,
-                          .rows = g.out_height,
-                          .columns = g.out_width,
-                          .grad = memory.grad_output + plan.output_floats * group,
-                          .grad_plane = plan.output_floats / g.out_channels,
-                          .masks = masks_of(plan, memory, group),
-                          .mask_plane = plane,
-                          .output = expanded + plan.mask_pixels * lanes * group,
-                          .output_plane = plane * lanes});
+    plan.expansion->expand({.epilogue = plan.epilogue,
+                            .channels = g.out_channels,
+                            .rows = g.out_height,
+                            .columns = g.out_width,
+                            .grad = memory.grad_output + plan.output_floats * group,
+                            .grad_plane = plan.output_floats / g.out_channels,
+                            .masks = masks_of(plan, memory, group),
+                            .mask_plane = plane,
+                            .output = expanded + plan.mask_pixels * lanes * group,
+                            .output_plane = plane * lanes});
   }
 }
 
 void backward_data(const ConvPlan& plan, const OpMemory& memory, const float* grad) {
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    plan.kernels->conv_backward_data({.geometry = plan.geometry,
-                                      .padding = plan.padding,
-                                      .grad_output = grad + plan.mask_pixels * lanes * group,
-                                      .weight = memory.parameters[0],
-                                      .grad_input = memory.grad_inputs[0] + plan.input_floats * group,
-                                      .row = floats_at(memory.scratch, plan.work_offset)});
+    plan.kernels->backward_data({.geometry = plan.geometry,
+                                 .padding = plan.padding,
+                                 .grad_output = grad + plan.mask_pixels * lanes * group,
+                                 .weight = memory.parameters[0],
+                                 .grad_input = memory.grad_inputs[0] + plan.input_floats * group,
+                                 .row = floats_at(memory.scratch, plan.work_offset)});
   }
 }
 
@@ -169,16 +172,16 @@ void backward(const ConvPlan& plan, const OpMemory& memory) {
   if (plan.input_gradient && memory.grad_inputs[0] != nullptr) {
     backward_data(plan, memory, grad);
   }
-  plan.kernels->conv_backward_weights({.geometry = plan.geometry,
-                                       .groups = groups_of(memory.samples),
-                                       .input = input,
-                                       .grad_output = grad,
-                                       .expand = plan.expand && !expand_all,
-                                       .epilogue = plan.epilogue,
-                                       .masks = masks_of(plan, memory, 0),
-                                       .grad_weight = memory.grad_parameters[0],
-                                       .grad_bias = memory.grad_parameters[1],
-                                       .scratch = floats_at(memory.scratch, plan.work_offset)});
+  plan.kernels->backward_weights({.geometry = plan.geometry,
+                                  .groups = groups_of(memory.samples),
+                                  .input = input,
+                                  .grad_output = grad,
+                                  .expand = plan.expand && !expand_all,
+                                  .epilogue = plan.epilogue,
+                                  .masks = masks_of(plan, memory, 0),
+                                  .grad_weight = memory.grad_parameters[0],
+                                  .grad_bias = memory.grad_parameters[1],
+                                  .scratch = floats_at(memory.scratch, plan.work_offset)});
 }
 
 /// Sets the plan's offsets; returns the bytes of scratch.
@@ -192,9 +195,9 @@ std::size_t lay_out_scratch(ConvPlan& plan, int groups) {
                               ? volume(plan.geometry.in_channels, 1, plan.geometry.in_width) * lanes
                               : 0;
   plan.work_offset =
-      layout.add(std::max({plan.kernels->conv_forward_scratch(plan.geometry, plan.epilogue), row,
-                           plan.kernels->conv_backward_weights_scratch(
-                               plan.geometry, plan.epilogue, plan.expand && !plan.input_gradient)}));
+      layout.add(std::max({plan.kernels->forward_scratch(plan.geometry, plan.epilogue), row,
+                           plan.kernels->backward_weights_scratch(plan.geometry, plan.epilogue,
+                                                                  plan.expand && !plan.input_gradient)}));
   return layout.bytes();
 }
 

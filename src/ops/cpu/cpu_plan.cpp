@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/elementwise.h"
 #include "ops/plan_layout.h"
 
 namespace lockstep::cpu {
@@ -17,7 +17,7 @@ class CpuPlan : public Plan {
         layout_(layout),
         options_(options),
         gather_(gather_group(level)),
-        add_(kernels_of(level).add),
+        add_(elementwise_kernels(level).add),
         flow_(trace_gradients(graph, options)),
         cleared_(ranges_without_gradient(graph, layout, flow_)) {
     for (const GraphNode& node : graph_.nodes) {

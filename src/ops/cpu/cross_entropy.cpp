@@ -1,10 +1,10 @@
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/cross_entropy.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep::cpu {
 
 Op plan_cross_entropy(Shape logits, float smoothing, Level level) {
-  const Kernels& kernels = kernels_of(level);
+  const CrossEntropyKernels& kernels = cross_entropy_kernels(level);
   const int classes = static_cast<int>(logits.size());
   Op op;
   op.forward = [&kernels, classes, smoothing](const OpMemory& memory) {
@@ -18,7 +18,7 @@ Op plan_cross_entropy(Shape logits, float smoothing, Level level) {
     task.shares = memory.shares;
     task.predictions = memory.predictions;
     task.grad = memory.grad_inputs[0];
-    kernels.cross_entropy(task);
+    kernels.run(task);
     memory.result->loss = task.loss;
     memory.result->correct = task.correct;
     memory.result->correct5 = task.correct5;

@@ -2,7 +2,8 @@
 
 #include "ops/cpu/conv2d.h"
 #include "ops/cpu/conv_taps.h"
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/depthwise.h"
+#include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
@@ -22,7 +23,8 @@ struct DepthwiseGrids {
 
 /// Everything about a depthwise convolution that is known before it runs.
 struct DepthwisePlan {
-  const Kernels* kernels;
+  const DepthwiseKernels* kernels;
+  const ElementwiseKernels* elementwise;
   ConvShapes shapes;
   bool relu;
   DepthwiseGrids forward;
@@ -51,7 +53,8 @@ DepthwiseGrids depthwise_grids(TapGrids grids) {
 
 DepthwisePlan depthwise_plan(const OpRequest& request) {
   DepthwisePlan plan{};
-  plan.kernels = &kernels_of(request.level);
+  plan.kernels = &depthwise_kernels(request.level);
+  plan.elementwise = &elementwise_kernels(request.level);
   plan.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
   plan.relu = request.node.epilogue.relu;
   plan.forward = depthwise_grids(forward_taps(plan.shapes));
@@ -96,11 +99,11 @@ void forward(const DepthwisePlan& plan, const OpMemory& memory) {
         planes(memory.inputs[0], nullptr, plan.shapes.input, group, 0, plan.shapes.input.channels), memory);
     task.bias = memory.parameters[1];
     task.target = target_of(memory.output, output, group, 0, plan.forward.grids);
-    plan.kernels->depthwise_conv(task);
+    plan.kernels->conv(task);
   }
   if (plan.relu) {
-    plan.kernels->relu(output.size() * groups_of(memory.samples), memory.output, memory.output,
-                       masks_of(plan, memory));
+    plan.elementwise->relu(output.size() * groups_of(memory.samples), memory.output, memory.output,
+                           masks_of(plan, memory));
   }
 }
 
@@ -115,7 +118,7 @@ void backward_data(const DepthwisePlan& plan, const OpMemory& memory) {
         planes(memory.grad_output, masks_of(plan, memory), output, group, 0, output.channels);
     DepthwiseConv task = task_of(plan, plan.backward, grad, memory);
     task.target = target_of(memory.grad_inputs[0], input, group, 0, plan.backward.grids);
-    plan.kernels->depthwise_conv(task);
+    plan.kernels->conv(task);
   }
 }
 
@@ -125,7 +128,7 @@ void backward(const DepthwisePlan& plan, const OpMemory& memory) {
   }
   const PixelPlanes grad = planes(memory.grad_output, masks_of(plan, memory), plan.shapes.output, 0, 0,
                                   plan.shapes.output.channels);
-  plan.kernels->depthwise_conv_weights(
+  plan.kernels->weights(
       {.forward = task_of(
            plan, plan.forward,
            planes(memory.inputs[0], nullptr, plan.shapes.input, 0, 0, plan.shapes.input.channels), memory),

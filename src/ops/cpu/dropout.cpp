@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/op.h"
 #include "ops/dropout_rule.h"
 
@@ -8,7 +8,7 @@ namespace lockstep::cpu {
 namespace {
 
 struct DropoutPlan {
-  const Kernels* kernels;
+  const ElementwiseKernels* kernels;
   std::size_t elements;
   DropoutRule rule;
 };
@@ -49,7 +49,7 @@ Op plan(const Dropout& dropout, const OpRequest& request) {
   if (!request.training) {
     return plan(Flatten{}, request);  // the values as they are
   }
-  const DropoutPlan plan{.kernels = &kernels_of(request.level),
+  const DropoutPlan plan{.kernels = &elementwise_kernels(request.level),
                          .elements = request.node.shape.size(),
                          .rule = dropout_rule(dropout.p, request.position)};
   Op op;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/gather.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep::cpu {
@@ -35,7 +35,7 @@ void gather_floats(const Group& group, const RowPart& part, float* out) {
   }
 }
 
-void gather_images(const Kernels& kernels, const Group& group, const RowPart& part, float* out) {
+void gather_images(const GatherKernels& kernels, const Group& group, const RowPart& part, float* out) {
   std::array<const std::uint8_t*, lanes> rows{};
   for (std::size_t i = 0; i < static_cast<std::size_t>(group.count); ++i) {
     rows[i] = group.images[i] + part.offset;
@@ -43,7 +43,7 @@ void gather_images(const Kernels& kernels, const Group& group, const RowPart& pa
   kernels.gather_row(rows.data(), part.columns, out);
 }
 
-void gather_part(const Kernels& kernels, const Batch& batch, const Group& group, const RowPart& part,
+void gather_part(const GatherKernels& kernels, const Batch& batch, const Group& group, const RowPart& part,
                  float* out) {
   if (group.images.empty()) {
     gather_floats(group, part, out);
@@ -57,7 +57,7 @@ void gather_part(const Kernels& kernels, const Batch& batch, const Group& group,
   }
 }
 
-void blend_partners(const Kernels& kernels, const Batch& batch, const Group& partners,
+void blend_partners(const GatherKernels& kernels, const Batch& batch, const Group& partners,
                     std::span<const float> shares, const RowPart& part, float* out) {
   alignas(64) std::array<float, static_cast<std::size_t>(most_columns * lanes)> others;
   gather_part(kernels, batch, partners, part, others.data());
@@ -71,7 +71,7 @@ Values part_of(Values values, std::size_t first, std::size_t count) {
   return values.empty() ? values : values.subspan(first, count);
 }
 
-void gather_with(const Kernels& kernels, const Batch& batch, int first, Shape source, Shape target,
+void gather_with(const GatherKernels& kernels, const Batch& batch, int first, Shape source, Shape target,
                  float* out) {
   const auto begin = static_cast<std::size_t>(first);
   const std::size_t count = std::min<std::size_t>(lanes, batch.samples() - begin);
@@ -97,7 +97,7 @@ void gather_with(const Kernels& kernels, const Batch& batch, int first, Shape so
 
 template <Level level>
 void gather(const Batch& batch, int first, Shape source, Shape target, float* out) {
-  gather_with(kernels_of(level), batch, first, source, target, out);
+  gather_with(gather_kernels(level), batch, first, source, target, out);
 }
 
 }  // namespace

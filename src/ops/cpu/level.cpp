@@ -12,7 +12,6 @@ namespace {
 struct Entry {
   Level level;
   const char* name;
-  const Kernels* kernels;
   bool (*runs_here)();
 };
 
@@ -31,30 +30,21 @@ bool has_avx512() {
 }
 #endif
 
-/// Those that were built, the best last.
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all {
 #if defined(LOCKSTEP_HAS_NEON)
-    {Level::neon, "neon", &neon::kernels, [] { return true; }},
+bool has_neon() { return true; }
 #endif
-#if defined(LOCKSTEP_HAS_AVX2)
-        {Level::avx2, "avx2", &avx2::kernels, has_avx2},
-#endif
-#if defined(LOCKSTEP_HAS_AVX512)
-        {Level::avx512, "avx512", &avx512::kernels, has_avx512},
-#endif
-  };
+
+/// Levels that were built, the best last.
+const std::vector<Entry>& entries() {
+#define LOCKSTEP_LEVEL_ENTRY(level_, ...) {Level::level_, #level_, has_##level_},
+  static const std::vector<Entry> all{LOCKSTEP_BUILT_LEVELS(LOCKSTEP_LEVEL_ENTRY)};
+#undef LOCKSTEP_LEVEL_ENTRY
   return all;
 }
 
 }  // namespace
 
-const Kernels& kernels_of(Level level) {
-  for (const Entry& entry : entries()) {
-    if (entry.level == level) {
-      return *entry.kernels;
-    }
-  }
+void refuse_level(Level level) {
   throw Error(Category::internal, fmt::format("no kernels were built for {}", level_name(level)));
 }
 

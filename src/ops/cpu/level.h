@@ -1,11 +1,18 @@
 #pragma once
 
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/op.h"
+#include <string>
+#include <vector>
+
+#include "ops/cpu/kernels/table.h"
 
 namespace lockstep::cpu {
 
-/// The functions of an instruction set. Throws Error(internal) for one that was not built.
-const Kernels& kernels_of(Level level);
+/// Best level of this machine. Throws Error(resource) when the machine has none of them.
+Level best_level();
+/// "auto", "avx2", "avx512" or "neon"; throws Error(usage) for others and for one this machine lacks.
+Level level_by_name(const std::string& name);
+const char* level_name(Level level);
+/// Levels that this machine can run, the best last.
+std::vector<Level> available_levels();
 
 }  // namespace lockstep::cpu

@@ -1,6 +1,8 @@
 #include <algorithm>
 
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/elementwise.h"
+#include "ops/cpu/kernels/expand.h"
+#include "ops/cpu/kernels/linear.h"
 #include "ops/cpu/op.h"
 #include "ops/cpu/scratch.h"
 
@@ -8,7 +10,9 @@ namespace lockstep::cpu {
 namespace {
 
 struct LinearPlan {
-  const Kernels* kernels;
+  const LinearKernels* kernels;
+  const ElementwiseKernels* elementwise;
+  const ExpandKernels* epilogue;
   int inputs;
   int outputs;
   bool relu;
@@ -35,10 +39,10 @@ std::size_t outputs_of_all_groups(const LinearTask& task) {
 void forward(const LinearPlan& plan, const OpMemory& memory) {
   LinearTask task = task_of(plan, memory);
   task.output = memory.output;
-  plan.kernels->linear_forward(task);
+  plan.kernels->forward(task);
   if (plan.relu) {
-    plan.kernels->relu(outputs_of_all_groups(task), task.output, task.output,
-                       reinterpret_cast<std::uint16_t*>(memory.saved));
+    plan.elementwise->relu(outputs_of_all_groups(task), task.output, task.output,
+                           reinterpret_cast<std::uint16_t*>(memory.saved));
   }
 }
 
@@ -47,40 +51,42 @@ void backward(const LinearPlan& plan, const OpMemory& memory) {
   task.grad_output = memory.grad_output;
   if (plan.relu) {
     float* grad = floats_at(memory.scratch, plan.grad_offset);
-    plan.kernels->expand({.epilogue = {.relu = true, .window = 1},
-                          .channels = 1,
-                          .rows = 1,
-                          .columns = static_cast<int>(outputs_of_all_groups(task)),
-                          .grad = memory.grad_output,
-                          .grad_plane = 0,
-                          .masks = reinterpret_cast<const std::uint16_t*>(memory.saved),
-                          .mask_plane = 0,
-                          .output = grad,
-                          .output_plane = 0});
+    plan.epilogue->expand({.epilogue = {.relu = true, .window = 1},
+                           .channels = 1,
+                           .rows = 1,
+                           .columns = static_cast<int>(outputs_of_all_groups(task)),
+                           .grad = memory.grad_output,
+                           .grad_plane = 0,
+                           .masks = reinterpret_cast<const std::uint16_t*>(memory.saved),
+                           .mask_plane = 0,
+                           .output = grad,
+                           .output_plane = 0});
     task.grad_output = grad;
   }
   task.grad_input = memory.grad_inputs[0];
   if (task.grad_input != nullptr) {
-    plan.kernels->linear_backward_data(task);
+    plan.kernels->backward_data(task);
   }
   task.grad_weight = memory.grad_parameters[0];
   task.grad_bias = memory.grad_parameters[1];
   task.scratch = floats_at(memory.scratch, plan.work_offset);
-  plan.kernels->linear_backward_weights(task);
+  plan.kernels->backward_weights(task);
 }
 
 }  // namespace
 
 Op plan(const Linear& /*options*/, const OpRequest& request) {
   LinearPlan plan{};
-  plan.kernels = &kernels_of(request.level);
+  plan.kernels = &linear_kernels(request.level);
+  plan.elementwise = &elementwise_kernels(request.level);
+  plan.epilogue = &expand_kernels(request.level);
   plan.inputs = static_cast<int>(request.inputs[0].size());
   plan.outputs = request.node.shape.channels;
   plan.relu = request.node.epilogue.relu;
   const std::size_t outputs = static_cast<std::size_t>(plan.outputs) * groups_of(request.samples);
   ScratchLayout layout;
   plan.grad_offset = layout.add(plan.relu ? outputs * lanes : 0);
-  plan.work_offset = layout.add(plan.kernels->linear_scratch(plan.inputs, request.samples));
+  plan.work_offset = layout.add(plan.kernels->scratch(plan.inputs, request.samples));
   Op op;
   op.saved_bytes = plan.relu ? outputs * sizeof(std::uint16_t) : 0;
   op.scratch_bytes = layout.bytes();

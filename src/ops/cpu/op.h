@@ -9,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "graph/operations.h"
+#include "ops/cpu/level.h"
 #include "ops/plan.h"
 
 namespace lockstep::cpu {
@@ -18,9 +19,6 @@ namespace lockstep::cpu {
 /// after it, and zeros in every gradient.
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
-
-/// Instruction sets that the kernels are compiled for. All of them give the same bits.
-enum class Level { avx2, avx512, neon };
 
 /// One operation's view of an executor's memory during one micro-batch. Pointers that an operation does not
 /// have are null.
@@ -89,13 +87,5 @@ Op plan_cross_entropy(Shape logits, float smoothing, Level level);
 /// missing lanes are zeros.
 using GatherGroup = void (*)(const Batch& batch, int first, Shape source, Shape target, float* out);
 GatherGroup gather_group(Level level);
-
-/// Best level of this machine. Throws Error(resource) when the machine has none of them.
-Level best_level();
-/// "auto", "avx2", "avx512" or "neon"; throws Error(usage) for others and for one this machine lacks.
-Level level_by_name(const std::string& name);
-const char* level_name(Level level);
-/// Those that this machine can run.
-std::vector<Level> available_levels();
 
 }  // namespace lockstep::cpu

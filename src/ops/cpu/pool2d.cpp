@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/pool.h"
 #include "ops/cpu/op.h"
 #include "ops/pool_windows.h"
 
@@ -8,7 +8,7 @@ namespace lockstep::cpu {
 namespace {
 
 struct PoolPlan {
-  const Kernels* kernels;
+  const PoolKernels* kernels;
   Shape input;
   Shape output;
   bool max;
@@ -25,7 +25,7 @@ std::vector<PoolRange> ranges_of(const PoolAxis& axis) {
 template <class Pool>
 PoolPlan describe_pool(const Pool& pool, const OpRequest& request) {
   const PoolWindows windows = pool_windows(pool, request.inputs[0], request.node.shape);
-  return {.kernels = &kernels_of(request.level),
+  return {.kernels = &pool_kernels(request.level),
           .input = request.inputs[0],
           .output = request.node.shape,
           .max = std::is_same_v<Pool, MaxPool2d>,
@@ -45,7 +45,7 @@ PoolTask task_of(const PoolPlan& plan, int samples) {
 
 void forward(const PoolPlan& plan, const OpMemory& memory) {
   const PoolTask task = task_of(plan, memory.samples);
-  const auto kernel = plan.max ? plan.kernels->max_pool_forward : plan.kernels->avg_pool_forward;
+  const auto kernel = plan.max ? plan.kernels->max_forward : plan.kernels->average_forward;
   kernel(task, memory.inputs[0], memory.output);
 }
 
@@ -55,9 +55,9 @@ void backward(const PoolPlan& plan, const OpMemory& memory) {
   }
   const PoolTask task = task_of(plan, memory.samples);
   if (plan.max) {
-    plan.kernels->max_pool_backward(task, memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
+    plan.kernels->max_backward(task, memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
   } else {
-    plan.kernels->avg_pool_backward(task, memory.grad_output, memory.grad_inputs[0]);
+    plan.kernels->average_backward(task, memory.grad_output, memory.grad_inputs[0]);
   }
 }
 

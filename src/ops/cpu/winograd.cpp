@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/cpu/level.h"
+#include "ops/cpu/kernels/winograd.h"
 #include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
@@ -17,7 +17,7 @@ constexpr int positions = 36;
 
 /// Everything about a convolution that is known before it runs.
 struct WinogradPlan {
-  const Kernels* kernels;
+  const WinogradKernels* kernels;
   WinogradShape forward;
   WinogradShape data;  ///< backward: a convolution of the gradient
   WinogradBlocks forward_blocks;
@@ -82,7 +82,7 @@ WinogradPlan describe_winograd(const OpRequest& request) {
   const Shape& output = request.node.shape;
   const int groups = groups_of(request.samples);
   WinogradPlan plan{};
-  plan.kernels = &kernels_of(request.level);
+  plan.kernels = &winograd_kernels(request.level);
   plan.forward = {.in_channels = input.channels,
                   .in_height = input.height,
                   .in_width = input.width,
@@ -105,48 +105,48 @@ std::uint16_t* masks_of(const WinogradPlan& plan, const OpMemory& memory) {
 }
 
 void forward(const WinogradPlan& plan, const OpMemory& memory) {
-  plan.kernels->winograd_conv({.shape = plan.forward,
-                               .blocks = plan.forward_blocks,
-                               .groups = groups_of(memory.samples),
-                               .input = memory.inputs[0],
-                               .input_masks = nullptr,
-                               .weight = memory.parameters[0],
-                               .transposed = false,
-                               .bias = memory.parameters[1],
-                               .output = memory.output,
-                               .output_masks = masks_of(plan, memory),
-                               .scratch = floats_at(memory.scratch, 0)});
+  plan.kernels->conv({.shape = plan.forward,
+                      .blocks = plan.forward_blocks,
+                      .groups = groups_of(memory.samples),
+                      .input = memory.inputs[0],
+                      .input_masks = nullptr,
+                      .weight = memory.parameters[0],
+                      .transposed = false,
+                      .bias = memory.parameters[1],
+                      .output = memory.output,
+                      .output_masks = masks_of(plan, memory),
+                      .scratch = floats_at(memory.scratch, 0)});
 }
 
 void backward(const WinogradPlan& plan, const OpMemory& memory) {
   if (plan.input_gradient && memory.grad_inputs[0] != nullptr) {
-    plan.kernels->winograd_conv({.shape = plan.data,
-                                 .blocks = plan.data_blocks,
-                                 .groups = groups_of(memory.samples),
-                                 .input = memory.grad_output,
-                                 .input_masks = masks_of(plan, memory),
-                                 .weight = memory.parameters[0],
-                                 .transposed = true,
-                                 .bias = nullptr,
-                                 .output = memory.grad_inputs[0],
-                                 .output_masks = nullptr,
-                                 .scratch = floats_at(memory.scratch, 0)});
+    plan.kernels->conv({.shape = plan.data,
+                        .blocks = plan.data_blocks,
+                        .groups = groups_of(memory.samples),
+                        .input = memory.grad_output,
+                        .input_masks = masks_of(plan, memory),
+                        .weight = memory.parameters[0],
+                        .transposed = true,
+                        .bias = nullptr,
+                        .output = memory.grad_inputs[0],
+                        .output_masks = nullptr,
+                        .scratch = floats_at(memory.scratch, 0)});
   }
-  plan.kernels->winograd_backward_weights({.shape = plan.forward,
-                                           .blocks = plan.weights_blocks,
-                                           .groups = groups_of(memory.samples),
-                                           .input = memory.inputs[0],
-                                           .grad_output = memory.grad_output,
-                                           .masks = masks_of(plan, memory),
-                                           .grad_weight = memory.grad_parameters[0],
-                                           .grad_bias = memory.grad_parameters[1],
-                                           .scratch = floats_at(memory.scratch, 0)});
+  plan.kernels->backward_weights({.shape = plan.forward,
+                                  .blocks = plan.weights_blocks,
+                                  .groups = groups_of(memory.samples),
+                                  .input = memory.inputs[0],
+                                  .grad_output = memory.grad_output,
+                                  .masks = masks_of(plan, memory),
+                                  .grad_weight = memory.grad_parameters[0],
+                                  .grad_bias = memory.grad_parameters[1],
+                                  .scratch = floats_at(memory.scratch, 0)});
 }
 
 std::size_t scratch_floats(const WinogradPlan& plan) {
-  return std::max({plan.kernels->winograd_conv_scratch(plan.forward, plan.forward_blocks),
-                   plan.kernels->winograd_conv_scratch(plan.data, plan.data_blocks),
-                   plan.kernels->winograd_backward_weights_scratch(plan.forward, plan.weights_blocks)});
+  return std::max({plan.kernels->conv_scratch(plan.forward, plan.forward_blocks),
+                   plan.kernels->conv_scratch(plan.data, plan.data_blocks),
+                   plan.kernels->backward_weights_scratch(plan.forward, plan.weights_blocks)});
 }
 
 }  // namespace

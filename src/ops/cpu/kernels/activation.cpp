@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/activation.h"
 #include "ops/cpu/kernels/vector_arithmetic.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -44,5 +43,7 @@ void activate_backward(ActivationKind kind, std::size_t count, const float* inpu
       return backward<Gelu<VectorArithmetic>>(count, input, grad_output, grad_input);
   }
 }
+
+const ActivationKernels activation_kernels{.forward = activate, .backward = activate_backward};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

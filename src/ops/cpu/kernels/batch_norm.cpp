@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/batch_norm.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -257,5 +256,7 @@ void batch_norm_backward(const BatchNormBackward& task) {
     run(task, channel);
   }
 }
+
+const BatchNormKernels batch_norm_kernels{.forward = batch_norm_forward, .backward = batch_norm_backward};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

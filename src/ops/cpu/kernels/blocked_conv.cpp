@@ -1,7 +1,6 @@
 #include "ops/cpu/kernels/blocked_conv.h"
 
 #include "ops/cpu/kernels/region.h"
-#include "ops/cpu/kernels/tables.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -231,5 +230,11 @@ void pack_weights(const PackWeights& task) {
     }
   }
 }
+
+const BlockedConvKernels blocked_conv_kernels{.pack_weights = pack_weights,
+                                              .conv = blocked_conv,
+                                              .weights = blocked_conv_weights,
+                                              .unpack_weight_sums = unpack_weight_sums,
+                                              .weights_scratch = blocked_conv_weights_scratch};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

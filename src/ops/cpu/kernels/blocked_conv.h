@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/cpu/kernels/table.h"
+
 /// Convolutions as blocked multiplications: what the plan decides from shapes, and the tasks of the kernels.
 /// Plain structs: this header is seen by every instruction set.
 namespace lockstep::cpu {
@@ -120,45 +122,26 @@ struct UnpackWeightSums {
   float* weight;
 };
 
-/// One group of a convolution of each channel with its own filter: grid pixel (i, j) of every phase: from the
-/// bias, plus weight * source, taps ascending.
-struct DepthwiseConv {
-  PixelPlanes source;
-  int step;
-  const ConvTap* taps;
-  const ConvPhase* phases;
-  int phase_count;
-  const float* weight;  ///< [channel][filter]
-  int filter;
-  const float* bias;  ///< null: zeros
-  int source_rows;    ///< of a band of grid rows, in scratch
-  int source_columns;
-  int first_row;  ///< of a band, relative to the first grid row's
-  int first_column;
-  int band_rows;  ///< of the grid
-  PixelGrid target;
-  float* band;  ///< scratch: source_rows * source_columns * 16 floats
-};
-
-/// All groups. Per weight and image: (group, row, column) ascending, then the images as fold_lanes does.
-struct DepthwiseConvWeights {
-  DepthwiseConv forward;  ///< source: of the first group; one phase; target and bias are not read
-  PixelPlanes grad;       ///< of the first group
-  int groups;
-  float* grad_weight;
-  float* grad_band;  ///< scratch for a band of the gradient where it has masks
-  float* sums;       ///< scratch: tap_count * 16 floats
-};
-
-/// Sum over all pixels: per image (group, pixel) ascending, then the images as fold_lanes does.
-struct BiasGradient {
-  int groups;
-  PixelPlanes grad;  ///< of the first group
-  float* grad_bias;
-};
-
 constexpr std::size_t weight_sums_width(int channels) {
   return static_cast<std::size_t>((channels + sum_lanes - 1) / sum_lanes) * sum_lanes;
 }
+
+struct BlockedConvKernels {
+  void (*pack_weights)(const PackWeights&);
+  void (*conv)(const BlockedConv&);
+  void (*weights)(const BlockedConvWeights&);
+  void (*unpack_weight_sums)(const UnpackWeightSums&);
+  std::size_t (*weights_scratch)(int lane_channels);
+};
+LOCKSTEP_KERNEL_TABLE(BlockedConvKernels, blocked_conv_kernels)
+
+#ifdef LOCKSTEP_LEVEL
+namespace LOCKSTEP_LEVEL {
+// Each in its own source.
+void blocked_conv_weights(const BlockedConvWeights& task);
+std::size_t blocked_conv_weights_scratch(int lane_channels);
+void unpack_weight_sums(const UnpackWeightSums& task);
+}  // namespace LOCKSTEP_LEVEL
+#endif
 
 }  // namespace lockstep::cpu

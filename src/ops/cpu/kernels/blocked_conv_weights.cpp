@@ -1,6 +1,5 @@
 #include "ops/cpu/kernels/blocked_conv.h"
 #include "ops/cpu/kernels/region.h"
-#include "ops/cpu/kernels/tables.h"
 #include "ops/cpu/kernels/transpose.h"
 #include "ops/cpu/kernels/vectors.h"
 

@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/direct_conv.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -256,5 +255,11 @@ void conv_forward(const ConvForward& task) {
     }
   }
 }
+
+const DirectConvKernels direct_conv_kernels{.forward = conv_forward,
+                                            .backward_data = conv_backward_data,
+                                            .backward_weights = conv_backward_weights,
+                                            .forward_scratch = conv_forward_scratch,
+                                            .backward_weights_scratch = conv_backward_weights_scratch};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

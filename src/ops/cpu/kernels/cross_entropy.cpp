@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/cross_entropy.h"
 #include "ops/cpu/kernels/vector_arithmetic.h"
 #include "ops/cpu/kernels/vectors.h"
 
@@ -166,5 +165,7 @@ void cross_entropy(CrossEntropyTask& task) {
     }
   }
 }
+
+const CrossEntropyKernels cross_entropy_kernels{.run = cross_entropy};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

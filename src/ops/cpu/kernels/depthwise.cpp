@@ -1,6 +1,5 @@
-#include "ops/cpu/kernels/blocked_conv.h"
+#include "ops/cpu/kernels/depthwise.h"
 #include "ops/cpu/kernels/region.h"
-#include "ops/cpu/kernels/tables.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -201,5 +200,8 @@ void bias_gradient(const BiasGradient& task) {
     fold_lanes(total, 1, task.grad_bias + c);
   }
 }
+
+const DepthwiseKernels depthwise_kernels{
+    .conv = depthwise_conv, .weights = depthwise_conv_weights, .bias_gradient = bias_gradient};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -32,5 +31,7 @@ void select(std::size_t count, float scale, const std::uint16_t* masks, const fl
     }
   }
 }
+
+const ElementwiseKernels elementwise_kernels{.relu = relu, .add = add, .select = select};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/expand.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -57,5 +56,7 @@ void expand_window(const Expand& task) {
 void expand(const Expand& task) {
   task.epilogue.relu ? expand_window<true>(task) : expand_window<false>(task);
 }
+
+const ExpandKernels expand_kernels{.expand = LOCKSTEP_LEVEL::expand};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

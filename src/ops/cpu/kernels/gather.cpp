@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/gather.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -83,5 +82,7 @@ void blend(std::size_t count, const float* shares, const float* others, float* v
     }
   }
 }
+
+const GatherKernels gather_kernels{.gather_row = gather_row, .normalize = normalize, .blend = blend};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

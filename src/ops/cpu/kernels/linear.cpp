@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/linear.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -198,5 +197,10 @@ void linear_backward_weights(const LinearTask& task) {
     }
   }
 }
+
+const LinearKernels linear_kernels{.forward = linear_forward,
+                                   .backward_data = linear_backward_data,
+                                   .backward_weights = linear_backward_weights,
+                                   .scratch = linear_scratch};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

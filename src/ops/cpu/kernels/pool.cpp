@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/pool.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -119,5 +118,10 @@ void max_pool_backward(const PoolTask& task, const float* input, const float* gr
     }
   });
 }
+
+const PoolKernels pool_kernels{.average_forward = avg_pool_forward,
+                               .average_backward = avg_pool_backward,
+                               .max_forward = max_pool_forward,
+                               .max_backward = max_pool_backward};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

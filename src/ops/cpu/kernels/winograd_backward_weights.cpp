@@ -1,8 +1,7 @@
 #include <type_traits>
 
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
 #include "ops/cpu/kernels/transpose.h"
+#include "ops/cpu/kernels/winograd.h"
 #include "ops/cpu/kernels/winograd_tiles.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {

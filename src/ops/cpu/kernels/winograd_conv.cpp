@@ -1,5 +1,4 @@
-#include "ops/cpu/kernels/kernels.h"
-#include "ops/cpu/kernels/tables.h"
+#include "ops/cpu/kernels/winograd.h"
 #include "ops/cpu/kernels/winograd_filters.h"
 #include "ops/cpu/kernels/winograd_tiles.h"
 
@@ -262,5 +261,10 @@ void winograd_conv(const WinogradConv& task) {
     });
   }
 }
+
+const WinogradKernels winograd_kernels{.conv = winograd_conv,
+                                       .backward_weights = winograd_backward_weights,
+                                       .conv_scratch = winograd_conv_scratch,
+                                       .backward_weights_scratch = winograd_backward_weights_scratch};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ops/cpu/kernels/kernels.h"
 #include "ops/cpu/kernels/vectors.h"
+#include "ops/cpu/kernels/winograd.h"
 
 /// Winograd's minimal filtering F(4 x 4, 3 x 3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural
 /// Networks", 2016) with the interpolation points 0, 3/4, -3/4, 3/2, infinity and -3/2, whose rounding errors

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+
+#include "ops/cpu/kernels/table.h"
+
+namespace lockstep::cpu {
+
+struct BatchNormShape {
+  int groups;
+  int samples;
+  int channels;
+  std::size_t plane;  ///< pixels of a channel
+};
+
+enum class NormActivation { none, relu, relu6 };
+
+/// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums over
+/// a channel: (group, pixel) ascending per image in four chains by pixel % 4, then chains, then images.
+struct BatchNormForward {
+  BatchNormShape shape;
+  bool training;  ///< mean and variance are measured and written; else read
+  NormActivation activation;
+  float eps;
+  const float* input;
+  const float* residual;  ///< or null
+  const float* weight;
+  const float* bias;
+  float* output;
+  float* mean;
+  float* variance;  ///< divided by the number of values
+  float* inverse_deviation;
+};
+struct BatchNormBackward {
+  BatchNormShape shape;
+  NormActivation activation;
+  const float* input;
+  const float* output;  ///< read where there is an activation
+  const float* grad_output;
+  const float* weight;
+  const float* mean;
+  const float* inverse_deviation;
+  float* grad_input;     ///< or null
+  float* grad_residual;  ///< or null
+  float* grad_weight;
+  float* grad_bias;
+};
+
+struct BatchNormKernels {
+  void (*forward)(const BatchNormForward&);
+  void (*backward)(const BatchNormBackward&);
+};
+LOCKSTEP_KERNEL_TABLE(BatchNormKernels, batch_norm_kernels)
+
+}  // namespace lockstep::cpu
