@@ -55,7 +55,7 @@ struct NamedTensor {
   }
 };
 
-/// Writes tensors, in the order given, to FILE.tmp, syncs it and renames it over `file`: a reader sees
+/// Writes tensors, in the order given, to a new file beside `file`, syncs it and renames it: a reader sees
 /// the old file or the new one. Throws Error(resource) with the system's reason (no space, not writable).
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);

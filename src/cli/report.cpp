@@ -5,6 +5,7 @@
 #include "cli/option_set.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "core/atomic_file.h"
 #include "report/console_sink.h"
 #include "report/html_report.h"
 #include "report/run_directory.h"

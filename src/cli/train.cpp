@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
 #include "cli/options.h"
+#include "core/atomic_file.h"
 #include "data/image/decoder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "lockstep/error.h"
@@ -25,11 +27,30 @@ void sync_directory(const std::filesystem::path& directory) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file), temporary_(file.string() + ".tmp") {
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) {
-    fail("create");
+AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
+  std::error_code unknown;  // creating the file then says what is wrong
+  const auto status = std::filesystem::status(file, unknown);
+  if (std::filesystem::is_directory(status)) {
+    throw Error(Category::resource, fmt::format("{}: is a folder, not a file", file.string()));
   }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw Error(Category::resource, fmt::format("{}: is not a regular file", file.string()));
+  }
+  create_temporary();
+}
+
+/// O_EXCL refuses every name that exists, symbolic links too. Not mkostemp, whose files only their owner may
+/// read.
+void AtomicFile::create_temporary() {
+  constexpr int most_attempts = 100;
+  for (int attempt = 0; attempt < most_attempts && descriptor_ < 0; ++attempt) {
+    std::uint32_t name = 0;
+    if (::getrandom(&name, sizeof name, 0) != sizeof name) fail("name a temporary file");
+    temporary_ = fmt::format("{}.{:08x}.tmp", file_.string(), name);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno != EEXIST) break;
+  }
+  if (descriptor_ < 0) fail("create a file beside it");
 }
 
 AtomicFile::~AtomicFile() {
@@ -43,8 +64,8 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::fail(const char* action) const {
   const int reason = errno;
-  throw Error(Category::resource, fmt::format("{}: cannot {} {}: {}", file_.string(), action,
-                                              temporary_.string(), std::generic_category().message(reason)));
+  throw Error(Category::resource, fmt::format("{}: cannot {}: {}", file_.string(), action,
+                                              std::generic_category().message(reason)));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -70,10 +91,16 @@ void AtomicFile::commit() {
     fail("close");
   }
   if (::rename(temporary_.c_str(), file_.c_str()) != 0) {
-    fail("rename");
+    fail("replace the old one");
   }
   committed_ = true;
   sync_directory(file_.parent_path());
+}
+
+void write_text_file(const std::filesystem::path& file, std::string_view text) {
+  AtomicFile output(file);
+  output.write(std::as_bytes(std::span(text)));
+  output.commit();
 }
 
 }  // namespace lockstep

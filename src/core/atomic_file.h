@@ -3,14 +3,17 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 namespace lockstep {
 
-/// Replaces a file as a whole: readers see the old one or the new one, also after a crash. Writes to
-/// FILE.tmp, which is gone afterwards, whatever happens. One writer per file at a time. All errors are
-/// Error(resource) with the path and the system's reason.
+/// Replaces a file as a whole: readers see the old one or the new one, also after a crash. Writes to a new
+/// file FILE.XXXXXXXX.tmp beside it, with a random name, which is gone afterwards, whatever happens (a killed
+/// process leaves it). Two writers of one file do not disturb each other: the last to commit wins. Symbolic
+/// links are replaced, not followed. All errors are Error(resource) with the path and the system's reason.
 class AtomicFile {
  public:
+  /// Refuses a `file` that exists and is not a regular one: a folder, a device.
   explicit AtomicFile(const std::filesystem::path& file);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -21,6 +24,7 @@ class AtomicFile {
   void commit();
 
  private:
+  void create_temporary();
   [[noreturn]] void fail(const char* action) const;
 
   std::filesystem::path file_;
@@ -28,5 +32,8 @@ class AtomicFile {
   int descriptor_ = -1;
   bool committed_ = false;
 };
+
+/// Replaces `file` with one that holds `text`, by AtomicFile.
+void write_text_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace lockstep

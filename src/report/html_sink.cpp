@@ -1,5 +1,6 @@
 #include "report/html_sink.h"
 
+#include "core/atomic_file.h"
 #include "report/html_report.h"
 #include "report/run_record.h"
 

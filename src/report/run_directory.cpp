@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <system_error>
 
+#include "core/atomic_file.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -39,22 +36,6 @@ RunDirectory create_run_directory(const std::filesystem::path& path, const std::
   write_text_file(directory.options(), options);
   write_text_file(directory.environment(), environment);
   return directory;
-}
-
-void write_text_file(const std::filesystem::path& file, const std::string& text) {
-  const std::filesystem::path temporary = file.string() + ".tmp";
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(temporary.c_str(), "wb"), std::fclose);
-  if (!stream) fail(file, std::strerror(errno));
-  const bool written = std::fwrite(text.data(), 1, text.size(), stream.get()) == text.size();
-  const bool closed = std::fclose(stream.release()) == 0;
-  std::error_code error;
-  if (!written || !closed) {
-    const std::string reason = std::strerror(errno);
-    std::filesystem::remove(temporary, error);
-    fail(file, reason);
-  }
-  std::filesystem::rename(temporary, file, error);
-  if (error) fail(file, error.message());
 }
 
 }  // namespace lockstep

@@ -24,8 +24,4 @@ struct RunDirectory {
 RunDirectory create_run_directory(const std::filesystem::path& path, const std::string& options,
                                   const std::string& environment);
 
-/// The whole text to FILE.tmp, then renamed over `file`: a reader sees the old file or the new one. Throws
-/// Error(resource) with file and reason.
-void write_text_file(const std::filesystem::path& file, const std::string& text);
-
 }  // namespace lockstep

@@ -310,9 +310,9 @@ TEST(PackedImages, PackingAgainLeavesNoOldShards) {
 
 TEST(PackedImages, FilesThatCannotBeWrittenGetTheSystemsReason) {
   const PackedPets pets;
-  std::filesystem::create_directories(pets.path() / "packed/train-00000.shard.tmp");
-  expect_error(Category::resource, {"train-00000.shard: cannot create", "Is a directory"},
-               [&] { pets.pack({}); });
+  std::filesystem::remove(pets.path() / "packed/train-00000.shard");
+  std::filesystem::create_directories(pets.path() / "packed/train-00000.shard");
+  expect_error(Category::resource, {"train-00000.shard: is a folder, not a file"}, [&] { pets.pack({}); });
 }
 
 TEST(PackedImages, FlippedBitsAreFound) {

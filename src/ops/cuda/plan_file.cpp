@@ -103,11 +103,6 @@ std::string PlanFile::text() const {
   return document.dump(1) + "\n";
 }
 
-void PlanFile::save() const {
-  const std::string contents = text();
-  AtomicFile file(path_);
-  file.write(std::as_bytes(std::span(contents)));
-  file.commit();
-}
+void PlanFile::save() const { write_text_file(path_, text()); }
 
 }  // namespace lockstep::cuda
