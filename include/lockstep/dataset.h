@@ -33,6 +33,10 @@ class Dataset {
   virtual std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const = 0;
   /// Class of sample `id`, in [0, classes()).
   virtual int label(std::uint64_t id) const = 0;
+  /// Hash that differs where samples, labels or their order differ, wherever the files lie: 32 hexadecimal
+  /// digits. Reads all samples here; data sets that are files know better. Samples that cannot be read count
+  /// as empty.
+  virtual std::string fingerprint() const;
   /// Where sample `id` comes from, for messages: a file's path, or "sample 17".
   virtual std::string sample_name(std::uint64_t id) const;
   /// Names of the classes, in order; empty where they have none.

@@ -7,6 +7,7 @@
 
 #include "core/printable.h"
 #include "data/file.h"
+#include "data/fingerprint.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -32,6 +33,20 @@ class ImageFolder : public Dataset {
     const auto bytes = std::span(buffer).first(file.size());
     file.read(0, std::as_writable_bytes(bytes));
     return bytes;
+  }
+  /// Names, classes and sizes of all files, contents of a few.
+  std::string fingerprint() const override {
+    constexpr std::uint64_t most_contents = 64;
+    Fingerprint fingerprint(*this);
+    for (const ImageList::File& file : list_.files) {
+      std::error_code missing;
+      fingerprint.add(file.name).add(std::filesystem::file_size(list_.folder / file.name, missing));
+    }
+    std::vector<std::uint8_t> buffer;
+    for (std::uint64_t id = 0; id < size(); id += size() / most_contents + 1) {
+      fingerprint.add(std::as_bytes(readable_sample(*this, id, buffer)));
+    }
+    return fingerprint.text();
   }
   int label(std::uint64_t id) const override { return list_.files[id].label; }
   std::string sample_name(std::uint64_t id) const override {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "data/fingerprint.h"
 #include "data/mapped_file.h"
 #include "data/shard_index.h"
 #include "lockstep/error.h"
@@ -46,6 +47,10 @@ class PackedImages : public Dataset {
     return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
   }
   int label(std::uint64_t id) const override { return static_cast<int>(index_.entries[id].label); }
+  /// The index has a checksum of each sample, which is compared when the sample is read.
+  std::string fingerprint() const override {
+    return Fingerprint(*this).add(index_.digest[0]).add(index_.digest[1]).text();
+  }
   std::string sample_name(std::uint64_t id) const override {
     const ShardIndex::Entry& entry = index_.entries[id];
     return fmt::format("{}/{}: {} at byte {}", folder_, shard_name(part_, entry.shard),

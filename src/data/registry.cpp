@@ -58,8 +58,6 @@ DatasetPair open_dataset(const World& world, const std::string& name, const Data
   return {};
 }
 
-std::string Dataset::sample_name(std::uint64_t id) const { return fmt::format("sample {}", id); }
-
 std::vector<std::string> dataset_names() {
   std::vector<std::string> names;
   names.reserve(entries.size());

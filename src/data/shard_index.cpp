@@ -111,6 +111,8 @@ ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string&
   const ShardHeader header = check_shard_header(file, name);
   auto rest = file.subspan(shard_header_bytes);
   ShardIndex index;
+  auto end = file.last(shard_digest_bytes);
+  for (std::uint64_t& word : index.digest) word = take_number<std::uint64_t>(end);
   index.entries.resize(header.samples);
   std::uint64_t sample_name_bytes = 0;
   for (ShardIndex::Entry& entry : index.entries) {

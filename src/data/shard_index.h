@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -27,6 +28,7 @@ struct ShardIndex {
   std::vector<Entry> entries;
   std::string sample_names;  ///< one after the other
   std::vector<std::string> classes;
+  std::array<std::uint64_t, 2> digest{};  ///< of the file that was parsed
 };
 
 /// Throws Error(data) naming `name` and what is wrong: another kind of file or version, a size that does not

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/philox.h"
+#include "data/fingerprint.h"
 #include "data/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -22,6 +23,8 @@ class SyntheticDataset : public Dataset {
   int label(std::uint64_t id) const override {
     return static_cast<int>((first_ + id) % static_cast<std::uint64_t>(classes_));
   }
+
+  std::string fingerprint() const override { return Fingerprint(*this).add(first_).text(); }
 
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     buffer.resize(std::max(buffer.size(), shape_.size() + sizeof(Words)));

@@ -21,32 +21,6 @@ std::uint64_t hash(const std::string& text) {
   return digest.words()[0];
 }
 
-/// Sample `id`, or nothing where it cannot be read, which is dealt with when a step meets it.
-std::span<const std::uint8_t> readable_sample(const Dataset& dataset, std::uint64_t id,
-                                              std::vector<std::uint8_t>& buffer) {
-  try {
-    return dataset.sample(id, buffer);
-  } catch (const Error& error) {
-    if (error.category() != Category::data) throw;
-    return {};
-  }
-}
-
-std::uint64_t hash(const Dataset& dataset) {
-  const std::uint64_t most_samples = dataset.encoding() == Encoding::image_file ? 64 : 1024;
-  Digest digest;
-  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
-    const std::int32_t label = dataset.label(id);
-    digest.update(std::as_bytes(std::span(&label, 1)));
-  }
-  const std::uint64_t stride = dataset.size() / most_samples + 1;
-  std::vector<std::uint8_t> buffer;
-  for (std::uint64_t id = 0; id < dataset.size(); id += stride) {
-    digest.update(std::as_bytes(readable_sample(dataset, id, buffer)));
-  }
-  return digest.words()[0];
-}
-
 /// Of the pixels of a few image files: libraries of other versions may decode other ones.
 std::uint64_t hash_decoded(const Dataset& dataset) {
   constexpr std::uint64_t most_samples = 4;
@@ -132,8 +106,8 @@ std::vector<Given> given_to(const TrainerOptions& options, const Network& networ
   const std::vector<Given> optimizer = given_optimizer(options.optimizer);
   given.insert(given.end(), optimizer.begin(), optimizer.end());
   given.insert(given.end(), {{"network", hash(fingerprint(network))},
-                             {"training set", hash(train)},
-                             {"test set", hash(test)},
+                             {"training set", hash(train.fingerprint())},
+                             {"test set", hash(test.fingerprint())},
                              {"decoding of the training images", hash_decoded(train), libraries},
                              {"decoding of the test images", hash_decoded(test), libraries}});
   return given;

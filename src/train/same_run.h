@@ -21,8 +21,8 @@ struct Given {
   const char* origin = "LOCKSTEP_ variables, configuration files and data";
 };
 
-/// Everything that the result of a run depends on: options, network, both data sets (all labels, and up to
-/// 1,024 samples spread over each; 64 where they are files), pixels of 4 of those.
+/// Everything that the result of a run depends on: options, network, both data sets
+/// (Dataset::fingerprint), pixels of 4 samples of each where they are image files.
 std::vector<Given> given_to(const TrainerOptions& options, const Network& network, const Dataset& train,
                             const Dataset& test);
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "data/csv_dataset.h"
 #include "data/image_files.h"
 #include "data/image_folder.h"
 #include "data/temporary_folder.h"
@@ -46,6 +47,26 @@ TEST(GivenTo, TellsWhatDiffers) {
     EXPECT_EQ(differences(options), std::vector<std::string>{name});
   }
   EXPECT_TRUE(differences({.execution = {.threads = 3, .simd = "avx2"}}).empty());
+}
+
+/// Two rows of one class that have changed places, on a table of many.
+TEST(GivenTo, HoldsAllSamples) {
+  const auto training_set = [](bool swapped) {
+    std::string text = "x,label\n";
+    for (int row = 0; row < 3000; ++row) {
+      const int value = swapped && (row == 1001 || row == 1003) ? 2004 - row : row;
+      text += std::to_string(value) + (row % 2 == 0 ? ",a\n" : ",b\n");
+    }
+    const CsvTable table = parse_csv_table(text, "t.csv", "");
+    const DatasetPair data = make_csv_datasets(table, table);
+    const auto network = make_model("mlp", data.train->shape(), 2);
+    for (const Given& given : given_to({}, *network, *data.train, *data.test)) {
+      if (given.name == "training set") return given.value;
+    }
+    return std::uint64_t{0};
+  };
+  EXPECT_EQ(training_set(false), training_set(false));
+  EXPECT_NE(training_set(false), training_set(true));
 }
 
 /// Another library shows in the pixels only: the files are the same.

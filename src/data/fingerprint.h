@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/hash.h"
+#include "lockstep/dataset.h"
+
+namespace lockstep {
+
+/// Sample `id`, or nothing where it cannot be read, which is dealt with when a step meets it.
+std::span<const std::uint8_t> readable_sample(const Dataset& dataset, std::uint64_t id,
+                                              std::vector<std::uint8_t>& buffer);
+
+/// A Dataset's fingerprint while it is computed: begins with what the network is told of the data set.
+class Fingerprint {
+ public:
+  explicit Fingerprint(const Dataset& dataset) {
+    const Shape shape = dataset.shape();
+    add(dataset.size()).add(static_cast<std::uint64_t>(dataset.encoding()));
+    for (const int extent : {shape.channels, shape.height, shape.width, dataset.classes()}) {
+      add(static_cast<std::uint64_t>(extent));
+    }
+  }
+
+  Fingerprint& add(std::uint64_t number) {
+    digest_.update(std::as_bytes(std::span(&number, 1)));
+    return *this;
+  }
+  /// Bytes of any number, which counts too.
+  Fingerprint& add(std::span<const std::byte> bytes) {
+    add(std::uint64_t{bytes.size()});
+    digest_.update(bytes);
+    return *this;
+  }
+  Fingerprint& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
+
+  std::string text() const { return digest_.hex(); }
+
+ private:
+  Digest digest_;
+};
+
+}  // namespace lockstep
