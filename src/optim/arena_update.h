@@ -24,7 +24,7 @@ struct ArenaUpdateOptions {
   std::size_t first = 0, last = 0;  ///< elements that this rank updates
   std::span<float> values;          ///< the parameters' arena, in the device's memory
   std::span<float> averages;        ///< of the averaged weights; empty: there are none
-  double average_decay = 0.0;       ///< averages = average_decay * averages + (1 - average_decay) * values
+  double average_decay = 0.0;       ///< averages += (1 - average_decay) * (values - averages)
   StepLog log;                      ///< which step this is: rate and number; what it found
 };
 

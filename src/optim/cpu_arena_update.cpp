@@ -94,11 +94,10 @@ class CpuArenaUpdate final : public ArenaUpdate {
   }
 
   void average(std::size_t begin, std::size_t count) {
-    const auto keep = static_cast<float>(options_.average_decay);
     const auto take = static_cast<float>(1.0 - options_.average_decay);
     const float* values = options_.values.data() + begin;
     float* averages = options_.averages.data() + begin;
-    for (std::size_t i = 0; i < count; ++i) averages[i] = keep * averages[i] + take * values[i];
+    for (std::size_t i = 0; i < count; ++i) averages[i] += take * (values[i] - averages[i]);
   }
 
   Optimizer::Step step_of(const Segment& segment) const {

@@ -20,7 +20,7 @@ struct UpdaterOptions {
   bool sharded = true;             ///< each element is updated by one rank; else all are by every rank
   std::span<float> values;         ///< the parameters' arena
   std::span<float> averages = {};  ///< arena of the averaged weights; empty: there are none
-  double average_decay = 0.0;      ///< averages = average_decay * averages + (1 - average_decay) * values
+  double average_decay = 0.0;      ///< averages += (1 - average_decay) * (values - averages)
   StepLog log;                     ///< which step this is, and what it found
 };
 

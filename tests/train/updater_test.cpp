@@ -249,6 +249,16 @@ TEST(Updater, AveragesFollowTheValues) {
   }
 }
 
+TEST(Updater, AveragesOfWhatStaysStay) {
+  for (const double decay : {0.9, 0.999, 0.9998, 0.999999}) {
+    Scenario run = large({.freeze = {"conv1", "bn1.running_mean"}});
+    run.average_decay = decay;
+    run.learning_rate = 0.0F;
+    run.gradients.assign(100, run.gradients[0]);
+    EXPECT_EQ(train(run, 1)[0].averages, run.start) << decay;
+  }
+}
+
 TEST(Updater, RefusesAStepWhoseNormIsNotFinite) {
   Scenario run = large({.clip_grad = 1.0});
   run.gradients[1][5] = std::numeric_limits<float>::infinity();

@@ -19,7 +19,6 @@ class CudaArenaUpdate final : public ArenaUpdate {
     memory_.stopped = stopped;
     memory_.values = options.values.data();
     memory_.averages = options.averages.data();
-    memory_.average_keep = static_cast<float>(options.average_decay);
     memory_.average_take = static_cast<float>(1.0 - options.average_decay);
     memory_.first = options.first;
     for (std::size_t i = 0; i < options.optimizer.states().size(); ++i) {

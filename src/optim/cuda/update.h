@@ -26,10 +26,10 @@ constexpr std::size_t most_states = 2;
 /// What the updates of a run read and write; addresses of the device. Elements are counted in the arena.
 struct UpdateMemory {
   StepLog log;
-  std::uint32_t* stopped = nullptr;  ///< as conclude_leaves has it
-  float* values = nullptr;           ///< the parameters' arena
-  float* averages = nullptr;         ///< arena of the averaged weights; null: there are none
-  float average_keep = 0.0F, average_take = 0.0F;
+  std::uint32_t* stopped = nullptr;          ///< as conclude_leaves has it
+  float* values = nullptr;                   ///< the parameters' arena
+  float* averages = nullptr;                 ///< arena of the averaged weights; null: there are none
+  float average_take = 0.0F;                 ///< averages += average_take * (values - averages)
   std::array<float*, most_states> states{};  ///< of the elements from `first` on; null: the rule has fewer
   std::size_t first = 0;
   const Segment* segments = nullptr;

@@ -130,9 +130,7 @@ struct Update {
   LOCKSTEP_HD void average(std::size_t element, const Elements& values) const {
     const UpdateMemory& memory = coefficients.memory;
     Elements averages = load_floats<width>(memory.averages + element);
-    for (std::size_t e = 0; e < width; ++e) {
-      averages[e] = memory.average_keep * averages[e] + memory.average_take * values[e];
-    }
+    for (std::size_t e = 0; e < width; ++e) averages[e] += memory.average_take * (values[e] - averages[e]);
     store_floats(memory.averages + element, averages);
   }
 };
