@@ -11,6 +11,7 @@
 #include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "core/message.h"
 #include "core/nearest.h"
 #include "data/dataset_statistics.h"
 #include "lockstep/dataset.h"
@@ -62,7 +63,7 @@ void print_order(const Dataset& train, const DataOptions& options) {
 void print_statistics(const std::string& part, const Dataset& dataset, const DataOptions& options) {
   const auto on_bad = [&](const std::string& line) {
     if (options.input.strict) throw Error(Category::data, line);
-    fmt::print(stderr, "lockstep: warning: {}\n", line);
+    print_warning(line);
   };
   const DatasetStatistics found = measure_dataset(dataset, options.input, part == "train", on_bad);
   print(fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part, fmt::join(found.mean, ","),

@@ -9,6 +9,7 @@
 #include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "core/message.h"
 #include "data/image_parts.h"
 #include "data/pack_images.h"
 #include "lockstep/error.h"
@@ -104,9 +105,7 @@ int run_data_pack(int argc, char** argv) {
     world.agree([&] {
       set.parse(argc, argv, environ);
       request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
-      request.options.on_bad_file = [](const std::string& line) {
-        fmt::print(stderr, "lockstep: warning: {}; left out\n", line);
-      };
+      request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; left out"); };
       cpu::best_level();  // an error on a processor that lacks what resizing needs
       if (world.rank() == 0) pack(request);
     });

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
 #include <vector>
 
+#include "core/message.h"
 #include "data/packed_images.h"
 
 namespace lockstep {
@@ -37,10 +37,6 @@ std::string left_out_warning(const Evaluation& evaluation, const std::string& ki
   if (evaluation.left_out == 0) return {};
   return fmt::format("{} of {} {} samples could not be read and were left out", evaluation.left_out,
                      evaluation.samples + evaluation.left_out, kind);
-}
-
-void print_warning(const std::string& warning) {
-  if (!warning.empty()) fmt::print(stderr, "lockstep: warning: {}\n", warning);
 }
 
 void DataWarnings::look_at(const EpochReport& epoch) {

@@ -30,7 +30,4 @@ class DataWarnings {
   std::uint64_t test_told_ = 0;
 };
 
-/// Prints a warning on stderr, unless it is empty.
-void print_warning(const std::string& warning);
-
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/hash.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/model_file.h"
@@ -92,13 +93,13 @@ void print_file(const ModelFile& file, const InspectOptions& options) {
     for (const std::int64_t extent : tensor.shape) {
       values *= static_cast<std::uint64_t>(extent);
     }
-    print(fmt::format("{:<{}}  {:<4}  {:>10}  [{}]\n", tensor.name, width, tensor.dtype, values,
-                      fmt::join(tensor.shape, ", ")));
+    print(fmt::format("{:<{}}  {:<4}  {:>10}  [{}]\n", without_control_characters(tensor.name), width,
+                      tensor.dtype, values, fmt::join(tensor.shape, ", ")));
     total += values;
   }
   print(fmt::format("{} tensors, {} values\n", file.tensors().size(), total) + digest_line(file, options));
   for (const auto& [key, value] : file.metadata()) {
-    print(fmt::format("{} = {}\n", key, value));
+    print(without_control_characters(fmt::format("{} = {}", key, value)) + "\n");
   }
 }
 

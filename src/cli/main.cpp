@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "comm/agreement.h"
+#include "core/message.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"
 
@@ -71,7 +72,7 @@ int main(int argc, char** argv) {
   } catch (...) {  // before there is a world, or after it
     const lockstep::Error error = lockstep::as_error(std::current_exception());
     if (lockstep::is_first_process()) {
-      std::fprintf(stderr, "lockstep: error: %s\n", error.what());
+      lockstep::print_message(std::string("lockstep: error: ") + error.what());
     }
     return error.exit_status();
   }

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <csignal>
 #include <memory>
 #include <optional>
 
@@ -10,6 +10,7 @@
 #include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "core/atomic_file.h"
+#include "core/message.h"
 #include "data/image/decoder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
@@ -56,26 +57,23 @@ std::string processor_of(const Trainer& trainer, DataType dtype) {
 
 /// What the run is, for people: on stderr, so that stdout holds results only.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
-  fmt::print(stderr, "{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}", options.model,
-             options.dataset, world.size(), world.size() == 1 ? "" : "s",
-             processor_of(trainer, options.execution.dtype), options.batch_size, trainer.micro_batches(),
-             static_cast<int>(options.batch_size) / trainer.micro_batches());
-  if (world.size() > 1) {
-    fmt::print(stderr, ", exchange by {}", trainer.transport());
-  }
-  fmt::print(stderr, "\n");
+  print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}", options.model,
+                            options.dataset, world.size(), world.size() == 1 ? "" : "s",
+                            processor_of(trainer, options.execution.dtype), options.batch_size,
+                            trainer.micro_batches(),
+                            static_cast<int>(options.batch_size) / trainer.micro_batches(),
+                            world.size() > 1 ? ", exchange by " + std::string(trainer.transport()) : ""));
 }
 
 void warn_of_idle_executors(const World& world, const TrainOptions& options, const Trainer& trainer) {
   const int executors = world.size() * trainer.threads();
   const int busy = trainer.micro_batches();
   if (executors > busy) {
-    fmt::print(
-        stderr,
-        "lockstep: warning: {} of {} executors (ranks x threads: {} x {}) have no work (micro-batches: {}); "
-        "use --threads {} or a larger --micro-batches (a divisor of {})\n",
-        executors - busy, executors, world.size(), trainer.threads(), busy, std::max(1, busy / world.size()),
-        options.batch_size);
+    print_warning(
+        fmt::format("{} of {} executors (ranks x threads: {} x {}) have no work (micro-batches: {}); "
+                    "use --threads {} or a larger --micro-batches (a divisor of {})",
+                    executors - busy, executors, world.size(), trainer.threads(), busy,
+                    std::max(1, busy / world.size()), options.batch_size));
   }
 }
 
@@ -129,7 +127,9 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const
                        .test_left_out = epoch.test.left_out,
                        .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
                        .seconds = epoch.seconds});
-    if (epoch.best && !options.run_directory.empty()) save_best(options, trainer);
+    if (epoch.best && !options.run_directory.empty()) {
+      recorder.attempt([&] { save_best(options, trainer); });
+    }
   };
 }
 
@@ -138,10 +138,10 @@ void print_best(const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   if (options.quiet || best.epoch == 0) return;
   if (trainer.stopped_early()) {
-    fmt::print(stderr, "no better test accuracy for {} epoch{}: stopped early\n", options.early_stopping,
-               options.early_stopping == 1 ? "" : "s");
+    print_message(fmt::format("no better test accuracy for {} epoch{}: stopped early", options.early_stopping,
+                              options.early_stopping == 1 ? "" : "s"));
   }
-  fmt::print(stderr, "best epoch {}: test accuracy {:.4f}\n", best.epoch, best.accuracy);
+  print_message(fmt::format("best epoch {}: test accuracy {:.4f}", best.epoch, best.accuracy));
 }
 
 std::string digest_note(const World& world, const Trainer& trainer) {
@@ -165,18 +165,23 @@ void make_run_directory(const TrainOptions& options, const Trainer& trainer, con
   if (!engines.empty()) write_text_file(directory.plans(), engines);
 }
 
-/// What rank 0 writes at the end.
-void save(const TrainOptions& options, const Trainer& trainer) {
+/// What rank 0 writes at the end: models first, for the record can fail.
+void finish(const World& world, const TrainOptions& options, const Trainer& trainer, Recorder& recorder) {
+  if (!options.save_model.empty()) recorder.attempt([&] { trainer.save(options.save_model); });
   if (!options.run_directory.empty()) {
-    trainer.save(RunDirectory{options.run_directory}.checkpoints() / "final.safetensors");
+    recorder.attempt([&] { trainer.save(RunDirectory{options.run_directory}.final_model()); });
   }
-  if (!options.save_model.empty()) {
-    trainer.save(options.save_model);
-  }
+  recorder.on_end({.digest = trainer.digest(), .note = digest_note(world, trainer)});
+  recorder.flush();
+  print_best(options, trainer);
+  recorder.rethrow();
 }
 
 int train(World& world, const TrainOptions& options, int argc, char** argv) {
   const Environment environment = this_environment();  // before the trainer binds this thread to a core
+  world.agree([&] {
+    if (world.rank() == 0 && !options.save_model.empty()) check_model_file_writable(options.save_model);
+  });
   const DatasetPair data = open_dataset(world, options.dataset, options.data);
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model, data.train->shape(), data.train->classes()); });
@@ -191,9 +196,6 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   std::optional<Recorder> recorder;
   DataWarnings warnings(options);
   world.agree([&] {
-    if (prints && !options.save_model.empty()) {
-      check_model_file_writable(options.save_model);
-    }
     if (prints && !options.run_directory.empty()) {
       make_run_directory(options, trainer,
                          environment_of(environment, world, trainer, options.execution.dtype, argc, argv));
@@ -216,12 +218,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   }
   trainer.fit();
   world.agree([&] {
-    if (prints) {
-      recorder->on_end({.digest = trainer.digest(), .note = digest_note(world, trainer)});
-      recorder->flush();
-      print_best(options, trainer);
-      save(options, trainer);
-    }
+    if (prints) finish(world, options, trainer, *recorder);
   });
   return 0;
 }
@@ -232,6 +229,7 @@ int run_train(int argc, char** argv) {
   if (wants_help(argc, argv)) {
     return print_help(parse_train_options(argc, argv, environ).help);
   }
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of stdout that goes is an error of that write, not the run's end
   return run_program(argc, argv, [=](World& world) {
     TrainRequest request;
     world.agree([&] { request = parse_train_options(argc, argv, environ); });

@@ -9,15 +9,14 @@
 
 #include "comm/agreement.h"
 #include "comm/runtime.h"
+#include "core/message.h"
 
 namespace lockstep {
 namespace {
 
 void print_error(const std::string& who, const Error& error) {
   std::fflush(stdout);
-  const std::string line = "lockstep: error: " + who + error.what() + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
+  print_message("lockstep: error: " + who + error.what());
 }
 
 std::string name_of(const World& world) {

@@ -11,13 +11,21 @@ bool is_control_character(char letter) { return static_cast<unsigned char>(lette
 
 bool has_control_characters(std::string_view text) { return std::ranges::any_of(text, is_control_character); }
 
+std::string without_control_characters(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool second_block = text[at] == '\xc2' && at + 1 < text.size() &&
+                              static_cast<unsigned char>(text[at + 1]) >= 0x80 &&
+                              static_cast<unsigned char>(text[at + 1]) < 0xa0;
+    result += second_block || is_control_character(text[at]) ? '?' : text[at];
+    at += second_block ? 1 : 0;
+  }
+  return result;
+}
+
 std::string printable(std::string_view text) {
   constexpr std::size_t longest = 100;
-  std::string result;
-  for (const char letter : text.substr(0, longest)) {
-    result += is_control_character(letter) ? '?' : letter;
-  }
-  return result + (text.size() > longest ? "..." : "");
+  return without_control_characters(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
 
 }  // namespace lockstep

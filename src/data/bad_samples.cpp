@@ -1,9 +1,6 @@
 #include "data/bad_samples.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
-
+#include "core/message.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -15,9 +12,9 @@ void BadSamples::add(std::uint64_t id, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (!ids_.insert(id).second || ids_.size() > most_warnings + 1) return;
   if (ids_.size() <= most_warnings) {
-    fmt::print(stderr, "lockstep: warning: {}; left out\n", reason);
+    print_warning(reason + "; left out");
   } else {
-    fmt::print(stderr, "lockstep: warning: further samples that cannot be read are only counted\n");
+    print_warning("further samples that cannot be read are only counted");
   }
 }
 

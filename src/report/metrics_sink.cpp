@@ -74,8 +74,8 @@ void append_line(fmt::memory_buffer& text, const EndEvent& event) {
 
 MetricsSink::MetricsSink(std::filesystem::path file, std::uint64_t log_interval)
     : file_(std::move(file)), log_interval_(log_interval), flushed_at_(steady_seconds()) {
-  descriptor_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail();
+  descriptor_ = FileDescriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (descriptor_.get() < 0) fail();
   cut_incomplete_line();
 }
 
@@ -84,17 +84,16 @@ MetricsSink::~MetricsSink() {
     flush();
   } catch (const Error&) {  // the run is already ending with another error
   }
-  ::close(descriptor_);
 }
 
 void MetricsSink::cut_incomplete_line() {
-  off_t end = ::lseek(descriptor_, 0, SEEK_END);
+  off_t end = ::lseek(descriptor_.get(), 0, SEEK_END);
   for (char last = 0; end > 0; --end) {
-    if (::pread(descriptor_, &last, 1, end - 1) != 1 || last == '\n') break;
+    if (::pread(descriptor_.get(), &last, 1, end - 1) != 1 || last == '\n') break;
   }
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == end) return;
-  if (::ftruncate(descriptor_, end) != 0) fail();
+  if (::fstat(descriptor_.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == end) return;
+  if (::ftruncate(descriptor_.get(), end) != 0) fail();
 }
 
 void MetricsSink::on_step(const StepEvent& event) {
@@ -116,7 +115,7 @@ void MetricsSink::on_end(const EndEvent& event) {
 void MetricsSink::flush() {
   std::size_t done = 0;
   while (done < pending_.size()) {
-    const ssize_t count = ::write(descriptor_, pending_.data() + done, pending_.size() - done);
+    const ssize_t count = ::write(descriptor_.get(), pending_.data() + done, pending_.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       pending_.clear();  // or the destructor would try again

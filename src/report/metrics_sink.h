@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "core/file_descriptor.h"
 #include "report/sink.h"
 
 namespace lockstep {
@@ -37,7 +38,7 @@ class MetricsSink : public Sink {
 
   std::filesystem::path file_;
   std::uint64_t log_interval_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
   fmt::memory_buffer pending_;
   double flushed_at_ = 0.0;
 };

@@ -22,20 +22,25 @@ bool shows_progress(const RecorderOptions& options) {
 
 void Recorder::add(std::unique_ptr<Sink> sink) { sinks_.push_back(std::move(sink)); }
 
+void Recorder::for_each_sink(const std::function<void(Sink&)>& pass_on) {
+  std::erase_if(
+      sinks_, [&](const std::unique_ptr<Sink>& sink) { return !failures_.attempt([&] { pass_on(*sink); }); });
+}
+
 void Recorder::on_step(const StepEvent& event) {
-  for (const auto& sink : sinks_) sink->on_step(event);
+  for_each_sink([&](Sink& sink) { sink.on_step(event); });
 }
 
 void Recorder::on_epoch(const EpochEvent& event) {
-  for (const auto& sink : sinks_) sink->on_epoch(event);
+  for_each_sink([&](Sink& sink) { sink.on_epoch(event); });
 }
 
 void Recorder::on_end(const EndEvent& event) {
-  for (const auto& sink : sinks_) sink->on_end(event);
+  for_each_sink([&](Sink& sink) { sink.on_end(event); });
 }
 
 void Recorder::flush() {
-  for (const auto& sink : sinks_) sink->flush();
+  for_each_sink([](Sink& sink) { sink.flush(); });
 }
 
 Recorder make_recorder(const RecorderOptions& options) {

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "core/deferred_error.h"
 #include "report/sink.h"
 
 namespace lockstep {
 
-/// Passes events on to sinks, in the order in which these were added.
+/// Passes events on to sinks, in the order in which these were added. A record is no reason to end a training
+/// run: a sink that fails is reported by a warning and gets no more events.
 class Recorder {
  public:
   void add(std::unique_ptr<Sink> sink);
@@ -16,9 +19,16 @@ class Recorder {
   void on_epoch(const EpochEvent& event);
   void on_end(const EndEvent& event);
   void flush();
+  /// Other writing that a run can go on without: a failure becomes a warning.
+  void attempt(const std::function<void()>& work) { failures_.attempt(work); }
+  /// Throws the first failure of a sink or an attempt.
+  void rethrow() const { failures_.rethrow(); }
 
  private:
+  void for_each_sink(const std::function<void(Sink&)>& pass_on);
+
   std::vector<std::unique_ptr<Sink>> sinks_;
+  DeferredError failures_;
 };
 
 /// The line that shows the step, on stderr; automatic: where stderr is a terminal.

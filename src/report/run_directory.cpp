@@ -33,6 +33,9 @@ RunDirectory create_run_directory(const std::filesystem::path& path, const std::
                             path.string()));
   }
   make_directory(directory.checkpoints());
+  for (const auto& file : {directory.final_model(), directory.best(), directory.report()}) {
+    const AtomicFile probe(file);  // an error now rather than when the run has ended
+  }
   write_text_file(directory.options(), options);
   write_text_file(directory.environment(), environment);
   return directory;

@@ -221,6 +221,51 @@ TEST_F(Output, FullDiskBehindStdoutIsAnError) {
   }
 }
 
+TEST_F(Output, ModelIsSavedWhereStdoutTakesNothing) {
+  const TemporaryFolder folder;
+  const std::string run_directory = (folder / "run").string();
+  const std::string file = (folder / "lenet.safetensors").string();
+  const std::string command = "'" LOCKSTEP_PROGRAM "' train --epochs 2 --data-dir '" + data_->string() +
+                              "' --run-dir '" + run_directory + "' --save-model '" + file + "'";
+  const auto expect_models = [&](const Outcome& outcome, const std::string& reason) {
+    EXPECT_NE(outcome.err.find("lockstep: warning: stdout: " + reason), std::string::npos) << outcome.err;
+    const Outcome saved = lockstep(0, {"inspect", file, "--model", "lenet"});
+    const std::string digest = line_after(saved.out, "digest ");
+    std::ifstream metrics(run_directory + "/metrics.jsonl");
+    const std::string events{std::istreambuf_iterator<char>(metrics), {}};
+    EXPECT_NE(events.find(digest), std::string::npos) << events;
+    EXPECT_TRUE(std::filesystem::exists(run_directory + "/checkpoints/final.safetensors"));
+    EXPECT_TRUE(std::filesystem::exists(run_directory + "/report.html"));
+    std::filesystem::remove_all(run_directory);
+    std::filesystem::remove(file);
+  };
+  const Outcome full = run({"sh", "-c", "exec " + command + " > /dev/full"});
+  EXPECT_EQ(full.status, 4);
+  expect_models(full, "No space left on device");
+
+  const std::string closed = (folder / "closed").string();  // there when nobody reads the pipe any more
+  const std::string status = (folder / "status").string();
+  expect_models(run({"sh", "-c",
+                     "{ until [ -e '" + closed + "' ]; do sleep 0.01; done; " + command + "; echo $? > '" +
+                         status + "'; } | { exec 0<&-; : > '" + closed + "'; }; until [ -s '" + status +
+                         "' ]; do sleep 0.01; done"}),
+                "Broken pipe");
+  std::ifstream stream(status);
+  int value = 0;
+  stream >> value;
+  EXPECT_EQ(value, 4);
+}
+
+TEST_F(Output, FolderAsModelFileIsRefusedBeforeTraining) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      lockstep(0, {"train", "--data-dir", data_->string(), "--save-model", folder.string()});
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find(folder.string() + ": is a folder, not a file"), std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(Output, DataShowNamesTheClasses) {
   const Outcome moons = lockstep(
       2, {"data", "show", "--dataset", "csv", "--data-dir", LOCKSTEP_SOURCE "/examples/data/two-moons"});

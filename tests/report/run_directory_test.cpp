@@ -35,6 +35,15 @@ TEST(RunDirectory, RefusesOneThatHoldsARun) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "options.cfg"));
 }
 
+TEST(RunDirectory, RefusesPlacesOfFilesThatComeLast) {
+  for (const char* name : {"report.html", "checkpoints/final.safetensors", "checkpoints/best.safetensors"}) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directories(folder.path() / name);
+    expect_error(Category::resource, {std::string(name) + ": is a folder"},
+                 [&] { create_run_directory(folder.path(), "", ""); });
+  }
+}
+
 TEST(RunDirectory, FailuresNameTheFile) {
   const TemporaryFolder folder;
   const auto file = folder.write("file", "");

@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -233,6 +236,64 @@ TEST(Recorder, PassesEventsToAllSinks) {
   recorder.flush();
   recorder.on_end(end);
   EXPECT_EQ(calls, "sseeffdd");
+}
+
+/// Counts steps and fails at the second.
+class FailingSink : public Sink {
+ public:
+  explicit FailingSink(int& steps) : steps_(steps) {}
+  void on_step(const StepEvent& /*event*/) override {
+    if (++steps_ == 2) throw Error(Category::resource, "metrics.jsonl: No space left on device");
+  }
+  void on_epoch(const EpochEvent& /*event*/) override {}
+  void on_end(const EndEvent& /*event*/) override {}
+  void flush() override {}
+
+ private:
+  int& steps_;
+};
+
+TEST(Recorder, GoesOnWithoutASinkThatFailsAndSaysSoInTheEnd) {
+  int steps = 0;
+  const std::string text = written([&](std::FILE* stream) {
+    Recorder recorder;
+    recorder.add(std::make_unique<FailingSink>(steps));
+    recorder.add(std::make_unique<ConsoleSink>(stream, false));
+    for (int i = 0; i < 3; ++i) recorder.on_step(step);
+    recorder.on_end(end);
+    recorder.flush();
+    expect_error(Category::resource, {"metrics.jsonl: No space left on device"}, [&] { recorder.rethrow(); });
+  });
+  EXPECT_EQ(steps, 2);
+  EXPECT_EQ(text, end_line(end) + "\n");
+}
+
+TEST(Recorder, FullDiskOfTheMetricsIsNoneOfTheOthers) {
+  const std::string text = written([](std::FILE* stream) {
+    Recorder recorder;
+    recorder.add(std::make_unique<MetricsSink>("/dev/full", 1));
+    recorder.add(std::make_unique<ConsoleSink>(stream, true));
+    recorder.on_epoch(epoch);
+    recorder.on_end(end);
+    expect_error(Category::resource, {"/dev/full: No space left on device"}, [&] { recorder.rethrow(); });
+  });
+  EXPECT_EQ(text, end_line(end) + "\n");
+}
+
+/// The file may not shrink, so that cutting its incomplete last line fails.
+TEST(Metrics, DescriptorIsClosedWhereOpeningFails) {
+  const int memory = ::memfd_create("metrics", MFD_ALLOW_SEALING);
+  ASSERT_EQ(::write(memory, "{}\n{", 4), 4);
+  ASSERT_EQ(::fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const std::string path = "/proc/self/fd/" + std::to_string(memory);
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), std::filesystem::directory_iterator());
+  };
+  const auto before = descriptors();
+  expect_error(Category::resource, {path}, [&] { const MetricsSink sink(path, 1); });
+  EXPECT_EQ(descriptors(), before);
+  ::close(memory);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "core/message.h"
 #include "core/nearest.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
@@ -202,7 +203,7 @@ Placement find_placement(const World& world, const ExecutionOptions& execution, 
   Placement placement;
   world.agree([&] { placement = place(roster, execution.transport, reduce); });
   for (const std::string& warning : placement.warnings) {
-    fmt::print(stderr, "lockstep: warning: {}\n", warning);
+    print_warning(warning);
   }
   return placement;
 }

@@ -1,0 +1,35 @@
+#include "core/message.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "core/deferred_error.h"
+#include "data/expect_error.h"
+
+namespace lockstep {
+namespace {
+
+TEST(Message, IsOneLineWithoutControlCharacters) {
+  testing::internal::CaptureStderr();
+  print_message("best epoch 1");
+  print_warning("cat/\x1b]0;title\x07.jpg: cannot open\nmore");
+  print_warning("");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "best epoch 1\nlockstep: warning: cat/?]0;title?.jpg: cannot open?more\n");
+}
+
+TEST(DeferredError, WarnsAtOnceAndThrowsTheFirstFailureInTheEnd) {
+  DeferredError errors;
+  EXPECT_TRUE(errors.attempt([] {}));
+  EXPECT_NO_THROW(errors.rethrow());
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(errors.attempt([] { throw Error(Category::resource, "disk full"); }));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "lockstep: warning: disk full; the run goes on without it\n");
+  EXPECT_FALSE(errors.attempt([] { throw std::runtime_error("a defect"); }));
+  expect_error(Category::resource, {"disk full"}, [&] { errors.rethrow(); });
+}
+
+}  // namespace
+}  // namespace lockstep
