@@ -42,12 +42,24 @@ std::unique_ptr<TemporaryFolder> Digests::folder_;
 TEST_F(Digests, AreEqualOnAnyNumberOfRanksAndThreads) {
   const std::string expected = digest(0, {"--threads", "1"});
   ASSERT_EQ(expected.size(), 37U);
-  for (const int ranks : {1, 2, 3, 4, 8}) {
-    for (const char* threads : {"1", "2", "4"}) {
+  for (const auto& [ranks, threads] :
+       {std::pair{1, "2"}, {1, "4"}, {2, "1"}, {2, "2"}, {3, "1"}, {4, "1"}, {8, "1"}}) {
+    EXPECT_EQ(digest(ranks, {"--threads", threads}), expected)
+        << ranks << " ranks, " << threads << " threads";
+  }
+}
+
+/// Up to 32 threads, which wait for each other: long where there are few cores, or busy ones.
+using LongDigests = Digests;
+TEST_F(LongDigests, AreEqualWithSeveralThreadsOnEachOfManyRanks) {
+  const std::string expected = digest(0, {"--threads", "1"});
+  for (const int ranks : {3, 4, 8}) {
+    for (const char* threads : {"2", "4"}) {
       EXPECT_EQ(digest(ranks, {"--threads", threads}), expected)
           << ranks << " ranks, " << threads << " threads";
     }
   }
+  EXPECT_EQ(digest(2, {"--threads", "4"}), expected);
 }
 
 TEST_F(Digests, AreEqualWithEitherTransport) {

@@ -144,7 +144,7 @@ Outcome beside_cpu(const std::string& more, const std::string& learning_rate = "
       line += " " + argument;
     }
   }
-  return run(words(line), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  return run(words(line));
 }
 
 TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {

@@ -323,8 +323,7 @@ TEST(Examples, EndWithTheDigestOfTheTrainer) {
   const std::string expected = line_after(program.out, "digest ");
   for (const char* example : {"/train_lenet", "/from_scratch"}) {
     const Outcome outcome = run({LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", "2",
-                                 std::string(LOCKSTEP_EXAMPLES) + example, "1"},
-                                {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+                                 std::string(LOCKSTEP_EXAMPLES) + example, "1"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(line_after(outcome.out, "digest "), expected) << example;
   }

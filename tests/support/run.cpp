@@ -77,6 +77,10 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
 
   std::vector<std::string> arguments = command;
   std::vector<std::string> variables = environment;
+  // Of mpirun: it may be started as root, and does not wait for two seconds when it ends ranks after an
+  // error.
+  variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                                     "OMPI_MCA_odls_base_sigkill_timeout=0"});
   for (char** entry = environ; *entry != nullptr; ++entry) {
     variables.emplace_back(*entry);
   }
@@ -109,9 +113,7 @@ Outcome mpirun(const std::string& program, int ranks, const std::vector<std::str
   }
   command.emplace_back(program);
   command.insert(command.end(), arguments.begin(), arguments.end());
-  std::vector<std::string> variables = environment;
-  variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
-  return run(command, variables);
+  return run(command, environment);
 }
 
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test) {
