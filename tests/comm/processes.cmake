@@ -2,7 +2,7 @@
 foreach(program communicator_mpi failures_mpi check_same_mpi)
   add_executable(${program} comm/${program}.cpp)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${program} PRIVATE lockstep_core lockstep_dependencies)
+  target_link_libraries(${program} PRIVATE lockstep_library lockstep_dependencies)
 endforeach()
 
 set(mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)

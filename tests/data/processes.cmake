@@ -1,6 +1,6 @@
 add_executable(open_dataset_processes data/open_dataset_processes.cpp)
 target_include_directories(open_dataset_processes PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(open_dataset_processes PRIVATE lockstep_core lockstep_dependencies)
+target_link_libraries(open_dataset_processes PRIVATE lockstep_library lockstep_dependencies)
 foreach(ranks 1 2 3)
   add_test(NAME open_dataset_on_${ranks}_ranks
     COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe ${MPIEXEC_NUMPROC_FLAG} ${ranks}

@@ -3,7 +3,7 @@
 if(lockstep_backend STREQUAL "lockstep_cuda")
   add_executable(cuda_plans_test ops/cuda_native/plans_test.cpp)
   target_include_directories(cuda_plans_test PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(cuda_plans_test PRIVATE lockstep_core lockstep_dependencies GTest::gtest GTest::gtest_main)
+  target_link_libraries(cuda_plans_test PRIVATE lockstep_library lockstep_dependencies GTest::gtest GTest::gtest_main)
   target_compile_definitions(cuda_plans_test PRIVATE LOCKSTEP_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}")
   target_precompile_headers(cuda_plans_test REUSE_FROM core_test)
   add_dependencies(unit_tests cuda_plans_test)

@@ -1,7 +1,7 @@
 # The program beside PyTorch, from recorded losses.
 add_executable(replay_test train/replay/replay_test.cpp support/run.cpp)
 target_include_directories(replay_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(replay_test PRIVATE lockstep_core lockstep_dependencies GTest::gtest GTest::gtest_main)
+target_link_libraries(replay_test PRIVATE lockstep_library lockstep_dependencies GTest::gtest GTest::gtest_main)
 target_compile_definitions(replay_test PRIVATE LOCKSTEP_PROGRAM="$<TARGET_FILE:lockstep>"
   LOCKSTEP_MPIEXEC="${MPIEXEC_EXECUTABLE}" LOCKSTEP_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}")
 add_dependencies(replay_test lockstep)
@@ -11,7 +11,7 @@ set_tests_properties(replay PROPERTIES TIMEOUT 300 LABELS program)
 # The trainer's loop on real processes.
 add_executable(trainer_mpi train/trainer_mpi.cpp)
 target_include_directories(trainer_mpi PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(trainer_mpi PRIVATE lockstep_core lockstep_dependencies)
+target_link_libraries(trainer_mpi PRIVATE lockstep_library lockstep_dependencies)
 foreach(ranks 1 2 3)
   lockstep_process_test(trainer_${ranks}_ranks ${mpi_run} ${ranks} $<TARGET_FILE:trainer_mpi>)
 endforeach()

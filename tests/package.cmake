@@ -1,0 +1,50 @@
+# A program outside of the source tree finds the library in each way that README.md names. Run as:
+#   cmake -D ROOT=<source tree> -D BUILD=<its build> -D GENERATOR=... -D COMPILER=<of C++> -P package.cmake
+string(RANDOM LENGTH 12 name)
+set(temporary $ENV{TMPDIR})
+if(NOT temporary)
+  set(temporary /tmp)
+endif()
+set(folder ${temporary}/lockstep-package-${name})
+set(prefix ${folder}/prefix)
+
+function(run)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${folder} RESULT_VARIABLE status OUTPUT_VARIABLE output
+                  ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    file(REMOVE_RECURSE ${folder})
+    string(JOIN " " command ${ARGN})
+    message(FATAL_ERROR "${command}\nends with ${status}:\n${output}")
+  endif()
+endfunction()
+function(configure source build)
+  run(${CMAKE_COMMAND} -S ${source} -B ${build} -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} ${ARGN})
+endfunction()
+
+file(MAKE_DIRECTORY ${folder})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+file(COPY ${ROOT}/examples DESTINATION ${folder})
+
+# find_package(lockstep): the examples as a project of their own.
+configure(examples build -D CMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build build --parallel 2)
+foreach(example train_lenet from_scratch)
+  run(build/${example} 0)
+endforeach()
+
+# pkg-config
+file(WRITE ${folder}/compile.sh "set -e
+export PKG_CONFIG_PATH=${prefix}/lib/pkgconfig
+'${COMPILER}' -std=c++20 examples/train_lenet.cpp -o by_pkg_config $(pkg-config --cflags --libs lockstep)
+./by_pkg_config 0\n")
+run(sh compile.sh)
+
+# add_subdirectory: as far as the build system, which names each library that is linked
+file(WRITE ${folder}/part/CMakeLists.txt "cmake_minimum_required(VERSION 3.22)
+project(consumer LANGUAGES C CXX)
+add_subdirectory(${ROOT} lockstep)
+add_executable(program ../examples/train_lenet.cpp)
+target_link_libraries(program PRIVATE lockstep::lockstep)\n")
+configure(part build-part -D LOCKSTEP_CUDA=OFF)
+
+file(REMOVE_RECURSE ${folder})
