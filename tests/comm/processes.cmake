@@ -5,14 +5,6 @@ foreach(program communicator_mpi failures_mpi check_same_mpi)
   target_link_libraries(${program} PRIVATE lockstep_library lockstep_dependencies)
 endforeach()
 
-set(mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
-set(mpi_run ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none ${MPIEXEC_NUMPROC_FLAG})
-
-function(lockstep_process_test name)
-  add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${mpi_environment}" TIMEOUT 300 LABELS processes)
-endfunction()
-
 lockstep_process_test(comm_without_mpirun communicator_mpi)
 foreach(ranks 1 2 3 4 8)
   lockstep_process_test(comm_${ranks}_ranks ${mpi_run} ${ranks} $<TARGET_FILE:communicator_mpi> ${ranks})
