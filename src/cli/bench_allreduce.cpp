@@ -6,7 +6,7 @@
 #include "cli/bench.h"
 #include "cli/output.h"
 #include "lockstep/error.h"
-#include "reduce/reducer.h"
+#include "reduce/gradient_sums.h"
 #include "train/session/session.h"
 
 namespace lockstep {
@@ -41,8 +41,8 @@ class SumBench {
 
   /// Seconds that a sum of `elements` floats by `way` takes; before, that it is right.
   double measure(Reduce way, std::size_t elements) {
-    const std::unique_ptr<Reducer> reducer = make_reducer(way, elements);
-    const std::unique_ptr<Program> program = record(way, *reducer);
+    const Exchange exchange = plan(way, elements);
+    const std::unique_ptr<Program> program = record(exchange);
     check(way, elements, *program);
     return measure(*program);
   }
@@ -66,31 +66,43 @@ class SumBench {
     return all;
   }
 
-  std::unique_ptr<Reducer> make_reducer(Reduce way, std::size_t elements) {
+  /// The way of a gradient to its sum on all ranks.
+  struct Exchange {
+    std::unique_ptr<GradientSums> gradients;
+    std::unique_ptr<Gather> gather;  ///< none: all ranks have the whole sum, in the gradient's place
+  };
+
+  Exchange plan(Reduce way, std::size_t elements) {
     const auto ranks = static_cast<std::uint32_t>(world_.size());
     const auto rank = static_cast<std::uint32_t>(world_.rank());
-    ReducerOptions options{.parameters = sum_.floats().first(elements),
-                           .assignment = assign(ranks, world_.size(), world_.rank(), 1),
-                           .partials = {{{rank, 0}, gradient_.front().floats().data()}},
-                           .summation = session_.backend().summation()};
-    return way == Reduce::ring ? make_ring_reducer(arenas(), std::move(options))
-                               : make_canonical_reducer(arenas(), std::move(options));
+    const GradientSumsOptions options{.elements = elements,
+                                      .assignment = assign(ranks, world_.size(), world_.rank(), 1),
+                                      .partials = {{{rank, 0}, gradient_.front().floats().data()}},
+                                      .summation = session_.backend().summation()};
+    if (way == Reduce::ring) {
+      return {plan_ring_sums(arenas(), options, std::vector<std::size_t>{0}), nullptr};
+    }
+    const Slices slices = even_slices(elements, world_.size());
+    std::vector<std::size_t> bounds;
+    for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
+    return {plan_canonical_sums(arenas(), options, slices),
+            arenas().plan_gather({sum_.data(), elements * sizeof(float)}, bounds)};
   }
 
-  /// The ring leaves the sum in the gradient's place; parts of the canonical one become the results that all
-  /// ranks are brought.
-  std::unique_ptr<Program> record(Reduce way, Reducer& reducer) {
-    return device().record([this, way, &reducer] {
+  std::unique_ptr<Program> record(const Exchange& exchange) {
+    return device().record([this, &exchange] {
       Stream& stream = *device().streams()[0];
-      stream.enqueue([this, way, &reducer, &stream] {
-        if (way == Reduce::ring) {
-          reducer.sum();
-        } else {
-          reducer.reduce([this, &stream](std::size_t begin, std::span<const float> part) {
-            device().copy(stream, sum_.floats().data() + begin, part.data(), part.size_bytes());
-          });
-        }
-      });
+      GradientSums& gradients = *exchange.gradients;
+      gradients.ready(stream, 0);
+      if (exchange.gather == nullptr) {
+        gradients.sum(stream);
+        return;
+      }
+      while (const auto chunk = gradients.next(stream)) {
+        session_.backend().summation().fold(stream, gradients.fold(), *chunk,
+                                            sum_.floats().data() + chunk->begin);
+      }
+      exchange.gather->record(stream);
     });
   }
 

@@ -167,7 +167,7 @@ Rate measure(const World& world, const BenchOptions& options, Device& device, So
   const auto ranks = static_cast<std::uint64_t>(world.size());
   const auto program = device.record([&] {
     for (std::size_t i = 0; i < rates.size(); ++i) {
-      device.streams()[i]->enqueue([&, i] { rates[i] = read_some<Reader>(source, next, ranks); });
+      device.streams()[i]->call([&, i] { rates[i] = read_some<Reader>(source, next, ranks); }, Phase::load);
     }
   });
   world.barrier();

@@ -75,9 +75,12 @@ class MicroBatch {
 
   Row measure_node(std::size_t node) {
     Row row = describe_node(node);
-    row.forward.seconds = measure([&] { runner_->forward_node(node, parameters()); });
+    const NodeRange alone{node, node + 1};
+    row.forward.seconds =
+        measure([this, alone](Stream& stream) { runner_->forward(stream, alone, parameters(), nullptr); });
     if (flow_.needed[node]) {
-      row.backward->seconds = measure([&] { runner_->backward_node(node, parameters(), gradients()); });
+      row.backward->seconds = measure(
+          [this, alone](Stream& stream) { runner_->backward(stream, alone, parameters(), gradients()); });
     }
     return row;
   }
@@ -87,21 +90,20 @@ class MicroBatch {
     return {.name = "loss",
             .operation = "cross_entropy",
             .output = "1",
-            .forward = {measure([&] { runner_->loss(result_.as<LeafResult>()); }), 0.0}};
+            .forward = {measure([this](Stream& stream) {
+                          run_forward(stream, {nodes(), nodes() + 1});
+                        }),
+                        0.0}};
   }
 
   /// Everything above, one after the other.
   double measure_in_one_go() {
-    return measure([&] {
-      for (std::size_t i = 1; i < nodes(); ++i) runner_->forward_node(i, parameters());
-      runner_->loss(result_.as<LeafResult>());
-      for (std::size_t i = nodes(); i-- > 1;) runner_->backward_node(i, parameters(), gradients());
-    });
+    return measure([this](Stream& stream) { run_nodes(stream); });
   }
 
   /// What begins a step.
   double measure_prepare() {
-    return measure([&] { runner_->prepare(parameters()); });
+    return measure([this](Stream& stream) { runner_->prepare(stream, parameters()); });
   }
 
  private:
@@ -136,36 +138,46 @@ class MicroBatch {
     return row;
   }
 
-  std::unique_ptr<Program> record(const std::function<void()>& work, int times) {
+  void run_forward(Stream& stream, NodeRange range) {
+    runner_->forward(stream, range, parameters(), result_.as<LeafResult>());
+  }
+  void run_nodes(Stream& stream) {
+    run_forward(stream, runner_->nodes_and_loss());
+    runner_->backward(stream, runner_->nodes(), parameters(), gradients());
+  }
+
+  /// Records a part of the micro-batch on a stream.
+  using Part = std::function<void(Stream&)>;
+
+  std::unique_ptr<Program> record(const Part& part, int times) {
     Stream& stream = *session_.device().streams()[0];
-    return session_.device().record([&stream, work, times] {
-      stream.enqueue([work, times] {
-        for (int i = 0; i < times; ++i) work();
-      });
+    return session_.device().record([&stream, part, times] {
+      for (int i = 0; i < times; ++i) part(stream);
     });
   }
 
   void run_whole() {
     const auto program = record(
-        [this] {
-          runner_->prepare(parameters());
-          runner_->run(0, parameters(), {.result = result_.as<LeafResult>(), .gradients = gradients()});
+        [this](Stream& stream) {
+          runner_->prepare(stream, parameters());
+          runner_->load(stream, 0);
+          run_nodes(stream);
         },
         1);
     timer_.seconds(*program);
   }
 
-  /// Median seconds of `work`, which is recorded as often as fills a millisecond: then neither the clock nor
+  /// Median seconds of `part`, which is recorded as often as fills a millisecond: then neither the clock nor
   /// the start of a program counts.
-  double measure(const std::function<void()>& work) {
+  double measure(const Part& part) {
     constexpr double enough = 1e-3;
     constexpr int most = 1024;
     int times = 1;
-    auto program = record(work, times);
+    auto program = record(part, times);
     timer_.seconds(*program);  // the first run of an operation may load it
     while (times < most && timer_.seconds(*program) < enough) {
       times *= 4;
-      program = record(work, times);
+      program = record(part, times);
       timer_.seconds(*program);
     }
     std::vector<double> seconds;

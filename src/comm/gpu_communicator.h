@@ -16,17 +16,16 @@ struct GpuPlace {
 /// Version of the NCCL library, "2.28.9". Throws Error(resource) saying what is missing where there is none.
 std::string nccl_version();
 
-/// A communicator between GPUs: arenas and all other memory that its methods are given are this device's.
-/// What its methods give to `stream` becomes part of a recording in progress, so they are called inside of
-/// enqueued work; what is recorded must be gone before the communicator. An exchange calls `use` with chunks
-/// of at most 128 MB of partial sums, inputs in the device's memory; what `use` gives to the stream makes the
-/// results. Sums that are begun run on the device's stream for communication, beside what `stream` is given.
+/// A communicator between GPUs: arenas and all other memory of its plans are this device's. What they give to
+/// a stream becomes part of the recording; it must be gone before the communicator. Chunks have at most 128
+/// MB of partial sums of the peers. Sums that are started run on the device's stream for communication,
+/// beside what other streams are given; whatever else is exchanged waits for them.
 ///
-/// `host` connects the same ranks, and is asked whether they are alive; `place`: of the device, no other
-/// rank's. All references outlive the communicator. Collective. Throws on all ranks Error(resource), of which
-/// one prints the reason, where NCCL is missing on a rank. A rank that NCCL fails on
-/// throws alone, Error(resource) or Error(peer): the others wait until `host` finds it gone.
+/// `host` connects the same ranks, is asked whether they are alive, and does what is done on return; `place`:
+/// of the device, no other rank's. All references outlive the communicator. Collective. Throws on all ranks
+/// Error(resource), of which one prints the reason, where NCCL is missing on a rank. A rank that NCCL fails
+/// on throws alone, Error(resource) or Error(peer): the others wait until `host` finds it gone.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const GpuPlace& place,
-                                                     Device& device, Stream& stream);
+                                                     Device& device);
 
 }  // namespace lockstep

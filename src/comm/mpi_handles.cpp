@@ -1,6 +1,5 @@
 #include "comm/mpi_handles.h"
 
-#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -63,17 +62,6 @@ int MpiGroup::size() const {
   int size = 0;
   check_mpi(MPI_Comm_size(handle_, &size), "MPI_Comm_size");
   return size;
-}
-
-void all_reduce_floats(std::span<float> values, const MpiGroup& group) {
-  constexpr std::size_t largest = std::size_t{1} << 28;  // MPI counts are ints
-  while (!values.empty()) {
-    const std::span<float> part = values.first(std::min(values.size(), largest));
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM,
-                            group.get()),
-              "MPI_Allreduce");
-    values = values.subspan(part.size());
-  }
 }
 
 }  // namespace lockstep

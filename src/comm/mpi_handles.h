@@ -2,7 +2,6 @@
 
 #include <mpi.h>
 
-#include <span>
 #include <utility>
 
 #include "lockstep/error.h"
@@ -47,8 +46,5 @@ class MpiGroup {
  private:
   MPI_Comm handle_ = MPI_COMM_NULL;
 };
-
-/// Sum over the ranks of `group`, on every rank.
-void all_reduce_floats(std::span<float> values, const MpiGroup& group);
 
 }  // namespace lockstep

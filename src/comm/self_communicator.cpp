@@ -1,53 +1,58 @@
 #include <algorithm>
 
 #include "comm/communicator.h"
+#include "comm/sum_chunks.h"
 
 namespace lockstep {
 namespace {
 
-/// One rank: everything is here already.
-class SelfCommunicator : public Communicator {
+class OwnSums final : public SumExchange {
+ public:
+  explicit OwnSums(const SumLayout& layout)
+      : chunks_(layout.slices[0], layout.slices[1], {layout.own.begin(), layout.own.end()},
+                layout.slices[1] - layout.slices[0]) {}
+  std::optional<SumChunk> next(Stream& /*stream*/) override { return chunks_.next(); }
+
+ private:
+  SumChunks chunks_;
+};
+
+class NothingToGather final : public Gather {
+ public:
+  void record(Stream& /*stream*/) override {}
+};
+
+class NothingToReduce final : public AllReduce {
+ public:
+  void start(Stream& /*stream*/) override {}
+  void finish(Stream& /*stream*/) override {}
+};
+
+/// One rank: everything is where it should be.
+class SelfCommunicator final : public Communicator {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
 
-  void exchange(PartialSums& partials, const UseChunk& use) override {
-    inputs_.resize(partials.own.size());
-    const std::size_t begin = partials.slices[0], end = partials.slices[1];
-    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = partials.own[i] + begin;
-    if (begin < end) use(inputs_, begin, end);
+  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
+    return std::make_unique<OwnSums>(layout);
   }
-
-  void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t>,
-                        std::span<std::byte> all) override {
-    std::copy(own.begin(), own.end(), all.begin());
+  std::unique_ptr<Gather> plan_gather(std::span<std::byte> /*all*/,
+                                      std::span<const std::size_t> /*bounds*/) override {
+    return std::make_unique<NothingToGather>();
   }
-  void all_reduce(std::span<float>) override {}
-  void barrier() override {}
-
- private:
-  std::vector<const float*> inputs_;
-};
-
-class DeviceSelfCommunicator final : public SelfCommunicator {
- public:
-  DeviceSelfCommunicator(Device& device, Stream& stream) : device_(device), stream_(stream) {}
+  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> /*values*/) override {
+    return std::make_unique<NothingToReduce>();
+  }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> /*bytes*/,
                         std::span<std::byte> all) override {
-    if (!own.empty()) device_.copy(stream_, all.data(), own.data(), own.size());
+    std::copy(own.begin(), own.end(), all.begin());
   }
-
- private:
-  Device& device_;
-  Stream& stream_;
+  void barrier() override {}
 };
 
 }  // namespace
-
-std::unique_ptr<Communicator> make_self_communicator(Device& device, Stream& stream) {
-  return std::make_unique<DeviceSelfCommunicator>(device, stream);
-}
 
 std::unique_ptr<Communicator> make_self_communicator() { return std::make_unique<SelfCommunicator>(); }
 

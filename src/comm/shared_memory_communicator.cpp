@@ -3,54 +3,202 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <optional>
 
 #include "comm/communicator.h"
+#include "comm/exchange_rounds.h"
+#include "comm/mpi_all_reduce.h"
 #include "comm/runtime.h"
 #include "comm/shared_memory.h"
 #include "comm/shared_windows.h"
+#include "comm/sum_chunks.h"
 
 namespace lockstep {
 namespace {
 
-/// How an exchange is cut into rounds; equal on all ranks.
-struct WindowRounds {
-  std::size_t chunk = 0;  ///< elements of every slice that one round moves
-  std::size_t count = 0;
-  std::size_t all = 0;  ///< with those that only bring results
-  /// A chunk is summed while the next one is staged, and its result taken after that.
-  static constexpr std::size_t result_lag = 2;
-
-  WindowRounds(const PartialSums& partials, std::size_t elements_per_chunk) : chunk(elements_per_chunk) {
-    const Slices& slices = partials.slices;
-    for (std::size_t owner = 0; owner + 1 < slices.size(); ++owner) {
-      count = std::max(count, (slices[owner + 1] - slices[owner] + chunk - 1) / chunk);
-    }
-    all = count == 0 || partials.results.empty() ? count : count + result_lag;
-  }
-};
-
-/// A window half holds this many elements of its rank's results and of each of its partial sums for every
-/// other rank.
-std::size_t staged_chunk(const PartialSums& partials, std::size_t half_bytes) {
-  const std::size_t most = *std::max_element(partials.counts.begin(), partials.counts.end());
-  const std::size_t pieces = 1 + most * (partials.counts.size() - 1);
-  const std::size_t chunk = half_bytes / sizeof(float) / pieces & ~std::size_t{15};
-  if (chunk == 0) {
-    throw Error(Category::resource, fmt::format("{} ranks are too many for shared memory; use --transport "
-                                                "messages",
-                                                partials.counts.size()));
-  }
-  return chunk;
+/// Brings rank i's bytes to all[bounds[i], bounds[i + 1]) on the other ranks, through the windows. `own`:
+/// this rank's.
+void gather_through(SharedWindows& windows, std::size_t own_rank, const std::byte* own, std::byte* all,
+                    std::span<const std::size_t> bounds) {
+  const std::size_t half_bytes = windows.half_bytes(), size = bounds.size() - 1;
+  const auto length = [&](std::size_t rank, std::size_t round) {
+    const std::size_t bytes = bounds[rank + 1] - bounds[rank];
+    return std::min(half_bytes, bytes - std::min(bytes, round * half_bytes));
+  };
+  std::size_t longest = 0;
+  for (std::size_t rank = 0; rank < size; ++rank)
+    longest = std::max(longest, bounds[rank + 1] - bounds[rank]);
+  windows.run((longest + half_bytes - 1) / half_bytes,
+              [&](std::size_t round, std::byte* half) {
+                const std::size_t bytes = length(own_rank, round);
+                if (bytes > 0) std::memcpy(half, own + round * half_bytes, bytes);
+              },
+              [&](std::size_t round) {
+                for (std::size_t step = 1; step < size; ++step) {
+                  const std::size_t peer = (own_rank + step) % size;
+                  const std::size_t bytes = length(peer, round);
+                  if (bytes > 0) {
+                    std::memcpy(all + bounds[peer] + round * half_bytes, windows.staged_by(peer), bytes);
+                  }
+                }
+              });
 }
 
-/// Elements [begin, end) of `owner`'s slice that belong to a round; empty after its last.
-struct Chunk {
-  std::size_t begin, end;
-  Chunk(const Slices& slices, const WindowRounds& rounds, std::size_t owner, std::size_t round)
-      : begin(std::min(slices[owner] + round * rounds.chunk, slices[owner + 1])),
-        end(std::min(begin + rounds.chunk, slices[owner + 1])) {}
-  std::size_t length() const { return end - begin; }
+/// Ranks read each other's arenas where they are.
+class MappedSums final : public SumExchange {
+ public:
+  MappedSums(SharedWindows& windows, std::size_t begin, std::size_t end,
+             const std::vector<const float*>& partials)
+      : windows_(windows), chunks_(begin, end, partials, end - begin) {}
+
+  std::optional<SumChunk> next(Stream& stream) override {
+    if (chunks_.at_first()) {
+      stream.call([this] { windows_.barrier(); }, Phase::reduce);
+    }
+    return chunks_.next();
+  }
+
+ private:
+  SharedWindows& windows_;
+  SumChunks chunks_;
+};
+
+/// Arenas travel through the windows: while a chunk is summed, the next one is staged.
+class WindowSums final : public SumExchange {
+ public:
+  WindowSums(SharedWindows& windows, std::size_t rank, SumLayout layout)
+      : windows_(windows),
+        rank_(rank),
+        layout_(std::move(layout)),
+        rounds_(layout_.slices, staged_chunk(layout_, windows.half_bytes())),
+        inputs_(layout_.inputs()) {}
+
+  std::optional<SumChunk> next(Stream& stream) override {
+    while (next_ < rounds_.count()) {
+      const std::size_t round = next_++;
+      stream.call([this, round] { bring(round); }, Phase::reduce);
+      const std::size_t begin = rounds_.begin(rank_, round), length = rounds_.length(rank_, round);
+      if (length > 0) return SumChunk{begin, begin + length, inputs_};
+    }
+    if (next_ > 0) {
+      stream.call([this] { windows_.end_use(); }, Phase::reduce);
+    }
+    next_ = 0;
+    return std::nullopt;
+  }
+
+ private:
+  /// A half of a window holds as many elements of each of its rank's partial sums for every other rank.
+  static std::size_t staged_chunk(const SumLayout& layout, std::size_t half_bytes) {
+    const std::size_t most = std::ranges::max(layout.counts);
+    const std::size_t pieces = std::max<std::size_t>(1, most * (layout.counts.size() - 1));
+    const std::size_t chunk = half_bytes / sizeof(float) / pieces & ~std::size_t{15};
+    if (chunk > 0) return chunk;
+    throw Error(Category::resource, fmt::format("{} ranks are too many for shared memory; use --transport "
+                                                "messages",
+                                                layout.counts.size()));
+  }
+
+  void bring(std::size_t round) {
+    const auto stage = [this](std::size_t staged) {
+      windows_.stage([&](std::byte* half) { stage_partials(staged, reinterpret_cast<float*>(half)); });
+    };
+    if (round == 0) {
+      stage(0);
+    } else {
+      windows_.end_use();
+    }
+    if (round + 1 < rounds_.count()) stage(round + 1);
+    windows_.begin_use();
+    find_inputs(round);
+  }
+
+  /// Position of `rank`'s piece in `holder`'s window, which has none for its holder.
+  static std::size_t piece(std::size_t rank, std::size_t holder) { return rank < holder ? rank : rank - 1; }
+
+  void stage_partials(std::size_t round, float* pieces) const {
+    for (std::size_t owner = 0; owner < layout_.counts.size(); ++owner) {
+      const std::size_t begin = rounds_.begin(owner, round), length = rounds_.length(owner, round);
+      if (owner == rank_ || length == 0) continue;
+      float* to = pieces + piece(owner, rank_) * layout_.own.size() * rounds_.chunk();
+      for (const float* partial : layout_.own) {
+        std::memcpy(to, partial + begin, length * sizeof(float));
+        to += rounds_.chunk();
+      }
+    }
+  }
+
+  void find_inputs(std::size_t round) {
+    auto input = inputs_.begin();
+    for (std::size_t peer = 0; peer < layout_.counts.size(); ++peer) {
+      if (peer == rank_) {
+        for (const float* partial : layout_.own) *input++ = partial + rounds_.begin(rank_, round);
+        continue;
+      }
+      const auto* pieces = reinterpret_cast<const float*>(windows_.staged_by(peer));
+      const std::size_t first = piece(rank_, peer) * layout_.counts[peer];
+      for (std::size_t i = 0; i < layout_.counts[peer]; ++i) {
+        *input++ = pieces + (first + i) * rounds_.chunk();
+      }
+    }
+  }
+
+  SharedWindows& windows_;
+  std::size_t rank_;
+  SumLayout layout_;
+  ExchangeRounds rounds_;
+  std::vector<const float*> inputs_;  ///< of the chunk at hand
+  std::size_t next_ = 0;              ///< round to be recorded
+};
+
+/// Ranks write to one memory, or copy from each other's. `of_ranks`: the whole, as this process sees it.
+class MappedGather final : public Gather {
+ public:
+  MappedGather(SharedWindows& windows, std::size_t rank, std::vector<std::byte*> of_ranks, bool common,
+               std::span<const std::size_t> bounds)
+      : windows_(windows),
+        rank_(rank),
+        of_ranks_(std::move(of_ranks)),
+        common_(common),
+        bounds_(bounds.begin(), bounds.end()) {}
+
+  void record(Stream& stream) override {
+    stream.call([this] { gather(); }, Phase::reduce);
+  }
+
+ private:
+  void gather() {
+    windows_.barrier();
+    if (common_) return;
+    for (std::size_t step = 1; step < of_ranks_.size(); ++step) {
+      const std::size_t peer = (rank_ + step) % of_ranks_.size();
+      std::memcpy(of_ranks_[rank_] + bounds_[peer], of_ranks_[peer] + bounds_[peer],
+                  bounds_[peer + 1] - bounds_[peer]);
+    }
+    windows_.barrier();  // until then peers may read what the next step overwrites
+  }
+
+  SharedWindows& windows_;
+  std::size_t rank_;
+  std::vector<std::byte*> of_ranks_;
+  bool common_;
+  std::vector<std::size_t> bounds_;
+};
+
+class WindowGather final : public Gather {
+ public:
+  WindowGather(SharedWindows& windows, std::size_t rank, std::byte* all, std::span<const std::size_t> bounds)
+      : windows_(windows), rank_(rank), all_(all), bounds_(bounds.begin(), bounds.end()) {}
+
+  void record(Stream& stream) override {
+    stream.call([this] { gather_through(windows_, rank_, all_ + bounds_[rank_], all_, bounds_); },
+                Phase::reduce);
+  }
+
+ private:
+  SharedWindows& windows_;
+  std::size_t rank_;
+  std::byte* all_;
+  std::vector<std::size_t> bounds_;
 };
 
 /// Arenas of all ranks: `bytes` from rank * stride on are a rank's. Stride 0: they are everyone's.
@@ -60,17 +208,6 @@ struct SharedArenas {
   std::size_t stride;
 
   std::byte* of(std::size_t rank) const { return memory->data() + rank * stride; }
-};
-
-/// All ranks' partial sums and results in rank order as this process sees them, where it sees them all.
-struct MappedSums final : Kept::State {
-  bool complete = false;
-  std::vector<const float*> partials, results;
-  /// Where a peer brings partial sums and results in two exchanges, so does this rank.
-  struct Halves {
-    PartialSums sums, results;
-  };
-  std::optional<Halves> halves;
 };
 
 std::size_t whole_pages(std::size_t elements) {
@@ -108,17 +245,41 @@ class SharedMemoryCommunicator final : public Communicator {
     return data != nullptr ? Buffer(data, elements * sizeof(float), [](void*) {}) : Buffer();
   }
 
-  void exchange(PartialSums& partials, const UseChunk& use) override {
-    if (!partials.kept.state) partials.kept.state = map(partials);
-    auto& mapped = static_cast<MappedSums&>(*partials.kept.state);
-    if (mapped.complete) {
-      exchange_mapped(partials, mapped, use);
-    } else if (mapped.halves) {
-      exchange_staged(mapped.halves->sums, use);
-      exchange(mapped.halves->results, [](std::span<const float* const>, std::size_t, std::size_t) {});
-    } else {
-      exchange_staged(partials, use);
+  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
+    std::vector<std::uint64_t> own;
+    for (const float* partial : layout.own) own.push_back(place_of(partial));
+    const std::vector<std::uint64_t> places =
+        all_gather_numbers(own, {layout.counts.begin(), layout.counts.end()});
+    if (std::ranges::find(places, not_shared) != places.end()) {
+      return std::make_unique<WindowSums>(*windows_, rank_, std::move(layout));
     }
+    std::vector<const float*> partials;
+    auto place = places.begin();
+    for (std::size_t rank = 0; rank < size_; ++rank) {
+      for (std::uint32_t i = 0; i < layout.counts[rank]; ++i) {
+        partials.push_back(reinterpret_cast<const float*>(address_of(*place++, rank)));
+      }
+    }
+    return std::make_unique<MappedSums>(*windows_, layout.slices[rank_], layout.slices[rank_ + 1], partials);
+  }
+
+  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
+                                      std::span<const std::size_t> bounds) override {
+    const std::vector<std::uint64_t> places =
+        all_gather_numbers({place_of(all.data())}, std::vector<std::size_t>(size_, 1));
+    if (std::ranges::find(places, not_shared) != places.end()) {
+      return std::make_unique<WindowGather>(*windows_, rank_, all.data(), bounds);
+    }
+    std::vector<std::byte*> of_ranks;
+    for (std::size_t rank = 0; rank < size_; ++rank) of_ranks.push_back(address_of(places[rank], rank));
+    const bool common =
+        std::ranges::all_of(places, [&](std::uint64_t place) { return place == places[0]; }) &&
+        arenas_[places[0] >> offset_bits].stride == 0;
+    return std::make_unique<MappedGather>(*windows_, rank_, std::move(of_ranks), common, bounds);
+  }
+
+  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
+    return plan_mpi_all_reduce(values, group_);
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
@@ -126,15 +287,10 @@ class SharedMemoryCommunicator final : public Communicator {
     offsets_.assign(size_ + 1, 0);
     std::partial_sum(bytes.begin(), bytes.end(), offsets_.begin() + 1);
     std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(offsets_[rank_]));
-    gather(own.data(), all.data());
+    gather_through(*windows_, rank_, own.data(), all.data(), offsets_);
   }
 
-  void all_reduce(std::span<float> values) override { all_reduce_floats(values, group_); }
-
-  void barrier() override {
-    windows_->run(
-        1, [](std::size_t, std::byte*) {}, [](std::size_t) {});
-  }
+  void barrier() override { windows_->barrier(); }
 
   void check() override { world_.runtime().watch->check(); }
 
@@ -169,167 +325,9 @@ class SharedMemoryCommunicator final : public Communicator {
     }
     return not_shared;
   }
-  const float* address_of(std::uint64_t place, std::size_t rank) const {
-    if (place == not_shared || arenas_.empty()) return nullptr;
+  std::byte* address_of(std::uint64_t place, std::size_t rank) const {
     const std::uint64_t offset = place & ((std::uint64_t{1} << offset_bits) - 1);
-    return reinterpret_cast<const float*>(arenas_[place >> offset_bits].of(rank) + offset);
-  }
-
-  /// What a rank says of the partial sums and results that it brings, as all_gather_numbers brings it.
-  std::vector<std::uint64_t> places_of(const PartialSums& partials) const {
-    const bool results = !partials.results.empty();
-    std::vector<std::uint64_t> places{results, results ? place_of(partials.results.data()) : 0};
-    for (const float* partial : partials.own) places.push_back(place_of(partial));
-    return places;
-  }
-
-  std::unique_ptr<MappedSums> map(const PartialSums& partials) {
-    std::vector<std::size_t> counts;
-    for (const std::uint32_t count : partials.counts) counts.push_back(2 + count);
-    const std::vector<std::uint64_t> all = all_gather_numbers(places_of(partials), counts);
-    auto mapped = std::make_unique<MappedSums>();
-    std::size_t ranks_with_results = 0;
-    auto place = all.begin();
-    for (std::size_t rank = 0; rank < size_; ++rank) {
-      ranks_with_results += *place++;
-      mapped->results.push_back(address_of(*place++, rank));
-      for (std::uint32_t i = 0; i < partials.counts[rank]; ++i) {
-        mapped->partials.push_back(address_of(*place++, rank));
-      }
-    }
-    const bool alike = ranks_with_results == 0 || ranks_with_results == size_;
-    mapped->complete = alike && std::ranges::find(all, not_shared) == all.end();
-    if (!alike && !partials.results.empty()) mapped->halves = halves_of(partials);
-    return mapped;
-  }
-
-  static MappedSums::Halves halves_of(const PartialSums& partials) {
-    MappedSums::Halves halves{partials, partials};
-    halves.sums.results = {};
-    halves.results.own.clear();
-    halves.results.counts.assign(partials.counts.size(), 0);
-    return halves;
-  }
-
-  /// Ranks read each other's arenas; the rounds say how far their owners are.
-  void exchange_mapped(const PartialSums& partials, const MappedSums& mapped, const UseChunk& use) {
-    constexpr std::size_t chunk = 1 << 15;  // that of two ranks and its sum stay in the L2 cache
-    const WindowRounds rounds(partials, chunk);
-    const auto take = [&](std::size_t peer, const Chunk& part) {
-      const float* from = mapped.results[peer];
-      float* to = partials.results.data();
-      if (from != to) std::copy_n(from + part.begin, part.length(), to + part.begin);
-    };
-    windows_->run(
-        rounds.all, [](std::size_t, std::byte*) {},
-        [&](std::size_t round) {
-          const Chunk own(partials.slices, rounds, rank_, round);
-          if (own.length() > 0) {
-            inputs_.clear();
-            for (const float* partial : mapped.partials) inputs_.push_back(partial + own.begin);
-            use(inputs_, own.begin, own.end);
-          }
-          take_results(partials, rounds, round, take);
-        });
-    barrier();  // until then peers may read what the next step overwrites
-  }
-
-  /// Arenas travel through the windows: while a chunk's partial sums are staged, the results of an earlier
-  /// one go out with them.
-  void exchange_staged(const PartialSums& partials, const UseChunk& use) {
-    const WindowRounds rounds(partials, staged_chunk(partials, windows_->half_bytes()));
-    const auto take = [&](std::size_t peer, const Chunk& part) {
-      std::copy_n(staged_by(peer), part.length(), partials.results.data() + part.begin);
-    };
-    windows_->run(
-        rounds.all,
-        [&](std::size_t round, std::byte* half) {
-          auto* floats = reinterpret_cast<float*>(half);
-          if (round >= WindowRounds::result_lag && !partials.results.empty()) {
-            const Chunk result(partials.slices, rounds, rank_, round - WindowRounds::result_lag);
-            std::copy_n(partials.results.data() + result.begin, result.length(), floats);
-          }
-          if (round < rounds.count) stage_partials(partials, rounds, round, floats + rounds.chunk);
-        },
-        [&](std::size_t round) {
-          if (round < rounds.count) use_partials(partials, rounds, round, use);
-          take_results(partials, rounds, round, take);
-        });
-  }
-
-  template <typename Take>
-  void take_results(const PartialSums& partials, const WindowRounds& rounds, std::size_t round,
-                    const Take& take) {
-    if (round < WindowRounds::result_lag || partials.results.empty()) return;
-    for (std::size_t step = 1; step < size_; ++step) {
-      const std::size_t peer = (rank_ + step) % size_;
-      take(peer, Chunk(partials.slices, rounds, peer, round - WindowRounds::result_lag));
-    }
-  }
-
-  /// Position of `rank`'s piece in `holder`'s window, which has none for its holder.
-  static std::size_t piece(std::size_t rank, std::size_t holder) { return rank < holder ? rank : rank - 1; }
-
-  void stage_partials(const PartialSums& partials, const WindowRounds& rounds, std::size_t round,
-                      float* pieces) {
-    for (std::size_t owner = 0; owner < size_; ++owner) {
-      const Chunk chunk(partials.slices, rounds, owner, round);
-      if (owner == rank_ || chunk.length() == 0) continue;
-      float* to = pieces + piece(owner, rank_) * partials.own.size() * rounds.chunk;
-      for (const float* partial : partials.own) {
-        std::memcpy(to, partial + chunk.begin, chunk.length() * sizeof(float));
-        to += rounds.chunk;
-      }
-    }
-  }
-
-  void use_partials(const PartialSums& partials, const WindowRounds& rounds, std::size_t round,
-                    const UseChunk& use) {
-    const Chunk chunk(partials.slices, rounds, rank_, round);
-    if (chunk.length() == 0) return;
-    inputs_.clear();
-    for (std::size_t peer = 0; peer < size_; ++peer) {
-      if (peer == rank_) {
-        for (const float* partial : partials.own) inputs_.push_back(partial + chunk.begin);
-        continue;
-      }
-      const float* pieces = staged_by(peer) + rounds.chunk;
-      const std::size_t first = piece(rank_, peer) * partials.counts[peer];
-      for (std::size_t i = 0; i < partials.counts[peer]; ++i) {
-        inputs_.push_back(pieces + (first + i) * rounds.chunk);
-      }
-    }
-    use(inputs_, chunk.begin, chunk.end);
-  }
-
-  const float* staged_by(std::size_t peer) const {
-    return reinterpret_cast<const float*>(windows_->staged_by(peer));
-  }
-
-  /// Brings rank i's bytes to all[offsets_[i], offsets_[i + 1]) on the other ranks.
-  void gather(const std::byte* own, std::byte* all) {
-    const std::size_t half_bytes = windows_->half_bytes();
-    const auto length = [&](std::size_t rank, std::size_t round) {
-      const std::size_t bytes = offsets_[rank + 1] - offsets_[rank];
-      return std::min(half_bytes, bytes - std::min(bytes, round * half_bytes));
-    };
-    std::size_t longest = 0;
-    for (std::size_t i = 0; i < size_; ++i) longest = std::max(longest, offsets_[i + 1] - offsets_[i]);
-    windows_->run((longest + half_bytes - 1) / half_bytes,
-                  [&](std::size_t round, std::byte* half) {
-                    const std::size_t bytes = length(rank_, round);
-                    if (bytes > 0) std::memcpy(half, own + round * half_bytes, bytes);
-                  },
-                  [&](std::size_t round) {
-                    for (std::size_t step = 1; step < size_; ++step) {
-                      const std::size_t peer = (rank_ + step) % size_;
-                      const std::size_t bytes = length(peer, round);
-                      if (bytes > 0) {
-                        std::memcpy(all + offsets_[peer] + round * half_bytes, windows_->staged_by(peer),
-                                    bytes);
-                      }
-                    }
-                  });
+    return arenas_[place >> offset_bits].of(rank) + offset;
   }
 
   const World& world_;
@@ -338,7 +336,6 @@ class SharedMemoryCommunicator final : public Communicator {
   MpiGroup group_;
   std::size_t rank_, size_;
   std::vector<std::size_t> offsets_;
-  std::vector<const float*> inputs_;
 };
 
 }  // namespace

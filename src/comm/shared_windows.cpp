@@ -49,4 +49,10 @@ void SharedWindows::begin_use() { await(&Flags::staged, used_ + 1); }
 
 void SharedWindows::end_use() { flags(rank_).used.store(++used_, std::memory_order_release); }
 
+void SharedWindows::barrier() {
+  stage([](std::byte* /*half*/) {});
+  begin_use();
+  end_use();
+}
+
 }  // namespace lockstep

@@ -13,7 +13,8 @@ namespace lockstep {
 
 /// One staging window per rank in shared memory, in two halves. Exchanges go in rounds: a rank fills a half
 /// of its own window, publishes it, and reads the peers' halves; a half is filled again when every rank
-/// says that it has read it. All ranks go through the same rounds.
+/// says that it has read it. All ranks go through the same rounds; a rank may stage one round ahead of what
+/// it reads.
 class SharedWindows {
  public:
   /// Null where the ranks of the world cannot share memory; collective.
@@ -22,13 +23,23 @@ class SharedWindows {
   /// Bytes that a rank can stage per round.
   std::size_t half_bytes() const { return half_bytes_; }
 
+  /// Fills this rank's half for the next round by `fill(half)` and publishes it.
+  template <typename Fill>
+  void stage(const Fill& fill) {
+    fill(begin_stage());
+    end_stage();
+  }
+  /// Waits until the peers have staged the next round; staged_by() is theirs until end_use().
+  void begin_use();
+  const std::byte* staged_by(std::size_t peer) const { return half(peer, used_); }
+  void end_use();
+
   /// Runs `rounds` rounds. `stage(round, half)` fills this rank's half; `use(round)` reads the peers'
   /// through `staged_by`. Staging is one round ahead of use.
   template <typename Stage, typename Use>
-  void run(std::size_t rounds, const Stage& stage, const Use& use);
-
-  /// What `peer` staged for the round in use.
-  const std::byte* staged_by(std::size_t peer) const { return half(peer, used_); }
+  void run(std::size_t rounds, const Stage& stage_round, const Use& use);
+  /// Returns when all peers have come to it.
+  void barrier();
 
  private:
   struct Flags {
@@ -47,8 +58,6 @@ class SharedWindows {
 
   std::byte* begin_stage();
   void end_stage();
-  void begin_use();
-  void end_use();
 
   std::unique_ptr<SharedMemory> memory_;
   PeerWatch& watch_;
@@ -57,14 +66,10 @@ class SharedWindows {
 };
 
 template <typename Stage, typename Use>
-void SharedWindows::run(std::size_t rounds, const Stage& stage, const Use& use) {
-  const auto stage_round = [&](std::size_t round) {
-    stage(round, begin_stage());
-    end_stage();
-  };
-  if (rounds > 0) stage_round(0);
+void SharedWindows::run(std::size_t rounds, const Stage& stage_round, const Use& use) {
+  if (rounds > 0) stage([&](std::byte* half) { stage_round(0, half); });
   for (std::size_t round = 0; round < rounds; ++round) {
-    if (round + 1 < rounds) stage_round(round + 1);
+    if (round + 1 < rounds) stage([&](std::byte* half) { stage_round(round + 1, half); });
     begin_use();
     use(round);
     end_use();

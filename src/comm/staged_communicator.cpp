@@ -8,16 +8,19 @@
 namespace lockstep {
 namespace {
 
-/// One kind of exchange: the arenas on the host that stand for those of the device.
-struct StagedSums final : Kept::State {
-  PartialSums sums, results;  ///< as the host's communicator is given them
-  bool brings_sums = false;
-  std::size_t own_begin = 0;     ///< number of this rank's first partial sum, over all ranks
-  std::size_t input_stride = 0;  ///< elements from one staged input to the next
-  std::size_t staged_inputs = 0;
-  float* arriving = nullptr;         ///< staged inputs on the host
-  float* arrived = nullptr;          ///< and on the device
-  std::vector<const float*> inputs;  ///< the device's, of all ranks
+/// A device, and memory that its plans use one after the other.
+struct Staging {
+  Device& device;
+  ScratchMemory host_memory, device_memory;
+
+  explicit Staging(Device& of)
+      : device(of),
+        host_memory([&of](std::size_t bytes) { return of.allocate_host(bytes); }),
+        device_memory([&of](std::size_t bytes) { return of.allocate(bytes); }) {}
+
+  void copy(Stream& stream, void* to, const void* from, std::size_t bytes) const {
+    if (bytes > 0) device.copy(stream, to, from, bytes);
+  }
 };
 
 std::size_t whole_lines(std::size_t elements) {
@@ -25,14 +28,135 @@ std::size_t whole_lines(std::size_t elements) {
   return (elements + line - 1) / line * line;
 }
 
+class StagedSums final : public SumExchange {
+ public:
+  StagedSums(Communicator& host, Staging& staging, SumLayout layout)
+      : staging_(staging), layout_(std::move(layout)) {
+    const auto rank = static_cast<std::size_t>(host.rank());
+    begin_ = layout_.slices[rank];
+    end_ = layout_.slices[rank + 1];
+    own_begin_ = std::accumulate(layout_.counts.begin(),
+                                 layout_.counts.begin() + static_cast<std::ptrdiff_t>(rank), std::size_t{0});
+    SumLayout staged{{}, layout_.counts, layout_.slices};
+    const std::size_t own = layout_.own.size(), stride = whole_lines(layout_.slices.back());
+    arrivals_ = begin_ == end_ ? 0 : layout_.inputs() - own;
+    arrival_stride_ = whole_lines(end_ - begin_);
+    auto* const memory = reinterpret_cast<float*>(
+        staging.host_memory.at_least(own * stride * sizeof(float) + arrival_bytes()));
+    for (std::size_t i = 0; i < own; ++i) staged.own.push_back(memory + i * stride);
+    staged_ = staged.own;
+    arriving_ = memory + own * stride;
+    arrived_ = reinterpret_cast<float*>(staging.device_memory.at_least(arrival_bytes()));
+    name_inputs();
+    host_ = host.plan_sum(std::move(staged));
+  }
+
+  std::optional<SumChunk> next(Stream& stream) override {
+    if (std::exchange(given_, !given_)) return std::nullopt;
+    for (std::size_t i = 0; i < staged_.size(); ++i) {  // all but the own slice
+      staging_.copy(stream, staged_[i], layout_.own[i], begin_ * sizeof(float));
+      staging_.copy(stream, staged_[i] + end_, layout_.own[i] + end_,
+                    (layout_.slices.back() - end_) * sizeof(float));
+    }
+    while (const auto chunk = host_->next(stream)) {
+      stream.call([this, chunk = *chunk] { keep(chunk); }, Phase::reduce);
+    }
+    staging_.copy(stream, arrived_, arriving_, arrival_bytes());
+    if (begin_ < end_) return SumChunk{begin_, end_, inputs_};
+    given_ = false;
+    return std::nullopt;
+  }
+
+ private:
+  std::size_t arrival_bytes() const { return arrivals_ * arrival_stride_ * sizeof(float); }
+  bool is_own(std::size_t input) const {
+    return input >= own_begin_ && input < own_begin_ + layout_.own.size();
+  }
+
+  /// In the order of ranks: this rank's where they are, the others' where they arrive.
+  void name_inputs() {
+    const float* arrived = arrived_;
+    for (std::size_t i = 0; i < arrivals_ + layout_.own.size(); ++i) {
+      if (is_own(i)) {
+        inputs_.push_back(layout_.own[i - own_begin_] + begin_);
+      } else {
+        inputs_.push_back(arrived);
+        arrived += arrival_stride_;
+      }
+    }
+  }
+
+  void keep(const SumChunk& chunk) const {
+    float* to = arriving_ + (chunk.begin - begin_);
+    for (std::size_t i = 0; i < chunk.inputs.size(); ++i) {
+      if (is_own(i)) continue;
+      std::copy_n(chunk.inputs[i], chunk.size(), to);
+      to += arrival_stride_;
+    }
+  }
+
+  Staging& staging_;
+  SumLayout layout_;
+  std::size_t begin_ = 0, end_ = 0;  ///< the own slice
+  std::size_t own_begin_ = 0;        ///< number of this rank's first partial sum, over all ranks
+  std::size_t arrivals_ = 0;         ///< partial sums of the peers
+  std::size_t arrival_stride_ = 0;   ///< elements from one to the next
+  std::vector<float*> staged_;       ///< this rank's partial sums on the host
+  float *arriving_ = nullptr, *arrived_ = nullptr;  ///< the peers', on the host and on the device
+  std::vector<const float*> inputs_;
+  std::unique_ptr<SumExchange> host_;
+  bool given_ = false;
+};
+
+class StagedGather final : public Gather {
+ public:
+  StagedGather(Communicator& host, Staging& staging, std::span<std::byte> all,
+               std::span<const std::size_t> bounds)
+      : staging_(staging), all_(all), staged_(staging.host_memory.at_least(all.size()), all.size()) {
+    begin_ = bounds[static_cast<std::size_t>(host.rank())];
+    end_ = bounds[static_cast<std::size_t>(host.rank()) + 1];
+    host_ = host.plan_gather(staged_, bounds);
+  }
+
+  void record(Stream& stream) override {
+    staging_.copy(stream, staged_.data() + begin_, all_.data() + begin_, end_ - begin_);
+    host_->record(stream);
+    staging_.copy(stream, all_.data(), staged_.data(), begin_);
+    staging_.copy(stream, all_.data() + end_, staged_.data() + end_, all_.size() - end_);
+  }
+
+ private:
+  Staging& staging_;
+  std::span<std::byte> all_, staged_;
+  std::size_t begin_, end_;  ///< bytes of this rank
+  std::unique_ptr<Gather> host_;
+};
+
+class StagedAllReduce final : public AllReduce {
+ public:
+  StagedAllReduce(Communicator& host, Staging& staging, std::span<float> values)
+      : staging_(staging),
+        values_(values),
+        staged_(reinterpret_cast<float*>(staging.host_memory.at_least(values.size_bytes())), values.size()),
+        host_(host.plan_all_reduce(staged_)) {}
+
+  void start(Stream& stream) override {
+    staging_.copy(stream, staged_.data(), values_.data(), values_.size_bytes());
+    host_->start(stream);
+    host_->finish(stream);
+    staging_.copy(stream, values_.data(), staged_.data(), values_.size_bytes());
+  }
+  void finish(Stream& /*stream*/) override {}
+
+ private:
+  Staging& staging_;
+  std::span<float> values_, staged_;
+  std::unique_ptr<AllReduce> host_;
+};
+
 class StagedCommunicator final : public Communicator {
  public:
-  StagedCommunicator(Communicator& host, Device& device, Stream& stream)
-      : host_(host),
-        device_(device),
-        stream_(stream),
-        host_memory_([&device](std::size_t bytes) { return device.allocate_host(bytes); }),
-        device_memory_([&device](std::size_t bytes) { return device.allocate(bytes); }) {}
+  StagedCommunicator(Communicator& host, Device& device) : host_(host), staging_(device) {}
 
   int rank() const override { return host_.rank(); }
   int size() const override { return host_.size(); }
@@ -48,145 +172,33 @@ class StagedCommunicator final : public Communicator {
     return {};
   }
 
-  void exchange(PartialSums& partials, const UseChunk& use) override {
-    if (!partials.kept.state) partials.kept.state = stage(partials);
-    auto& staged = static_cast<StagedSums&>(*partials.kept.state);
-    if (staged.brings_sums) bring_sums(partials, staged);
-    const auto [begin, end] = own_slice(partials);
-    if (begin < end) use(staged.inputs, begin, end);
-    if (!partials.results.empty()) bring_results(partials, staged);
+  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
+    return std::make_unique<StagedSums>(host_, staging_, std::move(layout));
+  }
+  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
+                                      std::span<const std::size_t> bounds) override {
+    return std::make_unique<StagedGather>(host_, staging_, all, bounds);
+  }
+  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
+    return std::make_unique<StagedAllReduce>(host_, staging_, values);
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                         std::span<std::byte> all) override {
-    std::byte* const memory = host_memory_.at_least(own.size() + all.size());
-    const std::span<std::byte> from(memory, own.size()), into(memory + own.size(), all.size());
-    copy(from.data(), own.data(), own.size());
-    stream_.host([this, from, lengths = std::vector<std::size_t>(bytes.begin(), bytes.end()), into] {
-      host_.all_gather_bytes(from, lengths, into);
-    });
-    copy(all.data(), into.data(), into.size());
+    host_.all_gather_bytes(own, bytes, all);
   }
-
-  void all_reduce(std::span<float> values) override {
-    const std::span<float> sums(reinterpret_cast<float*>(host_memory_.at_least(values.size_bytes())),
-                                values.size());
-    copy(sums.data(), values.data(), values.size_bytes());
-    stream_.host([this, sums] { host_.all_reduce(sums); });
-    copy(values.data(), sums.data(), sums.size_bytes());
-  }
-
-  void barrier() override {
-    stream_.host([this] { host_.barrier(); });
-  }
+  void barrier() override { host_.barrier(); }
   void check() override { host_.check(); }
 
  private:
-  std::pair<std::size_t, std::size_t> own_slice(const PartialSums& partials) const {
-    const auto rank = static_cast<std::size_t>(host_.rank());
-    return {partials.slices[rank], partials.slices[rank + 1]};
-  }
-
-  void copy(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) device_.copy(stream_, to, from, bytes);
-  }
-
-  /// All of an arena but the own slice.
-  void copy_others(const PartialSums& partials, float* to, const float* from) {
-    const auto [begin, end] = own_slice(partials);
-    copy(to, from, begin * sizeof(float));
-    copy(to + end, from + end, (partials.slices.back() - end) * sizeof(float));
-  }
-
-  std::unique_ptr<StagedSums> stage(const PartialSums& partials) {
-    auto staged = std::make_unique<StagedSums>();
-    const auto rank = static_cast<std::ptrdiff_t>(host_.rank());
-    const auto& counts = partials.counts;
-    const auto total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-    staged->brings_sums = total > 0 || partials.results.empty();
-    staged->own_begin = std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0});
-    const auto [begin, end] = own_slice(partials);
-    staged->staged_inputs = begin == end ? 0 : total - partials.own.size();
-    staged->input_stride = whole_lines(end - begin);
-    place(partials, *staged);
-    name_inputs(partials, *staged);
-    return staged;
-  }
-
-  /// Results use the first arena: the exchange of partial sums is over when they come.
-  void place(const PartialSums& partials, StagedSums& staged) {
-    const std::size_t elements = partials.slices.back(), stride = whole_lines(elements);
-    const std::size_t arenas = std::max<std::size_t>(partials.own.size(), partials.results.empty() ? 0 : 1);
-    const std::size_t input_bytes = staged.staged_inputs * staged.input_stride * sizeof(float);
-    auto* const memory =
-        reinterpret_cast<float*>(host_memory_.at_least(arenas * stride * sizeof(float) + input_bytes));
-    staged.arriving = memory + arenas * stride;
-    staged.arrived = reinterpret_cast<float*>(device_memory_.at_least(input_bytes));
-    for (std::size_t i = 0; i < partials.own.size(); ++i) staged.sums.own.push_back(memory + i * stride);
-    staged.sums.counts = partials.counts;
-    staged.sums.slices = partials.slices;
-    staged.results.counts.assign(partials.counts.size(), 0);
-    staged.results.slices = partials.slices;
-    if (!partials.results.empty()) staged.results.results = {memory, elements};
-  }
-
-  /// Inputs of an exchange in order: this rank's where they are, the others' where they arrive.
-  void name_inputs(const PartialSums& partials, StagedSums& staged) const {
-    const auto [begin, end] = own_slice(partials);
-    if (begin == end) return;
-    const float* arrived = staged.arrived;
-    const std::size_t own_end = staged.own_begin + partials.own.size();
-    for (std::size_t i = 0; i < staged.staged_inputs + partials.own.size(); ++i) {
-      if (i >= staged.own_begin && i < own_end) {
-        staged.inputs.push_back(partials.own[i - staged.own_begin] + begin);
-      } else {
-        staged.inputs.push_back(arrived);
-        arrived += staged.input_stride;
-      }
-    }
-  }
-
-  void bring_sums(const PartialSums& partials, StagedSums& staged) {
-    for (std::size_t i = 0; i < partials.own.size(); ++i) {
-      copy_others(partials, staged.sums.own[i], partials.own[i]);
-    }
-    stream_.host([this, &staged] {
-      host_.exchange(staged.sums, [&](std::span<const float* const> inputs, std::size_t begin,
-                                      std::size_t end) { keep_chunk(staged, inputs, begin, end); });
-    });
-    copy(staged.arrived, staged.arriving, staged.staged_inputs * staged.input_stride * sizeof(float));
-  }
-
-  void keep_chunk(StagedSums& staged, std::span<const float* const> inputs, std::size_t begin,
-                  std::size_t end) const {
-    float* to = staged.arriving + (begin - own_slice(staged.sums).first);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (i >= staged.own_begin && i < staged.own_begin + staged.sums.own.size()) continue;
-      std::copy_n(inputs[i], end - begin, to);
-      to += staged.input_stride;
-    }
-  }
-
-  void bring_results(const PartialSums& partials, StagedSums& staged) {
-    const auto [begin, end] = own_slice(partials);
-    float* const arena = staged.results.results.data();
-    copy(arena + begin, partials.results.data() + begin, (end - begin) * sizeof(float));
-    stream_.host([this, &staged] {
-      host_.exchange(staged.results, [](std::span<const float* const>, std::size_t, std::size_t) {});
-    });
-    copy_others(partials, partials.results.data(), arena);
-  }
-
   Communicator& host_;
-  Device& device_;
-  Stream& stream_;
-  ScratchMemory host_memory_, device_memory_;
+  Staging staging_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_staged_communicator(Communicator& host, Device& device, Stream& stream) {
-  return std::make_unique<StagedCommunicator>(host, device, stream);
+std::unique_ptr<Communicator> make_staged_communicator(Communicator& host, Device& device) {
+  return std::make_unique<StagedCommunicator>(host, device);
 }
 
 }  // namespace lockstep

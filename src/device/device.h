@@ -43,15 +43,7 @@ class Stream {
   /// run. CUDA: the GPU has nothing to do meanwhile. `phase`: what its time counts as. Throws Error(internal)
   /// outside of a recording.
   virtual void call(std::function<void()> work, Phase phase) = 0;
-  /// Adds `work` to the recording in progress. Throws Error(internal) outside of a recording.
-  /// CPU: the stream's thread calls it each time the program runs. CUDA: it is called once, while recording,
-  /// and what it gives to the stream becomes the program. Work for both may therefore depend on what changes
-  /// from run to run through the device's memory only, and through `host`.
-  virtual void enqueue(std::function<void()> work) = 0;
-  /// Inside of enqueued work: `code` of the host, which takes part in each run; all that the stream was given
-  /// before is done when it is called. CPU: it is called now.
-  virtual void host(std::function<void()> code) = 0;
-  /// CPU: between pieces of enqueued work. CUDA: inside of enqueued work too.
+  /// A point between what the stream was given so far and what it will be.
   virtual Event record() = 0;
   /// Later work of this stream starts after the event's work is done.
   virtual void wait(Event event) = 0;
@@ -101,7 +93,7 @@ class Device {
   /// Copies between memory of this device and of the host, at either end; done on return, after all programs.
   /// While recording: at once, no part of the recording.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
-  /// The same inside of enqueued work, in the stream's order. Memory of the host: of allocate_host or mirror.
+  /// The same as part of a recording, in the stream's order. Memory of the host: of allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual std::span<Stream* const> streams() = 0;
   /// `look` is called now and then while this device waits for what its streams were given, which may wait

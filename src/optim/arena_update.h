@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "comm/exchange.h"
 #include "core/step_state.h"
+#include "core/tree.h"
 #include "device/device.h"
 #include "lockstep/network.h"
 #include "lockstep/optimizer.h"
@@ -29,25 +31,27 @@ struct ArenaUpdateOptions {
 };
 
 /// What a step does to the elements of the arenas that one rank updates: norms, clipping, the optimizer's
-/// rule, running statistics, averages. Owns the rule's states. On one device: CPU: done on return; CUDA:
-/// given to the device's stream, inside of enqueued work. All addresses are the device's. The same bits on
-/// any number of ranks. Nothing changes in a step whose outcome says so (StepOutcome::updates).
+/// rule, running statistics, averages. Owns the rule's states. On one device; recorded on a stream, and
+/// outlives the recording. All addresses are the device's. The same bits on any number of ranks. Nothing
+/// changes in a step whose outcome says so (StepOutcome::updates).
 class ArenaUpdate {
  public:
   virtual ~ArenaUpdate() = default;
-  /// Applies `sum`, the total gradient of elements [begin, begin + sum.size()).
-  virtual void apply(std::size_t begin, std::span<const float> sum) = 0;
+  /// Applies the total gradient of the chunk's elements, which is what `fold` makes of its inputs. `fold`
+  /// outlives the recording.
+  virtual void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) = 0;
   /// Sums of squares of the blocks of this rank's elements, of which `values` holds some quantity.
-  virtual void measure(const float* values, double* sums) = 0;
+  virtual void measure(Stream& stream, const float* values, double* sums) = 0;
   /// From the sums of squares of all blocks of the gradient: writes its norm to the step's outcome, and
   /// scales the step so that it is at most the largest that the rule allows. A norm that is not finite: no
   /// update.
-  virtual void clip(const double* sums) = 0;
+  virtual void clip(Stream& stream, const double* sums) = 0;
   /// Layer-wise rules: turns `sum`, the total gradient of this rank's elements, into what the trust ratios
   /// are about.
-  virtual void prepare(float* sum) = 0;
+  virtual void prepare(Stream& stream, float* sum) = 0;
   /// Layer-wise rules: trust ratios from the sums of squares of all blocks.
-  virtual void choose_trust_ratios(const double* gradient_sums, const double* parameter_sums) = 0;
+  virtual void choose_trust_ratios(Stream& stream, const double* gradient_sums,
+                                   const double* parameter_sums) = 0;
 };
 
 std::unique_ptr<ArenaUpdate> make_cpu_arena_update(const ArenaUpdateOptions& options);

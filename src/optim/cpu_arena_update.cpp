@@ -3,6 +3,7 @@
 
 #include "optim/arena_update.h"
 #include "optim/clip.h"
+#include "reduce/block_fold.h"
 
 namespace lockstep {
 namespace {
@@ -19,8 +20,36 @@ class CpuArenaUpdate final : public ArenaUpdate {
     state_parts_.resize(states_.size());
   }
 
-  void apply(std::size_t begin, std::span<const float> sum) override {
+  void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) override {
+    blocks_.reserve(fold);
+    stream.call([this, chunk, &fold] { apply_chunk(chunk, fold); }, Phase::update);
+  }
+  void measure(Stream& stream, const float* values, double* sums) override {
+    stream.call([this, values, sums] { measure_blocks(values, sums); }, Phase::update);
+  }
+  void clip(Stream& stream, const double* sums) override {
+    stream.call([this, sums] { clip_step(sums); }, Phase::update);
+  }
+  void prepare(Stream& stream, float* sum) override {
+    stream.call([this, sum] { prepare_sum(sum); }, Phase::update);
+  }
+  void choose_trust_ratios(Stream& stream, const double* gradient_sums,
+                           const double* parameter_sums) override {
+    stream.call([this, gradient_sums, parameter_sums] { set_trust_ratios(gradient_sums, parameter_sums); },
+                Phase::update);
+  }
+
+ private:
+  /// Folds and updates block by block: the sum is in the L1 cache when it is used.
+  void apply_chunk(const SumChunk& chunk, const Fold& fold) {
     if (options_.log.outcome().updates == 0) return;
+    for (std::size_t at = 0; at < chunk.size(); at += BlockFold::block) {
+      const std::size_t count = std::min(BlockFold::block, chunk.size() - at);
+      apply_sum(chunk.begin + at, {blocks_.sum(fold, chunk.inputs, at, count), count});
+    }
+  }
+
+  void apply_sum(std::size_t begin, std::span<const float> sum) {
     visit_segments(options_.segments, begin, begin + sum.size(),
                    [&](const Segment& segment, std::size_t first, std::size_t last) {
                      apply_segment(segment, first, sum.subspan(first - begin, last - first));
@@ -28,13 +57,13 @@ class CpuArenaUpdate final : public ArenaUpdate {
     if (!options_.averages.empty()) average(begin, sum.size());
   }
 
-  void measure(const float* values, double* sums) override {
+  void measure_blocks(const float* values, double* sums) const {
     const std::size_t first = options_.norms.block_at(options_.first);
     const std::size_t last = options_.norms.block_at(options_.last);
     options_.norms.measure({values, options_.last - options_.first}, first, {sums, last - first});
   }
 
-  void clip(const double* sums) override {
+  void clip_step(const double* sums) const {
     StepOutcome& outcome = options_.log.outcome();
     outcome.gradient_norm = norm_of_trained(all_blocks(sums)) * outcome.gradient_scale;
     if (!std::isfinite(outcome.gradient_norm)) {
@@ -45,7 +74,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
         static_cast<float>(clip_coefficient(options_.rule.clip_grad, outcome.gradient_norm));
   }
 
-  void prepare(float* sum) override {
+  void prepare_sum(float* sum) {
     if (options_.log.outcome().updates == 0) return;
     visit_segments(options_.segments, options_.first, options_.last,
                    [&](const Segment& segment, std::size_t first, std::size_t last) {
@@ -57,7 +86,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
                    });
   }
 
-  void choose_trust_ratios(const double* gradient_sums, const double* parameter_sums) override {
+  void set_trust_ratios(const double* gradient_sums, const double* parameter_sums) {
     for (const Segment& segment : options_.segments) {
       if (!segment.adapts) continue;
       const double parameter =
@@ -67,7 +96,6 @@ class CpuArenaUpdate final : public ArenaUpdate {
     }
   }
 
- private:
   std::span<const double> all_blocks(const double* sums) const { return {sums, options_.norms.blocks()}; }
 
   double norm_of_trained(std::span<const double> sums) const {
@@ -121,6 +149,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
   std::vector<Buffer> states_;
   std::vector<std::span<float>> state_parts_;
   std::vector<float> trust_ratios_;  ///< of parameters
+  BlockFold blocks_;
 };
 
 }  // namespace

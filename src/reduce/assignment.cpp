@@ -1,4 +1,6 @@
-#include "reduce/reducer.h"
+#include "reduce/assignment.h"
+
+#include "core/tree.h"
 
 namespace lockstep {
 

@@ -1,11 +1,10 @@
 #include "reduce/local_merge.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace lockstep {
 
-LocalMerge::LocalMerge(const std::vector<Partial>& partials, std::size_t elements, const Summation& summation)
-    : elements_(elements) {
+LocalMerge::LocalMerge(const std::vector<Partial>& partials, std::size_t elements) : elements_(elements) {
   std::vector<Node> nodes;
   for (const Partial& partial : partials) {
     nodes.push_back(partial.node);
@@ -14,20 +13,12 @@ LocalMerge::LocalMerge(const std::vector<Partial>& partials, std::size_t element
   for (Merge& merge : plan_merge(nodes)) {
     float* into = partials[static_cast<std::size_t>(merge.fold.program.front())].data;
     results_.push_back({merge.node, into});
-    if (merge.fold.program.size() > 1) {
-      groups_.push_back({summation.make_folder(std::move(merge.fold), elements), into});
-    }
+    if (merge.fold.program.size() > 1) groups_.push_back({std::move(merge.fold), into});
   }
 }
 
-void LocalMerge::run() {
-  for (Group& group : groups_) {
-    const std::size_t block = group.fold->block();
-    for (std::size_t begin = 0; begin < elements_; begin += block) {
-      const std::size_t count = std::min(block, elements_ - begin);
-      group.fold->sum_into(inputs_, begin, count, group.into + begin);
-    }
-  }
+void LocalMerge::record(Stream& stream, Summation& summation) const {
+  for (const Group& group : groups_) summation.fold(stream, group.fold, {0, elements_, inputs_}, group.into);
 }
 
 }  // namespace lockstep

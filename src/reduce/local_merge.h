@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "reduce/reducer.h"
+#include "reduce/partial_sum_plan.h"
+#include "reduce/summation.h"
 
 namespace lockstep {
 
@@ -10,19 +11,21 @@ namespace lockstep {
 /// first of each group of siblings. One pass over memory, less to exchange.
 class LocalMerge {
  public:
-  LocalMerge(const std::vector<Partial>& partials, std::size_t elements, const Summation& summation);
+  /// Of nothing.
+  LocalMerge() = default;
+  LocalMerge(const std::vector<Partial>& partials, std::size_t elements);
 
   /// The partial sums that are left: the cover of the rank's leaves.
   const std::vector<Partial>& results() const { return results_; }
 
-  void run();
+  void record(Stream& stream, Summation& summation) const;
 
  private:
   struct Group {
-    std::unique_ptr<Folder> fold;
+    Fold fold;
     float* into;
   };
-  std::size_t elements_;
+  std::size_t elements_ = 0;
   std::vector<const float*> inputs_;
   std::vector<Partial> results_;
   std::vector<Group> groups_;

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "reduce/partial_sum_plan.h"
 
-#include "reduce/reducer.h"
+#include <algorithm>
 
 namespace lockstep {
 namespace {

@@ -10,7 +10,6 @@
 #include "ops/plan_layout.h"
 #include "optim/arena_update.h"
 #include "reduce/summation.h"
-#include "train/lap.h"
 #include "train/leaf_runner.h"
 #include "train/step_table.h"
 
@@ -33,17 +32,13 @@ class Backend {
   virtual ~Backend() = default;
   virtual Device& device() = 0;
   /// Additions of arenas.
-  virtual const Summation& summation() const = 0;
+  virtual Summation& summation() = 0;
   virtual std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                                  const PlanOptions& options) = 0;
   virtual std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) = 0;
-  /// Inside of enqueued work: the step's outcome from the results of all its leaves, added in their order.
-  /// What comes after in this step, the update, finds it in the table's concluded(); its log() goes on to the
-  /// next.
-  virtual void conclude(std::span<const LeafResult> results, const StepTable& table) = 0;
-  /// Whether the host sees how long the parts of a step take. Else it knows the whole, and how long samples
-  /// were waited for.
-  virtual bool times_parts() const = 0;
+  /// Records the step's outcome, from the results of all its leaves, added in their order. What comes after
+  /// in this step, the update, finds it in the table's concluded(); its log() goes on to the next.
+  virtual void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) = 0;
   /// How many streams run leaves at once, and what they run on: an instruction set, or a GPU.
   virtual int threads() const = 0;
   virtual std::string name() const = 0;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/loader.h"
-#include "reduce/reducer.h"
+#include "reduce/assignment.h"
 
 namespace lockstep {
 

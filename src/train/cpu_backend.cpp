@@ -17,76 +17,96 @@ namespace {
 
 class CpuLeafRunner final : public LeafRunner {
  public:
-  CpuLeafRunner(Device& device, const Plan& plan, const Loader& loader)
+  CpuLeafRunner(Device& device, const Plan& plan, std::size_t nodes, const Loader& loader)
       : plan_(plan),
+        nodes_(nodes),
         loader_(loader),
         workspace_(device.allocate(plan.workspace_bytes())),
         reader_(loader.dataset(), loader.transform(), loader.bad_samples(), loader.micro_batch()),
         ids_(loader.micro_batch()) {}
 
-  void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) override {
-    auto start = std::chrono::steady_clock::now();
-    const Batch batch = read(leaf);
-    samples_ = static_cast<int>(batch.samples());
-    plan_.load(batch, workspace_.data());
-    seconds.load += lap(start);
-    *outputs.result = plan_.forward(samples_, parameters, workspace_.data());
-    seconds.forward += lap(start);
-    if (outputs.gradients != nullptr) {
-      plan_.backward(samples_, parameters, outputs.gradients, workspace_.data());
-      seconds.backward += lap(start);
-    }
-    if (outputs.predictions != nullptr) write(batch, outputs.predictions);
+  void load(Stream& stream, std::uint32_t leaf) override {
+    stream.call([this, leaf] { load_leaf(leaf); }, Phase::load);
+  }
+  void forward(Stream& stream, NodeRange range, const float* parameters, LeafResult* result) override {
+    stream.call([this, range, parameters, result] { run_forward(range, parameters, result); },
+                Phase::forward);
+  }
+  void predict(Stream& stream, Prediction* predictions) override {
+    stream.call([this, predictions] { write(predictions); }, Phase::forward);
+  }
+  void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
+    stream.call([this, range, parameters, gradients] { run_backward(range, parameters, gradients); },
+                Phase::backward);
   }
 
-  void forward_node(std::size_t node, const float* parameters) override {
-    plan_.forward_node(node, samples_, parameters, workspace_.data());
-  }
-  void loss(LeafResult* result) override { *result = plan_.loss(samples_, workspace_.data()); }
-  void backward_node(std::size_t node, const float* parameters, float* gradients) override {
-    plan_.backward_node(node, samples_, parameters, gradients, workspace_.data());
-  }
-
+  NodeRange nodes() const override { return {1, nodes_}; }
   VisitSum visits() override { return visits_; }
 
  private:
-  Batch read(std::uint32_t leaf) {
+  void load_leaf(std::uint32_t leaf) {
     const auto ids = std::span(ids_).first(loader_.samples(leaf));
     for (std::uint32_t i = 0; i < ids.size(); ++i) {
       ids[i] = loader_.id(leaf, i);
       visits_.add(ids[i]);
     }
-    return reader_.read(ids, {.epoch = loader_.epoch(), .number = loader_.number(leaf)});
+    batch_ = reader_.read(ids, {.epoch = loader_.epoch(), .number = loader_.number(leaf)});
+    plan_.load(batch_, workspace_.data());
   }
 
-  void write(const Batch& batch, Prediction* predictions) const {
-    const auto predicted = plan_.predictions(static_cast<int>(batch.samples()), workspace_.data());
+  int samples() const { return static_cast<int>(batch_.samples()); }
+
+  void run_forward(NodeRange range, const float* parameters, LeafResult* result) {
+    if (range == nodes_and_loss()) {
+      *result = plan_.forward(samples(), parameters, workspace_.data());
+      return;
+    }
+    for (std::size_t i = range.begin; i < std::min(range.end, nodes_); ++i) {
+      plan_.forward_node(i, samples(), parameters, workspace_.data());
+    }
+    if (range.end > nodes_) *result = plan_.loss(samples(), workspace_.data());
+  }
+
+  void run_backward(NodeRange range, const float* parameters, float* gradients) {
+    if (range == nodes()) {
+      plan_.backward(samples(), parameters, gradients, workspace_.data());
+      return;
+    }
+    for (std::size_t i = range.end; i-- > range.begin;) {
+      plan_.backward_node(i, samples(), parameters, gradients, workspace_.data());
+    }
+  }
+
+  void write(Prediction* predictions) const {
+    const auto predicted = plan_.predictions(samples(), workspace_.data());
     for (std::size_t i = 0; i < ids_.size(); ++i) {
-      predictions[i] = i < predicted.size() ? Prediction{batch.labels[i], predicted[i]} : Prediction{};
+      predictions[i] = i < predicted.size() ? Prediction{batch_.labels[i], predicted[i]} : Prediction{};
     }
   }
 
   const Plan& plan_;
+  std::size_t nodes_;  ///< of the graph
   const Loader& loader_;
   Buffer workspace_;
   BatchReader reader_;
   std::vector<std::uint64_t> ids_;
-  int samples_ = 0;  ///< of the last run
+  Batch batch_;  ///< the last one
   VisitSum visits_;
 };
 
 class CpuCompiledGraph final : public CompiledGraph {
  public:
-  CpuCompiledGraph(Device& device, std::unique_ptr<Plan> plan, GradientFlow gradients)
-      : device_(device), plan_(std::move(plan)), gradients_(std::move(gradients)) {}
+  CpuCompiledGraph(Device& device, std::unique_ptr<Plan> plan, std::size_t nodes, GradientFlow gradients)
+      : device_(device), plan_(std::move(plan)), nodes_(nodes), gradients_(std::move(gradients)) {}
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog /*log*/) override {
-    return std::make_unique<CpuLeafRunner>(device_, *plan_, loader);
+    return std::make_unique<CpuLeafRunner>(device_, *plan_, nodes_, loader);
   }
   GradientFlow gradients() const override { return gradients_; }
 
  private:
   Device& device_;
   std::unique_ptr<Plan> plan_;
+  std::size_t nodes_;  ///< of the graph
   GradientFlow gradients_;
 };
 
@@ -96,26 +116,30 @@ class CpuBackend final : public Backend {
       : device_(make_cpu_device(options)), level_(level), threads_(options.threads) {}
 
   Device& device() override { return *device_; }
-  const Summation& summation() const override { return cpu_summation(); }
+  Summation& summation() override { return *summation_; }
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CpuCompiledGraph>(*device_, cpu::make_plan(graph, layout, options, level_),
-                                              trace_gradients(graph, options));
+                                              graph.nodes.size(), trace_gradients(graph, options));
   }
   std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {
     return make_cpu_arena_update(options);
   }
-  void conclude(std::span<const LeafResult> results, const StepTable& table) override {
-    table.log().outcome() = outcome_of(results);
-    std::uint32_t* const positions = table.positions();
-    positions[1] = positions[0]++;
+  void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) override {
+    stream.call(
+        [results, &table] {
+          table.log().outcome() = outcome_of(results);
+          std::uint32_t* const positions = table.positions();
+          positions[1] = positions[0]++;
+        },
+        Phase::reduce);
   }
-  bool times_parts() const override { return true; }
   int threads() const override { return threads_; }
   std::string name() const override { return cpu::level_name(level_); }
 
  private:
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Summation> summation_ = make_cpu_summation();
   cpu::Level level_;
   int threads_;
 };

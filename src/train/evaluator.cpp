@@ -55,21 +55,19 @@ Evaluator::Evaluator(Backend& backend, Communicator& communicator, CompiledGraph
 /// `predictions`: room for all samples of this rank's leaves, on the device, or null.
 std::unique_ptr<Program> Evaluator::record(Prediction* predictions) {
   return backend_.device().record([this, predictions] {
-    const auto streams = backend_.device().streams();
-    for (std::size_t e = 0; e < streams.size(); ++e) {
-      streams[e]->enqueue([this, e, predictions] { run_leaves(e, predictions); });
-    }
+    for (std::size_t e = 0; e < runners_.size(); ++e) record_leaves(e, predictions);
   });
 }
 
-void Evaluator::run_leaves(std::size_t executor, Prediction* predictions) {
+void Evaluator::record_leaves(std::size_t executor, Prediction* predictions) {
   LeafRunner& runner = *runners_[executor];
-  runner.prepare(parameters_.data());
+  Stream& stream = *backend_.device().streams()[executor];
+  runner.prepare(stream, parameters_.data());
   for (std::uint32_t leaf = executor_bounds_[executor]; leaf < executor_bounds_[executor + 1]; ++leaf) {
     const std::size_t i = leaf - executor_bounds_.front();
-    runner.run(leaf, parameters_.data(),
-               {.result = device_results_.as<LeafResult>() + i,
-                .predictions = predictions != nullptr ? predictions + i * loader_.micro_batch() : nullptr});
+    runner.load(stream, leaf);
+    runner.forward(stream, runner.nodes_and_loss(), parameters_.data(), device_results_.as<LeafResult>() + i);
+    if (predictions != nullptr) runner.predict(stream, predictions + i * loader_.micro_batch());
   }
 }
 

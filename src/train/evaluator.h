@@ -30,7 +30,7 @@ class Evaluator {
  private:
   std::unique_ptr<Program> record(Prediction* predictions);
   void run(Program& program);
-  void run_leaves(std::size_t executor, Prediction* predictions);
+  void record_leaves(std::size_t executor, Prediction* predictions);
   Evaluation gather_results();
   std::vector<std::uint64_t> count_confusion(const Buffer& predictions, std::size_t classes) const;
 

@@ -6,7 +6,7 @@
 #include "lockstep/error.h"
 #include "lockstep/replica.h"
 #include "lockstep/world.h"
-#include "reduce/reducer.h"
+#include "reduce/gradient_sums.h"
 
 namespace lockstep {
 
@@ -16,7 +16,12 @@ class GradientSum::Implementation {
       : device_(make_cpu_device({.threads = 1, .pin = false})),
         communicator_(make_communicator(world, Transport::automatic)),
         elements_(elements),
-        total_(device_->allocate(elements * sizeof(float))) {}
+        total_(device_->allocate(elements * sizeof(float))),
+        slices_(even_slices(elements, communicator_->size())) {
+    std::vector<std::size_t> bounds;
+    for (const std::size_t element : slices_) bounds.push_back(element * sizeof(float));
+    gather_ = communicator_->plan_gather({total_.data(), total_.bytes()}, bounds);
+  }
 
   std::pair<std::uint32_t, std::uint32_t> start(std::uint32_t micro_batches) {
     const auto found = steps_.find(micro_batches);
@@ -41,9 +46,7 @@ class GradientSum::Implementation {
       throw Error(Category::usage,
                   "all_reduce was called before all of this rank's micro-batches were added");
     }
-    step_->reducer->reduce([this](std::size_t begin, std::span<const float> sum) {
-      std::copy(sum.begin(), sum.end(), total_.floats().begin() + static_cast<std::ptrdiff_t>(begin));
-    });
+    step_->program->run();
     return total_.floats();
   }
 
@@ -51,21 +54,36 @@ class GradientSum::Implementation {
   struct Step {
     Assignment assignment;
     PartialSumPlan sums;
-    std::unique_ptr<Reducer> reducer;
+    std::unique_ptr<GradientSums> gradients;
+    std::unique_ptr<Program> program;
   };
 
   Step& make_step(std::uint32_t micro_batches) {
     const Assignment assignment = assign(micro_batches, communicator_->size(), communicator_->rank(), 1);
-    Step step{assignment, PartialSumPlan(assignment.executors[0], assignment.executors[1]), nullptr};
+    Step step{.assignment = assignment,
+              .sums = PartialSumPlan(assignment.executors[0], assignment.executors[1]),
+              .gradients = nullptr,
+              .program = nullptr};
     while (arenas_.size() < step.sums.arenas()) {
       arenas_.push_back(device_->allocate(elements_ * sizeof(float)));
     }
-    ReducerOptions options{total_.floats(), assignment, {}};
+    GradientSumsOptions options{
+        .elements = elements_, .assignment = assignment, .partials = {}, .summation = *summation_};
     for (const PartialSumPlan::Result& result : step.sums.results()) {
       options.partials.push_back({result.node, arenas_[result.arena].floats().data()});
     }
-    step.reducer = make_canonical_reducer(*communicator_, std::move(options));
+    step.gradients = plan_canonical_sums(*communicator_, options, slices_);
+    step.program = device_->record(
+        [this, gradients = step.gradients.get()] { record(*device_->streams()[0], *gradients); });
     return steps_.emplace(micro_batches, std::move(step)).first->second;
+  }
+
+  void record(Stream& stream, GradientSums& gradients) {
+    gradients.ready(stream, 0);
+    while (const auto chunk = gradients.next(stream)) {
+      summation_->fold(stream, gradients.fold(), *chunk, total_.floats().data() + chunk->begin);
+    }
+    gather_->record(stream);
   }
 
   const PartialSumPlan::LeafStep& leaf() const {
@@ -77,8 +95,11 @@ class GradientSum::Implementation {
 
   std::unique_ptr<Device> device_;
   std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<Summation> summation_ = make_cpu_summation();
   std::size_t elements_;
   Buffer total_;
+  Slices slices_;
+  std::unique_ptr<Gather> gather_;
   std::vector<Buffer> arenas_;
   std::map<std::uint32_t, Step> steps_;
   Step* step_ = nullptr;

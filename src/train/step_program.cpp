@@ -1,8 +1,6 @@
 #include "train/step_program.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 namespace lockstep {
@@ -20,37 +18,14 @@ struct StepProgram::ExecutorPlan {
 };
 
 StepProgram::StepProgram(const StepContext& context, GradientArenas& arenas, std::uint32_t leaves)
-    : context_(context), arenas_(arenas) {
-  const int ranks = context_.communicator.size();
-  const int rank = context_.communicator.rank();
-  const auto executors = context_.backend.device().streams().size();
-  assignment_ =
-      assign_leaves(leaves, context_.communicator, context_.backend.device(), context_.rank_weights);
-  const auto& bounds = assignment_.ranks;
-  for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
-    result_bytes_.push_back((bounds[r + 1] - bounds[r]) * sizeof(LeafResult));
-  }
-  const std::size_t own_bytes = ranks > 1 ? result_bytes_[static_cast<std::size_t>(rank)] : 0;
-  own_results_ = context_.backend.device().allocate(own_bytes);
-  all_results_ = context_.backend.device().allocate(leaves * sizeof(LeafResult));
-  fold_seconds_.resize(executors);
-
+    : context_(context),
+      arenas_(arenas),
+      assignment_(
+          assign_leaves(leaves, context.communicator, context.backend.device(), context.rank_weights)),
+      results_(context.backend.device().allocate(leaves * sizeof(LeafResult))) {
   const std::vector<ExecutorPlan> plans = plan_executors();
   allocate_arenas(plans);
-  ReducerOptions options{.parameters = context_.parameters,
-                         .assignment = assignment_,
-                         .partials = {},
-                         .slices = context_.updater.slices(),
-                         .buckets = {context_.buckets.begin(), context_.buckets.end()},
-                         .summation = context_.backend.summation()};
-  for (std::size_t e = 0; e < plans.size(); ++e) {
-    for (const PartialSumPlan::Result& result : plans[e].sums.results()) {
-      options.partials.push_back({result.node, arenas_.executors[e][result.arena].floats().data()});
-    }
-  }
-  reducer_ = context_.reduce == Reduce::ring
-                 ? make_ring_reducer(context_.communicator, std::move(options))
-                 : make_canonical_reducer(context_.communicator, std::move(options));
+  plan_exchange(plans);
   record(plans);
 }
 
@@ -84,83 +59,87 @@ void StepProgram::allocate_arenas(const std::vector<ExecutorPlan>& plans) {
   }
 }
 
+void StepProgram::plan_exchange(const std::vector<ExecutorPlan>& plans) {
+  std::vector<std::size_t> bounds;
+  for (const std::uint32_t leaf : assignment_.ranks) bounds.push_back(leaf * sizeof(LeafResult));
+  gather_results_ = context_.communicator.plan_gather({results_.data(), results_.bytes()}, bounds);
+
+  GradientSumsOptions options{.elements = context_.parameters.size(),
+                              .assignment = assignment_,
+                              .partials = {},
+                              .summation = context_.backend.summation()};
+  for (std::size_t e = 0; e < plans.size(); ++e) {
+    for (const PartialSumPlan::Result& result : plans[e].sums.results()) {
+      options.partials.push_back({result.node, arenas_.executors[e][result.arena].floats().data()});
+    }
+  }
+  gradients_ = context_.reduce == Reduce::ring
+                   ? plan_ring_sums(context_.communicator, options, context_.buckets)
+                   : plan_canonical_sums(context_.communicator, options, context_.updater.slices());
+}
+
 void StepProgram::record(const std::vector<ExecutorPlan>& plans) {
   program_ = context_.backend.device().record([this, plans] {
     const auto streams = context_.backend.device().streams();
-    std::vector<Event> done;
-    for (std::size_t e = 1; e < plans.size(); ++e) {
-      streams[e]->enqueue([this, e, plan = plans[e]] { run_leaves(e, plan); });
-      done.push_back(streams[e]->record());
-    }
-    streams[0]->enqueue([this, plan = plans[0]] { run_leaves(0, plan); });
-    for (const Event event : done) {
-      streams[0]->wait(event);
-    }
-    streams[0]->enqueue([this] { reduce_and_update(); });
+    for (std::size_t e = 0; e < plans.size(); ++e) record_leaves(*streams[e], e, plans[e]);
+    for (std::size_t e = 1; e < plans.size(); ++e) streams[0]->wait(streams[e]->record());
+    record_sum_and_update(*streams[0]);
   });
 }
 
-void StepProgram::run_leaves(std::size_t executor, const ExecutorPlan& plan) {
+/// Leaves of one executor, each folded into its siblings' sums.
+void StepProgram::record_leaves(Stream& stream, std::size_t executor, const ExecutorPlan& plan) {
   LeafRunner& runner = *context_.runners[executor];
-  fold_seconds_[executor] = 0.0;
-  runner.prepare(context_.parameters.data());
+  const float* const parameters = context_.parameters.data();
+  const auto arena = [&](std::uint32_t number) {
+    return arenas_.executors[executor][number].floats().data();
+  };
+  runner.prepare(stream, parameters);
   for (std::size_t i = 0; i < plan.sums.leaves().size(); ++i) {
     const PartialSumPlan::LeafStep& leaf = plan.sums.leaves()[i];
     const auto number = plan.first_leaf + static_cast<std::uint32_t>(i);
+    runner.load(stream, number);
+    runner.forward(stream, runner.nodes_and_loss(), parameters, results_.as<LeafResult>() + number);
     std::size_t end = context_.parameters.size();  // of what is not folded yet
-    LeafOutputs outputs{.result = own_results() + (number - assignment_.executors.front()),
-                        .gradients = arenas_.executors[executor][leaf.write_to].floats().data()};
-    const auto ready = [&](std::size_t begin) {
-      if (begin > reducer_->awaits()) return;
-      fold(executor, leaf, begin, std::exchange(end, begin));
-      reducer_->ready(begin);
-    };
-    // With several executors, others' partial sums are not final then.
-    const bool alone = context_.runners.size() == 1;
-    if (alone && number + 1 == assignment_.executors.back())
-      outputs.ready = std::ref(ready);  // by reference: it takes no memory in a step
-    runner.run(number, context_.parameters.data(), outputs);
-    fold(executor, leaf, 0, end);
+    for (const GradientPart& part : parts_of_leaf(runner, number)) {
+      runner.backward(stream, part.nodes, parameters, arena(leaf.write_to));
+      const std::size_t begin = part.final_from;
+      for (const auto& addition : leaf.additions) {
+        if (begin == end) break;
+        context_.backend.summation().add(stream, arena(addition.into) + begin, arena(addition.from) + begin,
+                                         end - begin);
+      }
+      if (begin > 0) gradients_->ready(stream, begin);
+      end = begin;
+    }
   }
 }
 
-/// Of elements [begin, end).
-void StepProgram::fold(std::size_t executor, const PartialSumPlan::LeafStep& leaf, std::size_t begin,
-                       std::size_t end) {
-  if (begin == end) return;
-  auto start = std::chrono::steady_clock::now();
-  const auto& arenas = arenas_.executors[executor];
-  for (const auto& addition : leaf.additions) {
-    context_.backend.summation().add(arenas[addition.into].floats().data() + begin,
-                                     arenas[addition.from].floats().data() + begin, end - begin);
+/// Parts of a leaf's backward. The rank's last leaf has several where that lets an exchange begin early: each
+/// completes a bucket. With several executors the others' partial sums are not final then.
+std::vector<GradientPart> StepProgram::parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const {
+  const bool last = context_.runners.size() == 1 && leaf + 1 == assignment_.executors.back();
+  if (!last || context_.reduce != Reduce::ring) return {{runner.nodes(), 0}};
+  std::vector<GradientPart> joined;
+  std::size_t waiting = context_.buckets.size();  // buckets that are not complete
+  std::size_t end = runner.nodes().end;
+  for (const GradientPart& part : runner.parts()) {
+    if (part.final_from > context_.buckets[waiting - 1]) continue;
+    while (waiting > 1 && context_.buckets[waiting - 1] >= part.final_from) --waiting;
+    joined.push_back({{part.nodes.begin, end}, part.final_from});
+    end = part.nodes.begin;
   }
-  fold_seconds_[executor] += lap(start);
-}
-
-LeafResult* StepProgram::own_results() const {
-  return (context_.communicator.size() > 1 ? own_results_ : all_results_).as<LeafResult>();
-}
-
-void StepProgram::gather_results() {
-  if (context_.communicator.size() == 1) return;
-  context_.communicator.all_gather_bytes({own_results_.data(), own_results_.bytes()}, result_bytes_,
-                                         {all_results_.data(), all_results_.bytes()});
+  return joined;
 }
 
 /// Results come first: the gradient is divided by the samples that were computed.
-void StepProgram::reduce_and_update() {
-  auto start = std::chrono::steady_clock::now();
-  reducer_->ready(0);  // before other communication on all ranks, those without micro-batches too
-  gather_results();
-  context_.backend.conclude({all_results_.as<LeafResult>(), assignment_.leaves}, context_.table);
-  context_.updater.run(*reducer_);
-  reduce_seconds_ = lap(start) - update_seconds();
+void StepProgram::record_sum_and_update(Stream& stream) {
+  gradients_->ready(stream, 0);  // before other communication on all ranks, those without micro-batches too
+  gather_results_->record(stream);
+  context_.backend.conclude(stream, {results_.as<LeafResult>(), assignment_.leaves}, context_.table);
+  context_.updater.record(stream, *gradients_);
 }
 
 void StepProgram::run() { program_->run(); }
-
-double StepProgram::fold_seconds() const {
-  return std::accumulate(fold_seconds_.begin(), fold_seconds_.end(), 0.0);
-}
 
 }  // namespace lockstep

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "lockstep/training_options.h"
-#include "reduce/reducer.h"
+#include "reduce/gradient_sums.h"
 #include "train/backend.h"
 #include "train/step_table.h"
 #include "train/updater.h"
@@ -20,7 +20,7 @@ struct StepContext {
   Reduce reduce;
   std::span<const double> rank_weights;
   std::span<float> parameters;
-  std::span<const std::size_t> buckets;               ///< see ReducerOptions
+  std::span<const std::size_t> buckets;               ///< of the ring, see plan_ring_exchange
   std::vector<std::unique_ptr<LeafRunner>>& runners;  ///< one per stream
 };
 
@@ -43,30 +43,25 @@ class StepProgram {
   /// next. Collective.
   void run();
 
-  double fold_seconds() const;
-  double reduce_seconds() const { return reduce_seconds_; }
-  double update_seconds() const { return context_.updater.seconds(); }
+  /// Of the last run; see Program::phases.
+  std::optional<PhaseSeconds> phases() const { return program_->phases(); }
 
  private:
   struct ExecutorPlan;
   std::vector<ExecutorPlan> plan_executors() const;
   void allocate_arenas(const std::vector<ExecutorPlan>& plans);
+  void plan_exchange(const std::vector<ExecutorPlan>& plans);
   void record(const std::vector<ExecutorPlan>& plans);
-  void run_leaves(std::size_t executor, const ExecutorPlan& plan);
-  void fold(std::size_t executor, const PartialSumPlan::LeafStep& leaf, std::size_t begin, std::size_t end);
-  /// LeafResults of this rank's leaves; a lone rank's are all.
-  LeafResult* own_results() const;
-  void gather_results();
-  void reduce_and_update();
+  void record_leaves(Stream& stream, std::size_t executor, const ExecutorPlan& plan);
+  std::vector<GradientPart> parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const;
+  void record_sum_and_update(Stream& stream);
 
   StepContext context_;
   GradientArenas& arenas_;
   Assignment assignment_;
-  std::unique_ptr<Reducer> reducer_;
-  Buffer own_results_, all_results_;  ///< LeafResults of this rank's leaves (unless it is alone), and of all
-  std::vector<std::size_t> result_bytes_;  ///< of every rank
-  std::vector<double> fold_seconds_;
-  double reduce_seconds_ = 0.0;
+  Buffer results_;  ///< LeafResults of all leaves
+  std::unique_ptr<Gather> gather_results_;
+  std::unique_ptr<GradientSums> gradients_;
   std::unique_ptr<Program> program_;
 };
 

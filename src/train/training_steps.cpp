@@ -2,21 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "train/agreed.h"
-#include "train/lap.h"
 
 namespace lockstep {
 namespace {
 
-/// Of its last run.
-void add_parts(StepTimes& times, const StepProgram& program) {
-  times.fold += program.fold_seconds();
-  times.reduce += program.reduce_seconds();
-  times.update += program.update_seconds();
+void add_phases(StepTimes& times, const PhaseSeconds& seconds) {
+  times.load += seconds[Phase::load];
+  times.forward += seconds[Phase::forward];
+  times.backward += seconds[Phase::backward];
+  times.fold += seconds[Phase::fold];
+  times.reduce += seconds[Phase::reduce];
+  times.update += seconds[Phase::update];
 }
 
 }  // namespace
@@ -41,10 +43,11 @@ void TrainingSteps::prepare(std::uint64_t step) {
 }
 
 StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
-  auto start = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
   if (step % options_.epoch.steps == 0 || step != prepared_for_) prepare(step);
-  StepTimes times{.by_part = options_.context.backend.times_parts()};
-  for (const auto& runner : options_.context.runners) runner->seconds = {};
+  const double waited_before = waited();
+  StepTimes times;
   inputs_.clear();
   for (std::uint64_t i = 0; i < count; ++i) inputs_.push_back(input_of(step + i + 1));
   options_.context.table.begin(inputs_);
@@ -52,7 +55,9 @@ StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
     options_.loader.set_step(input.first, input.samples);
     StepProgram& program = program_for(input.samples);
     program.run();
-    if (times.by_part) add_parts(times, program);
+    const auto phases = program.phases();
+    times.by_part = phases.has_value();
+    if (phases) add_phases(times, *phases);
     times.samples += input.samples;
   }
   outcomes_ = options_.context.table.fetch(count);
@@ -60,15 +65,17 @@ StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
     check_finite(outcomes_[i].loss, "loss", inputs_[i].number);
     check_finite(outcomes_[i].gradient_norm, "norm of the gradient", inputs_[i].number);
   }
-  for (const auto& runner : options_.context.runners) {
-    times.load += runner->seconds.load;
-    times.forward += runner->seconds.forward;
-    times.backward += runner->seconds.backward;
-  }
+  if (!times.by_part) times.load = waited() - waited_before;
   prepared_for_ = step + count;
   times.steps = static_cast<int>(count);
-  times.total = lap(start);
+  times.total = std::chrono::duration<double>(Clock::now() - start).count();
   return times;
+}
+
+double TrainingSteps::waited() const {
+  double seconds = 0.0;
+  for (const auto& runner : options_.context.runners) seconds += runner->waited();
+  return seconds;
 }
 
 /// `number`: of the step in the run, from 1.
@@ -102,9 +109,9 @@ VisitSum TrainingSteps::visits() const {
 void TrainingSteps::gather_averages() {
   if (!options_.averages) return;
   if (!averages_program_) {
-    Device& device = options_.context.backend.device();
-    averages_program_ = device.record(
-        [&] { device.streams()[0]->enqueue([this] { options_.context.updater.gather_averages(); }); });
+    Stream& stream = *options_.context.backend.device().streams()[0];
+    averages_program_ = options_.context.backend.device().record(
+        [this, &stream] { options_.context.updater.record_averages(stream); });
   }
   averages_program_->run();
 }

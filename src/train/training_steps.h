@@ -54,6 +54,8 @@ class TrainingSteps {
  private:
   std::vector<std::vector<SampleRange>> coming_from(std::uint64_t position) const;
   void prepare(std::uint64_t step);
+  /// Seconds that GPUs have waited for samples so far.
+  double waited() const;
   StepInput input_of(std::uint64_t number) const;
   StepProgram& program_for(std::uint64_t samples);
 

@@ -3,21 +3,42 @@
 #include "train/backend.h"
 
 namespace lockstep {
+namespace {
+
+const Fold one_input{.program = {0}, .depth = 1};
+
+std::unique_ptr<Gather> plan_arena_gather(Communicator& communicator, std::span<float> arena,
+                                          const Slices& slices) {
+  std::vector<std::size_t> bounds;
+  for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
+  return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
+}
+
+}  // namespace
 
 Updater::Updater(Backend& backend, Communicator& communicator, const UpdaterOptions& options)
-    : communicator_(communicator),
-      options_(options),
+    : options_(options),
       optimizer_(make_optimizer(options.optimizer)),
       layerwise_(dynamic_cast<const LayerwiseOptimizer*>(optimizer_.get()) != nullptr),
       segments_(make_segments(options.parameters, options.layout, options.optimizer, layerwise_)),
       norms_(options.parameters, options.layout),
-      slices_(even_slices(options.layout.elements, communicator.size())) {
+      alone_(make_self_communicator()),
+      owners_(options.sharded ? communicator : *alone_),
+      slices_(even_slices(options.layout.elements, owners_.size())) {
   if (wants_norms()) {  // a block has one owner
     for (std::size_t i = 1; i + 1 < slices_.size(); ++i) slices_[i] = norms_.round_up(slices_[i]);
   }
-  const auto rank = static_cast<std::size_t>(communicator.rank());
-  first_ = options.sharded ? slices_[rank] : 0;
-  last_ = options.sharded ? slices_[rank + 1] : options.layout.elements;
+  const auto rank = static_cast<std::size_t>(owners_.rank());
+  first_ = slices_[rank];
+  last_ = slices_[rank + 1];
+  // Ranks meet before what one of them may fail at.
+  if (wants_norms()) {
+    gradient_sums_ = plan_block_sums(backend.device());
+    parameter_sums_ = plan_block_sums(backend.device());
+  }
+  values_ = plan_arena_gather(owners_, options.values, slices_);
+  averages_ = options.averages.empty() ? alone_->plan_gather({}, {})
+                                       : plan_arena_gather(owners_, options.averages, slices_);
   update_ = backend.make_update({.device = backend.device(),
                                  .optimizer = *optimizer_,
                                  .rule = options_.optimizer,
@@ -30,64 +51,45 @@ Updater::Updater(Backend& backend, Communicator& communicator, const UpdaterOpti
                                  .averages = options.averages,
                                  .average_decay = options.average_decay,
                                  .log = options.log});
-  averages_exchange_.counts.assign(static_cast<std::size_t>(communicator.size()), 0);
-  averages_exchange_.slices = slices_;
-  averages_exchange_.results = options.averages;
-  if (wants_norms()) allocate_norms(backend.device());
-  apply_ = [this](std::size_t begin, std::span<const float> sum) {
-    auto start = std::chrono::steady_clock::now();
-    update_->apply(begin, sum);
-    seconds_ += lap(start);
-  };
 }
 
-void Updater::allocate_norms(Device& device) {
-  for (std::size_t rank = 0; rank + 1 < slices_.size(); ++rank) {
-    sum_bytes_.push_back((norms_.block_at(slices_[rank + 1]) - norms_.block_at(slices_[rank])) *
-                         sizeof(double));
+Updater::BlockSums Updater::plan_block_sums(Device& device) const {
+  std::vector<std::size_t> bounds;
+  for (const std::size_t element : slices_) bounds.push_back(norms_.block_at(element) * sizeof(double));
+  BlockSums sums{.values = device.allocate(norms_.blocks() * sizeof(double)), .gather = nullptr};
+  sums.gather = owners_.plan_gather({sums.values.data(), sums.values.bytes()}, bounds);
+  return sums;
+}
+
+void Updater::record(Stream& stream, GradientSums& gradients) {
+  if (wants_norms()) {
+    scale_by_norms(stream, gradients.sum(stream));
+    update_->apply(stream, gradients.summed(), one_input);
+  } else {
+    while (const auto chunk = gradients.next(stream)) update_->apply(stream, *chunk, gradients.fold());
   }
-  const std::size_t own_blocks = gathers_norms() ? norms_.block_at(last_) - norms_.block_at(first_) : 0;
-  own_sums_ = device.allocate(own_blocks * sizeof(double));
-  gradient_sums_ = device.allocate(norms_.blocks() * sizeof(double));
-  parameter_sums_ = device.allocate(norms_.blocks() * sizeof(double));
+  values_->record(stream);  // peers have read the partial sums when they come to it
 }
 
-void Updater::gather_averages() {
-  if (options_.averages.empty() || !options_.sharded) return;
-  communicator_.exchange(averages_exchange_, [](std::span<const float* const>, std::size_t, std::size_t) {});
-}
+void Updater::record_averages(Stream& stream) { averages_->record(stream); }
 
-void Updater::run(Reducer& reducer) {
-  seconds_ = 0.0;
-  if (!wants_norms()) {
-    reducer.reduce(apply_);
-    return;
-  }
-  float* sum = reducer.sum().data();
+void Updater::scale_by_norms(Stream& stream, float* sum) {
   if (options_.optimizer.clip_grad > 0.0) {
-    measure(sum, gradient_sums_);
-    update_->clip(gradient_sums_.as<double>());
+    measure(stream, sum, gradient_sums_);
+    update_->clip(stream, gradient_sums_.values.as<double>());
   }
   if (layerwise_) {
-    auto start = std::chrono::steady_clock::now();
-    update_->prepare(sum);
-    seconds_ += lap(start);
-    measure(sum, gradient_sums_);
-    measure(options_.values.data() + first_, parameter_sums_);
-    update_->choose_trust_ratios(gradient_sums_.as<double>(), parameter_sums_.as<double>());
+    update_->prepare(stream, sum);
+    measure(stream, sum, gradient_sums_);
+    measure(stream, options_.values.data() + first_, parameter_sums_);
+    update_->choose_trust_ratios(stream, gradient_sums_.values.as<double>(),
+                                 parameter_sums_.values.as<double>());
   }
-  reducer.apply_sum(apply_);
 }
 
-void Updater::measure(const float* owned, const Buffer& sums) {
-  auto start = std::chrono::steady_clock::now();
-  double* own = (gathers_norms() ? own_sums_ : sums).as<double>();
-  update_->measure(owned, own);
-  seconds_ += lap(start);
-  if (gathers_norms()) {
-    communicator_.all_gather_bytes({own_sums_.data(), own_sums_.bytes()}, sum_bytes_,
-                                   {sums.data(), sums.bytes()});
-  }
+void Updater::measure(Stream& stream, const float* owned, const BlockSums& sums) {
+  update_->measure(stream, owned, sums.values.as<double>() + norms_.block_at(first_));
+  sums.gather->record(stream);
 }
 
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 
 #include "device/device.h"
 #include "optim/arena_update.h"
-#include "reduce/reducer.h"
+#include "reduce/gradient_sums.h"
 
 namespace lockstep {
 
@@ -26,51 +26,50 @@ struct UpdaterOptions {
 
 /// What a step does with the sum of all gradients: norms, clipping, the optimizer's rule, running statistics,
 /// averaged weights. Owns the optimizer's states, of the elements that this rank updates. Everything that it
-/// computes is the same on any number of ranks, bit by bit.
+/// computes is the same on any number of ranks, bit by bit. What it records is on the device's first stream.
 class Updater {
  public:
-  /// Throws Error(usage) for impossible options, Error(resource) when memory is short. Not collective.
+  /// Throws Error(usage) for impossible options, Error(resource) when memory is short. Collective.
   Updater(Backend& backend, Communicator& communicator, const UpdaterOptions& options);
 
-  /// What each rank updates, for the reducers of the run.
+  /// What each rank updates, for the gradient sums of the run.
   const Slices& slices() const { return slices_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
-  /// A step changes this rank's slice of the averaged weights only; this brings the others'. Inside of
-  /// enqueued work. Collective.
-  void gather_averages();
+  /// Updates what this rank owns by the sum of `gradients`, which are ready, as the step's outcome says; then
+  /// brings the new parameters to all ranks. Leaves everything as it was when the gradient's norm is wanted
+  /// and not finite. Collective, as what it records.
+  void record(Stream& stream, GradientSums& gradients);
 
-  /// Reduces, and updates what this rank owns, as the step's outcome says. Leaves everything as it was when
-  /// the gradient's norm is wanted and not finite. Inside of enqueued work. Collective.
-  void run(Reducer& reducer);
-
-  /// Spent by the last step, but for waiting and exchange. CPU only.
-  double seconds() const { return seconds_; }
+  /// A step changes this rank's slice of the averaged weights only; this brings the others'. Collective, as
+  /// what it records.
+  void record_averages(Stream& stream);
 
  private:
-  bool wants_norms() const { return layerwise_ || options_.optimizer.clip_grad > 0.0; }
-  /// Whether other ranks have sums of blocks that this one needs.
-  bool gathers_norms() const { return options_.sharded && communicator_.size() > 1; }
-  void allocate_norms(Device& device);
-  /// Sums of squares of all blocks, from this rank's slice of an arena.
-  void measure(const float* owned, const Buffer& sums);
+  /// Sums of squares of all blocks of an arena: double by double.
+  struct BlockSums {
+    Buffer values;
+    std::unique_ptr<Gather> gather;
+  };
 
-  Communicator& communicator_;
+  bool wants_norms() const { return layerwise_ || options_.optimizer.clip_grad > 0.0; }
+  BlockSums plan_block_sums(Device& device) const;
+  /// From `owned`, this rank's slice of an arena.
+  void measure(Stream& stream, const float* owned, const BlockSums& sums);
+  void scale_by_norms(Stream& stream, float* sum);
+
   UpdaterOptions options_;
   std::unique_ptr<Optimizer> optimizer_;
   bool layerwise_;
   std::vector<Segment> segments_;
   BlockNorms norms_;
+  std::unique_ptr<Communicator> alone_;  ///< where every rank updates all elements: it shares them with none
+  Communicator& owners_;                 ///< the ranks that the elements are divided between
   Slices slices_;
   std::size_t first_ = 0, last_ = 0;  ///< elements that this rank updates
   std::unique_ptr<ArenaUpdate> update_;
-  PartialSums averages_exchange_;
-
-  Buffer own_sums_, gradient_sums_, parameter_sums_;  ///< of blocks; doubles
-  std::vector<std::size_t> sum_bytes_;                ///< of every rank
-
-  double seconds_ = 0.0;
-  Reducer::Apply apply_;
+  std::unique_ptr<Gather> values_, averages_;
+  BlockSums gradient_sums_, parameter_sums_;
 };
 
 }  // namespace lockstep

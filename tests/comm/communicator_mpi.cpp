@@ -16,7 +16,6 @@
 #include "device/cpu/cpu_device.h"
 #include "lockstep/world.h"
 #include "reduce/gradients.h"
-#include "reduce/reducer.h"
 
 namespace lockstep {
 namespace {
@@ -65,100 +64,89 @@ enum class Memory {
   common,  ///< and one arena of results for all ranks
 };
 
+/// An arena as `memory` says; `common`: the same for all ranks where that can be had.
+Buffer make_arena(Communicator& communicator, Device& device, std::size_t elements, Memory memory) {
+  Buffer arena;
+  if (memory == Memory::common) arena = communicator.common_arena(elements);
+  return arena.data() != nullptr ? std::move(arena) : device.allocate(elements * sizeof(float));
+}
+
 void check_exchange(const World& world, Communicator& communicator, std::size_t elements, bool uneven,
                     Memory memory) {
   const auto rank = static_cast<std::size_t>(world.rank());
-  PartialSums partials;
-  for (std::uint32_t peer = 0; peer < static_cast<std::uint32_t>(world.size()); ++peer) {
-    partials.counts.push_back(peer % 3);
-  }
-  partials.slices = make_slices(elements, world.size(), uneven);
-  std::vector<Buffer> arenas;
-  if (memory != Memory::own) arenas = communicator.shared_arenas(partials.counts[rank] + 1, elements);
   const auto device = make_cpu_device({.threads = 1, .pin = false});
-  while (arenas.size() < partials.counts[rank] + 1)
-    arenas.push_back(device->allocate(elements * sizeof(float)));
-  if (memory == Memory::common) {
-    if (Buffer common = communicator.common_arena(elements); common.data() != nullptr) {
-      arenas.back() = std::move(common);
+  SumLayout layout;
+  for (std::uint32_t peer = 0; peer < static_cast<std::uint32_t>(world.size()); ++peer) {
+    layout.counts.push_back(peer % 3);
+  }
+  layout.slices = make_slices(elements, world.size(), uneven);
+  const Slices slices = layout.slices;
+  std::vector<Buffer> arenas;
+  if (memory != Memory::own) arenas = communicator.shared_arenas(layout.counts[rank], elements);
+  while (arenas.size() < layout.counts[rank]) arenas.push_back(device->allocate(elements * sizeof(float)));
+  for (const Buffer& arena : arenas) layout.own.push_back(arena.floats().data());
+  const std::vector<float*> own = layout.own;
+  const Buffer results = make_arena(communicator, *device, elements, memory);
+  const auto sums = communicator.plan_sum(std::move(layout));
+  const auto gather = plan_arena_gather(communicator, results.floats(), slices);
+
+  std::vector<float> all, result;  // of a step: all partial sums, and what this rank makes of them
+  const auto use = [&](const SumChunk& chunk) {
+    expect(chunk.inputs.size() * elements == all.size(), "every partial sum is there");
+    for (std::size_t i = 0; i < chunk.inputs.size(); ++i) {
+      expect(same_bits(chunk.inputs[i], all.data() + i * elements + chunk.begin, chunk.size()),
+             "exchange brings the bits");
     }
-  }
-  partials.results = arenas.back().floats();
-  std::vector<float> flat;
-  for (std::uint32_t i = 0; i < partials.counts[rank]; ++i) {
-    std::ranges::copy(values(world.rank(), i, elements), arenas[i].floats().begin());
-    flat.insert(flat.end(), arenas[i].floats().begin(), arenas[i].floats().end());
-    partials.own.push_back(arenas[i].floats().data());
-  }
-  const std::vector<float> all = allgather_by_mpi(world, flat);
+    for (float* partial : own) std::fill(partial + chunk.begin, partial + chunk.end, -1.0F);
+    std::copy_n(result.data() + chunk.begin, chunk.size(), results.floats().data() + chunk.begin);
+  };
+  const auto program = device->record([&] {
+    Stream& stream = *device->streams()[0];
+    std::size_t next = slices[rank];
+    while (const auto chunk = sums->next(stream)) {
+      expect(chunk->begin == next && chunk->end > next, "chunks are consecutive");
+      next = chunk->end;
+      stream.call([&use, chunk = *chunk] { use(chunk); }, Phase::reduce);
+    }
+    expect(next == slices[rank + 1], "the whole slice was exchanged");
+    gather->record(stream);
+  });
   for (std::uint32_t step = 0; step < 2; ++step) {
-    const std::vector<float> result = values(world.rank(), 7 + step, elements);
-    std::size_t next = partials.slices[rank];
-    communicator.exchange(
-        partials, [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-          expect(begin == next && end > begin, "chunks are consecutive");
-          expect(inputs.size() * elements == all.size(), "every partial sum is there");
-          for (std::size_t i = 0; i < inputs.size(); ++i) {
-            expect(same_bits(inputs[i], all.data() + i * elements + begin, end - begin),
-                   "exchange brings the bits");
-          }
-          std::copy(result.begin() + static_cast<std::ptrdiff_t>(begin),
-                    result.begin() + static_cast<std::ptrdiff_t>(end), partials.results.data() + begin);
-          next = end;
-        });
-    const std::size_t first = partials.slices[rank];
-    expect(next == partials.slices[rank + 1], "the whole slice was exchanged");
-    const std::vector<float> own_result(result.begin() + static_cast<std::ptrdiff_t>(first),
-                                        result.begin() + static_cast<std::ptrdiff_t>(next));
-    expect(same_bits(partials.results.data(), allgather_by_mpi(world, own_result).data(), elements),
+    std::vector<float> flat;
+    for (std::uint32_t i = 0; i < own.size(); ++i) {
+      std::ranges::copy(values(world.rank(), 8 * step + i, elements), own[i]);
+      flat.insert(flat.end(), own[i], own[i] + elements);
+    }
+    all = allgather_by_mpi(world, flat);
+    result = values(world.rank(), 7 + 8 * step, elements);
+    program->run();
+    const std::vector<float> own_result(result.begin() + static_cast<std::ptrdiff_t>(slices[rank]),
+                                        result.begin() + static_cast<std::ptrdiff_t>(slices[rank + 1]));
+    const std::vector<float> expected = allgather_by_mpi(world, own_result);
+    expect(same_bits(results.floats().data(), expected.data(), elements),
            "every rank has every owner's results");
+    communicator.barrier();  // the results may be one memory
   }
 }
 
-/// An exchange that only brings partial sums, then one that only brings results.
-void check_halves(const World& world, Communicator& communicator, std::size_t elements, Memory memory) {
-  const auto rank = static_cast<std::size_t>(world.rank());
-  PartialSums sums;
-  sums.counts.assign(static_cast<std::size_t>(world.size()), 1);
-  sums.slices = even_slices(elements, world.size());
-  PartialSums results = sums;
-  results.counts.assign(sums.counts.size(), 0);
+/// Small parts of different lengths, in place.
+void check_gather(const World& world, Communicator& communicator, Memory memory) {
   const auto device = make_cpu_device({.threads = 1, .pin = false});
-  Buffer partial = device->allocate(elements * sizeof(float)),
-         arena = device->allocate(elements * sizeof(float));
-  if (memory != Memory::own && elements > 0) {
-    if (auto shared = communicator.shared_arenas(1, elements); !shared.empty())
-      partial = std::move(shared[0]);
+  std::vector<std::size_t> bounds{0};
+  for (int rank = 0; rank < world.size(); ++rank) {
+    bounds.push_back(bounds.back() + static_cast<std::size_t>(rank * 5 % 7) * sizeof(float));
   }
-  if (memory == Memory::common) {
-    if (Buffer common = communicator.common_arena(elements); common.data() != nullptr)
-      arena = std::move(common);
-  }
-  sums.own = {partial.floats().data()};
-  results.results = arena.floats();
+  const auto own = static_cast<std::size_t>(world.rank());
+  const Buffer all = make_arena(communicator, *device, bounds.back() / sizeof(float) + 1, memory);
+  const auto gather = communicator.plan_gather({all.data(), bounds.back()}, bounds);
+  const auto program = device->record([&] { gather->record(*device->streams()[0]); });
   for (std::uint32_t step = 0; step < 2; ++step) {
-    std::vector<float> expected(elements);
-    for (int peer = 0; peer < world.size(); ++peer) {
-      const std::vector<float> part = values(peer, step, elements);
-      for (std::size_t e = 0; e < elements; ++e) expected[e] += part[e];
-    }
-    std::ranges::copy(values(world.rank(), step, elements), partial.floats().begin());
-    communicator.exchange(
-        sums, [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-          for (std::size_t e = begin; e < end; ++e) {
-            float sum = 0.0F;
-            for (const float* input : inputs) sum += input[e - begin];
-            sums.own[0][e] = sum;  // of this slice nobody else reads this rank's partial sum
-          }
-        });
-    std::size_t next = sums.slices[rank];
-    communicator.exchange(results,
-                          [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-                            expect(inputs.empty() && begin == next, "results come without partial sums");
-                            std::copy_n(sums.own[0] + begin, end - begin, results.results.data() + begin);
-                            next = end;
-                          });
-    expect(same_bits(arena.floats().data(), expected.data(), elements), "two halves bring the sum");
+    const std::vector<float> part =
+        values(world.rank(), step, (bounds[own + 1] - bounds[own]) / sizeof(float));
+    std::ranges::copy(part, all.floats().data() + bounds[own] / sizeof(float));
+    program->run();
+    const std::vector<float> expected = allgather_by_mpi(world, part);
+    expect(same_bits(all.floats().data(), expected.data(), expected.size()), "gather");
     communicator.barrier();
   }
 }
@@ -176,20 +164,38 @@ void check_small(const World& world, Communicator& communicator) {
 }
 
 void check_all_reduce(const World& world, Communicator& communicator) {
-  std::vector<float> data = values(world.rank(), 3, 1000), expected = data;
+  std::vector<float> data(1000), expected = values(world.rank(), 3, 1000);
   MPI_Allreduce(MPI_IN_PLACE, expected.data(), 1000, MPI_FLOAT, MPI_SUM, world.runtime().ranks.world.get());
-  communicator.all_reduce(data);
-  expect(same_bits(data.data(), expected.data(), data.size()), "all_reduce");
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  const auto reduce = communicator.plan_all_reduce(data);
+  const auto program = device->record([&] {
+    reduce->start(*device->streams()[0]);
+    reduce->finish(*device->streams()[0]);
+  });
+  for (int step = 0; step < 2; ++step) {
+    std::ranges::copy(values(world.rank(), 3, 1000), data.begin());
+    program->run();
+    expect(same_bits(data.data(), expected.data(), data.size()), "all_reduce");
+  }
 }
 
 void check_canonical(const World& world, Communicator& communicator, std::uint32_t leaves, int executors,
                      std::size_t elements) {
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
   std::vector<float> sum(elements);
-  RankGradients gradients(leaves, world.size(), world.rank(), executors, sum);
-  const auto reducer = make_canonical_reducer(communicator, gradients.options());
-  reducer->reduce([&](std::size_t begin, std::span<const float> part) {
-    std::copy(part.begin(), part.end(), sum.begin() + static_cast<std::ptrdiff_t>(begin));
+  RankGradients gradients(leaves, world.size(), world.rank(), executors, elements);
+  const Slices slices = even_slices(elements, world.size());
+  const auto sums = plan_canonical_sums(communicator, gradients.options(), slices);
+  const auto gather = plan_arena_gather(communicator, sum, slices);
+  const auto program = device->record([&] {
+    Stream& stream = *device->streams()[0];
+    sums->ready(stream, 0);
+    while (const auto chunk = sums->next(stream)) {
+      gradients.summation().fold(stream, sums->fold(), *chunk, sum.data() + chunk->begin);
+    }
+    gather->record(stream);
   });
+  program->run();
   for (std::size_t e = 0; e < elements; ++e) {
     const float expected = reference_sum(0, leaves, e);
     expect(same_bits(&sum[e], &expected, 1), std::to_string(leaves) + " leaves in the order of the tree");
@@ -205,11 +211,10 @@ void check_communicator(const World& world, Communicator& communicator, std::siz
         check_exchange(world, communicator, elements, uneven, memory);
       }
     }
-    for (const Memory memory : {Memory::own, Memory::shared, Memory::common}) {
-      check_halves(world, communicator, elements, memory);
-    }
     communicator.barrier();
   }
+  check_gather(world, communicator, Memory::own);
+  check_gather(world, communicator, Memory::common);
   check_small(world, communicator);
   check_all_reduce(world, communicator);
   for (const std::uint32_t leaves : {1u, 2u, 5u, 16u}) {
@@ -224,7 +229,7 @@ void check_transport(const World& world, Transport transport) {
   check_communicator(world, *communicator, 300007);
   // Every second rank has its arenas in a device's memory.
   const auto device = make_cpu_device({.threads = 1, .pin = false});
-  const auto staged = make_staged_communicator(*communicator, *device, *device->streams()[0]);
+  const auto staged = make_staged_communicator(*communicator, *device);
   check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator, 30011);
 }
 

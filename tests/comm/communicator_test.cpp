@@ -26,22 +26,6 @@ TEST(EvenSlices, TileTheArenaAtMultiplesOfSixteen) {
   }
 }
 
-TEST(SelfCommunicator, BringsItsOwnPartialSums) {
-  const auto communicator = make_self_communicator();
-  std::vector<float> first{1, 2, 3}, second{4, 5, 6};
-  int calls = 0;
-  PartialSums partials{{first.data(), second.data()}, {2}, {0, 3}};
-  communicator->exchange(partials,
-                         [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-                           ++calls;
-                           EXPECT_EQ(begin, 0u);
-                           EXPECT_EQ(end, 3u);
-                           ASSERT_EQ(inputs.size(), 2u);
-                           EXPECT_EQ(inputs[1][2], 6.0f);
-                         });
-  EXPECT_EQ(calls, 1);
-}
-
 using Environment = std::map<std::string, std::string>;
 
 Launch launch_in(const Environment& environment) {

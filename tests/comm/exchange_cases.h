@@ -57,40 +57,31 @@ inline std::vector<float> expected_results(const ExchangeCase& c, int run) {
   return results;
 }
 
-/// Gives `work` to the stream of a device: a GPU runs it later, again and again.
-inline void launch(Stream& stream, const std::function<void()>& work) {
+/// Gives `work` to the stream of a device.
+inline void launch(Stream& stream, std::function<void()> work) {
   if (auto* graph = dynamic_cast<GraphStream*>(&stream)) {
-    graph->launch(work);
+    graph->launch(std::move(work));
   } else {
-    work();
+    stream.call(std::move(work), Phase::reduce);
   }
 }
 
-/// How a rank does an exchange.
-enum class Calls {
-  one,     ///< partial sums and results in one
-  halves,  ///< partial sums, then results
-};
-
-/// One rank of a case: its device's arenas and a program that exchanges them.
+/// One rank of a case: its device's arenas and a program that sums them and gathers the results.
 class ExchangingRank {
  public:
-  ExchangingRank(const ExchangeCase& c, Communicator& communicator, Device& device, Calls calls)
-      : case_(c), communicator_(communicator), device_(device), rank_(communicator.rank()) {
-    const std::size_t bytes = c.elements() * sizeof(float);
+  ExchangingRank(const ExchangeCase& c, Communicator& communicator, Device& device)
+      : case_(c), device_(device), rank_(communicator.rank()) {
     arenas_ = allocate_arenas(communicator, device, c.counts[static_cast<std::size_t>(rank_)], c.elements());
-    results_ = device.allocate(bytes);
-    for (const Buffer& arena : arenas_) sums_.own.push_back(arena.floats().data());
-    sums_.counts = c.counts;
-    sums_.slices = c.slices;
-    both_ = sums_;
-    both_.results = results_.floats();
-    only_results_ = both_;
-    only_results_.own.clear();
-    only_results_.counts.assign(c.counts.size(), 0);
-    Stream& stream = *device.streams()[0];
-    program_ = device.record([&, calls] {
-      stream.enqueue([this, calls] { calls == Calls::one ? exchange() : exchange_halves(); });
+    results_ = device.allocate(c.elements() * sizeof(float));
+    SumLayout layout{.own = {}, .counts = c.counts, .slices = c.slices};
+    for (const Buffer& arena : arenas_) layout.own.push_back(arena.floats().data());
+    sums_ = communicator.plan_sum(std::move(layout));
+    gather_ = plan_arena_gather(communicator, results_.floats(), c.slices);
+    program_ = device.record([this] {
+      Stream& stream = *device_.streams()[0];
+      chunks = 0;
+      while (const auto chunk = sums_->next(stream)) add(stream, *chunk);
+      gather_->record(stream);
     });
   }
 
@@ -106,70 +97,62 @@ class ExchangingRank {
     return values;
   }
 
-  int uses = 0;  ///< calls with a part of the own slice
+  int chunks = 0;  ///< of a step
 
  private:
-  void exchange() {
-    communicator_.exchange(both_,
-                           [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-                             add({inputs.begin(), inputs.end()}, both_.results.data() + begin, end - begin);
-                           });
-  }
-  void exchange_halves() {
-    communicator_.exchange(sums_,
-                           [&](std::span<const float* const> inputs, std::size_t begin, std::size_t end) {
-                             add({inputs.begin(), inputs.end()}, both_.results.data() + begin, end - begin);
-                           });
-    communicator_.exchange(only_results_, [](std::span<const float* const> inputs, std::size_t, std::size_t) {
-      EXPECT_TRUE(inputs.empty());
-    });
-  }
-  void add(const std::vector<const float*>& inputs, float* to, std::size_t count) {
-    ++uses;
-    launch(*device_.streams()[0], [inputs, to, count] {
-      std::fill_n(to, count, 0.0F);
-      for (const float* input : inputs) std::transform(to, to + count, input, to, std::plus<>());
+  void add(Stream& stream, const SumChunk& chunk) {
+    ++chunks;
+    launch(stream, [chunk, to = results_.floats().data() + chunk.begin] {
+      std::fill_n(to, chunk.size(), 0.0F);
+      for (const float* input : chunk.inputs) std::transform(to, to + chunk.size(), input, to, std::plus<>());
     });
   }
 
   const ExchangeCase& case_;
-  Communicator& communicator_;
   Device& device_;
   int rank_;
   std::vector<Buffer> arenas_;
   Buffer results_;
-  PartialSums both_, sums_, only_results_;
+  std::unique_ptr<SumExchange> sums_;
+  std::unique_ptr<Gather> gather_;
   std::unique_ptr<Program> program_;
 };
 
 /// One of 5 ranks gathers and reduces what is in its device's memory, twice.
-inline void expect_gathers_and_reduces(Communicator& communicator, GraphDevice& gpu) {
-  constexpr int ranks = 5;
-  const int rank = communicator.rank();
-  const auto length = [](int r) { return static_cast<std::size_t>(r * 3 % 4); };
-  const Buffer own = gpu.allocate(16), all = gpu.allocate(6), sum = gpu.allocate(ranks * sizeof(float));
-  std::unique_ptr<Program> program;
-  {
-    std::vector<std::size_t> lengths;
-    for (int r = 0; r < ranks; ++r) lengths.push_back(length(r));
-    program = gpu.record([&] {
-      communicator.all_gather_bytes({own.data(), length(rank)}, lengths, {all.data(), 6});
-      communicator.all_reduce(sum.floats());
-      communicator.barrier();
-    });
-  }
+inline void expect_gathers_and_reduces(Communicator& communicator, Device& device) {
+  constexpr std::size_t ranks = 5;
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  std::vector<std::size_t> bounds{0};
+  for (std::size_t r = 0; r < ranks; ++r) bounds.push_back(bounds.back() + r * 3 % 4);
+  const Buffer all = device.allocate(6), sum = device.allocate(ranks * sizeof(float));
+  const auto gather = communicator.plan_gather({all.data(), 6}, bounds);
+  const auto reduce = communicator.plan_all_reduce(sum.floats());
+  bounds.clear();  // plans have their own
+  const auto program = device.record([&] {
+    Stream& stream = *device.streams()[0];
+    gather->record(stream);
+    reduce->start(stream);
+    reduce->finish(stream);
+  });
   for (int run = 0; run < 2; ++run) {
-    const std::vector<char> bytes(16, static_cast<char>('a' + rank + 5 * run));
-    std::vector<float> floats(ranks, static_cast<float>(rank + run));
-    gpu.copy(own.data(), bytes.data(), 16);
-    gpu.copy(sum.data(), floats.data(), sum.bytes());
+    const std::vector<char> bytes(6, static_cast<char>('a' + static_cast<int>(rank) + 5 * run));
+    std::vector<float> floats(ranks, static_cast<float>(static_cast<int>(rank) + run));
+    device.copy(all.data(), bytes.data(), 6);
+    device.copy(sum.data(), floats.data(), sum.bytes());
     program->run();
     std::string gathered(6, ' ');
-    gpu.copy(gathered.data(), all.data(), 6);
-    gpu.copy(floats.data(), sum.data(), sum.bytes());
+    device.copy(gathered.data(), all.data(), 6);
+    device.copy(floats.data(), sum.data(), sum.bytes());
     EXPECT_EQ(gathered, run == 0 ? "bbbccd" : "ggghhi");
-    EXPECT_EQ(floats, std::vector<float>(ranks, static_cast<float>(10 + ranks * run)));
+    EXPECT_EQ(floats, std::vector<float>(ranks, static_cast<float>(10 + static_cast<int>(ranks) * run)));
   }
+  // Done on return, in the host's memory.
+  std::vector<char> own(rank, static_cast<char>('a' + rank)), concatenated(10);
+  const std::vector<std::size_t> lengths{0, 1, 2, 3, 4};
+  communicator.all_gather_bytes(std::as_bytes(std::span(own)), lengths,
+                                std::as_writable_bytes(std::span(concatenated)));
+  EXPECT_EQ(std::string(concatenated.begin(), concatenated.end()), "bccdddeeee");
+  communicator.barrier();
 }
 
 }  // namespace lockstep

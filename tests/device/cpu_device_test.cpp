@@ -44,13 +44,13 @@ TEST_P(CpuDevice, WaitComesAfterTheEventsWork) {
   const auto program = device_->record([&] {
     std::vector<Event> events;
     for (Stream* stream : streams) {
-      stream->enqueue([&] { ++before; });
+      stream->call([&] { ++before; }, Phase::forward);
       events.push_back(stream->record());
     }
     for (const Event event : events) {
       streams[0]->wait(event);
     }
-    streams[0]->enqueue([&] { found.push_back(before.exchange(0)); });
+    streams[0]->call([&] { found.push_back(before.exchange(0)); }, Phase::reduce);
   });
   for (int run = 0; run < 1000; ++run) {
     program->run();
@@ -61,7 +61,7 @@ TEST_P(CpuDevice, WaitComesAfterTheEventsWork) {
 TEST_P(CpuDevice, AnErrorOnAnyStreamIsRethrownAndNobodyHangs) {
   const auto streams = device_->streams();
   const auto program = device_->record([&] {
-    streams.back()->enqueue([] { throw Error(Category::data, "as planned"); });
+    streams.back()->call([] { throw Error(Category::data, "as planned"); }, Phase::load);
     const Event event = streams.back()->record();
     streams.front()->wait(event);
   });
@@ -72,9 +72,11 @@ TEST_P(CpuDevice, ARunAfterAFailedOneWorks) {
   const auto streams = device_->streams();
   int runs = 0;
   const auto program = device_->record([&] {
-    streams.front()->enqueue([&] {
-      if (++runs == 1) throw Error(Category::data, "as planned");
-    });
+    streams.front()->call(
+        [&] {
+          if (++runs == 1) throw Error(Category::data, "as planned");
+        },
+        Phase::load);
   });
   EXPECT_THROW(program->run(), Error);
   program->run();
@@ -102,19 +104,33 @@ TEST_P(CpuDevice, DenormalsAreZeroOnEveryStream) {
   std::vector<float> results(streams.size(), 1.0F);
   const auto program = device_->record([&] {
     for (std::size_t s = 0; s < streams.size(); ++s) {
-      streams[s]->enqueue([&results, s] {
-        volatile float tiny = 1e-38F;
-        results[s] = tiny * 1e-3F;
-      });
+      streams[s]->call(
+          [&results, s] {
+            volatile float tiny = 1e-38F;
+            results[s] = tiny * 1e-3F;
+          },
+          Phase::forward);
     }
   });
   program->run();
   EXPECT_EQ(results, std::vector<float>(streams.size(), 0.0F));
 }
 
+TEST_P(CpuDevice, CallsAreTimedByPhase) {
+  std::atomic<int> calls{0};
+  const auto program = device_->record([&] {
+    for (Stream* stream : device_->streams()) {
+      stream->call([&] { ++calls; }, Phase::backward);
+    }
+  });
+  program->run();
+  EXPECT_GT(program->phases().value()[Phase::backward], 0.0);
+  EXPECT_EQ(program->phases().value()[Phase::forward], 0.0);
+}
+
 TEST(CpuStream, WorkOutsideOfARecordingIsAnError) {
   const auto device = make_cpu_device({});
-  EXPECT_THROW(device->streams()[0]->enqueue([] {}), Error);
+  EXPECT_THROW(device->streams()[0]->call([] {}, Phase::load), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, CpuDevice, testing::Values(1, 2, 3, 8));

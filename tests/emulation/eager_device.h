@@ -37,8 +37,6 @@ class EagerDevice final : public cuda::CudaDevice {
       gpu.copy(nullptr, nullptr, 0);  // waits
       work();
     }
-    void enqueue(std::function<void()> work) override { work(); }
-    void host(std::function<void()> code) override { call(std::move(code), Phase::load); }
     Event record() override { return {0}; }
     void wait(Event /*event*/) override {}
     GraphDevice& gpu;

@@ -102,8 +102,6 @@ class GraphStream final : public cuda::CudaStream {
     if (number_ != 0) throw Error(Category::internal, "a call of the host on another stream than the first");
     actions.push_back({.name = "host", .on_host = true, .work = std::move(work)});
   }
-  void enqueue(std::function<void()> work) override { work(); }
-  void host(std::function<void()> code) override { call(std::move(code), Phase::load); }
   /// What a kernel would be.
   void launch(std::function<void()> work, std::string name = "launch") {
     actions.push_back({.name = std::move(name), .work = std::move(work), .stream = number_});

@@ -30,8 +30,6 @@ class OpenDevice final : public Device {
   struct OpenStream final : cuda::CudaStream {
     cuda::StreamHandle handle() const override { return nullptr; }
     void call(std::function<void()> work, Phase /*phase*/) override { work(); }
-    void enqueue(std::function<void()> work) override { work(); }
-    void host(std::function<void()> code) override { code(); }
     Event record() override { return {0}; }
     void wait(Event /*event*/) override {}
   };

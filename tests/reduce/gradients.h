@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/aligned_floats.h"
-#include "reduce/reducer.h"
+#include "reduce/gradient_sums.h"
 
 namespace lockstep {
 
@@ -45,12 +45,14 @@ inline std::vector<AlignedFloats> compute(const PartialSumPlan& plan, std::uint3
   return arenas;
 }
 
-/// One rank's share of a step: its executors' gradients and the reducer's options that name them.
+/// One rank's share of a step: its executors' gradients, and what their sums are planned with.
 class RankGradients {
  public:
-  RankGradients(std::uint32_t leaves, int ranks, int rank, int executors, std::span<float> parameters)
-      : options_{parameters, assign(leaves, ranks, rank, executors), {}} {
-    const std::size_t elements = parameters.size();
+  RankGradients(std::uint32_t leaves, int ranks, int rank, int executors, std::size_t elements)
+      : options_{.elements = elements,
+                 .assignment = assign(leaves, ranks, rank, executors),
+                 .partials = {},
+                 .summation = *summation_} {
     const std::vector<std::uint32_t>& bounds = options_.assignment.executors;
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
       plans_.emplace_back(bounds[i], bounds[i + 1]);
@@ -60,22 +62,32 @@ class RankGradients {
       }
     }
   }
-  const ReducerOptions& options() const { return options_; }
-  /// Fills the arenas again for another step; a reducer may have overwritten them.
+  const GradientSumsOptions& options() const { return options_; }
+  Summation& summation() { return *summation_; }
+  /// Fills the arenas again for another step, which overwrites them.
   void compute_again() {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       std::vector<AlignedFloats> fresh =
-          compute(plans_[i], options_.assignment.executors[i], options_.parameters.size());
+          compute(plans_[i], options_.assignment.executors[i], options_.elements);
       for (std::size_t a = 0; a < fresh.size(); ++a) {
-        std::memcpy(arenas_[i][a].data(), fresh[a].data(), options_.parameters.size_bytes());
+        std::memcpy(arenas_[i][a].data(), fresh[a].data(), options_.elements * sizeof(float));
       }
     }
   }
 
  private:
-  ReducerOptions options_;
+  std::unique_ptr<Summation> summation_ = make_cpu_summation();
+  GradientSumsOptions options_;
   std::vector<PartialSumPlan> plans_;
   std::vector<std::vector<AlignedFloats>> arenas_;
 };
+
+/// Plans the gather of an arena of floats of which each rank has the slice that it owns.
+inline std::unique_ptr<Gather> plan_arena_gather(Communicator& communicator, std::span<float> arena,
+                                                 const Slices& slices) {
+  std::vector<std::size_t> bounds;
+  for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
+  return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
+}
 
 }  // namespace lockstep

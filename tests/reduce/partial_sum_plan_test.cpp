@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "reduce/gradients.h"
-#include "reduce/reducer.h"
 
 namespace lockstep {
 namespace {

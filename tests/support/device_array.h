@@ -36,14 +36,14 @@ class DeviceArray {
   Buffer buffer_;
 };
 
-/// Returns when what `work` gave to the stream is done.
-inline void run_on(Device& device, const std::function<void()>& work) {
-  device.record([&] { device.streams()[0]->enqueue(work); })->run();
+/// Returns when what `describe` gives to the device's first stream is done.
+inline void run_on(Device& device, const std::function<void(Stream&)>& describe) {
+  device.record([&] { describe(*device.streams()[0]); })->run();
 }
 
 /// The same on a CUDA device.
 inline void run_kernels(Device& device, const std::function<void(cuda::StreamHandle)>& work) {
-  run_on(device, [&] { work(cuda::handle_of(*device.streams()[0])); });
+  run_on(device, [&](Stream& stream) { work(cuda::handle_of(stream)); });
 }
 
 }  // namespace lockstep::testing

@@ -59,19 +59,28 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
   const Assignment assignment = assign(leaves, communicator.size(), communicator.rank(), 1);
   const std::uint32_t first = assignment.executors[0];
   std::vector<std::vector<float>> own(assignment.executors[1] - first, std::vector<float>(layout.elements));
-  ReducerOptions options{arenas.values, assignment, {}, updater.slices()};
+  GradientSumsOptions options{.elements = layout.elements,
+                              .assignment = assignment,
+                              .partials = {},
+                              .summation = backend->summation()};
   for (std::uint32_t i = 0; i < own.size(); ++i) options.partials.push_back({{first + i, 0}, own[i].data()});
-  const auto reducer =
-      run.ring ? make_ring_reducer(communicator, options) : make_canonical_reducer(communicator, options);
+  const auto gradients = run.ring ? plan_ring_sums(communicator, options, std::vector<std::size_t>{0})
+                                  : plan_canonical_sums(communicator, options, updater.slices());
+  Device& device = backend->device();
+  const auto step_program = device.record([&] {
+    gradients->ready(*device.streams()[0], 0);
+    updater.record(*device.streams()[0], *gradients);
+  });
+  const auto averages_program = device.record([&] { updater.record_averages(*device.streams()[0]); });
   for (std::size_t step = 0; step < run.gradients.size(); ++step) {
     fill(own, first, run.gradients[step]);
     const StepInput input{.number = step + 1, .learning_rate = run.learning_rate};
     table.begin({&input, 1});
     table.log().outcome() = {.gradient_scale = 0.1F, .statistic_scale = 0.1F, .updates = 1};
-    updater.run(*reducer);
+    step_program->run();
     if (after_each != nullptr) after_each->push_back(arenas);
   }
-  updater.gather_averages();
+  averages_program->run();
   return arenas;
 }
 

@@ -17,6 +17,6 @@ struct NcclOptions {
 
 /// make_nccl_communicator with a library that is there.
 std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const GpuPlace& place, Device& device,
-                                              Stream& stream, const NcclOptions& options);
+                                              const NcclOptions& options);
 
 }  // namespace lockstep

@@ -62,8 +62,6 @@ class ExecutorStream : public Stream {
   void call(std::function<void()> work, Phase phase) override {
     actions().push_back({.kind = Action::Kind::call, .work = std::move(work), .phase = phase});
   }
-  void enqueue(std::function<void()> work) override { call(std::move(work), Phase::forward); }
-  void host(std::function<void()> code) override { code(); }
   Event record() override {
     actions().push_back({.kind = Action::Kind::record, .event = recording_->events});
     return {recording_->events++};
@@ -282,8 +280,8 @@ class CpuDevice : public Device {
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (bytes > 0) std::memmove(to, from, bytes);
   }
-  void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
-    copy(to, from, bytes);
+  void copy(Stream& stream, void* to, const void* from, std::size_t bytes) override {
+    stream.call([this, to, from, bytes] { copy(to, from, bytes); }, Phase::reduce);
   }
 
   std::span<Stream* const> streams() override { return streams_; }

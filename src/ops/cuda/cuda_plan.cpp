@@ -230,31 +230,33 @@ void CudaPlan::loss(StreamHandle stream, int samples, LeafResult* result, std::b
   operations_for(samples).loss.forward(memory);
 }
 
-void CudaPlan::backward(StreamHandle stream, int samples, const float* parameters, float* gradients,
-                        std::byte* workspace, const std::function<void(std::size_t begin)>& ready) const {
-  for (const ArenaRange& range : cleared_) {  // sums of gradients add up what is there
-    fill_zeros(stream, range.end - range.begin, gradients + range.begin);
+void CudaPlan::backward(StreamHandle stream, int samples, NodeRange nodes, const float* parameters,
+                        float* gradients, std::byte* workspace) const {
+  if (nodes.end == graph_.nodes.size()) {
+    for (const ArenaRange& range : cleared_) {  // sums of gradients add up what is there
+      fill_zeros(stream, range.end - range.begin, gradients + range.begin);
+    }
   }
   GradientFinish finish(stream, type_);
-  for (std::size_t i = graph_.nodes.size(); i-- > 1;) {
+  for (std::size_t i = nodes.end; i-- > nodes.begin;) {
     OpMemory memory = node_memory(stream, i, parameters, workspace);
     memory.finish = &finish;
     run_backward(i, samples, memory, gradients, workspace);
-    if (!buckets_.ends[i]) continue;
-    finish.run();
-    if (ready) ready(written_from_[i]);
+    if (buckets_.ends[i]) finish.run();
   }
   finish.run();
-  if (ready) ready(0);
 }
 
-void CudaPlan::backward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
-                             float* gradients, std::byte* workspace) const {
-  GradientFinish finish(stream, type_);
-  OpMemory memory = node_memory(stream, i, parameters, workspace);
-  memory.finish = &finish;
-  run_backward(i, samples, memory, gradients, workspace);
-  finish.run();
+std::vector<GradientPart> CudaPlan::parts() const {
+  std::vector<GradientPart> parts;
+  std::size_t end = graph_.nodes.size();
+  for (std::size_t i = end; i-- > 2;) {
+    if (!buckets_.ends[i]) continue;
+    parts.push_back({{i, end}, written_from_[i]});
+    end = i;
+  }
+  parts.push_back({{1, end}, 0});
+  return parts;
 }
 
 void CudaPlan::run_backward(std::size_t i, int samples, OpMemory memory, float* gradients,

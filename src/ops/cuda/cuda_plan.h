@@ -1,11 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <vector>
 
 #include "ops/cuda/gradient_buckets.h"
 #include "ops/cuda/op.h"
+#include "ops/node_range.h"
 #include "ops/plan_layout.h"
 
 namespace lockstep::cuda {
@@ -50,18 +50,18 @@ class CudaPlan {
                std::byte* workspace) const;
   /// After forward: class of the largest logit of each sample.
   const std::int32_t* predictions(const std::byte* workspace) const;
-  /// After forward, of training plans: writes (does not add) the gradients of the loss's sum. Gradients of
-  /// frozen parameters are zeros or their gradients. `ready`, unless empty, is called now and then, when the
-  /// stream was given what writes gradients of elements from `begin` on; `begin` descends to 0.
-  void backward(StreamHandle stream, int samples, const float* parameters, float* gradients,
-                std::byte* workspace, const std::function<void(std::size_t begin)>& ready = {}) const;
+  /// After forward, of training plans: writes (does not add) the gradients of the loss's sum that `nodes`
+  /// make, the last node first. Gradients of frozen parameters are unspecified.
+  void backward(StreamHandle stream, int samples, NodeRange nodes, const float* parameters, float* gradients,
+                std::byte* workspace) const;
+  /// Parts of backward in their order, all nodes together.
+  std::vector<GradientPart> parts() const;
+  std::size_t nodes() const { return graph_.nodes.size(); }
 
-  // What forward and backward consist of, as in Plan; node `i` of the graph.
+  // What forward consists of, as in Plan; node `i` of the graph.
   void forward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
                     std::byte* workspace) const;
   void loss(StreamHandle stream, int samples, LeafResult* result, std::byte* workspace) const;
-  void backward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
-                     float* gradients, std::byte* workspace) const;
 
  private:
   /// All operations for one number of samples.

@@ -1,7 +1,9 @@
 #include "optim/cuda/arena_update.h"
 
+#include "comm/scratch_memory.h"
 #include "device/cuda/cuda_device.h"
 #include "optim/cuda/update.h"
+#include "reduce/cuda/fold.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -27,30 +29,37 @@ class CudaArenaUpdate final : public ArenaUpdate {
     }
   }
 
-  void apply(std::size_t begin, std::span<const float> sum) override {
-    update(stream(), rule_, memory_, begin, sum.size(), sum.data());
+  void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) override {
+    update(handle_of(stream), rule_, memory_, chunk.begin, chunk.size(), sum_of(stream, chunk, fold));
   }
-  void measure(const float* values, double* sums) override {
+  void measure(Stream& stream, const float* values, double* sums) override {
     const std::size_t first = options_.norms.block_at(options_.first);
     const std::size_t last = options_.norms.block_at(options_.last);
-    cuda::measure(stream(), tables_.norms(), first, last - first, values, sums);
+    cuda::measure(handle_of(stream), tables_.norms(), first, last - first, values, sums);
   }
-  void clip(const double* sums) override {
-    add_blocks(stream(), tables_.norms(), sums, gradient_squares_.as<double>());
-    cuda::clip(stream(), memory_, gradient_squares_.as<double>(), options_.rule.clip_grad);
+  void clip(Stream& stream, const double* sums) override {
+    add_blocks(handle_of(stream), tables_.norms(), sums, gradient_squares_.as<double>());
+    cuda::clip(handle_of(stream), memory_, gradient_squares_.as<double>(), options_.rule.clip_grad);
   }
-  void prepare(float* sum) override {
-    cuda::prepare(stream(), rule_, memory_, options_.first, options_.last - options_.first, sum);
+  void prepare(Stream& stream, float* sum) override {
+    cuda::prepare(handle_of(stream), rule_, memory_, options_.first, options_.last - options_.first, sum);
   }
-  void choose_trust_ratios(const double* gradient_sums, const double* parameter_sums) override {
-    add_blocks(stream(), tables_.norms(), gradient_sums, gradient_squares_.as<double>());
-    add_blocks(stream(), tables_.norms(), parameter_sums, parameter_squares_.as<double>());
-    cuda::choose_trust_ratios(stream(), rule_, memory_, parameter_squares_.as<double>(),
+  void choose_trust_ratios(Stream& stream, const double* gradient_sums,
+                           const double* parameter_sums) override {
+    add_blocks(handle_of(stream), tables_.norms(), gradient_sums, gradient_squares_.as<double>());
+    add_blocks(handle_of(stream), tables_.norms(), parameter_sums, parameter_squares_.as<double>());
+    cuda::choose_trust_ratios(handle_of(stream), rule_, memory_, parameter_squares_.as<double>(),
                               gradient_squares_.as<double>());
   }
 
  private:
-  StreamHandle stream() const { return handle_of(*options_.device.streams()[0]); }
+  /// A single input is its own sum.
+  const float* sum_of(Stream& stream, const SumChunk& chunk, const Fold& fold) {
+    if (fold.program.size() == 1) return chunk.inputs[static_cast<std::size_t>(fold.program[0])];
+    auto* const sum = reinterpret_cast<float*>(sums_.at_least(chunk.size() * sizeof(float)));
+    cuda::fold(handle_of(stream), fold.program, chunk.inputs, 0, chunk.size(), sum);
+    return sum;
+  }
 
   ArenaUpdateOptions options_;
   OptimizerRule rule_;
@@ -58,6 +67,7 @@ class CudaArenaUpdate final : public ArenaUpdate {
   UpdateMemory memory_;
   std::vector<Buffer> states_;
   Buffer gradient_squares_, parameter_squares_;  ///< of parameters
+  ScratchMemory sums_{[this](std::size_t bytes) { return options_.device.allocate(bytes); }};
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace lockstep::cuda {
 
-/// On the first stream of a CUDA device. `stopped`: in its memory, as conclude_leaves (ops/cuda/step.h) has
+/// On a CUDA device. `stopped`: in its memory, as conclude_leaves (ops/cuda/step.h) has
 /// it; a norm that is not finite sets it too.
 std::unique_ptr<ArenaUpdate> make_arena_update(const ArenaUpdateOptions& options, std::uint32_t* stopped);
 

@@ -47,29 +47,24 @@ GpuProbe gpu_of_rank(const World* world) {
 
 class CudaCompiledGraph final : public CompiledGraph {
  public:
-  CudaCompiledGraph(Device& device, Stream& stream, DeviceDatasets& datasets, int reader_threads,
+  CudaCompiledGraph(Device& device, DeviceDatasets& datasets, int reader_threads,
                     std::unique_ptr<CudaPlan> plan)
-      : device_(device),
-        stream_(stream),
-        datasets_(datasets),
-        reader_threads_(reader_threads),
-        plan_(std::move(plan)) {}
+      : device_(device), datasets_(datasets), reader_threads_(reader_threads), plan_(std::move(plan)) {}
 
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) override {
     // Sizes of micro-batches are known before the first one runs: full ones, and the last of the data set.
     const auto rest = static_cast<int>(loader.dataset().size() % loader.micro_batch());
     if (rest > 0) plan_->compile_for(rest);
-    const FeedOptions options{device_, stream_, *plan_, loader, reader_threads_};
+    const FeedOptions options{device_, *plan_, loader, reader_threads_};
     const DeviceDataset* dataset = datasets_.find(loader);
     return make_cuda_leaf_runner(
-        device_, stream_, *plan_, loader,
+        device_, *plan_, loader,
         dataset != nullptr ? make_device_feed(options, *dataset, log) : make_host_feed(options));
   }
   GradientFlow gradients() const override { return plan_->gradients(); }
 
  private:
   Device& device_;
-  Stream& stream_;
   DeviceDatasets& datasets_;
   int reader_threads_;
   std::unique_ptr<CudaPlan> plan_;
@@ -82,7 +77,6 @@ class CudaBackend final : public Backend {
         gpu_(gpu_of_rank(options.world)),
         device_(make_cuda_device(
             {.local_rank = local_rank(options.world), .graphs = options.execution.cuda_graph})),
-        stream_(*device_->streams()[0]),
         dnn_(make_cudnn({.time_plans = !options.execution.plan_cache.empty(),
                          .plan_cache = options.execution.plan_cache,
                          .write_plan_cache = options.world == nullptr || options.world->rank() == 0})),
@@ -91,12 +85,12 @@ class CudaBackend final : public Backend {
         stopped_(device_->allocate(sizeof(std::uint32_t))) {}
 
   Device& device() override { return *device_; }
-  const Summation& summation() const override { return *summation_; }
+  Summation& summation() override { return *summation_; }
 
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CudaCompiledGraph>(
-        *device_, stream_, datasets_, reader_threads(options_),
+        *device_, datasets_, reader_threads(options_),
         std::make_unique<CudaPlan>(graph, layout, options, type_of(options_.execution.dtype), *dnn_));
   }
 
@@ -104,21 +98,19 @@ class CudaBackend final : public Backend {
     return make_arena_update(options, stopped_.as<std::uint32_t>());
   }
 
-  void conclude(std::span<const LeafResult> results, const StepTable& table) override {
-    conclude_leaves(handle_of(stream_), results.data(), static_cast<std::uint32_t>(results.size()),
+  void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) override {
+    conclude_leaves(handle_of(stream), results.data(), static_cast<std::uint32_t>(results.size()),
                     table.log(), table.positions(), stopped_.as<std::uint32_t>());
   }
 
   int threads() const override { return 1; }
   std::string name() const override { return gpu_.name; }
   std::string engines() const override { return dnn_->engines(); }
-  bool times_parts() const override { return false; }  // parts are recorded once
 
  private:
   BackendOptions options_;
   GpuProbe gpu_;
   std::unique_ptr<Device> device_;
-  Stream& stream_;
   std::unique_ptr<Dnn> dnn_;
   std::unique_ptr<Summation> summation_;
   DeviceDatasets datasets_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "device/cuda/cuda_device.h"
 #include "lockstep/error.h"
 #include "train/cuda/kernels/predictions.h"
@@ -25,57 +27,52 @@ Buffer allocate_workspace(Device& device, const CudaPlan& plan, std::uint32_t sa
 
 class CudaLeafRunner final : public LeafRunner {
  public:
-  CudaLeafRunner(Device& device, Stream& stream, const CudaPlan& plan, const Loader& loader,
-                 std::unique_ptr<Feed> feed)
-      : stream_(stream),
-        plan_(plan),
+  CudaLeafRunner(Device& device, const CudaPlan& plan, const Loader& loader, std::unique_ptr<Feed> feed)
+      : plan_(plan),
         loader_(loader),
         feed_(std::move(feed)),
         workspace_(allocate_workspace(device, plan, loader.micro_batch())) {}
 
-  void prepare(const float* parameters) override { plan_.prepare(handle(), parameters, workspace_.data()); }
-
-  void run(std::uint32_t leaf, const float* parameters, const LeafOutputs& outputs) override {
-    const int samples = samples_ = static_cast<int>(loader_.samples(leaf));
-    const CudaPlan::Inputs inputs = plan_.inputs(workspace_.data());
-    feed_->load(leaf, inputs, seconds.load);
-    plan_.forward(handle(), samples, parameters, outputs.result, workspace_.data());
-    if (outputs.gradients != nullptr) {
-      plan_.backward(handle(), samples, parameters, outputs.gradients, workspace_.data(), outputs.ready);
+  void prepare(Stream& stream, const float* parameters) override {
+    plan_.prepare(handle_of(stream), parameters, workspace_.data());
+  }
+  void load(Stream& stream, std::uint32_t leaf) override {
+    samples_ = static_cast<int>(loader_.samples(leaf));
+    feed_->load(stream, leaf, plan_.inputs(workspace_.data()));
+  }
+  void forward(Stream& stream, NodeRange range, const float* parameters, LeafResult* result) override {
+    for (std::size_t i = range.begin; i < std::min(range.end, plan_.nodes()); ++i) {
+      plan_.forward_node(handle_of(stream), i, samples_, parameters, workspace_.data());
     }
-    if (outputs.predictions != nullptr) {
-      write_predictions(handle(), samples, inputs.labels, plan_.predictions(workspace_.data()),
-                        outputs.predictions);
-    }
+    if (range.end > plan_.nodes()) plan_.loss(handle_of(stream), samples_, result, workspace_.data());
+  }
+  void predict(Stream& stream, Prediction* predictions) override {
+    write_predictions(handle_of(stream), samples_, plan_.inputs(workspace_.data()).labels,
+                      plan_.predictions(workspace_.data()), predictions);
+  }
+  void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
+    plan_.backward(handle_of(stream), samples_, range, parameters, gradients, workspace_.data());
   }
 
-  void forward_node(std::size_t node, const float* parameters) override {
-    plan_.forward_node(handle(), node, samples_, parameters, workspace_.data());
-  }
-  void loss(LeafResult* result) override { plan_.loss(handle(), samples_, result, workspace_.data()); }
-  void backward_node(std::size_t node, const float* parameters, float* gradients) override {
-    plan_.backward_node(handle(), node, samples_, parameters, gradients, workspace_.data());
-  }
-
+  NodeRange nodes() const override { return {1, plan_.nodes()}; }
+  std::vector<GradientPart> parts() const override { return plan_.parts(); }
   void expect(std::span<const SampleRange> coming) override { feed_->expect(coming); }
   VisitSum visits() override { return feed_->visits(); }
+  double waited() const override { return feed_->waited(); }
 
  private:
-  StreamHandle handle() const { return handle_of(stream_); }
-
-  Stream& stream_;
   const CudaPlan& plan_;
   const Loader& loader_;
   std::unique_ptr<Feed> feed_;
   Buffer workspace_;
-  int samples_ = 0;  ///< of the last run
+  int samples_ = 0;  ///< of the leaf that was loaded last
 };
 
 }  // namespace
 
-std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, Stream& stream, const CudaPlan& plan,
-                                                  const Loader& loader, std::unique_ptr<Feed> feed) {
-  return std::make_unique<CudaLeafRunner>(device, stream, plan, loader, std::move(feed));
+std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, const CudaPlan& plan, const Loader& loader,
+                                                  std::unique_ptr<Feed> feed) {
+  return std::make_unique<CudaLeafRunner>(device, plan, loader, std::move(feed));
 }
 
 }  // namespace lockstep::cuda

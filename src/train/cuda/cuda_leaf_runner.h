@@ -7,9 +7,9 @@
 
 namespace lockstep::cuda {
 
-/// Runs micro-batches of a loader on a GPU, which `feed` brings there: what it does is given to the stream.
-/// All references outlive it; `plan` is compiled for the sizes that the loader's micro-batches have.
-std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, Stream& stream, const CudaPlan& plan,
-                                                  const Loader& loader, std::unique_ptr<Feed> feed);
+/// Runs micro-batches of a loader on a GPU, which `feed` brings there. All references outlive it; `plan` is
+/// compiled for the sizes that the loader's micro-batches have.
+std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, const CudaPlan& plan, const Loader& loader,
+                                                  std::unique_ptr<Feed> feed);
 
 }  // namespace lockstep::cuda

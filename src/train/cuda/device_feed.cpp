@@ -28,8 +28,8 @@ class DeviceFeed final : public Feed {
     if (log_.inputs == nullptr) log_ = {first_step_.input.data(), nullptr, first_step_.position.data()};
   }
 
-  void load(std::uint32_t leaf, const CudaPlan::Inputs& inputs, double& /*waited*/) override {
-    const StreamHandle handle = handle_of(options_.stream);
+  void load(Stream& stream, std::uint32_t leaf, const CudaPlan::Inputs& inputs) override {
+    const StreamHandle handle = handle_of(stream);
     const std::uint32_t samples = options_.loader.samples(leaf);
     choose_samples(handle, choice_, log_, leaf, samples,
                    {.placed = placed_.as<PlacedSample>(),

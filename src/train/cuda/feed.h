@@ -19,10 +19,10 @@ class Feed {
   virtual ~Feed() = default;
   /// As LeafRunner::expect.
   virtual void expect(std::span<const SampleRange> /*coming*/) {}
-  /// Inside of enqueued work: gives to the stream what brings leaf `leaf` of the loader's step there. Each
-  /// run adds to `waited`, which outlives the recording, the seconds that the stream waited for the host's
-  /// threads.
-  virtual void load(std::uint32_t leaf, const CudaPlan::Inputs& inputs, double& waited) = 0;
+  /// Records what brings leaf `leaf` of the loader's step there.
+  virtual void load(Stream& stream, std::uint32_t leaf, const CudaPlan::Inputs& inputs) = 0;
+  /// Seconds that streams have waited for the host's threads so far.
+  virtual double waited() const { return 0.0; }
   /// Samples of all leaves so far. Outside of recordings.
   virtual VisitSum visits() = 0;
 };
@@ -30,7 +30,6 @@ class Feed {
 /// What a feed is made of; all of it outlives the feed.
 struct FeedOptions {
   Device& device;
-  Stream& stream;
   const CudaPlan& plan;
   const Loader& loader;
   int reader_threads = 1;  ///< of the host, where it reads the samples

@@ -7,7 +7,6 @@
 #include "lockstep/error.h"
 #include "train/cuda/feed.h"
 #include "train/cuda/image_tables.h"
-#include "train/lap.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -23,32 +22,34 @@ class HostFeed final : public Feed {
 
   void expect(std::span<const SampleRange> coming) override { read_ahead_.expect(coming); }
 
-  void load(std::uint32_t leaf, const CudaPlan::Inputs& inputs, double& waited) override {
+  void load(Stream& stream, std::uint32_t leaf, const CudaPlan::Inputs& inputs) override {
     const std::uint32_t samples = options_.loader.samples(leaf);
-    options_.stream.host([this, leaf, &waited] { bring(leaf, waited); });
-    hand_over(layout_.labels, inputs.labels, samples * sizeof(std::int32_t));
-    hand_over(layout_.other_labels, inputs.other_labels, samples * sizeof(std::int32_t));
-    hand_over(layout_.shares, inputs.shares, samples * sizeof(float));
-    hand_over(layout_.ids, inputs.ids, samples * sizeof(std::uint64_t));
-    hand_over(layout_.random, inputs.random, sizeof(RandomKey));
+    stream.call([this, leaf] { bring(leaf); }, Phase::load);
+    hand_over(stream, layout_.labels, inputs.labels, samples * sizeof(std::int32_t));
+    hand_over(stream, layout_.other_labels, inputs.other_labels, samples * sizeof(std::int32_t));
+    hand_over(stream, layout_.shares, inputs.shares, samples * sizeof(float));
+    hand_over(stream, layout_.ids, inputs.ids, samples * sizeof(std::uint64_t));
+    hand_over(stream, layout_.random, inputs.random, sizeof(RandomKey));
     const std::byte* pixels = block_.data() + layout_.samples;
     const bool floats = options_.loader.dataset().encoding() == Encoding::floats;
     const SampleArray array{.pixels = floats ? nullptr : reinterpret_cast<const std::uint8_t*>(pixels),
                             .floats = floats ? reinterpret_cast<const float*>(pixels) : nullptr,
                             .shape = options_.loader.dataset().shape()};
-    images_.gather(handle_of(options_.stream), array, samples, nullptr, inputs);
+    images_.gather(handle_of(stream), array, samples, nullptr, inputs);
   }
 
   VisitSum visits() override { return visits_; }
+  double waited() const override { return waited_; }
 
  private:
   /// To the GPU's memory, which no work uses now. The copy is done on return, so that the block of the host
   /// can be filled again.
-  void bring(std::uint32_t leaf, double& waited) {
-    auto start = std::chrono::steady_clock::now();
+  void bring(std::uint32_t leaf) {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
     try {
       read_ahead_.take(options_.loader.position(leaf), [&](const std::byte* block, std::size_t samples) {
-        waited += lap(start);
+        waited_ += std::chrono::duration<double>(Clock::now() - start).count();
         const auto* ids = reinterpret_cast<const std::uint64_t*>(block + layout_.ids);
         for (std::size_t i = 0; i < samples; ++i) visits_.add(ids[i]);
         options_.device.copy(block_.data(), block, layout_.bytes(samples));
@@ -64,8 +65,8 @@ class HostFeed final : public Feed {
   }
 
   /// From the block to where the plan wants it, if it does.
-  void hand_over(std::size_t offset, void* to, std::size_t bytes) {
-    if (to != nullptr) options_.device.copy(options_.stream, to, block_.data() + offset, bytes);
+  void hand_over(Stream& stream, std::size_t offset, void* to, std::size_t bytes) {
+    if (to != nullptr) options_.device.copy(stream, to, block_.data() + offset, bytes);
   }
 
   FeedOptions options_;
@@ -74,6 +75,7 @@ class HostFeed final : public Feed {
   const BatchBlock& layout_;
   Buffer block_;  ///< of the device
   VisitSum visits_;
+  double waited_ = 0.0;
 };
 
 }  // namespace

@@ -20,12 +20,11 @@ Session::Session(const World& world, Placement placement, const ExecutionOptions
 
 std::unique_ptr<Communicator> Session::connect_devices() const {
   if (placement_.device == DeviceKind::cpu) return nullptr;
-  Stream& stream = *device().streams()[0];
-  if (world_.size() == 1) return make_self_communicator(device(), stream);
+  if (world_.size() == 1) return make_self_communicator();
   if (placement_.nccl) {
-    return make_nccl_communicator(*between_hosts_, {world_.host(), placement_.gpu}, device(), stream);
+    return make_nccl_communicator(*between_hosts_, {world_.host(), placement_.gpu}, device());
   }
-  return make_staged_communicator(*between_hosts_, device(), stream);
+  return make_staged_communicator(*between_hosts_, device());
 }
 
 Buffer Session::allocate_arena(std::size_t elements) const {

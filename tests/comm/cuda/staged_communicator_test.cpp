@@ -4,54 +4,58 @@
 
 #include "comm/exchange_cases.h"
 #include "emulation/open_device.h"
-#include "reduce/reducer.h"
+#include "reduce/gradient_sums.h"
 #include "reduce/thread_ranks.h"
 
 namespace lockstep {
 namespace {
 
 /// A rank of the case, with memory of its own or on a device, twice.
-void run_case(const ExchangeCase& c, Communicator& host, bool on_device, Calls calls) {
+void run_case(const ExchangeCase& c, Communicator& host, bool on_device) {
   GraphDevice gpu;
   const auto cpu = make_cpu_device({.threads = 1, .pin = false});
-  const auto staged = make_staged_communicator(host, gpu, gpu.stream);
+  const auto staged = make_staged_communicator(host, gpu);
   const std::size_t own =
       c.slices[static_cast<std::size_t>(host.rank()) + 1] - c.slices[static_cast<std::size_t>(host.rank())];
-  ExchangingRank rank(c, on_device ? *staged : host, on_device ? static_cast<Device&>(gpu) : *cpu, calls);
+  ExchangingRank rank(c, on_device ? *staged : host, on_device ? static_cast<Device&>(gpu) : *cpu);
   const int allocations = gpu.memory.allocations;
   for (int run = 0; run < 2; ++run) {
     EXPECT_EQ(rank.run(run), expected_results(c, run)) << c << ", rank " << host.rank();
   }
   if (on_device) {
-    EXPECT_EQ(rank.uses, own > 0 ? 1 : 0) << "the whole slice at once";
+    EXPECT_EQ(rank.chunks, own > 0 ? 1 : 0) << "the whole slice at once";
     EXPECT_EQ(gpu.memory.allocations, allocations) << "nothing is allocated in a run";
   }
 }
 
 using OnDevice = bool (*)(int rank);
-void run_cases(OnDevice on_device, Calls calls) {
+void run_cases(OnDevice on_device) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (const std::size_t elements : {std::size_t{1}, std::size_t{17}, std::size_t{4099}}) {
       for (const ExchangeCase& c : exchange_cases(ranks, elements)) {
-        run_as_ranks(ranks, [&](Communicator& host) { run_case(c, host, on_device(host.rank()), calls); });
+        run_as_ranks(ranks, [&](Communicator& host) { run_case(c, host, on_device(host.rank())); });
       }
     }
   }
 }
 
-TEST(StagedCommunicator, ExchangesAsThreadsDo) {
-  run_cases([](int) { return false; }, Calls::one);
-  run_cases([](int) { return true; }, Calls::one);
+TEST(ThreadCommunicator, Exchanges) {
+  run_cases([](int) { return false; });
 }
 
-TEST(StagedCommunicator, ExchangesInHalves) {
-  run_cases([](int) { return true; }, Calls::halves);
+TEST(ThreadCommunicator, GathersAndReduces) {
+  run_as_ranks(5, [](Communicator& communicator) {
+    const auto cpu = make_cpu_device({.threads = 1, .pin = false});
+    expect_gathers_and_reduces(communicator, *cpu);
+  });
+}
+
+TEST(StagedCommunicator, ExchangesAsThreadsDo) {
+  run_cases([](int) { return true; });
 }
 
 TEST(StagedCommunicator, ExchangesWithRanksThatUseTheHostsCommunicator) {
-  const OnDevice odd = [](int rank) { return rank % 2 == 1; };
-  run_cases(odd, Calls::one);
-  run_cases(odd, Calls::halves);
+  run_cases([](int rank) { return rank % 2 == 1; });
 }
 
 TEST(StagedCommunicator, TakesTheHostMemoryThatItNeeds) {
@@ -59,23 +63,22 @@ TEST(StagedCommunicator, TakesTheHostMemoryThatItNeeds) {
   const ExchangeCase c{even_slices(elements, 4), {1, 2, 0, 1}};
   run_as_ranks(4, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto staged = make_staged_communicator(host, gpu, gpu.stream);
-    ExchangingRank both(c, *staged, gpu, Calls::one);
+    const auto staged = make_staged_communicator(host, gpu);
+    ExchangingRank first(c, *staged, gpu);
     const std::size_t own = c.counts[static_cast<std::size_t>(host.rank())];
-    EXPECT_EQ(gpu.host_bytes,
-              (std::max<std::size_t>(own, 1) * elements + (4 - own) * elements / 4) * sizeof(float));
+    EXPECT_EQ(gpu.host_bytes, (own * elements + (4 - own) * elements / 4) * sizeof(float));
     const std::size_t before = gpu.host_bytes;
-    ExchangingRank halves(c, *staged, gpu, Calls::halves);
-    EXPECT_EQ(gpu.host_bytes, before) << "exchanges share it";
-    EXPECT_EQ(halves.run(0), expected_results(c, 0));
-    EXPECT_EQ(both.run(1), expected_results(c, 1));
+    ExchangingRank second(c, *staged, gpu);
+    EXPECT_EQ(gpu.host_bytes, before) << "plans share it";
+    EXPECT_EQ(second.run(0), expected_results(c, 0));
+    EXPECT_EQ(first.run(1), expected_results(c, 1));
   });
 }
 
 TEST(StagedCommunicator, GathersAndReducesMemoryOfTheDevice) {
   run_as_ranks(5, [](Communicator& host) {
     GraphDevice gpu;
-    const auto staged = make_staged_communicator(host, gpu, gpu.stream);
+    const auto staged = make_staged_communicator(host, gpu);
     expect_gathers_and_reduces(*staged, gpu);
   });
 }
@@ -83,7 +86,7 @@ TEST(StagedCommunicator, GathersAndReducesMemoryOfTheDevice) {
 TEST(StagedCommunicator, HasTheHostsRanks) {
   run_as_ranks(3, [](Communicator& host) {
     GraphDevice gpu;
-    const auto staged = make_staged_communicator(host, gpu, gpu.stream);
+    const auto staged = make_staged_communicator(host, gpu);
     EXPECT_EQ(staged->rank(), host.rank());
     EXPECT_EQ(staged->size(), 3);
     EXPECT_EQ(staged->name(), "threads through host memory");
@@ -97,17 +100,20 @@ TEST(StagedCommunicator, CarriesTheCanonicalSum) {
     for (const std::uint32_t leaves : {3U, 8U, 13U}) {
       run_as_ranks(ranks, [&](Communicator& host) {
         const auto gpu = std::make_unique<OpenDevice>();
-        const auto staged = make_staged_communicator(host, *gpu, *gpu->streams()[0]);
+        const auto staged = make_staged_communicator(host, *gpu);
+        Communicator& communicator = host.rank() % 3 == 0 ? *staged : host;
         std::vector<float> sum(elements);
-        RankGradients gradients(leaves, ranks, host.rank(), 2, sum);
-        const auto reducer =
-            make_canonical_reducer(host.rank() % 3 == 0 ? *staged : host, gradients.options());
+        RankGradients gradients(leaves, ranks, host.rank(), 2, elements);
+        const Slices slices = even_slices(elements, ranks);
+        const auto sums = plan_canonical_sums(communicator, gradients.options(), slices);
+        const auto gather = plan_arena_gather(communicator, sum, slices);
         const auto program = gpu->record([&] {
-          gpu->streams()[0]->enqueue([&] {
-            reducer->reduce([&](std::size_t begin, std::span<const float> part) {
-              std::ranges::copy(part, sum.begin() + static_cast<std::ptrdiff_t>(begin));
-            });
-          });
+          Stream& stream = *gpu->streams()[0];
+          sums->ready(stream, 0);
+          while (const auto chunk = sums->next(stream)) {
+            gradients.summation().fold(stream, sums->fold(), *chunk, sum.data() + chunk->begin);
+          }
+          gather->record(stream);
         });
         for (int run = 0; run < 2; ++run) {
           program->run();

@@ -23,12 +23,20 @@ class WatchedRanks final : public Communicator {
   WatchedRanks(Communicator& ranks, const std::atomic<bool>& gone) : ranks_(ranks), gone_(gone) {}
   int rank() const override { return ranks_.rank(); }
   int size() const override { return ranks_.size(); }
-  void exchange(PartialSums& partials, const UseChunk& use) override { ranks_.exchange(partials, use); }
+  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
+    return ranks_.plan_sum(std::move(layout));
+  }
+  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
+                                      std::span<const std::size_t> bounds) override {
+    return ranks_.plan_gather(all, bounds);
+  }
+  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
+    return ranks_.plan_all_reduce(values);
+  }
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                         std::span<std::byte> all) override {
     ranks_.all_gather_bytes(own, bytes, all);
   }
-  void all_reduce(std::span<float> values) override { ranks_.all_reduce(values); }
   void barrier() override { ranks_.barrier(); }
   void check() override {
     if (gone_) throw Error(Category::peer, "rank 1 has ended");
@@ -55,7 +63,7 @@ TEST(Nccl, IsReadyWhenItsInitialisationIsNoLongerInProgress) {
     fake.polls = polls;
     run_as_ranks(3, [&](Communicator& host) {
       GraphDevice gpu;
-      const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
+      const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
       EXPECT_EQ(nccl->rank(), host.rank());
       EXPECT_EQ(nccl->size(), 3);
       EXPECT_EQ(nccl->name(), "NCCL");
@@ -73,7 +81,7 @@ TEST(Nccl, NamesTheReasonWhereRankZeroCannotBegin) {
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
     const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options()); });
+        error_of([&] { connect_by_nccl(host, place_of(host), gpu, FakeNccl::options()); });
     EXPECT_EQ(status, 4);
     EXPECT_EQ(message, "ncclGetUniqueId: unhandled system error");
   });
@@ -89,7 +97,7 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
     const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options()); });
+        error_of([&] { connect_by_nccl(host, place_of(host), gpu, FakeNccl::options()); });
     if (host.rank() == 1) {
       EXPECT_EQ(status, 4);
       EXPECT_EQ(message,
@@ -110,7 +118,7 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
   run_as_ranks(2, [&](Communicator& ranks) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
     nccl->check();
     ranks.barrier();
     if (host.rank() == 0) {
@@ -123,7 +131,8 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
     }
     ranks.barrier();
     EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
-    EXPECT_EQ(error_of([&] { nccl->all_reduce({static_cast<float*>(nullptr), 1}); }).first, 5);
+    const auto sum = nccl->plan_all_reduce({static_cast<float*>(nullptr), 1});
+    EXPECT_EQ(error_of([&] { sum->start(gpu.stream); }).first, 5);
   });
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
@@ -135,7 +144,7 @@ TEST(Nccl, AnAbortThatWaitsForGraphsHoldsUpNoError) {
   fake.waits_in_abort = [&] { graphs_are_gone.wait(); };
   run_as_ranks(1, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
     fake.asynchronous = ncclRemoteError;
     EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
     EXPECT_EQ(error_of([&] { nccl->check(); }).second, "NCCL was aborted");
@@ -149,7 +158,7 @@ TEST(Nccl, AbortsWhileAnExceptionUnwinds) {
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
     EXPECT_EQ(error_of([&] {
-                const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
+                const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
                 throw Error(Category::data, "labels.gz: cut short");
               }).first,
               3);
@@ -163,7 +172,7 @@ TEST(Nccl, AbortsWhereAPeerIsGoneAtTheEnd) {
   run_as_ranks(2, [&](Communicator& ranks) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
     ranks.barrier();
     gone = true;
   });
@@ -174,18 +183,16 @@ TEST(Nccl, ExchangesAsThreadsDo) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (const std::size_t elements : {std::size_t{1}, std::size_t{17}, std::size_t{4099}}) {
       for (const ExchangeCase& c : exchange_cases(ranks, elements)) {
-        for (const Calls calls : {Calls::one, Calls::halves}) {
-          FakeNccl fake;
-          run_as_ranks(ranks, [&](Communicator& host) {
-            GraphDevice gpu;
-            const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
-            ExchangingRank rank(c, *nccl, gpu, calls);
-            const int allocations = gpu.memory.allocations;
-            for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run)) << c;
-            EXPECT_LE(rank.uses, 1) << "one chunk is enough";
-            EXPECT_EQ(gpu.memory.allocations, allocations) << "nothing is allocated in a run";
-          });
-        }
+        FakeNccl fake;
+        run_as_ranks(ranks, [&](Communicator& host) {
+          GraphDevice gpu;
+          const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+          ExchangingRank rank(c, *nccl, gpu);
+          const int allocations = gpu.memory.allocations;
+          for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run)) << c;
+          EXPECT_LE(rank.chunks, 1) << "one chunk is enough";
+          EXPECT_EQ(gpu.memory.allocations, allocations) << "nothing is allocated in a run";
+        });
       }
     }
   }
@@ -198,8 +205,8 @@ TEST(Nccl, ExchangesInChunksWhereStagingIsSmall) {
     GraphDevice gpu;
     const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream,
                                       {.api = fake.api(), .staging = 3 * 8000, .largest_sum = 1});
-    ExchangingRank rank(c, *nccl, gpu, Calls::one);
-    EXPECT_EQ(rank.uses, 5) << "33,334 elements, 8,000 at a time";
+    ExchangingRank rank(c, *nccl, gpu);
+    EXPECT_EQ(rank.chunks, 5) << "33,334 elements, 8,000 at a time";
     for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run));
   });
 }
@@ -208,7 +215,7 @@ TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
   FakeNccl fake;
   run_as_ranks(5, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
     expect_gathers_and_reduces(*nccl, gpu);
   });
 }
@@ -220,13 +227,18 @@ struct OverlappedSums {
   OverlappedSums(Communicator& communicator, GraphDevice& device) : gpu(device) {
     const std::span<float> values = arena.floats();
     float* const seen = meanwhile.floats().data();
+    const auto plan = [&](std::size_t begin) {
+      return communicator.plan_all_reduce(values.subspan(begin, half));
+    };
+    reduces[1] = plan(half);
+    reduces[0] = plan(0);
     program = gpu.record([&] {
-      for (const std::size_t begin : {half, std::size_t{0}}) {
-        gpu.stream.launch([this, part = values.subspan(begin, half)] { ++part.front(), part.back() += 2; });
-        communicator.start_all_reduce(values.subspan(begin, half));
+      for (const std::size_t i : {1, 0}) {
+        gpu.stream.launch([part = values.subspan(i * half, half)] { ++part.front(), part.back() += 2; });
+        reduces[i]->start(gpu.stream);
       }
       gpu.stream.launch([=] { *seen = values.front(); });
-      communicator.finish_all_reduces();
+      for (const auto& reduce : reduces) reduce->finish(gpu.stream);
       gpu.copy(gpu.stream, sums.data(), arena.data(), arena.bytes());
     });
   }
@@ -244,6 +256,7 @@ struct OverlappedSums {
   GraphDevice& gpu;
   Buffer arena = gpu.allocate(2 * half * sizeof(float)), sums = gpu.allocate(arena.bytes()),
          meanwhile = gpu.allocate(sizeof(float));
+  std::array<std::unique_ptr<AllReduce>, 2> reduces;
   std::unique_ptr<Program> program;
   float seen_meanwhile = 0.0F;
 };
@@ -254,7 +267,7 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
     run_as_ranks(3, [&](Communicator& host) {
       GraphDevice gpu;
       gpu.haste = haste;
-      const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
+      const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
       OverlappedSums sums(*nccl, gpu);
       for (int run = 0; run < 2; ++run) {
         const auto own = static_cast<float>(10 * run + host.rank());
@@ -271,24 +284,25 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
   }
 }
 
-TEST(Nccl, OtherMethodsWaitForSumsThatAreBegun) {
+TEST(Nccl, OtherExchangesWaitForSumsThatAreBegun) {
   FakeNccl fake;
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream, FakeNccl::options());
-    const Buffer value = gpu.allocate(sizeof(float)), all = gpu.allocate(2 * sizeof(float));
-    const std::vector<std::size_t> bytes(2, sizeof(float));
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+    const Buffer all = gpu.allocate(2 * sizeof(float));
+    const std::vector<std::size_t> bounds{0, sizeof(float), 2 * sizeof(float)};
+    const auto own = static_cast<std::size_t>(host.rank());
+    const auto sum = nccl->plan_all_reduce(all.floats().subspan(own, 1));
+    const auto gather = nccl->plan_gather({all.data(), all.bytes()}, bounds);
     const auto program = gpu.record([&] {
-      gpu.stream.launch([at = value.floats().data()] { *at = 21.0F; });
-      nccl->start_all_reduce(value.floats());
-      nccl->all_gather_bytes({value.data(), value.bytes()}, bytes, {all.data(), all.bytes()});
-      nccl->start_all_reduce(value.floats());
-      nccl->all_reduce(all.floats());
+      gpu.stream.launch([at = all.floats().data() + own] { *at = 21.0F; });
+      sum->start(gpu.stream);
+      gather->record(gpu.stream);
     });
     program->run();
     std::vector<float> gathered(2);
     gpu.copy(gathered.data(), all.data(), all.bytes());
-    EXPECT_EQ(gathered, std::vector<float>(2, 84.0F));
+    EXPECT_EQ(gathered, std::vector<float>(2, 42.0F));
   });
 }
 

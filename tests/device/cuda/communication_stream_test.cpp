@@ -18,13 +18,11 @@ TEST(CommunicationStream, WorksWhenItsEventComesInEachRun) {
       give(handle_of(where), "note", [&done, what] { done += what; });
     };
     const auto program = device->record([&] {
-      stream.enqueue([&] {
-        note(stream, 'a');
-        communication.wait(stream.record());
-        communication.enqueue([&] { note(communication, 'b'); });
-        stream.wait(communication.record());
-        note(stream, 'c');
-      });
+      note(stream, 'a');
+      communication.wait(stream.record());
+      note(communication, 'b');
+      stream.wait(communication.record());
+      note(stream, 'c');
     });
     for (const char* expected : {"abc", "abcabc"}) {
       program->run();

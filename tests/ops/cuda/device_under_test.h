@@ -23,7 +23,7 @@ inline cuda::Dnn& dnn_under_test() {
 inline void run_on_device(const std::function<void(cuda::StreamHandle)>& work) {
   Device& device = device_under_test();
   Stream& stream = *device.streams()[0];
-  device.record([&] { stream.enqueue([&] { work(cuda::handle_of(stream)); }); })->run();
+  device.record([&] { work(cuda::handle_of(stream)); })->run();
 }
 
 /// Memory of the device. At first NaN in every type, so that reading what was not written shows; the end is

@@ -103,7 +103,7 @@ class NetworkOnCuda {
     gradients_ = DeviceMemory(layout_.elements * sizeof(float));
   }
 
-  /// Gives something to the stream when the plan says that gradients from `begin` on are written.
+  /// Gives something to the stream when gradients from `begin` on are final.
   std::function<void(cuda::StreamHandle, float* gradients, std::size_t begin)> ready = {};
 
   NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) {
@@ -116,9 +116,11 @@ class NetworkOnCuda {
       plan_.prepare(stream, parameters_.floats(), workspace_.data());
       plan_.forward(stream, samples, parameters_.floats(), result, workspace_.data());
       if (!options_.training) return;
-      plan_.backward(stream, samples, parameters_.floats(), gradients_.floats(), workspace_.data(),
-                     ready ? [&](std::size_t begin) { ready(stream, gradients_.floats(), begin); }
-                           : std::function<void(std::size_t)>());
+      for (const GradientPart& part : plan_.parts()) {
+        plan_.backward(stream, samples, part.nodes, parameters_.floats(), gradients_.floats(),
+                       workspace_.data());
+        if (ready) ready(stream, gradients_.floats(), part.final_from);
+      }
     });
     NetworkResults results;
     Device& device = device_under_test();
@@ -141,8 +143,8 @@ class NetworkOnCuda {
       }
       plan_.loss(stream, samples, reinterpret_cast<LeafResult*>(result_.data()), workspace_.data());
       for (std::size_t i = 2; i < 2 * nodes; ++i) {
-        plan_.backward_node(stream, i / 2, samples, parameters_.floats(), gradients_.floats(),
-                            workspace_.data());
+        plan_.backward(stream, samples, {i / 2, i / 2 + 1}, parameters_.floats(), gradients_.floats(),
+                       workspace_.data());
       }
     });
     return gradients_.fetch_floats();

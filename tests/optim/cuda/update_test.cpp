@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <random>
 
@@ -94,7 +95,7 @@ class TrainingRun {
     for (std::uint32_t step = 0; step < steps; ++step) {
       positions_.store({step, step});
       sum_.store(scenario_.sums[step]);
-      run_on(*device_, [this] { run_step(); });
+      run_on(*device_, [this](Stream& stream) { run_step(stream); });
       results.push_back({values_.fetch(), averages_.fetch(), outcomes()[step].gradient_norm});
     }
     return results;
@@ -117,32 +118,33 @@ class TrainingRun {
   /// Of the step that is concluded.
   StepLog log() const { return log_at(1); }
 
-  void run_step() {
+  void run_step(Stream& stream) {
     if (on_cuda_) {
-      conclude_leaves(handle_of(*device_->streams()[0]), results_.data(), 1, log_at(0), positions_.data(),
-                      stopped_.data());
+      conclude_leaves(handle_of(stream), results_.data(), 1, log_at(0), positions_.data(), stopped_.data());
     } else {
-      log().outcome() = outcome_of({results_.data(), 1});
+      stream.call([this] { log().outcome() = outcome_of({results_.data(), 1}); }, Phase::reduce);
     }
     if (scenario_.options.clip_grad > 0.0) {
-      update_->measure(sum_.data(), gradient_sums_.data());
-      update_->clip(gradient_sums_.data());
+      update_->measure(stream, sum_.data(), gradient_sums_.data());
+      update_->clip(stream, gradient_sums_.data());
     }
     if (layerwise_) {
-      update_->prepare(sum_.data());
-      update_->measure(sum_.data(), gradient_sums_.data());
-      update_->measure(values_.data(), parameter_sums_.data());
-      update_->choose_trust_ratios(gradient_sums_.data(), parameter_sums_.data());
+      update_->prepare(stream, sum_.data());
+      update_->measure(stream, sum_.data(), gradient_sums_.data());
+      update_->measure(stream, values_.data(), parameter_sums_.data());
+      update_->choose_trust_ratios(stream, gradient_sums_.data(), parameter_sums_.data());
     }
-    apply();
+    apply(stream);
   }
 
   /// The CPU's at once, the kernels' in parts of odd lengths, in units of 16.
-  void apply() {
+  void apply(Stream& stream) {
+    inputs_of_chunks_.clear();
     for (std::size_t begin = 0; begin < layout_.elements;) {
       const std::size_t rest = layout_.elements - begin;
       const std::size_t count = on_cuda_ ? std::min<std::size_t>(16 * (1 + random_() % 70), rest) : rest;
-      update_->apply(begin, {sum_.data() + begin, count});
+      inputs_of_chunks_.push_back(sum_.data() + begin);
+      update_->apply(stream, {begin, begin + count, {&inputs_of_chunks_.back(), 1}}, one_input_);
       begin += count;
     }
   }
@@ -165,6 +167,8 @@ class TrainingRun {
   DeviceArray<StepOutcome> outcomes_{*device_, steps};
   DeviceArray<std::uint32_t> positions_{*device_, 2};
   DeviceArray<std::uint32_t> stopped_{*device_, 1};
+  const Fold one_input_{.program = {0}, .depth = 1};
+  std::deque<const float*> inputs_of_chunks_;
   std::unique_ptr<ArenaUpdate> update_;
   std::mt19937 random_{1};
 };

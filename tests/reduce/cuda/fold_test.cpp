@@ -60,9 +60,10 @@ class FoldKernel : public ::testing::Test {
     return output.fetch();
   }
   static std::vector<float> expected(const Fold& plan, const Inputs& inputs, const Range& range) {
-    BlockFold block(plan);
+    BlockFold block;
+    block.reserve(plan);
     std::vector<float> result(elements, -1.0F);
-    std::copy_n(block.sum(inputs.addresses, range.begin, range.count), range.count, result.begin());
+    std::copy_n(block.sum(plan, inputs.addresses, range.begin, range.count), range.count, result.begin());
     return result;
   }
 

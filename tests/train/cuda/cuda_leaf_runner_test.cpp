@@ -20,7 +20,7 @@ TEST(CudaLeafRunner, SaysWhatWouldFitWhereMemoryIsShort) {
   const Loader loader(test::train_set(), 32);
   device.available = plan.workspace_bytes() / 2;
   expect_error(Category::resource, {"micro-batches of 32 samples", "up to 16 samples fit"},
-               [&] { cuda::make_cuda_leaf_runner(device, *device.streams()[0], plan, loader, nullptr); });
+               [&] { cuda::make_cuda_leaf_runner(device, plan, loader, nullptr); });
 }
 
 }  // namespace

@@ -21,16 +21,13 @@ struct Fed {
              cuda::Type::fp32, *dnn),
         workspace(device.allocate(plan.workspace_bytes())),
         datasets(device, std::size_t{1} << 20) {
-    const cuda::FeedOptions options{device, device.stream, plan, loader, threads};
+    const cuda::FeedOptions options{device, plan, loader, threads};
     feed =
         by_host ? cuda::make_host_feed(options) : cuda::make_device_feed(options, *datasets.find(loader), {});
   }
 
   std::vector<std::byte> load(std::uint32_t leaf) {
-    device
-        .record(
-            [&] { device.stream.enqueue([&] { feed->load(leaf, plan.inputs(workspace.data()), waited); }); })
-        ->run();
+    device.record([&] { feed->load(device.stream, leaf, plan.inputs(workspace.data())); })->run();
     std::vector<std::byte> bytes(workspace.bytes());
     device.copy(bytes.data(), workspace.data(), bytes.size());
     return bytes;
@@ -42,7 +39,6 @@ struct Fed {
   cuda::CudaPlan plan;
   Buffer workspace;
   cuda::DeviceDatasets datasets;
-  double waited = 0.0;
   std::unique_ptr<cuda::Feed> feed;
 };
 
@@ -62,8 +58,8 @@ TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
         EXPECT_TRUE(by_device.load(leaf) == by_host.load(leaf)) << "leaf " << leaf;
       }
       EXPECT_EQ(by_host.feed->visits(), VisitSum::expected(all.samples));
-      EXPECT_GT(by_host.waited, 0.0);
-      EXPECT_EQ(by_device.waited, 0.0);
+      EXPECT_GT(by_host.feed->waited(), 0.0);
+      EXPECT_EQ(by_device.feed->waited(), 0.0);
     }
   }
 }

@@ -61,7 +61,7 @@ std::vector<std::string> launches_of(const StepOptions& options) {
   const auto network = make_model(options.model, set.shape(), set.classes());
   const ArenaLayout layout = layout_arena(network->parameters());
   const auto backend = make_cuda_backend({.execution = {.dtype = options.dtype}});
-  const auto communicator = make_self_communicator(backend->device(), *backend->device().streams()[0]);
+  const auto communicator = make_self_communicator();
   const Buffer parameters = backend->device().allocate(layout.elements * sizeof(float));
   StepTable table(backend->device(), 1);
   Updater updater(*backend, *communicator,

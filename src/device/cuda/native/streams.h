@@ -35,8 +35,6 @@ class OrderedStream : public CudaStream {
   OrderedStream(EventPool& events, StreamOwner stream) : events_(events), stream_(std::move(stream)) {}
 
   StreamHandle handle() const override { return stream_.get(); }
-  void enqueue(std::function<void()> work) override { work(); }
-  void host(std::function<void()> code) override { call(std::move(code), Phase::load); }
   /// Throws Error(internal).
   void call(std::function<void()> work, Phase phase) override;
   Event record() override;

@@ -1,0 +1,88 @@
+#include "reduce/gradient_sums.h"
+
+#include "lockstep/error.h"
+#include "reduce/ring_exchange.h"
+
+namespace lockstep {
+namespace {
+
+/// An error here would otherwise show as a wrong sum or a hang.
+void check(const GradientSumsOptions& options, int rank) {
+  if (options.assignment.leaves == 0) throw Error(Category::internal, "a step without micro-batches");
+  const auto at = static_cast<std::size_t>(rank);
+  std::uint32_t leaf = options.assignment.ranks[at];
+  for (const Partial& partial : options.partials) {
+    if (partial.node.begin != leaf) throw Error(Category::internal, "partial sums are not the rank's leaves");
+    leaf = partial.node.end();
+  }
+  if (leaf != options.assignment.ranks[at + 1]) {
+    throw Error(Category::internal, "partial sums are not the rank's leaves");
+  }
+}
+
+}  // namespace
+
+void GradientSums::ready(Stream& stream, std::size_t begin) {
+  if (begin == 0) merge_.record(stream, summation_);
+  exchange_->ready(stream, begin);
+}
+
+float* GradientSums::sum(Stream& stream) {
+  if (sum_ == nullptr) {
+    spare_ = summation_.allocate(last_ - first_);
+    sum_ = spare_.floats().data();
+  }
+  sums_ = {sum_};
+  while (const auto chunk = next(stream)) {
+    summation_.fold(stream, fold_, *chunk, sum_ + (chunk->begin - first_));
+  }
+  return sum_;
+}
+
+/// A lone rank keeps its executors' sums apart: merging them first would be one more pass over memory.
+std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
+                                                  const GradientSumsOptions& options, const Slices& slices) {
+  check(options, communicator.rank());
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  std::unique_ptr<GradientSums> sums(new GradientSums(options.summation));
+  sums->first_ = slices[rank];
+  sums->last_ = slices[rank + 1];
+
+  std::vector<Node> nodes;
+  SumLayout layout{.own = {}, .counts = {}, .slices = slices};
+  if (communicator.size() == 1) {
+    for (const Partial& partial : options.partials) {
+      nodes.push_back(partial.node);
+      layout.own.push_back(partial.data);
+    }
+    layout.counts = {static_cast<std::uint32_t>(nodes.size())};
+  } else {
+    sums->merge_ = LocalMerge(options.partials, options.elements);
+    for (const Partial& partial : sums->merge_.results()) layout.own.push_back(partial.data);
+    const std::vector<std::uint32_t>& bounds = options.assignment.ranks;
+    for (std::size_t peer = 0; peer + 1 < bounds.size(); ++peer) {
+      const std::vector<Node> part = cover(bounds[peer], bounds[peer + 1]);
+      nodes.insert(nodes.end(), part.begin(), part.end());
+      layout.counts.push_back(static_cast<std::uint32_t>(part.size()));
+    }
+  }
+  sums->fold_ = plan_fold(nodes, options.assignment.leaves);
+  // Of this rank's slice nobody else reads its partial sums.
+  if (!layout.own.empty()) sums->sum_ = layout.own.front() + sums->first_;
+  sums->exchange_ = communicator.plan_sum(std::move(layout));
+  return sums;
+}
+
+std::unique_ptr<GradientSums> plan_ring_sums(Communicator& communicator, const GradientSumsOptions& options,
+                                             std::span<const std::size_t> buckets) {
+  check(options, communicator.rank());
+  std::unique_ptr<GradientSums> sums(new GradientSums(options.summation));
+  sums->last_ = options.elements;
+  sums->fold_ = {.program = {0}, .depth = 1};
+  if (!options.partials.empty()) sums->sum_ = options.partials.front().data;
+  sums->exchange_ =
+      plan_ring_exchange(communicator, options.summation, options.partials, options.elements, buckets);
+  return sums;
+}
+
+}  // namespace lockstep
