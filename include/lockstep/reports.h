@@ -59,8 +59,8 @@ struct StepTimes {
   double forward = 0.0;
   double backward = 0.0;
   double fold = 0.0;    ///< adding up the micro-batches' gradients
-  double reduce = 0.0;  ///< waiting for other executors and ranks, exchange, sum over the ranks
-  double update = 0.0;
+  double reduce = 0.0;  ///< waiting for other ranks, exchange, sum over the ranks where norms are wanted
+  double update = 0.0;  ///< sum over the ranks, update rule
   double total = 0.0;
   std::uint64_t samples = 0;  ///< over all ranks
 };

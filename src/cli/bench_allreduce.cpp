@@ -152,7 +152,7 @@ std::vector<float> terms_of_rank(int rank, std::size_t elements) {
   return terms;
 }
 
-void check_sum(std::span<const float> sum, int ranks, const std::string& reducer) {
+void check_sum(std::span<const float> sum, int ranks, const std::string& way) {
   std::size_t weights = 0;
   for (int rank = 0; rank < ranks; ++rank) weights += weight(rank);
   for (std::size_t i = 0; i < sum.size(); ++i) {
@@ -160,7 +160,7 @@ void check_sum(std::span<const float> sum, int ranks, const std::string& reducer
     if (sum[i] == right) continue;
     throw Error(Category::internal,
                 fmt::format("the {} sum of {} floats over {} ranks is wrong: element {} is {} instead of {}",
-                            reducer, sum.size(), ranks, i, sum[i], right));
+                            way, sum.size(), ranks, i, sum[i], right));
   }
 }
 

@@ -122,7 +122,7 @@ struct Reference {
 };
 
 class FollowsReference : public testing::TestWithParam<Reference> {};
-TEST_P(FollowsReference, OnAnyNumberOfRanksWithEitherReducer) {
+TEST_P(FollowsReference, OnAnyNumberOfRanksWithEitherSum) {
   const nlohmann::json& json = references().at("optimizers").at(GetParam().name);
   Scenario run{.parameters = {{"weight", {4, 3}, {}}, {"bias", {4}, {}}},
                .options = GetParam().options,

@@ -8,7 +8,7 @@
 
 namespace lockstep::cuda {
 
-/// A stream of the CUDA device, as kernels and libraries are given it. Valid inside of enqueued work.
+/// A stream of the CUDA device, as kernels and libraries are given it while a recording is described.
 class CudaStream : public Stream {
  public:
   virtual StreamHandle handle() const = 0;
