@@ -40,7 +40,8 @@ std::uint32_t micro_batches(const BenchOptions& options, const std::string& devi
 /// What each rank brings to a sum of `elements` floats: small whole numbers, so that every order of additions
 /// gives the same.
 std::vector<float> terms_of_rank(int rank, std::size_t elements);
-/// Throws Error(internal) where `sum` is not that of the ranks' terms. `way`: how they were added, for the message.
+/// Throws Error(internal) where `sum` is not that of the ranks' terms. `way`: how they were added, for the
+/// message.
 void check_sum(std::span<const float> sum, int ranks, const std::string& way);
 
 /// Runs programs of a device, which outlives it, and waits for what they gave to it.

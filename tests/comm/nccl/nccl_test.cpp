@@ -203,7 +203,7 @@ TEST(Nccl, ExchangesInChunksWhereStagingIsSmall) {
   FakeNccl fake;
   run_as_ranks(3, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, gpu.stream,
+    const auto nccl = connect_by_nccl(host, place_of(host), gpu,
                                       {.api = fake.api(), .staging = 3 * 8000, .largest_sum = 1});
     ExchangingRank rank(c, *nccl, gpu);
     EXPECT_EQ(rank.chunks, 5) << "33,334 elements, 8,000 at a time";
