@@ -7,12 +7,6 @@
 
 namespace lockstep {
 
-/// Where a rank's GPU is.
-struct GpuPlace {
-  std::string host;
-  std::string bus;  ///< its PCI address on that host; empty: the rank has none
-};
-
 /// Version of the NCCL library, "2.28.9". Throws Error(resource) saying what is missing where there is none.
 std::string nccl_version();
 
@@ -21,11 +15,12 @@ std::string nccl_version();
 /// MB of partial sums of the peers. Sums that are started run on the device's stream for communication,
 /// beside what other streams are given; whatever else is exchanged waits for them.
 ///
-/// `host` connects the same ranks, is asked whether they are alive, and does what is done on return; `place`:
-/// of the device, no other rank's. All references outlive the communicator. Collective. Throws on all ranks
-/// Error(resource), of which one prints the reason, where NCCL is missing on a rank. A rank that NCCL fails
-/// on throws alone, Error(resource) or Error(peer): the others wait until `host` finds it gone.
-std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const GpuPlace& place,
+/// `host` connects the same ranks, is asked whether they are alive, and does what is done on return; `gpu`:
+/// PCI address of the device, which no other rank computes on. All references outlive the communicator.
+/// Collective. Throws on all ranks Error(resource), of which one prints the reason, where NCCL is missing on
+/// a rank. A rank that NCCL fails on throws alone, Error(resource) or Error(peer): the others wait until
+/// `host` finds it gone.
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const std::string& gpu,
                                                      Device& device);
 
 }  // namespace lockstep

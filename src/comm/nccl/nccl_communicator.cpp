@@ -246,18 +246,18 @@ class NcclCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const GpuPlace& place, Device& device,
+std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const std::string& gpu, Device& device,
                                               const NcclOptions& options) {
-  return std::make_unique<NcclCommunicator>(host, "GPU " + place.bus, device, options);
+  return std::make_unique<NcclCommunicator>(host, "GPU " + gpu, device, options);
 }
 
-std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const GpuPlace& place,
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const std::string& gpu,
                                                      Device& device) {
   NcclOptions options{};
   // Graphs and other launches of NCCL are never in flight together, so graphs need no events between them.
   setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
   agree(host, [&] { options.api = load_nccl(); });
-  return connect_by_nccl(host, place, device, options);
+  return connect_by_nccl(host, gpu, device, options);
 }
 
 }  // namespace lockstep

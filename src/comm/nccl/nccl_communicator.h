@@ -16,7 +16,7 @@ struct NcclOptions {
 };
 
 /// make_nccl_communicator with a library that is there.
-std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const GpuPlace& place, Device& device,
+std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const std::string& gpu, Device& device,
                                               const NcclOptions& options);
 
 }  // namespace lockstep

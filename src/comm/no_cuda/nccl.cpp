@@ -10,7 +10,7 @@ namespace {
 
 std::string nccl_version() { fail(); }
 
-std::unique_ptr<Communicator> make_nccl_communicator(Communicator& /*host*/, const GpuPlace& /*place*/,
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& /*host*/, const std::string& /*gpu*/,
                                                      Device& /*device*/) {
   fail();
 }

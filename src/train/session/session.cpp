@@ -22,7 +22,7 @@ std::unique_ptr<Communicator> Session::connect_devices() const {
   if (placement_.device == DeviceKind::cpu) return nullptr;
   if (world_.size() == 1) return make_self_communicator();
   if (placement_.nccl) {
-    return make_nccl_communicator(*between_hosts_, {world_.host(), placement_.gpu}, device());
+    return make_nccl_communicator(*between_hosts_, placement_.gpu, device());
   }
   return make_staged_communicator(*between_hosts_, device());
 }

@@ -12,9 +12,9 @@ namespace lockstep {
 namespace {
 
 using Names = std::vector<std::string>;
-/// The GPU of a rank.
-GpuPlace place_of(const Communicator& host) {
-  return {"HOST", "0000:1" + std::to_string(host.rank()) + ":00"};
+/// PCI address of a rank's GPU.
+std::string address_of_gpu(const Communicator& host) {
+  return "0000:1" + std::to_string(host.rank()) + ":00";
 }
 
 /// Threads whose communicator can tell that a peer is gone.
@@ -63,7 +63,7 @@ TEST(Nccl, IsReadyWhenItsInitialisationIsNoLongerInProgress) {
     fake.polls = polls;
     run_as_ranks(3, [&](Communicator& host) {
       GraphDevice gpu;
-      const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+      const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
       EXPECT_EQ(nccl->rank(), host.rank());
       EXPECT_EQ(nccl->size(), 3);
       EXPECT_EQ(nccl->name(), "NCCL");
@@ -81,7 +81,7 @@ TEST(Nccl, NamesTheReasonWhereRankZeroCannotBegin) {
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
     const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, place_of(host), gpu, FakeNccl::options()); });
+        error_of([&] { connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options()); });
     EXPECT_EQ(status, 4);
     EXPECT_EQ(message, "ncclGetUniqueId: unhandled system error");
   });
@@ -97,7 +97,7 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
     const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, place_of(host), gpu, FakeNccl::options()); });
+        error_of([&] { connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options()); });
     if (host.rank() == 1) {
       EXPECT_EQ(status, 4);
       EXPECT_EQ(message,
@@ -118,7 +118,7 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
   run_as_ranks(2, [&](Communicator& ranks) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
     nccl->check();
     ranks.barrier();
     if (host.rank() == 0) {
@@ -144,7 +144,7 @@ TEST(Nccl, AnAbortThatWaitsForGraphsHoldsUpNoError) {
   fake.waits_in_abort = [&] { graphs_are_gone.wait(); };
   run_as_ranks(1, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
     fake.asynchronous = ncclRemoteError;
     EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
     EXPECT_EQ(error_of([&] { nccl->check(); }).second, "NCCL was aborted");
@@ -158,7 +158,7 @@ TEST(Nccl, AbortsWhileAnExceptionUnwinds) {
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
     EXPECT_EQ(error_of([&] {
-                const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+                const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
                 throw Error(Category::data, "labels.gz: cut short");
               }).first,
               3);
@@ -172,7 +172,7 @@ TEST(Nccl, AbortsWhereAPeerIsGoneAtTheEnd) {
   run_as_ranks(2, [&](Communicator& ranks) {
     GraphDevice gpu;
     WatchedRanks host(ranks, gone);
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
     ranks.barrier();
     gone = true;
   });
@@ -186,7 +186,7 @@ TEST(Nccl, ExchangesAsThreadsDo) {
         FakeNccl fake;
         run_as_ranks(ranks, [&](Communicator& host) {
           GraphDevice gpu;
-          const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+          const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
           ExchangingRank rank(c, *nccl, gpu);
           const int allocations = gpu.memory.allocations;
           for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run)) << c;
@@ -203,7 +203,7 @@ TEST(Nccl, ExchangesInChunksWhereStagingIsSmall) {
   FakeNccl fake;
   run_as_ranks(3, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu,
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu,
                                       {.api = fake.api(), .staging = 3 * 8000, .largest_sum = 1});
     ExchangingRank rank(c, *nccl, gpu);
     EXPECT_EQ(rank.chunks, 5) << "33,334 elements, 8,000 at a time";
@@ -215,7 +215,7 @@ TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
   FakeNccl fake;
   run_as_ranks(5, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
     expect_gathers_and_reduces(*nccl, gpu);
   });
 }
@@ -267,7 +267,7 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
     run_as_ranks(3, [&](Communicator& host) {
       GraphDevice gpu;
       gpu.haste = haste;
-      const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+      const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
       OverlappedSums sums(*nccl, gpu);
       for (int run = 0; run < 2; ++run) {
         const auto own = static_cast<float>(10 * run + host.rank());
@@ -288,7 +288,7 @@ TEST(Nccl, OtherExchangesWaitForSumsThatAreBegun) {
   FakeNccl fake;
   run_as_ranks(2, [&](Communicator& host) {
     GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, place_of(host), gpu, FakeNccl::options());
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
     const Buffer all = gpu.allocate(2 * sizeof(float));
     const std::vector<std::size_t> bounds{0, sizeof(float), 2 * sizeof(float)};
     const auto own = static_cast<std::size_t>(host.rank());
