@@ -22,16 +22,17 @@ struct ArenaUpdateOptions {
   const OptimizerOptions& rule;  ///< what the optimizer was made of
   const std::vector<Segment>& segments;
   const BlockNorms& norms;
-  std::size_t parameters = 0;       ///< of the network
-  std::size_t first = 0, last = 0;  ///< elements that this rank updates
-  std::span<float> values;          ///< the parameters' arena, in the device's memory
-  std::span<float> averages;        ///< of the averaged weights; empty: there are none
-  double average_decay = 0.0;       ///< averages += (1 - average_decay) * (values - averages)
-  StepLog log;                      ///< which step this is: rate and number; what it found
+  std::size_t parameters = 0;                ///< of the network
+  std::size_t first = 0, last = 0;           ///< elements that this rank updates
+  std::span<float> values;                   ///< the parameters' arena, in the device's memory
+  std::span<float> averages;                 ///< of the averaged weights; empty: there are none
+  double average_decay = 0.0;                ///< averages += (1 - average_decay) * (values - averages)
+  std::span<const std::span<float>> states;  ///< of the rule, of elements [first, last)
+  StepLog log;                               ///< which step this is: rate and number; what it found
 };
 
 /// What a step does to the elements of the arenas that one rank updates: norms, clipping, the optimizer's
-/// rule, running statistics, averages. Owns the rule's states. On one device; recorded on a stream, and
+/// rule, running statistics, averages. On one device; recorded on a stream, and
 /// outlives the recording. All addresses are the device's. The same bits on any number of ranks. Nothing
 /// changes in a step whose outcome says so (StepOutcome::updates).
 class ArenaUpdate {

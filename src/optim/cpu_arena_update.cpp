@@ -14,10 +14,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
       : options_(options),
         layerwise_(dynamic_cast<const LayerwiseOptimizer*>(&options.optimizer)),
         trust_ratios_(options.parameters, 1.0F) {
-    for (std::size_t i = 0; i < options.optimizer.states().size(); ++i) {
-      states_.push_back(options.device.allocate((options.last - options.first) * sizeof(float)));
-    }
-    state_parts_.resize(states_.size());
+    state_parts_.resize(options.states.size());
   }
 
   void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) override {
@@ -138,15 +135,14 @@ class CpuArenaUpdate final : public ArenaUpdate {
   }
 
   std::span<const std::span<float>> states_at(std::size_t first, std::size_t count) {
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      state_parts_[i] = states_[i].floats().subspan(first - options_.first, count);
+    for (std::size_t i = 0; i < state_parts_.size(); ++i) {
+      state_parts_[i] = options_.states[i].subspan(first - options_.first, count);
     }
     return state_parts_;
   }
 
   ArenaUpdateOptions options_;
   const LayerwiseOptimizer* layerwise_;  ///< the same rule, or null
-  std::vector<Buffer> states_;
   std::vector<std::span<float>> state_parts_;
   std::vector<float> trust_ratios_;  ///< of parameters
   BlockFold blocks_;

@@ -25,8 +25,8 @@ class CompiledGraph {
   virtual GradientFlow gradients() const = 0;
 };
 
-/// All that steps need of a kind of device: a file of its own for each kind, which shared code never asks
-/// for.
+/// Device-specific part of a step. Each kind of device has a file of its own; shared code never asks which it
+/// is.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
-#include "train/lap.h"
 #include "train/outcome.h"
 
 namespace lockstep {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 /// Seconds that this rank's executors worked; all of the time where it is not known by part.
 double working_seconds(const StepTimes& times) {
@@ -27,27 +29,26 @@ std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
 
 }  // namespace
 
-EpochLoop::EpochLoop(Session& session, const TrainerOptions& options, TrainingSteps& steps,
-                     Evaluator& evaluator, const ModelState& state, Progress& progress,
-                     LoopObservers observers)
+EpochLoop::EpochLoop(const Session& session, const Run& run, TrainingSteps& steps, Evaluator& evaluator,
+                     TrainingState& state, LoopObservers observers)
     : session_(session),
-      options_(options),
+      run_(run),
       steps_(steps),
       evaluator_(evaluator),
       state_(state),
-      progress_(progress),
+      progress_(state.progress),
       observers_(observers),
       checks_(session.world(), session.between_hosts()) {}
 
 std::uint64_t EpochLoop::total_steps() const {
-  const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(options_.epochs);
-  return options_.max_steps == 0 ? all : std::min(all, options_.max_steps);
+  const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(run_.options.epochs);
+  return run_.options.max_steps == 0 ? all : std::min(all, run_.options.max_steps);
 }
 
 bool EpochLoop::too_long_without_a_better_epoch() const {
-  if (options_.early_stopping == 0 || progress_.best.epoch == 0) return false;
+  if (run_.options.early_stopping == 0 || progress_.best.epoch == 0) return false;
   const std::uint64_t complete = progress_.step / steps_per_epoch();
-  return complete >= static_cast<std::uint64_t>(progress_.best.epoch + options_.early_stopping);
+  return complete >= static_cast<std::uint64_t>(progress_.best.epoch + run_.options.early_stopping);
 }
 
 bool EpochLoop::run_epoch() {
@@ -56,14 +57,15 @@ bool EpochLoop::run_epoch() {
   const std::uint64_t end = std::min((epoch + 1) * steps_per_epoch(), total_steps());
   const int number = static_cast<int>(epoch) + 1;
   StepTimes work;
-  auto start = std::chrono::steady_clock::now();
+  auto start = Clock::now();
   while (progress_.step < end) {
     const StepTimes times = run_steps(end - progress_.step);
     work.by_part = times.by_part;
     work.load += times.load;
     work.total += working_seconds(times);
     report_steps(number, times);
-    progress_.epoch.seconds += lap(start);
+    const auto now = Clock::now();
+    progress_.epoch.seconds += std::chrono::duration<double>(now - std::exchange(start, now)).count();
     if (progress_.step < end && !pass_boundary()) return false;
   }
   finish_epoch(number, work);
@@ -110,18 +112,17 @@ void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   train.left_out = totals.skipped;
   check_read(world, train, fmt::format("training samples of epoch {}", epoch));
   if (progress_.step % steps_per_epoch() == 0) {
-    checks_.each_visited_once(
-        entry_->visits, steps_.visits(),
-        {.size = steps_.epoch().samples,
-         .first = entry_->position * steps_.epoch().batch,
-         .last = std::min(steps_per_epoch() * steps_.epoch().batch, steps_.epoch().samples),
-         .seed = options_.seed,
-         .epoch = static_cast<std::uint32_t>(epoch - 1)});
+    checks_.each_visited_once(entry_->visits, steps_.visits(),
+                              {.size = run_.epoch.samples,
+                               .first = entry_->position * run_.epoch.batch,
+                               .last = std::min(steps_per_epoch() * run_.epoch.batch, run_.epoch.samples),
+                               .seed = run_.options.seed,
+                               .epoch = static_cast<std::uint32_t>(epoch - 1)});
   }
   steps_.gather_averages();
-  checks_.same_parameters(state_.hash());
+  check_replicas();
   EpochReport report{.epoch = epoch,
-                     .epochs = options_.epochs,
+                     .epochs = run_.options.epochs,
                      .train = train,
                      .test = evaluator_.run(),
                      .steps = progress_.step - static_cast<std::uint64_t>(epoch - 1) * steps_per_epoch(),

@@ -5,12 +5,11 @@
 #include <optional>
 
 #include "lockstep/reports.h"
-#include "lockstep/training_options.h"
 #include "train/epoch_checks.h"
 #include "train/evaluator.h"
-#include "train/model_state.h"
-#include "train/progress.h"
+#include "train/run.h"
 #include "train/session/session.h"
+#include "train/training_state.h"
 #include "train/training_steps.h"
 
 namespace lockstep {
@@ -27,8 +26,8 @@ struct LoopObservers {
 /// outlives it. Its methods are collective.
 class EpochLoop {
  public:
-  EpochLoop(Session& session, const TrainerOptions& options, TrainingSteps& steps, Evaluator& evaluator,
-            const ModelState& state, Progress& progress, LoopObservers observers);
+  EpochLoop(const Session& session, const Run& run, TrainingSteps& steps, Evaluator& evaluator,
+            TrainingState& state, LoopObservers observers);
 
   /// Whether all steps were made, or no epoch has been better for too long.
   bool done() const { return all_steps_made() || too_long_without_a_better_epoch(); }
@@ -43,8 +42,11 @@ class EpochLoop {
   /// whatever options say about the run's end.
   StepTimes run_steps(std::uint64_t most);
 
+  /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
+  void check_replicas() const { checks_.same_parameters(state_.hash()); }
+
  private:
-  std::uint64_t steps_per_epoch() const { return steps_.epoch().steps; }
+  std::uint64_t steps_per_epoch() const { return run_.epoch.steps; }
   std::uint64_t total_steps() const;
   bool all_steps_made() const { return progress_.step >= total_steps(); }
   bool too_long_without_a_better_epoch() const;
@@ -53,12 +55,12 @@ class EpochLoop {
   void finish_epoch(int epoch, const StepTimes& work);
   void report_steps(int epoch, const StepTimes& times) const;
 
-  Session& session_;
-  const TrainerOptions& options_;
+  const Session& session_;
+  const Run& run_;
   TrainingSteps& steps_;
   Evaluator& evaluator_;
-  const ModelState& state_;
-  Progress& progress_;
+  TrainingState& state_;
+  Progress& progress_;  ///< of the state
   LoopObservers observers_;
   EpochChecks checks_;
   bool asks_ = false;  ///< whether a rank has something to ask, on all ranks alike

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "data/transform.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
 #include "train/parameter_set.h"
@@ -29,6 +30,7 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
   Buffer parameters;
   world.agree([&] {
     check_fit(network, dataset);
+    const Transform checked(options.input, dataset, {});
     parameters = session.device().allocate(layout.elements * sizeof(float));
     const HostView view(session.device(), parameters);
     ParameterSet(network, layout, view.floats()).load(file);
@@ -38,14 +40,11 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
     return session.backend().compile(build_graph(network), layout,
                                      {.samples = micro_batch, .training = false, .images = dataset.shape()});
   });
-  const std::unique_ptr<Evaluator> evaluator = session.planned([&] {
-    return std::make_unique<Evaluator>(session.backend(), session.between_hosts(), *graph, dataset,
-                                       static_cast<std::uint32_t>(micro_batch), parameters.floats(),
-                                       options.input);
-  });
+  Evaluator evaluator(session, *graph, dataset, static_cast<std::uint32_t>(micro_batch), parameters.floats(),
+                      options.input);
   Evaluation evaluation = options.confusion
-                              ? evaluator->run_with_confusion(static_cast<std::size_t>(network.classes()))
-                              : evaluator->run();
+                              ? evaluator.run_with_confusion(static_cast<std::size_t>(network.classes()))
+                              : evaluator.run();
   check_read(world, evaluation, "samples");
   return evaluation;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "lockstep/evaluation.h"
-#include "train/backend.h"
+#include "train/leaf_pass.h"
+#include "train/session/session.h"
 
 namespace lockstep {
 
@@ -18,9 +20,10 @@ void check_read(const World& world, const Evaluation& evaluation, const std::str
 /// loss per leaf, added in the order of leaves, so the same bits on any number of ranks.
 class Evaluator {
  public:
-  /// `communicator`: of the host's memory.
-  Evaluator(Backend& backend, Communicator& communicator, CompiledGraph& graph, const Dataset& dataset,
-            std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input = {});
+  /// `graph`: compiled for evaluation with micro-batches of this size. `parameters`: an arena of the device.
+  /// Everything outlives the evaluator. Collective. Throws on all ranks as Loader does, and Error(resource).
+  Evaluator(const Session& session, CompiledGraph& graph, const Dataset& dataset, std::uint32_t micro_batch,
+            std::span<const float> parameters, const InputOptions& input = {});
 
   /// Collective. The caller looks at whether anything could be read (check_read).
   Evaluation run();
@@ -29,22 +32,19 @@ class Evaluator {
 
  private:
   std::unique_ptr<Program> record(Prediction* predictions);
-  void run(Program& program);
-  void record_leaves(std::size_t executor, Prediction* predictions);
-  Evaluation gather_results();
+  Evaluation run(Program& program);
   std::vector<std::uint64_t> count_confusion(const Buffer& predictions, std::size_t classes) const;
+  /// Leaves of this rank: the first, and the one after the last.
+  std::uint32_t first_leaf() const { return pass_.assignment().executors.front(); }
+  std::uint32_t last_leaf() const { return pass_.assignment().executors.back(); }
 
-  Backend& backend_;
-  Communicator& communicator_;
+  const Session& session_;
   std::span<const float> parameters_;
   Loader loader_;
-  std::vector<std::unique_ptr<LeafRunner>> runners_;
-  std::vector<std::uint32_t> executor_bounds_;
-  std::vector<std::size_t> result_bytes_;
-  Buffer device_results_;  ///< LeafResults of this rank's leaves
-  std::vector<LeafResult> own_results_;
-  std::vector<LeafResult> all_results_;
+  LeafRunners runners_;
+  LeafPass pass_;
   std::unique_ptr<Program> program_;
+  std::vector<LeafResult> results_;  ///< on the host
 };
 
 }  // namespace lockstep

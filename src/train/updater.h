@@ -12,29 +12,35 @@ namespace lockstep {
 
 class Backend;
 
-/// What an updater is made of; parameters, layout and arenas outlive it.
-struct UpdaterOptions {
-  const std::vector<Parameter>& parameters;
-  const ArenaLayout& layout;
-  OptimizerOptions optimizer;
-  bool sharded = true;             ///< each element is updated by one rank; else all are by every rank
-  std::span<float> values;         ///< the parameters' arena
-  std::span<float> averages = {};  ///< arena of the averaged weights; empty: there are none
+/// The arenas that steps change, in the device's memory, and the ranks that change them.
+struct UpdatedArenas {
+  Slices slices;                   ///< the elements that each of the owners updates
+  std::span<float> values = {};    ///< parameters and statistics
+  std::span<float> averages = {};  ///< of them; empty: there are none
   double average_decay = 0.0;      ///< averages += (1 - average_decay) * (values - averages)
-  StepLog log;                     ///< which step this is, and what it found
+  std::vector<std::span<float>> states =
+      {};  ///< of the optimizer, each of the elements that this rank updates
 };
 
+/// The elements that each of `owners` ranks updates: slices of nearly equal length; where `rule` wants norms,
+/// a block of their sums has one owner.
+Slices update_slices(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
+                     const OptimizerOptions& rule, int owners);
+
 /// What a step does with the sum of all gradients: norms, clipping, the optimizer's rule, running statistics,
-/// averaged weights. Owns the optimizer's states, of the elements that this rank updates. Everything that it
-/// computes is the same on any number of ranks, bit by bit. What it records is on the device's first stream.
+/// averaged weights. Has no state of its own. Everything that it computes is the same on any number of ranks,
+/// bit by bit. What it records is on the device's first stream.
 class Updater {
  public:
-  /// Throws Error(usage) for impossible options, Error(resource) when memory is short. Collective.
-  Updater(Backend& backend, Communicator& communicator, const UpdaterOptions& options);
+  /// `owners`: the ranks that the arenas' elements are divided between. Parameters, layout and arenas outlive
+  /// the updater. Collective. Throws Error(usage) for impossible options, Error(resource) when memory is
+  /// short.
+  Updater(Backend& backend, Communicator& owners, const std::vector<Parameter>& parameters,
+          const ArenaLayout& layout, const OptimizerOptions& rule, UpdatedArenas arenas, StepLog log);
 
   /// What each rank updates, for the gradient sums of the run.
-  const Slices& slices() const { return slices_; }
-  const Optimizer& optimizer() const { return *optimizer_; }
+  const Slices& slices() const { return arenas_.slices; }
+  const float* parameters() const { return arenas_.values.data(); }
 
   /// Updates what this rank owns by the sum of `gradients`, which are ready, as the step's outcome says; then
   /// brings the new parameters to all ranks. Leaves everything as it was when the gradient's norm is wanted
@@ -52,20 +58,18 @@ class Updater {
     std::unique_ptr<Gather> gather;
   };
 
-  bool wants_norms() const { return layerwise_ || options_.optimizer.clip_grad > 0.0; }
   BlockSums plan_block_sums(Device& device) const;
   /// From `owned`, this rank's slice of an arena.
   void measure(Stream& stream, const float* owned, const BlockSums& sums);
   void scale_by_norms(Stream& stream, float* sum);
 
-  UpdaterOptions options_;
+  OptimizerOptions rule_;
+  UpdatedArenas arenas_;
   std::unique_ptr<Optimizer> optimizer_;
   bool layerwise_;
   std::vector<Segment> segments_;
   BlockNorms norms_;
-  std::unique_ptr<Communicator> alone_;  ///< where every rank updates all elements: it shares them with none
-  Communicator& owners_;                 ///< the ranks that the elements are divided between
-  Slices slices_;
+  Communicator& owners_;
   std::size_t first_ = 0, last_ = 0;  ///< elements that this rank updates
   std::unique_ptr<ArenaUpdate> update_;
   std::unique_ptr<Gather> values_, averages_;

@@ -47,15 +47,17 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
   Arenas arenas{run.start, run.average_decay > 0.0 ? run.start : std::vector<float>{}};
   const auto backend = make_cpu_backend({.execution = {.device = "cpu", .threads = 1}, .pin = false});
   StepTable table(backend->device(), 1);
-  Updater updater(*backend, communicator,
-                  {.parameters = run.parameters,
-                   .layout = layout,
-                   .optimizer = run.options,
-                   .sharded = !run.ring,
-                   .values = arenas.values,
-                   .averages = arenas.averages,
-                   .average_decay = run.average_decay,
-                   .log = table.log()});
+  const auto alone = make_self_communicator();
+  Communicator& owners = run.ring ? *alone : communicator;
+  UpdatedArenas updated{.slices = update_slices(run.parameters, layout, run.options, owners.size()),
+                        .values = arenas.values,
+                        .averages = arenas.averages,
+                        .average_decay = run.average_decay};
+  const auto rank = static_cast<std::size_t>(owners.rank());
+  std::vector<std::vector<float>> states(make_optimizer(run.options)->states().size(),
+                                         std::vector<float>(updated.slices[rank + 1] - updated.slices[rank]));
+  for (std::vector<float>& state : states) updated.states.emplace_back(state);
+  Updater updater(*backend, owners, run.parameters, layout, run.options, updated, table.log());
   const Assignment assignment = assign(leaves, communicator.size(), communicator.rank(), 1);
   const std::uint32_t first = assignment.executors[0];
   std::vector<std::vector<float>> own(assignment.executors[1] - first, std::vector<float>(layout.elements));

@@ -23,10 +23,7 @@ class CudaArenaUpdate final : public ArenaUpdate {
     memory_.averages = options.averages.data();
     memory_.average_take = static_cast<float>(1.0 - options.average_decay);
     memory_.first = options.first;
-    for (std::size_t i = 0; i < options.optimizer.states().size(); ++i) {
-      states_.push_back(options.device.allocate((options.last - options.first) * sizeof(float)));
-      memory_.states[i] = states_.back().floats().data();
-    }
+    for (std::size_t i = 0; i < options.states.size(); ++i) memory_.states[i] = options.states[i].data();
   }
 
   void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) override {
@@ -65,7 +62,6 @@ class CudaArenaUpdate final : public ArenaUpdate {
   OptimizerRule rule_;
   UpdateTables tables_;
   UpdateMemory memory_;
-  std::vector<Buffer> states_;
   Buffer gradient_squares_, parameter_squares_;  ///< of parameters
   ScratchMemory sums_{[this](std::size_t bytes) { return options_.device.allocate(bytes); }};
 };

@@ -16,15 +16,20 @@ Session::Session(const World& world, Placement placement, const ExecutionOptions
                                                                      : make_cpu_backend(options);
                       })),
       between_hosts_(make_communicator(world, execution.transport)),
-      between_devices_(connect_devices()) {}
+      between_devices_(connect_devices()),
+      alone_(placement_.reduce == Reduce::ring ? make_self_communicator() : nullptr) {}
 
 std::unique_ptr<Communicator> Session::connect_devices() const {
-  if (placement_.device == DeviceKind::cpu) return nullptr;
-  if (world_.size() == 1) return make_self_communicator();
+  if (placement_.device == DeviceKind::cpu || world_.size() == 1) return nullptr;
   if (placement_.nccl) {
     return make_nccl_communicator(*between_hosts_, placement_.gpu, device());
   }
   return make_staged_communicator(*between_hosts_, device());
+}
+
+Assignment Session::assign(std::uint32_t leaves) const {
+  return lockstep::assign(leaves, world_.size(), world_.rank(), static_cast<int>(device().streams().size()),
+                          execution_.rank_weights);
 }
 
 Buffer Session::allocate_arena(std::size_t elements) const {

@@ -8,6 +8,7 @@
 #include "comm/communicator.h"
 #include "lockstep/execution.h"
 #include "lockstep/world.h"
+#include "reduce/assignment.h"
 #include "train/agreed.h"
 #include "train/backend.h"
 #include "train/session/placement.h"
@@ -31,6 +32,12 @@ class Session {
   Communicator& between_hosts() const { return *between_hosts_; }
   /// Exchanges arenas in the memory of the ranks' devices; on the CPU the same.
   Communicator& between_devices() const { return between_devices_ ? *between_devices_ : *between_hosts_; }
+
+  /// The ranks that the elements of arenas are divided between: all of them, each with a part that it
+  /// updates; with the ring this one alone, which updates all.
+  Communicator& owners() const { return alone_ ? *alone_ : between_devices(); }
+  /// Who computes the leaves of a step with so many of them: ranks, and this rank's streams.
+  Assignment assign(std::uint32_t leaves) const;
 
   /// An arena of the device. One copy serves all ranks of a host where each element has one rank that updates
   /// it: with the canonical sum. Steps and evaluations of the ranks are never so far apart that one rank
@@ -63,6 +70,7 @@ class Session {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Communicator> between_hosts_;
   std::unique_ptr<Communicator> between_devices_;  ///< null: the same
+  std::unique_ptr<Communicator> alone_;            ///< of this rank; null where all ranks are owners
 };
 
 }  // namespace lockstep

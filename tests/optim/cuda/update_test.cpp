@@ -75,6 +75,10 @@ class TrainingRun {
         optimizer_(make_optimizer(scenario.options)),
         layerwise_(dynamic_cast<const LayerwiseOptimizer*>(optimizer_.get()) != nullptr),
         segments_(make_segments(parameters(), layout_, scenario.options, layerwise_)) {
+    for (std::size_t i = 0; i < optimizer_->states().size(); ++i) {
+      buffers_.push_back(device_->allocate(layout_.elements * sizeof(float)));
+      states_.push_back(buffers_.back().floats());
+    }
     const ArenaUpdateOptions options{.device = *device_,
                                      .optimizer = *optimizer_,
                                      .rule = scenario_.options,
@@ -85,6 +89,7 @@ class TrainingRun {
                                      .values = {values_.data(), values_.size()},
                                      .averages = {averages_.data(), averages_.size()},
                                      .average_decay = 0.9,
+                                     .states = states_,
                                      .log = log()};
     update_ = on_cuda ? make_arena_update(options, stopped_.data()) : make_cpu_arena_update(options);
   }
@@ -157,6 +162,8 @@ class TrainingRun {
   std::unique_ptr<Optimizer> optimizer_;
   bool layerwise_;
   std::vector<Segment> segments_;
+  std::vector<Buffer> buffers_;  ///< of the rule's states
+  std::vector<std::span<float>> states_;
   DeviceArray<float> values_{*device_, random_arena(9, 0.01F)};
   DeviceArray<float> averages_{*device_, random_arena(9, 0.01F)};
   DeviceArray<float> sum_{*device_, layout_.elements};

@@ -7,13 +7,16 @@
 
 #include "emulation/graph_device.h"
 #include "lockstep/models.h"
+#include "train/run.h"
 #include "train/step_program.h"
 #include "train/synthetic.h"
+#include "train/training_state.h"
 
 namespace lockstep {
 namespace {
 
 using test::Synthetic;
+using test::world;
 
 void erase_all(std::string& text, std::string_view part) {
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part)) {
@@ -59,40 +62,32 @@ class Recordings {
 std::vector<std::string> launches_of(const StepOptions& options) {
   const Synthetic set(options.batch, {1, 28, 28}, 10);
   const auto network = make_model(options.model, set.shape(), set.classes());
-  const ArenaLayout layout = layout_arena(network->parameters());
-  const auto backend = make_cuda_backend({.execution = {.dtype = options.dtype}});
-  const auto communicator = make_self_communicator();
-  const Buffer parameters = backend->device().allocate(layout.elements * sizeof(float));
-  StepTable table(backend->device(), 1);
-  Updater updater(*backend, *communicator,
-                  {.parameters = network->parameters(),
-                   .layout = layout,
-                   .optimizer = options.optimizer,
-                   .values = parameters.floats(),
-                   .log = table.concluded()});
-  Loader loader(set, options.batch / options.micro_batches);
-  loader.set_step(0, options.batch);
+  const TrainerOptions chosen{.batch_size = static_cast<int>(options.batch),
+                              .micro_batches = static_cast<int>(options.micro_batches),
+                              .optimizer = options.optimizer,
+                              .reduce = Reduce::canonical,
+                              .execution = {.device = "cuda", .dtype = options.dtype}};
+  const Placement placement = find_placement(world(), chosen.execution, chosen.reduce);
+  const Run run = check_run(world(), placement, *network, set, set, chosen);
+  const Session session(world(), placement, run.options.execution);
   const auto graph =
-      backend->compile(build_graph(*network), layout,
-                       {.samples = static_cast<int>(loader.micro_batch()), .images = set.shape()});
-  std::vector<std::unique_ptr<LeafRunner>> runners;
-  runners.push_back(graph->make_runner(loader, table.log()));
+      session.backend().compile(build_graph(*network), run.layout,
+                                {.samples = static_cast<int>(run.micro_batch()), .images = set.shape()});
+  const TrainingState state(session, run);
+  StepTable table(session.device(), 1);
+  Loader loader(set, run.micro_batch());
+  loader.set_step(0, options.batch);
+  const LeafRunners runners = make_runners(session, *graph, loader, table.log());
+  Updater updater(session.backend(), session.owners(), network->parameters(), run.layout, options.optimizer,
+                  state.updated(), table.concluded());
   GradientArenas arenas;
-  const std::vector<std::size_t> buckets{0};
+  LeafPass pass(session, runners, options.micro_batches);
+  StepGradients gradients(session, run.layout, pass.assignment(), updater.slices(), arenas);
   std::vector<std::string> launches;
   const Recordings recordings([&](std::span<const GraphAction> actions) {
     for (const GraphAction& action : actions) launches.push_back(short_name(action.name));
   });
-  const StepProgram program({.backend = *backend,
-                             .communicator = *communicator,
-                             .updater = updater,
-                             .table = table,
-                             .reduce = Reduce::canonical,
-                             .rank_weights = {},
-                             .parameters = parameters.floats(),
-                             .buckets = buckets,
-                             .runners = runners},
-                            arenas, options.micro_batches);
+  const StepProgram program(session, std::move(pass), std::move(gradients), updater, table);
   return launches;
 }
 

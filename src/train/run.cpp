@@ -1,0 +1,43 @@
+#include "train/run.h"
+
+#include "data/transform.h"
+#include "lockstep/world.h"
+#include "train/check_options.h"
+#include "train/fit.h"
+
+namespace lockstep {
+namespace {
+
+EpochSteps steps_of_epoch(const TrainerOptions& options, std::uint64_t samples) {
+  const auto batch = static_cast<std::uint64_t>(options.batch_size);
+  return {.steps = options.drop_last ? samples / batch : (samples + batch - 1) / batch,
+          .batch = batch,
+          .samples = samples};
+}
+
+}  // namespace
+
+Run check_run(const World& world, const Placement& placement, const Network& network, const Dataset& train,
+              const Dataset& test, const TrainerOptions& options) {
+  Run run{.network = network,
+          .train = train,
+          .test = test,
+          .options = options,
+          .layout = layout_arena(network.parameters()),
+          .epoch = {}};
+  run.options.execution.device = name_of(placement.device);
+  run.options.reduce = placement.reduce;
+  world.agree([&] {
+    if (options.micro_batches == 0 && options.batch_size > 0) {
+      run.options.micro_batches = default_micro_batches(options.batch_size, placement.common_device());
+    }
+    check_options(run.options, world.size(), train.size());
+    check_fit(network, train);
+    check_fit(network, test);
+    const Transform checked(options.input, train, {.training = true, .seed = options.seed});
+    run.epoch = steps_of_epoch(run.options, train.size());
+  });
+  return run;
+}
+
+}  // namespace lockstep

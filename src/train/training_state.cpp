@@ -1,0 +1,94 @@
+#include "train/training_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/hash.h"
+#include "optim/segments.h"
+
+namespace lockstep {
+
+TrainingState::TrainingState(const Session& session, const Run& run) : run_(run) {
+  const World& world = session.world();
+  const OptimizerOptions& rule = run.options.optimizer;
+  std::vector<std::string> states;
+  world.agree([&] {
+    slices_ = update_slices(run.network.parameters(), run.layout, rule, session.owners().size());
+    states = make_optimizer(rule)->states();
+  });
+  const auto rank = static_cast<std::size_t>(session.owners().rank());
+  const std::size_t elements = run.layout.elements, first = slices_[rank], last = slices_[rank + 1];
+  arenas_.push_back({.name = "parameters",
+                     .data = session.allocate_arena(elements),
+                     .begin = 0,
+                     .first = 0,
+                     .last = elements});
+  if (run.options.model_ema_decay > 0.0) {
+    arenas_.push_back({.name = "average",
+                       .data = session.allocate_arena(elements),
+                       .begin = 0,
+                       .first = first,
+                       .last = last});
+  }
+  world.agree([&] {
+    for (const NamedArena& arena : arenas_) views_.emplace_back(session.device(), arena.data);
+    for (const std::string& state : states) {
+      arenas_.push_back({.name = "optimizer." + state,
+                         .data = session.device().allocate((last - first) * sizeof(float)),
+                         .begin = first,
+                         .first = first,
+                         .last = last});
+    }
+    initialize_parameters(run.network.parameters(), run.layout, run.options.seed,
+                          views_.front().floats().data());
+    views_.front().store();
+  });
+  start_averages();
+}
+
+const NamedArena* TrainingState::average() const { return views_.size() > 1 ? &arenas_[1] : nullptr; }
+
+UpdatedArenas TrainingState::updated() const {
+  UpdatedArenas updated{.slices = slices_, .values = parameters()};
+  if (average() != nullptr) {
+    updated.averages = average()->values();
+    updated.average_decay = run_.options.model_ema_decay;
+  }
+  for (std::size_t i = views_.size(); i < arenas_.size(); ++i) updated.states.push_back(arenas_[i].values());
+  return updated;
+}
+
+void TrainingState::load(const ModelFile& file, const LoadOptions& options) {
+  views_.front().fetch();
+  ParameterSet(run_.network, run_.layout, views_.front().floats()).load(file, options);
+  views_.front().store();
+}
+
+void TrainingState::start_averages() {
+  if (average() == nullptr) return;
+  views_.front().fetch();
+  std::ranges::copy(views_.front().floats(), views_.back().floats().begin());
+  views_.back().store();
+}
+
+void TrainingState::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
+  const HostView& view = views_.back();  // averages, where there are any
+  view.fetch();
+  ParameterSet(run_.network, run_.layout, view.floats()).save(file, metadata);
+}
+
+std::string TrainingState::digest() const {
+  views_.front().fetch();
+  return digest_of(run_.network.parameters(), run_.layout, views_.front().floats());
+}
+
+std::array<std::uint64_t, 2> TrainingState::hash() const {
+  Digest digest;
+  for (const HostView& view : views_) {
+    view.fetch();
+    digest.update(std::span<const float>(view.floats()));
+  }
+  return digest.words();
+}
+
+}  // namespace lockstep

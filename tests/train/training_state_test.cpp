@@ -1,0 +1,104 @@
+// What a run is at a step boundary, and that it is everything.
+#include "train/training_state.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "lockstep/error.h"
+#include "train/small_run.h"
+#include "train/training_steps.h"
+
+namespace lockstep {
+namespace {
+
+using test::augmented;
+using test::options;
+using test::small_network;
+using test::test_set;
+using test::train_set;
+using test::world;
+
+/// The phases of a run that make steps.
+struct Phases {
+  std::unique_ptr<Network> network = small_network();
+  Placement placement;
+  Run run;
+  Session session;
+  std::unique_ptr<CompiledGraph> graph;
+  TrainingState state;
+  TrainingSteps steps;
+
+  explicit Phases(const TrainerOptions& chosen)
+      : placement(find_placement(world(), chosen.execution, chosen.reduce)),
+        run(check_run(world(), placement, *network, train_set(), test_set(), chosen)),
+        session(world(), placement, run.options.execution),
+        graph(session.backend().compile(
+            build_graph(*network), run.layout,
+            {.samples = static_cast<int>(run.micro_batch()), .images = train_set().shape()})),
+        state(session, run),
+        steps(session, run, *graph, state) {}
+
+  void make_steps(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) steps.run(state.progress.step++, 1);
+  }
+};
+
+std::vector<std::string> names_of(const TrainingState& state) {
+  std::vector<std::string> names;
+  for (const NamedArena& arena : state.arenas()) names.push_back(arena.name);
+  return names;
+}
+
+TEST(TrainingState, NamesItsArenas) {
+  TrainerOptions chosen = options();
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_of(Phases(chosen).state), (Names{"parameters", "optimizer.momentum"}));
+  chosen.optimizer = {};
+  EXPECT_EQ(names_of(Phases(chosen).state), Names{"parameters"});
+  chosen.optimizer = {.name = "adamw"};
+  chosen.model_ema_decay = 0.9;
+  const Phases phases(chosen);
+  EXPECT_EQ(names_of(phases.state),
+            (Names{"parameters", "average", "optimizer.exp_avg", "optimizer.exp_avg_sq"}));
+  for (const NamedArena& arena : phases.state.arenas()) {  // one rank has all elements
+    EXPECT_EQ(arena.first, 0U) << arena.name;
+    EXPECT_EQ(arena.last, phases.run.layout.elements) << arena.name;
+    EXPECT_EQ(arena.values().size(), phases.run.layout.elements) << arena.name;
+  }
+  EXPECT_EQ(phases.state.results().data(), phases.state.arenas()[1].values().data());
+}
+
+TEST(TrainingState, IsAllThatARunIsAtAStepBoundary) {
+  TrainerOptions chosen = options();  // two epochs of five steps
+  chosen.optimizer = {.name = "adamw", .clip_grad = 0.5};
+  chosen.learning_rate = 0.01F;
+  chosen.model_ema_decay = 0.9;
+  chosen.input = augmented();
+  chosen.input.augment.mixup = 0.0;
+  Phases whole(chosen);
+  whole.make_steps(10);
+  for (const std::uint64_t boundary : {3U, 5U, 8U}) {
+    Phases before(chosen), after(chosen);
+    before.make_steps(boundary);
+    after.make_steps(1);  // something else
+    after.state.progress = before.state.progress;
+    for (std::size_t i = 0; i < after.state.arenas().size(); ++i) {
+      const std::span<float> values = after.state.arenas()[i].values();
+      std::memcpy(values.data(), before.state.arenas()[i].values().data(), values.size_bytes());
+    }
+    after.make_steps(10 - boundary);
+    EXPECT_EQ(after.state.hash(), whole.state.hash()) << boundary;
+    EXPECT_EQ(after.state.digest(), whole.state.digest()) << boundary;
+  }
+}
+
+TEST(TrainingState, RefusesAnImpossibleOptimizer) {
+  TrainerOptions chosen = options();
+  chosen.optimizer.name = "none";
+  EXPECT_THROW(Phases{chosen}, Error);
+}
+
+}  // namespace
+}  // namespace lockstep
