@@ -1,11 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
-#include "data/batch.h"
 #include "graph/graph.h"
 
 namespace lockstep {
@@ -21,34 +18,7 @@ struct LeafResult {
   std::uint64_t samples = 0;   ///< really computed: without those that could not be read
 };
 
-/// A graph compiled for one device and one size of micro-batch; memory laid out. Immutable: any number of
-/// executors run it at once, each with a workspace of its own. `parameters` and `gradients` are arenas of the
-/// plan's layout.
-class Plan {
- public:
-  virtual ~Plan() = default;
-  virtual std::size_t workspace_bytes() const = 0;
-  /// Brings a micro-batch into the workspace, in the device's layout.
-  virtual void load(const Batch& batch, std::byte* workspace) const = 0;
-  /// Loss and hits of the loaded micro-batch of `samples` samples, which may be none.
-  virtual LeafResult forward(int samples, const float* parameters, std::byte* workspace) const = 0;
-  /// After forward: class of the largest logit of each sample; memory of the workspace.
-  virtual std::span<const std::int32_t> predictions(int samples, const std::byte* workspace) const = 0;
-  /// After forward: writes (does not add) the gradients of the loss's sum. Training plans only. Gradients of
-  /// frozen parameters are zeros or their gradients.
-  virtual void backward(int samples, const float* parameters, float* gradients,
-                        std::byte* workspace) const = 0;
-
-  // What forward and backward consist of, any number of times and in any order, for measurements: of plans
-  // with PlanOptions::nodes_apart, with what the last forward and backward left in the workspace.
-  virtual void forward_node(std::size_t node, int samples, const float* parameters,
-                            std::byte* workspace) const = 0;
-  virtual LeafResult loss(int samples, std::byte* workspace) const = 0;
-  /// Nothing for nodes without gradients.
-  virtual void backward_node(std::size_t node, int samples, const float* parameters, float* gradients,
-                             std::byte* workspace) const = 0;
-};
-
+/// What a graph is compiled for.
 struct PlanOptions {
   int samples = 0;               ///< of a full micro-batch; fewer are allowed when run
   bool training = true;          ///< false: forward only, less memory

@@ -17,9 +17,8 @@ namespace {
 
 class CpuLeafRunner final : public LeafRunner {
  public:
-  CpuLeafRunner(Device& device, const Plan& plan, std::size_t nodes, const Loader& loader)
+  CpuLeafRunner(Device& device, const cpu::CpuPlan& plan, const Loader& loader)
       : plan_(plan),
-        nodes_(nodes),
         loader_(loader),
         workspace_(device.allocate(plan.workspace_bytes())),
         reader_(loader.dataset(), loader.transform(), loader.bad_samples(), loader.micro_batch()),
@@ -29,18 +28,20 @@ class CpuLeafRunner final : public LeafRunner {
     stream.call([this, leaf] { load_leaf(leaf); }, Phase::load);
   }
   void forward(Stream& stream, NodeRange range, const float* parameters, LeafResult* result) override {
-    stream.call([this, range, parameters, result] { run_forward(range, parameters, result); },
+    stream.call([this, range, parameters,
+                 result] { plan_.forward(samples(), range, parameters, result, workspace_.data()); },
                 Phase::forward);
   }
   void predict(Stream& stream, Prediction* predictions) override {
     stream.call([this, predictions] { write(predictions); }, Phase::forward);
   }
   void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
-    stream.call([this, range, parameters, gradients] { run_backward(range, parameters, gradients); },
+    stream.call([this, range, parameters,
+                 gradients] { plan_.backward(samples(), range, parameters, gradients, workspace_.data()); },
                 Phase::backward);
   }
 
-  NodeRange nodes() const override { return {1, nodes_}; }
+  NodeRange nodes() const override { return plan_.all(); }
   VisitSum visits() override { return visits_; }
 
  private:
@@ -56,27 +57,6 @@ class CpuLeafRunner final : public LeafRunner {
 
   int samples() const { return static_cast<int>(batch_.samples()); }
 
-  void run_forward(NodeRange range, const float* parameters, LeafResult* result) {
-    if (range == nodes_and_loss()) {
-      *result = plan_.forward(samples(), parameters, workspace_.data());
-      return;
-    }
-    for (std::size_t i = range.begin; i < std::min(range.end, nodes_); ++i) {
-      plan_.forward_node(i, samples(), parameters, workspace_.data());
-    }
-    if (range.end > nodes_) *result = plan_.loss(samples(), workspace_.data());
-  }
-
-  void run_backward(NodeRange range, const float* parameters, float* gradients) {
-    if (range == nodes()) {
-      plan_.backward(samples(), parameters, gradients, workspace_.data());
-      return;
-    }
-    for (std::size_t i = range.end; i-- > range.begin;) {
-      plan_.backward_node(i, samples(), parameters, gradients, workspace_.data());
-    }
-  }
-
   void write(Prediction* predictions) const {
     const auto predicted = plan_.predictions(samples(), workspace_.data());
     for (std::size_t i = 0; i < ids_.size(); ++i) {
@@ -84,8 +64,7 @@ class CpuLeafRunner final : public LeafRunner {
     }
   }
 
-  const Plan& plan_;
-  std::size_t nodes_;  ///< of the graph
+  const cpu::CpuPlan& plan_;
   const Loader& loader_;
   Buffer workspace_;
   BatchReader reader_;
@@ -96,18 +75,17 @@ class CpuLeafRunner final : public LeafRunner {
 
 class CpuCompiledGraph final : public CompiledGraph {
  public:
-  CpuCompiledGraph(Device& device, std::unique_ptr<Plan> plan, std::size_t nodes, GradientFlow gradients)
-      : device_(device), plan_(std::move(plan)), nodes_(nodes), gradients_(std::move(gradients)) {}
+  CpuCompiledGraph(Device& device, const Graph& graph, const ArenaLayout& layout, const PlanOptions& options,
+                   cpu::Level level)
+      : device_(device), plan_(graph, layout, options, level) {}
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog /*log*/) override {
-    return std::make_unique<CpuLeafRunner>(device_, *plan_, nodes_, loader);
+    return std::make_unique<CpuLeafRunner>(device_, plan_, loader);
   }
-  GradientFlow gradients() const override { return gradients_; }
+  GradientFlow gradients() const override { return plan_.gradients(); }
 
  private:
   Device& device_;
-  std::unique_ptr<Plan> plan_;
-  std::size_t nodes_;  ///< of the graph
-  GradientFlow gradients_;
+  cpu::CpuPlan plan_;
 };
 
 class CpuBackend final : public Backend {
@@ -119,8 +97,7 @@ class CpuBackend final : public Backend {
   Summation& summation() override { return *summation_; }
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
-    return std::make_unique<CpuCompiledGraph>(*device_, cpu::make_plan(graph, layout, options, level_),
-                                              graph.nodes.size(), trace_gradients(graph, options));
+    return std::make_unique<CpuCompiledGraph>(*device_, graph, layout, options, level_);
   }
   std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {
     return make_cpu_arena_update(options);

@@ -18,11 +18,10 @@ class Replica::Implementation {
         layout_(layout_arena(network.parameters())),
         device_(make_cpu_device({.threads = 1, .pin = false})),
         transform_(options.input, dataset, {.training = true, .seed = options.seed}),
-        plan_(cpu::make_plan(
-            build_graph(network), layout_,
-            {.samples = options.micro_batch, .mixing = transform_.mixes(), .images = dataset.shape()},
-            cpu::best_level())),
-        workspace_(device_->allocate(plan_->workspace_bytes())),
+        plan_(build_graph(network), layout_,
+              {.samples = options.micro_batch, .mixing = transform_.mixes(), .images = dataset.shape()},
+              cpu::best_level()),
+        workspace_(device_->allocate(plan_.workspace_bytes())),
         micro_batch_(static_cast<std::size_t>(options.micro_batch)),
         bad_samples_(true),
         reader_(dataset, transform_, bad_samples_, micro_batch_) {}
@@ -37,9 +36,10 @@ class Replica::Implementation {
     expect_length(parameters.size());
     expect_length(gradient.size());
     const int samples = static_cast<int>(ids.size());
-    plan_->load(reader_.read(ids, {.epoch = position.epoch, .number = position.number}), workspace_.data());
-    const LeafResult result = plan_->forward(samples, parameters.data(), workspace_.data());
-    plan_->backward(samples, parameters.data(), gradient.data(), workspace_.data());
+    plan_.load(reader_.read(ids, {.epoch = position.epoch, .number = position.number}), workspace_.data());
+    LeafResult result;
+    plan_.forward(samples, plan_.all_and_loss(), parameters.data(), &result, workspace_.data());
+    plan_.backward(samples, plan_.all(), parameters.data(), gradient.data(), workspace_.data());
     return {result.loss, result.correct};
   }
 
@@ -62,7 +62,7 @@ class Replica::Implementation {
   ArenaLayout layout_;
   std::unique_ptr<Device> device_;
   Transform transform_;
-  std::unique_ptr<Plan> plan_;
+  cpu::CpuPlan plan_;
   Buffer workspace_;
   std::size_t micro_batch_;
   BadSamples bad_samples_;

@@ -84,9 +84,9 @@ TEST_P(Losses, AreThoseOfPyTorch) {
   for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
     fill(network->parameters()[i], parameters + layout.offsets[i]);
   }
-  const auto plan = cpu::make_plan(build_graph(*network), layout,
-                                   {.samples = 1, .training = false, .images = shape}, cpu::best_level());
-  const Memory workspace(plan->workspace_bytes());
+  const cpu::CpuPlan plan(build_graph(*network), layout, {.samples = 1, .training = false, .images = shape},
+                          cpu::best_level());
+  const Memory workspace(plan.workspace_bytes());
 
   std::vector<std::uint8_t> pixels;
   for (const std::uint32_t number : hashed("images", expected.size() * shape.size())) {
@@ -96,9 +96,10 @@ TEST_P(Losses, AreThoseOfPyTorch) {
     const std::uint8_t* sample = pixels.data() + image * shape.size();
     for (std::int32_t label = 0; label < 10; ++label) {
       const std::uint64_t id = 0;
-      plan->load({.images = {&sample, 1}, .labels = {&label, 1}, .ids = {&id, 1}}, workspace.data.get());
-      const double loss = plan->forward(1, parameters, workspace.data.get()).loss;
-      EXPECT_NEAR(loss, expected[image][static_cast<std::size_t>(label)], 1e-4) << "class " << label;
+      plan.load({.images = {&sample, 1}, .labels = {&label, 1}, .ids = {&id, 1}}, workspace.data.get());
+      LeafResult result;
+      plan.forward(1, plan.all_and_loss(), parameters, &result, workspace.data.get());
+      EXPECT_NEAR(result.loss, expected[image][static_cast<std::size_t>(label)], 1e-4) << "class " << label;
     }
   }
 }

@@ -22,15 +22,15 @@ struct Soft {
 
 Loss run_loss(const Tensor& logits, const std::vector<int>& labels, cpu::Level level, bool gradient = true,
               Soft soft = {}) {
-  const cpu::Op op = cpu::plan_cross_entropy(logits.shape, soft.smoothing, level);
+  const cpu::Loss planned = cpu::plan_cross_entropy(logits.shape, soft.smoothing, level);
   const Lanes lanes = to_lanes(logits);
   std::vector<std::int32_t> padded(static_cast<std::size_t>(cpu::groups_of(logits.samples)) * 16, -1);
   std::copy(labels.begin(), labels.end(), padded.begin());
   Loss loss{{}, Lanes(gradient ? lanes.size() : 0)};
-  cpu::OpMemory memory;
+  cpu::LossMemory memory;
   memory.samples = logits.samples;
-  memory.inputs[0] = lanes.data();
-  memory.grad_inputs[0] = gradient ? loss.grad.data() : nullptr;
+  memory.logits = lanes.data();
+  memory.gradient = gradient ? loss.grad.data() : nullptr;
   memory.labels = padded.data();
   if (!soft.others.empty()) {
     soft.others.resize(padded.size(), -1);
@@ -39,7 +39,7 @@ Loss run_loss(const Tensor& logits, const std::vector<int>& labels, cpu::Level l
     memory.shares = soft.shares.data();
   }
   memory.result = &loss.result;
-  op.forward(memory);
+  planned.run(memory);
   return loss;
 }
 

@@ -15,16 +15,16 @@ namespace {
 constexpr int samples = 18;
 
 /// Gradients of one micro-batch of noise; memory of before holds no numbers. `again`: what else is done then.
-using Again =
-    std::function<void(const Plan& plan, const float* parameters, float* gradients, std::byte* workspace)>;
+using Again = std::function<void(const cpu::CpuPlan& plan, const float* parameters, float* gradients,
+                                 std::byte* workspace)>;
 std::vector<float> gradients_of(const Network& network, const std::vector<bool>& frozen,
                                 const Again& again = {}) {
   const ArenaLayout layout = layout_arena(network.parameters());
   const Shape shape = network.input_shape();
-  const auto plan =
-      cpu::make_plan(build_graph(network), layout,
-                     {.samples = samples, .images = shape, .frozen = frozen, .nodes_apart = again != nullptr},
-                     cpu::best_level());
+  const cpu::CpuPlan plan(
+      build_graph(network), layout,
+      {.samples = samples, .images = shape, .frozen = frozen, .nodes_apart = again != nullptr},
+      cpu::best_level());
   Lanes parameters(layout.elements);
   std::fill_n(parameters.data(), parameters.size(), 0.0F);
   initialize_parameters(network.parameters(), layout, 1, parameters.data());
@@ -43,13 +43,14 @@ std::vector<float> gradients_of(const Network& network, const std::vector<bool>&
   batch.images = images;
   batch.labels = labels;
   batch.ids = ids;
-  Lanes workspace(plan->workspace_bytes() / sizeof(float));
+  Lanes workspace(plan.workspace_bytes() / sizeof(float));
   auto* bytes = reinterpret_cast<std::byte*>(workspace.data());
   Lanes gradients(layout.elements);
-  plan->load(batch, bytes);
-  plan->forward(samples, parameters.data(), bytes);
-  plan->backward(samples, parameters.data(), gradients.data(), bytes);
-  if (again) again(*plan, parameters.data(), gradients.data(), bytes);
+  plan.load(batch, bytes);
+  LeafResult result;
+  plan.forward(samples, plan.all_and_loss(), parameters.data(), &result, bytes);
+  plan.backward(samples, plan.all(), parameters.data(), gradients.data(), bytes);
+  if (again) again(plan, parameters.data(), gradients.data(), bytes);
   return {gradients.data(), gradients.data() + gradients.size()};
 }
 
@@ -94,12 +95,17 @@ TEST(Plan, NodesRunAloneAndAgain) {
   x = dropout(max_pool2d(relu6(x), {.kernel = 2}), 0.5);
   network.output(linear(relu(linear(flatten(x), 20)), 4));
   const auto nodes = build_graph(network).nodes.size();
-  const Again again = [&](const Plan& plan, const float* parameters, float* gradients, std::byte* workspace) {
+  const Again again = [&](const cpu::CpuPlan& plan, const float* parameters, float* gradients,
+                          std::byte* workspace) {
     std::fill_n(gradients, layout_arena(network.parameters()).elements, 0.0F);
-    for (std::size_t i = nodes; i-- > 1;) plan.forward_node(i, samples, parameters, workspace);
-    EXPECT_GT(plan.loss(samples, workspace).loss, 0.0);
+    LeafResult result;
+    for (std::size_t i = nodes; i-- > 1;) {
+      plan.forward(samples, {i, i + 1}, parameters, nullptr, workspace);
+    }
+    plan.forward(samples, {nodes, nodes + 1}, parameters, &result, workspace);
+    EXPECT_GT(result.loss, 0.0);
     for (std::size_t i = 1; i < nodes; ++i) {
-      for (int k = 0; k < 2; ++k) plan.backward_node(i, samples, parameters, gradients, workspace);
+      for (int k = 0; k < 2; ++k) plan.backward(samples, {i, i + 1}, parameters, gradients, workspace);
     }
   };
   const std::vector<float> expected = gradients_of(network, {}), alone = gradients_of(network, {}, again);
@@ -119,9 +125,9 @@ TEST(Plan, BackwardEndsWhereEverythingBeforeIsFrozen) {
   std::vector<bool> all_but_head(network->parameters().size(), true);
   all_but_head.back() = false;
   const auto bytes = [&](const std::vector<bool>& frozen) {
-    return cpu::make_plan(build_graph(*network), layout,
-                          {.samples = 16, .images = {3, 32, 32}, .frozen = frozen}, cpu::best_level())
-        ->workspace_bytes();
+    return cpu::CpuPlan(build_graph(*network), layout,
+                        {.samples = 16, .images = {3, 32, 32}, .frozen = frozen}, cpu::best_level())
+        .workspace_bytes();
   };
   EXPECT_LT(2 * bytes(all_but_head), bytes({}));
 }

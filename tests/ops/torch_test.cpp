@@ -85,13 +85,13 @@ TEST(TorchLoss, AgreesOnEveryLevel) {
   for (const cpu::Level level : cpu::available_levels()) {
     Lanes grad(lanes.size());
     LeafResult result;
-    cpu::OpMemory memory;
+    cpu::LossMemory memory;
     memory.samples = logits.samples;
-    memory.inputs[0] = lanes.data();
-    memory.grad_inputs[0] = grad.data();
+    memory.logits = lanes.data();
+    memory.gradient = grad.data();
     memory.labels = padded.data();
     memory.result = &result;
-    cpu::plan_cross_entropy(logits.shape, 0.0F, level).forward(memory);
+    cpu::plan_cross_entropy(logits.shape, 0.0F, level).run(memory);
     expect_near({result.loss}, "loss.loss");
     expect_near(from_lanes(grad, logits.samples, logits.shape).values, "loss.grad");
   }

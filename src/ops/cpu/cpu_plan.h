@@ -1,12 +1,63 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "ops/cpu/op.h"
+#include "ops/graph_walk.h"
 #include "ops/plan.h"
 
 namespace lockstep::cpu {
 
-/// Compiles `graph` for CPU executors. The plan keeps a copy of what it needs of the graph.
-std::unique_ptr<Plan> make_plan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options,
-                                Level level);
+/// A graph compiled for CPU executors and one size of micro-batch; memory laid out. Immutable: any number of
+/// executors run it at once, each with a workspace of its own, aligned to 64 bytes. `parameters` and
+/// `gradients` are arenas of the plan's layout.
+class CpuPlan : public GraphWalk<CpuPlan> {
+ public:
+  CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level);
+
+  std::size_t workspace_bytes() const { return memory_.bytes; }
+  /// Brings a micro-batch into the workspace, in lanes.
+  void load(const Batch& batch, std::byte* workspace) const;
+  /// Runs nodes of the loaded micro-batch of `samples` samples, which may be none, first to last. `result` is
+  /// written where the loss is among them.
+  void forward(int samples, NodeRange range, const float* parameters, LeafResult* result,
+               std::byte* workspace) const;
+  /// After forward: class of the largest logit of each sample; memory of the workspace.
+  std::span<const std::int32_t> predictions(int samples, const std::byte* workspace) const;
+  /// After forward: writes (does not add) the gradients of the loss's sum that nodes make, last to first.
+  /// Training plans only. Gradients of frozen parameters are unspecified.
+  void backward(int samples, NodeRange range, const float* parameters, float* gradients,
+                std::byte* workspace) const;
+
+ private:
+  friend GraphWalk<CpuPlan>;
+  using Element = float;
+  using OpMemory = cpu::OpMemory;
+  using LossMemory = cpu::LossMemory;
+
+  static void add_to(OpMemory& memory, const Pass& pass, std::size_t /*node*/) {
+    memory.samples = pass.samples;
+  }
+  static void add_to(LossMemory& memory, const Pass& pass) { memory.samples = pass.samples; }
+  void run_forward(const Pass& /*pass*/, std::size_t node, const OpMemory& memory) const {
+    ops_[node].forward(memory);
+  }
+  void run_backward(const Pass& /*pass*/, std::size_t node, const OpMemory& memory) const {
+    ops_[node].backward(memory);
+  }
+  void run_loss(const Pass& /*pass*/, const LossMemory& memory) const { loss_.run(memory); }
+  static void clear(const Pass& pass, float* first, std::size_t elements);
+  void add(const Pass& pass, std::size_t node, float* sum, const float* more) const;
+  static bool adds_later(std::size_t /*node*/, std::size_t /*input*/) { return false; }
+  static void finish_node(const Pass& /*pass*/, std::size_t /*node*/) {}
+
+  WorkspaceBytes needed_bytes() const;
+
+  GatherGroup gather_;
+  void (*add_)(std::size_t pixels, const float* a, const float* b, float* output);
+  std::vector<Op> ops_;
+  Loss loss_;
+};
 
 }  // namespace lockstep::cpu

@@ -18,7 +18,7 @@ void draw(const DropoutPlan& plan, const OpMemory& memory, int sample, std::uint
   const auto bit = static_cast<unsigned>(1 << (sample % lanes));
   for (std::size_t first = 0; first < plan.elements; first += 4) {
     const auto numbers =
-        plan.rule.numbers(memory.random, memory.ids[sample], static_cast<std::uint32_t>(first / 4));
+        plan.rule.numbers(*memory.random, memory.ids[sample], static_cast<std::uint32_t>(first / 4));
     for (std::size_t i = first; i < std::min(first + 4, plan.elements); ++i) {
       if (plan.rule.keeps(numbers[i - first])) masks[i] = static_cast<std::uint16_t>(masks[i] | bit);
     }

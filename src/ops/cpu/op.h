@@ -10,6 +10,7 @@
 #include "graph/graph.h"
 #include "graph/operations.h"
 #include "ops/cpu/level.h"
+#include "ops/op_memory.h"
 #include "ops/plan.h"
 
 namespace lockstep::cpu {
@@ -20,31 +21,9 @@ namespace lockstep::cpu {
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
-/// One operation's view of an executor's memory during one micro-batch. Pointers that an operation does not
-/// have are null.
-struct OpMemory {
+/// One operation's view of an executor's memory during one micro-batch.
+struct OpMemory : NodeMemory<float> {
   int samples = 0;  ///< images in the micro-batch, >= 1
-  std::array<const float*, max_inputs> inputs{};
-  float* output = nullptr;  ///< backward: to read, where the operation asked for it
-  const float* grad_output = nullptr;
-  /// Written, not added to; null where the gradient of that input is not wanted.
-  std::array<float*, max_inputs> grad_inputs{};
-  /// In the order of the network's: weight, bias, running mean, running variance; plain PyTorch layouts.
-  std::array<const float*, max_parameters> parameters{};
-  /// Sums over the samples, written, not added to; same layout as the parameters. Running statistics:
-  /// samples * what the micro-batch observed.
-  std::array<float*, max_parameters> grad_parameters{};
-  std::byte* saved = nullptr;            ///< kept from forward to backward
-  std::byte* scratch = nullptr;          ///< free between calls
-  const std::int32_t* labels = nullptr;  ///< loss only: [group][16], -1 in missing lanes
-  /// Loss only, of plans for mixed samples, else null: the partner's label, and the share of the sample's
-  /// own; [group][16], -1 and 1 in missing lanes.
-  const std::int32_t* other_labels = nullptr;
-  const float* shares = nullptr;
-  const std::uint64_t* ids = nullptr;   ///< dropout only: of the samples
-  RandomKey random;                     ///< dropout only
-  std::int32_t* predictions = nullptr;  ///< loss only: [group][16]
-  LeafResult* result = nullptr;         ///< loss only
 };
 
 /// How one operation runs on a CPU executor, for micro-batches of up to the planned number of samples.
@@ -56,6 +35,18 @@ struct Op {
   bool backward_reads_output = false;
   std::function<void(const OpMemory&)> forward;
   std::function<void(const OpMemory&)> backward;
+};
+
+/// The loss's view. Arrays with one entry per sample are [group][16]: in missing lanes, labels are -1,
+/// shares 1.
+struct LossMemory : LossTensors<float> {
+  int samples = 0;
+};
+
+/// How the loss runs on a CPU executor.
+struct Loss {
+  std::size_t scratch_bytes = 0;
+  std::function<void(const LossMemory&)> run;
 };
 
 /// What an op is planned from.
@@ -77,10 +68,10 @@ Op plan_op(const OpRequest& request);
 LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 #undef LOCKSTEP_DECLARE_PLAN
 
-/// Softmax and cross-entropy, summed over the samples; writes the gradient of the sum with respect to the
-/// logits into grad_inputs[0] in forward already when it is not null. No backward. `smoothing`: the share of
-/// every target that is spread evenly over the classes (Szegedy et al., 2016).
-Op plan_cross_entropy(Shape logits, float smoothing, Level level);
+/// Softmax and cross-entropy, summed over the samples, with the gradient of the sum with respect to the
+/// logits. `smoothing`: the share of every target that is spread evenly over the classes (Szegedy et al.,
+/// 2016).
+Loss plan_cross_entropy(Shape logits, float smoothing, Level level);
 
 /// Brings one group of a batch, its samples from `first` (a multiple of 16) on, into lanes: see Batch for the
 /// arithmetic. Samples have `source` shape and are cropped to the leading rows and columns of `target`;

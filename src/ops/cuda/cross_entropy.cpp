@@ -4,17 +4,17 @@
 
 namespace lockstep::cuda {
 
-Op plan_cross_entropy(Shape logits, int samples, float smoothing, Type type) {
+Loss plan_cross_entropy(Shape logits, int samples, float smoothing, Type type) {
   const auto classes = static_cast<int>(logits.size());
-  Op op;
-  op.scratch_bytes = cross_entropy_scratch(samples, classes);
-  op.forward = [=](const OpMemory& memory) {
+  Loss loss;
+  loss.scratch_bytes = cross_entropy_scratch(samples, classes);
+  loss.run = [=](const LossMemory& memory) {
     cross_entropy(memory.stream, {.type = type,
                                   .samples = samples,
                                   .classes = classes,
                                   .smoothing = smoothing,
-                                  .logits = memory.inputs[0],
-                                  .grad = memory.grad_inputs[0],
+                                  .logits = memory.logits,
+                                  .grad = memory.gradient,
                                   .labels = memory.labels,
                                   .other_labels = memory.other_labels,
                                   .shares = memory.shares,
@@ -22,8 +22,7 @@ Op plan_cross_entropy(Shape logits, int samples, float smoothing, Type type) {
                                   .result = memory.result,
                                   .scratch = memory.scratch});
   };
-  op.backward = [](const OpMemory&) {};
-  return op;
+  return loss;
 }
 
 }  // namespace lockstep::cuda

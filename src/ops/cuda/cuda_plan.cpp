@@ -11,13 +11,6 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-/// Null where there is no such block.
-std::byte* block(std::byte* workspace, std::size_t offset) {
-  return offset == WorkspaceLayout::none ? nullptr : workspace + offset;
-}
-
 /// By node: the end of the last parameter of all nodes before it.
 std::vector<std::size_t> ends_of_parameters_before(const Graph& graph, const ArenaLayout& layout) {
   std::vector<std::size_t> ends;
@@ -25,7 +18,7 @@ std::vector<std::size_t> ends_of_parameters_before(const Graph& graph, const Are
   for (const GraphNode& node : graph.nodes) {
     ends.push_back(end);
     for (const int parameter : node.parameters) {
-      const std::size_t next = at(parameter) + 1;
+      const std::size_t next = static_cast<std::size_t>(parameter) + 1;
       end = std::max(end, next < layout.offsets.size() ? layout.offsets[next] : layout.elements);
     }
   }
@@ -36,13 +29,9 @@ std::vector<std::size_t> ends_of_parameters_before(const Graph& graph, const Are
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
                    Dnn& dnn)
-    : graph_(without_flattening(graph, type)),
-      layout_(layout),
-      options_(options),
+    : GraphWalk(without_flattening(graph, type), layout, options),
       type_(type),
       dnn_(&dnn),
-      flow_(trace_gradients(graph_, options)),
-      cleared_(ranges_without_gradient(graph_, layout, flow_)),
       written_from_(ends_of_parameters_before(graph_, layout)) {
   compile_for(options.samples);
 }
@@ -142,14 +131,6 @@ const CudaPlan::Operations& CudaPlan::operations_for(int samples) const {
   return found->second;
 }
 
-void* CudaPlan::value(int id, std::byte* workspace) const {
-  return block(workspace, memory_.nodes[at(id)].value);
-}
-
-void* CudaPlan::gradient(int id, std::byte* workspace) const {
-  return block(workspace, memory_.nodes[at(id)].gradient);
-}
-
 CudaPlan::Inputs CudaPlan::inputs(std::byte* workspace) const {
   Inputs inputs;
   inputs.images = value(0, workspace);
@@ -167,83 +148,68 @@ const std::int32_t* CudaPlan::predictions(const std::byte* workspace) const {
   return reinterpret_cast<const std::int32_t*>(workspace + memory_.predictions);
 }
 
-/// Without gradients.
-OpMemory CudaPlan::node_memory(StreamHandle stream, std::size_t i, const float* parameters,
-                               std::byte* workspace) const {
-  const GraphNode& node = graph_.nodes[i];
-  OpMemory memory;
-  memory.stream = stream;
-  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-    memory.inputs[k] = value(node.inputs[k], workspace);
-  }
-  for (std::size_t k = 0; k < node.parameters.size(); ++k) {
-    memory.parameters[k] = parameters + layout_.offsets[at(node.parameters[k])];
-  }
-  memory.output = value(static_cast<int>(i), workspace);
-  memory.prepared = block(workspace, memory_.nodes[i].prepared);
-  memory.saved = block(workspace, memory_.nodes[i].saved);
-  memory.scratch = workspace + memory_.scratch;
-  const Inputs batch = inputs(workspace);
-  memory.ids = batch.ids;
-  memory.random = batch.random;
-  return memory;
+CudaPlan::CudaPass CudaPlan::pass(StreamHandle stream, int samples, const float* parameters,
+                                  std::byte* workspace) const {
+  CudaPass pass;
+  pass.samples = samples;
+  pass.parameters = parameters;
+  pass.workspace = workspace;
+  pass.stream = stream;
+  pass.operations = &operations_for(samples);
+  return pass;
+}
+
+void CudaPlan::add_to(OpMemory& memory, const CudaPass& pass, std::size_t node) const {
+  memory.stream = pass.stream;
+  memory.padding = pass.padding;
+  memory.finish = pass.finish;
+  memory.prepared = block(pass.workspace, memory_.nodes[node].prepared);
+  if (pass.finish == nullptr) return;
+  memory.left = pass.workspace + buckets_offset() + buckets_.offsets[node];
+  if (joins_[node].reader >= 0) memory.more_grad_output = aside(joins_[node].input, pass.workspace);
+}
+
+void CudaPlan::clear(const CudaPass& pass, float* first, std::size_t elements) {
+  fill_zeros(pass.stream, elements, first);
+}
+
+void CudaPlan::add(const CudaPass& pass, std::size_t node, void* sum, const void* more) const {
+  const std::size_t packs = value_bytes(node, pass.samples) / bytes_of(type_) / channel_unit;
+  cuda::add(pass.stream, type_, packs, sum, more, sum);
+}
+
+bool CudaPlan::adds_later(std::size_t node, std::size_t input) const {
+  return joins_[at(graph_.nodes[node].inputs[input])].reader == static_cast<int>(node);
+}
+
+void CudaPlan::finish_node(const CudaPass& pass, std::size_t node) const {
+  if (buckets_.ends[node]) pass.finish->run();
 }
 
 void CudaPlan::prepare(StreamHandle stream, const float* parameters, std::byte* workspace) const {
-  const Operations& operations = operations_.begin()->second;  // the same form for any number of samples
+  // The form is the same for any number of samples.
+  const auto& [samples, operations] = *operations_.begin();
   WeightPadding padding(stream, type_);
+  CudaPass prepared = pass(stream, samples, parameters, workspace);
+  prepared.padding = &padding;
   for (std::size_t i = 1; i < operations.nodes.size(); ++i) {
-    if (!operations.nodes[i].prepare) continue;
-    OpMemory memory = node_memory(stream, i, parameters, workspace);
-    memory.padding = &padding;
-    operations.nodes[i].prepare(memory);
+    if (operations.nodes[i].prepare) operations.nodes[i].prepare(node_memory(prepared, i));
   }
   padding.run();
 }
 
-void CudaPlan::forward(StreamHandle stream, int samples, const float* parameters, LeafResult* result,
-                       std::byte* workspace) const {
-  for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
-    forward_node(stream, i, samples, parameters, workspace);
-  }
-  loss(stream, samples, result, workspace);
+void CudaPlan::forward(StreamHandle stream, int samples, NodeRange range, const float* parameters,
+                       LeafResult* result, std::byte* workspace) const {
+  walk_forward(pass(stream, samples, parameters, workspace), range, result);
 }
 
-void CudaPlan::forward_node(StreamHandle stream, std::size_t i, int samples, const float* parameters,
-                            std::byte* workspace) const {
-  if (is_left_out(graph_.nodes[i])) return;
-  operations_for(samples).nodes[i].forward(node_memory(stream, i, parameters, workspace));
-}
-
-void CudaPlan::loss(StreamHandle stream, int samples, LeafResult* result, std::byte* workspace) const {
-  const Inputs batch = inputs(workspace);
-  OpMemory memory;
-  memory.stream = stream;
-  memory.inputs[0] = value(graph_.output, workspace);
-  memory.grad_inputs[0] = gradient(graph_.output, workspace);
-  memory.labels = batch.labels;
-  memory.other_labels = batch.other_labels;
-  memory.shares = batch.shares;
-  memory.predictions = reinterpret_cast<std::int32_t*>(workspace + memory_.predictions);
-  memory.scratch = workspace + memory_.scratch;
-  memory.result = result;
-  operations_for(samples).loss.forward(memory);
-}
-
-void CudaPlan::backward(StreamHandle stream, int samples, NodeRange nodes, const float* parameters,
+void CudaPlan::backward(StreamHandle stream, int samples, NodeRange range, const float* parameters,
                         float* gradients, std::byte* workspace) const {
-  if (nodes.end == graph_.nodes.size()) {
-    for (const ArenaRange& range : cleared_) {  // sums of gradients add up what is there
-      fill_zeros(stream, range.end - range.begin, gradients + range.begin);
-    }
-  }
   GradientFinish finish(stream, type_);
-  for (std::size_t i = nodes.end; i-- > nodes.begin;) {
-    OpMemory memory = node_memory(stream, i, parameters, workspace);
-    memory.finish = &finish;
-    run_backward(i, samples, memory, gradients, workspace);
-    if (buckets_.ends[i]) finish.run();
-  }
+  CudaPass back = pass(stream, samples, parameters, workspace);
+  back.gradients = gradients;
+  back.finish = &finish;
+  walk_backward(back, range);
   finish.run();
 }
 
@@ -257,34 +223,6 @@ std::vector<GradientPart> CudaPlan::parts() const {
   }
   parts.push_back({{1, end}, 0});
   return parts;
-}
-
-void CudaPlan::run_backward(std::size_t i, int samples, OpMemory memory, float* gradients,
-                            std::byte* workspace) const {
-  if (!flow_.needed[i]) return;
-  const GraphNode& node = graph_.nodes[i];
-  memory.left = workspace + buckets_offset() + buckets_.offsets[i];
-  memory.grad_output = gradient(static_cast<int>(i), workspace);
-  for (std::size_t k = 0; k < node.parameters.size(); ++k) {
-    memory.grad_parameters[k] = gradients + layout_.offsets[at(node.parameters[k])];
-  }
-  if (joins_[i].reader >= 0) memory.more_grad_output = workspace + memory_.aside[joins_[i].input];
-  const auto& contributions = flow_.contributions[i];
-  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-    if (contributions[k].wanted) {
-      memory.grad_inputs[k] =
-          contributions[k].first ? gradient(node.inputs[k], workspace) : workspace + memory_.aside[k];
-    }
-  }
-  operations_for(samples).nodes[i].backward(memory);
-  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-    const bool joined = joins_[at(node.inputs[k])].reader == static_cast<int>(i);
-    if (contributions[k].wanted && !contributions[k].first && !joined) {
-      void* const sum = gradient(node.inputs[k], workspace);
-      const std::size_t bytes = value_bytes(at(node.inputs[k]), samples);
-      add(memory.stream, type_, bytes / bytes_of(type_) / channel_unit, sum, memory.grad_inputs[k], sum);
-    }
-  }
 }
 
 }  // namespace lockstep::cuda

@@ -11,45 +11,24 @@
 #include "ops/cuda/dnn.h"
 #include "ops/cuda/kernels/conv_weights.h"
 #include "ops/cuda/kernels/finish_gradients.h"
+#include "ops/op_memory.h"
 #include "ops/plan.h"
 
 namespace lockstep::cuda {
 
 /// One operation's view of the device's memory during one micro-batch. Activations and their gradients:
 /// [sample][row][column][channel], channels padded with zeros (dnn.h), of the plan's type. Vectors: 1 x 1
-/// images. Pointers that an operation does not have are null; all are device addresses, aligned to 256 bytes
-/// but for parameters (64).
-struct OpMemory {
+/// images. All addresses are the device's, aligned to 256 bytes but for parameters (64).
+struct OpMemory : NodeMemory<void> {
   StreamHandle stream = nullptr;
-  /// What one kernel does for several operations, which add their share. `padding`: in prepare; `finish`: in
+  /// Kernels that work for several operations, which add their shares. `padding`: in prepare; `finish`: in
   /// backward, at most one thing of each kind for an operation.
   WeightPadding* padding = nullptr;
   GradientFinish* finish = nullptr;
-  std::array<const void*, max_inputs> inputs{};
-  void* output = nullptr;  ///< backward: to read, where the operation asked for it
-  const void* grad_output = nullptr;
-  /// What is to be added to it, of operations that say backward_adds; else null.
+  /// Added to grad_output by operations that say backward_adds; else null.
   const void* more_grad_output = nullptr;
-  /// Written, not added to; null where the gradient of that input is not wanted.
-  std::array<void*, max_inputs> grad_inputs{};
-  /// In the order of the network's: weight, bias, running mean, running variance; plain PyTorch layouts.
-  std::array<const float*, max_parameters> parameters{};
-  /// Sums over the samples, written, not added to; same layout as the parameters. Running statistics:
-  /// samples * what the micro-batch observed.
-  std::array<float*, max_parameters> grad_parameters{};
-  std::byte* prepared = nullptr;         ///< kept for all of a step: what `prepare` made of the parameters
-  std::byte* saved = nullptr;            ///< kept from forward to backward
-  std::byte* left = nullptr;             ///< written by backward, kept for `finish`
-  std::byte* scratch = nullptr;          ///< free between calls
-  const std::int32_t* labels = nullptr;  ///< loss only: [sample]
-  /// Loss only, of plans for mixed samples, else null: the partner's label, and the share of the sample's
-  /// own.
-  const std::int32_t* other_labels = nullptr;
-  const float* shares = nullptr;
-  const std::uint64_t* ids = nullptr;   ///< dropout only: of the samples
-  const RandomKey* random = nullptr;    ///< dropout only
-  std::int32_t* predictions = nullptr;  ///< loss only: [sample]
-  LeafResult* result = nullptr;         ///< loss only
+  std::byte* prepared = nullptr;  ///< kept for all of a step: `prepare` makes it of the parameters
+  std::byte* left = nullptr;      ///< written by backward, kept for `finish`
 };
 
 /// How one operation runs on a GPU, for micro-batches of exactly the planned number of samples. The functions
@@ -65,6 +44,17 @@ struct Op {
   std::function<void(const OpMemory&)> prepare;  ///< once a step, before its first micro-batch; may be empty
   std::function<void(const OpMemory&)> forward;
   std::function<void(const OpMemory&)> backward;
+};
+
+/// The loss's view. Arrays with one entry per sample are [sample].
+struct LossMemory : LossTensors<void> {
+  StreamHandle stream = nullptr;
+};
+
+/// How the loss runs on a GPU, for exactly the planned number of samples.
+struct Loss {
+  std::size_t scratch_bytes = 0;
+  std::function<void(const LossMemory&)> run;
 };
 
 /// What an op is planned from.
@@ -87,9 +77,9 @@ Op plan_op(const OpRequest& request);
 LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 #undef LOCKSTEP_DECLARE_PLAN
 
-/// Softmax and cross-entropy, summed over the samples; writes the gradient of the sum with respect to the
-/// logits into grad_inputs[0] in forward already when it is not null. No backward. `smoothing`: the share of
-/// every target that is spread evenly over the classes (Szegedy et al., 2016).
-Op plan_cross_entropy(Shape logits, int samples, float smoothing, Type type);
+/// Softmax and cross-entropy, summed over the samples, with the gradient of the sum with respect to the
+/// logits. `smoothing`: the share of every target that is spread evenly over the classes (Szegedy et al.,
+/// 2016).
+Loss plan_cross_entropy(Shape logits, int samples, float smoothing, Type type);
 
 }  // namespace lockstep::cuda

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "device/cuda/cuda_device.h"
 #include "lockstep/error.h"
 #include "train/cuda/kernels/predictions.h"
@@ -41,10 +39,7 @@ class CudaLeafRunner final : public LeafRunner {
     feed_->load(stream, leaf, plan_.inputs(workspace_.data()));
   }
   void forward(Stream& stream, NodeRange range, const float* parameters, LeafResult* result) override {
-    for (std::size_t i = range.begin; i < std::min(range.end, plan_.nodes()); ++i) {
-      plan_.forward_node(handle_of(stream), i, samples_, parameters, workspace_.data());
-    }
-    if (range.end > plan_.nodes()) plan_.loss(handle_of(stream), samples_, result, workspace_.data());
+    plan_.forward(handle_of(stream), samples_, range, parameters, result, workspace_.data());
   }
   void predict(Stream& stream, Prediction* predictions) override {
     write_predictions(handle_of(stream), samples_, plan_.inputs(workspace_.data()).labels,
@@ -54,7 +49,7 @@ class CudaLeafRunner final : public LeafRunner {
     plan_.backward(handle_of(stream), samples_, range, parameters, gradients, workspace_.data());
   }
 
-  NodeRange nodes() const override { return {1, plan_.nodes()}; }
+  NodeRange nodes() const override { return plan_.all(); }
   std::vector<GradientPart> parts() const override { return plan_.parts(); }
   void expect(std::span<const SampleRange> coming) override { feed_->expect(coming); }
   VisitSum visits() override { return feed_->visits(); }

@@ -23,14 +23,14 @@ struct LossResults {
 
 LossResults run_on_cpu(LossCase given) {
   const int samples = given.logits.samples;
-  const cpu::Op op = cpu::plan_cross_entropy(given.logits.shape, given.smoothing, cpu::best_level());
+  const cpu::Loss loss = cpu::plan_cross_entropy(given.logits.shape, given.smoothing, cpu::best_level());
   const Lanes logits = to_lanes(given.logits);
   Lanes grad(logits.size());
   LossResults results;
   const auto lanes = static_cast<std::size_t>(cpu::groups_of(samples)) * cpu::lanes;
   results.predictions.resize(lanes);
   given.labels.resize(lanes, -1);
-  cpu::OpMemory memory;
+  cpu::LossMemory memory;
   if (!given.others.empty()) {
     given.others.resize(lanes, -1);
     given.shares.resize(lanes, 1.0F);
@@ -38,12 +38,12 @@ LossResults run_on_cpu(LossCase given) {
     memory.shares = given.shares.data();
   }
   memory.samples = samples;
-  memory.inputs[0] = logits.data();
-  memory.grad_inputs[0] = grad.data();
+  memory.logits = logits.data();
+  memory.gradient = grad.data();
   memory.labels = given.labels.data();
   memory.predictions = results.predictions.data();
   memory.result = &results.result;
-  op.forward(memory);
+  loss.run(memory);
   results.predictions.resize(static_cast<std::size_t>(samples));
   results.grad = from_lanes(grad, samples, given.logits.shape);
   return results;
@@ -51,24 +51,24 @@ LossResults run_on_cpu(LossCase given) {
 
 LossResults run_on_cuda(const LossCase& given, Type type, bool gradient = true) {
   const int samples = given.logits.samples;
-  const cuda::Op op = cuda::plan_cross_entropy(given.logits.shape, samples, given.smoothing, type);
+  const cuda::Loss loss = cuda::plan_cross_entropy(given.logits.shape, samples, given.smoothing, type);
   const PaddedTensor logits(type, given.logits), grad(type, samples, given.logits.shape);
-  const DeviceMemory scratch(op.scratch_bytes), labels = on_device(given.labels);
+  const DeviceMemory scratch(loss.scratch_bytes), labels = on_device(given.labels);
   const DeviceMemory others = on_device(given.others), shares = on_device(given.shares);
   const DeviceMemory predictions = on_device(std::vector<std::int32_t>(given.labels.size(), -7));
   const DeviceMemory result = on_device(std::vector{LeafResult{}});
   run_on_device([&](cuda::StreamHandle stream) {
-    cuda::OpMemory memory;
+    cuda::LossMemory memory;
     memory.stream = stream;
-    memory.inputs[0] = logits.data();
-    memory.grad_inputs[0] = gradient ? grad.data() : nullptr;
+    memory.logits = logits.data();
+    memory.gradient = gradient ? grad.data() : nullptr;
     memory.scratch = scratch.data();
     memory.labels = reinterpret_cast<const std::int32_t*>(labels.data());
     memory.other_labels = reinterpret_cast<const std::int32_t*>(others.data());
     memory.shares = shares.floats();
     memory.predictions = reinterpret_cast<std::int32_t*>(predictions.data());
     memory.result = reinterpret_cast<LeafResult*>(result.data());
-    op.forward(memory);
+    loss.run(memory);
   });
   EXPECT_TRUE(grad.end_intact() && scratch.end_intact() && predictions.end_intact());
   EXPECT_TRUE(!gradient || grad.padding_is_zero());

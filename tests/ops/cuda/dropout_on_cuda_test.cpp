@@ -34,7 +34,7 @@ SmallOpResults run_on_cpu(const OpCase& op_case, const Tensor& input, const Tens
   memory.output = output.data();
   memory.saved = reinterpret_cast<std::byte*>(saved.data());
   memory.ids = ids.data();
-  memory.random = random;
+  memory.random = &random;
   op.forward(memory);
   memory.grad_output = grad.data();
   memory.grad_inputs[0] = grad_input.data();

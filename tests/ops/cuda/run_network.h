@@ -57,7 +57,7 @@ inline NetworkResults run_on_cpu(const Network& network, PlanOptions options, co
   const int samples = inputs.images.samples;
   const ArenaLayout layout = layout_arena(network.parameters());
   options.images = network.input_shape();
-  const auto plan = cpu::make_plan(build_graph(network), layout, options, cpu::best_level());
+  const cpu::CpuPlan plan(build_graph(network), layout, options, cpu::best_level());
   const std::vector<float> pixels(inputs.images.values.begin(), inputs.images.values.end());
   std::vector<const float*> images;
   for (int i = 0; i < samples; ++i) images.push_back(&pixels[inputs.images.index(i, 0, 0, 0)]);
@@ -71,18 +71,18 @@ inline NetworkResults run_on_cpu(const Network& network, PlanOptions options, co
     batch.other_labels = inputs.other_labels;
     batch.share = inputs.shares;
   }
-  Lanes workspace(plan->workspace_bytes() / sizeof(float));
+  Lanes workspace(plan.workspace_bytes() / sizeof(float));
   auto* bytes = reinterpret_cast<std::byte*>(workspace.data());
   Lanes arena(layout.elements);
   std::copy(parameters.begin(), parameters.end(), arena.data());
   Lanes gradients(options.training ? layout.elements : 0);
   std::fill_n(gradients.data(), gradients.size(), 0.0F);
-  plan->load(batch, bytes);
+  plan.load(batch, bytes);
   NetworkResults results;
-  results.leaf = plan->forward(samples, arena.data(), bytes);
-  const auto predictions = plan->predictions(samples, bytes);
+  plan.forward(samples, plan.all_and_loss(), arena.data(), &results.leaf, bytes);
+  const auto predictions = plan.predictions(samples, bytes);
   results.predictions.assign(predictions.begin(), predictions.end());
-  if (options.training) plan->backward(samples, arena.data(), gradients.data(), bytes);
+  if (options.training) plan.backward(samples, plan.all(), arena.data(), gradients.data(), bytes);
   results.gradients.assign(gradients.data(), gradients.data() + gradients.size());
   return results;
 }
@@ -114,7 +114,7 @@ class NetworkOnCuda {
     run_on_device([&](cuda::StreamHandle stream) {
       auto* result = reinterpret_cast<LeafResult*>(result_.data());
       plan_.prepare(stream, parameters_.floats(), workspace_.data());
-      plan_.forward(stream, samples, parameters_.floats(), result, workspace_.data());
+      plan_.forward(stream, samples, plan_.all_and_loss(), parameters_.floats(), result, workspace_.data());
       if (!options_.training) return;
       for (const GradientPart& part : plan_.parts()) {
         plan_.backward(stream, samples, part.nodes, parameters_.floats(), gradients_.floats(),
@@ -138,10 +138,11 @@ class NetworkOnCuda {
     spoil_gradients();
     const std::size_t nodes = build_graph(network_).nodes.size();
     run_on_device([&](cuda::StreamHandle stream) {
+      auto* result = reinterpret_cast<LeafResult*>(result_.data());
       for (std::size_t i = nodes; i-- > 1;) {
-        plan_.forward_node(stream, i, samples, parameters_.floats(), workspace_.data());
+        plan_.forward(stream, samples, {i, i + 1}, parameters_.floats(), result, workspace_.data());
       }
-      plan_.loss(stream, samples, reinterpret_cast<LeafResult*>(result_.data()), workspace_.data());
+      plan_.forward(stream, samples, {nodes, nodes + 1}, parameters_.floats(), result, workspace_.data());
       for (std::size_t i = 2; i < 2 * nodes; ++i) {
         plan_.backward(stream, samples, {i / 2, i / 2 + 1}, parameters_.floats(), gradients_.floats(),
                        workspace_.data());

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ops/node_range.h"
+#include "ops/plan_layout.h"
+
+namespace lockstep {
+
+/// One micro-batch on its way through a plan. Addresses are the device's.
+struct Pass {
+  int samples = 0;                    ///< at least 1
+  const float* parameters = nullptr;  ///< an arena of the plan's layout
+  float* gradients = nullptr;         ///< the same; backward only
+  std::byte* workspace = nullptr;
+};
+
+/// The way of a micro-batch through a graph, the same on all devices: order, contributions to gradients,
+/// clearing, loss. `Plan` derives from it and, for its own `Plan::Pass`, has
+///
+///   Element, OpMemory, LossMemory        types of its operations' views, see ops/op_memory.h
+///   void add_to(memory, pass, node)      fills in what only this device has; of a LossMemory: without a node
+///   void run_forward(pass, node, memory), run_backward(pass, node, memory), run_loss(pass, memory)
+///   void clear(pass, float* first, elements)
+///   void add(pass, node, Element* sum, const Element* more)  adds to the gradient of a node's output
+///   bool adds_later(node, input)         whether another operation adds this contribution
+///   void finish_node(pass, node)         after backward reached a node, whether it has gradients or not
+template <class Plan>
+class GraphWalk {
+ public:
+  /// Number of nodes, the input included; as a node, this number stands for the loss.
+  std::size_t nodes() const { return graph_.nodes.size(); }
+  /// All nodes that are computed, and these with the loss.
+  NodeRange all() const { return {1, nodes()}; }
+  NodeRange all_and_loss() const { return {1, nodes() + 1}; }
+  /// Of the graph without nodes that the plan leaves out, which have none.
+  const GradientFlow& gradients() const { return flow_; }
+
+ protected:
+  GraphWalk(Graph graph, const ArenaLayout& layout, const PlanOptions& options)
+      : graph_(std::move(graph)),
+        layout_(layout),
+        options_(options),
+        flow_(trace_gradients(graph_, options)),
+        cleared_(ranges_without_gradient(graph_, layout_, flow_)) {}
+
+  /// First to last; `result` is written with the loss.
+  template <class AnyPass>
+  void walk_forward(const AnyPass& pass, NodeRange range, LeafResult* result) const {
+    for (std::size_t i = std::max<std::size_t>(range.begin, 1); i < std::min(range.end, nodes()); ++i) {
+      if (graph_.nodes[i].inputs.empty()) continue;  // left out: nothing reads it
+      plan().run_forward(pass, i, node_memory(pass, i));
+    }
+    if (range.end > nodes()) plan().run_loss(pass, loss_memory(pass, result));
+  }
+
+  /// Last to first. Writes all gradients of the range's parameters; with the last node, clears those that no
+  /// node writes, since sums of gradients add up what is there.
+  template <class AnyPass>
+  void walk_backward(const AnyPass& pass, NodeRange range) const {
+    if (range.end >= nodes()) {
+      for (const ArenaRange& each : cleared_) {
+        plan().clear(pass, pass.gradients + each.begin, each.end - each.begin);
+      }
+    }
+    for (std::size_t i = std::min(range.end, nodes()); i-- > std::max<std::size_t>(range.begin, 1);) {
+      if (flow_.needed[i]) walk_back(pass, i);
+      plan().finish_node(pass, i);
+    }
+  }
+
+  /// Without gradients.
+  template <class AnyPass>
+  auto node_memory(const AnyPass& pass, std::size_t i) const {
+    const GraphNode& node = graph_.nodes[i];
+    typename Plan::OpMemory memory;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      memory.inputs[k] = value(at(node.inputs[k]), pass.workspace);
+    }
+    for (std::size_t k = 0; k < node.parameters.size(); ++k) {
+      memory.parameters[k] = pass.parameters + layout_.offsets[at(node.parameters[k])];
+    }
+    memory.output = value(i, pass.workspace);
+    memory.saved = block(pass.workspace, memory_.nodes[i].saved);
+    memory.scratch = pass.workspace + memory_.scratch;
+    memory.ids = reinterpret_cast<const std::uint64_t*>(pass.workspace + memory_.ids);
+    memory.random = reinterpret_cast<const RandomKey*>(pass.workspace + memory_.random);
+    plan().add_to(memory, pass, i);
+    return memory;
+  }
+
+  auto* value(std::size_t node, std::byte* workspace) const {
+    return element(block(workspace, memory_.nodes[node].value));
+  }
+  /// Gradient of a node's output; null where there is none.
+  auto* gradient(std::size_t node, std::byte* workspace) const {
+    return element(block(workspace, memory_.nodes[node].gradient));
+  }
+  /// Later contributions to the gradient of the k-th input.
+  auto* aside(std::size_t k, std::byte* workspace) const { return element(workspace + memory_.aside[k]); }
+
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+  /// Null where there is no such block.
+  static std::byte* block(std::byte* workspace, std::size_t offset) {
+    return offset == WorkspaceLayout::none ? nullptr : workspace + offset;
+  }
+
+  Graph graph_;
+  ArenaLayout layout_;
+  PlanOptions options_;
+  GradientFlow flow_;
+  WorkspaceLayout memory_;  ///< written by the plan once its operations are known
+
+ private:
+  const Plan& plan() const { return static_cast<const Plan&>(*this); }
+  static auto* element(std::byte* bytes) { return reinterpret_cast<typename Plan::Element*>(bytes); }
+
+  template <class AnyPass>
+  auto loss_memory(const AnyPass& pass, LeafResult* result) const {
+    typename Plan::LossMemory memory;
+    const auto output = at(graph_.output);
+    memory.logits = value(output, pass.workspace);
+    memory.gradient = gradient(output, pass.workspace);
+    memory.labels = reinterpret_cast<const std::int32_t*>(pass.workspace + memory_.labels);
+    if (options_.mixing) {
+      memory.other_labels = reinterpret_cast<const std::int32_t*>(pass.workspace + memory_.other_labels);
+      memory.shares = reinterpret_cast<const float*>(pass.workspace + memory_.shares);
+    }
+    memory.predictions = reinterpret_cast<std::int32_t*>(pass.workspace + memory_.predictions);
+    memory.scratch = pass.workspace + memory_.scratch;
+    memory.result = result;
+    plan().add_to(memory, pass);
+    return memory;
+  }
+
+  template <class AnyPass>
+  void walk_back(const AnyPass& pass, std::size_t i) const {
+    const GraphNode& node = graph_.nodes[i];
+    const auto& contributions = flow_.contributions[i];
+    auto memory = node_memory(pass, i);
+    memory.grad_output = gradient(i, pass.workspace);
+    for (std::size_t k = 0; k < node.parameters.size(); ++k) {
+      memory.grad_parameters[k] = pass.gradients + layout_.offsets[at(node.parameters[k])];
+    }
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!contributions[k].wanted) continue;
+      memory.grad_inputs[k] =
+          contributions[k].first ? gradient(at(node.inputs[k]), pass.workspace) : aside(k, pass.workspace);
+    }
+    plan().run_backward(pass, i, memory);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!contributions[k].wanted || contributions[k].first || plan().adds_later(i, k)) continue;
+      const std::size_t input = at(node.inputs[k]);
+      plan().add(pass, input, gradient(input, pass.workspace), memory.grad_inputs[k]);
+    }
+  }
+
+  std::vector<ArenaRange> cleared_;
+};
+
+}  // namespace lockstep
