@@ -1,5 +1,6 @@
 # The CUDA backend. Its folders, in the layers that have one:
-#   cuda/         plans and kernels; no header of CUDA, so that tests compile and run them on the host too
+#   cuda/         plans and kernels; no header of CUDA, so that tests compile and run them on the host too. .cu sources
+#                 hold an operation's plan and its kernels, compiled as those of cuda/kernels
 #   cuda/kernels  .cu sources: arithmetic, by nvcc for the GPU, by the host's compiler for tests
 #   cuda/native   what calls CUDA and cuDNN
 #   nccl/         what calls NCCL, through functions that a test may stand for
@@ -74,7 +75,9 @@ else()
   lockstep_glob_backend(native_sources cuda/native/*.c*)
   lockstep_glob_backend(nccl_sources nccl/*.cpp)
   lockstep_glob_backend(kernel_sources cuda/kernels/*.cu)
-  add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${kernel_sources})
+  lockstep_glob_backend(operation_sources cuda/*.cu)
+  add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${kernel_sources}
+              ${operation_sources})
   set_target_properties(lockstep_cuda PROPERTIES UNITY_BUILD OFF)
   # Templates of cudnn-frontend: they describe operations before the first step, and -O3 takes minutes.
   set_source_files_properties(src/ops/cuda/native/cudnn_graph.cpp PROPERTIES COMPILE_OPTIONS

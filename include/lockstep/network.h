@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace lockstep {
 
-/// How a parameter gets its first values. Element i of a parameter is a function of (seed, the parameter's
+/// Decides the first values of a parameter. Element i of a parameter is a function of (seed, the parameter's
 /// position in the network, i) only.
 struct Initializer {
   enum class Kind { standard, zeros, ones, normal, uniform, he_fan_out } kind = Kind::standard;
@@ -123,8 +124,8 @@ class Value {
   int id_;
 };
 
-/// What the user builds: operations in the order of construction, each with its inputs and parameters.
-/// Shapes are checked at once; a mismatch throws Error(usage) naming the layer.
+/// A network as the user builds it: operations in the order of construction, each with its inputs and
+/// parameters. Shapes are checked at once; a mismatch throws Error(usage) naming the layer.
 class Network {
  public:
   /// A layer: operation, ids of its inputs, its output shape, indices of its parameters.
@@ -162,30 +163,36 @@ class Network {
   int output_ = -1;
 };
 
-/// Most inputs that a layer may have.
+/// Maximum number of inputs of a layer.
 constexpr std::size_t max_inputs = 4;
 
 /// 2-d cross-correlation with bias:
 /// [C, H, W] -> [channels, (H + 2 padding - dilation (kernel - 1) - 1) / stride + 1, ...].
-Value conv2d(Value x, Conv2d options);
+inline Value conv2d(Value x, Conv2d options) { return x.network().add(std::move(options), {x}); }
 /// y = W x + b on a vector.
-Value linear(Value x, int features);
-Value linear(Value x, Linear options);
+inline Value linear(Value x, Linear options) { return x.network().add(std::move(options), {x}); }
+inline Value linear(Value x, int features) { return linear(x, Linear{.features = features}); }
 /// y = (x - mean) / sqrt(variance + eps) * weight + bias per channel (Ioffe and Szegedy, 2015).
-Value batch_norm2d(Value x, BatchNorm2d options = {});
-Value relu(Value x);
-Value relu6(Value x);  ///< min(max(x, 0), 6)
-Value silu(Value x);   ///< x * sigmoid(x)
-Value gelu(Value x);
-Value max_pool2d(Value x, MaxPool2d options);
-Value avg_pool2d(Value x, AvgPool2d options);
-Value adaptive_avg_pool2d(Value x, int size = 1);
+inline Value batch_norm2d(Value x, BatchNorm2d options = {}) {
+  return x.network().add(std::move(options), {x});
+}
+inline Value relu(Value x) { return x.network().add(Activation{Activation::Kind::relu}, {x}); }
+/// min(max(x, 0), 6)
+inline Value relu6(Value x) { return x.network().add(Activation{Activation::Kind::relu6}, {x}); }
+/// x * sigmoid(x)
+inline Value silu(Value x) { return x.network().add(Activation{Activation::Kind::silu}, {x}); }
+inline Value gelu(Value x) { return x.network().add(Activation{Activation::Kind::gelu}, {x}); }
+inline Value max_pool2d(Value x, MaxPool2d options) { return x.network().add(options, {x}); }
+inline Value avg_pool2d(Value x, AvgPool2d options) { return x.network().add(options, {x}); }
+inline Value adaptive_avg_pool2d(Value x, int size = 1) {
+  return x.network().add(AdaptiveAvgPool2d{size}, {x});
+}
 /// [C, H, W] -> [C*H*W], in that order.
-Value flatten(Value x);
+inline Value flatten(Value x) { return x.network().add(Flatten{}, {x}); }
 /// Sum of two values of equal shape.
-Value operator+(Value a, Value b);
+inline Value operator+(Value a, Value b) { return a.network().add(Add{}, {a, b}); }
 /// 2 to 4 values of equal height and width.
 Value concat(const std::vector<Value>& values);
-Value dropout(Value x, double p);
+inline Value dropout(Value x, double p) { return x.network().add(Dropout{p}, {x}); }
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@ namespace lockstep {
 /// A network prepared for compilation: pixels that nothing reads are gone, element-wise layers and pooling
 /// are fused into the convolution, linear layer or batch norm before them. No device code.
 struct GraphNode {
-  /// What happens to the operation's result before it is stored, in this order.
+  /// Changes of the operation's result before it is stored, in this order.
   struct Epilogue {
     bool add = false;  ///< batch norm: the last input is added
     bool relu = false;
@@ -26,7 +26,7 @@ struct GraphNode {
   Epilogue epilogue;
   std::vector<int> inputs;      ///< ids of nodes
   std::vector<int> parameters;  ///< indices into the network's parameters
-  Shape shape;                  ///< of what is stored, per image
+  Shape shape;                  ///< of the stored result, per image
 };
 
 struct Graph {
@@ -48,7 +48,7 @@ struct Graph {
 /// addition + ReLU or ReLU6.
 Graph build_graph(const Network& network);
 
-/// Where each parameter lives in an arena: element offsets, each a multiple of 16, the gaps zero.
+/// Places of parameters in an arena: element offsets, each a multiple of 16, the gaps zero.
 struct ArenaLayout {
   std::vector<std::size_t> offsets;
   std::size_t elements = 0;

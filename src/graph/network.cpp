@@ -140,25 +140,11 @@ std::string Network::name_for(const Operation& operation, const std::string& giv
   return name;
 }
 
-Value conv2d(Value x, Conv2d options) { return x.network().add(std::move(options), {x}); }
-Value linear(Value x, int features) { return linear(x, Linear{.features = features}); }
-Value linear(Value x, Linear options) { return x.network().add(std::move(options), {x}); }
-Value batch_norm2d(Value x, BatchNorm2d options) { return x.network().add(std::move(options), {x}); }
-Value relu(Value x) { return x.network().add(Activation{Activation::Kind::relu}, {x}); }
-Value relu6(Value x) { return x.network().add(Activation{Activation::Kind::relu6}, {x}); }
-Value silu(Value x) { return x.network().add(Activation{Activation::Kind::silu}, {x}); }
-Value gelu(Value x) { return x.network().add(Activation{Activation::Kind::gelu}, {x}); }
-Value max_pool2d(Value x, MaxPool2d options) { return x.network().add(options, {x}); }
-Value avg_pool2d(Value x, AvgPool2d options) { return x.network().add(options, {x}); }
-Value adaptive_avg_pool2d(Value x, int size) { return x.network().add(AdaptiveAvgPool2d{size}, {x}); }
-Value flatten(Value x) { return x.network().add(Flatten{}, {x}); }
-Value operator+(Value a, Value b) { return a.network().add(Add{}, {a, b}); }
 Value concat(const std::vector<Value>& values) {
   if (values.empty()) {
     throw Error(Category::usage, "concat takes at least 2 values");
   }
   return values.front().network().add(Concat{}, values);
 }
-Value dropout(Value x, double p) { return x.network().add(Dropout{p}, {x}); }
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Most parameters that an operation has.
+/// Maximum number of parameters of an operation.
 constexpr std::size_t max_parameters = 4;
 
 /// Sums over the samples of one micro-batch.
@@ -15,18 +15,18 @@ struct LeafResult {
   double loss = 0.0;
   std::uint64_t correct = 0;   ///< samples whose largest logit (lowest index wins) is their class's
   std::uint64_t correct5 = 0;  ///< samples with fewer than 5 logits above that of their class
-  std::uint64_t samples = 0;   ///< really computed: without those that could not be read
+  std::uint64_t samples = 0;   ///< that were computed: without those that could not be read
 };
 
 /// What a graph is compiled for.
 struct PlanOptions {
-  int samples = 0;               ///< of a full micro-batch; fewer are allowed when run
+  int samples = 0;               ///< maximum number in a micro-batch
   bool training = true;          ///< false: forward only, less memory
   bool mixing = false;           ///< batches have partners
   float label_smoothing = 0.0F;  ///< in [0, 1)
   Shape images;                  ///< of the data set; the graph reads its leading rows and columns
-  /// Of the network's parameters, those that are not updated: backward ends where nothing before is. Empty:
-  /// none.
+  /// By parameter of the network: whether it is not updated. Backward ends where nothing before is updated.
+  /// Empty: all are.
   std::vector<bool> frozen = {};
   bool nodes_apart = false;  ///< blocks of the workspace share no memory, so that nodes can run alone
 };

@@ -7,8 +7,8 @@
 #include "graph/graph.h"
 #include "ops/plan.h"
 
-/// What is the same for plans of all devices: which gradients there are, and when each block of memory is in
-/// use.
+/// Parts of plans that are the same on all devices: which gradients there are, and when each block of memory
+/// is in use.
 namespace lockstep {
 
 /// The gradient that an operation gives to one of its inputs.
@@ -25,10 +25,10 @@ struct GradientFlow {
   bool needed_by_any(const std::vector<int>& ids) const;
 };
 
-/// Of plans that are not for training: none.
+/// Plans that are not for training compute none.
 GradientFlow trace_gradients(const Graph& graph, const PlanOptions& options);
 
-/// Shapes of what the node reads.
+/// Shapes of the node's inputs.
 std::array<Shape, max_inputs> input_shapes(const Graph& graph, const GraphNode& node);
 
 /// Elements [begin, end) of an arena.
@@ -37,8 +37,8 @@ struct ArenaRange {
   std::size_t end = 0;
 };
 
-/// Where backward computes no gradients, because everything there is frozen: to be cleared. Parameters with
-/// the gaps after them; neighbours are one range.
+/// Ranges in which backward computes no gradients, because everything there is frozen: to be cleared.
+/// Parameters with the gaps after them; neighbours are one range.
 std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaLayout& layout,
                                                 const GradientFlow& flow);
 
@@ -51,7 +51,7 @@ struct NodeBytes {
   bool backward_reads_output = false;
 };
 
-/// What an executor needs, as the device's operations say it.
+/// Memory that an executor needs, as the device's operations say it.
 struct WorkspaceBytes {
   std::vector<NodeBytes> nodes;
   std::size_t scratch = 0;     ///< of the operation that needs most
@@ -61,7 +61,7 @@ struct WorkspaceBytes {
 
 /// Offsets in bytes of an executor's memory. Blocks that are not in use at the same time share memory.
 struct WorkspaceLayout {
-  /// In place of the offset of a block that does not exist.
+  /// Stands for the offset of a block that does not exist.
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   struct Node {
     std::size_t value = none;
@@ -74,11 +74,11 @@ struct WorkspaceLayout {
   std::array<std::size_t, max_inputs> aside{};  ///< later contributions to the gradient of the k-th input
   std::size_t labels = 0;
   std::size_t predictions = 0;
-  std::size_t other_labels = 0;  ///< this and the next: of plans for mixed samples
+  std::size_t other_labels = 0;  ///< this and the next: only in plans for mixed samples
   std::size_t shares = 0;
   std::size_t ids = 0;
   std::size_t random = 0;
-  std::size_t bytes = 0;  ///< of all
+  std::size_t bytes = 0;  ///< total
 };
 WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
                                   const WorkspaceBytes& bytes);

@@ -15,8 +15,8 @@
 
 namespace lockstep::cpu {
 
-/// Images in SIMD lanes: every activation is [group][channel][row][column][16 images], float, aligned to 64
-/// bytes. Lanes of the last group beyond the number of samples hold zeros in the input, anything finite
+/// Images lie in SIMD lanes: every activation is [group][channel][row][column][16 images], float, aligned to
+/// 64 bytes. Lanes of the last group beyond the number of samples hold zeros in the input, anything finite
 /// after it, and zeros in every gradient.
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
@@ -49,7 +49,7 @@ struct Loss {
   std::function<void(const LossMemory&)> run;
 };
 
-/// What an op is planned from.
+/// Everything that an operation is planned from.
 struct OpRequest {
   const GraphNode& node;
   std::array<Shape, max_inputs> inputs;  ///< shapes of its inputs as stored (cropped)

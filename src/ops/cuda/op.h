@@ -57,7 +57,7 @@ struct Loss {
   std::function<void(const LossMemory&)> run;
 };
 
-/// What an op is planned from.
+/// Everything that an operation is planned from.
 struct OpRequest {
   const GraphNode& node;
   std::array<Shape, max_inputs> inputs;  ///< shapes of its inputs as stored (cropped, not padded)
