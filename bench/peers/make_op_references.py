@@ -31,6 +31,13 @@ def linear(relu):
     return run
 
 
+def group_norm(groups):
+    def run(x, weight, bias):
+        return F.group_norm(x, groups, weight, bias)
+
+    return run
+
+
 # name: function, input shape, weight shape
 CASES = {
     "conv": (conv(3, 1, 0, False, 0), (2, 7, 9), (5, 2, 3, 3)),
@@ -42,6 +49,7 @@ CASES = {
     "conv_seven": (conv(7, 2, 3, True, 0), (1, 14, 14), (2, 1, 7, 7)),
     "linear": (linear(False), (19,), (7, 19)),
     "linear_relu": (linear(True), (24,), (10, 24)),
+    "group_norm": (group_norm(3), (12, 5, 7), (12,)),
 }
 
 

@@ -70,6 +70,15 @@ struct BatchNorm2d {
   Initializer weight = Initializer::ones();
   std::string name{};
 };
+/// By mean and variance per image, over the pixels of the channels of each group: no running statistics, the
+/// same in training and evaluation, and nothing depends on the size of the micro-batch.
+struct GroupNorm {
+  int groups =
+      0;  ///< divides the channels; 1: layer normalization, as many as channels: instance normalization
+  double eps = 1e-5;
+  Initializer weight = Initializer::ones();
+  std::string name{};
+};
 struct Activation {
   enum class Kind {
     relu,
@@ -104,8 +113,8 @@ struct Dropout {
   double p = 0.5;
 };
 
-using Operation = std::variant<Input, Conv2d, Linear, BatchNorm2d, Activation, MaxPool2d, AvgPool2d,
-                               AdaptiveAvgPool2d, Flatten, Add, Concat, Dropout>;
+using Operation = std::variant<Input, Conv2d, Linear, BatchNorm2d, GroupNorm, Activation, MaxPool2d,
+                               AvgPool2d, AdaptiveAvgPool2d, Flatten, Add, Concat, Dropout>;
 
 class Network;
 
@@ -176,6 +185,8 @@ inline Value linear(Value x, int features) { return linear(x, Linear{.features =
 inline Value batch_norm2d(Value x, BatchNorm2d options = {}) {
   return x.network().add(std::move(options), {x});
 }
+/// y = (x - mean) / sqrt(variance + eps) * weight + bias per image and group of channels (Wu and He, 2018).
+inline Value group_norm(Value x, GroupNorm options) { return x.network().add(std::move(options), {x}); }
 inline Value relu(Value x) { return x.network().add(Activation{Activation::Kind::relu}, {x}); }
 /// min(max(x, 0), 6)
 inline Value relu6(Value x) { return x.network().add(Activation{Activation::Kind::relu6}, {x}); }

@@ -24,6 +24,7 @@
   ENTRY(Conv2d)                    \
   ENTRY(Linear)                    \
   ENTRY(BatchNorm2d)               \
+  ENTRY(GroupNorm)                 \
   ENTRY(Activation)                \
   ENTRY(MaxPool2d)                 \
   ENTRY(AvgPool2d)                 \
@@ -245,6 +246,33 @@ struct Traits<BatchNorm2d> {
             {layer.name + ".bias", shape, Initializer::zeros()},
             {layer.name + ".running_mean", shape, Initializer::zeros(), norm.momentum},
             {layer.name + ".running_var", shape, Initializer::ones(), norm.momentum}};
+  }
+};
+
+template <>
+struct Traits<GroupNorm> {
+  static constexpr auto name = "group_norm";
+  static constexpr auto prefix = "gn";
+  static constexpr InputCount inputs = {1, 1};
+  static constexpr Reads reads = Reads::same_of_all;
+
+  static void fields(auto& options, auto&& field) {
+    auto& [groups, eps, weight, layer_name] = options;
+    field(groups, {.name = "groups", .min = 1, .max = max_features, .required = true});
+    field(eps, {.name = "eps"});
+  }
+  static Shape infer(const GroupNorm& norm, const LayerContext& layer) {
+    layer.expect_positive(norm.groups, "groups");
+    if (layer.input().channels % norm.groups != 0) {
+      layer.refuse(norm.groups, " groups do not divide ", layer.input().channels, " channels");
+    }
+    if (!(norm.eps > 0.0)) layer.refuse("eps ", norm.eps, " must be above 0");
+    return layer.input();
+  }
+  static std::vector<Parameter> parameters(const GroupNorm& norm, const LayerContext& layer) {
+    const std::vector<std::int64_t> shape{layer.input().channels};
+    return {{layer.name + ".weight", shape, norm.weight},
+            {layer.name + ".bias", shape, Initializer::zeros()}};
   }
 };
 

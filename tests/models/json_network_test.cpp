@@ -84,6 +84,7 @@ TEST(JsonNetwork, EveryOperationAndOption) {
       R"({"op": "concat", "inputs": ["s", "g", "r"]})",
       R"({"op": "relu"})",
       R"({"op": "dropout", "p": 0.25})",
+      R"({"op": "group_norm", "groups": 3, "eps": 0.01})",
       R"({"op": "adaptive_avg_pool2d", "size": 3})",
   }));
   const auto& conv = std::get<Conv2d>(network->layers()[1].operation);
@@ -95,7 +96,8 @@ TEST(JsonNetwork, EveryOperationAndOption) {
   EXPECT_EQ(network->parameters()[3].statistic_momentum, 1.0);
   EXPECT_FALSE(std::get<AvgPool2d>(network->layers()[7].operation).count_include_pad);
   EXPECT_EQ(network->layers()[9].shape.channels, 12);
-  EXPECT_EQ(network->layers()[12].shape, (Shape{12, 3, 3}));
+  EXPECT_EQ(std::get<GroupNorm>(network->layers()[12].operation).groups, 3);
+  EXPECT_EQ(network->layers()[13].shape, (Shape{12, 3, 3}));
 }
 
 TEST(JsonNetwork, NumberedNamesPassOverThoseThatAreTaken) {
@@ -166,6 +168,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{R"({"op": "conv2d", "channels": 3, "weight": {"normal": -1}})"}, {"weight must be"}},
         Mistake{{R"({"op": "dropout", "p": "x"})"}, {":2: dropout: p must be a number"}},
         Mistake{{R"({"op": "dropout", "p": 1})"}, {"net.json:2: layer dropout1: the probability"}},
+        Mistake{{R"({"op": "conv2d", "channels": 6})", R"({"op": "group_norm", "groups": 4})"},
+                {"net.json:3: layer gn1: 4 groups do not divide 6 channels"}},
+        Mistake{{R"({"op": "group_norm"})"}, {"net.json:2: group_norm: groups is missing"}},
         Mistake{{R"({"op": 3})"}, {":2: layer: op must be a text"}},
         Mistake{{R"({"op": "relu", "name": ""})"}, {"name must have 1 to 100 printable characters"}},
         Mistake{{R"({"op": "relu", "name": "a\nb"})"}, {"name must have 1 to 100 printable characters"}},

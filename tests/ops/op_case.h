@@ -33,6 +33,9 @@ struct OpCase {
     if (std::holds_alternative<BatchNorm2d>(node.operation)) {
       return {outputs, outputs, outputs, outputs};
     }
+    if (std::holds_alternative<GroupNorm>(node.operation)) {
+      return {outputs, outputs};
+    }
     return {};
   }
 };
@@ -217,6 +220,11 @@ inline std::vector<OpCase> op_cases() {
       norm_case("BatchNormRelu6", {2, 9, 1}, {.relu6 = true}),
       norm_case("BatchNormAdd", {3, 4, 4}, {.add = true}),
       norm_case("BatchNormAddRelu", {5, 7, 7}, {.add = true, .relu = true}),
+      simple_case("GroupNorm", GroupNorm{.groups = 2}, {6, 5, 4}, {6, 5, 4}),
+      simple_case("GroupNormOfEach", GroupNorm{.groups = 9}, {9, 3, 3}, {9, 3, 3}),
+      simple_case("GroupNormOfAll", GroupNorm{.groups = 1, .eps = 0.01}, {20, 7, 2}, {20, 7, 2}),
+      simple_case("GroupNormOfVectors", GroupNorm{.groups = 4}, {36, 1, 1}, {36, 1, 1}),
+      simple_case("GroupNormLarge", GroupNorm{.groups = 2}, {16, 14, 9}, {16, 14, 9}),
       simple_case("MaxPool", MaxPool2d{.kernel = 2, .stride = 2}, {3, 7, 6}, {3, 3, 3}),
       simple_case("MaxPoolPadded", MaxPool2d{.kernel = 3, .stride = 2, .padding = 1}, {2, 8, 9}, {2, 4, 5}),
       simple_case("MaxPoolCeil", MaxPool2d{.kernel = 2, .stride = 2, .ceil_mode = true}, {2, 5, 7},

@@ -191,6 +191,66 @@ inline void norm_backward(const BatchNorm2d& norm, const Tensor& x, const Parame
   });
 }
 
+/// Of the channels [first, first + count) of one sample.
+inline Moments moments_of(const Tensor& x, int sample, int first, int count) {
+  Moments moments;
+  const double values = static_cast<double>(count) * x.shape.height * x.shape.width;
+  const auto for_each = [&](const auto& visit) {
+    for (int c = first; c < first + count; ++c) {
+      for (int h = 0; h < x.shape.height; ++h) {
+        for (int w = 0; w < x.shape.width; ++w) visit(x.at(sample, c, h, w));
+      }
+    }
+  };
+  for_each([&](double value) { moments.mean += value / values; });
+  for_each(
+      [&](double value) { moments.variance += (value - moments.mean) * (value - moments.mean) / values; });
+  return moments;
+}
+
+/// Calls visit(sample, channel, row, column, mean, 1 / deviation, index of the sample's group).
+template <class Visit>
+void for_each_normalized(const GroupNorm& norm, const Tensor& x, const Visit& visit) {
+  const int channels = x.shape.channels / norm.groups;
+  for (int n = 0; n < x.samples; ++n) {
+    for (int group = 0; group < norm.groups; ++group) {
+      const Moments m = moments_of(x, n, group * channels, channels);
+      const double inverse = 1 / std::sqrt(m.variance + norm.eps);
+      for (int c = group * channels; c < (group + 1) * channels; ++c) {
+        for (int h = 0; h < x.shape.height; ++h) {
+          for (int w = 0; w < x.shape.width; ++w) {
+            visit(n, c, h, w, m.mean, inverse, static_cast<std::size_t>(n * norm.groups + group));
+          }
+        }
+      }
+    }
+  }
+}
+
+inline void group_norm_backward(const GroupNorm& norm, const Tensor& x, const Parameters& parameters,
+                                const Tensor& grad, Tensor& dx, Parameters& grad_parameters) {
+  struct Sums {
+    double grads = 0, products = 0;
+  };
+  std::vector<Sums> sums(static_cast<std::size_t>(x.samples * norm.groups));
+  const double count = static_cast<double>(x.shape.size()) / norm.groups;
+  for_each_normalized(norm, x,
+                      [&](int n, int c, int h, int w, double mean, double inverse, std::size_t group) {
+                        const auto channel = static_cast<std::size_t>(c);
+                        const double normal = (x.at(n, c, h, w) - mean) * inverse;
+                        grad_parameters[0][channel] += grad.at(n, c, h, w) * normal;
+                        grad_parameters[1][channel] += grad.at(n, c, h, w);
+                        sums[group].grads += grad.at(n, c, h, w) * parameters[0][channel] / count;
+                        sums[group].products += grad.at(n, c, h, w) * parameters[0][channel] * normal / count;
+                      });
+  for_each_normalized(
+      norm, x, [&](int n, int c, int h, int w, double mean, double inverse, std::size_t group) {
+        const double normal = (x.at(n, c, h, w) - mean) * inverse;
+        dx.at(n, c, h, w) = inverse * (grad.at(n, c, h, w) * parameters[0][static_cast<std::size_t>(c)] -
+                                       sums[group].grads - normal * sums[group].products);
+      });
+}
+
 /// One operation without its epilogue; `output` has its shape.
 inline void apply(const Operation& operation, const Tensors& inputs, const Parameters& parameters,
                   Tensor& output) {
@@ -226,6 +286,13 @@ inline void apply(const Operation& operation, const Tensors& inputs, const Param
                                   parameters[0][static_cast<std::size_t>(c)] +
                               parameters[1][static_cast<std::size_t>(c)];
     });
+  } else if (const auto* groups = std::get_if<GroupNorm>(&operation)) {
+    for_each_normalized(
+        *groups, x, [&](int n, int c, int h, int w, double mean, double inverse, std::size_t) {
+          const auto channel = static_cast<std::size_t>(c);
+          output.at(n, c, h, w) =
+              (x.at(n, c, h, w) - mean) * inverse * parameters[0][channel] + parameters[1][channel];
+        });
   } else if (is_pool(operation)) {
     const bool max = std::holds_alternative<MaxPool2d>(operation);
     for_each_index(output, [&](int n, int c, int h, int w) {
@@ -287,6 +354,8 @@ inline void apply_backward(const Operation& operation, const Tensors& inputs, co
     }
   } else if (const auto* norm = std::get_if<BatchNorm2d>(&operation)) {
     norm_backward(*norm, x, parameters, grad, dx, grad_parameters);
+  } else if (const auto* groups = std::get_if<GroupNorm>(&operation)) {
+    group_norm_backward(*groups, x, parameters, grad, dx, grad_parameters);
   } else if (is_pool(operation)) {
     const bool max = std::holds_alternative<MaxPool2d>(operation);
     for_each_index(grad, [&](int n, int c, int h, int w) {

@@ -72,7 +72,8 @@ INSTANTIATE_TEST_SUITE_P(
         conv_case("conv_one", {4, 4, 4}, 3, {.kernel = 1}),
         conv_case("conv_seven", {1, 14, 14}, 2, {.kernel = 7, .stride = 2, .padding = 3, .relu = true}),
         simple_case("linear", Linear{}, {19, 1, 1}, {7, 1, 1}),
-        simple_case("linear_relu", Linear{}, {24, 1, 1}, {10, 1, 1}, true)),
+        simple_case("linear_relu", Linear{}, {24, 1, 1}, {10, 1, 1}, true),
+        simple_case("group_norm", GroupNorm{.groups = 3}, {12, 5, 7}, {12, 5, 7})),
     [](const auto& row) { return row.param.name; });
 
 TEST(TorchLoss, AgreesOnEveryLevel) {

@@ -1,0 +1,229 @@
+#include "ops/cpu/kernels/group_norm.h"
+
+#include "ops/cpu/kernels/vectors.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+/// Independent sums that hide the latency of an addition; pixel p of a plane goes to sum p % chains.
+constexpr std::size_t chains = 4;
+
+/// A sum for each image.
+struct ImageSums {
+  double values[lanes] = {};
+};
+
+/// The channels of one channel group in one group of images.
+struct Part {
+  std::size_t group;
+  std::size_t statistics;  ///< floats before its mean and deviation
+  std::size_t first_channel, end_channel;
+};
+
+/// Calls visit(part) for every part: groups of images, then channel groups ascending.
+template <class Visit>
+void for_each_part(const GroupNormShape& shape, const Visit& visit) {
+  const auto parts_of_image = static_cast<std::size_t>(shape.channel_groups);
+  const std::size_t channels = static_cast<std::size_t>(shape.channels) / parts_of_image;
+  for (std::size_t group = 0; group < static_cast<std::size_t>(shape.groups); ++group) {
+    for (std::size_t part = 0; part < parts_of_image; ++part) {
+      visit(Part{group, pixels(group * parts_of_image + part), part * channels, (part + 1) * channels});
+    }
+  }
+}
+
+/// Floats before a channel of a group of images.
+std::size_t offset_of(const GroupNormShape& shape, std::size_t group, std::size_t channel) {
+  return pixels((group * static_cast<std::size_t>(shape.channels) + channel) * shape.plane);
+}
+
+double values_of(const GroupNormShape& shape) {
+  return static_cast<double>(shape.channels / shape.channel_groups) * static_cast<double>(shape.plane);
+}
+
+/// sums[image] = sum of term(offset of a vector from the plane's first pixel) over the plane.
+template <class Term>
+HWY_INLINE void sum_plane(std::size_t plane, int part, const Term& term, float* sums) {
+  Vector chain[chains];
+  LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains; ++i) { chain[i] = hn::Zero(floats); }
+  const std::size_t first = static_cast<std::size_t>(part * width);
+  std::size_t p = 0;
+  for (; p + chains <= plane; p += chains) {
+    LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains; ++i) {
+      chain[i] = hn::Add(chain[i], term(pixels(p + i) + first));
+    }
+  }
+  LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains - 1; ++i) {
+    if (p + i < plane) chain[i] = hn::Add(chain[i], term(pixels(p + i) + first));
+  }
+  hn::Store(hn::Add(hn::Add(chain[0], chain[1]), hn::Add(chain[2], chain[3])), floats, sums + first);
+}
+
+/// total += factor * sums, image by image.
+void add(const float* sums, float factor, ImageSums& total) {
+  for (int image = 0; image < lanes; ++image) {
+    total.values[image] += static_cast<double>(factor) * static_cast<double>(sums[image]);
+  }
+}
+
+void divide(const ImageSums& total, double divisor, float* quotients) {
+  for (int image = 0; image < lanes; ++image) {
+    quotients[image] = static_cast<float>(total.values[image] / divisor);
+  }
+}
+
+float fold(ImageSums total) {
+  for (int half = lanes / 2; half > 0; half /= 2) {
+    for (int image = 0; image < half; ++image) total.values[image] += total.values[image + half];
+  }
+  return static_cast<float>(total.values[0]);
+}
+
+/// Mean, then the mean of the squared distances from it.
+void measure(const GroupNormForward& task, const Part& at) {
+  const GroupNormShape& shape = task.shape;
+  alignas(64) float sums[lanes];
+  float* const mean = task.mean + at.statistics;
+  float* const inverse = task.inverse_deviation + at.statistics;
+  ImageSums total;
+  for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
+    const float* x = task.input + offset_of(shape, at.group, c);
+    for (int part = 0; part < parts; ++part) {
+      sum_plane(
+          shape.plane, part, [x](std::size_t i) HWY_ATTR { return hn::Load(floats, x + i); }, sums);
+    }
+    add(sums, 1.0F, total);
+  }
+  divide(total, values_of(shape), mean);
+  total = {};
+  for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
+    const float* x = task.input + offset_of(shape, at.group, c);
+    for (int part = 0; part < parts; ++part) {
+      const Vector center = hn::Load(floats, mean + part * width);
+      sum_plane(
+          shape.plane, part,
+          [x, center](std::size_t i) HWY_ATTR {
+            const Vector distance = hn::Sub(hn::Load(floats, x + i), center);
+            return hn::Mul(distance, distance);
+          },
+          sums);
+    }
+    add(sums, 1.0F, total);
+  }
+  divide(total, values_of(shape), inverse);  // the variance
+  for (int part = 0; part < parts; ++part) {
+    const Vector variance = hn::Add(hn::Load(floats, inverse + part * width), hn::Set(floats, task.eps));
+    hn::Store(hn::Div(hn::Set(floats, 1.0F), hn::Sqrt(variance)), floats, inverse + part * width);
+  }
+}
+
+void normalize(const GroupNormForward& task, const Part& at) {
+  const GroupNormShape& shape = task.shape;
+  for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
+    const std::size_t offset = offset_of(shape, at.group, c);
+    const Vector weight = hn::Set(floats, task.weight[c]);
+    const Vector bias = hn::Set(floats, task.bias[c]);
+    for (int part = 0; part < parts; ++part) {
+      const Vector mean = hn::Load(floats, task.mean + at.statistics + part * width);
+      const Vector inverse = hn::Load(floats, task.inverse_deviation + at.statistics + part * width);
+      for (std::size_t p = 0; p < shape.plane; ++p) {
+        const std::size_t i = offset + pixels(p) + static_cast<std::size_t>(part * width);
+        const Vector normal = hn::Mul(hn::Sub(hn::Load(floats, task.input + i), mean), inverse);
+        hn::Store(hn::MulAdd(normal, weight, bias), floats, task.output + i);
+      }
+    }
+  }
+}
+
+/// Two sums for each image of a channel: of the gradient, and of its products with the normalized input.
+float* sums_of(const GroupNormBackward& task, std::size_t group, std::size_t channel) {
+  return task.sums + pixels(2 * (group * static_cast<std::size_t>(task.shape.channels) + channel));
+}
+
+void sum_channels(const GroupNormBackward& task, const Part& at) {
+  for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
+    const std::size_t offset = offset_of(task.shape, at.group, c);
+    const float* grad = task.grad_output + offset;
+    const float* x = task.input + offset;
+    float* const sums = sums_of(task, at.group, c);
+    for (int part = 0; part < parts; ++part) {
+      const Vector mean = hn::Load(floats, task.mean + at.statistics + part * width);
+      const Vector inverse = hn::Load(floats, task.inverse_deviation + at.statistics + part * width);
+      sum_plane(
+          task.shape.plane, part, [grad](std::size_t i) HWY_ATTR { return hn::Load(floats, grad + i); },
+          sums);
+      sum_plane(
+          task.shape.plane, part,
+          [grad, x, mean, inverse](std::size_t i) HWY_ATTR {
+            const Vector normal = hn::Mul(hn::Sub(hn::Load(floats, x + i), mean), inverse);
+            return hn::Mul(hn::Load(floats, grad + i), normal);
+          },
+          sums + lanes);
+    }
+  }
+}
+
+/// dx = inverse * (dy weight - mean of dy weight - normal * mean of dy weight normal).
+void differentiate(const GroupNormBackward& task, const Part& at) {
+  const GroupNormShape& shape = task.shape;
+  ImageSums total, products;
+  for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
+    const float* sums = sums_of(task, at.group, c);
+    add(sums, task.weight[c], total);
+    add(sums + lanes, task.weight[c], products);
+  }
+  alignas(64) float mean_grad[lanes];
+  alignas(64) float mean_product[lanes];
+  divide(total, values_of(shape), mean_grad);
+  divide(products, values_of(shape), mean_product);
+  for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
+    const std::size_t offset = offset_of(shape, at.group, c);
+    const Vector weight = hn::Set(floats, task.weight[c]);
+    for (int part = 0; part < parts; ++part) {
+      const Vector mean = hn::Load(floats, task.mean + at.statistics + part * width);
+      const Vector inverse = hn::Load(floats, task.inverse_deviation + at.statistics + part * width);
+      const Vector shift = hn::Load(floats, mean_grad + part * width);
+      const Vector slope = hn::Load(floats, mean_product + part * width);
+      for (std::size_t p = 0; p < shape.plane; ++p) {
+        const std::size_t i = offset + pixels(p) + static_cast<std::size_t>(part * width);
+        const Vector normal = hn::Mul(hn::Sub(hn::Load(floats, task.input + i), mean), inverse);
+        const Vector grad = hn::Sub(hn::Mul(hn::Load(floats, task.grad_output + i), weight), shift);
+        hn::Store(hn::Mul(hn::NegMulAdd(normal, slope, grad), inverse), floats, task.grad_input + i);
+      }
+    }
+  }
+}
+
+void add_parameter_gradients(const GroupNormBackward& task) {
+  for (std::size_t c = 0; c < static_cast<std::size_t>(task.shape.channels); ++c) {
+    ImageSums bias, weight;
+    for (std::size_t group = 0; group < static_cast<std::size_t>(task.shape.groups); ++group) {
+      const float* sums = sums_of(task, group, c);
+      add(sums, 1.0F, bias);
+      add(sums + lanes, 1.0F, weight);
+    }
+    task.grad_bias[c] = fold(bias);
+    task.grad_weight[c] = fold(weight);
+  }
+}
+
+void forward(const GroupNormForward& task) {
+  for_each_part(task.shape, [&](const Part& part) {
+    measure(task, part);
+    normalize(task, part);
+  });
+}
+
+void backward(const GroupNormBackward& task) {
+  for_each_part(task.shape, [&](const Part& part) {
+    sum_channels(task, part);
+    if (task.grad_input != nullptr) differentiate(task, part);
+  });
+  add_parameter_gradients(task);
+}
+
+}  // namespace
+
+const GroupNormKernels group_norm_kernels{.forward = forward, .backward = backward};
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+
+#include "ops/cpu/kernels/table.h"
+
+namespace lockstep::cpu {
+
+struct GroupNormShape {
+  int groups;  ///< of 16 images
+  int channels;
+  int channel_groups;  ///< divides `channels`; all adjacent channels of one share a mean and a deviation
+  std::size_t plane;   ///< pixels of a channel
+};
+
+/// output = (input - mean) * inverse_deviation * weight + bias (Wu and He, 2018). Sums, per image: over a
+/// channel in four chains by pixel % 4, then the chains in float, then channels ascending in double.
+struct GroupNormForward {
+  GroupNormShape shape;
+  float eps;
+  const float* input;
+  const float* weight;  ///< [channel]
+  const float* bias;
+  float* output;
+  float* mean;               ///< [group][channel group][16], written
+  float* inverse_deviation;  ///< the same
+};
+
+/// Sums over a channel as forward's. Gradients of parameters: groups of images ascending per image, then the
+/// images in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1), in double.
+struct GroupNormBackward {
+  GroupNormShape shape;
+  const float* input;
+  const float* grad_output;  ///< zeros in missing images
+  const float* weight;
+  const float* mean;
+  const float* inverse_deviation;
+  float* grad_input;  ///< or null
+  float* grad_weight;
+  float* grad_bias;
+  float* sums;  ///< scratch: group_norm_sums() floats
+};
+
+constexpr std::size_t group_norm_sums(const GroupNormShape& shape) {
+  return static_cast<std::size_t>(shape.groups) * static_cast<std::size_t>(shape.channels) * 2 * 16;
+}
+
+struct GroupNormKernels {
+  void (*forward)(const GroupNormForward&);
+  void (*backward)(const GroupNormBackward&);
+};
+LOCKSTEP_KERNEL_TABLE(GroupNormKernels, group_norm_kernels)
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,282 @@
+#include <cmath>
+
+#include "ops/cuda/kernels/pack.h"
+#include "ops/cuda/kernels/sum_packs.h"
+#include "ops/cuda/op.h"
+#include "ops/cuda/scratch.h"
+
+namespace lockstep::cuda {
+namespace {
+
+/// Addresses and sizes of a group norm. `T`: as activations are stored.
+template <class T>
+struct Norm {
+  std::size_t samples = 0;
+  std::size_t pixels = 0;  ///< of an image
+  std::size_t channels = 0;
+  std::size_t packs = 0;           ///< of channels of a pixel
+  std::size_t groups = 0;          ///< of channels
+  std::size_t group_channels = 0;  ///< of each
+  double eps = 0.0;
+  const Pack<T>* input = nullptr;
+  const Pack<T>* grad_output = nullptr;
+  const float* weight = nullptr;  ///< [channel], like the next
+  const float* bias = nullptr;
+  float* mean = nullptr;  ///< [sample][group], like the next
+  float* inverse_deviation = nullptr;
+
+  LOCKSTEP_HD std::size_t sample_of(std::size_t pack) const { return pack / packs / pixels; }
+  LOCKSTEP_HD std::size_t statistics_at(std::size_t sample, std::size_t channel) const {
+    return sample * groups + channel / group_channels;
+  }
+  LOCKSTEP_HD double values() const {
+    return static_cast<double>(pixels) * static_cast<double>(group_channels);
+  }
+};
+
+/// Sums that differ in what is summed.
+struct Two {
+  double first = 0.0;
+  double second = 0.0;
+  LOCKSTEP_HD Two& operator+=(const Two& other) {
+    first += other.first;
+    second += other.second;
+    return *this;
+  }
+};
+
+/// A row for each group of each sample: its mean and deviation, from sums in double of values and squares.
+template <class T>
+struct Measure {
+  using Sum = Two;
+  Norm<T> norm;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.pixels * norm.group_channels; }
+  LOCKSTEP_HD Two term(std::size_t row, std::size_t k) const {
+    const std::size_t pixel = row / norm.groups * norm.pixels + k / norm.group_channels;
+    const std::size_t c = row % norm.groups * norm.group_channels + k % norm.group_channels;
+    const auto* const values = reinterpret_cast<const T*>(norm.input + pixel * norm.packs);
+    const auto value = static_cast<double>(to_float(values[c]));
+    return {value, value * value};
+  }
+  LOCKSTEP_HD void finish(std::size_t row, const Two& sum) const {
+    const double mean = sum.first / norm.values();
+    const double variance = sum.second / norm.values() - mean * mean;
+    norm.mean[row] = static_cast<float>(mean);
+    norm.inverse_deviation[row] =
+        static_cast<float>(1.0 / std::sqrt((variance < 0.0 ? 0.0 : variance) + norm.eps));
+  }
+};
+
+template <class T>
+struct Normalize {
+  Norm<T> norm;
+  Pack<T>* output;
+
+  LOCKSTEP_HD void operator()(std::size_t i) const {
+    const Pack<float> input = to_floats(norm.input[i]);
+    Pack<float> result{};
+    for (int k = 0; k < channel_unit; ++k) {
+      const std::size_t c = i % norm.packs * channel_unit + static_cast<std::size_t>(k);
+      if (c >= norm.channels) continue;
+      const std::size_t at = norm.statistics_at(norm.sample_of(i), c);
+      const float normal = (input.values[k] - norm.mean[at]) * norm.inverse_deviation[at];
+      result.values[k] = std::fma(normal, norm.weight[c], norm.bias[c]);
+    }
+    output[i] = from_floats<T>(result);
+  }
+};
+
+/// For each channel of a pack: sums of gradients, and of their products with the normalized input.
+struct ChannelSums {
+  PackSum grads, products;
+  LOCKSTEP_HD ChannelSums& operator+=(const ChannelSums& other) {
+    grads += other.grads;
+    products += other.products;
+    return *this;
+  }
+};
+
+/// A row for each pack of channels of each sample. `sums`: [sample][channel][2].
+template <class T>
+struct SumChannels {
+  using Sum = ChannelSums;
+  Norm<T> norm;
+  float* sums;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.pixels; }
+  LOCKSTEP_HD ChannelSums term(std::size_t row, std::size_t k) const {
+    const std::size_t sample = row / norm.packs;
+    const std::size_t i = (sample * norm.pixels + k) * norm.packs + row % norm.packs;
+    const Pack<float> grad = to_floats(norm.grad_output[i]);
+    const Pack<float> input = to_floats(norm.input[i]);
+    ChannelSums sum;
+    for (int j = 0; j < channel_unit; ++j) {
+      const std::size_t c = row % norm.packs * channel_unit + static_cast<std::size_t>(j);
+      if (c >= norm.channels) continue;
+      const std::size_t at = norm.statistics_at(sample, c);
+      const float normal = (input.values[j] - norm.mean[at]) * norm.inverse_deviation[at];
+      sum.grads.values[j] = static_cast<double>(grad.values[j]);
+      sum.products.values[j] = static_cast<double>(grad.values[j]) * static_cast<double>(normal);
+    }
+    return sum;
+  }
+  LOCKSTEP_HD void finish(std::size_t row, const ChannelSums& sum) const {
+    for (int j = 0; j < channel_unit; ++j) {
+      const std::size_t c = row % norm.packs * channel_unit + static_cast<std::size_t>(j);
+      if (c >= norm.channels) continue;
+      float* const to = sums + 2 * (row / norm.packs * norm.channels + c);
+      to[0] = static_cast<float>(sum.grads.values[j]);
+      to[1] = static_cast<float>(sum.products.values[j]);
+    }
+  }
+};
+
+/// A row for each group of each sample: means, over its values, of weight times those sums. `means`:
+/// [row][2].
+template <class T>
+struct AverageGroups {
+  using Sum = Two;
+  Norm<T> norm;
+  const float* sums;
+  float* means;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.group_channels; }
+  LOCKSTEP_HD Two term(std::size_t row, std::size_t k) const {
+    const std::size_t c = row % norm.groups * norm.group_channels + k;
+    const float* const from = sums + 2 * (row / norm.groups * norm.channels + c);
+    const auto weight = static_cast<double>(norm.weight[c]);
+    return {weight * static_cast<double>(from[0]), weight * static_cast<double>(from[1])};
+  }
+  LOCKSTEP_HD void finish(std::size_t row, const Two& sum) const {
+    means[2 * row] = static_cast<float>(sum.first / norm.values());
+    means[2 * row + 1] = static_cast<float>(sum.second / norm.values());
+  }
+};
+
+/// dx = inverse * (dy weight - mean of dy weight - normal * mean of dy weight normal).
+template <class T>
+struct Differentiate {
+  Norm<T> norm;
+  const float* means;
+  Pack<T>* grad_input;
+
+  LOCKSTEP_HD void operator()(std::size_t i) const {
+    const Pack<float> grad = to_floats(norm.grad_output[i]);
+    const Pack<float> input = to_floats(norm.input[i]);
+    Pack<float> result{};
+    for (int k = 0; k < channel_unit; ++k) {
+      const std::size_t c = i % norm.packs * channel_unit + static_cast<std::size_t>(k);
+      if (c >= norm.channels) continue;
+      const std::size_t at = norm.statistics_at(norm.sample_of(i), c);
+      const float inverse = norm.inverse_deviation[at];
+      const float normal = (input.values[k] - norm.mean[at]) * inverse;
+      const float centered = grad.values[k] * norm.weight[c] - means[2 * at];
+      result.values[k] = std::fma(-normal, means[2 * at + 1], centered) * inverse;
+    }
+    grad_input[i] = from_floats<T>(result);
+  }
+};
+
+/// A row for each channel: its sums, over the samples.
+template <class T>
+struct ParameterGradients {
+  using Sum = Two;
+  Norm<T> norm;
+  const float* sums;
+  float* grad_weight;
+  float* grad_bias;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.samples; }
+  LOCKSTEP_HD Two term(std::size_t row, std::size_t k) const {
+    const float* const from = sums + 2 * (k * norm.channels + row);
+    return {static_cast<double>(from[0]), static_cast<double>(from[1])};
+  }
+  LOCKSTEP_HD void finish(std::size_t row, const Two& sum) const {
+    grad_bias[row] = static_cast<float>(sum.first);
+    grad_weight[row] = static_cast<float>(sum.second);
+  }
+};
+
+/// Everything about a group norm that is known before it runs.
+struct GroupNormPlan {
+  GroupNorm options;
+  Type type;
+  Shape image;
+  std::size_t samples;
+  std::size_t inverse = 0;  ///< offset in saved memory; means are first
+  std::size_t means = 0;    ///< offset in scratch memory; sums of channels are first
+
+  std::size_t packs() const { return packs_of(samples * pixels(), image.channels); }
+  std::size_t pixels() const {
+    return static_cast<std::size_t>(image.height) * static_cast<std::size_t>(image.width);
+  }
+};
+
+template <class T>
+Norm<T> norm_of(const GroupNormPlan& plan, const OpMemory& memory) {
+  const auto channels = static_cast<std::size_t>(plan.image.channels);
+  const auto groups = static_cast<std::size_t>(plan.options.groups);
+  return {.samples = plan.samples,
+          .pixels = plan.pixels(),
+          .channels = channels,
+          .packs = packs_of(1, plan.image.channels),
+          .groups = groups,
+          .group_channels = channels / groups,
+          .eps = plan.options.eps,
+          .input = static_cast<const Pack<T>*>(memory.inputs[0]),
+          .grad_output = static_cast<const Pack<T>*>(memory.grad_output),
+          .weight = memory.parameters[0],
+          .bias = memory.parameters[1],
+          .mean = reinterpret_cast<float*>(memory.saved),
+          .inverse_deviation = reinterpret_cast<float*>(memory.saved + plan.inverse)};
+}
+
+void forward(const GroupNormPlan& plan, const OpMemory& memory) {
+  with_stored(plan.type, [&](auto stored) {
+    using T = decltype(stored);
+    const Norm<T> norm = norm_of<T>(plan, memory);
+    for_each_row(memory.stream, norm.samples * norm.groups, Measure<T>{norm});
+    for_each(memory.stream, plan.packs(), Normalize<T>{norm, static_cast<Pack<T>*>(memory.output)});
+  });
+}
+
+void backward(const GroupNormPlan& plan, const OpMemory& memory) {
+  auto* const sums = reinterpret_cast<float*>(memory.scratch);
+  auto* const means = reinterpret_cast<float*>(memory.scratch + plan.means);
+  with_stored(plan.type, [&](auto stored) {
+    using T = decltype(stored);
+    const Norm<T> norm = norm_of<T>(plan, memory);
+    for_each_row(memory.stream, norm.samples * norm.packs, SumChannels<T>{norm, sums});
+    for_each_row(memory.stream, norm.channels,
+                 ParameterGradients<T>{norm, sums, memory.grad_parameters[0], memory.grad_parameters[1]});
+    if (memory.grad_inputs[0] == nullptr) return;
+    for_each_row(memory.stream, norm.samples * norm.groups, AverageGroups<T>{norm, sums, means});
+    for_each(memory.stream, plan.packs(),
+             Differentiate<T>{norm, means, static_cast<Pack<T>*>(memory.grad_inputs[0])});
+  });
+}
+
+}  // namespace
+
+Op plan(const GroupNorm& options, const OpRequest& request) {
+  GroupNormPlan plan{.options = options,
+                     .type = request.type,
+                     .image = request.node.shape,
+                     .samples = static_cast<std::size_t>(request.samples)};
+  const std::size_t statistics = plan.samples * static_cast<std::size_t>(options.groups) * sizeof(float);
+  ScratchLayout saved, scratch;
+  saved.add(statistics);
+  plan.inverse = saved.add(statistics);
+  scratch.add(2 * plan.samples * static_cast<std::size_t>(plan.image.channels) * sizeof(float));
+  plan.means = scratch.add(2 * statistics);
+  Op op;
+  op.saved_bytes = saved.bytes();
+  op.scratch_bytes = scratch.bytes();
+  op.backward_reads_inputs = true;
+  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
+  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  return op;
+}
+
+}  // namespace lockstep::cuda
