@@ -18,7 +18,7 @@ bool is_too_large(const Shape& shape) {
 
 /// Keeps products of extents within their types, and typing errors from taking all memory.
 void check_sizes(const LayerContext& layer, std::span<const Parameter> parameters) {
-  constexpr double most_parameters = 1LL << 40;
+  constexpr double max_parameter_values = 1LL << 40;
   if (is_too_large(layer.output)) {
     layer.refuse("its output of ", layer.output, " is too large");
   }
@@ -26,7 +26,7 @@ void check_sizes(const LayerContext& layer, std::span<const Parameter> parameter
     const double size = std::accumulate(
         parameter.shape.begin(), parameter.shape.end(), 1.0,
         [](double product, std::int64_t extent) { return product * static_cast<double>(extent); });
-    if (size > most_parameters) {
+    if (size > max_parameter_values) {
       layer.refuse(fmt::format("{} would have {:.0e} values", parameter.name, size));
     }
   }

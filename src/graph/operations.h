@@ -42,7 +42,7 @@ constexpr std::size_t max_values = std::size_t{1} << 28;
 constexpr int max_features = 1 << 20;
 constexpr int max_window = 4096;
 
-/// How many inputs an operation takes; 0: it is not part of network files.
+/// Number of inputs of an operation; 0: it is not part of network files.
 struct InputCount {
   std::size_t min = 1;
   std::size_t max = 1;
@@ -121,7 +121,7 @@ std::vector<Parameter> weight_and_bias(const LayerContext& layer,
                                        const std::vector<std::int64_t>& weight_shape, Initializer weight,
                                        bool with_bias);
 
-/// What is known about an operation; `Options` is its struct in lockstep/network.h.
+/// All that is known about an operation; `Options` is its struct in lockstep/network.h.
 ///
 ///   name, prefix   in network files, tables and errors; of the numbered names of its layers. Or `names`: one
 ///                  pair for each value of options.kind
@@ -286,7 +286,7 @@ struct Traits<Activation> {
   static Shape infer(const Activation&, const LayerContext& layer) { return layer.input(); }
 };
 
-/// What max and average pooling have in common.
+/// Common part of max and average pooling.
 template <class Pool>
 struct PoolTraits {
   static constexpr InputCount inputs = {1, 1};

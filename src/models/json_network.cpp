@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t most_layers = 4096;
+constexpr std::size_t max_layers = 4096;
 /// Reads an option of an operation from a layer of a file; without it there, the default stays.
 class FieldReader {
  public:
@@ -120,7 +120,7 @@ class Builder {
   Value add_group(const JsonValue& group, Value previous, Scope& scope) {
     LayerOptions options(group, file_);
     const std::string name = options.text("name");
-    const int repeat = options.integer("repeat", 1, static_cast<int>(most_layers), 1);
+    const int repeat = options.integer("repeat", 1, static_cast<int>(max_layers), 1);
     const std::vector<Value> inputs = read_inputs(options, previous, scope);
     const JsonValue& layers = *options.layers("layers");
     options.finish();
@@ -164,8 +164,8 @@ class Builder {
 
   Value add(const JsonValue& layer, Operation operation, const std::vector<Value>& inputs,
             const std::string& name, const LayerOptions& options) {
-    if (network_.layers().size() > most_layers) {
-      options.refuse(fmt::format("more than {} layers", most_layers));
+    if (network_.layers().size() > max_layers) {
+      options.refuse(fmt::format("more than {} layers", max_layers));
     }
     lines_.push_back(layer.line);
     try {

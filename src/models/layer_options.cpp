@@ -49,25 +49,25 @@ const JsonValue* LayerOptions::take(const char* key, JsonValue::Kind kind, const
   return value;
 }
 
-int LayerOptions::integer(const char* key, int least, int most) {
+int LayerOptions::integer(const char* key, int min, int max) {
   if (layer_.find(key) == nullptr && missing_.empty()) {
     missing_ = key;
   }
-  return integer(key, least, most, least);
+  return integer(key, min, max, min);
 }
 
-int LayerOptions::integer(const char* key, int least, int most, int fallback) {
+int LayerOptions::integer(const char* key, int min, int max, int fallback) {
   const JsonValue* value = take(key, JsonValue::Kind::integer, "a whole number");
   if (value == nullptr) {
     return fallback;
   }
-  if (value->integer < least || value->integer > most) {
-    refuse_at(value->line, fmt::format("{} must be from {} to {}, not {}", key, least, most, value->integer));
+  if (value->integer < min || value->integer > max) {
+    refuse_at(value->line, fmt::format("{} must be from {} to {}, not {}", key, min, max, value->integer));
   }
   return static_cast<int>(value->integer);
 }
 
-int LayerOptions::integer_or(const char* key, int least, int most, std::string_view word, int value_of_word) {
+int LayerOptions::integer_or(const char* key, int min, int max, std::string_view word, int value_of_word) {
   if (is_word(key, word)) {
     return value_of_word;
   }
@@ -75,7 +75,7 @@ int LayerOptions::integer_or(const char* key, int least, int most, std::string_v
   if (value != nullptr && value->kind != JsonValue::Kind::integer) {
     refuse_at(value->line, fmt::format("{} must be a whole number or \"{}\"", key, word));
   }
-  return integer(key, least, most);
+  return integer(key, min, max);
 }
 
 double LayerOptions::number(const char* key, double fallback) {

@@ -15,11 +15,11 @@ class LayerOptions {
  public:
   LayerOptions(const JsonValue& layer, std::string file) : layer_(layer), file_(std::move(file)) {}
 
-  /// Whole number in [least, most]; without a `fallback` it must be there, which finish() checks.
-  int integer(const char* key, int least, int most);
-  int integer(const char* key, int least, int most, int fallback);
+  /// Whole number in [min, max]; without a `fallback` it must be there, which finish() checks.
+  int integer(const char* key, int min, int max);
+  int integer(const char* key, int min, int max, int fallback);
   /// The same without a `fallback`, or `word`, which stands for `value_of_word`.
-  int integer_or(const char* key, int least, int most, std::string_view word, int value_of_word);
+  int integer_or(const char* key, int min, int max, std::string_view word, int value_of_word);
   double number(const char* key, double fallback);
   bool flag(const char* key, bool fallback);
   /// Text that is not empty; empty where there is none.

@@ -26,7 +26,7 @@ struct DropoutRule {
   LOCKSTEP_HD bool keeps(std::uint32_t number) const { return number >> 8 >= threshold; }
 };
 
-/// Of a layer with probability `p` at `position` of the graph.
+/// The rule of a layer with probability `p` at `position` of the graph.
 DropoutRule dropout_rule(double p, int position);
 
 }  // namespace lockstep

@@ -35,7 +35,7 @@ class GraphWalk {
   /// All nodes that are computed, and these with the loss.
   NodeRange all() const { return {1, nodes()}; }
   NodeRange all_and_loss() const { return {1, nodes() + 1}; }
-  /// Of the graph without nodes that the plan leaves out, which have none.
+  /// Gradients that are computed: nodes that the plan leaves out have none.
   const GradientFlow& gradients() const { return flow_; }
 
  protected:

@@ -18,7 +18,7 @@ struct LeafResult {
   std::uint64_t samples = 0;   ///< that were computed: without those that could not be read
 };
 
-/// What a graph is compiled for.
+/// Purpose that a graph is compiled for.
 struct PlanOptions {
   int samples = 0;               ///< maximum number in a micro-batch
   bool training = true;          ///< false: forward only, less memory

@@ -16,7 +16,7 @@ struct BatchNormPlan {
   bool training;
 };
 
-/// What forward keeps of each channel.
+/// Statistics that forward keeps of each channel.
 struct Saved {
   float* mean;
   float* variance;

@@ -13,10 +13,10 @@ namespace {
 
 /// Packed weights and sums of their gradients stay below this: 8 MiB.
 constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
-/// What the pixels of a tile may take, in pixels: 48 KiB, so deep that sums are seldom stored and loaded
+/// Room for the pixels of a tile, in pixels: 48 KiB, so deep that sums are seldom stored and loaded
 /// again. They are in the second-level cache, whose latency the register block hides.
 constexpr int tile_limit = 768;
-/// What a region, and the weights used with it, may take of the second-level cache.
+/// Part of the second-level cache that a region, and the weights used with it, may take.
 constexpr int region_limit = 4096;         // pixels: 256 KiB
 constexpr int transposed_limit = 8192;     // pixels of channels: 512 KiB
 constexpr int region_weights = 64 * 1024;  // floats: 256 KiB

@@ -9,7 +9,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// What a band of a channel may take of the second-level cache: 128 KiB.
+/// Part of the second-level cache that a band of a channel may take: 128 KiB.
 constexpr int band_limit = 2048;  // pixels
 
 /// Grids of target pixels, as the kernel sees them.

@@ -65,7 +65,7 @@ void* bias_of(const Convolution& conv, const OpMemory& memory) {
   return conv.in_arena ? writable(memory.parameters[1]) : memory.prepared + conv.bias_offset;
 }
 
-/// Where forward leaves what pooling reads.
+/// Memory that forward writes and pooling reads.
 std::byte* before_pooling(const Convolution& conv, const OpMemory& memory) {
   return conv.keeps_output() ? memory.saved : memory.scratch + conv.output;
 }

@@ -4,7 +4,7 @@
 
 namespace lockstep::cuda {
 
-/// What conv2d and linear have in common: a convolution with bias and the node's epilogue.
+/// Common part of conv2d and linear: a convolution with bias and the node's epilogue.
 struct ConvolutionOptions {
   int groups = 1;  ///< the network's
   bool bias = false;

@@ -84,7 +84,7 @@ std::size_t CudaPlan::value_bytes(std::size_t node, int samples) const {
          bytes_of(type_);
 }
 
-/// What is enough for each number of samples: the library may want more memory for fewer.
+/// Enough for each number of samples: the library may want more memory for fewer.
 WorkspaceBytes CudaPlan::needed_bytes() const {
   WorkspaceBytes bytes;
   bytes.samples = at(options_.samples);

@@ -25,7 +25,7 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   /// Memory of an executor: everything but parameters and gradients. Aligned to 256.
   std::size_t workspace_bytes() const { return buckets_offset() + buckets_.bytes; }
 
-  /// Where a micro-batch is brought before it runs.
+  /// Places that a micro-batch is brought to before it runs.
   struct Inputs {
     void* images = nullptr;  ///< [sample][row][column][padded channel] of image_shape(), of the plan's type
     std::int32_t* labels = nullptr;

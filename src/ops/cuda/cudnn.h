@@ -17,8 +17,8 @@ struct CudnnOptions {
   /// where plan_cache is only read.
   bool time_plans = false;
   /// File that keeps which engine was chosen for which problem, by GPU and version of cuDNN; empty: none.
-  /// What it holds is used; what it lacks is chosen and added at once. Engines in it that were not timed are
-  /// timed when time_plans asks for it.
+  /// Choices that it holds are used; those that it lacks are made and added at once. Engines in it that were
+  /// not timed are timed when time_plans asks for it.
   std::filesystem::path plan_cache{};
   /// Whether plan_cache is written. One writer per file, and the same engines on all ranks of a run: one rank
   /// writes, and makes its plans before the others make theirs. Those look into the file for each of them.

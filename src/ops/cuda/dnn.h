@@ -10,7 +10,7 @@
 
 namespace lockstep::cuda {
 
-/// What activations, their gradients and convolution weights are stored in, and how convolutions multiply.
+/// Storage of activations, their gradients and convolution weights, and how convolutions multiply.
 /// Everything else (parameters, statistics, gradients of parameters, sums) is float.
 enum class Type {
   fp32,  ///< float, multiplied as such: no TensorFloat-32
@@ -88,7 +88,7 @@ class Dnn {
   /// tensors: input, grad_output, weight, mean, inverse_deviation, grad_input, grad_weight, grad_bias. add
   /// and relu of the problem are ignored: what belongs to them happened to grad_output before.
   virtual std::unique_ptr<DnnPlan> batch_norm_backward(const BatchNormProblem& problem) = 0;
-  /// What was chosen for all of them so far: the text of a PlanFile; empty where nothing is chosen.
+  /// Engines chosen so far, as the text of a PlanFile; empty where nothing is chosen.
   virtual std::string engines() const { return {}; }
 };
 

@@ -10,7 +10,7 @@ namespace lockstep::cuda {
 /// reads them, and is_left_out tells them from others.
 Graph without_flattening(Graph graph, Type type);
 
-/// Of nodes after the input's: there is nothing to run.
+/// Whether a node after the input's has nothing to run.
 bool is_left_out(const GraphNode& node);
 
 }  // namespace lockstep::cuda

@@ -25,7 +25,7 @@ class PlanFile {
 
   std::optional<EngineChoice> find(const std::string& problem) const;
   void set(const std::string& problem, const EngineChoice& choice);
-  /// What the file would hold.
+  /// Text that the file would hold.
   std::string text() const;
   /// Replaces the file as a whole; see AtomicFile.
   void save() const;

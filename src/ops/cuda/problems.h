@@ -7,16 +7,16 @@
 
 namespace lockstep::cuda {
 
-/// What a node of a graph asks of the library of convolutions, with padded channels. `input`: shape of the
+/// Requests of a graph's nodes to the library of convolutions, with padded channels. `input`: shape of the
 /// node's first input as stored (cropped, not padded).
 
-/// Of a Conv2d or a Linear, which is a 1 x 1 convolution of 1 x 1 images whose channels are all that is
-/// stored of its input. The output is the one before the epilogue: where that pools, only the pixels it
-/// reads. Depthwise convolutions get as many groups as padded channels; where padding would tear other groups
-/// apart there is one, with zeros in its weights between what were groups (kernels/conv_weights.h).
+/// The problem of a Conv2d or a Linear, which is a 1 x 1 convolution of 1 x 1 images whose channels are all
+/// that is stored of its input. The output is the one before the epilogue: where that pools, only the pixels
+/// it reads. Depthwise convolutions get as many groups as padded channels; where padding would tear other
+/// groups apart there is one, with zeros in its weights between what were groups (kernels/conv_weights.h).
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type);
 
-/// Of a BatchNorm2d. A ReLU6 is not part of it.
+/// The problem of a BatchNorm2d. A ReLU6 is not part of it.
 BatchNormProblem batch_norm_problem(const GraphNode& node, int samples, Type type);
 
 /// One direction of a convolution as libraries want it: rows (or columns) of the input that it reads, all or

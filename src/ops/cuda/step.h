@@ -6,7 +6,7 @@
 #include "device/cuda/launch.h"
 #include "ops/plan.h"
 
-/// What begins and ends a step on a GPU.
+/// Begin and end of a step on a GPU.
 namespace lockstep::cuda {
 
 /// Writes the step's outcome from the results of all leaves of all ranks: sums in the order of leaves,

@@ -79,7 +79,7 @@ TileFunction tile_function(int count) {
                       : tile<TAPS, tile_outputs, 1>;
 }
 
-/// Where the pixels of a region are, in floats: in the region's copy and in the target.
+/// Places of a region's pixels, in floats: in the region's copy and in the target.
 struct RegionPixels {
   int count;
   std::size_t source[region_pixels];

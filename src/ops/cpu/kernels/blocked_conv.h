@@ -46,7 +46,7 @@ struct PixelPlanes {
   int width;
 };
 
-/// Where output pixels are.
+/// Places of output pixels.
 struct PixelGrid {
   float* data;
   std::size_t plane;  ///< floats from channel to channel

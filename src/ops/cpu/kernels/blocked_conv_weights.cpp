@@ -157,7 +157,7 @@ void add_band(const BlockedConvWeights& task, std::size_t stretch, std::size_t b
   }
 }
 
-/// Where the weights of consecutive factors are, relative to a lane's first one.
+/// Places of the weights of consecutive factors, relative to a lane's first one.
 struct FactorPlaces {
   int count;
   std::size_t offset[lanes];

@@ -12,7 +12,7 @@ int columns_at_once(const PoolEpilogue& epilogue) {
   return larger(column_chunk / epilogue.window, 1) * epilogue.window;
 }
 
-/// Where a tile's results go: a pixel of the first output channel.
+/// Places of a tile's results: a pixel of the first output channel.
 struct Target {
   float* data;
   std::size_t plane;  ///< floats from channel to channel

@@ -5,14 +5,14 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// What the loss needs of 16 images.
+/// Softmax of 16 images.
 struct Summary {
   alignas(64) float largest[lanes];
   alignas(64) float sum[lanes];  ///< of exp(logit - largest)
   alignas(64) std::int32_t best[lanes];
 };
 
-/// Where `grad` is not null, leaves exp(logit - largest) there.
+/// Leaves exp(logit - largest) in `grad` where it is not null.
 void summarize(const float* logits, int classes, int part, float* grad, Summary& summary) {
   const hn::RebindToSigned<Floats> integers;
   Vector largest = hn::Load(floats, logits + part);
@@ -36,7 +36,7 @@ void summarize(const float* logits, int classes, int part, float* grad, Summary&
   hn::Store(best, integers, summary.best + part);
 }
 
-/// What a class gets of the targets of 16 images' part.
+/// Shares of a class in the targets of a part of 16 images.
 struct Targets {
   hn::Vec<hn::RebindToSigned<Floats>> label;
   hn::Vec<hn::RebindToSigned<Floats>> other;

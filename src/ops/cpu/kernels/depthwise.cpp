@@ -5,7 +5,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Where a tap reads in a band, in floats from its first pixel.
+/// Offset of a tap in a band, in floats from its first pixel.
 std::size_t tap_offset(const DepthwiseConv& task, const ConvTap& tap) {
   return pixels(static_cast<std::size_t>(tap.row - task.first_row) * task.source_columns +
                 static_cast<std::size_t>(tap.column - task.first_column));

@@ -11,7 +11,7 @@ struct GatherKernels {
   /// `columns` bytes of each of 16 images -> [columns][16] floats, value / 255; no byte after them is read.
   /// Null: zeros.
   void (*gather_row)(const std::uint8_t* const* images, int columns, float* output);
-  /// Of each of `pixels` blocks, the first `count` lanes become (value - mean) / deviation.
+  /// The first `count` lanes of each of `pixels` blocks become (value - mean) / deviation.
   void (*normalize)(std::size_t pixels, int count, float mean, float deviation, float* values);
   /// values = fma(share, values, (1 - share) * others); `shares` has 16 lanes.
   void (*blend)(std::size_t pixels, const float* shares, const float* others, float* values);

@@ -63,7 +63,7 @@ HWY_INLINE Mask load_mask(int part, const std::uint16_t* bits) {
   return hn::LoadMaskBits(floats, piece);
 }
 
-/// Where ReLU lets values and gradients pass: not (v <= 0), so NaN passes.
+/// Lanes in which ReLU lets values and gradients pass: not (v <= 0), so NaN passes.
 HWY_INLINE Mask passes(Vector v) { return hn::Not(hn::Le(v, hn::Zero(floats))); }
 
 /// sums[i] = sum of the 16 images of pixel i, in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).

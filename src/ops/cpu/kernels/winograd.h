@@ -18,7 +18,7 @@ struct WinogradShape {
   int padding;  ///< before the first row and column; whatever is read beyond the input is zero
 };
 
-/// What is in scratch memory at once; no bit of a result depends on it.
+/// Amounts in scratch memory at once; no bit of a result depends on them.
 struct WinogradBlocks {
   int tiles;     ///< of 4 x 4 outputs of 16 images
   int outputs;   ///< output channels, a multiple of 16

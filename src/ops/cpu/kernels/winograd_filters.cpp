@@ -45,7 +45,7 @@ struct Packed {
   }
 };
 
-/// Where the filters of one input channel lie.
+/// Places of the filters of one input channel.
 struct Rows {
   const float* first;
   std::size_t step;

@@ -4,7 +4,7 @@
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 
-/// What transform_filters() does: filters of the given blocks of output and input channels.
+/// Task of transform_filters(): filters of the given blocks of output and input channels.
 struct FilterTask {
   const float* weight;  ///< [out][in][3][3]
   bool transposed;      ///< [in][out][3][3] instead, turned by 180 degrees

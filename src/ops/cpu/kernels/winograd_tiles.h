@@ -4,7 +4,7 @@
 
 #include "ops/cpu/kernels/winograd_transforms.h"
 
-/// How images are cut into tiles, and where a tile's products lie.
+/// Tiles of images, and the places of a tile's products.
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 
 /// Sizes of tiles: rows x columns.

@@ -13,8 +13,8 @@ constexpr bool backward_reads_value(Activation::Kind kind) {
   return kind == Activation::Kind::relu || kind == Activation::Kind::relu6;
 }
 
-/// Of `packs` packs of channels (kernels/pack.h), in float; the bits of the CPU. Zeros stay zeros, so padding
-/// does.
+/// Computes `packs` packs of channels (kernels/pack.h), in float; the bits of the CPU. Zeros stay zeros, so
+/// padding does.
 void activation_forward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
                         const void* input, void* output);
 void activation_backward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,

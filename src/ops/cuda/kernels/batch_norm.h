@@ -3,7 +3,7 @@
 #include "device/cuda/launch.h"
 #include "ops/cuda/dnn.h"
 
-/// What batch norm does outside of the library. Addresses are of device memory.
+/// Parts of batch norm outside of the library. Addresses are of device memory.
 namespace lockstep::cuda {
 
 /// The running statistics and what is learned as output = input * scale + shift; scale and shift: [padded

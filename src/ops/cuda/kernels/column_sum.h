@@ -18,7 +18,7 @@ struct ColumnSum {
 
 std::size_t pixels_of_chunk(const ColumnSum& problem);
 std::size_t chunks_of(const ColumnSum& problem);
-/// Of the chunks' sums: [chunk][channel], float.
+/// Size of the chunks' sums: [chunk][channel], float.
 std::size_t chunk_bytes(const ColumnSum& problem);
 
 /// The chunks' sums of a tensor that no other kernel has to read.

@@ -14,7 +14,7 @@ constexpr Index most_layers = 48;
 /// Taps that are read before the first of them is written: those of a 3 x 3 kernel.
 constexpr Index tap_group = 9;
 
-/// Of an out channel with an in channel of its group, both of the padded weights.
+/// Number of pairs of an out channel with an in channel of its group, in the padded weights.
 LOCKSTEP_HD Index pairs_of(const WeightForms& forms) {
   return forms.padded_out_channels * forms.padded_inputs;
 }

@@ -16,8 +16,8 @@ struct WeightShape {
   int out_channels = 0;
   int in_channels = 0;
   int groups = 1;
-  /// Of the images that a linear layer reads as they are stored: each pixel's padded channels are channels of
-  /// the problem. Else 1.
+  /// Pixels of the images that a linear layer reads as they are stored: each pixel's padded channels are
+  /// channels of the problem. Else 1.
   int pixels = 1;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using Arithmetic = FloatArithmetic;
 
-/// What a class gets of a sample's target.
+/// Share of a class in a sample's target.
 struct Target {
   std::int32_t label;
   std::int32_t other;
@@ -32,7 +32,7 @@ struct Softmax {
   std::int32_t best;
 };
 
-/// What the loss sums over the classes.
+/// Sums over the classes.
 struct ClassSums {
   float exponentials = 0.0F;  ///< exp(logit - largest)
   double distances = 0.0;     ///< largest - logit
@@ -46,7 +46,7 @@ struct ClassSums {
   }
 };
 
-/// What the result sums over the samples.
+/// Sums over the samples.
 struct Totals {
   double loss = 0.0;
   std::uint64_t correct = 0;

@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Of kernels that work on several things one after the other: the number of the one that `index` belongs to.
+/// Number of the part that `index` belongs to, in kernels that work on several parts one after the other.
 /// Part k ends before ends[k]; index < ends[count - 1].
 LOCKSTEP_HD inline unsigned find_part(const std::size_t* ends, unsigned count, std::size_t index) {
   unsigned first = 0;

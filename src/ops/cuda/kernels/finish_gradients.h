@@ -24,7 +24,7 @@ struct ChunkAddition {
   float* sums;
 };
 
-/// What running statistics take from a micro-batch: samples * mean and samples * variance, this with
+/// A micro-batch's contribution to running statistics: samples * mean and samples * variance, this with
 /// n / (n - 1) of the n values of a channel (1 for n = 1).
 struct NormObservation {
   int channels = 0;
@@ -41,7 +41,7 @@ struct NormObservation {
 /// read must stay as it is until run().
 class GradientFinish {
  public:
-  /// Of each kind of work, at most this between two runs.
+  /// Maximum of each kind of work between two runs.
   static constexpr std::size_t capacity = 24;
 
   GradientFinish(StreamHandle stream, Type type) : stream_(stream), type_(type) {}

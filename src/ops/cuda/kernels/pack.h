@@ -6,7 +6,7 @@
 #include "device/cuda/bfloat16.h"
 #include "ops/cuda/dnn.h"
 
-/// What kernels over [sample][row][column][channel] have in common: a thread takes the channel_unit channels
+/// Common part of kernels over [sample][row][column][channel]: a thread takes the channel_unit channels
 /// of a pixel that lie together, adjacent threads adjacent ones.
 namespace lockstep::cuda {
 
@@ -36,7 +36,7 @@ LOCKSTEP_HD Pack<T> from_floats(const Pack<float>& floats) {
   return pack;
 }
 
-/// Where a pack lies. 32 bits: 2^32 packs are 64 GB of one activation.
+/// Place of a pack. 32 bits: 2^32 packs are 64 GB of one activation.
 struct PackPlace {
   unsigned pack;  ///< of its pixel
   unsigned column;

@@ -14,7 +14,7 @@ struct Images {
   unsigned packs;
 
   LOCKSTEP_HD PackPlace place(std::size_t index) const { return place_of(index, packs, width, height); }
-  /// Of the pack `at.pack` of pixel (row, column) of the sample `at.sample`.
+  /// Index of the pack `at.pack` of pixel (row, column) of the sample `at.sample`.
   LOCKSTEP_HD std::size_t index(const PackPlace& at, int row, int column) const {
     const unsigned line = at.sample * height + static_cast<unsigned>(row);
     return (line * width + static_cast<unsigned>(column)) * packs + at.pack;
@@ -51,7 +51,7 @@ std::size_t packs_of_outputs(const PoolTask& task) {
   return packs_of(lines * static_cast<std::size_t>(task.columns.outputs), task.channels);
 }
 
-/// What the value of each pixel in the window counts in an average.
+/// Factor of each pixel in an average.
 LOCKSTEP_HD float share_of(const PoolRange& rows, const PoolRange& columns) {
   return 1.0F / static_cast<float>(rows.count * columns.count);
 }

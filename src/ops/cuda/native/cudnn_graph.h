@@ -27,9 +27,9 @@ class CudnnTarget {
   const std::string& name() const { return name_; }
   /// Whether it is described and not here: nothing can run.
   bool is_described() const { return !handle_.has_value(); }
-  /// Of the GPU that is here.
+  /// Handle of the GPU that is here.
   const CudnnHandle& handle() const { return *handle_; }
-  /// Of the one that is described, else null.
+  /// Properties of the GPU that is described, else null.
   const std::shared_ptr<const cudnn_frontend::DeviceProperties>& properties() const { return properties_; }
 
  private:
