@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
@@ -109,17 +110,15 @@ Finding describe_cores(const World& world) {
 }
 
 /// Why hosts cannot compute with CUDA, by host; empty: that one can.
-std::vector<std::string> reasons_of_hosts(const World& world, Communicator& communicator,
-                                          const std::string& own_reason) {
+std::vector<std::string> reasons_of_hosts(const World& world, const std::string& own_reason) {
   using Reason = std::array<char, 256>;
   Reason own{};
   if (!own_reason.empty()) {
     fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), own_reason);
   }
-  const auto ranks = static_cast<std::size_t>(world.size());
-  std::vector<Reason> all(ranks);
-  const std::vector<std::size_t> bytes(ranks, sizeof(Reason));
-  communicator.all_gather_bytes(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
+  const std::vector<std::byte> bytes = world.all_gather(std::as_bytes(std::span(own)));
+  std::vector<Reason> all(static_cast<std::size_t>(world.size()));
+  std::memcpy(all.data(), bytes.data(), bytes.size());
   std::vector<std::string> reasons;
   for (std::size_t host = 0; host < static_cast<std::size_t>(world.hosts()); ++host) {
     reasons.emplace_back(all[static_cast<std::size_t>(world.host_boundaries()[host])].data());
@@ -128,8 +127,7 @@ std::vector<std::string> reasons_of_hosts(const World& world, Communicator& comm
 }
 
 /// Adds what concerns CUDA. Returns whether all hosts can compute with it, on all ranks alike.
-bool examine_cuda(const World& world, Communicator& communicator, const Launched& launched,
-                  Findings& findings) {
+bool examine_cuda(const World& world, const Launched& launched, Findings& findings) {
   const cuda::Probe probe = cuda::probe(cuda::Detail::all);
   findings.add_all(describe_cuda(probe, launched));
   std::string reason = cuda::obstacle(probe).reason;
@@ -137,7 +135,7 @@ bool examine_cuda(const World& world, Communicator& communicator, const Launched
     const std::optional<Finding> sharing = describe_sharing(probe, launched);
     if (sharing && !launched.through_host) reason = sharing->value;
   }
-  const std::vector<std::string> reasons = reasons_of_hosts(world, communicator, reason);
+  const std::vector<std::string> reasons = reasons_of_hosts(world, reason);
   for (std::size_t host = 1; host < reasons.size(); ++host) {
     if (reasons[host].empty()) continue;
     findings.add({"CUDA", "not on " + reasons[host], launched.wants_cuda ? Kind::missing : Kind::remark,
@@ -188,9 +186,8 @@ int examine(World& world, DoctorOptions options) {
                           .through_host = options.execution.transport != Transport::automatic};
   Findings findings(world);
   examine_hosts(world, launched, findings);
-  const auto communicator = make_communicator(world, options.execution.transport);
-  findings.add({"exchange", communicator->name()});
-  const bool cuda = device != "cpu" && examine_cuda(world, *communicator, launched, findings);
+  findings.add({"exchange", make_communicator(world, options.execution.transport)->name()});
+  const bool cuda = device != "cpu" && examine_cuda(world, launched, findings);
   findings.add(describe_data(world, options));
   if (launched.wants_cuda && !cuda) {
     findings.add({"self-test", "left out: the GPUs cannot be used, see above"});

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "comm/communicator.h"
 #include "lockstep/models.h"
 #include "lockstep/trainer.h"
 #include "lockstep/world.h"
@@ -40,14 +39,13 @@ std::string train(const World& world, const ExecutionOptions& execution, std::ui
   return trainer.digest();
 }
 
+/// The texts of all ranks, which are equally long.
 std::vector<std::string> gather(const World& world, const std::string& own) {
-  const auto ranks = static_cast<std::size_t>(world.size());
-  const std::vector<std::size_t> bytes(ranks, own.size());
-  std::string all(ranks * own.size(), ' ');
-  make_communicator(world, Transport::automatic)
-      ->all_gather_bytes(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
+  const std::vector<std::byte> all = world.all_gather(std::as_bytes(std::span(own)));
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < ranks; ++i) texts.push_back(all.substr(i * own.size(), own.size()));
+  for (std::size_t begin = 0; begin < all.size(); begin += own.size()) {
+    texts.emplace_back(reinterpret_cast<const char*>(all.data()) + begin, own.size());
+  }
   return texts;
 }
 
