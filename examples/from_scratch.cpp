@@ -82,7 +82,7 @@ void step(const Run& run, const Permutation& order, std::uint32_t epoch, std::ui
 int main(int argc, char** argv) {
   return run_program(argc, argv, [&](World& world) {
     const auto epochs = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1);
-    const DatasetPair data = open_dataset(world, "fashion-mnist");
+    const DatasetPair data = open_dataset(world, {.name = "fashion-mnist"});
     const auto network = make_model("lenet", data.train->shape(), data.train->classes());
     Replica replica(*network, *data.train, {.micro_batch = micro_batch, .seed = seed});
 

@@ -21,9 +21,9 @@ int main(int argc, char** argv) {
     x = relu(linear(flatten(x), {.features = 128, .weight = weight}));
     network.output(linear(x, {.features = 10, .weight = weight}));
 
-    const DatasetPair data = open_dataset(world, "fashion-mnist");
+    const DatasetPair data = open_dataset(world, {.name = "fashion-mnist"});
     Trainer trainer(world, network, *data.train, *data.test,
-                    {.epochs = argc > 1 ? std::atoi(argv[1]) : 10, .batch_size = 256, .learning_rate = 0.2F});
+                    {.epochs = argc > 1 ? std::atoi(argv[1]) : 10, .learning_rate = 0.2});
     trainer.on_epoch = [&](const EpochReport& epoch) {
       if (world.rank() == 0) {
         std::printf("epoch %d  train loss %.4f  test accuracy %.4f  %.2f s\n", epoch.epoch, epoch.train.loss,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/field.h"
 #include "lockstep/shape.h"
 
 namespace lockstep {
@@ -51,27 +52,68 @@ struct DatasetPair {
   std::unique_ptr<Dataset> test;
 };
 
-/// What data sets can be told. One that has no use for an option of others refuses another value than the
-/// default.
+/// Which data set, and what single ones can be told; `visit` describes the options.
 struct DatasetOptions {
-  std::string directory = {};      ///< of the files; empty: where the system keeps them
-  int image_size = 224;            ///< images: rows and columns that the network sees
-  int channels = 3;                ///< images: 3 (colour) or 1 (grey), whatever the files hold
-  std::string label_column = {};   ///< csv: its name; empty: "label", or the last column without one
-  double test_fraction = 0.0;      ///< csv, images: part held out where there is no test set, in [0, 1)
-  Shape shape = {3, 32, 32};       ///< synthetic
-  int classes = 10;                ///< synthetic
-  std::uint64_t samples = 10'000;  ///< synthetic: of the training set; the test set has a fifth as many
+  std::string name = "fashion-mnist";
+  std::string directory = {};
+  int image_size = 224;
+  int channels = 3;
+  std::string label_column = {};
+  double test_fraction = 0.0;
+  Shape shape = {3, 32, 32};
+  int classes = 10;
+  std::uint64_t samples = 10'000;
 
   bool operator==(const DatasetOptions&) const = default;
 };
 
-/// Opens the data set `name`. One copy of what is held in memory per host, shared by its ranks (a private
-/// copy where hosts do not allow that). Collective. Throws Error(usage) for an unknown name (naming the
-/// nearest known one) or impossible options, Error(data) for missing or bad files, on all ranks.
-DatasetPair open_dataset(const World& world, const std::string& name, const DatasetOptions& options = {});
-
 /// Names that open_dataset knows.
 std::vector<std::string> dataset_names();
+
+template <OptionsOf<DatasetOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [name, directory, image_size, channels, label_column, test_fraction, shape, classes, samples] =
+      options;
+  field(name, {.name = "dataset", .help = "data set", .group = "Data", .choices = dataset_names});
+  field(directory, {.name = "data-dir",
+                    .help = "folder of the data set's files; without it, where the system keeps them",
+                    .placeholder = "DIR",
+                    .scope = Scope::local});
+  field(image_size, {.name = "image-size",
+                     .help = "rows and columns that the network sees",
+                     .range = {.min = 1, .max = 4096},
+                     .needs = {{"dataset", {"images"}}}});
+  field(channels, {.name = "channels",
+                   .help = "3 for colour, 1 for grey, whatever the files hold",
+                   .choices =
+                       [] {
+                         return Names{"3", "1"};
+                       },
+                   .needs = {{"dataset", {"images"}}}});
+  field(label_column, {.name = "label-column",
+                       .help = "column of the classes; without it 'label', or else the last column",
+                       .needs = {{"dataset", {"csv"}}}});
+  field(test_fraction, {.name = "test-fraction",
+                        .help = "part of the rows or files that is held out for testing, where there is no "
+                                "test.csv or folder test",
+                        .range = {.below = 1},
+                        .needs = {{"dataset", {"csv", "images"}}}});
+  field(shape, {.name = "synthetic-shape",
+                .help = "channels, rows and columns of the images",
+                .needs = {{"dataset", {"synthetic"}}}});
+  field(classes, {.name = "classes",
+                  .help = "number of classes",
+                  .range = {.min = 1, .max = 1U << 20},
+                  .needs = {{"dataset", {"synthetic"}}}});
+  field(samples, {.name = "samples",
+                  .help = "training images; for testing there are a fifth as many",
+                  .range = {.min = 1, .max = 1099511627776.0},
+                  .needs = {{"dataset", {"synthetic"}}}});
+}
+
+/// Opens the data set. One copy of what is held in memory per host, shared by its ranks (a private copy where
+/// hosts do not allow that). Collective. Throws Error(usage) for impossible options, Error(data) for missing
+/// or bad files, on all ranks.
+DatasetPair open_dataset(const World& world, const DatasetOptions& options = {});
 
 }  // namespace lockstep

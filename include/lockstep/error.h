@@ -17,25 +17,32 @@ enum class Category {
 };
 
 /// The one exception type of lockstep. The message is a single line that says what was wrong, where
-/// (file, offset, value) and what to do; `run_program` adds the rank and the host.
+/// (file, offset, option, value) and what to do; `run_program` adds the rank and the host.
 class Error : public std::exception {
  public:
   /// `field`: name of the option that is wrong, as its description has it, e.g. "weight-decay"; empty: none.
   Error(Category category, std::string message, std::string field = {})
-      : category_(category), message_(std::move(message)), field_(std::move(field)) {}
+      : category_(category), message_(std::move(message)), field_(std::move(field)) {
+    if (!field_.empty()) locate(field_);
+  }
 
-  const char* what() const noexcept override { return message_.c_str(); }
+  /// "weight-decay: '-1' is out of range: at least 0, finite"
+  const char* what() const noexcept override {
+    return located_.empty() ? message_.c_str() : located_.c_str();
+  }
   Category category() const { return category_; }
   int exit_status() const { return static_cast<int>(category_); }
   const std::string& field() const { return field_; }
+  const std::string& message() const { return message_; }  ///< without the field
 
-  /// Writes `place` before the message, e.g. where the field's value came from: "--lr", "run.cfg:3".
-  void prepend(const std::string& place) { message_ = place + ": " + message_; }
+  /// Writes `place` before the message instead of the field: where its value came from, "--lr", "run.cfg:3".
+  void locate(const std::string& place) { located_ = place + ": " + message_; }
 
  private:
   Category category_;
   std::string message_;
   std::string field_;
+  std::string located_;
 };
 
 }  // namespace lockstep

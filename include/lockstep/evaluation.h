@@ -8,6 +8,7 @@
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
 #include "lockstep/reports.h"
+#include "lockstep/training_options.h"
 
 namespace lockstep {
 
@@ -18,10 +19,10 @@ struct EvaluationOptions {
   InputOptions input = {};  ///< as in training; nothing random is done
   /// Losses are added up per micro-batch: those of a training run with these numbers, so that its sums
   /// repeat.
-  int batch_size = 256;
-  int micro_batches = 0;  ///< 0: default_micro_batches
+  BatchOptions batch = {};
   ExecutionOptions execution = {};
 };
+
 /// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of
 /// ranks. Collective; throws on all ranks, Error(data) also when no sample can be read.
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,

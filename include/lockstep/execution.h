@@ -4,9 +4,27 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/field.h"
 #include "lockstep/transport.h"
 
 namespace lockstep {
+
+/// What a rank computes on.
+enum class DeviceKind : std::uint32_t {
+  automatic,  ///< CUDA where all ranks that leave it open can have a GPU of their own, else the CPU
+  cpu,
+  cuda,
+};
+inline Names choices_of(DeviceKind) { return {"auto", "cpu", "cuda"}; }
+
+/// Instruction set of CPU ranks. Does not affect the result.
+enum class SimdLevel {
+  automatic,  ///< the best that the processor has
+  avx2,
+  avx512,
+  neon,
+};
+inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "neon"}; }
 
 /// What convolutions and linear layers compute in, and what activations are kept in. Parameters, gradients'
 /// sums and statistics are floats in all of them.
@@ -16,30 +34,76 @@ enum class DataType {
   bf16,  ///< CUDA: activations and weights in bfloat16, sums in float
 };
 
-/// "fp32", "tf32" or "bf16".
-const char* name_of(DataType dtype);
+inline Names choices_of(DataType) { return {"fp32", "tf32", "bf16"}; }
 
-/// What a rank computes on and how. Beside the data type and the kind of device, nothing here changes a
-/// result.
+/// What a rank computes on and how; `visit` describes the options. Only the device and the data type affect
+/// the result.
 struct ExecutionOptions {
-  /// cpu, cuda or auto: cuda where every rank that leaves it open can compute with it on a GPU of its own (or
-  /// has a transport that lets ranks share one), else cpu, with a warning where there are too few GPUs.
-  std::string device = "auto";
+  DeviceKind device = DeviceKind::automatic;
   DataType dtype = DataType::fp32;
-  /// CPU: executors of this rank; 0: its share of the host's cores. CUDA: threads that read samples where the
-  /// GPU does not hold the data set; 0: that share without one core. There are as many again for
-  /// evaluation: in a run they take turns.
   int threads = 0;
-  std::string simd = "auto";  ///< CPU: instruction set: auto, avx2, avx512, neon
-  bool cuda_graph = true;     ///< CUDA: steps become graphs; else they are given to the GPU piece by piece
-  /// CUDA: steps that are given to the GPU before the host looks at what they found; 0: as many as are usual.
+  SimdLevel simd = SimdLevel::automatic;
+  bool cuda_graph = true;
+  /// CUDA: steps submitted together, before the host looks at their outcomes; 0: automatic.
   std::uint64_t steps_at_once = 0;
-  std::string plan_cache = {};  ///< CUDA: file that keeps which engines were chosen; empty: none
+  std::string plan_cache = {};
   Transport transport = Transport::automatic;
-  /// Shares of the work for ranks of different speeds, one per rank; empty: equal ones.
   std::vector<double> rank_weights = {};
 
   bool operator==(const ExecutionOptions&) const = default;
 };
+
+template <OptionsOf<ExecutionOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [device, dtype, threads, simd, cuda_graph, steps_at_once, plan_cache, transport, rank_weights] =
+      options;
+  // With shares for ranks of different speeds, some may have a GPU and others not.
+  const bool mixed = !rank_weights.empty();
+  field(device, {.name = "device",
+                 .help = "what ranks compute on; auto: a GPU each where all ranks can have one of their own, "
+                         "else the CPU",
+                 .group = "Execution",
+                 .scope = mixed ? Scope::local : Scope::result});
+  field(dtype, {.name = "dtype",
+                .help = "CUDA: data type of convolutions and linear layers, fp32 without TensorFloat-32; CPU "
+                        "ranks compute in fp32"});
+  field(threads,
+        {.name = "threads",
+         .help = "threads of each CPU rank; of a GPU's rank, those that read samples which do not lie "
+                 "in its memory; auto shares a host's cores among its ranks",
+         .range = {.min = 1, .max = 4096},
+         .scope = Scope::local,
+         .zero = "auto"});
+  field(simd, {.name = "simd",
+               .help = "vector instructions of CPU ranks; does not affect the result",
+               .scope = Scope::local});
+  field(cuda_graph, {.name = "cuda-graph",
+                     .help = "whether a GPU is given a whole step at once; off is for debugging and does not "
+                             "affect the result",
+                     .scope = Scope::local,
+                     .choices = [] {
+                       return Names{"on", "off"};
+                     }});
+  field(steps_at_once, {.name = "steps-at-once",
+                        .help = "CUDA: steps submitted together; the fewest that any rank asks for",
+                        .scope = Scope::local,
+                        .visible = false});
+  field(plan_cache,
+        {.name = "plan-cache",
+         .help = "CUDA: measure the library's engines and keep in this file which is the fastest for "
+                 "each operation; without it, the library's own choice",
+         .placeholder = "FILE",
+         .scope = Scope::protocol});
+  field(rank_weights, {.name = "rank-weights",
+                       .help = "relative share of the work per rank, for ranks of different speeds; empty: "
+                               "equal shares. Does not affect the result",
+                       .scope = Scope::protocol});
+  field(transport,
+        {.name = "transport",
+         .help = "how ranks exchange data; auto is shared memory within one host, and NCCL between "
+                 "GPUs, each of one rank; the others go through the host's memory, which lets ranks "
+                 "share a GPU",
+         .scope = Scope::protocol});
+}
 
 }  // namespace lockstep

@@ -23,8 +23,8 @@ enum class Scope {
 /// says so. Real numbers keep the upper bounds when they are rounded to float, too.
 struct Range {
   double min = 0.0;
-  double max = std::numeric_limits<double>::infinity();
   double above = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
   double below = std::numeric_limits<double>::infinity();
 };
 

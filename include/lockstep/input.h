@@ -3,39 +3,95 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/field.h"
+
 namespace lockstep {
 
 /// Random changes of the training images (of data sets of numbers: mixup only), after the options of PyTorch
-/// and timm. Each random number is a function of (seed, purpose, epoch, sample): the same on any number of
-/// ranks. All off by default.
+/// and timm; `visit` describes them. Each random number is a function of (seed, purpose, epoch, sample): the
+/// same on any number of ranks. All off by default.
 struct AugmentOptions {
-  bool random_resized_crop = false;  ///< a random part of the image, resized to what the network sees
-  double scale_min = 0.08;           ///< of the part's area, as a share of the image's
-  double scale_max = 1.0;
-  double ratio_min = 3.0 / 4.0;  ///< of its width to its height
-  double ratio_max = 4.0 / 3.0;
-  int crop_padding = 0;          ///< black border around the image, of which a random part is cut
-  double hflip = 0.0;            ///< probability of swapping left and right
-  std::string randaugment = {};  ///< "rand-mM-nN": N random operations of magnitude M (0 to 30); empty: none
-  int cutout = 0;                ///< side of a square that is blackened, at a random place
-  double mixup = 0.0;  ///< alpha: a micro-batch is mixed with itself reversed, in Beta(alpha, alpha)
+  bool random_resized_crop = false;
+  Interval scale = {0.08, 1.0};
+  Interval ratio = {3.0 / 4.0, 4.0 / 3.0};
+  int crop_padding = 0;
+  double hflip = 0.0;
+  std::string randaugment = {};
+  int cutout = 0;
+  double mixup = 0.0;
 
   bool operator==(const AugmentOptions&) const = default;
 };
 
-/// What happens to samples between the data set and the network.
+template <OptionsOf<AugmentOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [random_resized_crop, scale, ratio, crop_padding, hflip, randaugment, cutout, mixup] = options;
+  field(random_resized_crop, {.name = "random-resized-crop",
+                              .help = "train on a random part of each image, resized",
+                              .group = "Augmentation"});
+  field(scale, {.name = "scale",
+                .help = "area of that part, as a share of the image's",
+                .range = {.above = 0, .max = 1},
+                .needs = {{"random-resized-crop"}}});
+  field(ratio, {.name = "ratio",
+                .help = "width of that part over its height",
+                .range = {.min = 0.001, .max = 1000},
+                .needs = {{"random-resized-crop"}}});
+  field(crop_padding, {.name = "crop-padding",
+                       .help = "pad the image by N black pixels on each side, then cut out a random part",
+                       .range = {.max = 1024}});
+  field(hflip, {.name = "hflip",
+                .help = "swap left and right with probability P",
+                .placeholder = "P",
+                .range = {.max = 1}});
+  field(randaugment, {.name = "randaugment",
+                      .help = "apply N random operations of magnitude M (0 to 30) to each image",
+                      .placeholder = "rand-mM-nN"});
+  field(cutout, {.name = "cutout",
+                 .help = "black square of N pixels at a random place of each image",
+                 .range = {.max = 4096}});
+  field(mixup, {.name = "mixup",
+                .help = "mix each image and its label with another's; the share is Beta(ALPHA, ALPHA)",
+                .placeholder = "ALPHA",
+                .range = {.max = 1000}});
+}
+
+/// What happens to every sample between the data set and the network; `visit` describes the options. The
+/// network sees (value - mean) / deviation, where value is pixel / 255, or the number that a data set of
+/// numbers has.
 struct InputOptions {
-  /// The network sees (value - mean) / deviation, where value is pixel / 255, or the number that a data set
-  /// of numbers has. One per channel, or one for all; empty: 0 and 1.
   std::vector<double> mean = {};
   std::vector<double> deviation = {};
-  /// Image files, unless randomly cropped: the image is resized so that its shorter side is the network's
-  /// side divided by this, and the middle is cut out.
   double crop_share = 0.875;
-  bool strict = false;  ///< a sample that cannot be read ends the run; otherwise it is left out
-  AugmentOptions augment = {};
+  bool strict = false;
 
   bool operator==(const InputOptions&) const = default;
 };
+
+/// Means and standard deviations of the channels of well-known training sets, as PyTorch's and timm's recipes
+/// have them.
+NamedNumbers known_means();
+NamedNumbers known_deviations();
+
+template <OptionsOf<InputOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [mean, deviation, crop_share, strict] = options;
+  field(mean, {.name = "mean",
+               .help = "subtracted from each value (pixels are 0 to 1); a number per channel or one for all; "
+                       "without it, 0",
+               .group = "Data",
+               .range = {.min = -std::numeric_limits<double>::infinity()},
+               .named = known_means});
+  field(deviation, {.name = "std",
+                    .help = "standard deviation by which the difference is divided, as --mean; without it, 1",
+                    .range = {.above = 0},
+                    .named = known_deviations});
+  field(crop_share, {.name = "crop-pct",
+                     .help = "images, unless randomly cropped: part of the resized image's shorter side that "
+                             "the network sees, in the middle",
+                     .range = {.min = 0.01, .max = 1}});
+  field(strict, {.name = "strict",
+                 .help = "end with an error at a sample that cannot be read, instead of skipping it"});
+}
 
 }  // namespace lockstep

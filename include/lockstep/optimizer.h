@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/field.h"
+
 namespace lockstep {
 
 /// A rule that updates parameters element by element. Called on parts of the arena, in any order, by the
@@ -41,23 +43,19 @@ class LayerwiseOptimizer : public Optimizer {
   virtual float trust_ratio(double parameter_norm, double gradient_norm, const Step& step) const = 0;
 };
 
-/// How the gradient changes the parameters. A rule that has no use for an option of other rules refuses
-/// another value than the default.
+/// How the gradient changes the parameters; `visit` describes the options.
 struct OptimizerOptions {
   std::string name = "sgd";
-  double momentum = 0.0;            ///< sgd, lars
-  bool nesterov = false;            ///< sgd, lars
-  double beta1 = 0.9;               ///< adamw, lamb
-  double beta2 = 0.999;             ///< adamw, lamb
-  double eps = 0.0;                 ///< 0: the rule's own, adamw and lars 1e-8, lamb 1e-6
-  double trust_coefficient = 1e-3;  ///< lars
-  /// lars, lamb: trust ratios of parameters with one dimension (biases, norms) too; else theirs is 1.
+  double momentum = 0.0;
+  bool nesterov = false;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 0.0;
+  double trust_coefficient = 1e-3;
   bool always_adapt = false;
-  double weight_decay = 0.0;        ///< sgd, lars: added to the gradient; adamw, lamb: decoupled
-  bool filter_bias_and_bn = false;  ///< no weight decay on parameters with one dimension
-  double clip_grad = 0.0;           ///< largest norm of the gradient of all trained parameters; 0: any
-  /// Parameters, by name or layer, * and ? as in file names, that are not updated. A batch norm whose running
-  /// statistics are frozen still normalises by the micro-batch's while training.
+  double weight_decay = 0.0;
+  bool filter_bias_and_bn = false;
+  double clip_grad = 0.0;
   std::vector<std::string> freeze = {};
 
   bool operator==(const OptimizerOptions&) const = default;
@@ -66,5 +64,55 @@ struct OptimizerOptions {
 /// The rule called `options.name`. Throws Error(usage) for an unknown name or impossible options.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options);
 std::vector<std::string> optimizer_names();
+
+template <OptionsOf<OptimizerOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [name, momentum, nesterov, beta1, beta2, eps, trust_coefficient, always_adapt, weight_decay,
+         filter_bias_and_bn, clip_grad, freeze] = options;
+  field(name, {.name = "optimizer", .help = "update rule", .group = "Optimizer", .choices = optimizer_names});
+  field(momentum, {.name = "momentum",
+                   .help = "momentum factor",
+                   .range = {.below = 1},
+                   .needs = {{"optimizer", {"sgd", "lars"}}}});
+  field(nesterov, {.name = "nesterov",
+                   .help = "Nesterov momentum",
+                   .needs = {{"optimizer", {"sgd", "lars"}}, {"momentum"}}});
+  field(weight_decay,
+        {.name = "weight-decay",
+         .help = "sgd, lars: L2 penalty, this times the parameter is added to its gradient; adamw, lamb: "
+                 "decoupled, this times the learning rate (lamb: and the trust ratio) is taken off the "
+                 "parameter"});
+  field(filter_bias_and_bn, {.name = "filter-bias-and-bn",
+                             .help = "no weight decay on parameters with one dimension: biases and norms"});
+  field(beta1, {.name = "beta1",
+                .help = "decay of the gradient's running mean",
+                .range = {.below = 1},
+                .needs = {{"optimizer", {"adamw", "lamb"}}}});
+  field(beta2, {.name = "beta2",
+                .help = "decay of the running mean of the squared gradient",
+                .range = {.below = 1},
+                .needs = {{"optimizer", {"adamw", "lamb"}}}});
+  field(eps, {.name = "opt-eps",
+              .help = "added to the root of the mean square, with lars to the gradient's norm; 0: the "
+                      "rule's default, 1e-8, of lamb 1e-6",
+              .needs = {{"optimizer", {"adamw", "lamb", "lars"}}}});
+  field(trust_coefficient, {.name = "trust-coeff",
+                            .help = "trust coefficient: largest step relative to the parameter's norm",
+                            .needs = {{"optimizer", {"lars"}}}});
+  field(always_adapt,
+        {.name = "always-adapt",
+         .help = "scale the rate of biases and norms by the trust ratio, too, as that of weights",
+         .needs = {{"optimizer", {"lamb", "lars"}}}});
+  field(clip_grad,
+        {.name = "clip-grad",
+         .help = "scale the gradient of all trained parameters down to this norm where it is larger; "
+                 "0: no clipping (lamb's paper clips to 1)",
+         .placeholder = "NORM"});
+  field(freeze,
+        {.name = "freeze",
+         .help = "do not update these parameters: names of parameters or layers, with * and ?; may be "
+                 "given several times. A frozen batch norm keeps its running statistics, but still "
+                 "normalises by those of the micro-batch while training"});
+}
 
 }  // namespace lockstep

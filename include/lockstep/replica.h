@@ -18,7 +18,8 @@ class World;
 struct ReplicaOptions {
   int micro_batch = 32;     ///< most samples that are computed at once
   InputOptions input = {};  ///< samples that cannot be read are errors, whatever `strict` says
-  std::uint64_t seed = 0;   ///< of everything random: first values, dropout, augmentation
+  AugmentOptions augment = {};
+  std::uint64_t seed = 0;  ///< of everything random: first values, dropout, augmentation
 };
 
 /// A network on this rank, in pieces: what the Trainer uses, for those who write the training loop

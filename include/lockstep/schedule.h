@@ -4,21 +4,55 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/field.h"
+
 namespace lockstep {
 
-/// How the learning rate goes over a run. Numbers of epochs may be fractions; decays happen at whole epochs.
-/// A rule that has no use for an option of other rules refuses another value than the default.
+/// How the learning rate changes over a run; `visit` describes the options. Numbers of epochs may be
+/// fractions; decays happen at whole epochs.
 struct ScheduleOptions {
-  std::string name = "constant";  ///< see schedule_names()
-  double warmup_epochs = 0.0;     ///< a linear rise before; of onecycle: its rise, 0 for 30 % of the run
-  double min_lr = 0.0;            ///< what all but constant fall towards; at most the largest rate
-  double decay_epochs = 30.0;     ///< step: epochs between two decays, at least 0.001
-  double decay_rate = 0.1;        ///< step, multistep: factor of one decay
-  std::vector<double> decay_milestones = {};  ///< multistep: epochs of the decays, ascending
-  std::uint32_t power = 1;                    ///< polynomial: its degree
+  std::string name = "constant";
+  double warmup_epochs = 0.0;
+  double min_lr = 0.0;
+  double decay_epochs = 30.0;
+  double decay_rate = 0.1;
+  std::vector<double> decay_milestones = {};
+  std::uint32_t power = 1;
 
   bool operator==(const ScheduleOptions&) const = default;
 };
+
+std::vector<std::string> schedule_names();
+
+template <OptionsOf<ScheduleOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [name, warmup_epochs, min_lr, decay_epochs, decay_rate, decay_milestones, power] = options;
+  field(name, {.name = "sched",
+               .help = "how the learning rate changes over the run",
+               .group = "Learning rate",
+               .choices = schedule_names});
+  field(warmup_epochs, {.name = "warmup-epochs",
+                        .help = "linear rise of the learning rate over the first X epochs; of onecycle: its "
+                                "rise, 0 for 30 % of the run"});
+  field(min_lr, {.name = "min-lr",
+                 .help = "learning rate that the schedule falls towards",
+                 .needs = {{"sched", {"cosine", "multistep", "onecycle", "polynomial", "step"}}}});
+  field(decay_epochs, {.name = "decay-epochs",
+                       .help = "epochs from one decay to the next",
+                       .range = {.min = 0.001},
+                       .needs = {{"sched", {"step"}}}});
+  field(decay_milestones, {.name = "decay-milestones",
+                           .help = "epochs after which the learning rate decays",
+                           .needs = {{"sched", {"multistep"}}}});
+  field(decay_rate, {.name = "decay-rate",
+                     .help = "factor of a decay",
+                     .range = {.above = 0, .max = 1},
+                     .needs = {{"sched", {"multistep", "step"}}}});
+  field(power, {.name = "sched-power",
+                .help = "degree of the polynomial",
+                .range = {.min = 1, .max = 100},
+                .needs = {{"sched", {"polynomial"}}}});
+}
 
 /// The learning rate of every step: a pure function of the step, so there is nothing to save or to keep equal
 /// between ranks. Computed from additions, multiplications and divisions only: the same bits everywhere.
@@ -37,7 +71,5 @@ class LearningRate {
   double warmup_steps_;
   double steps_;
 };
-
-std::vector<std::string> schedule_names();
 
 }  // namespace lockstep

@@ -63,7 +63,7 @@ class Trainer {
 
   int micro_batches() const;
   Reduce reduce() const;
-  std::string device() const;  ///< "cpu" or "cuda"
+  DeviceKind device() const;  ///< cpu or cuda
   int threads() const;
   /// Description of how ranks exchange data: "none", "shared memory" or "messages".
   std::string transport() const;

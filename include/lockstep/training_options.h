@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lockstep/execution.h"
+#include "lockstep/field.h"
 #include "lockstep/input.h"
 #include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
@@ -16,38 +17,139 @@ enum class Reduce {
   canonical,  ///< in the order of one fixed tree: the same bits on any number of ranks
   ring,       ///< the library's allreduce: bits depend on the number of ranks
 };
+inline Names choices_of(Reduce) { return {"auto", "canonical", "ring"}; }
 
-/// Everything that the result of a run depends on, and (`execution`) what mostly changes its time.
+/// How the learning rate follows from the batch size.
+enum class BatchScaling { linear, square_root };
+inline Names choices_of(BatchScaling) { return {"linear", "sqrt"}; }
+
+struct BatchOptions {
+  int size = 256;         ///< samples of one step over all ranks
+  int micro_batches = 0;  ///< 0: default_micro_batches
+
+  bool operator==(const BatchOptions&) const = default;
+};
+
+template <OptionsOf<BatchOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [size, micro_batches] = options;
+  field(size, {.name = "batch-size",
+               .help = "samples per step over all ranks together",
+               .group = "Training",
+               .range = {.min = 1, .max = 1U << 24}});
+  field(micro_batches,
+        {.name = "micro-batches",
+         .help = "parts that a batch is cut into, the same on any number of ranks; must divide "
+                 "the batch size, and is the largest number of ranks that can work",
+         .range = {.min = 1, .max = 1U << 24},
+         .zero = "auto"});
+}
+
+/// Everything that the result of a run depends on, and (`execution`) what mostly changes its time; `visit`
+/// describes the options.
 struct TrainerOptions {
   int epochs = 10;
-  int batch_size = 256;        ///< global: samples of one step over all ranks
-  int micro_batches = 0;       ///< 0: default_micro_batches
-  float learning_rate = 0.1F;  ///< the largest; `schedule` says how it goes over the run
+  std::uint64_t max_steps = 0;
+  BatchOptions batch = {};
+  std::uint64_t seed = 0;
+  bool drop_last = false;
+  double label_smoothing = 0.0;  ///< rounded to float
+  bool model_ema = false;
+  double model_ema_decay = 0.9998;
+  int early_stopping = 0;
+  double learning_rate = 0.1;  ///< see largest_learning_rate
+  int lr_base_batch_size = 0;
+  BatchScaling lr_base_scale = BatchScaling::linear;
   ScheduleOptions schedule = {};
   OptimizerOptions optimizer = {};
-  /// Above 0: averages of the parameters and statistics, averages = decay * averages + (1 - decay) * values
-  /// after each step, are what is evaluated and saved.
-  double model_ema_decay = 0.0;
-  int early_stopping = 0;  ///< end after this many epochs without a better test accuracy; 0: never
   InputOptions input = {};
-  float label_smoothing = 0.0F;  ///< share of every target that is spread evenly over the classes
-  std::uint64_t seed = 0;
-  bool drop_last = false;       ///< leave out the last batch of an epoch when it is short
-  std::uint64_t max_steps = 0;  ///< end after this many steps; 0: no limit
+  AugmentOptions augment = {};
   Reduce reduce = Reduce::automatic;
-
   ExecutionOptions execution = {};
+
+  bool operator==(const TrainerOptions&) const = default;
 };
+
+template <OptionsOf<Reduce> O, class Visitor>
+void visit(O& reduce, Visitor&& field) {
+  field(reduce,
+        {.name = "reduce",
+         .help = "how gradients are added: canonical gives the same bits on any number of ranks, ring is "
+                 "the library's own order; auto is canonical on CPU, ring on CUDA",
+         .group = "Execution"});
+}
+
+template <OptionsOf<TrainerOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [epochs, max_steps, batch, seed, drop_last, label_smoothing, model_ema, model_ema_decay,
+         early_stopping, learning_rate, lr_base_batch_size, lr_base_scale, schedule, optimizer, input,
+         augment, reduce, execution] = options;
+  visit(input, field);
+  visit(augment, field);
+  field(epochs,
+        {.name = "epochs",
+         .help = "passes over the training set; 0 trains nothing (with --save-model: writes the first "
+                 "weights)",
+         .group = "Training"});
+  field(max_steps, {.name = "max-steps", .help = "stop after this many steps; 0: no limit"});
+  visit(batch, field);
+  field(seed, {.name = "seed", .help = "chooses the first parameters and the order of the samples"});
+  field(drop_last, {.name = "drop-last", .help = "leave out the last, smaller batch of an epoch"});
+  field(label_smoothing, {.name = "smoothing",
+                          .help = "label smoothing: share of every target that is spread evenly over the "
+                                  "classes",
+                          .range = {.below = 1}});
+  field(model_ema, {.name = "model-ema",
+                    .help = "keep an exponential moving average of the parameters: it is what is tested and "
+                            "saved; the digest is that of the trained parameters"});
+  field(model_ema_decay, {.name = "model-ema-decay",
+                          .help = "share of the average that a step keeps",
+                          .range = {.above = 0, .below = 1},
+                          .needs = {{"model-ema"}}});
+  field(early_stopping, {.name = "early-stopping",
+                         .help = "stop after this many epochs without a better test accuracy; 0: never",
+                         .placeholder = "EPOCHS"});
+  field(learning_rate,
+        {.name = "lr", .help = "learning rate, the largest of the run", .group = "Learning rate"});
+  field(lr_base_batch_size, {.name = "lr-base-batch-size",
+                             .help = "the learning rate is meant for batches of N samples and is scaled to "
+                                     "--batch-size; 0: it is meant for --batch-size",
+                             .range = {.max = 1U << 24}});
+  field(lr_base_scale, {.name = "lr-base-scale",
+                        .help = "scaling with the batch, or with its square root",
+                        .needs = {{"lr-base-batch-size"}}});
+  visit(schedule, field);
+  visit(optimizer, field);
+  visit(reduce, field);
+  visit(execution, field);
+}
+
+/// The learning rate, scaled from its base batch size to the batch size and rounded to float, as steps use
+/// it.
+float largest_learning_rate(const TrainerOptions& options);
 
 /// Number of micro-batches that `micro_batches = 0` stands for: the largest power of two that divides the
-/// batch and leaves at least 32 samples, or 128 where every rank computes with CUDA (`device`: "cpu" or
-/// "cuda").
-int default_micro_batches(int batch_size, const std::string& device = "cpu");
+/// batch and leaves at least 32 samples, or 128 where every rank computes with CUDA (`device`: cpu or cuda).
+int default_micro_batches(int batch_size, DeviceKind device = DeviceKind::cpu);
+
+/// Micro-batches of a batch on `device`, cpu or cuda: as many as are asked for, or default_micro_batches.
+/// Throws Error(usage) where they do not divide it, naming the nearest number that does.
+int micro_batches_of(const BatchOptions& batch, DeviceKind device);
 
 struct LoadOptions {
-  /// The last layer keeps its values where the file has other shapes for it, or has it not: for training on
-  /// with other classes.
   bool reset_head = false;
+
+  bool operator==(const LoadOptions&) const = default;
 };
+
+template <OptionsOf<LoadOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [reset_head] = options;
+  field(reset_head,
+        {.name = "reset-head",
+         .help = "the last layer is reinitialised where the file has other shapes for it, or lacks "
+                 "it: for fine-tuning with other classes",
+         .needs = {{"init-from"}}});
+}
 
 }  // namespace lockstep

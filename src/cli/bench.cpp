@@ -8,8 +8,8 @@
 #include <chrono>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/options.h"
+#include "comm/check_same.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"
 
@@ -33,7 +33,33 @@ const Bench& find_bench(const std::string& name) {
   return *found;
 }
 
-OptionSet declare(BenchOptions& options) {
+}  // namespace
+
+template <OptionsOf<BenchOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [what, model, data, input, augment, batch, reduce, execution, steps, rounds] =
+      options;
+  field(steps, {.name = "steps",
+                .help = "step, data: steps to measure",
+                .group = "Measurement",
+                .range = {.min = 1, .max = 1000000},
+                .scope = Scope::protocol});
+  field(rounds, {.name = "rounds",
+                 .help = "allreduce, ops: repetitions of each size or operation; the median is printed",
+                 .range = {.min = 1, .max = 100000},
+                 .scope = Scope::protocol});
+  visit(model, field);
+  visit(data, field);
+  visit(input, field);
+  visit(augment, field);
+  visit(batch, field);
+  visit(reduce, field);
+  visit(execution, field);
+}
+
+namespace {
+
+OptionSet option_set(BenchOptions& options) {
   OptionSet set(
       "lockstep bench allreduce|data|ops|step [options]",
       "allreduce: time and bus bandwidth of summing gradients over the ranks, canonical (the same bits "
@@ -42,24 +68,11 @@ OptionSet declare(BenchOptions& options) {
       "the training set with its augmentations, and for image files of decoding alone (libjpeg-turbo, the "
       "same parts at the same scale), which is the most that reading can reach. ops: time and GFLOP/s of "
       "each operation of a network, forward and backward, on one micro-batch and one rank. step: images/s "
-      "of training steps, and where their time goes.");
+      "of training steps, and where their time goes. allreduce and ops use one thread per rank.");
   set.positional("allreduce|data|ops|step", "what to measure", options.what);
-  set.group("Model (ops, step) and data (data, ops, step)");
-  declare_model(set, "network", options.model);
-  declare_data(set, options.dataset, options.data);
-  declare_input(set, options.input);
-  declare_augmentation(set, options.input.augment);
-  declare_batch(set, options.batch_size, options.micro_batches);
-  set.group("Steps (step; data takes --steps only)");
-  set.integer("steps", "N", "steps to measure", options.steps, {.min = 1, .max = 1000000});
-  declare_reduce(set, options.reduce);
-  set.group("Repetitions (allreduce, ops)");
-  set.integer("rounds", "N", "repetitions of each size or operation; the median is printed", options.rounds,
-              {.min = 1, .max = 100000});
-  set.group("Execution (allreduce, ops: one thread per rank)");
-  declare_execution(set, options.execution);
+  set.add(options);
   set.config_file();
-  set.pass_over(train_option_names());
+  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  mpirun -np 2 lockstep bench allreduce\n  mpirun -np 2 lockstep bench step\n"
       "  lockstep bench ops --model resnet18-d2l --device cuda --dtype bf16\n"
@@ -68,17 +81,6 @@ OptionSet declare(BenchOptions& options) {
 }
 
 }  // namespace
-
-std::uint32_t micro_batches(const BenchOptions& options, const std::string& device) {
-  if (options.micro_batches == 0) {
-    return static_cast<std::uint32_t>(default_micro_batches(static_cast<int>(options.batch_size), device));
-  }
-  if (options.batch_size % options.micro_batches != 0) {
-    throw Error(Category::usage, fmt::format("a batch of {} cannot be cut into {} equal micro-batches",
-                                             options.batch_size, options.micro_batches));
-  }
-  return options.micro_batches;
-}
 
 ProgramTimer::ProgramTimer(Device& device)
     : device_(device), looked_at_(device.allocate(sizeof(std::uint32_t))) {}
@@ -99,16 +101,11 @@ double median(std::vector<double> values) {
 
 int run_bench(int argc, char** argv) {
   BenchOptions options;
-  OptionSet set = declare(options);
-  if (wants_help(argc, argv)) {
-    return print_help(set.help());
-  }
-  return run_program(argc, argv, [&](World& world) {
+  OptionSet set = option_set(options);
+  return run_on_ranks(set, argc, argv, [&](World& world) {
     const Bench* bench = nullptr;
-    world.agree([&] {
-      set.parse(argc, argv, environ);
-      bench = &find_bench(options.what);
-    });
+    world.agree([&] { bench = &find_bench(options.what); });
+    check_same(world, {{"measurement", options.what}});
     return bench->run(world, options);
   });
 }

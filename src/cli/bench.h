@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/model_options.h"
 #include "device/device.h"
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
@@ -15,12 +16,11 @@ namespace lockstep {
 
 struct BenchOptions {
   std::string what;
-  std::string model = "lenet";
-  std::string dataset = "fashion-mnist";
+  ModelOptions model;
   DatasetOptions data;
   InputOptions input;
-  std::uint32_t batch_size = 256;
-  std::uint32_t micro_batches = 0;
+  AugmentOptions augment;
+  BatchOptions batch;
   Reduce reduce = Reduce::automatic;
   ExecutionOptions execution;
   int steps = 200;
@@ -32,10 +32,6 @@ int bench_allreduce(World& world, const BenchOptions& options);
 int bench_data(World& world, const BenchOptions& options);
 int bench_ops(World& world, const BenchOptions& options);
 int bench_step(World& world, const BenchOptions& options);
-
-/// Micro-batches of a batch as training on `device` ("cpu" or "cuda") cuts it. Throws Error(usage) where it
-/// cannot be cut so.
-std::uint32_t micro_batches(const BenchOptions& options, const std::string& device);
 
 /// What each rank brings to a sum of `elements` floats: small whole numbers, so that every order of additions
 /// gives the same.

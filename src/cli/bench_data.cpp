@@ -49,9 +49,9 @@ struct Source {
 
   Source(const Dataset& train, const BenchOptions& options, std::uint32_t parts)
       : dataset(train),
-        transform(options.input, train, {.training = true}),
+        transform(options.input, train, {.augment = options.augment}),
         bad(options.input.strict),
-        micro_batch(options.batch_size / parts),
+        micro_batch(static_cast<std::uint32_t>(options.batch.size) / parts),
         micro_batches(static_cast<std::uint64_t>(options.steps) * parts) {}
 
   /// The samples of micro-batch `number`.
@@ -192,12 +192,13 @@ void print_rate(const World& world, const char* what, const Rate& rate) {
 }  // namespace
 
 int bench_data(World& world, const BenchOptions& options) {
-  const DatasetPair data = open_dataset(world, options.dataset, options.data);
+  const DatasetPair data = open_dataset(world, options.data);
   std::optional<Source> source;
   std::unique_ptr<Device> device;
   world.agree([&] {
     cpu::best_level();  // an error on a processor that lacks what resizing needs
-    source.emplace(*data.train, options, micro_batches(options, "cpu"));
+    source.emplace(*data.train, options,
+                   static_cast<std::uint32_t>(micro_batches_of(options.batch, DeviceKind::cpu)));
     const int cores = available_cores(world.local_rank(), world.local_size());
     device = make_cpu_device({.threads = options.execution.threads > 0 ? options.execution.threads : cores,
                               .local_rank = world.local_rank(),

@@ -48,7 +48,7 @@ class MicroBatch {
         rounds_(options.rounds),
         session_(world, find_placement(world, options.execution), one_executor(options.execution)),
         samples_(samples_of(options, dataset, session_.placement())),
-        loader_(dataset, samples_, options.input, {.training = true}),
+        loader_(dataset, samples_, options.input, {.augment = options.augment}),
         plan_{.samples = static_cast<int>(samples_),
               .mixing = loader_.transform().mixes(),
               .images = dataset.shape(),
@@ -114,10 +114,11 @@ class MicroBatch {
 
   static std::uint32_t samples_of(const BenchOptions& options, const Dataset& dataset,
                                   const Placement& placement) {
-    const std::uint32_t samples = options.batch_size / micro_batches(options, placement.common_device());
+    const auto samples = static_cast<std::uint32_t>(
+        options.batch.size / micro_batches_of(options.batch, placement.common_device()));
     if (samples <= dataset.size()) return samples;
     throw Error(Category::usage, fmt::format("a micro-batch of {} samples of a data set of {}: use a smaller "
-                                             "--batch-size, or more --micro-batches",
+                                             "batch, or more micro-batches",
                                              samples, dataset.size()));
   }
 
@@ -242,9 +243,9 @@ int bench_ops(World& world, const BenchOptions& options) {
     throw Error(Category::usage,
                 "operations are measured on one rank: start lockstep bench ops without mpirun");
   });
-  const DatasetPair data = open_dataset(world, options.dataset, options.data);
+  const DatasetPair data = open_dataset(world, options.data);
   const std::unique_ptr<Network> network =
-      make_model(options.model, data.train->shape(), data.train->classes());
+      make_model(options.model.name, data.train->shape(), data.train->classes());
   check_fit(*network, *data.train);
   MicroBatch micro_batch(world, *network, *data.train, options);
   std::vector<Row> rows;
@@ -254,7 +255,8 @@ int bench_ops(World& world, const BenchOptions& options) {
   const double prepare = micro_batch.measure_prepare();
   print(fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {} micro-batches)\n",
                     micro_batch.backend().name(), name_of(options.execution.dtype), micro_batch.samples(),
-                    options.batch_size, options.batch_size / micro_batch.samples()));
+                    options.batch.size,
+                    static_cast<std::uint32_t>(options.batch.size) / micro_batch.samples()));
   const double sum = print_table(rows).seconds();
   print(fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n", in_one_go * 1e6,
                     100.0 * in_one_go / sum, sum * 1e6));

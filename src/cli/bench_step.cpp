@@ -75,14 +75,14 @@ double peak_megabytes() {
 }  // namespace
 
 int bench_step(World& world, const BenchOptions& options) {
-  const DatasetPair data = open_dataset(world, options.dataset, options.data);
+  const DatasetPair data = open_dataset(world, options.data);
   std::unique_ptr<Network> network;
-  world.agree([&] { network = make_model(options.model, data.train->shape(), data.train->classes()); });
+  world.agree([&] { network = make_model(options.model.name, data.train->shape(), data.train->classes()); });
   Trainer trainer(world, *network, *data.train, *data.test,
-                  {.batch_size = static_cast<int>(options.batch_size),
-                   .micro_batches = static_cast<int>(options.micro_batches),
-                   .learning_rate = 0.01F,
+                  {.batch = options.batch,
+                   .learning_rate = 0.01,
                    .input = options.input,
+                   .augment = options.augment,
                    .reduce = options.reduce,
                    .execution = options.execution});
   trainer.steps(1);
@@ -102,8 +102,8 @@ int bench_step(World& world, const BenchOptions& options) {
   if (world.rank() == 0) {
     print(fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
                       world.size(), trainer.threads(), trainer.processor(), trainer.transport(),
-                      options.batch_size, trainer.micro_batches(),
-                      static_cast<int>(options.batch_size) / trainer.micro_batches()));
+                      options.batch.size, trainer.micro_batches(),
+                      options.batch.size / trainer.micro_batches()));
     print_times(times, trainer.threads());
     print(
         fmt::format("first step  {:.0f} ms after the start of the process, data decompressed\n"

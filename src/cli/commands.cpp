@@ -1,10 +1,13 @@
 #include "cli/commands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "cli/output.h"
+#include "comm/check_same.h"
 #include "comm/launch.h"
 
 namespace lockstep {
@@ -19,6 +22,17 @@ int print_help(const std::string& text) {
     print(text);
   }
   return 0;
+}
+
+int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body) {
+  if (wants_help(argc, argv)) return print_help(set.help());
+  return run_program(argc, argv, [&](World& world) {
+    return set.explain([&] {
+      world.agree([&] { set.parse(argc, argv, environ); });
+      check_same(world, set.lines_to_compare());
+      return body(world);
+    });
+  });
 }
 
 bool is_first_process() {

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "cli/option_set.h"
+#include "lockstep/world.h"
 
 namespace lockstep {
 
@@ -20,6 +24,10 @@ int run_inspect(int argc, char** argv);
 int run_data(int argc, char** argv);
 int run_data_pack(int argc, char** argv);  ///< of run_data; argv[0] is "pack"
 int run_report(int argc, char** argv);
+
+/// Runs a command on all ranks: prints --help where it is asked for; else reads the options of `set`,
+/// compares them between ranks, and calls `body`. Returns the exit status.
+int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body);
 
 /// Whether --help or -h is among the arguments.
 bool wants_help(int argc, const char* const* argv);

@@ -9,7 +9,7 @@
 #include <istream>
 #include <set>
 
-#include "cli/option_value.h"
+#include "core/options/text.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -22,7 +22,7 @@ constexpr std::string_view escape_letters = "\"\\ntr";
 constexpr std::string_view escape_values = "\"\\\n\t\r";
 
 /// A line being read, and what errors need to name it.
-struct Line {
+struct ConfigLine {
   std::string_view text;
   const std::string& origin;
   int number;
@@ -47,7 +47,7 @@ std::string_view without_comment(std::string_view text) {
 }
 
 /// `text` starts with a double quote.
-std::string unquote(const Line& line, std::string_view text) {
+std::string unquote(const ConfigLine& line, std::string_view text) {
   std::string value;
   std::size_t i = 1;
   for (; i < text.size() && text[i] != '"'; ++i) {
@@ -66,7 +66,7 @@ std::string unquote(const Line& line, std::string_view text) {
 
 bool is_key_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
 
-ConfigEntry parse_line(const Line& line) {
+ConfigEntry parse_line(const ConfigLine& line) {
   const std::size_t equals = line.text.find('=');
   const std::string_view name = trim(line.text.substr(0, equals));
   if (equals == std::string_view::npos) line.reject(in_quotes(name) + " is not of the form key = value");
@@ -100,7 +100,7 @@ std::vector<ConfigEntry> parse_config(std::istream& input, const std::string& or
   int number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const Line line{std::string_view(text).substr(begin, end - begin), origin, ++number};
+    const ConfigLine line{std::string_view(text).substr(begin, end - begin), origin, ++number};
     begin = end + 1;
     if (line.text.find('\0') != std::string_view::npos) line.reject("holds a zero byte: not a text file");
     const std::string_view content = trim(line.text);

@@ -7,7 +7,6 @@
 
 #include "cli/class_names.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -25,14 +24,26 @@ namespace {
 
 struct DataOptions {
   std::string action;
-  std::string dataset = "fashion-mnist";
   DatasetOptions data;
   InputOptions input;
+  AugmentOptions augment;
   std::uint64_t seed = 0;
   std::uint32_t epoch = 1;
 };
 
-OptionSet declare(DataOptions& options) {
+template <OptionsOf<DataOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [action, data, input, augment, seed, epoch] = options;
+  visit(data, field);
+  visit(input, field);
+  visit(augment, field);
+  field(seed, {.name = "seed", .help = "order: the run's seed", .group = "Data"});
+  field(epoch, {.name = "epoch",
+                .help = "order: epoch, counted from 1 as in the lines that training prints",
+                .range = {.min = 1}});
+}
+
+OptionSet option_set(DataOptions& options) {
   OptionSet set(
       "lockstep data order|show|stats [options] (or: lockstep data pack --help)",
       "order: prints the sample ids of the training set in the order in which an epoch visits them, "
@@ -41,15 +52,12 @@ OptionSet declare(DataOptions& options) {
       "images, files that cannot be read (with --strict: ends at the first), and how many samples per second "
       "one thread reads; training samples with the augmentations that are given.");
   set.positional("order|show|stats", "what to print", options.action);
-  set.group("Data");
-  declare_data(set, options.dataset, options.data);
-  declare_input(set, options.input);
-  declare_augmentation(set, options.input.augment);
-  set.integer("seed", "N", "the run's seed", options.seed);
-  set.integer("epoch", "N", "epoch, from 1", options.epoch, {.min = 1, .max = 0xFFFFFFFF});
+  set.add(options);
   set.config_file();
-  set.pass_over(train_option_names());
-  set.epilogue("Example:\n  lockstep data order --dataset fashion-mnist --seed 0 --epoch 1 | head -3\n");
+  set.ignore(train_option_names());
+  set.epilogue(
+      "Example, the first epoch:\n"
+      "  lockstep data order --dataset fashion-mnist --seed 0 --epoch 1 | head -3\n");
   return set;
 }
 
@@ -65,7 +73,8 @@ void print_statistics(const std::string& part, const Dataset& dataset, const Dat
     if (options.input.strict) throw Error(Category::data, line);
     print_warning(line);
   };
-  const DatasetStatistics found = measure_dataset(dataset, options.input, part == "train", on_bad);
+  const DatasetStatistics found =
+      measure_dataset(dataset, options.input, part == "train" ? options.augment : AugmentOptions{}, on_bad);
   print(fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part, fmt::join(found.mean, ","),
                     fmt::join(found.deviation, ",")));
   if (dataset.encoding() == Encoding::image_file && found.read > 0) {
@@ -101,7 +110,7 @@ int print_data(World& world, const DataOptions& options) {
         [&] { throw Error(Category::usage, unknown_name("thing to print", options.action, actions)); });
   }
   world.agree([] { cpu::best_level(); });  // an error on a processor that lacks what resizing needs
-  const DatasetPair data = open_dataset(world, options.dataset, options.data);
+  const DatasetPair data = open_dataset(world, options.data);
   if (world.rank() != 0) {
     return 0;
   }
@@ -121,14 +130,8 @@ int run_data(int argc, char** argv) {
     return run_data_pack(argc - 1, argv + 1);
   }
   DataOptions options;
-  OptionSet set = declare(options);
-  if (wants_help(argc, argv)) {
-    return print_help(set.help());
-  }
-  return run_program(argc, argv, [&](World& world) {
-    world.agree([&] { set.parse(argc, argv, environ); });
-    return print_data(world, options);
-  });
+  OptionSet set = option_set(options);
+  return run_on_ranks(set, argc, argv, [&](World& world) { return print_data(world, options); });
 }
 
 }  // namespace lockstep

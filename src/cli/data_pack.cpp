@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/data_warnings.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -27,25 +26,36 @@ struct PackRequest {
   PackOptions options;
 };
 
-OptionSet declare(PackRequest& request) {
+template <OptionsOf<PackRequest> O, class Visitor>
+void visit(O& request, Visitor&& field) {
+  [[maybe_unused]] auto& [source, target, shard_megabytes, test_fraction, options] = request;
+  field(options.size, {.name = "size",
+                       .help = "shorter side of the packed images; smaller ones are left as they are",
+                       .group = "Packing",
+                       .range = {.min = 1, .max = 4096}});
+  field(options.quality,
+        {.name = "quality", .help = "of the JPEG images, 1 to 100", .range = {.min = 1, .max = 100}});
+  field(shard_megabytes, {.name = "shard-size",
+                          .help = "size at which the next file is begun",
+                          .placeholder = "MB",
+                          .range = {.min = 1, .max = 1000000}});
+  field(test_fraction, {.name = "test-fraction",
+                        .help = "part of the images that is held out for testing, without a folder test",
+                        .range = {.below = 1}});
+  field(options.strict,
+        {.name = "strict",
+         .help = "end with an error at an image that cannot be read, instead of skipping it"});
+}
+
+OptionSet option_set(PackRequest& request) {
   OptionSet set("lockstep data pack [options] DIR OUT",
                 "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or val), or with --test-fraction "
                 "those of DIR/CLASS/, into a few large files in OUT, smaller and faster to read: --dataset "
                 "images --data-dir OUT.");
   set.positional("DIR", "folder with the images", request.source);
   set.positional("OUT", "folder for the packed files", request.target);
-  set.group("Packing");
-  set.integer("size", "N", "shorter side of the packed images; smaller ones are left as they are",
-              request.options.size, {.min = 1, .max = 4096});
-  set.integer("quality", "N", "of the JPEG images, 1 to 100", request.options.quality,
-              {.min = 1, .max = 100});
-  set.integer("shard-size", "MB", "size at which the next file is begun", request.shard_megabytes,
-              {.min = 1, .max = 1000000});
-  set.number("test-fraction", "X", "part of the images that is held out for testing, without a folder test",
-             request.test_fraction, {.min = 0.0, .below = 1.0});
-  set.flag("strict", "end with an error at an image that cannot be read, instead of leaving it out",
-           request.options.strict);
-  set.pass_over(train_option_names());
+  set.add(request);
+  set.ignore(train_option_names());
   set.epilogue("Example:\n  lockstep data pack imagenet imagenet-256 --size 256\n");
   return set;
 }
@@ -97,13 +107,9 @@ void pack(const PackRequest& request) {
 
 int run_data_pack(int argc, char** argv) {
   PackRequest request;
-  OptionSet set = declare(request);
-  if (wants_help(argc, argv)) {
-    return print_help(set.help());
-  }
-  return run_program(argc, argv, [&](World& world) {
+  OptionSet set = option_set(request);
+  return run_on_ranks(set, argc, argv, [&](World& world) {
     world.agree([&] {
-      set.parse(argc, argv, environ);
       request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
       request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; left out"); };
       cpu::best_level();  // an error on a processor that lacks what resizing needs

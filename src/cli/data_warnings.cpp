@@ -19,10 +19,10 @@ std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& o
   }
   std::vector<std::string> advice;
   if (epoch.load_is_waiting) advice.emplace_back("give each rank more cores");
-  if (options.dataset == "images" && !has_packed_images(options.data.directory, "train")) {
+  if (options.data.name == "images" && !has_packed_images(options.data.directory, "train")) {
     advice.emplace_back("pack the images (lockstep data pack)");
   }
-  if (options.input.augment != AugmentOptions{}) advice.emplace_back("use fewer augmentations");
+  if (options.training.augment != AugmentOptions{}) advice.emplace_back("use fewer augmentations");
   if (advice.empty()) advice.emplace_back("use more threads or ranks");
   const double percent = 100.0 * epoch.load_share;
   const std::string what =
@@ -42,7 +42,7 @@ std::string left_out_warning(const Evaluation& evaluation, const std::string& ki
 void DataWarnings::look_at(const EpochReport& epoch) {
   tell_left_out(epoch.train, "training", train_told_);
   tell_left_out(epoch.test, "test", test_told_);
-  if (options_.quiet || slow_told_) return;
+  if (options_.output.quiet || slow_told_) return;
   const std::string slow = slow_reading_warning(epoch, options_);
   slow_told_ = !slow.empty();
   print_warning(slow);

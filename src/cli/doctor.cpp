@@ -7,12 +7,12 @@
 #include <cstring>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/findings.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/self_test.h"
 #include "comm/communicator.h"
+#include "core/version.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
@@ -25,29 +25,35 @@ namespace {
 using Kind = Finding::Kind;
 
 struct DoctorOptions {
-  std::string dataset = "fashion-mnist";
   DatasetOptions data{};
   ExecutionOptions execution{};
   bool self_test = true;
 };
 
-OptionSet declare(DoctorOptions& options) {
+template <OptionsOf<DoctorOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [data, execution, self_test] = options;
+  visit(data, field);
+  field(self_test, {.name = "self-test",
+                    .help = "train for a moment on made-up images, on all ranks and on one, and compare the "
+                            "digests: on unless --self-test=false is given",
+                    .group = "Checks",
+                    .scope = Scope::protocol});
+  visit(execution, field);
+}
+
+OptionSet option_set(DoctorOptions& options) {
   OptionSet set("lockstep doctor [options]",
                 "Checks what a run needs: the ranks and hosts that the launcher started, cores, instruction "
                 "sets, GPUs and their libraries, limits, how ranks exchange data, the data set; then trains "
                 "for a second and compares the result. Start it as you would start training. The exit status "
                 "is 4 when something is missing that was asked for.");
-  set.group("Data");
-  declare_data(set, options.dataset, options.data);
-  set.group("Checks");
-  set.flag("self-test",
-           "train for a moment on made-up images, on all ranks and on one, and compare the digests",
-           options.self_test);
-  set.group("Execution");
-  declare_execution(set, options.execution);
+  set.add(options);
   set.config_file();
-  set.pass_over(train_option_names());
-  set.epilogue("Examples:\n  mpirun -np 2 lockstep doctor\n  mpirun -np 2 lockstep doctor --device cuda\n");
+  set.ignore(train_option_names());
+  set.epilogue(
+      "Examples:\n  mpirun -np 2 lockstep doctor\n  mpirun -np 2 lockstep doctor --device cuda\n"
+      "  lockstep doctor --self-test=false\n");
   return set;
 }
 
@@ -146,8 +152,8 @@ bool examine_cuda(const World& world, const Launched& launched, Findings& findin
 
 Finding describe_data(const World& world, const DoctorOptions& options) {
   try {
-    const DatasetPair data = open_dataset(world, options.dataset, options.data);
-    return {"data set", fmt::format("{}: {} training and {} test samples", options.dataset,
+    const DatasetPair data = open_dataset(world, options.data);
+    return {"data set", fmt::format("{}: {} training and {} test samples", options.data.name,
                                     data.train->size(), data.test->size())};
   } catch (const Error& error) {  // on all ranks alike
     return {"data set", error.what(), Kind::missing, "see docs/data.md; --dataset synthetic needs no files"};
@@ -168,7 +174,7 @@ Finding describe_self_test(const World& world, const ExecutionOptions& execution
 
 /// Ranks, processors, memory and how data travels: what there is without GPUs.
 void examine_hosts(const World& world, const Launched& launched, Findings& findings) {
-  findings.add({"lockstep", LOCKSTEP_VERSION});
+  findings.add({"lockstep", version()});
   findings.add({"ranks", describe_ranks(world)});
   const std::string library = world.library();
   findings.add({"MPI", library.substr(0, library.find(','))});
@@ -178,21 +184,21 @@ void examine_hosts(const World& world, const Launched& launched, Findings& findi
 }
 
 int examine(World& world, DoctorOptions options) {
-  const std::string& device = options.execution.device;
+  const DeviceKind device = options.execution.device;
   const Launched launched{.ranks = world.size(),
                           .local_ranks = world.local_size(),
                           .hosts = world.hosts(),
-                          .wants_cuda = device == "cuda",
+                          .wants_cuda = device == DeviceKind::cuda,
                           .through_host = options.execution.transport != Transport::automatic};
   Findings findings(world);
   examine_hosts(world, launched, findings);
   findings.add({"exchange", make_communicator(world, options.execution.transport)->name()});
-  const bool cuda = device != "cpu" && examine_cuda(world, launched, findings);
+  const bool cuda = device != DeviceKind::cpu && examine_cuda(world, launched, findings);
   findings.add(describe_data(world, options));
   if (launched.wants_cuda && !cuda) {
     findings.add({"self-test", "left out: the GPUs cannot be used, see above"});
   } else if (options.self_test) {
-    options.execution.device = cuda ? "cuda" : "cpu";  // on all hosts alike
+    options.execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // on all hosts alike
     findings.add(describe_self_test(world, options.execution));
   }
   world.agree([&] {
@@ -209,14 +215,8 @@ int examine(World& world, DoctorOptions options) {
 
 int run_doctor(int argc, char** argv) {
   DoctorOptions options;
-  OptionSet set = declare(options);
-  if (wants_help(argc, argv)) {
-    return print_help(set.help());
-  }
-  return run_program(argc, argv, [&](World& world) {
-    world.agree([&] { set.parse(argc, argv, environ); });
-    return examine(world, options);
-  });
+  OptionSet set = option_set(options);
+  return run_on_ranks(set, argc, argv, [&](World& world) { return examine(world, options); });
 }
 
 }  // namespace lockstep

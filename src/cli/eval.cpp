@@ -10,10 +10,11 @@
 
 #include "cli/class_names.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/data_warnings.h"
+#include "cli/model_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "core/message.h"
 #include "lockstep/dataset.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
@@ -22,39 +23,46 @@
 namespace lockstep {
 namespace {
 
+enum class Split { test, train };
+Names choices_of(Split) { return {"test", "train"}; }
+
 struct EvalOptions {
   std::string file;
-  std::string model = "lenet";
-  std::string dataset = "fashion-mnist";
+  ModelOptions model;
   DatasetOptions data;
   InputOptions input;
-  std::string split = "test";
+  Split split = Split::test;
   bool per_class = false;
   bool confusion = false;
-  std::uint32_t batch_size = 256;
-  std::uint32_t micro_batches = 0;
+  BatchOptions batch;
   ExecutionOptions execution;
 };
 
-OptionSet declare(EvalOptions& options) {
+template <OptionsOf<EvalOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [file, model, data, input, split, per_class, confusion, batch, execution] = options;
+  visit(model, field);
+  visit(data, field);
+  visit(input, field);
+  field(split, {.name = "split", .help = "which part of the data set"});
+  field(per_class, {.name = "per-class",
+                    .help = "also print samples and accuracy of each class",
+                    .group = "Output",
+                    .scope = Scope::protocol});
+  field(confusion, {.name = "confusion-matrix",
+                    .help = "also print how many samples of each class (rows) were taken for which (columns)",
+                    .scope = Scope::protocol});
+  visit(batch, field);
+  visit(execution, field);
+}
+
+OptionSet option_set(EvalOptions& options) {
   OptionSet set("lockstep eval [options] MODEL.safetensors",
                 "Measures loss and accuracy of a saved model: every sample once, spread over all ranks.");
   set.positional("MODEL.safetensors", "parameters, as --save-model writes them", options.file);
-  set.group("Model and data");
-  declare_model(set, "network that the parameters are for", options.model);
-  declare_data(set, options.dataset, options.data);
-  declare_input(set, options.input);
-  set.choice("split", "which part of the data set", options.split, {"test", "train"});
-  set.group("Output");
-  set.flag("per-class", "also print samples and accuracy of each class", options.per_class);
-  set.flag("confusion-matrix",
-           "also print how many samples of each class (rows) were taken for which (columns)",
-           options.confusion);
-  set.group("Execution");
-  declare_batch(set, options.batch_size, options.micro_batches);
-  declare_execution(set, options.execution);
+  set.add(options);
   set.config_file();
-  set.pass_over(train_option_names());
+  set.ignore(train_option_names());
   set.epilogue("Example:\n  mpirun -np 2 lockstep eval --model lenet lenet.safetensors\n");
   return set;
 }
@@ -89,23 +97,22 @@ std::string confusion_table(const std::vector<std::uint64_t>& confusion,
 }
 
 int run_evaluation(World& world, const EvalOptions& options) {
-  const DatasetPair data = open_dataset(world, options.dataset, options.data);
-  const Dataset& dataset = options.split == "test" ? *data.test : *data.train;
+  const DatasetPair data = open_dataset(world, options.data);
+  const Dataset& dataset = options.split == Split::test ? *data.test : *data.train;
   std::unique_ptr<Network> network;
-  world.agree([&] { network = make_model(options.model, dataset.shape(), dataset.classes()); });
+  world.agree([&] { network = make_model(options.model.name, dataset.shape(), dataset.classes()); });
   std::optional<ModelFile> file;
   world.agree([&] { file = ModelFile::read(options.file); });
   const Evaluation result = evaluate(world, *network, *file, dataset,
                                      {.confusion = options.per_class || options.confusion,
                                       .input = options.input,
-                                      .batch_size = static_cast<int>(options.batch_size),
-                                      .micro_batches = static_cast<int>(options.micro_batches),
+                                      .batch = options.batch,
                                       .execution = options.execution});
   if (world.rank() == 0) {
-    print_warning(left_out_warning(result, options.split == "test" ? "test" : "training"));
+    print_warning(left_out_warning(result, options.split == Split::test ? "test" : "training"));
     const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
-    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}  top-5 acc {:.4f}\n", options.split,
-                      result.loss, options.split, result.accuracy, result.samples, result.top5));
+    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}  top-5 acc {:.4f}\n", name_of(options.split),
+                      result.loss, name_of(options.split), result.accuracy, result.samples, result.top5));
     print(options.per_class ? per_class_table(result.confusion, names) : "");
     print(options.confusion ? confusion_table(result.confusion, names) : "");
     print(fmt::format("digest {}\n", digest(*network, *file)));
@@ -117,14 +124,8 @@ int run_evaluation(World& world, const EvalOptions& options) {
 
 int run_eval(int argc, char** argv) {
   EvalOptions options;
-  OptionSet set = declare(options);
-  if (wants_help(argc, argv)) {
-    return print_help(set.help());
-  }
-  return run_program(argc, argv, [&](World& world) {
-    world.agree([&] { set.parse(argc, argv, environ); });
-    return run_evaluation(world, options);
-  });
+  OptionSet set = option_set(options);
+  return run_on_ranks(set, argc, argv, [&](World& world) { return run_evaluation(world, options); });
 }
 
 }  // namespace lockstep

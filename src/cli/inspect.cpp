@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
+#include "cli/model_options.h"
 #include "cli/model_summary.h"
 #include "cli/option_set.h"
 #include "cli/options.h"
@@ -21,13 +21,24 @@ namespace {
 
 struct InspectOptions {
   std::string file;
-  std::string model;
+  ModelOptions model{.name = {}};
   Shape input = {1, 28, 28};
   int classes = 10;
   int micro_batch = 32;
 };
 
-OptionSet declare(InspectOptions& options) {
+template <OptionsOf<InspectOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [file, model, input, classes, micro_batch] = options;
+  visit(model, field);
+  field(input, {.name = "input", .help = "channels, height and width of the network's images"});
+  field(classes, {.name = "classes", .help = "classes", .range = {.min = 1, .max = 1U << 24}});
+  field(micro_batch, {.name = "micro-batch",
+                      .help = "images that an executor works on at once",
+                      .range = {.min = 1, .max = 1U << 20}});
+}
+
+OptionSet option_set(InspectOptions& options) {
   OptionSet set(
       "lockstep inspect FILE.safetensors | --model NAME [options]",
       "Shows the tensors of a model file: name, type, shape, number of values, and a digest: with --model "
@@ -35,19 +46,9 @@ OptionSet declare(InspectOptions& options) {
       "saved the file (with --model-ema it printed that of the trained parameters, not of their "
       "saved average). Or a network: its layers, and the memory that it takes.");
   set.optional_positional("FILE.safetensors", "model file; without one, the network is shown", options.file);
-  set.group("Network");
-  declare_model(set, "network to show, or whose parameters the file has", options.model);
-  set.value(
-      "input", "CxHxW", "channels, height and width of its images",
-      [&options](const std::string& text) { options.input = parse_shape(text); },
-      [&options] {
-        return fmt::format("{}x{}x{}", options.input.channels, options.input.height, options.input.width);
-      });
-  set.integer("classes", "N", "classes", options.classes, {.min = 1, .max = 1U << 24});
-  set.integer("micro-batch", "N", "images that an executor works on at once", options.micro_batch,
-              {.min = 1, .max = 1U << 20});
+  set.add(options);
   set.config_file();
-  set.pass_over(train_option_names());
+  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep inspect lenet.safetensors\n"
       "  lockstep inspect lenet.safetensors --model lenet\n"
@@ -57,7 +58,7 @@ OptionSet declare(InspectOptions& options) {
 
 /// The digest of the network's tensors, in its order.
 std::string network_digest(const ModelFile& file, const InspectOptions& options) {
-  const auto network = make_model(options.model, options.input, options.classes);
+  const auto network = make_model(options.model.name, options.input, options.classes);
   try {
     return digest(*network, file);
   } catch (const Error& error) {
@@ -69,7 +70,7 @@ std::string network_digest(const ModelFile& file, const InspectOptions& options)
 
 /// The digest of all tensors one after the other; of the network's, in its order, where one is named.
 std::string digest_line(const ModelFile& file, const InspectOptions& options) {
-  if (!options.model.empty()) {
+  if (!options.model.name.empty()) {
     return fmt::format("digest {}\n", network_digest(file, options));
   }
   Digest hash;
@@ -104,14 +105,14 @@ void print_file(const ModelFile& file, const InspectOptions& options) {
 }
 
 void print_network(const InspectOptions& options) {
-  const auto network = make_model(options.model, options.input, options.classes);
+  const auto network = make_model(options.model.name, options.input, options.classes);
   print(layer_table(*network) + "\n" + memory_table(*network, options.micro_batch));
 }
 
 void inspect(const InspectOptions& options) {
   if (!options.file.empty()) {
     print_file(ModelFile::read(options.file), options);
-  } else if (!options.model.empty()) {
+  } else if (!options.model.name.empty()) {
     print_network(options);
   } else {
     throw Error(Category::usage, "name a model file, or a network with --model NAME");
@@ -122,7 +123,7 @@ void inspect(const InspectOptions& options) {
 
 int run_inspect(int argc, char** argv) {
   InspectOptions options;
-  OptionSet set = declare(options);
+  OptionSet set = option_set(options);
   if (wants_help(argc, argv)) {
     return print_help(set.help());
   }

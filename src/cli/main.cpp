@@ -10,6 +10,7 @@
 #include "comm/agreement.h"
 #include "core/message.h"
 #include "core/nearest.h"
+#include "core/version.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -26,7 +27,7 @@ constexpr std::array<Command, 7> commands{{
 }};
 
 std::string help() {
-  std::string text = "lockstep " LOCKSTEP_VERSION
+  std::string text = "lockstep " + std::string(version()) +
                      ": data-parallel training with the same bits on any number of ranks.\n\n"
                      "Usage: lockstep COMMAND [options]          one process\n"
                      "       mpirun -np N lockstep COMMAND ...   N ranks\n\nCommands:\n";
@@ -46,7 +47,7 @@ int dispatch(int argc, char** argv) {
   }
   if (name == "--version") {
     if (is_first_process()) {
-      print("lockstep " LOCKSTEP_VERSION "\n");
+      print("lockstep " + std::string(version()) + "\n");
     }
     return 0;
   }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <sstream>
 
@@ -41,20 +42,45 @@ std::string entry(const std::string& typed, const std::string& help) {
   return line + "\n" + wrap(help, help_column, 0);
 }
 
+/// Names of what an option needs to have an effect, before its help: "sgd, lars: ".
+std::string needs_text(const std::vector<Requirement>& needs) {
+  Names parts;
+  for (const auto& [option, values] : needs) {
+    parts.push_back(values.empty() ? fmt::format("with --{}", option)
+                                   : fmt::format("{}", fmt::join(values, ", ")));
+  }
+  return parts.empty() ? "" : fmt::format("{}: ", fmt::join(parts, ", "));
+}
+
+/// Names that stand for lists of numbers, behind its help.
+std::string named_text(NamedNumbers (*named)()) {
+  if (named == nullptr) return "";
+  Names names;
+  for (const auto& [name, numbers] : named()) names.push_back(name);
+  return fmt::format("; NAME: {}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::string OptionSet::help() const {
   std::string text = fmt::format("Usage: {}\n\n{}", usage_, wrap(summary_, 0, 0));
+  if (!prologue_.empty()) text += "\n" + prologue_;
   if (!positionals_.empty()) text += "\nArguments:\n";
-  for (const Positional& argument : positionals_) text += entry(argument.metavar, argument.help);
+  for (const Positional& argument : positionals_) text += entry(argument.placeholder, argument.help);
   std::string group;
   for (const Option& option : options_) {
+    const Field& field = option.field;
+    if (!field.visible) continue;
     if (option.group != group) text += fmt::format("\n{}:\n", option.group);
     group = option.group;
-    const bool is_flag = option.metavar.empty();
-    const bool shows_default = !is_flag && !option.default_value.empty();
-    text += entry("--" + option.name + (is_flag ? "" : " ") + option.metavar,
-                  option.help + (shows_default ? fmt::format(" [{}]", option.default_value) : ""));
+    std::string help = needs_text(field.needs) + field.help + named_text(field.named);
+    const std::string& placeholder = option.placeholder;
+    if (!option.choices.empty() && placeholder == "NAME") {
+      help += fmt::format(": {}", fmt::join(option.choices, ", "));
+    }
+    if (!placeholder.empty() && !option.default_value.empty())
+      help += fmt::format(" [{}]", option.default_value);
+    text += entry(fmt::format("--{}{}{}", field.name, placeholder.empty() ? "" : " ", placeholder), help);
   }
   text += (options_.empty() ? "\nOptions:\n" : "") + entry("--help", "show this text");
   if (!epilogue_.empty()) text += "\n" + epilogue_;

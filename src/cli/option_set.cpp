@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cctype>
-#include <sstream>
 
 #include "cli/config_file.h"
-#include "lockstep/error.h"
+#include "core/nearest.h"
 
 namespace lockstep {
 namespace {
@@ -62,122 +61,44 @@ std::string our_name(const std::string& name, const std::vector<std::string>& kn
 OptionSet::OptionSet(std::string usage, std::string summary)
     : usage_(std::move(usage)), summary_(std::move(summary)) {}
 
-void OptionSet::group(std::string title) { group_ = std::move(title); }
+void OptionSet::prologue(std::string text) { prologue_ = std::move(text); }
 void OptionSet::epilogue(std::string text) { epilogue_ = std::move(text); }
-void OptionSet::pass_over(const std::vector<std::string>& names) {
-  passed_over_.insert(passed_over_.end(), names.begin(), names.end());
+void OptionSet::check(std::function<void()> check) { checks_.push_back(std::move(check)); }
+void OptionSet::ignore(const std::vector<std::string>& names) {
+  ignored_.insert(ignored_.end(), names.begin(), names.end());
 }
 
-void OptionSet::add(Option option) {
+void OptionSet::insert(Option option) {
+  if (*option.field.group != '\0') group_ = option.field.group;
   option.group = group_;
   if (option.value) option.default_value = option.value();
-  options_.push_back(std::move(option));
-}
-
-void OptionSet::text(std::string name, std::string metavar, std::string help, std::string& target) {
-  add({.name = std::move(name),
-       .metavar = std::move(metavar),
-       .help = std::move(help),
-       .assign = [&target](const std::string& text) { target = text; },
-       .value = [&target] { return target; },
-       .group = {},
-       .default_value = {}});
-}
-
-void OptionSet::number(std::string name, std::string metavar, std::string help, double& target,
-                       NumberRange range) {
-  add({.name = std::move(name),
-       .metavar = std::move(metavar),
-       .help = std::move(help),
-       .assign = [&target, range](const std::string& text) { target = parse_number(text, range); },
-       .value = [&target] { return fmt::format("{}", target); },
-       .group = {},
-       .default_value = {}});
-}
-
-void OptionSet::numbers(std::string name, std::string metavar, std::string help,
-                        std::vector<double>& target) {
-  add({.name = std::move(name),
-       .metavar = std::move(metavar),
-       .help = std::move(help),
-       .assign = [&target](const std::string& text) { target = parse_numbers(text, {}); },
-       .value = [&target] { return fmt::format("{}", fmt::join(target, ",")); },
-       .group = {},
-       .default_value = {}});
-}
-
-void OptionSet::texts(std::string name, std::string metavar, std::string help,
-                      std::vector<std::string>& target) {
-  add({.name = std::move(name),
-       .metavar = std::move(metavar),
-       .help = std::move(help),
-       .assign =
-           [&target](const std::string& text) {
-             target.clear();
-             std::istringstream items(text);
-             for (std::string item; std::getline(items, item, ',');) {
-               if (!item.empty()) target.push_back(item);
-             }
-           },
-       .value = [&target] { return fmt::format("{}", fmt::join(target, ",")); },
-       .group = {},
-       .default_value = {},
-       .repeats = true});
-}
-
-void OptionSet::value(std::string name, std::string metavar, std::string help,
-                      std::function<void(const std::string&)> assign, std::function<std::string()> value) {
-  add({.name = std::move(name),
-       .metavar = std::move(metavar),
-       .help = std::move(help),
-       .assign = std::move(assign),
-       .value = std::move(value),
-       .group = {},
-       .default_value = {}});
-}
-
-void OptionSet::flag(std::string name, std::string help, bool& target) {
-  add({.name = std::move(name),
-       .metavar = {},
-       .help = std::move(help),
-       .assign = [&target](const std::string& text) { target = parse_flag(text); },
-       .value = [&target] { return std::string(target ? "true" : "false"); },
-       .group = {},
-       .default_value = {}});
-}
-
-void OptionSet::choice(std::string name, std::string help, std::string& target,
-                       std::vector<std::string> names) {
-  std::string metavar = fmt::format("{}", fmt::join(names, "|"));
-  if (metavar.size() > 24) {
-    help += fmt::format(": {}", fmt::join(names, ", "));
-    metavar = "NAME";
+  if (!option.choices.empty()) {
+    const std::string all = fmt::format("{}", fmt::join(option.choices, "|"));
+    option.placeholder = all.size() > 24 ? "NAME" : all;
   }
-  add({.name = std::move(name),
-       .metavar = std::move(metavar),
-       .help = std::move(help),
-       .assign = [&target, names](const std::string& text) { target = names[parse_choice(text, names)]; },
-       .value = [&target] { return target; },
-       .group = {},
-       .default_value = {}});
+  // Behind the others with its heading.
+  const auto same = [&](const Option& other) { return other.group == option.group; };
+  const auto last = std::find_if(options_.rbegin(), options_.rend(), same);
+  options_.insert(last == options_.rend() ? options_.end() : last.base(), std::move(option));
 }
 
 void OptionSet::config_file() {
-  add({.name = "config",
-       .metavar = "FILE",
-       .help = "read options from FILE, one `name = value` a line; # starts a comment",
-       .assign = [](const std::string&) {},
-       .value = nullptr,
-       .group = {},
-       .default_value = {}});
+  insert({.field = {.name = "config",
+                    .help = "read options from FILE, one `name = value` a line; # starts a comment"},
+          .group = {},
+          .placeholder = "FILE",
+          .choices = {},
+          .assign = [](const std::string&) {},
+          .value = nullptr,
+          .default_value = {}});
 }
 
-void OptionSet::positional(std::string metavar, std::string help, std::string& target) {
-  positionals_.push_back({std::move(metavar), std::move(help), &target});
+void OptionSet::positional(std::string placeholder, std::string help, std::string& target) {
+  positionals_.push_back({std::move(placeholder), std::move(help), &target});
 }
 
-void OptionSet::optional_positional(std::string metavar, std::string help, std::string& target) {
-  positionals_.push_back({std::move(metavar), std::move(help), &target, false});
+void OptionSet::optional_positional(std::string placeholder, std::string help, std::string& target) {
+  positionals_.push_back({std::move(placeholder), std::move(help), &target, false});
 }
 
 bool OptionSet::parse(int argc, const char* const* argv, const char* const* environment) {
@@ -187,13 +108,18 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
   if (const auto config = values.find("config"); config != values.end()) {
     read_file(std::string(config->second.value), values);
   }
-  for (const auto& [name, given] : values) {
+  for (const auto& [name, source] : values) {
+    origins_[name] = source.origin;
     try {
-      find(name)->assign(given.value);
+      find(name)->assign(source.value);
     } catch (const Error& error) {
-      throw Error(Category::usage, given.origin + ": " + error.what());
+      throw Error(Category::usage, source.origin + ": " + error.what());
     }
   }
+  explain([this] {
+    check_needs(texts());
+    for (const auto& check : checks_) check();
+  });
   return true;
 }
 
@@ -202,16 +128,17 @@ bool OptionSet::read_command_line(int argc, const char* const* argv, Values& val
   using Style = po::command_line_style::style_t;
   po::options_description description;
   for (const Option& option : options_) {
+    if (!option.field.visible) continue;
     auto* semantic = po::value<std::string>();
-    if (option.metavar.empty()) semantic->zero_tokens();
-    description.add_options()(option.name.c_str(), semantic, "");
+    if (option.placeholder.empty()) semantic->zero_tokens();
+    description.add_options()(option.field.name, semantic, "");
   }
   const int style = Style::allow_long | Style::allow_short | Style::allow_dash_for_short |
                     Style::long_allow_adjacent | Style::long_allow_next | Style::short_allow_next;
   std::vector<std::string> tokens(argv + std::min(argc, 1), argv + argc);
   const auto asks_for_help = [](const std::string& token) { return token == "--help" || token == "-h"; };
   if (std::any_of(tokens.begin(), tokens.end(), asks_for_help)) return false;
-  take_flag_values(tokens, values);
+  take_switch_values(tokens, values);
   std::vector<std::string> arguments;
   try {
     const auto parsed =
@@ -234,13 +161,13 @@ bool OptionSet::read_command_line(int argc, const char* const* argv, Values& val
   return true;
 }
 
-void OptionSet::take_flag_values(std::vector<std::string>& tokens, Values& values) const {
+void OptionSet::take_switch_values(std::vector<std::string>& tokens, Values& values) const {
   const auto take_one = [&](const std::string& token) {
     const std::size_t equals = token.find('=');
     if (!token.starts_with("--") || equals == std::string::npos) return false;
     const Option* option = find(std::string_view(token).substr(2, equals - 2));
-    if (option == nullptr || !option->metavar.empty()) return false;
-    take(values, option->name, token.substr(equals + 1));
+    if (option == nullptr || !option->placeholder.empty()) return false;
+    take(values, option->field.name, token.substr(equals + 1));
     return true;
   };
   std::erase_if(tokens, take_one);
@@ -251,17 +178,19 @@ void OptionSet::take(Values& values, const std::string& name, std::string value)
   if (value.starts_with("--") && find(std::string_view(value).substr(2)) != nullptr) {
     throw Error(Category::usage, fmt::format("--{} needs a value; {} follows", name, value));
   }
-  const auto [given, first] = values.insert({name, {value, "--" + name}});
+  const auto [source, first] = values.insert({name, {value, "--" + name}});
   if (first) return;
   if (!find(name)->repeats) throw Error(Category::usage, fmt::format("--{} is given twice", name));
-  given->second.value += "," + value;
+  source->second.value += "," + value;
 }
 
 void OptionSet::reject_unknown(const std::string& token) const {
   const std::string typed = token.substr(0, token.find('='));
   const std::string name = typed.substr(std::min(typed.find_first_not_of('-'), typed.size()));
   std::vector<std::string> known{"help"};
-  for (const Option& option : options_) known.push_back(option.name);
+  for (const Option& option : options_) {
+    if (option.field.visible) known.emplace_back(option.field.name);
+  }
   throw Error(Category::usage, fmt::format("unknown option {}{}", in_quotes(typed),
                                            suggestion(our_name(name, known), known, "--")));
 }
@@ -276,7 +205,8 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
       return;
     }
     if (i == arguments.size()) {
-      throw Error(Category::usage, fmt::format("{} is missing; usage: {}", positionals_[i].metavar, usage_));
+      throw Error(Category::usage,
+                  fmt::format("{} is missing; usage: {}", positionals_[i].placeholder, usage_));
     }
     *positionals_[i].target = arguments[i];
   }
@@ -293,11 +223,11 @@ void OptionSet::read_environment(const char* const* environment, Values& values)
     if (value.empty() || describes_service(variable)) continue;
     if (find(name) != nullptr && variable == variable_name(name)) {
       values.insert({name, {value, variable}});
-    } else if (!known_elsewhere(name) && name != "config") {
-      std::vector<std::string> variables;
-      for (const std::string& known : names()) variables.push_back(variable_name(known));
-      throw Error(Category::usage, fmt::format("unknown environment variable {}{}", in_quotes(variable),
-                                               suggestion(variable, variables)));
+    } else if (!is_ignored(name) && name != "config") {
+      const std::string close = nearest(name, names());
+      throw Error(Category::usage,
+                  fmt::format("unknown environment variable {}{}", in_quotes(variable),
+                              close.empty() ? "" : "; did you mean " + variable_name(close) + "?"));
     }
   }
 }
@@ -307,7 +237,7 @@ void OptionSet::read_file(const std::string& file, Values& values) const {
     const Option* option = find(entry.name);
     if (option != nullptr && option->value) {
       values.insert({entry.name, {entry.value, fmt::format("{}:{}: {}", file, entry.line, entry.name)}});
-    } else if (!known_elsewhere(entry.name)) {
+    } else if (!is_ignored(entry.name)) {
       throw Error(Category::usage,
                   fmt::format("{}:{}: unknown option {}{}", file, entry.line, in_quotes(entry.name),
                               suggestion(our_name(entry.name, names()), names())));
@@ -316,32 +246,47 @@ void OptionSet::read_file(const std::string& file, Values& values) const {
 }
 
 const OptionSet::Option* OptionSet::find(std::string_view name) const {
-  const auto same = [&](const Option& option) { return option.name == name; };
+  const auto same = [&](const Option& option) { return option.field.visible && option.field.name == name; };
   const auto found = std::find_if(options_.begin(), options_.end(), same);
   return found == options_.end() ? nullptr : &*found;
 }
 
-bool OptionSet::known_elsewhere(std::string_view name) const {
-  return std::find(passed_over_.begin(), passed_over_.end(), name) != passed_over_.end();
+bool OptionSet::is_ignored(std::string_view name) const {
+  return std::find(ignored_.begin(), ignored_.end(), name) != ignored_.end();
+}
+
+std::string OptionSet::origin(const std::string& name) const {
+  if (const auto found = origins_.find(name); found != origins_.end()) return found->second;
+  return find(name) != nullptr ? "--" + name : "";
 }
 
 std::vector<std::string> OptionSet::names() const {
   std::vector<std::string> result;
   for (const Option& option : options_) {
-    if (option.value) result.push_back(option.name);
+    if (option.value && option.field.visible) result.emplace_back(option.field.name);
   }
   return result;
 }
+
+std::vector<OptionText> OptionSet::texts() const {
+  std::vector<OptionText> result;
+  for (const auto& texts : texts_) {
+    for (OptionText& text : texts()) result.push_back(std::move(text));
+  }
+  return result;
+}
+
+std::vector<Line> OptionSet::lines_to_compare() const { return lockstep::lines_to_compare(texts()); }
 
 std::string OptionSet::config() const {
   std::string text;
   std::string group;
   for (const Option& option : options_) {
-    const std::string value = option.value ? option.value() : "";
+    const std::string value = option.value && option.field.visible ? option.value() : "";
     if (value.empty()) continue;
     if (option.group != group) text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", option.group);
     group = option.group;
-    text += fmt::format("{} = {}\n", option.name, config_value(value));
+    text += fmt::format("{} = {}\n", option.field.name, config_value(value));
   }
   return text;
 }

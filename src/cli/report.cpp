@@ -19,15 +19,23 @@ struct ReportOptions {
   std::string output;
 };
 
-OptionSet declare(ReportOptions& options) {
+template <OptionsOf<ReportOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [directory, output] = options;
+  field(output, {.name = "output",
+                 .help = "write the page to FILE; without it, RUN_DIR/report.html",
+                 .group = "Output",
+                 .placeholder = "FILE"});
+}
+
+OptionSet option_set(ReportOptions& options) {
   OptionSet set(
       "lockstep report [options] RUN_DIR",
       "Makes report.html from what a run wrote to its --run-dir, and prints its epochs. Works while "
       "the run is still going on.");
   set.positional("RUN_DIR", "the --run-dir of a run", options.directory);
-  set.group("Output");
-  set.text("output", "FILE", "write the page to FILE; without it, RUN_DIR/report.html", options.output);
-  set.pass_over(train_option_names());
+  set.add(options);
+  set.ignore(train_option_names());
   set.epilogue("Example:\n  lockstep report runs/lenet\n");
   return set;
 }
@@ -48,7 +56,7 @@ void print_epochs(const RunRecord& record) {
 
 int run_report(int argc, char** argv) {
   ReportOptions options;
-  OptionSet set = declare(options);
+  OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
   if (!is_first_process()) return 0;
   const RunDirectory directory{options.directory};

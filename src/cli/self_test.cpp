@@ -26,14 +26,13 @@ std::uint32_t micro_batches(int ranks) {
 std::string train(const World& world, const ExecutionOptions& execution, std::uint32_t leaves) {
   const std::uint32_t batch = leaves * micro_batch;
   // Three steps: two full, one of a few samples that leaves most ranks without work.
-  const DatasetPair data =
-      open_dataset(world, "synthetic", {.shape = {1, 28, 28}, .samples = 2 * batch + micro_batch + 5});
+  const DatasetPair data = open_dataset(
+      world, {.name = "synthetic", .shape = {1, 28, 28}, .samples = 2 * batch + micro_batch + 5});
   const auto network = make_model("lenet", data.train->shape(), data.train->classes());
   Trainer trainer(world, *network, *data.train, *data.test,
                   {.epochs = 1,
-                   .batch_size = static_cast<int>(batch),
-                   .micro_batches = static_cast<int>(leaves),
-                   .learning_rate = 0.2F,
+                   .batch = {.size = static_cast<int>(batch), .micro_batches = static_cast<int>(leaves)},
+                   .learning_rate = 0.2,
                    .execution = execution});
   trainer.fit();
   return trainer.digest();

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "core/atomic_file.h"
 #include "core/message.h"
+#include "core/version.h"
 #include "data/image/decoder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
@@ -24,44 +25,29 @@ namespace lockstep {
 namespace {
 
 /// Steps that nobody reads need not be looked at one by one.
-ExecutionOptions execution_options(const TrainOptions& options) {
-  ExecutionOptions execution = options.execution;
-  if (options.log_interval > 1) execution.steps_at_once = options.log_interval;
-  return execution;
-}
-
 TrainerOptions trainer_options(const TrainOptions& options) {
-  return {.epochs = static_cast<int>(options.epochs),
-          .batch_size = static_cast<int>(options.batch_size),
-          .micro_batches = static_cast<int>(options.micro_batches),
-          .learning_rate = static_cast<float>(scaled_learning_rate(options)),
-          .schedule = options.schedule,
-          .optimizer = options.optimizer,
-          .model_ema_decay = options.model_ema ? options.model_ema_decay : 0.0,
-          .early_stopping = static_cast<int>(options.early_stopping),
-          .input = options.input,
-          .label_smoothing = static_cast<float>(options.label_smoothing),
-          .seed = options.seed,
-          .drop_last = options.drop_last,
-          .max_steps = options.max_steps,
-          .reduce = options.reduction,
-          .execution = execution_options(options)};
+  TrainerOptions training = options.training;
+  if (options.output.log_interval > 1) {
+    training.execution.steps_at_once = static_cast<std::uint64_t>(options.output.log_interval);
+  }
+  return training;
 }
 
 /// What a rank computes on: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".
 std::string processor_of(const Trainer& trainer, DataType dtype) {
-  if (trainer.device() == "cuda") return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
+  if (trainer.device() == DeviceKind::cuda)
+    return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
   return fmt::format("{} thread{}, {}", trainer.threads(), trainer.threads() == 1 ? "" : "s",
                      trainer.processor());
 }
 
 /// What the run is, for people: on stderr, so that stdout holds results only.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
-  print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}", options.model,
-                            options.dataset, world.size(), world.size() == 1 ? "" : "s",
-                            processor_of(trainer, options.execution.dtype), options.batch_size,
+  print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}", options.model.name,
+                            options.data.name, world.size(), world.size() == 1 ? "" : "s",
+                            processor_of(trainer, options.training.execution.dtype), options.training.batch.size,
                             trainer.micro_batches(),
-                            static_cast<int>(options.batch_size) / trainer.micro_batches(),
+                            options.training.batch.size / trainer.micro_batches(),
                             world.size() > 1 ? ", exchange by " + std::string(trainer.transport()) : ""));
 }
 
@@ -73,13 +59,13 @@ void warn_of_idle_executors(const World& world, const TrainOptions& options, con
         fmt::format("{} of {} executors (ranks x threads: {} x {}) have no work (micro-batches: {}); "
                     "use --threads {} or a larger --micro-batches (a divisor of {})",
                     executors - busy, executors, world.size(), trainer.threads(), busy,
-                    std::max(1, busy / world.size()), options.batch_size));
+                    std::max(1, busy / world.size()), options.training.batch.size));
   }
 }
 
 std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
                            DataType dtype, int argc, char** argv) {
-  environment.lockstep = LOCKSTEP_VERSION;
+  environment.lockstep = version();
   environment.mpi = world.library();
   environment.image_libraries = {jpeg_library(), png_library()};
   environment.simd = trainer.processor();
@@ -90,21 +76,21 @@ std::string environment_of(Environment environment, const World& world, const Tr
   environment.more = {{"host_count", std::to_string(world.hosts())},
                       {"micro_batches", std::to_string(trainer.micro_batches())},
                       {"exchange", trainer.transport()},
-                      {"device", trainer.device()},
+                      {"device", name_of(trainer.device())},
                       {"dtype", name_of(dtype)},
-                      {"reduce", trainer.reduce() == Reduce::ring ? "ring" : "canonical"}};
+                      {"reduce", name_of(trainer.reduce())}};
   return environment_json(environment);
 }
 
 void save_best(const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
-  trainer.save(RunDirectory{options.run_directory}.best(),
+  trainer.save(RunDirectory{options.output.run_directory}.best(),
                {{"epoch", std::to_string(best.epoch)}, {"test_accuracy", fmt::format("{}", best.accuracy)}});
 }
 
 /// Connects the trainer's reports to the recorder of rank 0, and keeps the best model.
 void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const TrainOptions& options) {
-  const auto epochs = static_cast<int>(options.epochs);
+  const auto epochs = options.training.epochs;
   trainer.on_step = [&recorder, epochs](const StepReport& step) {
     recorder.on_step({.epoch = step.epoch,
                       .epochs = epochs,
@@ -127,7 +113,7 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const
                        .test_left_out = epoch.test.left_out,
                        .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
                        .seconds = epoch.seconds});
-    if (epoch.best && !options.run_directory.empty()) {
+    if (epoch.best && !options.output.run_directory.empty()) {
       recorder.attempt([&] { save_best(options, trainer); });
     }
   };
@@ -136,10 +122,10 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const
 /// For people: on stderr, so that stdout holds results only.
 void print_best(const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
-  if (options.quiet || best.epoch == 0) return;
+  if (options.output.quiet || best.epoch == 0) return;
   if (trainer.stopped_early()) {
-    print_message(fmt::format("no better test accuracy for {} epoch{}: stopped early", options.early_stopping,
-                              options.early_stopping == 1 ? "" : "s"));
+    print_message(fmt::format("no better test accuracy for {} epoch{}: stopped early", options.training.early_stopping,
+                              options.training.early_stopping == 1 ? "" : "s"));
   }
   print_message(fmt::format("best epoch {}: test accuracy {:.4f}", best.epoch, best.accuracy));
 }
@@ -152,24 +138,24 @@ std::string digest_note(const World& world, const Trainer& trainer) {
 
 /// The options with everything that was left to the program and that the result depends on.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
-  options.micro_batches = static_cast<std::uint32_t>(trainer.micro_batches());
-  options.execution.device = trainer.device();
-  options.reduction = trainer.reduce();
+  options.training.batch.micro_batches = trainer.micro_batches();
+  options.training.execution.device = trainer.device();
+  options.training.reduce = trainer.reduce();
   return options;
 }
 
 void make_run_directory(const TrainOptions& options, const Trainer& trainer, const std::string& environment) {
-  const RunDirectory directory =
-      create_run_directory(options.run_directory, train_config(resolved(options, trainer)), environment);
+  const RunDirectory directory = create_run_directory(options.output.run_directory,
+                                                      train_config(resolved(options, trainer)), environment);
   const std::string engines = trainer.engines();
   if (!engines.empty()) write_text_file(directory.plans(), engines);
 }
 
 /// What rank 0 writes at the end: models first, for the record can fail.
 void finish(const World& world, const TrainOptions& options, const Trainer& trainer, Recorder& recorder) {
-  if (!options.save_model.empty()) recorder.attempt([&] { trainer.save(options.save_model); });
-  if (!options.run_directory.empty()) {
-    recorder.attempt([&] { trainer.save(RunDirectory{options.run_directory}.final_model()); });
+  if (!options.output.save_model.empty()) recorder.attempt([&] { trainer.save(options.output.save_model); });
+  if (!options.output.run_directory.empty()) {
+    recorder.attempt([&] { trainer.save(RunDirectory{options.output.run_directory}.final_model()); });
   }
   recorder.on_end({.digest = trainer.digest(), .note = digest_note(world, trainer)});
   recorder.flush();
@@ -180,37 +166,37 @@ void finish(const World& world, const TrainOptions& options, const Trainer& trai
 int train(World& world, const TrainOptions& options, int argc, char** argv) {
   const Environment environment = this_environment();  // before the trainer binds this thread to a core
   world.agree([&] {
-    if (world.rank() == 0 && !options.save_model.empty()) check_model_file_writable(options.save_model);
+    if (world.rank() == 0 && !options.output.save_model.empty()) check_model_file_writable(options.output.save_model);
   });
-  const DatasetPair data = open_dataset(world, options.dataset, options.data);
+  const DatasetPair data = open_dataset(world, options.data);
   std::unique_ptr<Network> network;
-  world.agree([&] { network = make_model(options.model, data.train->shape(), data.train->classes()); });
+  world.agree([&] { network = make_model(options.model.name, data.train->shape(), data.train->classes()); });
   Trainer trainer(world, *network, *data.train, *data.test, trainer_options(options));
   if (!options.init_from.empty()) {
     std::optional<ModelFile> file;
     world.agree([&] { file = ModelFile::read(options.init_from); });
-    trainer.load(*file, {.reset_head = options.reset_head});
+    trainer.load(*file, options.load);
   }
 
   const bool prints = world.rank() == 0;
   std::optional<Recorder> recorder;
   DataWarnings warnings(options);
   world.agree([&] {
-    if (prints && !options.run_directory.empty()) {
+    if (prints && !options.output.run_directory.empty()) {
       make_run_directory(options, trainer,
-                         environment_of(environment, world, trainer, options.execution.dtype, argc, argv));
+                         environment_of(environment, world, trainer, options.training.execution.dtype, argc, argv));
     }
     if (prints) {
-      recorder.emplace(make_recorder({.run_directory = options.run_directory,
-                                      .log_interval = options.log_interval,
-                                      .quiet = options.quiet,
-                                      .progress = options.progress}));
+      recorder.emplace(make_recorder({.run_directory = options.output.run_directory,
+                                      .log_interval = static_cast<std::uint64_t>(options.output.log_interval),
+                                      .quiet = options.output.quiet,
+                                      .progress = options.output.progress}));
     }
   });
   if (prints) {
     print_warning(data.train->passed_over());
     print_warning(data.test->passed_over());
-    if (!options.quiet) {
+    if (!options.output.quiet) {
       print_summary(world, options, trainer);
     }
     warn_of_idle_executors(world, options, trainer);
@@ -226,15 +212,10 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
 }  // namespace
 
 int run_train(int argc, char** argv) {
-  if (wants_help(argc, argv)) {
-    return print_help(parse_train_options(argc, argv, environ).help);
-  }
   std::signal(SIGPIPE, SIG_IGN);  // a reader of stdout that goes is an error of that write, not the run's end
-  return run_program(argc, argv, [=](World& world) {
-    TrainRequest request;
-    world.agree([&] { request = parse_train_options(argc, argv, environ); });
-    return train(world, request.options, argc, argv);
-  });
+  TrainOptions options;
+  OptionSet set = train_option_set(options);
+  return run_on_ranks(set, argc, argv, [&](World& world) { return train(world, options, argc, argv); });
 }
 
 }  // namespace lockstep

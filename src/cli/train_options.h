@@ -1,54 +1,80 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "cli/model_options.h"
 #include "lockstep/dataset.h"
-#include "lockstep/input.h"
-#include "lockstep/optimizer.h"
-#include "lockstep/schedule.h"
 #include "lockstep/training_options.h"
 #include "report/recorder.h"
 
 namespace lockstep {
 
-enum class BatchScaling { linear, square_root };
-
-/// What `lockstep train` was asked to do. The defaults are those of the command line.
-struct TrainOptions {
-  std::string model = "lenet";
-  std::string dataset = "fashion-mnist";
-  DatasetOptions data;
-  InputOptions input;
-  std::string init_from;    ///< model file to start from; empty: first values from the seed
-  bool reset_head = false;  ///< the last layer may differ from that of init_from
-
-  std::uint32_t epochs = 10;
-  std::uint32_t batch_size = 256;   ///< samples of a step over all ranks
-  std::uint32_t micro_batches = 0;  ///< parts of a batch; 0: auto. Divides batch_size
-  double learning_rate = 0.1;
-  OptimizerOptions optimizer;
-  ScheduleOptions schedule;
-  std::uint32_t base_batch_size = 0;  ///< batch that the learning rate is for; 0: the run's
-  BatchScaling base_scale = BatchScaling::linear;
-  bool model_ema = false;  ///< averaged weights are evaluated and saved
-  double model_ema_decay = 0.9998;
-  std::uint32_t early_stopping = 0;  ///< epochs without a better test accuracy; 0: never
-  double label_smoothing = 0.0;
-  std::uint64_t seed = 0;
-  bool drop_last = false;
-  std::uint64_t max_steps = 0;  ///< over the whole run; 0: no limit
-
-  Reduce reduction = Reduce::automatic;
-  ExecutionOptions execution;
-
-  std::string run_directory;  ///< empty: none is written
-  std::string save_model;     ///< file of the trained model; empty: none is written
-  std::uint32_t log_interval = 1;
-  Progress progress = Progress::automatic;
+/// Where rank 0 writes what; `visit` describes the options.
+struct OutputOptions {
+  std::string run_directory;
+  std::string save_model;
+  int log_interval = 1;
+  ProgressLine progress = ProgressLine::automatic;
   bool quiet = false;
+
+  bool operator==(const OutputOptions&) const = default;
+};
+
+template <OptionsOf<OutputOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [run_directory, save_model, log_interval, progress, quiet] = options;
+  field(run_directory,
+        {.name = "run-dir",
+         .help = "write options.cfg, environment.json, metrics.jsonl, report.html and checkpoints "
+                 "there, among them the model of the best test accuracy; without it, nothing but "
+                 "the printed lines",
+         .group = "Output",
+         .placeholder = "DIR",
+         .scope = Scope::local});
+  field(save_model, {.name = "save-model",
+                     .help = "write the trained parameters (with --model-ema: their average) to this file "
+                             "(safetensors)",
+                     .placeholder = "FILE",
+                     .scope = Scope::local});
+  field(log_interval,
+        {.name = "log-interval",
+         .help = "write every Nth step to metrics.jsonl; more than 1: a GPU is also given N steps (at "
+                 "most 1000) before the host looks at their outcomes, otherwise 50",
+         .range = {.min = 1},
+         .scope = Scope::local,
+         .needs = {{"run-dir"}}});
+  field(progress, {.name = "progress",
+                   .help = "line on stderr that shows the step; auto where stderr is a terminal",
+                   .scope = Scope::local});
+  field(quiet, {.name = "quiet",
+                .help = "print the final digest only: no progress, no line per epoch",
+                .scope = Scope::local});
+}
+
+/// All options of `lockstep train`; the defaults are those of the command line.
+struct TrainOptions {
+  ModelOptions model;
+  DatasetOptions data;
+  std::string init_from;  ///< model file to start from; empty: first values from the seed
+  LoadOptions load;
+  TrainerOptions training;
+  OutputOptions output;
 
   bool operator==(const TrainOptions&) const = default;
 };
+
+template <OptionsOf<TrainOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [model, data, init_from, load, training, output] = options;
+  visit(model, field);
+  field(init_from, {.name = "init-from",
+                    .help = "start from the parameters of this model file (safetensors)",
+                    .placeholder = "FILE",
+                    .scope = Scope::file});
+  visit(load, field);
+  visit(data, field);
+  visit(training, field);
+  visit(output, field);
+}
 
 }  // namespace lockstep

@@ -37,7 +37,7 @@ Outcome::Outcome(const std::function<void()>& work, int rank) : code_(Verdict::n
 
 void Outcome::settle(std::int64_t smallest) const {
   if (smallest == Verdict::none) return;
-  if (smallest == code_ && !repeated_) throw AgreedError(own_->category(), own_->what(), own_->field());
+  if (smallest == code_ && !repeated_) throw AgreedError(own_->category(), own_->message(), own_->field());
   throw PeerFailure(Verdict::category(smallest),
                     "rank " + std::to_string(Verdict::rank(smallest)) + " failed");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "core/printable.h"
 #include "core/version.h"
@@ -38,6 +39,26 @@ std::vector<Line> unpack(std::string_view text) {
   return lines;
 }
 
+/// The value of the line called `name`; "nothing" where there is none.
+std::string value_of(const std::vector<Line>& lines, const std::string& name) {
+  const auto found = std::ranges::find(lines, name, &Line::name);
+  return found == lines.end() ? "nothing" : found->value;
+}
+
+/// Name of the first line that both have with different values, else of one that only one of them has; empty
+/// where all are equal.
+std::string first_difference(const std::vector<Line>& mine, const std::vector<Line>& theirs) {
+  std::string single;
+  for (const auto& [lines, others] : {std::pair(&mine, &theirs), std::pair(&theirs, &mine)}) {
+    for (const Line& line : *lines) {
+      const auto other = std::ranges::find(*others, line.name, &Line::name);
+      if (other != others->end() && other->value != line.value) return line.name;
+      if (other == others->end() && single.empty()) single = line.name;
+    }
+  }
+  return single;
+}
+
 }  // namespace
 
 void check_same(const World& world, const std::vector<Line>& lines) {
@@ -47,14 +68,12 @@ void check_same(const World& world, const std::vector<Line>& lines) {
   const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(packed)));
   const std::vector<Line> first = unpack({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   world.agree([&] {
-    const auto [mine, theirs] = std::ranges::mismatch(own, first);
-    if (mine == own.end() && theirs == first.end()) return;
-    const Line mine_or_none = mine == own.end() ? Line{theirs->name, "nothing"} : *mine;
-    const std::string theirs_or_none = theirs == first.end() ? "nothing" : theirs->value;
+    const std::string name = first_difference(own, first);
+    if (name.empty()) return;
     throw Error(Category::usage,
-                fmt::format("rank {} has {} = {}, rank 0 has {}; give all ranks the same", world.rank(),
-                            mine_or_none.name, printable(mine_or_none.value), printable(theirs_or_none)),
-                mine_or_none.name);
+                fmt::format("rank {} has {} = {}, rank 0 has {}; give all ranks the same", world.rank(), name,
+                            printable(value_of(own, name)), printable(value_of(first, name))),
+                name);
   });
 }
 

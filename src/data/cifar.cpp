@@ -58,8 +58,9 @@ std::filesystem::path find_folder(const CifarDescription& description, const std
   if (directory.empty()) {
     throw Error(Category::usage,
                 fmt::format("data set '{0}' has no default folder: unpack its binary version and name the "
-                            "folder {1} with --data-dir",
-                            description.name, description.folder));
+                            "folder {1}",
+                            description.name, description.folder),
+                "data-dir");
   }
   const std::filesystem::path inner = std::filesystem::path(directory) / description.folder;
   return file_exists(inner) ? inner : std::filesystem::path(directory);
@@ -105,7 +106,7 @@ CifarSplit::CifarSplit(const CifarDescription& description, const std::filesyste
     if (!file_exists(directory / name)) {
       throw Error(Category::data,
                   fmt::format("{}: no {} there; the binary version of {} unpacks to a folder {}, which "
-                              "--data-dir must name",
+                              "must be named",
                               directory.string(), name, description.name, description.folder));
     }
     files_.emplace_back(directory / name);

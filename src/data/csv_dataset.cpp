@@ -79,19 +79,21 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
   if (options.test_fraction > 0.0) {
     if (!is_file && std::filesystem::exists(test_file, unknown)) {
       throw Error(Category::usage,
-                  fmt::format("--test-fraction has no use beside {}: leave it out, or name one file as "
-                              "--data-dir",
-                              test_file.string()));
+                  fmt::format("has no effect beside {}: leave it out, or name one file instead of the folder",
+                              test_file.string()),
+                  "test-fraction");
     }
     CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
     const CsvTable test = split_off_test_rows(train, options.test_fraction);
     return make_csv_datasets(train, test);
   }
   if (is_file) {
-    throw Error(Category::usage,
-                fmt::format("{} is a file: give --test-fraction, the part of its rows to test with, or as "
-                            "--data-dir the folder of train.csv and test.csv",
-                            place.string()));
+    throw Error(
+        Category::usage,
+        fmt::format("{} is a file: give a test fraction, the part of its rows to test with, or the folder of "
+                    "train.csv and test.csv",
+                    place.string()),
+        "data-dir");
   }
   const CsvTable train = read_table(place / "train.csv", options.label_column);
   return make_csv_datasets(train, read_table(test_file, train.label_column));
@@ -107,8 +109,9 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction) {
     move_row(table, row, held_out ? test : train);
   }
   if (train.rows() == 0 || test.rows() == 0) {
-    throw Error(Category::data, fmt::format("{}: --test-fraction {} of {} rows leaves none to {}", table.name,
-                                            fraction, table.rows(), test.rows() == 0 ? "test" : "train"));
+    throw Error(Category::data,
+                fmt::format("{}: a test fraction of {} of {} rows leaves none to {}", table.name, fraction,
+                            table.rows(), test.rows() == 0 ? "test" : "train"));
   }
   table = std::move(train);
   return test;
@@ -137,9 +140,8 @@ DatasetPair open_csv(const World& world, const DatasetOptions& options) {
   DatasetPair pair;
   world.agree([&] {
     if (options.directory.empty()) {
-      throw Error(
-          Category::usage,
-          "data set 'csv' has no default folder: name that of train.csv and test.csv with --data-dir");
+      throw Error(Category::usage,
+                  "data set 'csv' has no default folder: name that of train.csv and test.csv", "data-dir");
     }
     pair = open_tables(options.directory, options);
   });

@@ -50,9 +50,10 @@ void add_size(std::span<const std::uint8_t> file, ImageDecoder& decoder, Dataset
 
 }  // namespace
 
-DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input, bool training,
+DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input,
+                                  const AugmentOptions& augment,
                                   const std::function<void(const std::string&)>& on_bad) {
-  const Transform transform(input, dataset, {.training = training});
+  const Transform transform(input, dataset, {.augment = augment});
   SampleReader reader(dataset, transform);
   ImageDecoder decoder;
   DatasetStatistics found;

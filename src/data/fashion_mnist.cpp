@@ -11,8 +11,7 @@ DatasetPair open_fashion_mnist(const World& world, const DatasetOptions& options
        .shape = {.channels = 1, .height = 28, .width = 28},
        .classes = 10,
        .default_directory = "/usr/share/datasets/fashion-mnist",
-       .advice = "install Debian's package dataset-fashion-mnist, or name the folder of its "
-                 "files with --data-dir",
+       .advice = "install Debian's package dataset-fashion-mnist, or name the folder of its files",
        .class_names = {"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
                        "ankle boot"}},
       options.directory);

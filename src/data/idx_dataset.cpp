@@ -126,8 +126,10 @@ DatasetPair open_idx_datasets(const World& world, const IdxDescription& descript
   const std::string& place = directory.empty() ? description.default_directory : directory;
   world.agree([&] {
     if (place.empty()) {
-      throw Error(Category::usage, fmt::format("data set '{}' has no default folder; {}", description.name,
-                                               description.advice));
+      throw Error(
+          Category::usage,
+          fmt::format("data set '{}' has no default folder; {}", description.name, description.advice),
+          "data-dir");
     }
   });
   DatasetPair pair;

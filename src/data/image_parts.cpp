@@ -13,8 +13,8 @@ namespace {
 void check_parts(const std::filesystem::path& folder, const std::filesystem::path& train,
                  const std::filesystem::path& test, double test_fraction) {
   if (!test.empty() && test_fraction > 0.0) {
-    throw Error(Category::usage,
-                fmt::format("--test-fraction has no use beside {}: leave it out", test.string()));
+    throw Error(Category::usage, fmt::format("has no effect beside {}: leave it out", test.string()),
+                "test-fraction");
   }
   if (!test.empty() && train.empty()) {
     throw Error(Category::data,
@@ -26,9 +26,10 @@ void check_parts(const std::filesystem::path& folder, const std::filesystem::pat
   if (test.empty() && !(test_fraction > 0.0) && std::filesystem::is_directory(folder, ignored)) {
     throw Error(
         Category::usage,
-        fmt::format("{}: no folder{} test there: give --test-fraction, the part of the images to test "
+        fmt::format("{}: no folder{} test there: give a test fraction, the part of the images to test "
                     "with, or make train/CLASS/ and test/CLASS/ (or val/CLASS/)",
-                    folder.string(), train.empty() ? "s train and" : ""));
+                    folder.string(), train.empty() ? "s train and" : ""),
+        "data-dir");
   }
 }
 
@@ -40,12 +41,13 @@ void check_split(const ImageList& train, const ImageList& test, double fraction)
   }
   for (std::size_t label = 0; label < trained.size(); ++label) {
     if (!trained[label]) {
-      throw Error(Category::data, fmt::format("{}: --test-fraction {} leaves no image of class '{}' to train",
-                                              train.folder.string(), fraction, train.classes[label]));
+      throw Error(Category::data,
+                  fmt::format("{}: a test fraction of {} leaves no image of class '{}' to train",
+                              train.folder.string(), fraction, train.classes[label]));
     }
   }
   if (test.files.empty()) {
-    throw Error(Category::data, fmt::format("{}: --test-fraction {} of {} images leaves none to test",
+    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} images leaves none to test",
                                             train.folder.string(), fraction, train.files.size()));
   }
 }

@@ -24,8 +24,9 @@ DatasetPair open_packed_parts(const std::filesystem::path& folder, Shape shape) 
 DatasetPair open_parts(const std::filesystem::path& folder, double test_fraction, Shape shape) {
   if (has_packed_images(folder, "train")) {
     if (test_fraction > 0.0) {
-      throw Error(Category::usage, fmt::format("--test-fraction has no use beside {}: leave it out",
-                                               (folder / "test.index").string()));
+      throw Error(Category::usage,
+                  fmt::format("has no effect beside {}: leave it out", (folder / "test.index").string()),
+                  "test-fraction");
     }
     return open_packed_parts(folder, shape);
   }
@@ -43,12 +44,7 @@ DatasetPair open_images(const World& world, const DatasetOptions& options) {
   DatasetPair pair;
   world.agree([&] {
     if (options.directory.empty()) {
-      throw Error(Category::usage, "data set 'images' has no default folder: name one with --data-dir");
-    }
-    if (options.image_size < 1 || (options.channels != 1 && options.channels != 3)) {
-      throw Error(Category::usage, fmt::format("images of {} pixels and {} channels are impossible: channels "
-                                               "are 1 or 3",
-                                               options.image_size, options.channels));
+      throw Error(Category::usage, "data set 'images' has no default folder: name one", "data-dir");
     }
     pair =
         open_parts(options.directory, options.test_fraction,

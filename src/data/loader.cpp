@@ -5,7 +5,7 @@
 namespace lockstep {
 
 Loader::Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOptions& input,
-               Transform::Use use)
+               const Transform::Use& use)
     : dataset_(dataset),
       micro_batch_(micro_batch),
       transform_(input, dataset, use),

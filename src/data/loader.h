@@ -32,7 +32,7 @@ class Loader {
  public:
   /// Leaves hold `micro_batch` samples; the last of a step may hold fewer. Throws as Transform.
   Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOptions& input = {},
-         Transform::Use use = {});
+         const Transform::Use& use = {});
 
   /// Positions follow the epoch's permutation; before the first call, the data set's own order.
   void shuffle(std::uint64_t seed, std::uint32_t epoch);

@@ -10,7 +10,7 @@ DatasetPair open_mnist(const World& world, const DatasetOptions& options) {
                             .shape = {.channels = 1, .height = 28, .width = 28},
                             .classes = 10,
                             .default_directory = "",
-                            .advice = "name the folder of its four files with --data-dir"},
+                            .advice = "name the folder of its four files"},
                            options.directory);
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
-#include "core/nearest.h"
+#include "comm/check_same.h"
+#include "core/options/check.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -13,7 +15,7 @@ namespace lockstep {
 namespace {
 
 struct Entry {
-  const char* name;
+  std::string_view name;
   DatasetPair (*open)(const World& world, const DatasetOptions& options);
 };
 
@@ -21,41 +23,12 @@ struct Entry {
 constexpr std::array entries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
 #undef LOCKSTEP_ROW
 
-/// Refuses options that belong to other data sets.
-void check_used(const std::string& dataset, const DatasetOptions& options) {
-  const DatasetOptions defaults;
-  const struct {
-    const char* name;
-    bool given;
-    std::vector<std::string> datasets;  ///< those that use it
-  } rows[] = {
-      {"--image-size", options.image_size != defaults.image_size, {"images"}},
-      {"--channels", options.channels != defaults.channels, {"images"}},
-      {"--label-column", options.label_column != defaults.label_column, {"csv"}},
-      {"--test-fraction", options.test_fraction != defaults.test_fraction, {"images", "csv"}},
-      {"--synthetic-shape", options.shape != defaults.shape, {"synthetic"}},
-      {"--classes", options.classes != defaults.classes, {"synthetic"}},
-      {"--samples", options.samples != defaults.samples, {"synthetic"}},
-  };
-  for (const auto& row : rows) {
-    if (row.given && std::ranges::find(row.datasets, dataset) == row.datasets.end()) {
-      throw Error(Category::usage,
-                  fmt::format("--dataset {} has no use for {}: leave it out", dataset, row.name));
-    }
-  }
-}
-
 }  // namespace
 
-DatasetPair open_dataset(const World& world, const std::string& name, const DatasetOptions& options) {
-  for (const Entry& entry : entries) {
-    if (entry.name == name) {
-      world.agree([&] { check_used(name, options); });
-      return entry.open(world, options);
-    }
-  }
-  world.agree([&] { throw Error(Category::usage, unknown_name("data set", name, dataset_names())); });
-  return {};
+DatasetPair open_dataset(const World& world, const DatasetOptions& options) {
+  check_same(world, lines_to_compare(options));
+  world.agree([&] { check_fields(options); });
+  return std::ranges::find(entries, options.name, &Entry::name)->open(world, options);
 }
 
 std::vector<std::string> dataset_names() {

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/options/check.h"
 #include "data/augment/mixup.h"
 #include "data/augment/random_resized_crop.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
-
-[[noreturn]] void refuse_input(const std::string& what) { throw Error(Category::usage, what); }
 
 /// `values`, of which there is one per channel or one for all.
 std::vector<float> per_channel(const std::vector<double>& values, int channels, const char* name) {
@@ -21,78 +20,45 @@ std::vector<float> per_channel(const std::vector<double>& values, int channels, 
     return std::vector<float>(count, static_cast<float>(values[0]));
   }
   if (values.size() != count) {
-    refuse_input(
+    throw Error(
+        Category::usage,
         fmt::format("{} has {} numbers, the samples have {} channel{}: give one for each, or one for all",
-                    name, values.size(), channels, channels == 1 ? "" : "s"));
+                    name, values.size(), channels, channels == 1 ? "" : "s"),
+        name);
   }
   return {values.begin(), values.end()};
 }
 
-void check_random_crop(const AugmentOptions& augment) {
-  const AugmentOptions defaults;
-  if (!(augment.scale_min > 0.0 && augment.scale_min <= augment.scale_max && augment.scale_max <= 1.0)) {
-    refuse_input(fmt::format("--scale must lie above 0 and end at 1 or below, not {},{}", augment.scale_min,
-                             augment.scale_max));
-  }
-  if (!(augment.ratio_min >= 1e-3 && augment.ratio_min <= augment.ratio_max && augment.ratio_max <= 1e3)) {
-    refuse_input(fmt::format("--ratio must lie between 0.001 and 1000, not {},{}", augment.ratio_min,
-                             augment.ratio_max));
-  }
-  if (augment.random_resized_crop) return;
-  if (augment.scale_min != defaults.scale_min || augment.scale_max != defaults.scale_max) {
-    refuse_input("--scale has no effect without --random-resized-crop: leave it out");
-  }
-  if (augment.ratio_min != defaults.ratio_min || augment.ratio_max != defaults.ratio_max) {
-    refuse_input("--ratio has no effect without --random-resized-crop: leave it out");
-  }
-}
-
 void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
+  check_fields(augment);
   AugmentOptions of_pixels = augment;
   of_pixels.mixup = 0.0;
   if (dataset.encoding() == Encoding::floats && of_pixels != AugmentOptions{}) {
-    refuse_input("the samples are numbers, not images: of the augmentations only --mixup is possible");
+    throw Error(Category::usage,
+                "the samples are numbers, not images: of the augmentations only mixup is possible");
   }
-  check_random_crop(augment);
-  if (!(augment.hflip >= 0.0 && augment.hflip <= 1.0)) {
-    refuse_input(fmt::format("--hflip must be from 0 to 1, not {}", augment.hflip));
-  }
-  if (augment.crop_padding < 0) {
-    refuse_input(fmt::format("--crop-padding must be at least 0, not {}", augment.crop_padding));
-  }
-  if (augment.cutout < 0) {
-    refuse_input(fmt::format("--cutout must be at least 0, not {}", augment.cutout));
-  }
-  if (augment.mixup != 0.0 && !(augment.mixup >= 1e-3 && augment.mixup <= 1e3)) {
-    refuse_input(fmt::format("--mixup must be 0, or from 0.001 to 1000, not {}", augment.mixup));
+  if (augment.mixup != 0.0 && augment.mixup < 1e-3) {
+    throw Error(Category::usage, fmt::format("{} is neither 0 nor from 0.001 to 1000", augment.mixup),
+                "mixup");
   }
 }
 
 }  // namespace
 
-Transform::Transform(const InputOptions& options, const Dataset& dataset, Use use)
-    : seed_(use.seed), shape_(dataset.shape()), crop_share_(options.crop_share) {
-  if (use.training) {
-    check_augmentation(options.augment, dataset);
-    augment_ = options.augment;
-    augmentations_ = make_augmentations(augment_, shape_);
-  }
-  if (!(crop_share_ > 0.0 && crop_share_ <= 1.0)) {
-    refuse_input(fmt::format("--crop-pct must be above 0 and at most 1, not {}", crop_share_));
-  }
+Transform::Transform(const InputOptions& options, const Dataset& dataset, const Use& use)
+    : seed_(use.seed), shape_(dataset.shape()), crop_share_(options.crop_share), augment_(use.augment) {
+  check_augmentation(augment_, dataset);
+  augmentations_ = make_augmentations(augment_, shape_);
+  check_fields(options);
   if (crop_share_ != InputOptions{}.crop_share && dataset.encoding() != Encoding::image_file) {
-    refuse_input("--crop-pct is for image files, which these samples are not: leave it out");
+    throw Error(Category::usage,
+                "has an effect on image files only, which these samples are not: leave it out", "crop-pct");
   }
   if (!options.mean.empty() || !options.deviation.empty()) {
     const int channels = dataset.shape().channels;
-    mean_ = per_channel(options.mean.empty() ? std::vector{0.0} : options.mean, channels, "--mean");
+    mean_ = per_channel(options.mean.empty() ? std::vector{0.0} : options.mean, channels, "mean");
     deviation_ =
-        per_channel(options.deviation.empty() ? std::vector{1.0} : options.deviation, channels, "--std");
-  }
-  for (const float deviation : deviation_) {
-    if (!(deviation > 0.0F) || !std::isfinite(deviation)) {
-      refuse_input(fmt::format("--std must be above 0 and finite, not {}", deviation));
-    }
+        per_channel(options.deviation.empty() ? std::vector{1.0} : options.deviation, channels, "std");
   }
 }
 

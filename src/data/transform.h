@@ -16,13 +16,13 @@ namespace lockstep {
 /// executors.
 class Transform {
  public:
-  /// Evaluation: nothing random.
+  /// Random changes, for training only, and the seed that they are drawn from.
   struct Use {
-    bool training = false;
+    AugmentOptions augment = {};
     std::uint64_t seed = 0;
   };
   /// Throws Error(usage) for options that are impossible, or impossible for this data set.
-  Transform(const InputOptions& options, const Dataset& dataset, Use use);
+  Transform(const InputOptions& options, const Dataset& dataset, const Use& use);
 
   std::uint64_t seed() const { return seed_; }
   /// Random changes: none in evaluation.

@@ -1,16 +1,13 @@
 #include "optim/lamb.h"
 
-#include "optim/checks.h"
 #include "optim/rules.h"
 
 namespace lockstep {
 
 OptimizerRule make_lamb(const OptimizerOptions& options) {
-  check_used(options, {"--beta1", "--beta2", "--opt-eps", "--always-adapt"});
-  check_betas(options);
   return Lamb{.beta1 = options.beta1,
               .beta2 = options.beta2,
-              .eps = static_cast<float>(eps_or(1e-6, options)),
+              .eps = static_cast<float>(options.eps > 0.0 ? options.eps : 1e-6),
               .weight_decay = static_cast<float>(options.weight_decay)};
 }
 

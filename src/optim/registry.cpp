@@ -1,8 +1,7 @@
 #include <map>
 
-#include "core/nearest.h"
+#include "core/options/check.h"
 #include "lockstep/error.h"
-#include "optim/checks.h"
 #include "optim/rule_optimizer.h"
 #include "optim/rules.h"
 
@@ -41,12 +40,8 @@ std::vector<std::string> optimizer_names() {
 }
 
 OptimizerRule make_rule(const OptimizerOptions& options) {
-  const auto found = registry().find(options.name);
-  if (found == registry().end()) {
-    throw Error(Category::usage, unknown_name("optimizer", options.name, optimizer_names()));
-  }
-  check_common(options);
-  return found->second(options);
+  check_fields(options);
+  return registry().at(options.name)(options);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {

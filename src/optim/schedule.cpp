@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <string_view>
 #include <vector>
 
-#include "core/nearest.h"
+#include "core/options/check.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -16,69 +15,39 @@ namespace {
 
 struct Rule {
   double (*factor)(const ScheduleOptions&, const SchedulePosition&);
-  std::vector<std::string_view> used = {};  ///< options, of those that not all rules have
-  bool rises_itself = false;                ///< the warm-up is part of the rule
+  bool rises_itself = false;  ///< the warm-up is part of the rule
 };
 
 const std::map<std::string, Rule>& schedules() {
   static const std::map<std::string, Rule> rules = {
       {"constant", {[](const ScheduleOptions&, const SchedulePosition&) { return 1.0; }}},
-      {"cosine", {cosine_decay, {"--min-lr"}}},
-      {"multistep", {multi_step_decay, {"--min-lr", "--decay-milestones", "--decay-rate"}}},
-      {"onecycle", {one_cycle, {"--min-lr"}, true}},
-      {"polynomial", {polynomial_decay, {"--min-lr", "--sched-power"}}},
-      {"step", {step_decay, {"--min-lr", "--decay-epochs", "--decay-rate"}}},
+      {"cosine", {cosine_decay}},
+      {"multistep", {multi_step_decay}},
+      {"onecycle", {one_cycle, true}},
+      {"polynomial", {polynomial_decay}},
+      {"step", {step_decay}},
   };
   return rules;
 }
 
-[[noreturn]] void refuse_schedule(const std::string& message) { throw Error(Category::usage, message); }
-
-/// Refuses options that belong to other rules.
-void check_schedule_use(const ScheduleOptions& options, const std::vector<std::string_view>& used) {
-  const ScheduleOptions defaults;
-  const struct {
-    std::string_view name;
-    bool given;
-  } rows[] = {
-      {"--min-lr", options.min_lr != defaults.min_lr},
-      {"--decay-epochs", options.decay_epochs != defaults.decay_epochs},
-      {"--decay-milestones", options.decay_milestones != defaults.decay_milestones},
-      {"--decay-rate", options.decay_rate != defaults.decay_rate},
-      {"--sched-power", options.power != defaults.power},
-  };
-  for (const auto& [name, given] : rows) {
-    if (given && std::find(used.begin(), used.end(), name) == used.end()) {
-      refuse_schedule(fmt::format("--sched {} has no use for {}: leave it out", options.name, name));
-    }
-  }
-}
-
 void check(const ScheduleOptions& options, double base, int epochs) {
-  if (!schedules().contains(options.name)) {
-    refuse_schedule(unknown_name("schedule", options.name, schedule_names()));
-  }
-  check_schedule_use(options, schedules().at(options.name).used);
-  if (!(options.warmup_epochs >= 0.0) || (epochs > 0 && options.warmup_epochs >= epochs)) {
-    refuse_schedule(
-        fmt::format("--warmup-epochs {} does not fit into {} epochs", options.warmup_epochs, epochs));
+  check_fields(options);
+  if (epochs > 0 && options.warmup_epochs >= epochs) {
+    throw Error(Category::usage,
+                fmt::format("{} epochs of warm-up do not fit into {} epochs", options.warmup_epochs, epochs),
+                "warmup-epochs");
   }
   const auto largest = static_cast<float>(base);  // which may have been rounded to one
-  if (!(options.min_lr >= 0.0 && static_cast<float>(options.min_lr) <= largest)) {
-    refuse_schedule(
-        fmt::format("--min-lr {} is not between 0 and the learning rate {}", options.min_lr, largest));
+  if (static_cast<float>(options.min_lr) > largest) {
+    throw Error(Category::usage, fmt::format("{} is more than the learning rate {}", options.min_lr, largest),
+                "min-lr");
   }
-  if (!(options.decay_epochs >= 1e-3)) {
-    refuse_schedule(fmt::format("--decay-epochs must be at least 0.001, not {}", options.decay_epochs));
+  if (!std::ranges::is_sorted(options.decay_milestones)) {
+    throw Error(Category::usage, "the milestones must ascend", "decay-milestones");
   }
-  if (!(options.decay_rate > 0.0 && options.decay_rate <= 1.0)) {
-    refuse_schedule(fmt::format("--decay-rate must be above 0 and at most 1, not {}", options.decay_rate));
+  if (options.name == "multistep" && options.decay_milestones.empty()) {
+    throw Error(Category::usage, "sched multistep needs milestones", "decay-milestones");
   }
-  const auto& milestones = options.decay_milestones;
-  if (!std::is_sorted(milestones.begin(), milestones.end()))
-    refuse_schedule("--decay-milestones must ascend");
-  if (options.name == "multistep" && milestones.empty())
-    refuse_schedule("--sched multistep needs --decay-milestones");
 }
 
 /// A warm-up that is a whole number of steps but for rounding is that number: 0.29 epochs of 100 steps

@@ -1,13 +1,10 @@
 #include "optim/sgd.h"
 
-#include "optim/checks.h"
 #include "optim/rules.h"
 
 namespace lockstep {
 
 OptimizerRule make_sgd(const OptimizerOptions& options) {
-  check_used(options, {"--momentum", "--nesterov"});
-  check_momentum(options);
   return with_momentum(options, [&]<Momentum momentum>() -> OptimizerRule {
     return Sgd<momentum>{.weight_decay = static_cast<float>(options.weight_decay),
                          .keep = static_cast<float>(options.momentum)};

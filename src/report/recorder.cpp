@@ -14,8 +14,8 @@ namespace lockstep {
 namespace {
 
 bool shows_progress(const RecorderOptions& options) {
-  if (options.quiet || options.progress == Progress::off) return false;
-  return options.progress == Progress::on || isatty(STDERR_FILENO) != 0;
+  if (options.quiet || options.progress == ProgressLine::off) return false;
+  return options.progress == ProgressLine::on || isatty(STDERR_FILENO) != 0;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/deferred_error.h"
+#include "lockstep/field.h"
 #include "report/sink.h"
 
 namespace lockstep {
@@ -32,13 +33,14 @@ class Recorder {
 };
 
 /// The line that shows the step, on stderr; automatic: where stderr is a terminal.
-enum class Progress { automatic, on, off };
+enum class ProgressLine { automatic, on, off };
+inline Names choices_of(ProgressLine) { return {"auto", "on", "off"}; }
 
 struct RecorderOptions {
   std::filesystem::path run_directory{};  ///< made by create_run_directory; empty: nothing is written
   std::uint64_t log_interval = 1;         ///< every n-th step is written to metrics.jsonl
   bool quiet = false;                     ///< of the lines, the digest only; no progress
-  Progress progress = Progress::automatic;
+  ProgressLine progress = ProgressLine::automatic;
 };
 
 /// The usual sinks of rank 0: lines on stdout, progress on stderr, metrics.jsonl and report.html in the run

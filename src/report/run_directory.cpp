@@ -27,10 +27,11 @@ RunDirectory create_run_directory(const std::filesystem::path& path, const std::
   RunDirectory directory{path};
   std::error_code error;
   if (std::filesystem::exists(directory.metrics(), error)) {
-    throw Error(Category::usage,
-                fmt::format("--run-dir {} already holds a run (metrics.jsonl); choose another directory or "
-                            "remove this one",
-                            path.string()));
+    throw Error(
+        Category::usage,
+        fmt::format("{} already holds a run (metrics.jsonl); choose another directory or remove this one",
+                    path.string()),
+        "run-dir");
   }
   make_directory(directory.checkpoints());
   for (const auto& file : {directory.final_model(), directory.best(), directory.report()}) {

@@ -75,7 +75,7 @@ void read_metrics(RunRecord& record, const std::filesystem::path& file) {
   errno = 0;
   std::ifstream input(file);
   if (!input)
-    reject(file, fmt::format("{}; is {} the --run-dir of a run?", std::strerror(errno), record.name));
+    reject(file, fmt::format("{}; is {} the run directory of a run?", std::strerror(errno), record.name));
   int number = 0;
   for (std::string line; std::getline(input, line);) {
     ++number;

@@ -5,12 +5,55 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/options/check.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 
-int default_micro_batches(int batch_size, const std::string& device) {
-  const int smallest_micro_batch = device == "cuda" ? 128 : 32;
+namespace {
+
+[[noreturn]] void refuse(const std::string& field, const std::string& message) {
+  throw Error(Category::usage, message, field);
+}
+
+void check_rank_weights(const std::vector<double>& weights, int ranks) {
+  if (weights.empty()) return;
+  if (weights.size() != static_cast<std::size_t>(ranks)) {
+    refuse("rank-weights", fmt::format("{} weights were given for {} ranks", weights.size(), ranks));
+  }
+  if (std::ranges::none_of(weights, [](double weight) { return weight > 0.0; })) {
+    refuse("rank-weights", "one of the ranks' weights must be above 0");
+  }
+}
+
+/// The divisor of `number` that is nearest to `wanted`, which is at least 1.
+int nearest_divisor(int number, int wanted) {
+  for (int distance = 0;; ++distance) {
+    if (wanted > distance && number % (wanted - distance) == 0) return wanted - distance;
+    if (wanted + distance <= number && number % (wanted + distance) == 0) return wanted + distance;
+  }
+}
+
+void check_ranks(const BatchOptions& batch, int ranks) {
+  if (ranks > batch.micro_batches) {
+    refuse("micro-batches",
+           fmt::format("{} ranks are more than {} micro-batches: start at most {} ranks, or use more "
+                       "micro-batches (a divisor of the batch size {})",
+                       ranks, batch.micro_batches, batch.micro_batches, batch.size));
+  }
+}
+
+}  // namespace
+
+float largest_learning_rate(const TrainerOptions& options) {
+  if (options.lr_base_batch_size == 0) return static_cast<float>(options.learning_rate);
+  const double ratio = static_cast<double>(options.batch.size) / options.lr_base_batch_size;
+  const bool linear = options.lr_base_scale == BatchScaling::linear;
+  return static_cast<float>(options.learning_rate * (linear ? ratio : std::sqrt(ratio)));
+}
+
+int default_micro_batches(int batch_size, DeviceKind device) {
+  const int smallest_micro_batch = device == DeviceKind::cuda ? 128 : 32;
   int count = 1;
   while (batch_size % (2 * count) == 0 && batch_size / (2 * count) >= smallest_micro_batch) {
     count *= 2;
@@ -18,49 +61,26 @@ int default_micro_batches(int batch_size, const std::string& device) {
   return count;
 }
 
+int micro_batches_of(const BatchOptions& batch, DeviceKind device) {
+  check_fields(batch);
+  if (batch.micro_batches == 0) return default_micro_batches(batch.size, device);
+  if (batch.size % batch.micro_batches != 0) {
+    refuse("micro-batches",
+           fmt::format("{} micro-batches do not divide a batch of {}; {} do", batch.micro_batches, batch.size,
+                       nearest_divisor(batch.size, std::min(batch.micro_batches, batch.size))));
+  }
+  return batch.micro_batches;
+}
+
 void check_options(const TrainerOptions& options, int ranks, std::uint64_t train_size) {
-  const auto refuse = [](const std::string& message) { throw Error(Category::usage, message); };
-  if (options.batch_size < 1) {
-    refuse(fmt::format("batch size must be at least 1, not {}", options.batch_size));
+  check_ranks(options.batch, ranks);
+  check_rank_weights(options.execution.rank_weights, ranks);
+  if (!std::isfinite(largest_learning_rate(options))) {
+    refuse("lr", fmt::format("{}, scaled to the batch size, is no finite number", options.learning_rate));
   }
-  if (options.epochs < 0) {
-    refuse(fmt::format("epochs must be at least 0, not {}", options.epochs));
-  }
-  if (options.execution.threads < 0) {
-    refuse(fmt::format("threads must be at least 1 (or 0: automatic), not {}", options.execution.threads));
-  }
-  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0.0F) {
-    refuse(fmt::format("learning rate must be a number of at least 0, not {}", options.learning_rate));
-  }
-  if (options.micro_batches < 0 || options.batch_size % options.micro_batches != 0) {
-    refuse(fmt::format("batch size {} is not divisible by {} micro-batches", options.batch_size,
-                       options.micro_batches));
-  }
-  const std::vector<double>& weights = options.execution.rank_weights;
-  if (!weights.empty() && weights.size() != static_cast<std::size_t>(ranks)) {
-    refuse(fmt::format("{} weights were given for {} ranks", weights.size(), ranks));
-  }
-  if (!weights.empty() && std::ranges::none_of(weights, [](double weight) { return weight > 0.0; })) {
-    refuse("one of the ranks' weights must be positive");
-  }
-  if (ranks > options.micro_batches) {
-    refuse(
-        fmt::format("{} ranks are more than {} micro-batches: start at most {} ranks, or use more "
-                    "micro-batches (a divisor of the batch size {})",
-                    ranks, options.micro_batches, options.micro_batches, options.batch_size));
-  }
-  if (!(options.label_smoothing >= 0.0F && options.label_smoothing < 1.0F)) {
-    refuse(fmt::format("label smoothing must be in [0, 1), not {}", options.label_smoothing));
-  }
-  if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch_size)) {
-    refuse(fmt::format("dropping the last short batch of {} leaves none of the {} samples",
-                       options.batch_size, train_size));
-  }
-  if (!(options.model_ema_decay >= 0.0 && options.model_ema_decay < 1.0)) {
-    refuse(fmt::format("the decay of averaged weights must be in [0, 1), not {}", options.model_ema_decay));
-  }
-  if (options.early_stopping < 0) {
-    refuse(fmt::format("early stopping after {} epochs is impossible", options.early_stopping));
+  if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch.size)) {
+    refuse("drop-last", fmt::format("dropping the last short batch of {} leaves none of the {} samples",
+                                    options.batch.size, train_size));
   }
 }
 

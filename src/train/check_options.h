@@ -6,9 +6,8 @@
 
 namespace lockstep {
 
-/// Throws Error(usage) for options that are impossible by themselves, with this many ranks or with this many
-/// training samples; those of optimizer and schedule are checked where these are made. `micro_batches` is
-/// resolved.
+/// Throws Error(usage) for options that are impossible together, with this many ranks or with this many
+/// training samples. Each is possible by itself (check_fields); `batch.micro_batches` is resolved.
 void check_options(const TrainerOptions& options, int ranks, std::uint64_t train_size);
 
 }  // namespace lockstep

@@ -125,8 +125,9 @@ class CpuBackend final : public Backend {
 
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
   if (options.execution.dtype != DataType::fp32) {
-    throw Error(Category::usage, fmt::format("CPU ranks compute in fp32: {} is for CUDA (--device cuda)",
-                                             name_of(options.execution.dtype)));
+    throw Error(Category::usage,
+                fmt::format("CPU ranks compute in fp32: {} is for CUDA", name_of(options.execution.dtype)),
+                "dtype");
   }
   CpuOptions cpu{.threads = options.execution.threads, .pin = options.pin};
   if (options.world != nullptr) {
@@ -134,7 +135,7 @@ std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
     cpu.local_size = options.world->local_size();
   }
   if (cpu.threads == 0) cpu.threads = available_cores(cpu.local_rank, cpu.local_size);
-  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(options.execution.simd));
+  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(name_of(options.execution.simd)));
 }
 
 }  // namespace lockstep

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "comm/check_same.h"
 #include "data/transform.h"
+#include "lockstep/world.h"
+#include "train/agreed.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
 #include "train/parameter_set.h"
+#include "train/same_run.h"
 #include "train/session/session.h"
 
 namespace lockstep {
@@ -14,16 +18,22 @@ namespace {
 
 /// Samples of a micro-batch, at least 1.
 int micro_batch_of(const EvaluationOptions& options, const Placement& placement) {
-  const int parts = options.micro_batches > 0
-                        ? options.micro_batches
-                        : default_micro_batches(options.batch_size, placement.common_device());
-  return std::max(1, options.batch_size / parts);
+  const auto& [size, micro_batches] = options.batch;
+  const int parts =
+      micro_batches > 0 ? micro_batches : default_micro_batches(size, placement.common_device());
+  return std::max(1, size / parts);
 }
 
 }  // namespace
 
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options) {
+  check_same(world, agreed(world, [&] { return lines_of_evaluation(options, network, file, dataset); }));
+  world.agree([&] {
+    check_fields(options.input);
+    check_fields(options.batch);
+    check_fields(options.execution);
+  });
   const ArenaLayout layout = layout_arena(network.parameters());
   const Session session(world, find_placement(world, options.execution), options.execution);
   const int micro_batch = micro_batch_of(options, session.placement());

@@ -17,7 +17,7 @@ class Replica::Implementation {
       : network_(fitting(network, dataset, options.micro_batch)),
         layout_(layout_arena(network.parameters())),
         device_(make_cpu_device({.threads = 1, .pin = false})),
-        transform_(options.input, dataset, {.training = true, .seed = options.seed}),
+        transform_(options.input, dataset, {.augment = options.augment, .seed = options.seed}),
         plan_(build_graph(network), layout_,
               {.samples = options.micro_batch, .mixing = transform_.mixes(), .images = dataset.shape()},
               cpu::best_level()),

@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 EpochSteps steps_of_epoch(const TrainerOptions& options, std::uint64_t samples) {
-  const auto batch = static_cast<std::uint64_t>(options.batch_size);
+  const auto batch = static_cast<std::uint64_t>(options.batch.size);
   return {.steps = options.drop_last ? samples / batch : (samples + batch - 1) / batch,
           .batch = batch,
           .samples = samples};
@@ -25,16 +25,14 @@ Run check_run(const World& world, const Placement& placement, const Network& net
           .options = options,
           .layout = layout_arena(network.parameters()),
           .epoch = {}};
-  run.options.execution.device = name_of(placement.device);
+  run.options.execution.device = placement.device;
   run.options.reduce = placement.reduce;
   world.agree([&] {
-    if (options.micro_batches == 0 && options.batch_size > 0) {
-      run.options.micro_batches = default_micro_batches(options.batch_size, placement.common_device());
-    }
+    run.options.batch.micro_batches = micro_batches_of(options.batch, placement.common_device());
     check_options(run.options, world.size(), train.size());
     check_fit(network, train);
     check_fit(network, test);
-    const Transform checked(options.input, train, {.training = true, .seed = options.seed});
+    const Transform checked(options.input, train, {.augment = options.augment, .seed = options.seed});
     run.epoch = steps_of_epoch(run.options, train.size());
   });
   return run;

@@ -36,7 +36,7 @@ struct Run {
 
   /// Samples of a micro-batch.
   std::uint32_t micro_batch() const {
-    return static_cast<std::uint32_t>(options.batch_size / options.micro_batches);
+    return static_cast<std::uint32_t>(options.batch.size / options.batch.micro_batches);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/check_same.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
 #include "train/agreed.h"
@@ -48,7 +49,7 @@ class Trainer::Implementation {
 
   void load(const ModelFile& file, const LoadOptions& options) {
     // Ranks may share the arena, where the last to write would win unseen.
-    check_same_run(session_.world(), given_to_load(file, options));
+    check_same(session_.world(), lines_of_load(file, options));
     session_.world().agree([&] { state_.load(file, options); });
     state_.start_averages();
     loop_.check_replicas();
@@ -63,7 +64,8 @@ class Trainer::Implementation {
   /// Ranks that were given different things would wait for each other for ever later on.
   static Placement compare_and_place(const World& world, const Network& network, const Dataset& train,
                                      const Dataset& test, const TrainerOptions& options) {
-    check_same_run(world, agreed(world, [&] { return given_to(options, network, train, test); }));
+    check_same(world, agreed(world, [&] { return lines_of_run(options, network, train, test); }));
+    world.agree([&] { check_fields(options); });
     return find_placement(world, options.execution, options.reduce);
   }
 
@@ -74,8 +76,8 @@ class Trainer::Implementation {
           build_graph(run_.network), run_.layout,
           {.samples = static_cast<int>(run_.micro_batch()),
            .training = training,
-           .mixing = training && options.input.augment.mixup > 0.0,
-           .label_smoothing = training ? options.label_smoothing : 0.0F,
+           .mixing = training && options.augment.mixup > 0.0,
+           .label_smoothing = training ? static_cast<float>(options.label_smoothing) : 0.0F,
            .images = run_.train.shape(),
            .frozen = frozen_parameters(run_.network.parameters(), options.optimizer.freeze)});
     });
@@ -121,11 +123,11 @@ void Trainer::save(const std::string& file, const std::map<std::string, std::str
 BestEpoch Trainer::best() const { return implementation_->state().progress.best; }
 bool Trainer::stopped_early() const { return implementation_->loop().stopped_early(); }
 std::string Trainer::digest() const { return implementation_->state().digest(); }
-int Trainer::micro_batches() const { return implementation_->run().options.micro_batches; }
+int Trainer::micro_batches() const { return implementation_->run().options.batch.micro_batches; }
 int Trainer::threads() const { return implementation_->session().backend().threads(); }
 std::string Trainer::transport() const { return implementation_->session().between_devices().name(); }
 Reduce Trainer::reduce() const { return implementation_->run().options.reduce; }
-std::string Trainer::device() const { return implementation_->run().options.execution.device; }
+DeviceKind Trainer::device() const { return implementation_->run().options.execution.device; }
 std::string Trainer::processor() const { return implementation_->session().backend().name(); }
 std::string Trainer::engines() const { return implementation_->session().backend().engines(); }
 std::uint64_t Trainer::steps_per_epoch() const { return implementation_->run().epoch.steps; }

@@ -23,7 +23,7 @@ TrainingState::TrainingState(const Session& session, const Run& run) : run_(run)
                      .begin = 0,
                      .first = 0,
                      .last = elements});
-  if (run.options.model_ema_decay > 0.0) {
+  if (run.options.model_ema) {
     arenas_.push_back({.name = "average",
                        .data = session.allocate_arena(elements),
                        .begin = 0,

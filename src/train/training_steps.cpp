@@ -30,10 +30,11 @@ TrainingSteps::TrainingSteps(const Session& session, const Run& run, CompiledGra
       run_(run),
       learning_rate_(agreed(session.world(),
                             [&] {
-                              return LearningRate(run.options.schedule, run.options.learning_rate,
+                              return LearningRate(run.options.schedule, largest_learning_rate(run.options),
                                                   run.epoch.steps, run.options.epochs);
                             })),
-      loader_(run.train, run.micro_batch(), run.options.input, {.training = true, .seed = run.options.seed}),
+      loader_(run.train, run.micro_batch(), run.options.input,
+              {.augment = run.options.augment, .seed = run.options.seed}),
       table_(session.device(), session.placement().steps_at_once),
       runners_(make_runners(session, graph, loader_, table_.log())),
       updater_(agreed(session.world(),
@@ -125,7 +126,7 @@ double TrainingSteps::waited() const {
 
 /// Steps change each rank's slice of the averages only.
 void TrainingSteps::gather_averages() {
-  if (run_.options.model_ema_decay == 0.0) return;
+  if (!run_.options.model_ema) return;
   if (!averages_program_) {
     Stream& stream = *session_.device().streams()[0];
     averages_program_ = session_.device().record([this, &stream] { updater_->record_averages(stream); });

@@ -35,15 +35,5 @@ TEST(BenchSums, AreWrongAtTheElementThatTheErrorNames) {
   }
 }
 
-TEST(BenchMicroBatches, AreThoseOfTraining) {
-  BenchOptions options;
-  EXPECT_EQ(micro_batches(options, "cpu"), 8U);
-  EXPECT_EQ(micro_batches(options, "cuda"), 2U);
-  options.micro_batches = 16;
-  EXPECT_EQ(micro_batches(options, "cuda"), 16U);
-  options.micro_batches = 7;
-  expect_error(Category::usage, {"256", "7"}, [&] { micro_batches(options, "cpu"); });
-}
-
 }  // namespace
 }  // namespace lockstep

@@ -16,7 +16,7 @@ EpochReport slow() {
 
 TrainOptions images() {
   TrainOptions options;
-  options.dataset = "images";
+  options.data.name = "images";
   options.data.directory = "/nowhere";
   return options;
 }
@@ -25,10 +25,10 @@ TEST(SlowReading, AdviceFitsTheRun) {
   const std::string start = "reading the samples took 45 % of the working time of epoch 2: ";
   TrainOptions options;
   EXPECT_EQ(slow_reading_warning(slow(), options), start + "use more threads or ranks");
-  options.input.augment.hflip = 0.5;
+  options.training.augment.hflip = 0.5;
   EXPECT_EQ(slow_reading_warning(slow(), options), start + "use fewer augmentations");
   EXPECT_EQ(slow_reading_warning(slow(), images()), start + "pack the images (lockstep data pack)");
-  options.dataset = "images";
+  options.data.name = "images";
   EXPECT_EQ(slow_reading_warning(slow(), options),
             start + "pack the images (lockstep data pack), or use fewer augmentations");
 }
@@ -75,7 +75,7 @@ TEST(DataWarnings, AreToldOnceAndMoreOfThemAgain) {
 
 TEST(DataWarnings, QuietRunsTellOfLeftOutSamplesOnly) {
   TrainOptions options = images();
-  options.quiet = true;
+  options.output.quiet = true;
   EpochReport epoch = slow();
   epoch.train = {.samples = 1, .left_out = 1};
   ::testing::internal::CaptureStderr();

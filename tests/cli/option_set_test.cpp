@@ -7,23 +7,36 @@
 #include "data/temporary_folder.h"
 
 namespace lockstep {
+
+struct ShowOptions {
+  bool all = false;
+  int depth = 1;
+};
+
+template <OptionsOf<ShowOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [all, depth] = options;
+  field(all, {.name = "all", .help = "show everything"});
+  field(depth, {.name = "depth", .help = "depth", .range = {.min = -8, .max = 8}});
+}
+
 namespace {
 
 using Arguments = std::vector<const char*>;
 
 TEST(OptionSet, ArgumentsWithoutNames) {
   std::string file;
-  bool all = false;
+  ShowOptions options;
   OptionSet set("lockstep inspect FILE", "Shows a file.");
   set.positional("FILE", "what to show", file);
-  set.flag("all", "show everything", all);
+  set.add(options);
   const auto parse_with = [&](Arguments arguments) {
     arguments.insert(arguments.begin(), "inspect");
     return set.parse(static_cast<int>(arguments.size()), arguments.data(), nullptr);
   };
   EXPECT_TRUE(parse_with({"--all", "a.bin"}));
   EXPECT_EQ(file, "a.bin");
-  EXPECT_TRUE(all);
+  EXPECT_TRUE(options.all);
   expect_error(Category::usage, {"FILE is missing", "lockstep inspect FILE"}, [&] { parse_with({}); });
   expect_error(Category::usage, {"unexpected argument 'b'"}, [&] { parse_with({"a", "b"}); });
 }
@@ -31,18 +44,18 @@ TEST(OptionSet, ArgumentsWithoutNames) {
 TEST(OptionSet, OptionsOfOtherCommandsArePassedOver) {
   const TemporaryFolder folder;
   const std::string file = folder.write("run.cfg", "lr = 0.1\ndepth = 2\n").string();
-  int depth = 1;
+  ShowOptions options;
   OptionSet set("lockstep other", "Another command.");
-  set.integer("depth", "N", "depth", depth, {.min = -8, .max = 8});
+  set.add(options);
   set.config_file();
-  set.pass_over(train_option_names());
+  set.ignore(train_option_names());
   const Arguments arguments = {"other", "--config", file.c_str()};
   const Arguments environment = {"LOCKSTEP_EPOCHS=3", nullptr};
   EXPECT_TRUE(set.parse(3, arguments.data(), environment.data()));
-  EXPECT_EQ(depth, 2);
+  EXPECT_EQ(options.depth, 2);
   const Arguments negative = {"other", "--depth", "-8"};
   EXPECT_TRUE(set.parse(3, negative.data(), environment.data()));
-  EXPECT_EQ(depth, -8);
+  EXPECT_EQ(options.depth, -8);
   expect_error(Category::usage, {"unknown option '--lr'"}, [&] {
     const Arguments foreign = {"other", "--lr", "1"};
     set.parse(3, foreign.data(), nullptr);

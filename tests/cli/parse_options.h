@@ -10,14 +10,12 @@ namespace lockstep {
 
 using Arguments = std::vector<const char*>;
 
-inline TrainRequest request(Arguments arguments, Arguments environment = {}) {
+inline TrainOptions parse(Arguments arguments, Arguments environment = {}) {
   arguments.insert(arguments.begin(), "train");
   environment.push_back(nullptr);
-  return parse_train_options(static_cast<int>(arguments.size()), arguments.data(), environment.data());
-}
-
-inline TrainOptions parse(const Arguments& arguments, const Arguments& environment = {}) {
-  return request(arguments, environment).options;
+  TrainOptions options;
+  train_option_set(options).parse(static_cast<int>(arguments.size()), arguments.data(), environment.data());
+  return options;
 }
 
 inline void expect_usage(const Arguments& arguments, const std::vector<std::string>& parts,

@@ -52,7 +52,7 @@ TEST(ReportCommand, Errors) {
   const std::string directory = folder.path().string();
   expect_error(Category::usage, {"RUN_DIR is missing"}, [] { report({}); });
   expect_error(Category::usage, {"'--outptu'", "did you mean --output?"}, [] { report({"--outptu", "x"}); });
-  expect_error(Category::data, {directory, "No such file", "--run-dir"}, [&] { report({directory}); });
+  expect_error(Category::data, {directory, "No such file", "run directory"}, [&] { report({directory}); });
   folder.write("metrics.jsonl", "");
   expect_error(Category::resource, {"/nonexistent/x.html"}, [&] {
     report({directory, "--output", "/nonexistent/x.html"});

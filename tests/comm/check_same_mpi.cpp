@@ -23,7 +23,7 @@ void expect_refused(const World& world, const std::vector<Line>& lines, const st
     expect(error.category() == Category::usage, "category of a difference");
     if (world.rank() != last) return;
     expect(error.field() == field, "field of a difference: " + error.field());
-    expect(error.what() == "rank " + std::to_string(last) + message, error.what());
+    expect(error.message() == "rank " + std::to_string(last) + message, error.what());
     return;
   }
   expect(world.size() == 1, "a difference that nobody noticed");

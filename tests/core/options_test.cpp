@@ -37,7 +37,7 @@ void visit(O& options, Visitor&& field) {
   field(colour, {.name = "colour"});
   field(wet, {.name = "wet", .needs = {{"pattern"}}});
   field(gloss, {.name = "gloss", .choices = [] { return Names{"on", "off"}; }});
-  field(size, {.name = "size", .range = {.max = 2, .above = 0}});
+  field(size, {.name = "size", .range = {.above = 0, .max = 2}});
   field(canvas, {.name = "canvas"});
   field(skipped, {.name = "skip"});
   field(pattern, {.name = "pattern", .scope = Scope::file});
@@ -62,7 +62,7 @@ void expect_refused(const std::string& name, const std::string& text, const Name
   EXPECT_EQ(options, PaintOptions{}) << name;
 }
 
-TEST(FieldTexts, ReadBackWhatTheyWrote) {
+TEST(OptionTexts, ReadBackWhatTheyWrote) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"brush", "round"},  {"layers", "9"},     {"threads", "auto"}, {"threads", "7"},
       {"share", "0.1"},    {"mean", "1,2.5"},   {"mean", ""},        {"wet", "true"},
@@ -71,7 +71,7 @@ TEST(FieldTexts, ReadBackWhatTheyWrote) {
   for (const auto& [name, text] : cases) {
     PaintOptions options;
     set(options, name, text);
-    for (const FieldText& line : texts_of(options)) {
+    for (const OptionText& line : texts_of(options)) {
       EXPECT_EQ(line.value, line.field.name == std::string(name) ? text : line.default_value) << name;
     }
   }
@@ -80,7 +80,7 @@ TEST(FieldTexts, ReadBackWhatTheyWrote) {
   EXPECT_EQ(options.mean, std::vector{0.25});
 }
 
-TEST(FieldTexts, AreRefusedWithValueAndReason) {
+TEST(OptionTexts, AreRefusedWithValueAndReason) {
   expect_refused("brush", "roun", {"'roun' is not one of flat, round; did you mean round?"});
   expect_refused("layers", "0", {"'0' is out of range: 1 to 9"});
   expect_refused("layers", "1.5", {"'1.5' is not a whole number"});
@@ -114,8 +114,8 @@ TEST(CheckFields, FindsValuesThatTextsCannotGive) {
   expect({.layers = -3}, "layers", "'-3' is out of range: 1 to 9");
   expect({.share = -0.25}, "share", "'-0.25' is out of range");
   expect({.size = {.min = 1.0, .max = 0.5}}, "size", "'1,0.5' is not MIN,MAX");
-  expect({.share = 0.25}, "share", "share has no effect with brush flat: leave it out");
-  expect({.wet = true}, "wet", "wet has no effect without pattern: leave it out");
+  expect({.share = 0.25}, "share", "share: has no effect with brush flat: leave it out");
+  expect({.wet = true}, "wet", "wet: has no effect without pattern: leave it out");
   check_fields(PaintOptions{.brush = "round", .share = 0.25, .wet = true, .pattern = "stripes"});
 }
 

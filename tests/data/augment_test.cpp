@@ -112,7 +112,7 @@ TEST(RandomResizedCrop, StaysInsideAndKeepsItsBounds) {
   }
   EXPECT_NEAR(area, 0.5, 0.05);
   // Nothing of these ratios fits an image 100 times as wide as high, at these scales: the middle is taken.
-  const Box middle = random_resized_crop({.scale_min = 1.0}, {1000, 10}, {.id = 1});
+  const Box middle = random_resized_crop({.scale = {1.0, 1.0}}, {1000, 10}, {.id = 1});
   EXPECT_EQ(middle.width, 13.0);
   EXPECT_EQ(middle.left, 493.0);
   EXPECT_EQ(random_resized_crop(options, {1, 1}, {}).width, 1.0);

@@ -52,7 +52,7 @@ TEST(Cifar, TheFineLabelCountsAndFilesFollowEachOther) {
 TEST(Cifar, BadFilesAreNamed) {
   const TemporaryFolder folder;
   expect_error(Category::data,
-               {folder.path().string() + ": no a.bin there", "cifar-100-binary", "--data-dir"},
+               {folder.path().string() + ": no a.bin there", "cifar-100-binary, which must be named"},
                [&] { open_split(folder); });
   folder.write("a.bin", record(1, 2, 3).substr(1));
   folder.write("b.bin", record(1, 100, 3));

@@ -144,16 +144,16 @@ TEST(ImageParts, TrainingFolderAloneIsDividedToo) {
 TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {
   const Undivided pets;
   const auto list = [&](double fraction) { list_image_parts(pets.path(), fraction); };
-  expect_error(Category::usage, {"no folders train and test there: give --test-fraction", "train/CLASS/"},
+  expect_error(Category::usage, {"no folders train and test there: give a test fraction", "train/CLASS/"},
                [&] { list(0.0); });
-  expect_error(Category::data, {"--test-fraction 1e-09 of 200 images leaves none to test"},
+  expect_error(Category::data, {"a test fraction of 1e-09 of 200 images leaves none to test"},
                [&] { list(1e-9); });
-  expect_error(Category::data, {"--test-fraction 0.999999 leaves no image of class 'cat' to train"},
+  expect_error(Category::data, {"a test fraction of 0.999999 leaves no image of class 'cat' to train"},
                [&] { list(0.999999); });
   std::filesystem::create_directories(pets.path() / "train");
-  expect_error(Category::usage, {"no folder test there: give --test-fraction"}, [&] { list(0.0); });
+  expect_error(Category::usage, {"no folder test there: give a test fraction"}, [&] { list(0.0); });
   std::filesystem::create_directories(pets.path() / "val");
-  expect_error(Category::usage, {"--test-fraction has no use beside ", "/val: leave it out"},
+  expect_error(Category::usage, {"test-fraction: has no effect beside ", "/val: leave it out"},
                [&] { list(0.5); });
   std::filesystem::remove(pets.path() / "train");
   expect_error(Category::data, {"no folder train there beside val"}, [&] { list(0.0); });
@@ -340,15 +340,13 @@ TEST(PackedImages, MissingAndShortFiles) {
   expect_error(Category::data, {"train-00000.shard: cannot open"}, [&] { pets.open_packed(); });
 }
 
-TEST(DatasetStatistics, AugmentTrainingSamplesOnly) {
+TEST(DatasetStatistics, AugmentSamples) {
   const Pets pets;
   const auto data = pets.open();
-  const auto mean = [&](const InputOptions& input, bool training) {
-    return measure_dataset(*data, input, training, [](const std::string&) {}).mean;
+  const auto mean = [&](const AugmentOptions& augment) {
+    return measure_dataset(*data, {}, augment, [](const std::string&) {}).mean;
   };
-  const InputOptions cut{.augment = {.cutout = 8}};
-  EXPECT_EQ(mean(cut, false), mean({}, false));
-  EXPECT_NE(mean(cut, true), mean({}, true));
+  EXPECT_NE(mean({.cutout = 8}), mean({}));
 }
 
 TEST(DatasetStatistics, NeedASampleThatCanBeRead) {
@@ -358,7 +356,7 @@ TEST(DatasetStatistics, NeedASampleThatCanBeRead) {
   }
   int bad = 0;
   expect_error(Category::data, {"none of the 4 samples can be read"},
-               [&] { measure_dataset(*pets.open(), {}, true, [&](const std::string&) { ++bad; }); });
+               [&] { measure_dataset(*pets.open(), {}, {}, [&](const std::string&) { ++bad; }); });
   EXPECT_EQ(bad, 4);
 }
 

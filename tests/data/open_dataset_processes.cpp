@@ -53,7 +53,7 @@ void check_samples(const Dataset& data) {
 void expect_failure(const World& world, Category category, const std::string& name,
                     const std::string& folder) {
   try {
-    open_dataset(world, name, {.directory = folder});
+    open_dataset(world, {.name = name, .directory = folder});
   } catch (const Error& error) {
     require(error.category() == category, "category");
     return;
@@ -70,7 +70,7 @@ int check(World& world, const std::filesystem::path& folder) {
       write_split(folder, "t10k", good);
     }
   });
-  const DatasetPair pair = open_dataset(world, "mnist", {.directory = folder.string()});
+  const DatasetPair pair = open_dataset(world, {.name = "mnist", .directory = folder.string()});
   check_samples(*pair.train);
   check_samples(*pair.test);
   expect_failure(world, Category::usage, "mnits", folder.string());

@@ -120,9 +120,9 @@ Contents expected(const Loader& loader, SampleRange range) {
 
 struct Reading {
   explicit Reading(std::uint64_t size, std::uint32_t micro_batch = 8, int threads = 2,
-                   InputOptions input = {})
+                   const AugmentOptions& augment = {})
       : data(size),
-        loader(data, micro_batch, input, {.training = true, .seed = 3}),
+        loader(data, micro_batch, {}, {.augment = augment, .seed = 3}),
         ahead(*device, loader, threads) {}
 
   void expect(const std::vector<SampleRange>& coming) { ahead.expect(coming); }
@@ -146,7 +146,7 @@ struct Reading {
 
 TEST(ReadAhead, GivesWhatTheReaderOfCpuRanksGives) {
   for (const int threads : {1, 2, 3, 7}) {
-    Reading reading(45, 8, threads, {.augment = {.crop_padding = 1, .hflip = 0.5, .mixup = 0.3}});
+    Reading reading(45, 8, threads, {.crop_padding = 1, .hflip = 0.5, .mixup = 0.3});
     for (const std::uint32_t epoch : {0U, 1U}) {
       reading.loader.shuffle(11, epoch);
       reading.expect({{0, 16}, {16, 16}, {32, 13}});

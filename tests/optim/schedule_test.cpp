@@ -62,15 +62,15 @@ TEST(Schedule, RefusesOptionsOfOtherRules) {
   const auto refused = [](const ScheduleOptions& options, const std::string& message) {
     expect_error(Category::usage, {message}, [&] { LearningRate(options, 0.1, 10, 10); });
   };
-  refused({.min_lr = 0.01}, "--sched constant has no use for --min-lr");
-  refused({.name = "cosine", .decay_epochs = 2}, "--sched cosine has no use for --decay-epochs");
-  refused({.name = "step", .decay_milestones = {1}}, "--sched step has no use for --decay-milestones");
-  refused({.name = "onecycle", .decay_rate = 0.5}, "--sched onecycle has no use for --decay-rate");
-  refused({.name = "step", .power = 2}, "--sched step has no use for --sched-power");
+  refused({.min_lr = 0.01}, "min-lr: has no effect with sched constant");
+  refused({.name = "cosine", .decay_epochs = 2}, "decay-epochs: has no effect with sched cosine");
+  refused({.name = "step", .decay_milestones = {1}}, "decay-milestones: has no effect with sched step");
+  refused({.name = "onecycle", .decay_rate = 0.5}, "decay-rate: has no effect with sched onecycle");
+  refused({.name = "step", .power = 2}, "sched-power: has no effect with sched step");
 }
 
 TEST(Schedule, NamesTheRateAsItWasGiven) {
-  expect_error(Category::usage, {"--min-lr 5 is not between 0 and the learning rate 0.7"},
+  expect_error(Category::usage, {"min-lr: 5 is more than the learning rate 0.7"},
                [] { LearningRate({.name = "cosine", .min_lr = 5}, 0.7F, 10, 10); });
 }
 

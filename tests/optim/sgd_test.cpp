@@ -71,7 +71,7 @@ TEST(Optimizers, RefuseImpossibleOptionsAndUnknownNames) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()),
-              "unknown optimizer 'sdg'; did you mean 'sgd'? known: adamw, lamb, lars, sgd");
+              "optimizer: 'sdg' is not one of adamw, lamb, lars, sgd; did you mean sgd?");
   }
 }
 

@@ -156,8 +156,17 @@ TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {
   EXPECT_EQ(line_after(beside_cpu("--rank-weights 1,3").out, "digest "), digest);
 }
 
+/// A rank with another device than the others computes other bits: only ranks that are meant to differ may.
+TEST(GpuRanks, AreRefusedBesideCpuRanksUnlessSharesOfTheWorkAreGiven) {
+  const Outcome outcome = beside_cpu("");
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("--device: rank 1 has device = cuda, rank 0 has cpu; give all ranks the same"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST(GpuRanks, EndTogetherWithCpuRanksWhereTheLossIsNotFinite) {
-  const Outcome outcome = beside_cpu("", "1e30");
+  const Outcome outcome = beside_cpu("--rank-weights 1,1", "1e30");
   EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_NE(outcome.err.find("with learning rate 1e+30"), std::string::npos) << outcome.err;
 }

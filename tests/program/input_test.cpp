@@ -187,7 +187,7 @@ TEST_F(Images, FoldersPerClassAreDivided) {
   const Outcome refused =
       lockstep(0, {"data", "show", "--dataset", "images", "--data-dir", packed, "--test-fraction", "0.2"});
   EXPECT_EQ(refused.status, 2) << refused.err;
-  EXPECT_NE(refused.err.find("--test-fraction has no use beside " + packed + "/test.index"),
+  EXPECT_NE(refused.err.find("--test-fraction: has no effect beside " + packed + "/test.index"),
             std::string::npos)
       << refused.err;
   EXPECT_EQ(train(1, data(packed), {}).status, 0);

@@ -93,7 +93,7 @@ TEST(RunRecord, ErrorsNameFileAndLine) {
     folder.write("metrics.jsonl", text);
     expect_error(Category::data, parts, [&] { read_run_record({folder.path()}); });
   };
-  expect_error(Category::data, {"metrics.jsonl", "No such file", "--run-dir"},
+  expect_error(Category::data, {"metrics.jsonl", "No such file", "run directory"},
                [&] { read_run_record({folder.path()}); });
   expect_bad("{\"event\":\"later\"}\nnot json\n", {"metrics.jsonl", "line 2"});
   expect_bad("[]\n", {"line 1"});

@@ -74,10 +74,13 @@ void update_by_hand(const Network& network, const Replica& replica, std::span<co
 
 /// The loop of examples/from_scratch.cpp.
 std::string train_by_hand(const Network& network, const TrainerOptions& chosen) {
-  const auto batch = static_cast<std::uint64_t>(chosen.batch_size);
-  const auto part = batch / static_cast<std::uint64_t>(chosen.micro_batches);
+  const auto batch = static_cast<std::uint64_t>(chosen.batch.size);
+  const auto part = batch / static_cast<std::uint64_t>(chosen.batch.micro_batches);
   Replica replica(network, train_set(),
-                  {.micro_batch = static_cast<int>(part), .input = chosen.input, .seed = chosen.seed});
+                  {.micro_batch = static_cast<int>(part),
+                   .input = chosen.input,
+                   .augment = chosen.augment,
+                   .seed = chosen.seed});
   std::vector<float> parameters(replica.elements());
   replica.initialize(parameters);
   GradientSum gradients(world(), replica.elements());
@@ -95,7 +98,8 @@ std::string train_by_hand(const Network& network, const TrainerOptions& chosen) 
             gradients.next());
         gradients.add();
       }
-      update_by_hand(network, replica, gradients.all_reduce(), samples, chosen.learning_rate, parameters);
+      update_by_hand(network, replica, gradients.all_reduce(), samples, largest_learning_rate(chosen),
+                     parameters);
     }
   }
   return replica.digest(parameters);
@@ -107,7 +111,7 @@ TEST(Replica, LoopByHandTrainsAsTheTrainerDoes) {
     TrainerOptions chosen = options();
     chosen.optimizer = {};
     chosen.seed = 5;
-    if (augments) chosen.input = augmented();
+    if (augments) chosen = augmented(chosen);
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     trainer.fit();
     EXPECT_EQ(train_by_hand(*network, chosen), trainer.digest()) << augments;

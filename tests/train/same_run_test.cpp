@@ -18,8 +18,8 @@ namespace {
 std::vector<std::string> differences(const TrainerOptions& changed) {
   const test::Synthetic data(40, {1, 28, 28}, 4);
   const auto network = make_model("lenet", {1, 28, 28}, 4);
-  const std::vector<Given> one = given_to({}, *network, data, data);
-  const std::vector<Given> other = given_to(changed, *network, data, data);
+  const std::vector<Line> one = lines_of_run({}, *network, data, data);
+  const std::vector<Line> other = lines_of_run(changed, *network, data, data);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < one.size(); ++i) {
     if (one[i].value != other[i].value) names.push_back(one[i].name);
@@ -27,30 +27,30 @@ std::vector<std::string> differences(const TrainerOptions& changed) {
   return names;
 }
 
-TEST(GivenTo, TellsWhatDiffers) {
+TEST(LinesOfRun, TellsWhatDiffers) {
   using Change = std::function<void(TrainerOptions&)>;
   const std::vector<std::pair<std::string, Change>> cases = {
       {"epochs", [](TrainerOptions& o) { o.epochs = 3; }},
-      {"learning rate", [](TrainerOptions& o) { o.learning_rate = 0.3F; }},
-      {"schedule of the learning rate", [](TrainerOptions& o) { o.schedule.power = 2; }},
+      {"lr", [](TrainerOptions& o) { o.learning_rate = 0.3F; }},
+      {"sched-power", [](TrainerOptions& o) { o.schedule.power = 2; }},
       {"momentum", [](TrainerOptions& o) { o.optimizer.momentum = 0.3; }},
-      {"weight decay", [](TrainerOptions& o) { o.optimizer.weight_decay = 0.3; }},
-      {"list of frozen parameters", [](TrainerOptions& o) { o.optimizer.freeze = {"conv1"}; }},
-      {"treatment of the images", [](TrainerOptions& o) { o.input.augment.mixup = 0.3; }},
-      {"treatment of the images", [](TrainerOptions& o) { o.input.strict = true; }},
-      {"label smoothing", [](TrainerOptions& o) { o.label_smoothing = 0.3F; }},
+      {"weight-decay", [](TrainerOptions& o) { o.optimizer.weight_decay = 0.3; }},
+      {"freeze", [](TrainerOptions& o) { o.optimizer.freeze = {"conv1"}; }},
+      {"mixup", [](TrainerOptions& o) { o.augment.mixup = 0.3; }},
+      {"strict", [](TrainerOptions& o) { o.input.strict = true; }},
+      {"smoothing", [](TrainerOptions& o) { o.label_smoothing = 0.3F; }},
       {"seed", [](TrainerOptions& o) { o.seed = 3; }},
-      {"way of reducing", [](TrainerOptions& o) { o.reduce = Reduce::ring; }}};
+      {"reduce", [](TrainerOptions& o) { o.reduce = Reduce::ring; }}};
   for (const auto& [name, change] : cases) {
     TrainerOptions options;
     change(options);
     EXPECT_EQ(differences(options), std::vector<std::string>{name});
   }
-  EXPECT_TRUE(differences({.execution = {.threads = 3, .simd = "avx2"}}).empty());
+  EXPECT_TRUE(differences({.execution = {.threads = 3, .simd = SimdLevel::avx2}}).empty());
 }
 
 /// Two rows of one class that have changed places, on a table of many.
-TEST(GivenTo, HoldsAllSamples) {
+TEST(LinesOfRun, HoldsAllSamples) {
   const auto training_set = [](bool swapped) {
     std::string text = "x,label\n";
     for (int row = 0; row < 3000; ++row) {
@@ -60,29 +60,28 @@ TEST(GivenTo, HoldsAllSamples) {
     const CsvTable table = parse_csv_table(text, "t.csv", "");
     const DatasetPair data = make_csv_datasets(table, table);
     const auto network = make_model("mlp", data.train->shape(), 2);
-    for (const Given& given : given_to({}, *network, *data.train, *data.test)) {
-      if (given.name == "training set") return given.value;
+    for (const Line& line : lines_of_run({}, *network, *data.train, *data.test)) {
+      if (line.name == "training set") return line.value;
     }
-    return std::uint64_t{0};
+    return std::string();
   };
   EXPECT_EQ(training_set(false), training_set(false));
   EXPECT_NE(training_set(false), training_set(true));
 }
 
 /// Another library shows in the pixels only: the files are the same.
-TEST(GivenTo, HoldsPixelsOfImageFiles) {
+TEST(LinesOfRun, HoldsPixelsOfImageFiles) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "a");
   folder.write("a/1.jpg", jpeg_file(40, 40, 1));
   const auto network = make_model("lenet", {3, 28, 28}, 1);
   const auto decoding = [&] {
     const auto data = make_image_folder(list_images(folder.path()), {3, 28, 28});
-    const std::vector<Given> given = given_to({}, *network, *data, *data);
-    EXPECT_EQ(given.back().name, "decoding of the test images");
-    EXPECT_EQ(std::string(given.back().origin), "versions of libjpeg and libpng");
+    const std::vector<Line> given = lines_of_run({}, *network, *data, *data);
+    EXPECT_EQ(given.back().name, "pixels of the test set by libjpeg and libpng");
     return given.back().value;
   };
-  const std::uint64_t first = decoding();
+  const std::string first = decoding();
   EXPECT_EQ(decoding(), first);
   folder.write("a/1.jpg", jpeg_file(40, 40, 2));
   EXPECT_NE(decoding(), first);

@@ -33,22 +33,22 @@ inline std::unique_ptr<Network> small_network() {
 
 inline TrainerOptions options() {
   return {.epochs = 2,
-          .batch_size = 64,
-          .micro_batches = 4,
-          .learning_rate = 0.1F,
+          .batch = {.size = 64, .micro_batches = 4},
+          .learning_rate = 0.1,
           .optimizer = {.momentum = 0.5},
           .execution = {.threads = 1}};
 }
 
-inline InputOptions augmented() {
-  return {.mean = {0.3},
-          .deviation = {0.4},
-          .augment = {.random_resized_crop = true,
-                      .crop_padding = 1,
-                      .hflip = 0.5,
-                      .randaugment = "rand-m9-n3",
-                      .cutout = 3,
-                      .mixup = 0.2}};
+/// `chosen` with everything that may happen to a sample.
+inline TrainerOptions augmented(TrainerOptions chosen) {
+  chosen.input = {.mean = {0.3}, .deviation = {0.4}};
+  chosen.augment = {.random_resized_crop = true,
+                    .crop_padding = 1,
+                    .hflip = 0.5,
+                    .randaugment = "rand-m9-n3",
+                    .cutout = 3,
+                    .mixup = 0.2};
+  return chosen;
 }
 
 }  // namespace lockstep::test

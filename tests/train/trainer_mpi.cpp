@@ -17,9 +17,9 @@ void expect(bool holds, const std::string& what) {
 }
 
 TrainerOptions options() {
-  TrainerOptions options = test::options();  // two epochs of five steps
+  TrainerOptions options = test::augmented(test::options());  // two epochs of five steps
+  options.model_ema = true;
   options.model_ema_decay = 0.9;
-  options.input = test::augmented();
   return options;
 }
 

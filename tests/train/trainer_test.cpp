@@ -59,7 +59,7 @@ TEST(Trainer, LearnsAndEvaluatesEverySampleOnce) {
 TEST(Trainer, FitsFromAnyStep) {
   const auto network = small_network();
   TrainerOptions chosen = options();
-  chosen.input = augmented();
+  chosen = augmented(chosen);
   const std::string expected = digest(chosen);
   std::vector<EpochReport> whole;
   Trainer alone(world(), *network, train_set(), test_set(), chosen);
@@ -95,10 +95,10 @@ TEST(Trainer, ThreadsChangeNoBits) {
 TEST(Trainer, VectorLevelsChangeNoBits) {
   TrainerOptions chosen = options();
   const std::string expected = digest(chosen);
-  for (const char* level : {"avx2", "avx512", "neon"}) {
+  for (const SimdLevel level : {SimdLevel::avx2, SimdLevel::avx512, SimdLevel::neon}) {
     chosen.execution.simd = level;
     try {
-      EXPECT_EQ(digest(chosen), expected) << level;
+      EXPECT_EQ(digest(chosen), expected) << name_of(level);
     } catch (const Error& error) {
       EXPECT_EQ(error.category(), Category::usage);  // not on this machine
     }
@@ -123,7 +123,7 @@ TEST(Trainer, MaxStepsEndsInsideAnEpoch) {
 TEST(Trainer, AugmentationChangesTheRunButThreadsDoNot) {
   TrainerOptions chosen = options();
   const std::string plain = digest(chosen);
-  chosen.input = augmented();
+  chosen = augmented(chosen);
   const std::string expected = digest(chosen);
   EXPECT_NE(expected, plain);
   chosen.execution.threads = 3;
@@ -131,15 +131,20 @@ TEST(Trainer, AugmentationChangesTheRunButThreadsDoNot) {
 }
 
 TEST(Trainer, ImpossibleInputOptionsAreUsageErrors) {
-  const std::vector<InputOptions> cases = {{.mean = {0.1, 0.2}},
-                                           {.deviation = {0.0}},
-                                           {.crop_share = 0.0},
-                                           {.augment = {.randaugment = "rand"}},
-                                           {.augment = {.scale_min = 0.5, .scale_max = 0.4}},
-                                           {.augment = {.hflip = 1.5}}};
-  for (const InputOptions& input : cases) {
+  using Change = std::function<void(TrainerOptions&)>;
+  const std::vector<Change> cases = {[](TrainerOptions& o) {
+                                       o.input.mean = {0.1, 0.2};
+                                     },
+                                     [](TrainerOptions& o) { o.input.deviation = {0.0}; },
+                                     [](TrainerOptions& o) { o.input.crop_share = 0.0; },
+                                     [](TrainerOptions& o) { o.augment.randaugment = "rand"; },
+                                     [](TrainerOptions& o) {
+                                       o.augment.scale = {0.5, 0.4};
+                                     },
+                                     [](TrainerOptions& o) { o.augment.hflip = 1.5; }};
+  for (const Change& change : cases) {
     TrainerOptions chosen = options();
-    chosen.input = input;
+    change(chosen);
     try {
       digest(chosen);
       ADD_FAILURE();
@@ -168,7 +173,7 @@ TEST(Trainer, SamplesThatCannotBeReadAreNotCounted) {
   const auto network = small_network();
   const Damaged damaged;
   TrainerOptions chosen = options();
-  chosen.batch_size = 8;
+  chosen.batch.size = 8;
   Trainer trainer(world(), *network, damaged, damaged, chosen);
   const Evaluation evaluation = trainer.evaluate(damaged);
   EXPECT_EQ(evaluation.samples, 23U);
@@ -255,6 +260,7 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
   TrainerOptions chosen = options();
   chosen.epochs = 1;
   const std::string trained = digest(chosen);
+  chosen.model_ema = true;
   chosen.model_ema_decay = 0.9;
   Trainer trainer(world(), *network, train_set(), test_set(), chosen);
   const auto start = saved(trainer, "fc1.weight");
@@ -269,7 +275,7 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
   const ModelFile model = ModelFile::read(file);
   EXPECT_NE(lockstep::digest(*network, model), trained);
   EXPECT_EQ(evaluate(world(), *network, model, test_set(),
-                     {.batch_size = 64, .micro_batches = 4, .execution = {.threads = 1}})
+                     {.batch = {.size = 64, .micro_batches = 4}, .execution = {.threads = 1}})
                 .loss,
             test.loss);
   EXPECT_NE(saved(trainer, "fc1.weight"), start);
@@ -306,9 +312,10 @@ TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
     TrainerOptions chosen = options();
     chosen.optimizer = GetParam();
     chosen.learning_rate = 0.001F;
+    chosen.model_ema = true;
     chosen.model_ema_decay = 0.99;
     chosen.execution.threads = threads;
-    if (threads == 2) chosen.input = augmented();
+    if (threads == 2) chosen = augmented(chosen);
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {
       trainer.steps(1);
@@ -355,9 +362,9 @@ TEST(Trainer, RefusesImpossibleOptions) {
     change(chosen);
     EXPECT_THROW(Trainer(world(), *network, train_set(), test_set(), chosen), Error);
   };
-  refused([](TrainerOptions& o) { o.batch_size = 0; });
-  refused([](TrainerOptions& o) { o.batch_size = -1; });
-  refused([](TrainerOptions& o) { o.micro_batches = 3; });
+  refused([](TrainerOptions& o) { o.batch.size = 0; });
+  refused([](TrainerOptions& o) { o.batch.size = -1; });
+  refused([](TrainerOptions& o) { o.batch.micro_batches = 3; });
   refused([](TrainerOptions& o) { o.learning_rate = std::nanf(""); });
   refused([](TrainerOptions& o) { o.execution.threads = -1; });
   refused([](TrainerOptions& o) { o.optimizer.name = "none"; });
@@ -366,7 +373,7 @@ TEST(Trainer, RefusesImpossibleOptions) {
   refused([](TrainerOptions& o) { o.model_ema_decay = 1.0; });
   refused([](TrainerOptions& o) { o.early_stopping = -1; });
   refused([](TrainerOptions& o) {
-    o.batch_size = 512;
+    o.batch.size = 512;
     o.drop_last = true;
   });
   const Synthetic other(10, {3, 12, 12}, 4);

@@ -58,6 +58,7 @@ TEST(TrainingState, NamesItsArenas) {
   chosen.optimizer = {};
   EXPECT_EQ(names_of(Phases(chosen).state), Names{"parameters"});
   chosen.optimizer = {.name = "adamw"};
+  chosen.model_ema = true;
   chosen.model_ema_decay = 0.9;
   const Phases phases(chosen);
   EXPECT_EQ(names_of(phases.state),
@@ -74,9 +75,10 @@ TEST(TrainingState, IsAllThatARunIsAtAStepBoundary) {
   TrainerOptions chosen = options();  // two epochs of five steps
   chosen.optimizer = {.name = "adamw", .clip_grad = 0.5};
   chosen.learning_rate = 0.01F;
+  chosen.model_ema = true;
   chosen.model_ema_decay = 0.9;
-  chosen.input = augmented();
-  chosen.input.augment.mixup = 0.0;
+  chosen = augmented(chosen);
+  chosen.augment.mixup = 0.0;
   Phases whole(chosen);
   whole.make_steps(10);
   for (const std::uint64_t boundary : {3U, 5U, 8U}) {

@@ -45,7 +45,8 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
                   std::vector<Arenas>* after_each = nullptr) {
   const ArenaLayout layout = layout_arena(run.parameters);
   Arenas arenas{run.start, run.average_decay > 0.0 ? run.start : std::vector<float>{}};
-  const auto backend = make_cpu_backend({.execution = {.device = "cpu", .threads = 1}, .pin = false});
+  const auto backend =
+      make_cpu_backend({.execution = {.device = DeviceKind::cpu, .threads = 1}, .pin = false});
   StepTable table(backend->device(), 1);
   const auto alone = make_self_communicator();
   Communicator& owners = run.ring ? *alone : communicator;

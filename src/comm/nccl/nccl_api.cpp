@@ -16,7 +16,7 @@ class Library {
     throw Error(
         Category::resource,
         fmt::format("NCCL cannot be opened: {}; install it, name its folder in LD_LIBRARY_PATH, or use "
-                    "--transport messages",
+                    "the transport by messages",
                     opened_.failure()));
   }
   template <class Function>

@@ -8,8 +8,8 @@ namespace lockstep {
 namespace {
 
 /// Why `requirement` does not hold, as the end of a sentence; empty where it does.
-std::string why_not(const std::vector<FieldText>& texts, const Requirement& requirement) {
-  const auto is_meant = [&](const FieldText& text) {
+std::string why_not(const std::vector<OptionText>& texts, const Requirement& requirement) {
+  const auto is_meant = [&](const OptionText& text) {
     return std::string_view(text.field.name) == requirement.option;
   };
   const auto found = std::ranges::find_if(texts, is_meant);
@@ -23,19 +23,18 @@ std::string why_not(const std::vector<FieldText>& texts, const Requirement& requ
 
 }  // namespace
 
-void check_needs(const std::vector<FieldText>& texts) {
-  for (const FieldText& text : texts) {
+void check_needs(const std::vector<OptionText>& texts) {
+  for (const OptionText& text : texts) {
     if (text.is_default()) continue;
     for (const Requirement& requirement : text.field.needs) {
       const std::string reason = why_not(texts, requirement);
       if (reason.empty()) continue;
-      throw Error(Category::usage, fmt::format("{} has no effect {}: leave it out", text.field.name, reason),
-                  text.field.name);
+      throw Error(Category::usage, fmt::format("has no effect {}: leave it out", reason), text.field.name);
     }
   }
 }
 
-std::vector<Line> lines_to_compare(const std::vector<FieldText>& texts) {
+std::vector<Line> lines_to_compare(const std::vector<OptionText>& texts) {
   std::vector<Line> lines;
   for (const auto& [field, value, default_value] : texts) {
     if (field.scope == Scope::local) continue;

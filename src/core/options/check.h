@@ -10,7 +10,7 @@
 namespace lockstep {
 
 /// An option's description with its value and its default as text.
-struct FieldText {
+struct OptionText {
   Field field;
   std::string value;
   std::string default_value;
@@ -20,8 +20,8 @@ struct FieldText {
 
 /// All options of a struct, in the order of its description.
 template <class Options>
-std::vector<FieldText> texts_of(const Options& options) {
-  std::vector<FieldText> texts;
+std::vector<OptionText> texts_of(const Options& options) {
+  std::vector<OptionText> texts;
   visit(options, [&](const auto& value, const Field& field) {
     texts.push_back({.field = field, .value = to_text(value, field), .default_value = {}});
   });
@@ -34,7 +34,7 @@ std::vector<FieldText> texts_of(const Options& options) {
 
 /// Throws Error(usage) for an option that has another value than its default and no effect, naming the option
 /// and what it needs. Needs that are not among `texts` count as met.
-void check_needs(const std::vector<FieldText>& texts);
+void check_needs(const std::vector<OptionText>& texts);
 
 /// Throws Error(usage), with the option as its field, where a value is impossible by itself or has no effect.
 template <class Options>
@@ -58,7 +58,7 @@ struct Line {
 };
 
 /// What must be equal on all ranks: all options but local ones; of files, whether they are given.
-std::vector<Line> lines_to_compare(const std::vector<FieldText>& texts);
+std::vector<Line> lines_to_compare(const std::vector<OptionText>& texts);
 template <class Options>
 std::vector<Line> lines_to_compare(const Options& options) {
   return lines_to_compare(texts_of(options));

@@ -133,7 +133,8 @@ std::string suggestion(std::string_view name, const Names& known, std::string_vi
 void check_number(double value, const Range& range, std::string_view text) {
   const auto rounded = static_cast<float>(value);
   const bool inside = value >= range.min && value > range.above && value <= range.max && value < range.below;
-  const bool inside_as_float = std::isfinite(rounded) && rounded < static_cast<float>(range.below);
+  const bool inside_as_float = std::isfinite(rounded) && rounded > static_cast<float>(range.above) &&
+                               rounded < static_cast<float>(range.below);
   if (!std::isfinite(value) || !inside || !inside_as_float) reject(text, describe(range));
 }
 

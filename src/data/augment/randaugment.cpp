@@ -32,9 +32,9 @@ RandAugmentChoice parse_randaugment(const std::string& text) {
   if (!take("rand-m", 0, most_magnitude, choice.magnitude) || !take("-n", 1, 14, choice.count) ||
       !rest.empty()) {
     throw Error(Category::usage,
-                fmt::format("--randaugment '{}' is not rand-mM-nN with M from 0 to {} and N from 1 to 14, "
-                            "e.g. rand-m9-n2",
-                            text, most_magnitude));
+                fmt::format("'{}' is not rand-mM-nN with M from 0 to {} and N from 1 to 14, e.g. rand-m9-n2",
+                            text, most_magnitude),
+                "randaugment");
   }
   return choice;
 }

@@ -13,10 +13,10 @@ double rounded(double value) { return std::floor(value + 0.5); }
 Box middle_part(const AugmentOptions& options, ImageSize size) {
   const double ratio = static_cast<double>(size.width) / size.height;
   Box box{0.0, 0.0, static_cast<double>(size.width), static_cast<double>(size.height)};
-  if (ratio < options.ratio_min) {
-    box.height = std::max(1.0, rounded(box.width / options.ratio_min));
-  } else if (ratio > options.ratio_max) {
-    box.width = std::max(1.0, rounded(box.height * options.ratio_max));
+  if (ratio < options.ratio.min) {
+    box.height = std::max(1.0, rounded(box.width / options.ratio.min));
+  } else if (ratio > options.ratio.max) {
+    box.width = std::max(1.0, rounded(box.height * options.ratio.max));
   }
   box.left = std::floor((size.width - box.width) / 2.0);
   box.top = std::floor((size.height - box.height) / 2.0);
@@ -29,10 +29,10 @@ Box random_resized_crop(const AugmentOptions& options, ImageSize size, const Sam
   constexpr int attempts = 10;
   Draws draws(visit, Purpose::resized_crop);
   const double area = static_cast<double>(size.width) * size.height;
-  const double log_least = logarithm(options.ratio_min);
-  const double log_most = logarithm(options.ratio_max);
+  const double log_least = logarithm(options.ratio.min);
+  const double log_most = logarithm(options.ratio.max);
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    const double target = area * draws.uniform(options.scale_min, options.scale_max);
+    const double target = area * draws.uniform(options.scale.min, options.scale.max);
     const double ratio = exponential(draws.uniform(log_least, log_most));
     const double width = rounded(std::sqrt(target * ratio));
     const double height = rounded(std::sqrt(target / ratio));

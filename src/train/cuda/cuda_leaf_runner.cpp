@@ -17,7 +17,7 @@ Buffer allocate_workspace(Device& device, const CudaPlan& plan, std::uint32_t sa
       Category::resource,
       fmt::format(
           "not enough memory of the GPU: micro-batches of {} samples take {} MB, {} MB are free; up to "
-          "{} samples fit: use a larger --micro-batches",
+          "{} samples fit: use more micro-batches",
           samples, wanted >> 20, available >> 20,
           static_cast<std::uint64_t>(static_cast<double>(samples) * static_cast<double>(available) /
                                      static_cast<double>(wanted))));

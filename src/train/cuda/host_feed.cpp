@@ -59,7 +59,7 @@ class HostFeed final : public Feed {
       throw Error(Category::data,
                   fmt::format("{}; on a GPU no sample can be left out, because a step is recorded for whole "
                               "micro-batches: take it out of the data set (lockstep data stats lists all "
-                              "such), or use --device cpu",
+                              "such), or use the CPU",
                               error.what()));
     }
   }

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/message.h"
-#include "core/nearest.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -104,15 +103,6 @@ std::size_t steps_at_once(DeviceKind device, std::uint64_t asked_for) {
   return asked_for == 0 ? usual : std::min(asked_for, most);
 }
 
-DeviceKind parse_device(const std::string& text) {
-  std::vector<std::string> known;
-  for (const DeviceKind kind : {DeviceKind::automatic, DeviceKind::cpu, DeviceKind::cuda}) {
-    if (text == name_of(kind)) return kind;
-    known.emplace_back(name_of(kind));
-  }
-  throw Error(Category::usage, unknown_name("device", text, known));
-}
-
 /// Number of the host that `rank` is on.
 std::uint32_t host_number(const World& world, int rank) {
   const auto& first = world.host_boundaries();
@@ -122,7 +112,7 @@ std::uint32_t host_number(const World& world, int rank) {
 RankFacts facts_of_this_rank(const World& world, const ExecutionOptions& execution) {
   RankFacts facts{.host = std::string_view(world.host()),
                   .host_number = host_number(world, world.rank()),
-                  .device = parse_device(execution.device),
+                  .device = execution.device,
                   .steps_at_once = execution.steps_at_once};
   if (facts.device == DeviceKind::cpu) return facts;
   const cuda::Probe found = cuda::probe(cuda::Detail::needed);
@@ -136,18 +126,6 @@ RankFacts facts_of_this_rank(const World& world, const ExecutionOptions& executi
 }
 
 }  // namespace
-
-const char* name_of(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::automatic:
-      return "auto";
-    case DeviceKind::cpu:
-      return "cpu";
-    case DeviceKind::cuda:
-      return "cuda";
-  }
-  return "unknown";
-}
 
 Placement place(const Roster& roster, Transport transport, Reduce reduce) {
   const RankFacts& own = roster.ranks[roster.own];

@@ -14,16 +14,6 @@ namespace lockstep {
 
 class World;
 
-/// The kind of device that a rank asks for, or computes on.
-enum class DeviceKind : std::uint32_t {
-  automatic,  ///< CUDA where all ranks that leave it open can have a GPU of their own, else the CPU
-  cpu,
-  cuda,
-};
-
-/// "auto", "cpu" or "cuda".
-const char* name_of(DeviceKind kind);
-
 /// Text of a fixed size, as ranks send it to each other; what does not fit is cut off.
 template <std::size_t capacity>
 struct FixedText {
@@ -65,8 +55,8 @@ struct Placement {
   std::vector<std::string> warnings =
       {};  ///< that this rank prints, so that each appears once per host or run
 
-  /// What defaults that all ranks share are for: "cuda" where every rank computes with it, else "cpu".
-  std::string common_device() const { return all_cuda ? "cuda" : "cpu"; }
+  /// What defaults that all ranks share are for: cuda where every rank computes with it, else cpu.
+  DeviceKind common_device() const { return all_cuda ? DeviceKind::cuda : DeviceKind::cpu; }
 };
 
 /// Decides for all ranks alike from their facts; `transport` and `reduce` are equal on all ranks. A rank that
@@ -74,8 +64,7 @@ struct Placement {
 /// they were asked for: no GPU, or the GPU of another rank without a transport that lets them share it. Pure.
 Placement place(const Roster& roster, Transport transport, Reduce reduce);
 
-/// The facts of all ranks. Looks for GPUs where `execution` may use one. Throws Error(usage) for an unknown
-/// device. Collective.
+/// The facts of all ranks. Looks for GPUs where `execution` may use one. Collective.
 Roster gather_roster(const World& world, const ExecutionOptions& execution);
 
 /// Gathers the roster, places this rank and prints its warnings. Throws on all ranks what `place` throws on

@@ -60,6 +60,7 @@ struct Case {
   Shape target = {1, 9, 11};
   Encoding encoding = Encoding::pixels;
   InputOptions input = {};
+  AugmentOptions augment = {};
   bool training = true;
 };
 
@@ -91,12 +92,12 @@ class Gathering {
       : case_(given),
         dataset_(size, given.shape, given.encoding),
         loader_(dataset_, micro_batch, given.input,
-                {.training = given.training, .seed = given.training ? seed : 0}),
+                {.augment = given.augment, .seed = given.training ? seed : 0}),
         bad_(true),
         reader_(dataset_, loader_.transform(), bad_, micro_batch),
         device_(make_cuda_device({})),
         on_device_(*device_, dataset_) {
-    const AugmentOptions& augment = given.input.augment;
+    const AugmentOptions& augment = given.augment;
     choice_ = {.size = size,
                .micro_batch = micro_batch,
                .seed = loader_.transform().seed(),
@@ -227,33 +228,32 @@ constexpr Shape grey = {1, 9, 11};
 constexpr Shape colour = {3, 10, 8};
 INSTANTIATE_TEST_SUITE_P(
     Options, GatherKernels,
-    ::testing::Values(
-        Case{.name = "plain"}, Case{.name = "evaluation", .training = false},
-        Case{.name = "colour", .shape = colour, .target = colour},
-        Case{.name = "cropped", .shape = colour, .target = {3, 9, 5}},
-        Case{.name = "many_channels", .shape = {19, 2, 3}, .target = {19, 2, 3}},
-        Case{.name = "normalised",
-             .shape = colour,
-             .target = colour,
-             .input = {.mean = {0.1, 0.2, 0.3}, .deviation = {0.3, 0.7, 0.9}}},
-        Case{.name = "flip", .input = {.augment = {.hflip = 0.5}}},
-        Case{.name = "crop", .shape = colour, .target = colour, .input = {.augment = {.crop_padding = 3}}},
-        Case{.name = "crop_far", .input = {.augment = {.crop_padding = 12}}},
-        Case{.name = "cutout", .input = {.mean = {0.5}, .augment = {.cutout = 5}}},
-        Case{.name = "all",
-             .shape = colour,
-             .target = {3, 8, 7},
-             .input = {.mean = {0.1, 0.2, 0.3},
-                       .deviation = {0.3},
-                       .augment = {.crop_padding = 2, .hflip = 0.5, .cutout = 4, .mixup = 0.4}}},
-        Case{.name = "mixup", .input = {.augment = {.mixup = 0.2}}},
-        Case{.name = "mixup_above_one", .input = {.augment = {.mixup = 3.0}}},
-        Case{.name = "floats", .shape = {21}, .target = {21}, .encoding = Encoding::floats},
-        Case{.name = "floats_all",
-             .shape = {2, 3, 5},
-             .target = {2, 3, 4},
-             .encoding = Encoding::floats,
-             .input = {.mean = {0.1, -0.2}, .deviation = {0.3, 0.7}, .augment = {.mixup = 1.0}}}),
+    ::testing::Values(Case{.name = "plain"}, Case{.name = "evaluation", .training = false},
+                      Case{.name = "colour", .shape = colour, .target = colour},
+                      Case{.name = "cropped", .shape = colour, .target = {3, 9, 5}},
+                      Case{.name = "many_channels", .shape = {19, 2, 3}, .target = {19, 2, 3}},
+                      Case{.name = "normalised",
+                           .shape = colour,
+                           .target = colour,
+                           .input = {.mean = {0.1, 0.2, 0.3}, .deviation = {0.3, 0.7, 0.9}}},
+                      Case{.name = "flip", .augment = {.hflip = 0.5}},
+                      Case{.name = "crop", .shape = colour, .target = colour, .augment = {.crop_padding = 3}},
+                      Case{.name = "crop_far", .augment = {.crop_padding = 12}},
+                      Case{.name = "cutout", .input = {.mean = {0.5}}, .augment = {.cutout = 5}},
+                      Case{.name = "all",
+                           .shape = colour,
+                           .target = {3, 8, 7},
+                           .input = {.mean = {0.1, 0.2, 0.3}, .deviation = {0.3}},
+                           .augment = {.crop_padding = 2, .hflip = 0.5, .cutout = 4, .mixup = 0.4}},
+                      Case{.name = "mixup", .augment = {.mixup = 0.2}},
+                      Case{.name = "mixup_above_one", .augment = {.mixup = 3.0}},
+                      Case{.name = "floats", .shape = {21}, .target = {21}, .encoding = Encoding::floats},
+                      Case{.name = "floats_all",
+                           .shape = {2, 3, 5},
+                           .target = {2, 3, 4},
+                           .encoding = Encoding::floats,
+                           .input = {.mean = {0.1, -0.2}, .deviation = {0.3, 0.7}},
+                           .augment = {.mixup = 1.0}}),
     [](const auto& instance) { return instance.param.name; });
 
 TEST(GatherImages, OfAStagedMicroBatchTakesItAsItIs) {

@@ -24,7 +24,7 @@ struct RunRecord {
   std::string digest;
 };
 
-TrainerOptions on(const char* device, TrainerOptions chosen) {
+TrainerOptions on(DeviceKind device, TrainerOptions chosen) {
   chosen.execution.device = device;
   chosen.reduce = Reduce::canonical;
   return chosen;
@@ -63,14 +63,15 @@ void expect_near(const RunRecord& gpu, const RunRecord& cpu, double tolerance) {
 }
 
 void expect_as_on_cpu(const TrainerOptions& chosen, const Network& network, double tolerance = 1e-4) {
-  expect_near(run(on("cuda", chosen), network), run(on("cpu", chosen), network), tolerance);
+  expect_near(run(on(DeviceKind::cuda, chosen), network), run(on(DeviceKind::cpu, chosen), network),
+              tolerance);
 }
 
 /// What the host does while it records is no part of a step.
 TEST(CudaTrainer, KnowsTimesOfWholeStepsOnly) {
   const auto network = small_network();
   for (const bool graphs : {true, false}) {
-    TrainerOptions chosen = on("cuda", test::options());
+    TrainerOptions chosen = on(DeviceKind::cuda, test::options());
     chosen.execution.cuda_graph = graphs;
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     for (int run = 0; run < 2; ++run) {
@@ -95,8 +96,9 @@ TEST(CudaTrainer, FollowsTheCpuWithEverythingElse) {
   TrainerOptions chosen = test::options();
   chosen.optimizer = {.name = "lamb", .weight_decay = 0.1, .clip_grad = 1.0};
   chosen.learning_rate = 0.01F;
-  chosen.input = augmented();
+  chosen = augmented(chosen);
   chosen.label_smoothing = 0.1F;
+  chosen.model_ema = true;
   chosen.model_ema_decay = 0.9;
   chosen.schedule = {.name = "cosine"};
   expect_as_on_cpu(chosen, *small_network(), 1e-3);
@@ -105,21 +107,20 @@ TEST(CudaTrainer, FollowsTheCpuWithEverythingElse) {
 /// Changes that the GPU makes itself, from samples in its own memory.
 TEST(CudaTrainer, FollowsTheCpuWithAugmentationOnTheGpu) {
   TrainerOptions chosen = test::options();
-  chosen.input = {.mean = {0.3},
-                  .deviation = {0.4},
-                  .augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2}};
+  chosen.input = {.mean = {0.3}, .deviation = {0.4}};
+  chosen.augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2};
   expect_as_on_cpu(chosen, *small_network(), 1e-4);
 }
 
 TEST(CudaTrainer, RepeatsItsBits) {
   const auto network = network_with_batch_norm();
-  const TrainerOptions chosen = on("cuda", test::options());
+  const TrainerOptions chosen = on(DeviceKind::cuda, test::options());
   EXPECT_EQ(run(chosen, *network).digest, run(chosen, *network).digest);
 }
 
 TEST(CudaTrainer, IsGivenAsManyStepsAtOnceAsAreWanted) {
   const auto network = small_network();
-  TrainerOptions chosen = on("cuda", test::options());
+  TrainerOptions chosen = on(DeviceKind::cuda, test::options());
   const std::string expected = run(chosen, *network).digest;
   for (const std::uint64_t steps : {1, 3, 100'000}) {
     chosen.execution.steps_at_once = steps;
@@ -131,7 +132,7 @@ TEST(CudaTrainer, IsGivenAsManyStepsAtOnceAsAreWanted) {
 }
 
 TEST(CudaTrainer, LearnsInBfloat16) {
-  TrainerOptions chosen = on("cuda", test::options());
+  TrainerOptions chosen = on(DeviceKind::cuda, test::options());
   chosen.execution.dtype = DataType::bf16;
   chosen.epochs = 6;
   chosen.learning_rate = 0.3F;
@@ -140,7 +141,7 @@ TEST(CudaTrainer, LearnsInBfloat16) {
 }
 
 TEST(CudaTrainer, StopsAtALossThatIsNotFinite) {
-  TrainerOptions chosen = on("cuda", test::options());
+  TrainerOptions chosen = on(DeviceKind::cuda, test::options());
   chosen.learning_rate = 1e30F;
   try {
     run(chosen, *small_network());
@@ -153,7 +154,7 @@ TEST(CudaTrainer, StopsAtALossThatIsNotFinite) {
 
 TEST(CudaTrainer, SavesWhatItEvaluates) {
   const auto network = network_with_batch_norm();
-  Trainer trainer(world(), *network, train_set(), test_set(), on("cuda", test::options()));
+  Trainer trainer(world(), *network, train_set(), test_set(), on(DeviceKind::cuda, test::options()));
   trainer.fit();
   const std::string file = testing::TempDir() + "cuda_trainer_test.safetensors";
   trainer.save(file);
@@ -161,12 +162,12 @@ TEST(CudaTrainer, SavesWhatItEvaluates) {
   EXPECT_EQ(digest(*network, model), trainer.digest());
   const Evaluation cpu = evaluate(world(), *network, model, test_set(),
                                   {.confusion = true,
-                                   .batch_size = 64,
-                                   .micro_batches = 4,
-                                   .execution = {.device = "cpu", .threads = 1}});
-  const Evaluation gpu =
-      evaluate(world(), *network, model, test_set(),
-               {.confusion = true, .batch_size = 64, .micro_batches = 4, .execution = {.device = "cuda"}});
+                                   .batch = {.size = 64, .micro_batches = 4},
+                                   .execution = {.device = DeviceKind::cpu, .threads = 1}});
+  const Evaluation gpu = evaluate(world(), *network, model, test_set(),
+                                  {.confusion = true,
+                                   .batch = {.size = 64, .micro_batches = 4},
+                                   .execution = {.device = DeviceKind::cuda}});
   EXPECT_NEAR(gpu.loss, cpu.loss, 1e-5);
   EXPECT_EQ(gpu.confusion, cpu.confusion);
 }

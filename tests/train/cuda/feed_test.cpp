@@ -43,12 +43,12 @@ struct Fed {
 };
 
 TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
-  const InputOptions augmented{.mean = {0.3},
-                               .deviation = {0.4},
-                               .augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2}};
-  for (const InputOptions& input : {InputOptions{}, augmented}) {
-    const bool training = input != InputOptions{};
-    Loader loader(test::test_set(), 16, input, {.training = training, .seed = 9});
+  for (const bool training : {false, true}) {
+    Loader loader(
+        test::test_set(), 16, training ? InputOptions{.mean = {0.3}, .deviation = {0.4}} : InputOptions{},
+        training ? Transform::Use{.augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2},
+                                  .seed = 9}
+                 : Transform::Use{.augment = {}, .seed = 9});
     loader.set_step(0, test::test_set().size());
     for (const int threads : {1, 2, 3}) {
       Fed by_device(loader, false), by_host(loader, true, threads);

@@ -18,9 +18,8 @@ using test::train_set;
 using test::world;
 
 /// RandAugment and random resized crops are the host's.
-TrainerOptions on(const char* device, int threads = 1, bool graphs = true) {
-  TrainerOptions chosen = test::options();
-  chosen.input = test::augmented();
+TrainerOptions on(DeviceKind device, int threads = 1, bool graphs = true) {
+  TrainerOptions chosen = test::augmented(test::options());
   chosen.reduce = Reduce::canonical;
   chosen.execution = {.device = device, .threads = threads, .cuda_graph = graphs};
   return chosen;
@@ -50,13 +49,13 @@ RunRecord run(const TrainerOptions& chosen) {
 }
 
 TEST(HostFedRun, HasTheSameBitsWithAnyNumberOfThreadsWithAndWithoutGraphs) {
-  const RunRecord cpu = run(on("cpu"));
-  const RunRecord expected = run(on("cuda"));
+  const RunRecord cpu = run(on(DeviceKind::cpu));
+  const RunRecord expected = run(on(DeviceKind::cuda));
   ASSERT_EQ(expected.losses.size(), cpu.losses.size());
   for (std::size_t i = 0; i < cpu.losses.size(); ++i) EXPECT_NEAR(expected.losses[i], cpu.losses[i], 1e-4);
   for (const int threads : {1, 2, 3}) {
     for (const bool graphs : {true, false}) {
-      const RunRecord found = run(on("cuda", threads, graphs));
+      const RunRecord found = run(on(DeviceKind::cuda, threads, graphs));
       EXPECT_EQ(found.losses, expected.losses) << threads << " threads, graphs " << graphs;
       EXPECT_EQ(found.digest, expected.digest) << threads << " threads, graphs " << graphs;
     }
@@ -67,7 +66,7 @@ TEST(HostFedRun, DoesNotDependOnEvaluationsInBetween) {
   const auto network = small_network();
   std::string digests[2];
   for (const bool evaluates : {false, true}) {
-    Trainer trainer(world(), *network, train_set(), test_set(), on("cuda", 2));
+    Trainer trainer(world(), *network, train_set(), test_set(), on(DeviceKind::cuda, 2));
     for (int step = 0; step < 7; ++step) {  // into the second epoch
       trainer.steps(1);
       if (evaluates) {
@@ -82,7 +81,7 @@ TEST(HostFedRun, DoesNotDependOnEvaluationsInBetween) {
 
 TEST(HostFedRun, EndsWhileSamplesAreRead) {
   const auto network = small_network();
-  Trainer trainer(world(), *network, train_set(), test_set(), on("cuda", 3));
+  Trainer trainer(world(), *network, train_set(), test_set(), on(DeviceKind::cuda, 3));
   const StepTimes first = trainer.steps(1);
   EXPECT_EQ(first.steps, 1);
   EXPECT_EQ(first.samples, 64U);
@@ -119,7 +118,7 @@ void expect_torn(const Dataset& train, const Dataset& test, const std::vector<st
   for (const int threads : {1, 3}) {
     for (const bool graphs : {true, false}) {
       expect_error(Category::data, words, [&] {
-        Trainer trainer(world(), *network, train, test, on("cuda", threads, graphs));
+        Trainer trainer(world(), *network, train, test, on(DeviceKind::cuda, threads, graphs));
         trainer.fit();
       });
     }
@@ -149,7 +148,7 @@ TEST(HostFedRun, DoesNotBeginWithATestSampleForTheGpusMemoryThatCannotBeRead) {
   const Torn test(test_set(), {70});
   const auto network = small_network();
   expect_error(Category::data, {"sample 70: torn"},
-               [&] { const Trainer trainer(world(), *network, train_set(), test, on("cuda")); });
+               [&] { const Trainer trainer(world(), *network, train_set(), test, on(DeviceKind::cuda)); });
 }
 
 }  // namespace

@@ -62,11 +62,11 @@ class Recordings {
 std::vector<std::string> launches_of(const StepOptions& options) {
   const Synthetic set(options.batch, {1, 28, 28}, 10);
   const auto network = make_model(options.model, set.shape(), set.classes());
-  const TrainerOptions chosen{.batch_size = static_cast<int>(options.batch),
-                              .micro_batches = static_cast<int>(options.micro_batches),
+  const TrainerOptions chosen{.batch = {.size = static_cast<int>(options.batch),
+                                        .micro_batches = static_cast<int>(options.micro_batches)},
                               .optimizer = options.optimizer,
                               .reduce = Reduce::canonical,
-                              .execution = {.device = "cuda", .dtype = options.dtype}};
+                              .execution = {.device = DeviceKind::cuda, .dtype = options.dtype}};
   const Placement placement = find_placement(world(), chosen.execution, chosen.reduce);
   const Run run = check_run(world(), placement, *network, set, set, chosen);
   const Session session(world(), placement, run.options.execution);
