@@ -128,13 +128,19 @@ void visit(O& options, Visitor&& field) {
 /// it.
 float largest_learning_rate(const TrainerOptions& options);
 
-/// Number of micro-batches that `micro_batches = 0` stands for: the largest power of two that divides the
-/// batch and leaves at least 32 samples, or 128 where every rank computes with CUDA (`device`: cpu or cuda).
+/// Number of micro-batches that `micro_batches = 0` stands for on `device`, cpu or cuda: the largest power of
+/// two that divides the batch and leaves at least 32 samples, or 128 where every rank computes with CUDA; on
+/// CPUs, of batches below 256 that are a multiple of 16, micro-batches of 16, so that a few ranks can share
+/// small ones.
 int default_micro_batches(int batch_size, DeviceKind device = DeviceKind::cpu);
 
 /// Micro-batches of a batch on `device`, cpu or cuda: as many as are asked for, or default_micro_batches.
 /// Throws Error(usage) where they do not divide it, naming the nearest number that does.
 int micro_batches_of(const BatchOptions& batch, DeviceKind device);
+
+/// How a CPU computes micro-batches of `samples`: 16 at a time, so that others leave vector lanes empty.
+/// Share of the lanes that have work, in (0, 1].
+double used_lanes(int samples);
 
 struct LoadOptions {
   bool reset_head = false;

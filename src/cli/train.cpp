@@ -43,10 +43,10 @@ std::string processor_of(const Trainer& trainer, DataType dtype) {
 
 /// What the run is, for people: on stderr, so that stdout holds results only.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
-  print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}", options.model.name,
-                            options.data.name, world.size(), world.size() == 1 ? "" : "s",
-                            processor_of(trainer, options.training.execution.dtype), options.training.batch.size,
-                            trainer.micro_batches(),
+  print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}",
+                            options.model.name, options.data.name, world.size(), world.size() == 1 ? "" : "s",
+                            processor_of(trainer, options.training.execution.dtype),
+                            options.training.batch.size, trainer.micro_batches(),
                             options.training.batch.size / trainer.micro_batches(),
                             world.size() > 1 ? ", exchange by " + std::string(trainer.transport()) : ""));
 }
@@ -61,6 +61,17 @@ void warn_of_idle_executors(const World& world, const TrainOptions& options, con
                     executors - busy, executors, world.size(), trainer.threads(), busy,
                     std::max(1, busy / world.size()), options.training.batch.size));
   }
+}
+
+/// Where a CPU's vector lanes are left empty by a choice of micro-batches that another would fill.
+void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
+  const int batch = options.training.batch.size;
+  const int samples = batch / trainer.micro_batches();
+  if (trainer.device() != DeviceKind::cpu || used_lanes(samples) > 0.7 || batch % 16 != 0) return;
+  print_warning(fmt::format(
+      "micro-batches of {} samples leave {:.0f} % of the vector lanes without work: --micro-batches {} "
+      "fills them (and changes the result)",
+      samples, 100.0 * (1.0 - used_lanes(samples)), default_micro_batches(batch)));
 }
 
 std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
@@ -124,7 +135,8 @@ void print_best(const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   if (options.output.quiet || best.epoch == 0) return;
   if (trainer.stopped_early()) {
-    print_message(fmt::format("no better test accuracy for {} epoch{}: stopped early", options.training.early_stopping,
+    print_message(fmt::format("no better test accuracy for {} epoch{}: stopped early",
+                              options.training.early_stopping,
                               options.training.early_stopping == 1 ? "" : "s"));
   }
   print_message(fmt::format("best epoch {}: test accuracy {:.4f}", best.epoch, best.accuracy));
@@ -166,7 +178,8 @@ void finish(const World& world, const TrainOptions& options, const Trainer& trai
 int train(World& world, const TrainOptions& options, int argc, char** argv) {
   const Environment environment = this_environment();  // before the trainer binds this thread to a core
   world.agree([&] {
-    if (world.rank() == 0 && !options.output.save_model.empty()) check_model_file_writable(options.output.save_model);
+    if (world.rank() == 0 && !options.output.save_model.empty())
+      check_model_file_writable(options.output.save_model);
   });
   const DatasetPair data = open_dataset(world, options.data);
   std::unique_ptr<Network> network;
@@ -183,8 +196,9 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   DataWarnings warnings(options);
   world.agree([&] {
     if (prints && !options.output.run_directory.empty()) {
-      make_run_directory(options, trainer,
-                         environment_of(environment, world, trainer, options.training.execution.dtype, argc, argv));
+      make_run_directory(
+          options, trainer,
+          environment_of(environment, world, trainer, options.training.execution.dtype, argc, argv));
     }
     if (prints) {
       recorder.emplace(make_recorder({.run_directory = options.output.run_directory,
@@ -200,6 +214,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
       print_summary(world, options, trainer);
     }
     warn_of_idle_executors(world, options, trainer);
+    warn_of_empty_lanes(options, trainer);
     observe(trainer, *recorder, warnings, options);
   }
   trainer.fit();

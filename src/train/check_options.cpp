@@ -1,6 +1,7 @@
 #include "train/check_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,8 @@
 namespace lockstep {
 
 namespace {
+
+constexpr int lanes = 16;  ///< samples that a CPU computes at once
 
 [[noreturn]] void refuse(const std::string& field, const std::string& message) {
   throw Error(Category::usage, message, field);
@@ -34,13 +37,25 @@ int nearest_divisor(int number, int wanted) {
   }
 }
 
-void check_ranks(const BatchOptions& batch, int ranks) {
-  if (ranks > batch.micro_batches) {
-    refuse("micro-batches",
-           fmt::format("{} ranks are more than {} micro-batches: start at most {} ranks, or use more "
-                       "micro-batches (a divisor of the batch size {})",
-                       ranks, batch.micro_batches, batch.micro_batches, batch.size));
+/// The smallest divisors of `number` that are at least `min`, up to four.
+std::vector<int> divisors(int number, int min) {
+  std::vector<int> found;
+  for (int divisor = min; divisor <= number && found.size() < 4; ++divisor) {
+    if (number % divisor == 0) found.push_back(divisor);
   }
+  return found;
+}
+
+void check_ranks(const BatchOptions& batch, int ranks) {
+  if (ranks <= batch.micro_batches) return;
+  const std::vector<int> enough = divisors(batch.size, ranks);
+  const std::string more = enough.empty() ? "a larger batch"
+                                          : fmt::format("{} micro-batches (which divide the batch of {})",
+                                                        fmt::join(enough, ", "), batch.size);
+  refuse("micro-batches",
+         fmt::format("{} ranks are more than {} micro-batch{}: start at most {} rank{}, or use {}", ranks,
+                     batch.micro_batches, batch.micro_batches == 1 ? "" : "es", batch.micro_batches,
+                     batch.micro_batches == 1 ? "" : "s", more));
 }
 
 }  // namespace
@@ -53,12 +68,17 @@ float largest_learning_rate(const TrainerOptions& options) {
 }
 
 int default_micro_batches(int batch_size, DeviceKind device) {
+  if (device == DeviceKind::cpu && batch_size < 256 && batch_size % lanes == 0) return batch_size / lanes;
   const int smallest_micro_batch = device == DeviceKind::cuda ? 128 : 32;
   int count = 1;
   while (batch_size % (2 * count) == 0 && batch_size / (2 * count) >= smallest_micro_batch) {
     count *= 2;
   }
   return count;
+}
+
+double used_lanes(int samples) {
+  return static_cast<double>(samples) / static_cast<double>((samples + lanes - 1) / lanes * lanes);
 }
 
 int micro_batches_of(const BatchOptions& batch, DeviceKind device) {
