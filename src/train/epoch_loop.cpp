@@ -130,6 +130,8 @@ void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
                      .load_seconds = work.load,
                      .load_share = work.total > 0.0 ? work.load / work.total : 0.0,
                      .load_is_waiting = !work.by_part};
+  steps_.bad_samples().share(world);
+  evaluator_.bad_samples().share(world);
   check_read(world, report.test, "test samples");
   steps_.check_finite(report.test.loss, "test loss", progress_.step);
   report.best = progress_.best.epoch == 0 || report.test.accuracy > progress_.best.accuracy;

@@ -29,6 +29,8 @@ class Evaluator {
   Evaluation run();
   /// As run, with Evaluation::confusion for `classes` classes.
   Evaluation run_with_confusion(std::size_t classes);
+  /// Samples that could not be read.
+  BadSamples& bad_samples() const { return loader_.bad_samples(); }
 
  private:
   std::unique_ptr<Program> record(Prediction* predictions);

@@ -37,6 +37,8 @@ class TrainingSteps {
 
   /// The samples that this rank has computed in all runs.
   VisitSum visits() const;
+  /// Training samples that could not be read.
+  BadSamples& bad_samples() const { return loader_.bad_samples(); }
   /// Brings the averages that other ranks have updated. Collective.
   void gather_averages();
 

@@ -93,6 +93,22 @@ TEST_F(Images, FilesThatCannotBeReadAreLeftOutAlikeOnAnyNumberOfRanks) {
   }
 }
 
+/// Another rank reads the file in another epoch.
+TEST_F(Images, AFileThatCannotBeReadIsNamedOnceInARun) {
+  for (const int ranks : {2, 3}) {
+    Arguments arguments = {"train", "--epochs", "8", "--batch-size", "48"};
+    const Arguments where = data(folder_.string());
+    arguments.insert(arguments.end(), where.begin(), where.end());
+    const Outcome outcome = lockstep(ranks, arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    for (const char* part : {"train", "val"}) {
+      const std::string warning = std::string("/") + part + "/odd/7.jpg: is neither a JPEG nor a PNG file";
+      EXPECT_NE(outcome.err.find(warning), std::string::npos) << outcome.err;
+      EXPECT_EQ(outcome.err.find(warning), outcome.err.rfind(warning)) << outcome.err;
+    }
+  }
+}
+
 TEST_F(Images, SamplesThatWereLeftOutAreCountedOnce) {
   for (const int ranks : {1, 3}) {
     const std::string run = (folder_ / ("run" + std::to_string(ranks))).string();
