@@ -48,7 +48,7 @@ std::string our_name(const std::string& name, const std::vector<std::string>& kn
   static const std::map<std::string, std::string, std::less<>> theirs = {
       {"aa", "randaugment"},   {"b", "batch-size"},        {"initial-checkpoint", "init-from"},
       {"learning-rate", "lr"}, {"num-classes", "classes"}, {"opt", "optimizer"},
-      {"opt-betas", "beta1"},  {"workers", "threads"},
+      {"opt-betas", "beta1"},  {"output", "run-dir"},      {"workers", "threads"},
   };
   const auto found = theirs.find(name);
   const bool has =

@@ -51,7 +51,7 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
     return "";
   }
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 4) + 1;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(name, candidate);
     // As many edits as letters would make any short name out of any other.

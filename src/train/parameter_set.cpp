@@ -51,8 +51,17 @@ void ParameterSet::check_names(const ModelFile& file) const {
     names.push_back(parameter.name);
     allowed.insert({parameter.name, batch_count_beside(parameter)});
   }
+  const auto is_known = [&](const TensorInfo& tensor) { return allowed.contains(tensor.name); };
+  const auto known = static_cast<std::size_t>(std::ranges::count_if(file.tensors(), is_known));
+  if (2 * known < file.tensors().size()) {
+    throw Error(
+        Category::data,
+        fmt::format("{}: parameters of another network: {} of the file's {} tensors have names that this one "
+                    "knows",
+                    file.origin(), known, file.tensors().size()));
+  }
   for (const TensorInfo& tensor : file.tensors()) {
-    if (!allowed.contains(tensor.name)) {
+    if (!is_known(tensor)) {
       throw Error(Category::data,
                   fmt::format("{}: {}", file.origin(), unknown_name("parameter", tensor.name, names)));
     }
@@ -72,7 +81,7 @@ void ParameterSet::load(const ModelFile& file, const LoadOptions& options) const
     try {
       std::ranges::copy(file.floats(parameters_[i].name, parameters_[i].shape), values(i).begin());
     } catch (const Error& error) {
-      const char* advice = of_head ? "; train --reset-head starts its layer anew" : "";
+      const char* advice = of_head ? "; reset-head reinitialises its layer" : "";
       throw Error(error.category(), std::string(error.what()) + advice);
     }
   }

@@ -173,6 +173,14 @@ TEST(TrainOptions, UnknownNamesGetTheNearest) {
   expect_usage({"--batch-sise=3"}, {"'--batch-sise'", "did you mean --batch-size?"});
   expect_usage({"-lr", "3"}, {"'-lr'", "did you mean --lr?"});
   expect_usage({"--batch", "3"}, {"unknown option '--batch'"});  // no guessing
+  for (const char* name : {"--resume", "--drop-path"}) {
+    try {
+      parse({name, "3"});
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), std::string("unknown option '") + name + "'");
+    }
+  }
   expect_usage({}, {"'LOCKSTEP_BATCH_SIZ'", "did you mean LOCKSTEP_BATCH_SIZE?"}, {"LOCKSTEP_BATCH_SIZ=3"});
   expect_usage({}, {"LOCKSTEP_batch_size"}, {"LOCKSTEP_batch_size=3"});
   expect_usage({"--config", file.c_str()}, {file + ":2", "batch_sise"});
@@ -183,7 +191,7 @@ TEST(TrainOptions, NamesOfOtherProgramsGetOurs) {
   const std::pair<const char*, std::string> names[] = {
       {"--opt", "--optimizer"},    {"--aa", "--randaugment"},  {"--num-classes", "--classes"},
       {"--learning-rate", "--lr"}, {"-b", "--batch-size"},     {"--initial-checkpoint", "--init-from"},
-      {"--workers", "--threads"},  {"--opt-betas", "--beta1"},
+      {"--workers", "--threads"},  {"--opt-betas", "--beta1"}, {"--output", "--run-dir"},
   };
   for (const auto& [theirs, ours] : names) {
     expect_usage({theirs, "1"}, {std::string("unknown option '") + theirs + "'; did you mean " + ours + "?"});

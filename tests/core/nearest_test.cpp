@@ -20,6 +20,14 @@ TEST(Nearest, FindsTheNameThatWasMeant) {
   EXPECT_EQ(nearest("learning", known), "learning-rate");  // the only one that starts so
 }
 
+/// Half of a short name is another name.
+TEST(Nearest, IsEmptyWhereOnlySomeLettersAgree) {
+  const std::vector<std::string> options = {"reduce", "cutout", "crop-pct", "1.weight"};
+  for (const char* name : {"resume", "output", "drop-path", "conv1.weight"}) {
+    EXPECT_EQ(nearest(name, options), "") << name;
+  }
+}
+
 TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("transformer", known), "");
   EXPECT_EQ(nearest("x", known), "");
