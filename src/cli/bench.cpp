@@ -74,7 +74,7 @@ OptionSet option_set(BenchOptions& options) {
   set.config_file();
   set.ignore(train_option_names());
   set.epilogue(
-      "Examples:\n  mpirun -np 2 lockstep bench allreduce\n  mpirun -np 2 lockstep bench step\n"
+      "Examples:\n  lockstep-run -np 2 bench allreduce\n  lockstep-run -np 2 bench step\n"
       "  lockstep bench ops --model resnet18-d2l --device cuda --dtype bf16\n"
       "  lockstep bench data --dataset images --data-dir DIR --random-resized-crop --threads 1\n");
   return set;

@@ -52,7 +52,7 @@ OptionSet option_set(DoctorOptions& options) {
   set.config_file();
   set.ignore(train_option_names());
   set.epilogue(
-      "Examples:\n  mpirun -np 2 lockstep doctor\n  mpirun -np 2 lockstep doctor --device cuda\n"
+      "Examples:\n  lockstep-run -np 2 doctor\n  lockstep-run -np 2 doctor --device cuda\n"
       "  lockstep doctor --self-test=false\n");
   return set;
 }

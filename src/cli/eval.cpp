@@ -63,7 +63,7 @@ OptionSet option_set(EvalOptions& options) {
   set.add(options);
   set.config_file();
   set.ignore(train_option_names());
-  set.epilogue("Example:\n  mpirun -np 2 lockstep eval --model lenet lenet.safetensors\n");
+  set.epilogue("Example:\n  lockstep-run -np 2 eval --model lenet lenet.safetensors\n");
   return set;
 }
 

@@ -30,13 +30,16 @@ std::string help() {
   std::string text = "lockstep " + std::string(version()) +
                      ": data-parallel training with the same bits on any number of ranks.\n\n"
                      "Usage: lockstep COMMAND [options]          one process\n"
-                     "       mpirun -np N lockstep COMMAND ...   N ranks\n\nCommands:\n";
+                     "       lockstep-run -np N COMMAND ...      N ranks, by mpirun\n\n"
+                     "Examples:\n"
+                     "  lockstep train --lr 0.2 --save-model lenet.safetensors   LeNet on Fashion-MNIST\n"
+                     "  lockstep-run -np 2 train --lr 0.2                        the same bits on 2 ranks\n"
+                     "  lockstep eval lenet.safetensors                          its test accuracy\n\n"
+                     "Commands:\n";
   for (const Command& command : commands) {
     text += fmt::format("  {:<9} {}\n", command.name, command.summary);
   }
-  return text +
-         "\n'lockstep COMMAND --help' explains a command.\n"
-         "First try: mpirun -np 2 lockstep train --model lenet --dataset fashion-mnist\n";
+  return text + "\n'lockstep COMMAND --help' explains a command.\n";
 }
 
 int dispatch(int argc, char** argv) {

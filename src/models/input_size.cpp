@@ -11,7 +11,7 @@ void require_input(const std::string& model, Shape input, int least) {
     const bool table = input.height == 1 && input.width == 1;
     throw Error(Category::usage,
                 fmt::format("model {} takes images of at least {}x{} pixels, not {}x{}{}", model, least,
-                            least, input.height, input.width, table ? ": --model mlp takes tables" : ""));
+                            least, input.height, input.width, table ? ": model mlp takes tables" : ""));
   }
 }
 

@@ -12,8 +12,9 @@
 /// What check_same compares between ranks.
 namespace lockstep {
 
-/// Everything that the result of a run and its collectives depend on: options; fingerprints of the network, of
-/// both data sets (Dataset::fingerprint), and of the pixels of 4 samples of each where they are image files.
+/// Everything that the result of a run and its collectives depend on: options; fingerprints of the network,
+/// of both data sets (Dataset::fingerprint), and of the pixels of 4 samples of each where they are image
+/// files.
 std::vector<Line> lines_of_run(const TrainerOptions& options, const Network& network, const Dataset& train,
                                const Dataset& test);
 

@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Models, SmallestInput,
 
 TEST(ModelInput, TablesAreForMlp) {
   expect_error(Category::usage,
-               {"model lenet takes images of at least 14x14 pixels, not 1x1: --model mlp takes tables"}, [] {
+               {"model lenet takes images of at least 14x14 pixels, not 1x1: model mlp takes tables"}, [] {
                  make_model("lenet", {4, 1, 1}, 3);
                });
 }

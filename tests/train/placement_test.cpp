@@ -145,7 +145,7 @@ TEST(Placement, RefusesASharedGpuOnTheRankThatComesSecond) {
   EXPECT_EQ(refusal(ranks, 1), "");
   EXPECT_EQ(refusal(ranks, 2),
             "ranks 1 and 2 have the same GPU 1b of a: start as many ranks on a host as it has GPUs, or let "
-            "them share, which is slow, with --transport shared-memory (on several hosts: messages)");
+            "them share, which is slow, with transport shared-memory (on several hosts: messages)");
 }
 
 TEST(Placement, RefusesARankWithoutTheGpuThatItWasAskedFor) {

@@ -61,7 +61,7 @@ DeviceKind resolve_automatic(const Roster& roster, Transport transport, std::vec
     if (demand.first != roster.own) continue;
     warnings.push_back(fmt::format(
         "{} has {} ranks and {} GPU{}: falling back to the CPU; start as many ranks as GPUs, or share them "
-        "with --device cuda --transport shared-memory",
+        "with device cuda and transport shared-memory",
         roster.ranks[roster.own].host.text(), demand.ranks, demand.gpus.size(),
         demand.gpus.size() == 1 ? "" : "s"));
   }
@@ -142,7 +142,7 @@ Placement place(const Roster& roster, Transport transport, Reduce reduce) {
   if (other && transport == Transport::automatic) {
     throw Error(Category::resource,
                 fmt::format("ranks {} and {} have the same {}: start as many ranks on a host as it has GPUs, "
-                            "or let them share, which is slow, with --transport shared-memory (on several "
+                            "or let them share, which is slow, with transport shared-memory (on several "
                             "hosts: messages)",
                             *other, roster.own, describe_gpu(own)));
   }
