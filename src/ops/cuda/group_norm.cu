@@ -8,15 +8,18 @@
 namespace lockstep::cuda {
 namespace {
 
+/// 32 bits, as PackPlace: 64-bit divisions are slow on a GPU.
+using Index = unsigned;
+
 /// Addresses and sizes of a group norm. `T`: as activations are stored.
 template <class T>
 struct Norm {
-  std::size_t samples = 0;
-  std::size_t pixels = 0;  ///< of an image
-  std::size_t channels = 0;
-  std::size_t packs = 0;           ///< of channels of a pixel
-  std::size_t groups = 0;          ///< of channels
-  std::size_t group_channels = 0;  ///< of each
+  Index samples = 0;
+  Index pixels = 0;  ///< of an image
+  Index channels = 0;
+  Index packs = 0;           ///< of channels of a pixel
+  Index groups = 0;          ///< of channels
+  Index group_channels = 0;  ///< of each
   double eps = 0.0;
   const Pack<T>* input = nullptr;
   const Pack<T>* grad_output = nullptr;
@@ -25,8 +28,8 @@ struct Norm {
   float* mean = nullptr;  ///< [sample][group], like the next
   float* inverse_deviation = nullptr;
 
-  LOCKSTEP_HD std::size_t sample_of(std::size_t pack) const { return pack / packs / pixels; }
-  LOCKSTEP_HD std::size_t statistics_at(std::size_t sample, std::size_t channel) const {
+  LOCKSTEP_HD Index sample_of(Index pack) const { return pack / packs / pixels; }
+  LOCKSTEP_HD Index statistics_at(Index sample, Index channel) const {
     return sample * groups + channel / group_channels;
   }
   LOCKSTEP_HD double values() const {
@@ -52,9 +55,11 @@ struct Measure {
   Norm<T> norm;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.pixels * norm.group_channels; }
-  LOCKSTEP_HD Two term(std::size_t row, std::size_t k) const {
-    const std::size_t pixel = row / norm.groups * norm.pixels + k / norm.group_channels;
-    const std::size_t c = row % norm.groups * norm.group_channels + k % norm.group_channels;
+  LOCKSTEP_HD Two term(std::size_t row_number, std::size_t number) const {
+    const auto row = static_cast<Index>(row_number);
+    const auto k = static_cast<Index>(number);
+    const Index pixel = row / norm.groups * norm.pixels + k / norm.group_channels;
+    const Index c = row % norm.groups * norm.group_channels + k % norm.group_channels;
     const auto* const values = reinterpret_cast<const T*>(norm.input + pixel * norm.packs);
     const auto value = static_cast<double>(to_float(values[c]));
     return {value, value * value};
@@ -73,13 +78,14 @@ struct Normalize {
   Norm<T> norm;
   Pack<T>* output;
 
-  LOCKSTEP_HD void operator()(std::size_t i) const {
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const auto i = static_cast<Index>(index);
     const Pack<float> input = to_floats(norm.input[i]);
     Pack<float> result{};
     for (int k = 0; k < channel_unit; ++k) {
-      const std::size_t c = i % norm.packs * channel_unit + static_cast<std::size_t>(k);
+      const Index c = i % norm.packs * channel_unit + static_cast<Index>(k);
       if (c >= norm.channels) continue;
-      const std::size_t at = norm.statistics_at(norm.sample_of(i), c);
+      const Index at = norm.statistics_at(norm.sample_of(i), c);
       const float normal = (input.values[k] - norm.mean[at]) * norm.inverse_deviation[at];
       result.values[k] = std::fma(normal, norm.weight[c], norm.bias[c]);
     }
@@ -105,25 +111,28 @@ struct SumChannels {
   float* sums;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.pixels; }
-  LOCKSTEP_HD ChannelSums term(std::size_t row, std::size_t k) const {
-    const std::size_t sample = row / norm.packs;
-    const std::size_t i = (sample * norm.pixels + k) * norm.packs + row % norm.packs;
+  LOCKSTEP_HD ChannelSums term(std::size_t row_number, std::size_t number) const {
+    const auto row = static_cast<Index>(row_number);
+    const auto k = static_cast<Index>(number);
+    const Index sample = row / norm.packs;
+    const Index i = (sample * norm.pixels + k) * norm.packs + row % norm.packs;
     const Pack<float> grad = to_floats(norm.grad_output[i]);
     const Pack<float> input = to_floats(norm.input[i]);
     ChannelSums sum;
     for (int j = 0; j < channel_unit; ++j) {
-      const std::size_t c = row % norm.packs * channel_unit + static_cast<std::size_t>(j);
+      const Index c = row % norm.packs * channel_unit + static_cast<Index>(j);
       if (c >= norm.channels) continue;
-      const std::size_t at = norm.statistics_at(sample, c);
+      const Index at = norm.statistics_at(sample, c);
       const float normal = (input.values[j] - norm.mean[at]) * norm.inverse_deviation[at];
       sum.grads.values[j] = static_cast<double>(grad.values[j]);
       sum.products.values[j] = static_cast<double>(grad.values[j]) * static_cast<double>(normal);
     }
     return sum;
   }
-  LOCKSTEP_HD void finish(std::size_t row, const ChannelSums& sum) const {
+  LOCKSTEP_HD void finish(std::size_t row_number, const ChannelSums& sum) const {
+    const auto row = static_cast<Index>(row_number);
     for (int j = 0; j < channel_unit; ++j) {
-      const std::size_t c = row % norm.packs * channel_unit + static_cast<std::size_t>(j);
+      const Index c = row % norm.packs * channel_unit + static_cast<Index>(j);
       if (c >= norm.channels) continue;
       float* const to = sums + 2 * (row / norm.packs * norm.channels + c);
       to[0] = static_cast<float>(sum.grads.values[j]);
@@ -142,8 +151,10 @@ struct AverageGroups {
   float* means;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.group_channels; }
-  LOCKSTEP_HD Two term(std::size_t row, std::size_t k) const {
-    const std::size_t c = row % norm.groups * norm.group_channels + k;
+  LOCKSTEP_HD Two term(std::size_t row_number, std::size_t number) const {
+    const auto row = static_cast<Index>(row_number);
+    const auto k = static_cast<Index>(number);
+    const Index c = row % norm.groups * norm.group_channels + k;
     const float* const from = sums + 2 * (row / norm.groups * norm.channels + c);
     const auto weight = static_cast<double>(norm.weight[c]);
     return {weight * static_cast<double>(from[0]), weight * static_cast<double>(from[1])};
@@ -161,14 +172,15 @@ struct Differentiate {
   const float* means;
   Pack<T>* grad_input;
 
-  LOCKSTEP_HD void operator()(std::size_t i) const {
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const auto i = static_cast<Index>(index);
     const Pack<float> grad = to_floats(norm.grad_output[i]);
     const Pack<float> input = to_floats(norm.input[i]);
     Pack<float> result{};
     for (int k = 0; k < channel_unit; ++k) {
-      const std::size_t c = i % norm.packs * channel_unit + static_cast<std::size_t>(k);
+      const Index c = i % norm.packs * channel_unit + static_cast<Index>(k);
       if (c >= norm.channels) continue;
-      const std::size_t at = norm.statistics_at(norm.sample_of(i), c);
+      const Index at = norm.statistics_at(norm.sample_of(i), c);
       const float inverse = norm.inverse_deviation[at];
       const float normal = (input.values[k] - norm.mean[at]) * inverse;
       const float centered = grad.values[k] * norm.weight[c] - means[2 * at];
@@ -188,7 +200,9 @@ struct ParameterGradients {
   float* grad_bias;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.samples; }
-  LOCKSTEP_HD Two term(std::size_t row, std::size_t k) const {
+  LOCKSTEP_HD Two term(std::size_t row_number, std::size_t number) const {
+    const auto row = static_cast<Index>(row_number);
+    const auto k = static_cast<Index>(number);
     const float* const from = sums + 2 * (k * norm.channels + row);
     return {static_cast<double>(from[0]), static_cast<double>(from[1])};
   }
@@ -215,12 +229,12 @@ struct GroupNormPlan {
 
 template <class T>
 Norm<T> norm_of(const GroupNormPlan& plan, const OpMemory& memory) {
-  const auto channels = static_cast<std::size_t>(plan.image.channels);
-  const auto groups = static_cast<std::size_t>(plan.options.groups);
-  return {.samples = plan.samples,
-          .pixels = plan.pixels(),
+  const auto channels = static_cast<Index>(plan.image.channels);
+  const auto groups = static_cast<Index>(plan.options.groups);
+  return {.samples = static_cast<Index>(plan.samples),
+          .pixels = static_cast<Index>(plan.pixels()),
           .channels = channels,
-          .packs = packs_of(1, plan.image.channels),
+          .packs = static_cast<Index>(packs_of(1, plan.image.channels)),
           .groups = groups,
           .group_channels = channels / groups,
           .eps = plan.options.eps,
