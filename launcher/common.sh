@@ -102,8 +102,9 @@ stage() {
   shift
   log=$logs/${name%% *}.log
   mkdir -p "$logs" || die "cannot write to $root/build"
-  printf '%-44s' "$name"
+  [[ $BASHPID -ne $$ ]] || printf '%-44s' "$name"
   "$@" >"$log" 2>&1 </dev/null || status=$?
+  [[ $BASHPID -eq $$ ]] || printf '%-44s' "$name"  # one of several at once: the whole line when it ends
   if [[ $status -eq 0 ]]; then
     printf '%4d s\n' $((SECONDS - started))
   else
@@ -134,6 +135,9 @@ build_preset() {
   ) 9>"$folder/.lock"
 }
 
+# Options of CMake for a folder that is configured for the first time.
+configure_options=()
+
 # Once configured, Ninja notices changed CMake files itself. A cache that was made elsewhere (moved folder) or
 # never finished is thrown away.
 configure() {
@@ -141,7 +145,7 @@ configure() {
   [[ -f $folder/build.ninja ]] && grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt" &&
     return
   rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles" "$folder/build.ninja"
-  cmake --preset "$preset" && return
+  cmake --preset "$preset" ${configure_options[@]+"${configure_options[@]}"} && return
   rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles" "$folder/build.ninja"
   return 1
 }

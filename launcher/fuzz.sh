@@ -29,10 +29,22 @@ fuzz() {
       "$root/tests/fuzz/corpus/$target"
 }
 
-status=0
 stage "fuzz-build" build
+
+# As many readers at once as there are processors.
+status=0
+running=0
 for seeds in "$root"/tests/fuzz/corpus/*/; do
   target=$(basename "$seeds")
-  stage "fuzz-$target" fuzz "$target" || status=1
+  if ((running == $(nproc))); then
+    wait -n || status=1
+    running=$((running - 1))
+  fi
+  stage "fuzz-$target" fuzz "$target" &
+  running=$((running + 1))
+done
+while ((running > 0)); do
+  wait -n || status=1
+  running=$((running - 1))
 done
 [[ $status -eq 0 ]]

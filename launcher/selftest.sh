@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Everything that is checked before a change is accepted: formatting, scripts, lint, tests, sanitizers, fuzzing.
 # Installs what it needs. The last line is "N passed, M failed"; the exit status is 0 when M is 0.
-#   launcher/selftest.sh [--quick] [--no-packages]
+#   launcher/selftest.sh [--quick|--long] [--no-packages]
 #   --quick        build and tests only
+#   --long         instead of these checks those that take long; their result is appended to build/logs/long.txt:
+#                  the digests that README and docs show, many ranks with several threads each, sources without
+#                  precompiled headers, a minute of fuzzing per reader
 #   --no-packages  install nothing
 set -euo pipefail
 # shellcheck source=launcher/common.sh
@@ -33,11 +36,12 @@ check() {
   fi
 }
 
-# tests NAME PRESET [OPTION...]: runs ctest; every test counts.
+# tests NAME PRESET [OPTION...]: runs ctest, tests beside each other; every test counts.
 tests() {
   local name=$1 preset=$2 status=0 total bad
   shift 2
-  stage "$name" without_aslr ctest --test-dir "$root/build/$preset" --no-tests=error --output-on-failure "$@" ||
+  stage "$name" without_aslr ctest --test-dir "$root/build/$preset" --parallel "$(nproc)" --no-tests=error \
+    --output-on-failure "$@" ||
     status=$?
   read -r bad total < <(sed -n 's/.*, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' \
     "$logs/${name%% *}.log") || { bad=1 total=1; }
@@ -58,7 +62,7 @@ files() {
 }
 
 formatting() {
-  cd "$root" && files '*.h' '*.cpp' | xargs -0 -r clang-format --dry-run -Werror
+  cd "$root" && files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -0 -r clang-format --dry-run -Werror
 }
 
 scripts() {
@@ -78,18 +82,46 @@ lint_and_sanitizers() {
       LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \
       UBSAN_OPTIONS=print_stacktrace=1 tests "asan-tests (memory, undefined behaviour)" asan -L unit
   fi
-  if check "tsan-build" build_preset tsan device_test comm_test data_test reduce_test; then
+  if check "tsan-build" build_preset tsan thread_tests; then
     TSAN_OPTIONS=suppressions=$root/tests/sanitizers/races.txt \
-      tests "tsan-tests (data races)" tsan -R '^(device|comm|data|reduce)$'
+      tests "tsan-tests (data races)" tsan -L threads
   fi
 }
 
-quick=false
+all_checks() {
+  check "format" formatting || true
+  check "scripts" scripts || true
+  if check "build" build_preset test; then tests "tests" test -LE long; fi
+  lint_and_sanitizers
+  check "fuzz" "$launcher/fuzz.sh" || true
+}
+
+quick_checks() {
+  if check "build" build_preset test; then tests "tests" test -LE long; fi
+}
+
+# Every source includes what it uses: compiled one at a time, without the headers that are parsed once for all.
+includes() {
+  cmake -S "$root" -B "$root/build/includes" -G Ninja -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=-O0 \
+    -D CMAKE_DISABLE_PRECOMPILE_HEADERS=ON -D LOCKSTEP_TESTS=ON -D LOCKSTEP_CUDA=OFF -D LOCKSTEP_X86_LEVELS=avx2 &&
+    cmake --build "$root/build/includes" --parallel "$(jobs_at_once)"
+}
+
+long_checks() {
+  if check "build" build_preset test; then tests "long-tests" test -L long; fi
+  check "includes" includes || true
+  check "fuzz" "$launcher/fuzz.sh" 60 || true
+  mkdir -p "$logs" && printf '%s  %s  %d passed, %d failed, %d s\n' "$(date -u +%FT%TZ)" \
+    "$(git -C "$root" rev-parse --short HEAD)" "$passed" "$failed" "$SECONDS" >>"$logs/long.txt"
+}
+
+checks=all_checks
 packages=true
 for option in "$@"; do
   case $option in
-    -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 0 ;;
-    --quick) quick=true ;;
+    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    --quick) checks=quick_checks ;;
+    --long) checks=long_checks ;;
     --no-packages) packages=false ;;
     *) die "unknown option $option; see --help" ;;
   esac
@@ -103,17 +135,6 @@ if $packages; then
   install_packages build data test
   install_cudnn_frontend
 fi
-
-if ! $quick; then
-  check "format" formatting || true
-  check "scripts" scripts || true
-fi
-if check "build" build_preset test; then
-  tests "tests" test
-fi
-if ! $quick; then
-  lint_and_sanitizers
-  check "fuzz" "$launcher/fuzz.sh" || true
-fi
+"$checks"
 ended=true
 [[ $failed -eq 0 ]]

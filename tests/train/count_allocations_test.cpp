@@ -6,10 +6,16 @@
 #include <cstdlib>
 #include <new>
 
-namespace {
-std::atomic<std::uint64_t> calls{0};
-}
+static std::atomic<std::uint64_t> calls{0};
 
+// The thread sanitizer has operators of its own, and nothing is counted under it.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LOCKSTEP_OPERATORS_ARE_TAKEN
+#endif
+#endif
+
+#ifndef LOCKSTEP_OPERATORS_ARE_TAKEN
 // All forms of the operator that the library calls, so that none meets the other allocator's memory.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++calls;
@@ -29,16 +35,19 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif
 
 namespace lockstep::test {
 
 std::uint64_t allocations() { return calls; }
 
+#ifndef LOCKSTEP_OPERATORS_ARE_TAKEN
 TEST(CountAllocations, SeesThem) {
   const std::uint64_t before = allocations();
   operator delete(operator new(
       1000));  // calls, which a compiler may not leave out as it may a new-expression
   EXPECT_GT(allocations(), before);
 }
+#endif
 
 }  // namespace lockstep::test
