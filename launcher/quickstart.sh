@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to a trained network: installs what is missing, builds, trains LeNet on two ranks.
-# Safe to interrupt and to run again. Takes up to 5 minutes the first time, seconds and the training later.
-#   launcher/quickstart.sh [--no-packages] [options of lockstep train, e.g. --epochs 2]
+# Safe to interrupt and to run again. Takes two to three minutes the first time, seconds and the training later.
+#   launcher/quickstart.sh [--no-packages] [--cuda] [options of lockstep train, e.g. --epochs 2]
+#   --no-packages  install nothing
+#   --cuda         build for GPUs although none is here (where nvcc is); with a GPU that is the rule
 set -euo pipefail
 # shellcheck source=launcher/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -13,24 +15,38 @@ free_run_directory() {
   printf '%s\n' "$root/runs/quickstart-$n"
 }
 
-case ${1:-} in
-  -h | --help)
-    sed -n '2,4s/^# \{0,1\}//p' "$0"
-    exit 0
-    ;;
-  --no-packages) shift ;;
-  *)
-    install_packages build data
-    install_cudnn_frontend
-    ;;
-esac
+packages=true
+cuda=false
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    --no-packages) packages=false ;;
+    --cuda) cuda=true ;;
+    *) break ;;
+  esac
+  shift
+done
 
+# Compiling for GPUs takes longer than everything else.
+if compgen -G '/dev/nvidia[0-9]*' >/dev/null || [[ -e /dev/dxg ]]; then cuda=true; fi
+release=$root/build/release
+if $cuda; then
+  # A folder that was configured without CUDA is configured anew.
+  if grep -qs '^LOCKSTEP_CUDA:[A-Z]*=OFF' "$release/CMakeCache.txt"; then rm -f "$release/build.ninja"; fi
+else
+  configure_options=(-D LOCKSTEP_CUDA=OFF)
+fi
+
+if $packages; then
+  install_packages build data
+  if $cuda; then install_cudnn_frontend; fi
+fi
 stage "build" build_preset release lockstep || exit 1
 
 run=$(free_run_directory)
 command=(-np 2 train --model lenet --dataset fashion-mnist --epochs 10 --batch-size 256 --lr 0.2
   --run-dir "$run" "$@")
-# On processors, unless told otherwise: the digest is then the one that README shows, on any machine.
+# On the CPU, unless told otherwise: the digest is then the one that README shows, on any machine.
 [[ " $*" == *" --device"* ]] || command+=(--device cpu)
 say "launcher/lockstep-run ${command[*]}"
 status=0
