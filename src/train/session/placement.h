@@ -31,10 +31,10 @@ struct FixedText {
 struct RankFacts {
   FixedText<256> host = {};  ///< name, for messages
   std::uint32_t host_number = 0;
-  DeviceKind device = DeviceKind::automatic;  ///< that it was asked to compute on
+  DeviceKind device = DeviceKind::automatic;  ///< requested
   FixedText<64> gpu = {};  ///< PCI address of the GPU that it would take; empty: none, or not looked for
-  FixedText<512> why_no_gpu = {};   ///< rest of a sentence, where it has none
-  std::uint64_t steps_at_once = 0;  ///< that it was asked to submit together; 0: automatic
+  FixedText<512> why_no_gpu = {};   ///< rest of a sentence; empty: it has one, or did not look
+  std::uint64_t steps_at_once = 0;  ///< requested number of steps submitted together; 0: automatic
 };
 
 /// The facts of all ranks, as each of them sees them.
@@ -52,8 +52,8 @@ struct Placement {
   bool nccl = false;                    ///< whether NCCL connects the ranks
   Reduce reduce = Reduce::canonical;    ///< canonical or ring
   std::size_t steps_at_once = 1;        ///< steps submitted together, before the host reads their outcomes
-  std::vector<std::string> warnings =
-      {};  ///< that this rank prints, so that each appears once per host or run
+  /// Printed by this rank, so that each appears once per host, or once in the run.
+  std::vector<std::string> warnings = {};
 
   /// What defaults that all ranks share are for: cuda where every rank computes with it, else cpu.
   DeviceKind common_device() const { return all_cuda ? DeviceKind::cuda : DeviceKind::cpu; }
