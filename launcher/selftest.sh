@@ -69,10 +69,10 @@ scripts() {
   cd "$root" && files '*.sh' '*.sbatch' launcher/lockstep-run launcher/bundle/start .ci/run | xargs -0 -r shellcheck -x
 }
 
-# What the asan preset compiles, tests excepted: its compiler is Clang, its sources are unity files, so that a
-# header is examined once per layer.
+# What the asan preset compiles: its compiler is Clang, its sources are unity files, so that a header is examined
+# once per layer; so are copies of the tests, in build/asan/lint.
 lint() {
-  cd "$root" && run-clang-tidy -quiet -p build/asan -j "$(jobs_at_once)" '/Unity/|/kernels/.*\.cpp$'
+  cd "$root" && run-clang-tidy -quiet -p build/asan -j "$(jobs_at_once)" '/Unity/|/kernels/.*\.cpp$|/lint/'
 }
 
 lint_and_sanitizers() {

@@ -108,8 +108,9 @@ TEST(ModelFile, HeaderInAnyOrderAndWithoutPadding) {
   const std::string json = object({entry("late", "F32", "[1]", "[4,8]"), " \"__metadata__\":{\"k\":\"v\"}",
                                    entry("early", "F32", "[1]", "[0,4]")});
   for (const std::string padding : {"", " ", "  ", "   "}) {
-    const ModelFile read = parse(little_endian(json.size() + padding.size()) + json + padding +
-                                 std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+    std::string file = little_endian(json.size() + padding.size());
+    file.append(json).append(padding).append("\0\0\x80\x3f\0\0\0\x40", 8);
+    const ModelFile read = parse(file);
     EXPECT_EQ(read.tensors()[0].name, "early");
     EXPECT_EQ(read.floats("early", std::array<std::int64_t, 1>{1})[0], 1.0F);
     EXPECT_EQ(read.floats("late", std::array<std::int64_t, 1>{1})[0], 2.0F);

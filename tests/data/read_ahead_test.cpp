@@ -13,14 +13,14 @@
 namespace lockstep {
 namespace {
 
-constexpr Shape shape{1, 6, 5};
+constexpr Shape image_shape{1, 6, 5};
 
 /// Some samples cannot be read; reading can be held up.
 class Samples : public Dataset {
  public:
   explicit Samples(std::uint64_t size) : size_(size) {}
   std::uint64_t size() const override { return size_; }
-  Shape shape() const override { return lockstep::shape; }
+  Shape shape() const override { return image_shape; }
   int classes() const override { return 7; }
   int label(std::uint64_t id) const override {
     if (unlabelled.contains(id)) throw Error(Category::data, sample_name(id) + " has no label");
@@ -86,7 +86,7 @@ Contents contents(const BatchBlock& layout, const std::byte* block, std::size_t 
   Contents found;
   for (std::size_t i = 0; i < samples; ++i) {
     found.samples.push_back(
-        values<std::uint8_t>(block, layout.samples + i * layout.sample_bytes, shape.size()));
+        values<std::uint8_t>(block, layout.samples + i * layout.sample_bytes, image_shape.size()));
   }
   found.labels = values<std::int32_t>(block, layout.labels, samples);
   found.other_labels = values<std::int32_t>(block, layout.other_labels, mixes ? samples : 0);
@@ -108,7 +108,8 @@ Contents expected(const Loader& loader, SampleRange range) {
       ids,
       {.epoch = loader.epoch(), .number = static_cast<std::uint32_t>(range.first / loader.micro_batch())});
   Contents found;
-  for (const std::uint8_t* image : batch.images) found.samples.emplace_back(image, image + shape.size());
+  for (const std::uint8_t* image : batch.images)
+    found.samples.emplace_back(image, image + image_shape.size());
   found.labels.assign(batch.labels.begin(), batch.labels.end());
   found.other_labels.assign(batch.other_labels.begin(), batch.other_labels.end());
   found.shares.assign(batch.share.begin(), batch.share.end());

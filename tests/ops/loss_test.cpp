@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <random>
 
@@ -113,7 +114,8 @@ TEST(CrossEntropy, SameBitsOnEveryLevelWithAndWithoutGradient) {
   const Loss first = run_loss(input.logits, input.labels, cpu::available_levels().front());
   for (const cpu::Level level : cpu::available_levels()) {
     const Loss other = run_loss(input.logits, input.labels, level);
-    EXPECT_EQ(std::memcmp(&first.result.loss, &other.result.loss, sizeof(double)), 0);
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(first.result.loss),
+              std::bit_cast<std::uint64_t>(other.result.loss));
     EXPECT_TRUE(first.grad.same_bits(other.grad));
     const Loss forward_only = run_loss(input.logits, input.labels, level, false);
     EXPECT_EQ(forward_only.result.loss, first.result.loss);

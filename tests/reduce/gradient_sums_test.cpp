@@ -26,8 +26,7 @@ class SummingRank {
  public:
   SummingRank(Way way, const Case& c, Communicator& communicator, const Slices& slices,
               std::span<const std::size_t> buckets, bool at_once)
-      : elements_(c.elements),
-        sum_(c.elements),
+      : sum_(c.elements),
         gradients_(c.leaves, c.ranks, communicator.rank(), c.executors, c.elements),
         sums_(way == Way::ring ? plan_ring_sums(communicator, gradients_.options(), buckets)
                                : plan_canonical_sums(communicator, gradients_.options(), slices)) {
@@ -68,7 +67,6 @@ class SummingRank {
     if (gather_) gather_->record(stream);
   }
 
-  std::size_t elements_;
   std::vector<float> sum_;
   RankGradients gradients_;
   std::unique_ptr<GradientSums> sums_;

@@ -128,10 +128,8 @@ void from_text(const std::string& text, const Field& field, T& value) {
 template <class T>
 std::string placeholder_of(const T& /*value*/, const Field& field) {
   if (*field.placeholder != '\0') return field.placeholder;
-  if (field.choices != nullptr) return "";  // they are listed
-  if constexpr (std::same_as<T, bool>) {
-    return "";
-  } else if constexpr (std::integral<T>) {
+  if (field.choices != nullptr || std::same_as<T, bool> || NamedEnum<T>) return "";  // choices are listed
+  if constexpr (std::integral<T>) {
     return *field.zero != '\0' ? std::string("N|") + field.zero : "N";
   } else if constexpr (std::same_as<T, double>) {
     return "X";
@@ -143,8 +141,6 @@ std::string placeholder_of(const T& /*value*/, const Field& field) {
     return "MIN,MAX";
   } else if constexpr (std::same_as<T, Shape>) {
     return "CxHxW";
-  } else if constexpr (NamedEnum<T>) {
-    return "";
   } else {
     return "NAME";
   }

@@ -15,7 +15,7 @@ struct Bfloat16 {
 LOCKSTEP_HD inline float to_float(float value) { return value; }
 LOCKSTEP_HD inline float to_float(Bfloat16 value) {
   const std::uint32_t bits = std::uint32_t{value.bits} << 16;
-  float result;
+  float result = 0;
   memcpy(&result, &bits, sizeof result);
   return result;
 }
@@ -29,7 +29,7 @@ LOCKSTEP_HD inline float from_float<float>(float value) {
 }
 template <>
 LOCKSTEP_HD inline Bfloat16 from_float<Bfloat16>(float value) {
-  std::uint32_t bits;
+  std::uint32_t bits = 0;
   memcpy(&bits, &value, sizeof bits);
   if ((bits & 0x7fffffffU) > 0x7f800000U) return {static_cast<std::uint16_t>((bits >> 16) | 0x40U)};
   return {static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16)};

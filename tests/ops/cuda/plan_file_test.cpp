@@ -11,7 +11,7 @@
 namespace lockstep::cuda {
 namespace {
 
-class PlanFileTest : public testing::Test {
+class PlanFileTest : public ::testing::Test {
  protected:
   void write(const std::string& text) { std::ofstream(path) << text; }
 
@@ -103,7 +103,7 @@ TEST_F(PlanFileTest, SaysWhereItCannotWrite) {
 TEST_F(PlanFileTest, DoesNotReadAFileThatIsTooLarge) {
   std::filesystem::resize_file((write(" "), path), std::uintmax_t{1} << 30);
   try {
-    PlanFile(path, "GPU");
+    const PlanFile file(path, "GPU");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::data);
