@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "cli/bench.h"
 #include "cli/output.h"
@@ -17,6 +19,24 @@ constexpr std::size_t sizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20
 constexpr std::size_t most_elements = std::ranges::max(sizes) / sizeof(float);
 
 std::size_t weight(int rank) { return 1 + static_cast<std::size_t>(rank) % 8; }
+
+/// Bytes that this host's network interfaces, but for the loopback, have sent since they are up.
+double sent_bytes() {
+  double sum = 0.0;
+  std::error_code none;
+  for (const auto& interface : std::filesystem::directory_iterator("/sys/class/net", none)) {
+    if (interface.path().filename() == "lo") continue;
+    double bytes = 0.0;
+    if (std::ifstream(interface.path() / "statistics/tx_bytes") >> bytes) sum += bytes;
+  }
+  return sum;
+}
+
+/// What a sum takes.
+struct Cost {
+  double seconds = 0.0;
+  double sent = 0.0;  ///< bytes, by the network interfaces of this rank's host
+};
 
 /// One gradient of each rank and its sum, in memory as a run's, on what the ranks compute on. Smaller sums
 /// are of the first elements.
@@ -39,8 +59,8 @@ class SumBench {
                        arenas().name());
   }
 
-  /// Seconds that a sum of `elements` floats by `way` takes; before, that it is right.
-  double measure(Reduce way, std::size_t elements) {
+  /// What a sum of `elements` floats by `way` takes; before, checks that it is right.
+  Cost measure(Reduce way, std::size_t elements) {
     const Exchange exchange = plan(way, elements);
     const std::unique_ptr<Program> program = record(exchange);
     check(way, elements, *program);
@@ -120,12 +140,15 @@ class SumBench {
 
   /// Median over the rounds of the slowest rank's time. A device that is given many steps at once is given
   /// sums for a millisecond at once.
-  double measure(Program& program) {
+  Cost measure(Program& program) {
     std::vector<double> seconds;
-    int runs = 1;
+    int runs = 1, sums = 0;
+    session_.between_hosts().barrier();
+    const double sent = sent_bytes();
     for (int round = -2; round < rounds_; ++round) {  // two rounds to warm up
       session_.between_hosts().barrier();
       const double slowest = std::ranges::max(gather(timer_->seconds(program, runs))) / runs;
+      sums += runs;
       if (round >= 0) {
         seconds.push_back(slowest);
       } else {
@@ -133,7 +156,8 @@ class SumBench {
                                            static_cast<double>(session_.placement().steps_at_once)));
       }
     }
-    return median(seconds);
+    session_.between_hosts().barrier();
+    return {median(seconds), (sent_bytes() - sent) / sums};
   }
 
   const World& world_;
@@ -167,23 +191,27 @@ void check_sum(std::span<const float> sum, int ranks, const std::string& way) {
 int bench_allreduce(World& world, const BenchOptions& options) {
   SumBench bench(world, options);
   const double ranks = world.size();
+  const bool wire = world.hosts() > 1;
   if (world.rank() == 0) {
     print(bench.header() + '\n');
     print(world.size() == 1
               ? "one rank: nothing to sum\n"
-              : fmt::format(
-                    "{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>14}\n{:>9}  {:>10}  {:>10}  {:>10}  {:>10}\n",
-                    "bytes", "ring", "ring", "canonical", "canonical", "ring/canonical", "", "us", "bus GB/s",
-                    "us", "bus GB/s"));
+              : fmt::format("{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>14}{}\n{:>9}  {:>10}  {:>10}  {:>10}  "
+                            "{:>10}{}\n",
+                            "bytes", "ring", "ring", "canonical", "canonical", "ring/canonical",
+                            wire ? "        ring   canonical" : "", "", "us", "bus GB/s", "us", "bus GB/s",
+                            wire ? "                     MB sent     MB sent" : ""));
   }
   if (world.size() == 1) return 0;
   for (const std::size_t bytes : sizes) {
-    const double ring = bench.measure(Reduce::ring, bytes / sizeof(float));
-    const double canonical = bench.measure(Reduce::canonical, bytes / sizeof(float));
+    const Cost ring = bench.measure(Reduce::ring, bytes / sizeof(float));
+    const Cost canonical = bench.measure(Reduce::canonical, bytes / sizeof(float));
     const double bus = 2.0 * (ranks - 1.0) / ranks * static_cast<double>(bytes) * 1e-9;
     if (world.rank() == 0) {
-      print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>14.2f}\n", bytes, ring * 1e6,
-                        bus / ring, canonical * 1e6, bus / canonical, ring / canonical));
+      print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>14.2f}", bytes,
+                        ring.seconds * 1e6, bus / ring.seconds, canonical.seconds * 1e6,
+                        bus / canonical.seconds, ring.seconds / canonical.seconds));
+      print(wire ? fmt::format("  {:>10.2f}  {:>10.2f}\n", ring.sent * 1e-6, canonical.sent * 1e-6) : "\n");
       flush_output();
     }
   }

@@ -1,15 +1,34 @@
 #include "comm/communicator.h"
 
+#include "comm/hosts_communicator.h"
+#include "comm/runtime.h"
+
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
 
+namespace {
+
+/// Null where no host has several ranks, or one cannot share memory.
+std::unique_ptr<Communicator> make_hosts_communicator(const World& world) {
+  if (world.hosts() == 1 || world.hosts() == world.size()) return nullptr;
+  const World::Runtime& runtime = world.runtime();
+  const HostRanks hosts({world.host_boundaries().begin(), world.host_boundaries().end()},
+                        static_cast<std::size_t>(world.rank()));
+  return make_hosts_communicator(runtime.ranks.world, runtime.host, hosts, *world.runtime().watch);
+}
+
+}  // namespace
+
 std::unique_ptr<Communicator> make_communicator(const World& world, Transport transport) {
   if (world.size() == 1) return make_self_communicator();
   if (transport == Transport::messages) return make_message_communicator(world);
   if (auto shared = make_shared_memory_communicator(world)) return shared;
-  if (transport == Transport::automatic) return make_message_communicator(world);
+  if (transport == Transport::automatic) {
+    if (auto sharing = make_hosts_communicator(world)) return sharing;
+    return make_message_communicator(world);
+  }
   const std::string where = world.hosts() > 1
                                 ? "the ranks are on " + std::to_string(world.hosts()) + " hosts"
                                 : "the ranks of host " + world.host() + " cannot share a mapping";

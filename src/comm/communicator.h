@@ -21,15 +21,16 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// How data travels, for people: "none" (one rank), "shared memory", "messages".
+  /// How data travels, for people: "none" (one rank), "shared memory", "messages", "shared memory and
+  /// messages".
   virtual std::string name() const { return "none"; }
 
   /// `count` arenas of `elements` floats, zeroed and aligned to 4,096 bytes, that the peers see too, so that
   /// an exchange of them copies less; they live as long as the communicator. Empty where memory cannot be
   /// shared: take the device's. Collective; every rank's count is its own. Costs memory when written to.
   virtual std::vector<Buffer> shared_arenas(std::size_t /*count*/, std::size_t /*elements*/) { return {}; }
-  /// One such arena that is the same memory on all ranks: what is gathered there need not travel. Empty where
-  /// it cannot be had. Collective.
+  /// One such arena that is the same memory on all ranks of a host: what is gathered there need not travel
+  /// between them. Empty where it cannot be had. Collective.
   virtual Buffer common_arena(std::size_t /*elements*/) { return {}; }
 
   // Plans of what a step exchanges (comm/exchange.h). Collective.
@@ -53,8 +54,9 @@ class Communicator {
   virtual void check() {}
 };
 
-/// A communicator over the world, which outlives it: self for one rank, shared memory where all ranks are on
-/// one host that allows it, messages otherwise. Forcing shared memory where it cannot be had:
+/// A communicator over the world, which outlives it: self for one rank; shared memory where all ranks are on
+/// one host that allows it; shared memory within hosts and messages between them where hosts have several
+/// ranks (comm/host_ranks.h); messages otherwise. Forcing shared memory where it cannot be had:
 /// Error(resource).
 std::unique_ptr<Communicator> make_communicator(const World& world, Transport transport);
 

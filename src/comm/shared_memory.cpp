@@ -72,8 +72,12 @@ std::byte* map(const File& file, std::size_t bytes) {
 }  // namespace
 
 std::unique_ptr<SharedMemory> SharedMemory::create(const World& world, std::size_t bytes) {
-  const MPI_Comm host = world.runtime().host.get();
-  const bool first = world.local_rank() == 0;
+  return create(world.runtime().host, bytes);
+}
+
+std::unique_ptr<SharedMemory> SharedMemory::create(const MpiGroup& group, std::size_t bytes) {
+  const MPI_Comm host = group.get();
+  const bool first = group.rank() == 0;
   File file = first ? create_file(bytes) : File(-1);
   Place place = place_of(file);
   check_mpi(MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, host), "MPI_Bcast");

@@ -6,6 +6,7 @@
 
 #include "comm/communicator.h"
 #include "comm/exchange_rounds.h"
+#include "comm/hosts_communicator.h"
 #include "comm/mpi_all_reduce.h"
 #include "comm/runtime.h"
 #include "comm/shared_memory.h"
@@ -217,12 +218,12 @@ std::size_t whole_pages(std::size_t elements) {
 
 class SharedMemoryCommunicator final : public Communicator {
  public:
-  SharedMemoryCommunicator(std::unique_ptr<SharedWindows> windows, const World& world)
-      : world_(world),
+  SharedMemoryCommunicator(std::unique_ptr<SharedWindows> windows, const MpiGroup& host, PeerWatch& watch)
+      : watch_(watch),
         windows_(std::move(windows)),
-        group_(MpiGroup::duplicate(world.runtime().ranks.world.get())),
-        rank_(static_cast<std::size_t>(world.rank())),
-        size_(static_cast<std::size_t>(world.size())) {}
+        group_(MpiGroup::duplicate(host.get())),
+        rank_(static_cast<std::size_t>(host.rank())),
+        size_(static_cast<std::size_t>(host.size())) {}
 
   int rank() const override { return static_cast<int>(rank_); }
   int size() const override { return static_cast<int>(size_); }
@@ -292,13 +293,13 @@ class SharedMemoryCommunicator final : public Communicator {
 
   void barrier() override { windows_->barrier(); }
 
-  void check() override { world_.runtime().watch->check(); }
+  void check() override { watch_.check(); }
 
  private:
   /// This rank's part of new shared memory, or null. Collective.
   std::byte* add_arenas(std::size_t bytes, std::size_t stride) {
     if (bytes == 0) return nullptr;
-    auto memory = SharedMemory::create(world_, stride == 0 ? bytes : size_ * stride);
+    auto memory = SharedMemory::create(group_, stride == 0 ? bytes : size_ * stride);
     if (memory == nullptr) return nullptr;
     arenas_.push_back({std::move(memory), bytes, stride});
     return arenas_.back().of(rank_);
@@ -330,7 +331,7 @@ class SharedMemoryCommunicator final : public Communicator {
     return arenas_[place >> offset_bits].of(rank) + offset;
   }
 
-  const World& world_;
+  PeerWatch& watch_;
   std::unique_ptr<SharedWindows> windows_;
   std::vector<SharedArenas> arenas_;
   MpiGroup group_;
@@ -340,10 +341,15 @@ class SharedMemoryCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_shared_memory_communicator(const World& world) {
-  auto windows = SharedWindows::create(world);
+std::unique_ptr<Communicator> make_shared_memory_communicator(const MpiGroup& host, PeerWatch& watch) {
+  auto windows = SharedWindows::create(host, watch);
   if (windows == nullptr) return nullptr;
-  return std::make_unique<SharedMemoryCommunicator>(std::move(windows), world);
+  return std::make_unique<SharedMemoryCommunicator>(std::move(windows), host, watch);
+}
+
+std::unique_ptr<Communicator> make_shared_memory_communicator(const World& world) {
+  if (world.hosts() > 1) return nullptr;
+  return make_shared_memory_communicator(world.runtime().host, *world.runtime().watch);
 }
 
 }  // namespace lockstep

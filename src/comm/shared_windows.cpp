@@ -1,19 +1,16 @@
 #include "comm/shared_windows.h"
 
-#include "comm/runtime.h"
-
 namespace lockstep {
 
-std::unique_ptr<SharedWindows> SharedWindows::create(const World& world) {
-  if (world.hosts() > 1) return nullptr;
+std::unique_ptr<SharedWindows> SharedWindows::create(const MpiGroup& host, PeerWatch& watch) {
   // Two halves of at most 256 KiB stay in the L2 cache of the core that fills them; 64 MiB in all at most.
   constexpr std::size_t largest = 256 << 10, total = 64 << 20;
-  const auto size = static_cast<std::size_t>(world.size());
+  const auto size = static_cast<std::size_t>(host.size());
   const std::size_t half_bytes = std::min(largest, total / size / 2) & ~std::size_t{4095};
-  auto memory = SharedMemory::create(world, size * (sizeof(Flags) + 2 * half_bytes));
+  auto memory = SharedMemory::create(host, size * (sizeof(Flags) + 2 * half_bytes));
   if (memory == nullptr) return nullptr;
-  return std::unique_ptr<SharedWindows>(new SharedWindows(
-      std::move(memory), *world.runtime().watch, static_cast<std::size_t>(world.rank()), size, half_bytes));
+  return std::unique_ptr<SharedWindows>(
+      new SharedWindows(std::move(memory), watch, static_cast<std::size_t>(host.rank()), size, half_bytes));
 }
 
 SharedWindows::SharedWindows(std::unique_ptr<SharedMemory> memory, PeerWatch& watch, std::size_t rank,

@@ -17,8 +17,8 @@ namespace lockstep {
 /// it reads.
 class SharedWindows {
  public:
-  /// Null where the ranks of the world cannot share memory; collective.
-  static std::unique_ptr<SharedWindows> create(const World& world);
+  /// Between the ranks of `host`, which are all on one. Null where they cannot share memory; collective.
+  static std::unique_ptr<SharedWindows> create(const MpiGroup& host, PeerWatch& watch);
 
   /// Bytes that a rank can stage per round.
   std::size_t half_bytes() const { return half_bytes_; }

@@ -1,6 +1,9 @@
 #include "reduce/gradient_sums.h"
 
+#include <algorithm>
+
 #include "lockstep/error.h"
+#include "reduce/host_exchange.h"
 #include "reduce/ring_exchange.h"
 
 namespace lockstep {
@@ -18,6 +21,16 @@ void check(const GradientSumsOptions& options, int rank) {
   if (leaf != options.assignment.ranks[at + 1]) {
     throw Error(Category::internal, "partial sums are not the rank's leaves");
   }
+}
+
+/// The communicator where all ranks have one that knows hosts, else null: ranks with a GPU may sum beside
+/// ranks without. Collective.
+HostsCommunicator* find_hosts(Communicator& communicator) {
+  auto* const hosts = dynamic_cast<HostsCommunicator*>(&communicator);
+  const auto own = static_cast<std::byte>(hosts != nullptr ? 1 : 0);
+  std::vector<std::byte> all(static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather_bytes({&own, 1}, std::vector<std::size_t>(all.size(), 1), all);
+  return std::ranges::count(all, std::byte{0}) == 0 ? hosts : nullptr;
 }
 
 }  // namespace
@@ -48,7 +61,8 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
   sums->first_ = slices[rank];
   sums->last_ = slices[rank + 1];
 
-  std::vector<Node> nodes;
+  std::vector<Node> nodes;                  // whose sums are the inputs of the fold
+  std::vector<std::vector<Node>> of_ranks;  // the same, of every rank
   SumLayout layout{.own = {}, .counts = {}, .slices = slices};
   if (communicator.size() == 1) {
     for (const Partial& partial : options.partials) {
@@ -61,15 +75,21 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
     for (const Partial& partial : sums->merge_.results()) layout.own.push_back(partial.data);
     const std::vector<std::uint32_t>& bounds = options.assignment.ranks;
     for (std::size_t peer = 0; peer + 1 < bounds.size(); ++peer) {
-      const std::vector<Node> part = cover(bounds[peer], bounds[peer + 1]);
-      nodes.insert(nodes.end(), part.begin(), part.end());
-      layout.counts.push_back(static_cast<std::uint32_t>(part.size()));
+      of_ranks.push_back(cover(bounds[peer], bounds[peer + 1]));
+      nodes.insert(nodes.end(), of_ranks.back().begin(), of_ranks.back().end());
+      layout.counts.push_back(static_cast<std::uint32_t>(of_ranks.back().size()));
     }
   }
-  sums->fold_ = plan_fold(nodes, options.assignment.leaves);
   // Of this rank's slice nobody else reads its partial sums.
   if (!layout.own.empty()) sums->sum_ = layout.own.front() + sums->first_;
-  sums->exchange_ = communicator.plan_sum(std::move(layout));
+  if (auto* const hosts = find_hosts(communicator)) {
+    HostExchange planned = plan_host_exchange(*hosts, options.summation, layout, of_ranks);
+    nodes = std::move(planned.inputs);
+    sums->exchange_ = std::move(planned.exchange);
+  } else {
+    sums->exchange_ = communicator.plan_sum(std::move(layout));
+  }
+  sums->fold_ = plan_fold(nodes, options.assignment.leaves);
   return sums;
 }
 

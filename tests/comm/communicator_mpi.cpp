@@ -11,6 +11,7 @@
 
 #include "comm/agreement.h"
 #include "comm/communicator.h"
+#include "comm/hosts_communicator.h"
 #include "comm/runtime.h"
 #include "comm/staged_communicator.h"
 #include "device/cpu/cpu_device.h"
@@ -233,6 +234,18 @@ void check_transport(const World& world, Transport transport) {
   check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator, 30011);
 }
 
+/// The world's ranks as hosts with these first ranks.
+void check_hosts(const World& world, const std::vector<std::size_t>& boundaries) {
+  const HostRanks hosts(boundaries, static_cast<std::size_t>(world.rank()));
+  const MpiGroup host = MpiGroup::split(world.runtime().ranks.world.get(), static_cast<int>(hosts.host()), 0);
+  const auto communicator =
+      make_hosts_communicator(world.runtime().ranks.world, host, hosts, *world.runtime().watch);
+  expect(communicator != nullptr, "hosts share memory");
+  check_communicator(world, *communicator, 300007);
+  for (const std::uint32_t leaves : {3u, 7u, 12u, 31u})
+    check_canonical(world, *communicator, leaves, 3, 3000);
+}
+
 void check_agree(const World& world) {
   const int failing = world.size() - 1;
   bool thrown = false;
@@ -290,6 +303,10 @@ int check_all(World& world, int expected_size) {
   for (const Transport transport : {Transport::automatic, Transport::shared_memory, Transport::messages}) {
     check_transport(world, transport);
   }
+  const auto size = static_cast<std::size_t>(world.size());
+  if (size > 1) check_hosts(world, {0, 1, size});
+  if (size > 2) check_hosts(world, {0, size - 1, size});
+  if (size > 3) check_hosts(world, {0, 1, size / 2 + 1, size});
   return 0;
 }
 

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Measures sums of gradients between hosts that are network namespaces of this machine, each with a link of its own to
+# one switch, beside MPI_Allreduce in the same run: times, bytes sent per sum, and the share of the link's rate at
+# which the bytes go that one rank per host would have to send. Runs as root; takes its namespaces down again.
+#
+#   bench/hosts.sh [--hosts N] [--ranks N] [--rate MBIT] [--rounds N] [--program FILE] [-- COMMAND...]
+#
+# --ranks: on each host. COMMAND: what mpirun starts, instead of the bench of sums. In the end come the bytes that
+# each host has sent and received in all.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+hosts=2
+ranks=1
+rate=1000
+rounds=5
+program=build/release/lockstep
+command=()
+
+fail() {
+  echo "hosts.sh: $1" >&2
+  exit 2
+}
+
+while (($# > 0)); do
+  case $1 in
+    --hosts) hosts=${2:-} && shift ;;
+    --ranks) ranks=${2:-} && shift ;;
+    --rate) rate=${2:-} && shift ;;
+    --rounds) rounds=${2:-} && shift ;;
+    --program) program=${2:-} && shift ;;
+    --) shift && command=("$@") && break ;;
+    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    *) fail "unknown option $1 (see --help)" ;;
+  esac
+  shift
+done
+[[ $hosts =~ ^[1-9][0-9]?$ && $ranks =~ ^[1-9][0-9]*$ && $rate =~ ^[1-9][0-9]*$ && $rounds =~ ^[1-9][0-9]*$ ]] ||
+  fail "--hosts, --ranks, --rate and --rounds take a number"
+((EUID == 0)) || fail "network namespaces are made by root"
+[[ -x $program ]] || fail "$program is not there: cmake --preset release && cmake --build --preset release"
+
+name=hosts$$ # of the namespaces, and of their switch
+work=$(mktemp -d)
+tear_down() {
+  for ((i = 0; i < hosts; ++i)); do ip netns delete "$name-$i" 2> /dev/null || true; done
+  ip netns delete "$name" 2> /dev/null || true
+  rm -rf "$work"
+}
+trap tear_down EXIT
+
+address() { echo "10.213.$((($$ / 2) % 256)).$(($1 + 1))"; }
+
+# A namespace is the switch; the queues at both ends of a cable hold each direction to the rate.
+ip netns add "$name"
+ip -n "$name" link add switch type bridge
+ip -n "$name" link set switch up
+limit() { tc -n "$1" qdisc add dev "$2" root tbf rate "${rate}mbit" burst 256kb latency 100ms; }
+for ((i = 0; i < hosts; ++i)); do
+  ip netns add "$name-$i"
+  ip -n "$name" link add "port$i" type veth peer name eth0 netns "$name-$i"
+  ip -n "$name" link set "port$i" master switch up
+  ip -n "$name-$i" address add "$(address "$i")/24" dev eth0
+  ip -n "$name-$i" link set eth0 up
+  ip -n "$name-$i" link set lo up
+  limit "$name" "port$i"
+  limit "$name-$i" eth0
+done
+
+# What mpirun calls instead of ssh: ADDRESS COMMAND... A host has a name and a folder for temporary files of its own:
+# Open MPI keeps files of its daemons there.
+cat > "$work/agent" << AGENT
+#!/usr/bin/env bash
+host=\$((\${1##*.} - 1))
+shift
+mkdir -p "$work/\$host"
+TMPDIR="$work/\$host" exec ip netns exec "$name-\$host" unshare --uts \\
+  bash -c "hostname host-\$host && exec \$*"
+AGENT
+chmod +x "$work/agent"
+
+places=
+for ((i = 0; i < hosts; ++i)); do places+=,$(address "$i"):$ranks; done
+
+on_hosts() {
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$work/agent" "$(address 0)" mpirun \
+    --mca plm_rsh_agent "$work/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include eth0 \
+    --mca oob_tcp_if_include eth0 --bind-to none --oversubscribe --host "${places#,}" \
+    -np $((hosts * ranks)) "$@"
+}
+
+bytes() { # of each host: sent and received
+  for ((i = 0; i < hosts; ++i)); do
+    ip netns exec "$name-$i" cat /sys/class/net/eth0/statistics/{tx,rx}_bytes | tr '\n' ' '
+  done
+}
+
+sums=no
+if ((${#command[@]} == 0)); then
+  sums=yes
+  command=("$program" bench allreduce --rounds "$rounds")
+fi
+before=$(bytes)
+on_hosts "${command[@]}" | tee "$work/output"
+after=$(bytes)
+if [[ $sums == yes ]]; then
+  awk -v hosts="$hosts" -v rate="$rate" '$1 >= 16777216 {
+    ideal = 2 * (hosts - 1) / hosts * $1 / (rate / 8)  # microseconds
+    printf "%d bytes: ring %.0f %%, canonical %.0f %% of the link\n", $1, 100 * ideal / $2, 100 * ideal / $4
+  }' "$work/output"
+fi
+awk -v before="$before" -v after="$after" -v hosts="$hosts" 'BEGIN {
+  split(before, b, " "); split(after, a, " ")
+  for (i = 0; i < hosts; ++i) {
+    printf "host %d: %.1f MB sent, %.1f MB received\n", i, (a[2 * i + 1] - b[2 * i + 1]) / 1e6,
+           (a[2 * i + 2] - b[2 * i + 2]) / 1e6
+  }
+}'

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "comm/host_ranks.h"
+#include "comm/mpi_handles.h"
+#include "comm/peer_watch.h"
+
+namespace lockstep {
+
+/// Of ranks on several hosts: memory is shared within hosts, messages go between them. Null where the ranks
+/// of a host cannot share memory (agreed by all ranks). `world`: all ranks, those of a host contiguous;
+/// `host`: this one's. Collective.
+std::unique_ptr<Communicator> make_hosts_communicator(const MpiGroup& world, const MpiGroup& host,
+                                                      const HostRanks& hosts, PeerWatch& watch);
+
+std::unique_ptr<Communicator> make_message_communicator(const MpiGroup& world, PeerWatch& watch);
+/// Null where a shared mapping cannot be made (agreed by the ranks of `host`, which are all on one).
+std::unique_ptr<Communicator> make_shared_memory_communicator(const MpiGroup& host, PeerWatch& watch);
+
+}  // namespace lockstep
