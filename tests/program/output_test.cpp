@@ -98,6 +98,26 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
   EXPECT_NE(refused.err.find("already holds a run"), std::string::npos) << refused.err;
 }
 
+TEST_F(Output, SmallBatchesStartOnSeveralRanksAndEmptyLanesAreTold) {
+  const auto run = [](int ranks, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"train",    "--data-dir", data_->string(), "--max-steps", "1",
+                                          "--device", "cpu"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return lockstep(ranks, arguments);
+  };
+  const std::string lanes = "micro-batches of 8 samples leave 50 % of the vector lanes without work";
+  const Outcome three = run(3, {"--batch-size", "48"});
+  EXPECT_EQ(three.status, 0) << three.err;
+  EXPECT_NE(three.err.find("batch 48 = 3 micro-batches of 16"), std::string::npos) << three.err;
+  EXPECT_EQ(three.err.find("vector lanes"), std::string::npos) << three.err;
+  const Outcome four = run(4, {"--batch-size", "48"});
+  EXPECT_EQ(four.status, 2) << four.err;
+  EXPECT_NE(four.err.find("start at most 3 ranks, or use 4, 6, 8, 12 micro-batches"), std::string::npos)
+      << four.err;
+  const Outcome narrow = run(1, {"--batch-size", "32", "--micro-batches", "4"});
+  EXPECT_NE(narrow.err.find(lanes + ": --micro-batches 2 fills them"), std::string::npos) << narrow.err;
+}
+
 TEST_F(Output, BestModelIsKeptAndEarlyStoppingSaysSo) {
   const TemporaryFolder folder;
   const std::string run = (folder / "run").string();
