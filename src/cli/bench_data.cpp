@@ -9,17 +9,14 @@
 #include "cli/bench.h"
 #include "cli/output.h"
 #include "comm/communicator.h"
-#include "data/batch_reader.h"
+#include "data/feed/micro_batch_reader.h"
 #include "data/image/decoder.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
-#include "lockstep/sampler.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep {
 namespace {
-
-using Position = BatchReader::Position;
 
 /// Time on the wall, and of a core: what others run on it does not count.
 struct Seconds {
@@ -39,6 +36,13 @@ struct Seconds {
   }
 };
 
+/// A micro-batch that is read.
+struct SourceBatch {
+  MicroBatchRule rule;       ///< of its epoch
+  std::uint32_t number = 0;  ///< in the epoch
+  std::vector<std::uint64_t> ids = {};
+};
+
 /// What is read: the micro-batches of `steps` training steps, one epoch after the other.
 struct Source {
   const Dataset& dataset;
@@ -54,15 +58,15 @@ struct Source {
         micro_batch(static_cast<std::uint32_t>(options.batch.size) / parts),
         micro_batches(static_cast<std::uint64_t>(options.steps) * parts) {}
 
-  /// The samples of micro-batch `number`.
-  Position find(std::uint64_t number, std::vector<std::uint64_t>& ids) const {
+  /// Micro-batch `number` of all of them.
+  SourceBatch find(std::uint64_t number) const {
     const std::uint64_t per_epoch = (dataset.size() + micro_batch - 1) / micro_batch;
-    const auto epoch = static_cast<std::uint32_t>(number / per_epoch);
     const std::uint64_t first = number % per_epoch * micro_batch;
-    const Permutation order(dataset.size(), transform.seed(), epoch);
-    ids.resize(std::min<std::uint64_t>(micro_batch, dataset.size() - first));
-    for (std::uint64_t i = 0; i < ids.size(); ++i) ids[i] = order(first + i);
-    return {.epoch = epoch, .number = static_cast<std::uint32_t>(number % per_epoch)};
+    SourceBatch found{.rule = transform.rule(), .number = static_cast<std::uint32_t>(number % per_epoch)};
+    found.rule.start_epoch(static_cast<std::uint32_t>(number / per_epoch));
+    found.ids.resize(std::min<std::uint64_t>(micro_batch, dataset.size() - first));
+    for (std::uint64_t i = 0; i < found.ids.size(); ++i) found.ids[i] = found.rule.id(first + i);
+    return found;
   }
 };
 
@@ -73,14 +77,14 @@ class Loading {
       : reader_(source.dataset, source.transform, source.bad, source.micro_batch) {}
 
   /// Adds to `seconds` what it took.
-  void read(std::span<const std::uint64_t> ids, Position position, Seconds& seconds) {
+  void read(const SourceBatch& batch, Seconds& seconds) {
     const Seconds start = Seconds::now();
-    reader_.read(ids, position);
+    reader_.read(batch.rule, batch.number, batch.ids);
     seconds.add_since(start);
   }
 
  private:
-  BatchReader reader_;
+  MicroBatchReader reader_;
 };
 
 /// Decodes the same parts of image files at the same scale, and does nothing else to them.
@@ -89,12 +93,12 @@ class Decoding {
   explicit Decoding(Source& source) : source_(source) {}
 
   /// Adds to `seconds` what the decoder took, without getting hold of the files.
-  void read(std::span<const std::uint64_t> ids, Position position, Seconds& seconds) {
-    for (const std::uint64_t id : ids) {
+  void read(const SourceBatch& batch, Seconds& seconds) {
+    for (const std::uint64_t id : batch.ids) {
       try {
         const auto file = source_.dataset.sample(id, file_);
         const Seconds start = Seconds::now();
-        decode(file, {.seed = source_.transform.seed(), .epoch = position.epoch, .id = id});
+        decode(file, batch.rule.visit(id));
         seconds.add_since(start);
       } catch (const Error& error) {
         source_.bad.add(id, fmt::format("{}: {}", source_.dataset.sample_name(id), error.what()));
@@ -144,17 +148,16 @@ Rate sum_over_ranks(const World& world, const BenchOptions& options, const Rate&
 template <typename Reader>
 Rate read_some(Source& source, std::atomic<std::uint64_t>& next, std::uint64_t ranks) {
   Reader reader(source);
-  std::vector<std::uint64_t> ids;
   double images = 0.0;
   Seconds seconds;
   for (auto number = next.fetch_add(ranks); number < source.micro_batches; number = next.fetch_add(ranks)) {
-    const Position position = source.find(number, ids);
+    const SourceBatch batch = source.find(number);
     if (images == 0.0) {
       Seconds unwatched;
-      reader.read(ids, position, unwatched);
+      reader.read(batch, unwatched);
     }
-    reader.read(ids, position, seconds);
-    images += static_cast<double>(ids.size());
+    reader.read(batch, seconds);
+    images += static_cast<double>(batch.ids.size());
   }
   return {images, seconds.core, images > 0.0 ? images / seconds.wall : 0.0};
 }

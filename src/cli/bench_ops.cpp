@@ -39,9 +39,10 @@ struct Row {
 
 /// One micro-batch of a network, compiled as for training, on one executor of this rank; its operations can
 /// be run one by one, with the values that a whole run gave them.
-class MicroBatch {
+class CompiledMicroBatch {
  public:
-  MicroBatch(const World& world, const Network& network, const Dataset& dataset, const BenchOptions& options)
+  CompiledMicroBatch(const World& world, const Network& network, const Dataset& dataset,
+                     const BenchOptions& options)
       : network_(network),
         graph_(build_graph(network)),
         layout_(layout_arena(network.parameters())),
@@ -49,10 +50,7 @@ class MicroBatch {
         session_(world, find_placement(world, options.execution), one_executor(options.execution)),
         samples_(samples_of(options, dataset, session_.placement())),
         loader_(dataset, samples_, options.input, {.augment = options.augment}),
-        plan_{.samples = static_cast<int>(samples_),
-              .mixing = loader_.transform().mixes(),
-              .images = dataset.shape(),
-              .nodes_apart = true},
+        plan_{.samples = static_cast<int>(samples_), .nodes_apart = true},
         compiled_(backend().compile(graph_, layout_, plan_)),
         flow_(compiled_->gradients()),
         runner_(compiled_->make_runner(loader_, {})),
@@ -247,7 +245,7 @@ int bench_ops(World& world, const BenchOptions& options) {
   const std::unique_ptr<Network> network =
       make_model(options.model.name, data.train->shape(), data.train->classes());
   check_fit(*network, *data.train);
-  MicroBatch micro_batch(world, *network, *data.train, options);
+  CompiledMicroBatch micro_batch(world, *network, *data.train, options);
   std::vector<Row> rows;
   for (std::size_t i = 1; i < micro_batch.nodes(); ++i) rows.push_back(micro_batch.measure_node(i));
   rows.push_back(micro_batch.measure_loss());

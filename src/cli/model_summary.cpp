@@ -39,7 +39,7 @@ Widths measure(const Network& network) {
 double megabytes(std::size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 std::size_t workspace(const Network& network, int samples, bool training) {
-  const PlanOptions options{.samples = samples, .training = training, .images = network.input_shape()};
+  const PlanOptions options{.samples = samples, .training = training};
   return cpu::CpuPlan(build_graph(network), layout_arena(network.parameters()), options, cpu::best_level())
       .workspace_bytes();
 }

@@ -65,10 +65,11 @@ DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& in
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     try {
       const double start = thread_seconds();
-      const std::uint8_t* bytes = reader.read(id, 0, reinterpret_cast<std::uint8_t*>(place.data()));
+      const std::byte* bytes = reader.read(transform.rule(), id, reinterpret_cast<std::byte*>(place.data()));
       found.seconds += thread_seconds() - start;
       if (dataset.encoding() == Encoding::image_file) add_size(dataset.sample(id, buffer), decoder, found);
-      add_sample(bytes, dataset.encoding() == Encoding::floats, plane, channels);
+      add_sample(reinterpret_cast<const std::uint8_t*>(bytes), dataset.encoding() == Encoding::floats, plane,
+                 channels);
       ++found.read;
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;

@@ -9,11 +9,8 @@ Loader::Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOpt
     : dataset_(dataset),
       micro_batch_(micro_batch),
       transform_(input, dataset, use),
-      bad_samples_(input.strict) {}
-
-void Loader::shuffle(std::uint64_t seed, std::uint32_t epoch) {
-  order_ = {.epoch = epoch, .permutation = Permutation(dataset_.size(), seed, epoch)};
-}
+      bad_samples_(input.strict),
+      rule_(transform_.rule()) {}
 
 void Loader::set_step(std::uint64_t first, std::uint64_t samples) {
   first_ = first;
@@ -32,7 +29,5 @@ std::uint32_t Loader::samples(std::uint32_t leaf) const {
 std::uint32_t Loader::number(std::uint32_t leaf) const {
   return static_cast<std::uint32_t>(first_ / micro_batch_) + leaf;
 }
-
-std::uint64_t Loader::id(std::uint32_t leaf, std::uint32_t i) const { return order_.id(position(leaf) + i); }
 
 }  // namespace lockstep

@@ -17,11 +17,6 @@ std::uint64_t samples_at_once(std::uint64_t micro_batch, std::uint64_t threads) 
   return std::clamp<std::uint64_t>(micro_batch / (4 * threads), 1, 16);
 }
 
-template <class Value>
-Value* values_at(const Buffer& memory, std::size_t offset) {
-  return reinterpret_cast<Value*>(memory.data() + offset);
-}
-
 }  // namespace
 
 void ReadAhead::Failures::add(const Failures& other) {
@@ -34,7 +29,7 @@ void ReadAhead::Failures::add(const Failures& other) {
 
 ReadAhead::ReadAhead(Device& device, const Loader& loader, int threads)
     : loader_(loader),
-      layout_(SampleReader(loader.dataset(), loader.transform()).sample_bytes(), loader.micro_batch()),
+      layout_(loader.micro_batch(), loader.transform().format().sample_bytes(), loader.transform().mixes()),
       chunk_samples_(samples_at_once(loader.micro_batch(), static_cast<std::uint64_t>(threads))),
       // One to be taken, one to be read; more where one has not enough samples for all threads.
       slots_(2 + static_cast<std::size_t>(threads) / loader.micro_batch()) {
@@ -74,14 +69,14 @@ void ReadAhead::expect(std::span<const SampleRange> coming) {
     if (begun_ > 0) given_ = slots_[(begun_ - 1) % slots_.size()].range.samples;
     idle_.wait(lock, [&] { return reading_ == 0; });
     begun_ = taken_ = given_ = 0;
-    order_ = loader_.order();
+    rule_ = loader_.rule();
     std::ranges::copy_if(coming, std::back_inserter(coming_),
                          [](const SampleRange& range) { return range.samples > 0; });
   }
   work_.notify_all();
 }
 
-void ReadAhead::take(std::uint64_t first, const std::function<void(const std::byte*, std::size_t)>& use) {
+void ReadAhead::take(std::uint64_t first, const Use& use) {
   Slot* slot = nullptr;
   {
     std::unique_lock lock(mutex_);
@@ -104,7 +99,7 @@ void ReadAhead::take(std::uint64_t first, const std::function<void(const std::by
   };
   const GiveBack give_back{*this};
   if (slot->failures.count > 0) fail(*slot);
-  use(slot->memory.data(), slot->range.samples);
+  use(arrays(*slot), slot->memory.data());
 }
 
 void ReadAhead::fail(const Slot& slot) {
@@ -159,45 +154,27 @@ bool ReadAhead::begin_micro_batch() {
   return true;
 }
 
+MicroBatch ReadAhead::arrays(const Slot& slot) const {
+  return layout_.arrays(slot.memory.data(), static_cast<std::uint32_t>(slot.range.samples));
+}
+
 ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Chunk& chunk) const {
-  const float share = share_of(chunk.slot->range);
+  const SampleRange& range = chunk.slot->range;
+  const MicroBatch batch = arrays(*chunk.slot);
+  const float share = rule_.share(static_cast<std::uint32_t>(range.first / loader_.micro_batch()));
   Failures failures;
   for (std::uint64_t i = chunk.begin; i < chunk.end; ++i) {
-    auto* place = values_at<std::uint8_t>(chunk.slot->memory, layout_.samples) + i * layout_.sample_bytes;
+    std::byte* const place = layout_.sample(chunk.slot->memory.data(), i);
     try {
-      const std::uint64_t id = describe(*chunk.slot, i, share);
-      const std::uint8_t* sample = reader.read(id, order_.epoch, place);
-      if (sample != place) std::copy_n(sample, layout_.sample_bytes, place);
+      const std::uint64_t id = rule_.id(range.first + i);
+      rule_.write(batch, static_cast<std::uint32_t>(i), id, loader_.dataset().label(id), share);
+      const std::byte* const sample = reader.read(rule_, id, place);
+      if (sample != place) std::copy_n(sample, layout_.sample_bytes(), place);
     } catch (...) {
       failures.add({.count = 1, .first = i, .error = std::current_exception()});
     }
   }
   return failures;
-}
-
-/// Of each sample in its mixture with its partner.
-float ReadAhead::share_of(const SampleRange& range) const {
-  const Transform& transform = loader_.transform();
-  if (!transform.mixes()) return 0.0F;
-  return transform.share(order_.epoch, static_cast<std::uint32_t>(range.first / loader_.micro_batch()));
-}
-
-/// All of sample `i` but itself; returns its id. Partners are the micro-batch reversed.
-std::uint64_t ReadAhead::describe(const Slot& slot, std::uint64_t i, float share) const {
-  const Transform& transform = loader_.transform();
-  const Dataset& dataset = loader_.dataset();
-  if (i == 0) {
-    *values_at<RandomKey>(slot.memory, layout_.random) = {.seed = transform.seed(), .epoch = order_.epoch};
-  }
-  const std::uint64_t id = order_.id(slot.range.first + i);
-  values_at<std::uint64_t>(slot.memory, layout_.ids)[i] = id;
-  values_at<std::int32_t>(slot.memory, layout_.labels)[i] = dataset.label(id);
-  if (transform.mixes()) {
-    const std::uint64_t partner = order_.id(slot.range.first + slot.range.samples - 1 - i);
-    values_at<std::int32_t>(slot.memory, layout_.other_labels)[i] = dataset.label(partner);
-    values_at<float>(slot.memory, layout_.shares)[i] = share;
-  }
-  return id;
 }
 
 void ReadAhead::finish(const Chunk& chunk, const Failures& failures) {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "data/batch_block.h"
+#include "data/feed/micro_batch.h"
 #include "data/loader.h"
 #include "data/sample_reader.h"
 #include "device/device.h"
@@ -31,19 +31,21 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  const BatchBlock& layout() const { return layout_; }
+  const MicroBatchLayout& layout() const { return layout_; }
   std::size_t blocks() const { return slots_.size(); }
 
   /// What will be taken from now on, in this order: positions in the loader's order as it is now, each range
   /// cut into micro-batches from its beginning. Forgets what was said before, read or not.
   void expect(std::span<const SampleRange> coming);
 
-  /// Calls use(block, samples) with the next micro-batch, which begins at position `first`, once it has been
-  /// read; the block is filled again after `use` has returned. `use` must not call methods of this object.
+  /// Calls use(batch, block) with the next micro-batch, which begins at position `first`, once it has been
+  /// read, and its block, from which its samples have no addresses; the block is filled again after `use` has
+  /// returned. `use` must not call methods of this object.
   /// Throws Error(data) naming the first sample of it that cannot be read, why, and how many cannot; other
   /// errors of reading, and those of `use`, pass as they are. After such an error the next micro-batch can be
   /// taken. Error(internal) when another one was expected: then none was taken.
-  void take(std::uint64_t first, const std::function<void(const std::byte*, std::size_t)>& use);
+  using Use = std::function<void(const MicroBatch& batch, std::byte* block)>;
+  void take(std::uint64_t first, const Use& use);
 
  private:
   /// What could not be read of a micro-batch.
@@ -69,18 +71,17 @@ class ReadAhead {
   std::optional<Chunk> next_chunk();
   bool begin_micro_batch();
   bool all_begun() const { return next_range_ == coming_.size(); }
+  MicroBatch arrays(const Slot& slot) const;
   Failures read(SampleReader& reader, const Chunk& chunk) const;
-  float share_of(const SampleRange& range) const;
-  std::uint64_t describe(const Slot& slot, std::uint64_t i, float share) const;
   void finish(const Chunk& chunk, const Failures& failures);
   void stop();
   [[noreturn]] static void fail(const Slot& slot);
 
   const Loader& loader_;
-  BatchBlock layout_;
+  MicroBatchLayout layout_;
   std::uint64_t chunk_samples_;
-  SampleOrder order_;  ///< changes while nothing is being read
-  std::mutex mutex_;   ///< of all below but the contents of blocks
+  MicroBatchRule rule_;  ///< changes while nothing is being read
+  std::mutex mutex_;     ///< of all below but the contents of blocks
   std::condition_variable work_, ready_, idle_;
   bool stop_ = false;
   std::vector<SampleRange> coming_;  ///< what is left of each

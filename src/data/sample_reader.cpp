@@ -9,9 +9,7 @@
 namespace lockstep {
 
 SampleReader::SampleReader(const Dataset& dataset, const Transform& transform)
-    : dataset_(dataset),
-      transform_(transform),
-      sample_bytes_(dataset.shape().size() * (dataset.encoding() == Encoding::floats ? sizeof(float) : 1)) {}
+    : dataset_(dataset), transform_(transform), sample_bytes_(transform.format().sample_bytes()) {}
 
 void SampleReader::read_image_file(std::span<const std::uint8_t> file, const SampleVisit& visit,
                                    std::uint8_t* place) {
@@ -37,8 +35,15 @@ void SampleReader::reframe_pixels(std::span<const std::uint8_t> pixels, const Sa
   }
 }
 
-const std::uint8_t* SampleReader::read(std::uint64_t id, std::uint32_t epoch, std::uint8_t* place) {
-  const SampleVisit visit{.seed = transform_.seed(), .epoch = epoch, .id = id};
+void SampleReader::augment(const SampleVisit& visit, const PixelPlacement& placement, std::uint8_t* place) {
+  for (const auto& augmentation : transform_.augmentations()) {
+    augmentation->apply({place, dataset_.shape()}, visit, placement, scratch_);
+  }
+}
+
+const std::byte* SampleReader::read(const MicroBatchRule& rule, std::uint64_t id, std::byte* to) {
+  const SampleVisit visit = rule.visit(id);
+  auto* const place = reinterpret_cast<std::uint8_t*>(to);
   const std::span<const std::uint8_t> bytes = dataset_.sample(id, file_);
   const bool is_file = dataset_.encoding() == Encoding::image_file;
   if (!is_file && bytes.size() != sample_bytes_) {
@@ -54,14 +59,12 @@ const std::uint8_t* SampleReader::read(std::uint64_t id, std::uint32_t epoch, st
   } else if (transform_.reframes_pixels()) {
     reframe_pixels(bytes, visit, place);
   } else if (transform_.augmentations().empty() && bytes.data() != file_.data()) {
-    return bytes.data();
+    return reinterpret_cast<const std::byte*>(bytes.data());
   } else {
     std::ranges::copy(bytes, place);
   }
-  for (const auto& augmentation : transform_.augmentations()) {
-    augmentation->apply({place, dataset_.shape()}, visit, scratch_);
-  }
-  return place;
+  if (!transform_.augmentations().empty()) augment(visit, rule.placement(id), place);
+  return to;
 }
 
 }  // namespace lockstep

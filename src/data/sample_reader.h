@@ -15,15 +15,16 @@ class SampleReader {
  public:
   SampleReader(const Dataset& dataset, const Transform& transform);
 
-  /// Bytes that a sample takes up: pixels, or floats.
+  /// Length of a sample: pixels, or floats.
   std::size_t sample_bytes() const { return sample_bytes_; }
-  /// Sample `id` as it is seen in `epoch`: memory of the data set, or written to `place`, which has
+  /// Sample `id` as it is seen in the rule's epoch: memory of the data set, or written to `place`, which has
   /// sample_bytes() bytes, aligned as floats. Throws Error(data) naming a sample that cannot be read.
-  const std::uint8_t* read(std::uint64_t id, std::uint32_t epoch, std::uint8_t* place);
+  const std::byte* read(const MicroBatchRule& rule, std::uint64_t id, std::byte* place);
 
  private:
   void read_image_file(std::span<const std::uint8_t> file, const SampleVisit& visit, std::uint8_t* place);
   void reframe_pixels(std::span<const std::uint8_t> pixels, const SampleVisit& visit, std::uint8_t* place);
+  void augment(const SampleVisit& visit, const PixelPlacement& placement, std::uint8_t* place);
 
   const Dataset& dataset_;
   const Transform& transform_;

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/options/check.h"
-#include "data/augment/mixup.h"
 #include "data/augment/random_resized_crop.h"
 #include "lockstep/error.h"
 
@@ -46,7 +45,11 @@ void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
 }  // namespace
 
 Transform::Transform(const InputOptions& options, const Dataset& dataset, const Use& use)
-    : seed_(use.seed), shape_(dataset.shape()), crop_share_(options.crop_share), augment_(use.augment) {
+    : shape_(dataset.shape()),
+      floats_(dataset.encoding() == Encoding::floats),
+      crop_share_(options.crop_share),
+      augment_(use.augment),
+      rule_(MicroBatchRule::make(augment_, shape_, dataset.size(), use.seed)) {
   check_augmentation(augment_, dataset);
   augmentations_ = make_augmentations(augment_, shape_);
   check_fields(options);
@@ -76,8 +79,11 @@ Box Transform::frame(ImageSize size, const SampleVisit& visit) const {
   return {(size.width - width) / 2.0, (size.height - height) / 2.0, width, height};
 }
 
-float Transform::share(std::uint32_t epoch, std::uint32_t number) const {
-  return mixup_share(augment_.mixup, seed_, epoch, number);
+SampleFormat Transform::format() const {
+  return {.shape = shape_,
+          .floats = floats_,
+          .mean = mean_.empty() ? nullptr : mean_.data(),
+          .deviation = deviation_.empty() ? nullptr : deviation_.data()};
 }
 
 }  // namespace lockstep

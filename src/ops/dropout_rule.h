@@ -5,7 +5,7 @@
 
 #include "core/host_device.h"
 #include "core/philox.h"
-#include "data/batch.h"
+#include "data/feed/micro_batch.h"
 
 namespace lockstep {
 

@@ -11,7 +11,7 @@ namespace lockstep {
 
 /// One micro-batch on its way through a plan. Addresses are the device's.
 struct Pass {
-  int samples = 0;                    ///< at least 1
+  MicroBatch batch;                   ///< of at least 1 sample
   const float* parameters = nullptr;  ///< an arena of the plan's layout
   float* gradients = nullptr;         ///< the same; backward only
   std::byte* workspace = nullptr;
@@ -85,8 +85,8 @@ class GraphWalk {
     memory.output = value(i, pass.workspace);
     memory.saved = block(pass.workspace, memory_.nodes[i].saved);
     memory.scratch = pass.workspace + memory_.scratch;
-    memory.ids = reinterpret_cast<const std::uint64_t*>(pass.workspace + memory_.ids);
-    memory.random = reinterpret_cast<const RandomKey*>(pass.workspace + memory_.random);
+    memory.ids = pass.batch.ids;
+    memory.random = pass.batch.random;
     plan().add_to(memory, pass, i);
     return memory;
   }
@@ -123,11 +123,9 @@ class GraphWalk {
     const auto output = at(graph_.output);
     memory.logits = value(output, pass.workspace);
     memory.gradient = gradient(output, pass.workspace);
-    memory.labels = reinterpret_cast<const std::int32_t*>(pass.workspace + memory_.labels);
-    if (options_.mixing) {
-      memory.other_labels = reinterpret_cast<const std::int32_t*>(pass.workspace + memory_.other_labels);
-      memory.shares = reinterpret_cast<const float*>(pass.workspace + memory_.shares);
-    }
+    memory.labels = pass.batch.labels;
+    memory.partner_labels = pass.batch.partner_labels;
+    memory.shares = pass.batch.shares;
     memory.predictions = reinterpret_cast<std::int32_t*>(pass.workspace + memory_.predictions);
     memory.scratch = pass.workspace + memory_.scratch;
     memory.result = result;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "data/batch.h"
+#include "data/feed/micro_batch.h"
 #include "lockstep/network.h"
 #include "ops/plan.h"
 
@@ -38,7 +38,7 @@ struct LossTensors {
   const Element* logits = nullptr;
   Element* gradient = nullptr;  ///< of the sum of the losses; written; null where it is not wanted
   const std::int32_t* labels = nullptr;
-  const std::int32_t* other_labels = nullptr;
+  const std::int32_t* partner_labels = nullptr;
   const float* shares = nullptr;  ///< of a sample's own label
   std::int32_t* predictions = nullptr;
   LeafResult* result = nullptr;

@@ -22,9 +22,7 @@ struct LeafResult {
 struct PlanOptions {
   int samples = 0;               ///< maximum number in a micro-batch
   bool training = true;          ///< false: forward only, less memory
-  bool mixing = false;           ///< batches have partners
   float label_smoothing = 0.0F;  ///< in [0, 1)
-  Shape images;                  ///< of the data set; the graph reads its leading rows and columns
   /// By parameter of the network: whether it is not updated. Backward ends where nothing before is updated.
   /// Empty: all are.
   std::vector<bool> frozen = {};

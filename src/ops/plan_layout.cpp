@@ -131,17 +131,6 @@ void add_aside(const Timeline& time, const Graph& graph, const GradientFlow& flo
   }
 }
 
-void add_samples(const Timeline& time, std::size_t samples, bool mixing, WorkspaceLayout& layout,
-                 Blocks& blocks) {
-  const int loss = time.loss();
-  blocks.add(samples * sizeof(std::int32_t), 0, loss, &layout.labels);
-  blocks.add(samples * sizeof(std::int32_t), loss, time.end(), &layout.predictions);
-  blocks.add(mixing ? samples * sizeof(std::int32_t) : 0, 0, loss, &layout.other_labels);
-  blocks.add(mixing ? samples * sizeof(float) : 0, 0, loss, &layout.shares);
-  blocks.add(samples * sizeof(std::uint64_t), 0, loss, &layout.ids);
-  blocks.add(sizeof(RandomKey), 0, loss, &layout.random);
-}
-
 }  // namespace
 
 bool GradientFlow::needed_by_any(const std::vector<int>& ids) const {
@@ -200,7 +189,7 @@ WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options
   add_nodes(time, flow, bytes.nodes, layout, blocks);
   blocks.add(bytes.scratch, 0, time.end(), &layout.scratch);
   add_aside(time, graph, flow, bytes.nodes, layout, blocks);
-  add_samples(time, bytes.samples, options.mixing, layout, blocks);
+  blocks.add(bytes.samples * sizeof(std::int32_t), time.loss(), time.end(), &layout.predictions);
   layout.bytes = blocks.place(bytes.alignment);
   return layout;
 }

@@ -72,12 +72,7 @@ struct WorkspaceLayout {
   std::vector<Node> nodes;
   std::size_t scratch = 0;
   std::array<std::size_t, max_inputs> aside{};  ///< later contributions to the gradient of the k-th input
-  std::size_t labels = 0;
   std::size_t predictions = 0;
-  std::size_t other_labels = 0;  ///< this and the next: only in plans for mixed samples
-  std::size_t shares = 0;
-  std::size_t ids = 0;
-  std::size_t random = 0;
   std::size_t bytes = 0;  ///< total
 };
 WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "data/batch_reader.h"
+#include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -29,7 +29,7 @@ class CpuLeafRunner final : public LeafRunner {
   }
   void forward(Stream& stream, NodeRange range, const float* parameters, LeafResult* result) override {
     stream.call([this, range, parameters,
-                 result] { plan_.forward(samples(), range, parameters, result, workspace_.data()); },
+                 result] { plan_.forward(batch_, range, parameters, result, workspace_.data()); },
                 Phase::forward);
   }
   void predict(Stream& stream, Prediction* predictions) override {
@@ -37,7 +37,7 @@ class CpuLeafRunner final : public LeafRunner {
   }
   void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
     stream.call([this, range, parameters,
-                 gradients] { plan_.backward(samples(), range, parameters, gradients, workspace_.data()); },
+                 gradients] { plan_.backward(batch_, range, parameters, gradients, workspace_.data()); },
                 Phase::backward);
   }
 
@@ -48,17 +48,15 @@ class CpuLeafRunner final : public LeafRunner {
   void load_leaf(std::uint32_t leaf) {
     const auto ids = std::span(ids_).first(loader_.samples(leaf));
     for (std::uint32_t i = 0; i < ids.size(); ++i) {
-      ids[i] = loader_.id(leaf, i);
+      ids[i] = loader_.rule().id(loader_.position(leaf) + i);
       visits_.add(ids[i]);
     }
-    batch_ = reader_.read(ids, {.epoch = loader_.epoch(), .number = loader_.number(leaf)});
-    plan_.load(batch_, workspace_.data());
+    batch_ = reader_.read(loader_.rule(), loader_.number(leaf), ids);
+    plan_.load(batch_, loader_.transform().format(), workspace_.data());
   }
 
-  int samples() const { return static_cast<int>(batch_.samples()); }
-
   void write(Prediction* predictions) const {
-    const auto predicted = plan_.predictions(samples(), workspace_.data());
+    const auto predicted = plan_.predictions(batch_, workspace_.data());
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       predictions[i] = i < predicted.size() ? Prediction{batch_.labels[i], predicted[i]} : Prediction{};
     }
@@ -67,9 +65,9 @@ class CpuLeafRunner final : public LeafRunner {
   const cpu::CpuPlan& plan_;
   const Loader& loader_;
   Buffer workspace_;
-  BatchReader reader_;
+  MicroBatchReader reader_;
   std::vector<std::uint64_t> ids_;
-  Batch batch_;  ///< the last one
+  MicroBatch batch_;  ///< the leaf that was loaded last
   VisitSum visits_;
 };
 

@@ -48,7 +48,7 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
   });
   const std::unique_ptr<CompiledGraph> graph = session.planned([&] {
     return session.backend().compile(build_graph(network), layout,
-                                     {.samples = micro_batch, .training = false, .images = dataset.shape()});
+                                     {.samples = micro_batch, .training = false});
   });
   Evaluator evaluator(session, *graph, dataset, static_cast<std::uint32_t>(micro_batch), parameters.floats(),
                       options.input);

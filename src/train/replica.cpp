@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "data/batch_reader.h"
+#include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 #include "ops/cpu/cpu_plan.h"
@@ -18,9 +18,7 @@ class Replica::Implementation {
         layout_(layout_arena(network.parameters())),
         device_(make_cpu_device({.threads = 1, .pin = false})),
         transform_(options.input, dataset, {.augment = options.augment, .seed = options.seed}),
-        plan_(build_graph(network), layout_,
-              {.samples = options.micro_batch, .mixing = transform_.mixes(), .images = dataset.shape()},
-              cpu::best_level()),
+        plan_(build_graph(network), layout_, {.samples = options.micro_batch}, cpu::best_level()),
         workspace_(device_->allocate(plan_.workspace_bytes())),
         micro_batch_(static_cast<std::size_t>(options.micro_batch)),
         bad_samples_(true),
@@ -35,11 +33,13 @@ class Replica::Implementation {
     }
     expect_length(parameters.size());
     expect_length(gradient.size());
-    const int samples = static_cast<int>(ids.size());
-    plan_.load(reader_.read(ids, {.epoch = position.epoch, .number = position.number}), workspace_.data());
+    MicroBatchRule rule = transform_.rule();
+    rule.epoch = position.epoch;
+    const MicroBatch& batch = reader_.read(rule, position.number, ids);
+    plan_.load(batch, transform_.format(), workspace_.data());
     LeafResult result;
-    plan_.forward(samples, plan_.all_and_loss(), parameters.data(), &result, workspace_.data());
-    plan_.backward(samples, plan_.all(), parameters.data(), gradient.data(), workspace_.data());
+    plan_.forward(batch, plan_.all_and_loss(), parameters.data(), &result, workspace_.data());
+    plan_.backward(batch, plan_.all(), parameters.data(), gradient.data(), workspace_.data());
     return {result.loss, result.correct};
   }
 
@@ -66,7 +66,7 @@ class Replica::Implementation {
   Buffer workspace_;
   std::size_t micro_batch_;
   BadSamples bad_samples_;
-  BatchReader reader_;
+  MicroBatchReader reader_;
 };
 
 Replica::Replica(const Network& network, const Dataset& dataset, const ReplicaOptions& options)
@@ -82,7 +82,7 @@ std::size_t Replica::offset(std::size_t parameter) const {
 void Replica::initialize(std::span<float> parameters) const {
   implementation_->expect_length(parameters.size());
   initialize_parameters(implementation_->network_.parameters(), implementation_->layout_,
-                        implementation_->transform_.seed(), parameters.data());
+                        implementation_->transform_.rule().seed, parameters.data());
 }
 
 Replica::Result Replica::forward_backward(std::span<const std::uint64_t> ids, Position position,

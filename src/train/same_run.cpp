@@ -22,11 +22,11 @@ std::uint64_t hash_decoded(const Dataset& dataset) {
   if (dataset.encoding() != Encoding::image_file) return 0;
   const Transform transform({}, dataset, {});
   SampleReader reader(dataset, transform);
-  std::vector<std::uint8_t> pixels(reader.sample_bytes());
+  std::vector<std::byte> pixels(reader.sample_bytes());
   Digest digest;
   for (std::uint64_t id = 0; id < dataset.size(); id += dataset.size() / most_samples + 1) {
     try {
-      digest.update(std::as_bytes(std::span(reader.read(id, 0, pixels.data()), pixels.size())));
+      digest.update(std::span(reader.read(transform.rule(), id, pixels.data()), pixels.size()));
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
     }

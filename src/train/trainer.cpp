@@ -76,9 +76,7 @@ class Trainer::Implementation {
           build_graph(run_.network), run_.layout,
           {.samples = static_cast<int>(run_.micro_batch()),
            .training = training,
-           .mixing = training && options.augment.mixup > 0.0,
            .label_smoothing = training ? static_cast<float>(options.label_smoothing) : 0.0F,
-           .images = run_.train.shape(),
            .frozen = frozen_parameters(run_.network.parameters(), options.optimizer.freeze)});
     });
   }

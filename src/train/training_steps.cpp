@@ -53,7 +53,7 @@ std::vector<std::vector<SampleRange>> TrainingSteps::coming_from(std::uint64_t p
 /// Orders the samples of the epoch that follows `step` steps, and tells the runners which of them come.
 void TrainingSteps::prepare(std::uint64_t step) {
   const std::uint64_t position = step % run_.epoch.steps;
-  loader_.shuffle(run_.options.seed, static_cast<std::uint32_t>(step / run_.epoch.steps));
+  loader_.start_epoch(static_cast<std::uint32_t>(step / run_.epoch.steps));
   const auto rest = position == 0 ? std::vector<std::vector<SampleRange>>() : coming_from(position);
   const auto& coming = position == 0 ? whole_epoch_ : rest;
   for (std::size_t e = 0; e < coming.size(); ++e) runners_[e]->expect(coming[e]);
@@ -94,7 +94,7 @@ StepInput TrainingSteps::input_of(std::uint64_t number) const {
   return {.number = number,
           .first = position * run_.epoch.batch,
           .samples = run_.epoch.samples_at(position),
-          .epoch = loader_.epoch(),
+          .epoch = loader_.rule().epoch,
           .learning_rate = learning_rate_.at(number)};
 }
 

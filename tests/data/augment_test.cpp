@@ -7,10 +7,10 @@
 #include <numeric>
 #include <set>
 
-#include "data/augment/mixup.h"
 #include "data/augment/randaugment_ops.h"
 #include "data/augment/random_resized_crop.h"
 #include "data/expect_error.h"
+#include "data/feed/micro_batch_rule.h"
 
 namespace lockstep {
 namespace {
@@ -26,8 +26,12 @@ Pixels counting(std::size_t count = 20) {
 
 Pixels augmented(const AugmentOptions& options, const SampleVisit& visit, Pixels pixels = counting()) {
   Pixels scratch;
-  for (const auto& one : make_augmentations(options, shape))
-    one->apply({pixels.data(), shape}, visit, scratch);
+  MicroBatchRule rule = MicroBatchRule::make(options, shape, 1, visit.seed);
+  rule.epoch = visit.epoch;
+  const PixelPlacement placement = rule.placement(visit.id);
+  for (const auto& one : make_augmentations(options, shape)) {
+    one->apply({pixels.data(), shape}, visit, placement, scratch);
+  }
   return pixels;
 }
 

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <iterator>
 
-#include "data/batch_reader.h"
 #include "data/dataset_statistics.h"
 #include "data/expect_error.h"
+#include "data/feed/micro_batch_reader.h"
 #include "data/file.h"
 #include "data/image_files.h"
 #include "data/image_folder.h"
@@ -171,13 +171,12 @@ TEST(ImageParts, NeedSeveralClasses) {
 std::vector<std::int32_t> readable_labels(const Dataset& data, bool strict) {
   const Transform transform({}, data, {});
   BadSamples bad(strict);
-  BatchReader reader(data, transform, bad, data.size());
+  MicroBatchReader reader(data, transform, bad, data.size());
   std::vector<std::uint64_t> ids(data.size());
   for (std::uint64_t id = 0; id < data.size(); ++id) ids[id] = id;
-  const Batch batch = reader.read(ids, {});
-  EXPECT_EQ(batch.images.size(), batch.labels.size());
-  EXPECT_EQ(bad.count(), data.size() - batch.samples());
-  return {batch.labels.begin(), batch.labels.end()};
+  const MicroBatch& batch = reader.read(transform.rule(), 0, ids);
+  EXPECT_EQ(bad.count(), data.size() - batch.size);
+  return {batch.labels, batch.labels + batch.size};
 }
 
 TEST(ImageFolder, FilesThatCannotBeReadAreLeftOutOrAreErrors) {

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <set>
 
-#include "data/batch_reader.h"
 #include "data/expect_error.h"
+#include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
 
 namespace lockstep {
@@ -65,10 +65,10 @@ class Samples : public Dataset {
   bool held_ = false;
 };
 
-/// All that a block holds, or a batch.
+/// All that a micro-batch holds.
 struct Contents {
-  std::vector<std::vector<std::uint8_t>> samples;
-  std::vector<std::int32_t> labels, other_labels;
+  std::vector<std::vector<std::byte>> samples;
+  std::vector<std::int32_t> labels, partner_labels;
   std::vector<float> shares;
   std::vector<std::uint64_t> ids;
   std::uint64_t seed = 0;
@@ -76,47 +76,33 @@ struct Contents {
   bool operator==(const Contents&) const = default;
 };
 
-template <class Value>
-std::vector<Value> values(const std::byte* block, std::size_t offset, std::size_t count) {
-  const auto* first = reinterpret_cast<const Value*>(block + offset);
-  return {first, first + count};
-}
-
-Contents contents(const BatchBlock& layout, const std::byte* block, std::size_t samples, bool mixes) {
+/// `sample(i)`: address of sample i.
+template <class Sample>
+Contents contents(const MicroBatch& batch, Sample&& sample) {
   Contents found;
-  for (std::size_t i = 0; i < samples; ++i) {
-    found.samples.push_back(
-        values<std::uint8_t>(block, layout.samples + i * layout.sample_bytes, image_shape.size()));
+  for (std::uint32_t i = 0; i < batch.size; ++i) {
+    found.samples.emplace_back(sample(i), sample(i) + image_shape.size());
   }
-  found.labels = values<std::int32_t>(block, layout.labels, samples);
-  found.other_labels = values<std::int32_t>(block, layout.other_labels, mixes ? samples : 0);
-  found.shares = values<float>(block, layout.shares, mixes ? samples : 0);
-  found.ids = values<std::uint64_t>(block, layout.ids, samples);
-  const auto key = values<RandomKey>(block, layout.random, 1).front();
-  found.seed = key.seed;
-  found.epoch = key.epoch;
+  found.labels.assign(batch.labels, batch.labels + batch.size);
+  found.ids.assign(batch.ids, batch.ids + batch.size);
+  if (batch.mixes()) {
+    found.partner_labels.assign(batch.partner_labels, batch.partner_labels + batch.size);
+    found.shares.assign(batch.shares, batch.shares + batch.size);
+  }
+  found.seed = batch.random->seed;
+  found.epoch = batch.random->epoch;
   return found;
 }
 
 /// What the reader of CPU ranks makes of it.
 Contents expected(const Loader& loader, SampleRange range) {
   BadSamples bad(true);
-  BatchReader reader(loader.dataset(), loader.transform(), bad, loader.micro_batch());
+  MicroBatchReader reader(loader.dataset(), loader.transform(), bad, loader.micro_batch());
   std::vector<std::uint64_t> ids;
-  for (std::uint64_t i = 0; i < range.samples; ++i) ids.push_back(loader.order().id(range.first + i));
-  const Batch batch = reader.read(
-      ids,
-      {.epoch = loader.epoch(), .number = static_cast<std::uint32_t>(range.first / loader.micro_batch())});
-  Contents found;
-  for (const std::uint8_t* image : batch.images)
-    found.samples.emplace_back(image, image + image_shape.size());
-  found.labels.assign(batch.labels.begin(), batch.labels.end());
-  found.other_labels.assign(batch.other_labels.begin(), batch.other_labels.end());
-  found.shares.assign(batch.share.begin(), batch.share.end());
-  found.ids.assign(batch.ids.begin(), batch.ids.end());
-  found.seed = batch.random.seed;
-  found.epoch = batch.random.epoch;
-  return found;
+  for (std::uint64_t i = 0; i < range.samples; ++i) ids.push_back(loader.rule().id(range.first + i));
+  const MicroBatch& batch =
+      reader.read(loader.rule(), static_cast<std::uint32_t>(range.first / loader.micro_batch()), ids);
+  return contents(batch, [&](std::uint32_t i) { return batch.samples[i]; });
 }
 
 struct Reading {
@@ -128,15 +114,17 @@ struct Reading {
 
   void expect(const std::vector<SampleRange>& coming) { ahead.expect(coming); }
   void expect_next(SampleRange range) {
-    ahead.take(range.first, [&](const std::byte* block, std::size_t samples) {
-      ASSERT_EQ(samples, range.samples);
-      EXPECT_EQ(contents(ahead.layout(), block, samples, loader.transform().mixes()), expected(loader, range))
+    ahead.take(range.first, [&](const MicroBatch& batch, std::byte* block) {
+      ASSERT_EQ(batch.size, range.samples);
+      EXPECT_EQ(batch.mixes(), loader.transform().mixes());
+      EXPECT_EQ(contents(batch, [&](std::uint32_t i) { return ahead.layout().sample(block, i); }),
+                expected(loader, range))
           << "from position " << range.first;
     });
   }
   void expect_next_fails(std::uint64_t first, Category category, std::vector<std::string> words) {
     expect_error(category, words,
-                 [&] { ahead.take(first, [](const std::byte*, std::size_t) { FAIL() << "was read"; }); });
+                 [&] { ahead.take(first, [](const MicroBatch&, std::byte*) { FAIL() << "was read"; }); });
   }
 
   std::unique_ptr<Device> device = make_cpu_device({.threads = 1, .pin = false});
@@ -149,7 +137,7 @@ TEST(ReadAhead, GivesWhatTheReaderOfCpuRanksGives) {
   for (const int threads : {1, 2, 3, 7}) {
     Reading reading(45, 8, threads, {.crop_padding = 1, .hflip = 0.5, .mixup = 0.3});
     for (const std::uint32_t epoch : {0U, 1U}) {
-      reading.loader.shuffle(11, epoch);
+      reading.loader.start_epoch(epoch);
       reading.expect({{0, 16}, {16, 16}, {32, 13}});
       for (const SampleRange range : {SampleRange{0, 8}, {8, 8}, {16, 8}, {24, 8}, {32, 8}, {40, 5}}) {
         reading.expect_next(range);
@@ -169,7 +157,7 @@ TEST(ReadAhead, ReadsWhileNothingIsTakenButNoMoreThanItHasBlocks) {
   ASSERT_EQ(reading.ahead.blocks(), 2U);
   reading.expect({{0, 80}});
   reading.data.wait_for_reads(16);
-  reading.ahead.take(0, [&](const std::byte*, std::size_t) { EXPECT_EQ(reading.data.reads(), 16); });
+  reading.ahead.take(0, [&](const MicroBatch&, std::byte*) { EXPECT_EQ(reading.data.reads(), 16); });
   reading.data.wait_for_reads(24);
 }
 
@@ -214,7 +202,7 @@ TEST(ReadAhead, ASampleWithoutALabelIsOneThatCannotBeRead) {
 TEST(ReadAhead, AnErrorOfTheUseLeavesTheNextMicroBatch) {
   Reading reading(24);
   reading.expect({{0, 24}});
-  EXPECT_THROW(reading.ahead.take(0, [](const std::byte*, std::size_t) { throw std::runtime_error("no"); }),
+  EXPECT_THROW(reading.ahead.take(0, [](const MicroBatch&, std::byte*) { throw std::runtime_error("no"); }),
                std::runtime_error);
   reading.expect_next({8, 8});
 }
@@ -234,7 +222,7 @@ TEST(ReadAhead, ForgetsWhatWasExpectedBefore) {
   reading.expect({{0, 40}});
   reading.data.wait_for_reads(2);
   reading.data.hold(false);
-  reading.loader.shuffle(5, 1);
+  reading.loader.start_epoch(1);
   reading.expect({{8, 32}});
   reading.expect_next({8, 8});
   reading.expect({{16, 8}});

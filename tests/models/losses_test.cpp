@@ -10,6 +10,7 @@
 
 #include "lockstep/models.h"
 #include "ops/cpu/cpu_plan.h"
+#include "support/host_micro_batch.h"
 
 /// Models in evaluation mode against torchvision's: the same loss for every class of two images
 /// (bench/peers/make_logits_reference.py, whose formulas these are).
@@ -84,7 +85,7 @@ TEST_P(Losses, AreThoseOfPyTorch) {
   for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
     fill(network->parameters()[i], parameters + layout.offsets[i]);
   }
-  const cpu::CpuPlan plan(build_graph(*network), layout, {.samples = 1, .training = false, .images = shape},
+  const cpu::CpuPlan plan(build_graph(*network), layout, {.samples = 1, .training = false},
                           cpu::best_level());
   const Memory workspace(plan.workspace_bytes());
 
@@ -93,12 +94,13 @@ TEST_P(Losses, AreThoseOfPyTorch) {
     pixels.push_back(static_cast<std::uint8_t>(number >> 24));
   }
   for (std::size_t image = 0; image < expected.size(); ++image) {
-    const std::uint8_t* sample = pixels.data() + image * shape.size();
+    const testing::HostMicroBatch one(1);
+    one.batch.samples[0] = reinterpret_cast<const std::byte*>(pixels.data() + image * shape.size());
     for (std::int32_t label = 0; label < 10; ++label) {
-      const std::uint64_t id = 0;
-      plan.load({.images = {&sample, 1}, .labels = {&label, 1}, .ids = {&id, 1}}, workspace.data.get());
+      one.batch.labels[0] = label;
+      plan.load(one.batch, {.shape = shape}, workspace.data.get());
       LeafResult result;
-      plan.forward(1, plan.all_and_loss(), parameters, &result, workspace.data.get());
+      plan.forward(one.batch, plan.all_and_loss(), parameters, &result, workspace.data.get());
       EXPECT_NEAR(result.loss, expected[image][static_cast<std::size_t>(label)], 1e-4) << "class " << label;
     }
   }

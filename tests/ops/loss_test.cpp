@@ -36,7 +36,7 @@ Loss run_loss(const Tensor& logits, const std::vector<int>& labels, cpu::Level l
   if (!soft.others.empty()) {
     soft.others.resize(padded.size(), -1);
     soft.shares.resize(padded.size(), 1.0F);
-    memory.other_labels = soft.others.data();
+    memory.partner_labels = soft.others.data();
     memory.shares = soft.shares.data();
   }
   memory.result = &loss.result;

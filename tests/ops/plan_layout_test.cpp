@@ -24,18 +24,17 @@ ArenaLayout layout_of(std::initializer_list<std::size_t> offsets, std::size_t el
 
 TEST(GradientFlow, EndsWhereEverythingBeforeIsFrozen) {
   const Graph graph = branched();
-  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .images = image}).needed,
+  EXPECT_EQ(trace_gradients(graph, {.samples = 1}).needed,
             (std::vector<bool>{false, true, true, true, true, true}));
   const std::vector<bool> first_two(
       {true, true, false, true, false, false});  // the second convolution's weight is trained
-  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .images = image, .frozen = first_two}).needed,
+  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .frozen = first_two}).needed,
             (std::vector<bool>{false, false, true, true, true, true}));
-  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .training = false, .images = image}).needed,
-            std::vector<bool>(6, false));
+  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .training = false}).needed, std::vector<bool>(6, false));
 }
 
 TEST(GradientFlow, WritesTheFirstContributionInBackwardsOrderInPlace) {
-  const GradientFlow flow = trace_gradients(branched(), {.samples = 1, .images = image});
+  const GradientFlow flow = trace_gradients(branched(), {.samples = 1});
   const auto& sum = flow.contributions[3];
   EXPECT_TRUE(sum[0].wanted && sum[0].first);
   EXPECT_TRUE(sum[1].wanted && sum[1].first);
@@ -48,7 +47,7 @@ TEST(GradientFlow, ClearsWhatIsNotComputedNeighboursAtOnce) {
   const ArenaLayout layout = layout_of({0, 112, 128, 272, 288, 1008}, 1024);
   const auto cleared = [&](const std::vector<bool>& frozen) {
     std::vector<std::pair<std::size_t, std::size_t>> ranges;
-    const GradientFlow flow = trace_gradients(graph, {.samples = 1, .images = image, .frozen = frozen});
+    const GradientFlow flow = trace_gradients(graph, {.samples = 1, .frozen = frozen});
     for (const ArenaRange& range : ranges_without_gradient(graph, layout, flow)) {
       ranges.emplace_back(range.begin, range.end);
     }
@@ -63,7 +62,7 @@ TEST(GradientFlow, ClearsWhatIsNotComputedNeighboursAtOnce) {
 
 TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
   const Graph graph = branched();
-  const PlanOptions options{.samples = 3, .images = image};
+  const PlanOptions options{.samples = 3};
   WorkspaceBytes bytes{.nodes = {}, .scratch = 100, .samples = 3, .alignment = 256};
   bytes.nodes.resize(graph.nodes.size(), {.value = 300, .backward_reads_inputs = true});
   bytes.nodes[1].saved = 7;
@@ -84,7 +83,7 @@ TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
 /// Prepared memory is in use for many micro-batches, so nothing else may be there at any time.
 TEST(WorkspaceLayout, SharesNoMemoryWithWhatIsPrepared) {
   const Graph graph = branched();
-  const PlanOptions options{.samples = 3, .images = image};
+  const PlanOptions options{.samples = 3};
   WorkspaceBytes bytes{.nodes = {}, .scratch = 100, .samples = 3};
   bytes.nodes.resize(graph.nodes.size(), {.value = 640, .saved = 64, .prepared = 320});
   const WorkspaceLayout layout = lay_out_workspace(graph, options, trace_gradients(graph, options), bytes);
@@ -97,14 +96,14 @@ TEST(WorkspaceLayout, SharesNoMemoryWithWhatIsPrepared) {
       EXPECT_TRUE(apart(node.value, 640) && apart(node.gradient, 640) && apart(node.saved, 64));
       EXPECT_TRUE(&node == &prepared || apart(node.prepared, 320));
     }
-    EXPECT_TRUE(apart(layout.scratch, 100) && apart(layout.labels, 12) && apart(layout.ids, 24));
+    EXPECT_TRUE(apart(layout.scratch, 100) && apart(layout.predictions, 12));
   }
 }
 
 /// A layout of blocks whose lives are short otherwise.
 WorkspaceLayout layout_with(bool nodes_apart) {
   const Graph graph = branched();
-  const PlanOptions options{.samples = 16, .images = image, .nodes_apart = nodes_apart};
+  const PlanOptions options{.samples = 16, .nodes_apart = nodes_apart};
   WorkspaceBytes bytes{.nodes = {}, .scratch = 64, .samples = 16};
   bytes.nodes.resize(graph.nodes.size(), {.value = 640, .saved = 64});
   return lay_out_workspace(graph, options, trace_gradients(graph, options), bytes);
@@ -112,11 +111,8 @@ WorkspaceLayout layout_with(bool nodes_apart) {
 
 TEST(WorkspaceLayout, HasAPlaceForEveryBlockWhereNodesAreApart) {
   const WorkspaceLayout layout = layout_with(true);
-  std::vector<std::pair<std::size_t, std::size_t>> blocks{{layout.scratch, 64},
-                                                          {layout.labels, 64},
-                                                          {layout.predictions, 64},
-                                                          {layout.ids, 128},
-                                                          {layout.aside[0], 640}};
+  std::vector<std::pair<std::size_t, std::size_t>> blocks{
+      {layout.scratch, 64}, {layout.predictions, 64}, {layout.aside[0], 640}};
   for (const WorkspaceLayout::Node& node : layout.nodes) {
     blocks.insert(blocks.end(), {{node.value, 640}, {node.saved, 64}});
     if (node.gradient != WorkspaceLayout::none) blocks.emplace_back(node.gradient, 640);

@@ -8,6 +8,7 @@
 #include "lanes.h"
 #include "lockstep/models.h"
 #include "ops/cpu/cpu_plan.h"
+#include "support/host_micro_batch.h"
 
 namespace lockstep::testing {
 namespace {
@@ -15,42 +16,35 @@ namespace {
 constexpr int samples = 18;
 
 /// Gradients of one micro-batch of noise; memory of before holds no numbers. `again`: what else is done then.
-using Again = std::function<void(const cpu::CpuPlan& plan, const float* parameters, float* gradients,
-                                 std::byte* workspace)>;
+using Again = std::function<void(const cpu::CpuPlan& plan, const MicroBatch& batch, const float* parameters,
+                                 float* gradients, std::byte* workspace)>;
 std::vector<float> gradients_of(const Network& network, const std::vector<bool>& frozen,
                                 const Again& again = {}) {
   const ArenaLayout layout = layout_arena(network.parameters());
   const Shape shape = network.input_shape();
-  const cpu::CpuPlan plan(
-      build_graph(network), layout,
-      {.samples = samples, .images = shape, .frozen = frozen, .nodes_apart = again != nullptr},
-      cpu::best_level());
+  const cpu::CpuPlan plan(build_graph(network), layout,
+                          {.samples = samples, .frozen = frozen, .nodes_apart = again != nullptr},
+                          cpu::best_level());
   Lanes parameters(layout.elements);
   std::fill_n(parameters.data(), parameters.size(), 0.0F);
   initialize_parameters(network.parameters(), layout, 1, parameters.data());
   std::mt19937 generator(3);
+  const HostMicroBatch noise(samples);
   std::vector<std::uint8_t> pixels(shape.size() * samples);
   for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(generator());
-  std::vector<const std::uint8_t*> images;
-  std::vector<std::int32_t> labels;
-  std::vector<std::uint64_t> ids;
   for (std::size_t i = 0; i < samples; ++i) {
-    images.push_back(pixels.data() + i * shape.size());
-    labels.push_back(static_cast<std::int32_t>(i) % network.classes());
-    ids.push_back(i);
+    noise.batch.samples[i] = reinterpret_cast<const std::byte*>(pixels.data() + i * shape.size());
+    noise.batch.labels[i] = static_cast<std::int32_t>(i) % network.classes();
+    noise.batch.ids[i] = i;
   }
-  Batch batch;
-  batch.images = images;
-  batch.labels = labels;
-  batch.ids = ids;
   Lanes workspace(plan.workspace_bytes() / sizeof(float));
   auto* bytes = reinterpret_cast<std::byte*>(workspace.data());
   Lanes gradients(layout.elements);
-  plan.load(batch, bytes);
+  plan.load(noise.batch, {.shape = shape}, bytes);
   LeafResult result;
-  plan.forward(samples, plan.all_and_loss(), parameters.data(), &result, bytes);
-  plan.backward(samples, plan.all(), parameters.data(), gradients.data(), bytes);
-  if (again) again(plan, parameters.data(), gradients.data(), bytes);
+  plan.forward(noise.batch, plan.all_and_loss(), parameters.data(), &result, bytes);
+  plan.backward(noise.batch, plan.all(), parameters.data(), gradients.data(), bytes);
+  if (again) again(plan, noise.batch, parameters.data(), gradients.data(), bytes);
   return {gradients.data(), gradients.data() + gradients.size()};
 }
 
@@ -95,17 +89,17 @@ TEST(Plan, NodesRunAloneAndAgain) {
   x = dropout(max_pool2d(relu6(x), {.kernel = 2}), 0.5);
   network.output(linear(relu(linear(flatten(x), 20)), 4));
   const auto nodes = build_graph(network).nodes.size();
-  const Again again = [&](const cpu::CpuPlan& plan, const float* parameters, float* gradients,
-                          std::byte* workspace) {
+  const Again again = [&](const cpu::CpuPlan& plan, const MicroBatch& batch, const float* parameters,
+                          float* gradients, std::byte* workspace) {
     std::fill_n(gradients, layout_arena(network.parameters()).elements, 0.0F);
     LeafResult result;
     for (std::size_t i = nodes; i-- > 1;) {
-      plan.forward(samples, {i, i + 1}, parameters, nullptr, workspace);
+      plan.forward(batch, {i, i + 1}, parameters, nullptr, workspace);
     }
-    plan.forward(samples, {nodes, nodes + 1}, parameters, &result, workspace);
+    plan.forward(batch, {nodes, nodes + 1}, parameters, &result, workspace);
     EXPECT_GT(result.loss, 0.0);
     for (std::size_t i = 1; i < nodes; ++i) {
-      for (int k = 0; k < 2; ++k) plan.backward(samples, {i, i + 1}, parameters, gradients, workspace);
+      for (int k = 0; k < 2; ++k) plan.backward(batch, {i, i + 1}, parameters, gradients, workspace);
     }
   };
   const std::vector<float> expected = gradients_of(network, {}), alone = gradients_of(network, {}, again);
@@ -125,8 +119,7 @@ TEST(Plan, BackwardEndsWhereEverythingBeforeIsFrozen) {
   std::vector<bool> all_but_head(network->parameters().size(), true);
   all_but_head.back() = false;
   const auto bytes = [&](const std::vector<bool>& frozen) {
-    return cpu::CpuPlan(build_graph(*network), layout,
-                        {.samples = 16, .images = {3, 32, 32}, .frozen = frozen}, cpu::best_level())
+    return cpu::CpuPlan(build_graph(*network), layout, {.samples = 16, .frozen = frozen}, cpu::best_level())
         .workspace_bytes();
   };
   EXPECT_LT(2 * bytes(all_but_head), bytes({}));

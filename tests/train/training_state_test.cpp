@@ -34,9 +34,8 @@ struct Phases {
       : placement(find_placement(world(), chosen.execution, chosen.reduce)),
         run(check_run(world(), placement, *network, train_set(), test_set(), chosen)),
         session(world(), placement, run.options.execution),
-        graph(session.backend().compile(
-            build_graph(*network), run.layout,
-            {.samples = static_cast<int>(run.micro_batch()), .images = train_set().shape()})),
+        graph(session.backend().compile(build_graph(*network), run.layout,
+                                        {.samples = static_cast<int>(run.micro_batch())})),
         state(session, run),
         steps(session, run, *graph, state) {}
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "data/augment/placement.h"
 #include "data/augment/registry.h"
 
 namespace lockstep {
@@ -12,9 +11,10 @@ class Cutout : public Augmentation {
  public:
   explicit Cutout(int side) : side_(side) {}
 
-  void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& /*scratch*/) const override {
+  void apply(Planes image, const SampleVisit& /*visit*/, const PixelPlacement& placement,
+             std::vector<std::uint8_t>& /*scratch*/) const override {
     const Shape& shape = image.shape;
-    const auto [first_row, first_column] = draw_cutout(side_, shape, visit);
+    const auto [first_row, first_column] = placement.cut;
     const int left = std::max(0, first_column);
     const int count = std::min(shape.width, first_column + side_) - left;
     for (int plane = 0; plane < shape.channels; ++plane) {

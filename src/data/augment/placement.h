@@ -4,7 +4,7 @@
 #include "data/augment/draws.h"
 #include "lockstep/shape.h"
 
-/// What is drawn for the augmentations that move and blacken pixels, for CPU and GPU alike.
+/// Random numbers of the augmentations that move and blacken pixels, for CPU and GPU alike.
 namespace lockstep {
 
 /// Random crop: pixel (row, column) becomes pixel (row + down, column + right), black outside.
@@ -35,5 +35,12 @@ LOCKSTEP_HD inline Corner draw_cutout(int side, const Shape& shape, const Sample
   const int column = draws.below(shape.width) - side / 2;
   return {row, column};
 }
+
+/// All of them for one sample; nothing happens where they are not asked for.
+struct PixelPlacement {
+  Shift shift;
+  Corner cut;
+  bool flipped = false;
+};
 
 }  // namespace lockstep

@@ -45,7 +45,8 @@ class RandAugment : public Augmentation {
  public:
   explicit RandAugment(RandAugmentChoice choice) : choice_(choice) {}
 
-  void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& scratch) const override {
+  void apply(Planes image, const SampleVisit& visit, const PixelPlacement& /*placement*/,
+             std::vector<std::uint8_t>& scratch) const override {
     Draws draws(visit, Purpose::randaugment);
     for (int i = 0; i < choice_.count; ++i) {
       const int operation = draws.below(14);

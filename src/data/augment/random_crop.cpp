@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "data/augment/placement.h"
 #include "data/augment/registry.h"
 
 namespace lockstep {
@@ -10,10 +9,9 @@ namespace {
 /// uniformly random place: a shift by up to `padding` pixels in each direction.
 class RandomCrop : public Augmentation {
  public:
-  explicit RandomCrop(int padding) : padding_(padding) {}
-
-  void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& scratch) const override {
-    const auto [down, right] = draw_shift(padding_, visit);
+  void apply(Planes image, const SampleVisit& /*visit*/, const PixelPlacement& placement,
+             std::vector<std::uint8_t>& scratch) const override {
+    const auto [down, right] = placement.shift;
     const Shape& shape = image.shape;
     scratch.assign(image.pixels, image.pixels + shape.size());
     std::fill_n(image.pixels, shape.size(), std::uint8_t{0});
@@ -30,15 +28,12 @@ class RandomCrop : public Augmentation {
       }
     }
   }
-
- private:
-  int padding_;
 };
 
 }  // namespace
 
 std::unique_ptr<Augmentation> make_random_crop(const AugmentOptions& options, Shape /*shape*/) {
-  return options.crop_padding == 0 ? nullptr : std::make_unique<RandomCrop>(options.crop_padding);
+  return options.crop_padding == 0 ? nullptr : std::make_unique<RandomCrop>();
 }
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "data/augment/placement.h"
 #include "data/augment/registry.h"
 
 namespace lockstep {
@@ -28,23 +27,19 @@ void reverse(std::uint8_t* first, std::ptrdiff_t count) {
 
 class RandomFlip : public Augmentation {
  public:
-  explicit RandomFlip(double probability) : probability_(probability) {}
-
-  void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& /*scratch*/) const override {
-    if (!draw_flip(probability_, visit)) return;
+  void apply(Planes image, const SampleVisit& /*visit*/, const PixelPlacement& placement,
+             std::vector<std::uint8_t>& /*scratch*/) const override {
+    if (!placement.flipped) return;
     for (int row = 0; row < image.shape.channels * image.shape.height; ++row) {
       reverse(image.pixels + static_cast<std::ptrdiff_t>(row) * image.shape.width, image.shape.width);
     }
   }
-
- private:
-  double probability_;
 };
 
 }  // namespace
 
 std::unique_ptr<Augmentation> make_random_flip(const AugmentOptions& options, Shape /*shape*/) {
-  return options.hflip > 0.0 ? std::make_unique<RandomFlip>(options.hflip) : nullptr;
+  return options.hflip > 0.0 ? std::make_unique<RandomFlip>() : nullptr;
 }
 
 }  // namespace lockstep

@@ -53,21 +53,10 @@ std::size_t DeviceDataset::bytes(const Dataset& dataset) {
 }
 
 DeviceDataset::DeviceDataset(Device& device, const Dataset& dataset)
-    : encoding_(dataset.encoding()),
-      shape_(dataset.shape()),
-      samples_(device.allocate(dataset.size() * sample_bytes(dataset))),
+    : sample_bytes_(sample_bytes(dataset)),
+      samples_(device.allocate(dataset.size() * sample_bytes_)),
       labels_(device, std::span<const std::int32_t>(labels_of(dataset))) {
   copy_samples(device, dataset, samples_.data());
-}
-
-SampleArray DeviceDataset::samples() const {
-  SampleArray array{.shape = shape_};
-  if (encoding_ == Encoding::floats) {
-    array.floats = samples_.as<float>();
-  } else {
-    array.pixels = samples_.as<std::uint8_t>();
-  }
-  return array;
 }
 
 }  // namespace lockstep::cuda

@@ -8,18 +8,18 @@ namespace lockstep::cuda {
 /// A data set in a device's memory.
 class DeviceDataset {
  public:
-  /// What it takes up there.
+  /// Memory that it takes up there.
   static std::size_t bytes(const Dataset& dataset);
   /// Copies it; its samples are not files. Throws Error(resource) when memory is short, and Error(data) for a
   /// sample that cannot be read: the device has no way to leave it out.
   DeviceDataset(Device& device, const Dataset& dataset);
 
-  SampleArray samples() const;
-  const std::int32_t* labels() const { return labels_.data(); }
+  SampleArray array() const {
+    return {.samples = samples_.data(), .sample_bytes = sample_bytes_, .labels = labels_.data()};
+  }
 
  private:
-  Encoding encoding_;
-  Shape shape_;
+  std::size_t sample_bytes_;
   Buffer samples_;
   Table<std::int32_t> labels_;
 };

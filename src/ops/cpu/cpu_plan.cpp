@@ -7,13 +7,10 @@
 namespace lockstep::cpu {
 namespace {
 
-/// One value per sample; missing lanes of the last group get `missing`.
+/// Values of the last group's missing lanes become `missing`.
 template <class Value>
-void load_labels(std::span<const Value> values, Value missing, std::byte* lanes_of_group) {
-  auto* const lane = reinterpret_cast<Value*>(lanes_of_group);
-  const int samples = static_cast<int>(values.size());
-  std::copy(values.begin(), values.end(), lane);
-  std::fill(lane + samples, lane + groups_of(samples) * lanes, missing);
+void fill_lanes(int samples, Value missing, Value* values) {
+  if (values != nullptr) std::fill(values + samples, values + groups_of(samples) * lanes, missing);
 }
 
 }  // namespace
@@ -49,42 +46,36 @@ WorkspaceBytes CpuPlan::needed_bytes() const {
   return bytes;
 }
 
-void CpuPlan::load(const Batch& batch, std::byte* workspace) const {
-  const int samples = static_cast<int>(batch.samples());
+void CpuPlan::load(const MicroBatch& batch, const SampleFormat& format, std::byte* workspace) const {
+  const int samples = static_cast<int>(batch.size);
   const Shape& target = graph_.nodes[0].shape;
-  for (int group = 0; group < groups_of(samples); ++group) {
-    const int first = group * lanes;
-    gather_(batch, first, options_.images, target,
+  for (int first = 0; first < samples; first += lanes) {
+    gather_(batch, format, first, target,
             value(0, workspace) + static_cast<std::size_t>(first) * target.size());
   }
-  std::copy(batch.ids.begin(), batch.ids.end(), reinterpret_cast<std::uint64_t*>(workspace + memory_.ids));
-  *reinterpret_cast<RandomKey*>(workspace + memory_.random) = batch.random;
-  load_labels(batch.labels, -1, workspace + memory_.labels);
-  if (options_.mixing) {
-    load_labels(batch.other_labels, -1, workspace + memory_.other_labels);
-    load_labels(batch.share, 1.0F, workspace + memory_.shares);
-  }
+  fill_lanes(samples, -1, batch.labels);
+  fill_lanes(samples, -1, batch.partner_labels);
+  fill_lanes(samples, 1.0F, batch.shares);
 }
 
-void CpuPlan::forward(int samples, NodeRange range, const float* parameters, LeafResult* result,
+void CpuPlan::forward(const MicroBatch& batch, NodeRange range, const float* parameters, LeafResult* result,
                       std::byte* workspace) const {
-  if (samples > 0) {
-    walk_forward(Pass{.samples = samples, .parameters = parameters, .workspace = workspace}, range, result);
+  if (batch.size > 0) {
+    walk_forward(Pass{.batch = batch, .parameters = parameters, .workspace = workspace}, range, result);
   } else if (range.end > nodes()) {
     *result = {};
   }
 }
 
-std::span<const std::int32_t> CpuPlan::predictions(int samples, const std::byte* workspace) const {
-  return {reinterpret_cast<const std::int32_t*>(workspace + memory_.predictions),
-          static_cast<std::size_t>(samples)};
+std::span<const std::int32_t> CpuPlan::predictions(const MicroBatch& batch,
+                                                   const std::byte* workspace) const {
+  return {reinterpret_cast<const std::int32_t*>(workspace + memory_.predictions), batch.size};
 }
 
-void CpuPlan::backward(int samples, NodeRange range, const float* parameters, float* gradients,
+void CpuPlan::backward(const MicroBatch& batch, NodeRange range, const float* parameters, float* gradients,
                        std::byte* workspace) const {
-  const Pass pass{
-      .samples = samples, .parameters = parameters, .gradients = gradients, .workspace = workspace};
-  if (samples > 0) {
+  const Pass pass{.batch = batch, .parameters = parameters, .gradients = gradients, .workspace = workspace};
+  if (batch.size > 0) {
     walk_backward(pass, range);
   } else if (range.end >= nodes()) {
     clear(pass, gradients, layout_.elements);
@@ -96,7 +87,8 @@ void CpuPlan::clear(const Pass& /*pass*/, float* first, std::size_t elements) {
 }
 
 void CpuPlan::add(const Pass& pass, std::size_t node, float* sum, const float* more) const {
-  add_(static_cast<std::size_t>(groups_of(pass.samples)) * graph_.nodes[node].shape.size(), sum, more, sum);
+  add_(static_cast<std::size_t>(groups_of(samples_of(pass))) * graph_.nodes[node].shape.size(), sum, more,
+       sum);
 }
 
 }  // namespace lockstep::cpu

@@ -17,17 +17,18 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level);
 
   std::size_t workspace_bytes() const { return memory_.bytes; }
-  /// Brings a micro-batch into the workspace, in lanes.
-  void load(const Batch& batch, std::byte* workspace) const;
-  /// Runs nodes of the loaded micro-batch of `samples` samples, which may be none, first to last. `result` is
-  /// written where the loss is among them.
-  void forward(int samples, NodeRange range, const float* parameters, LeafResult* result,
+  /// Brings the samples of a micro-batch into the workspace, in lanes, and fills its arrays up to whole
+  /// groups.
+  void load(const MicroBatch& batch, const SampleFormat& format, std::byte* workspace) const;
+  /// Runs nodes of the loaded micro-batch, which may have no samples, first to last. `result` is written
+  /// where the loss is among them.
+  void forward(const MicroBatch& batch, NodeRange range, const float* parameters, LeafResult* result,
                std::byte* workspace) const;
   /// After forward: class of the largest logit of each sample; memory of the workspace.
-  std::span<const std::int32_t> predictions(int samples, const std::byte* workspace) const;
+  std::span<const std::int32_t> predictions(const MicroBatch& batch, const std::byte* workspace) const;
   /// After forward: writes (does not add) the gradients of the loss's sum that nodes make, last to first.
   /// Training plans only. Gradients of frozen parameters are unspecified.
-  void backward(int samples, NodeRange range, const float* parameters, float* gradients,
+  void backward(const MicroBatch& batch, NodeRange range, const float* parameters, float* gradients,
                 std::byte* workspace) const;
 
  private:
@@ -36,10 +37,11 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   using OpMemory = cpu::OpMemory;
   using LossMemory = cpu::LossMemory;
 
+  static int samples_of(const Pass& pass) { return static_cast<int>(pass.batch.size); }
   static void add_to(OpMemory& memory, const Pass& pass, std::size_t /*node*/) {
-    memory.samples = pass.samples;
+    memory.samples = samples_of(pass);
   }
-  static void add_to(LossMemory& memory, const Pass& pass) { memory.samples = pass.samples; }
+  static void add_to(LossMemory& memory, const Pass& pass) { memory.samples = samples_of(pass); }
   void run_forward(const Pass& /*pass*/, std::size_t node, const OpMemory& memory) const {
     ops_[node].forward(memory);
   }

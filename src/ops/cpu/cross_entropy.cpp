@@ -14,7 +14,7 @@ Loss plan_cross_entropy(Shape logits, float smoothing, Level level) {
     task.smoothing = smoothing;
     task.logits = memory.logits;
     task.labels = memory.labels;
-    task.other_labels = memory.other_labels;
+    task.partner_labels = memory.partner_labels;
     task.shares = memory.shares;
     task.predictions = memory.predictions;
     task.grad = memory.gradient;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "data/feed/micro_batch_rule.h"
 #include "ops/cpu/kernels/gather.h"
 #include "ops/cpu/op.h"
 
@@ -17,78 +18,69 @@ struct RowPart {
   int channel;
 };
 
-/// The samples' or the partners' values, of one group.
+/// Addresses of a group's samples, or of their partners.
 struct Group {
-  std::span<const std::uint8_t* const> images;
-  std::span<const float* const> floats;
-  int count;
+  std::array<const std::byte*, lanes> samples{};
+  int count = 0;
 };
 
 void gather_floats(const Group& group, const RowPart& part, float* out) {
-  for (int column = 0; column < part.columns; ++column, out += lanes) {
+  for (std::size_t column = 0; column < static_cast<std::size_t>(part.columns); ++column, out += lanes) {
     for (int i = 0; i < lanes; ++i) {
-      const bool present = i < group.count;
-      out[i] = present
-                   ? group.floats[static_cast<std::size_t>(i)][part.offset + static_cast<std::size_t>(column)]
-                   : 0.0F;
+      const auto* const floats = reinterpret_cast<const float*>(group.samples[static_cast<std::size_t>(i)]);
+      out[i] = i < group.count ? floats[part.offset + column] : 0.0F;
     }
   }
 }
 
-void gather_images(const GatherKernels& kernels, const Group& group, const RowPart& part, float* out) {
+void gather_pixels(const GatherKernels& kernels, const Group& group, const RowPart& part, float* out) {
   std::array<const std::uint8_t*, lanes> rows{};
   for (std::size_t i = 0; i < static_cast<std::size_t>(group.count); ++i) {
-    rows[i] = group.images[i] + part.offset;
+    rows[i] = reinterpret_cast<const std::uint8_t*>(group.samples[i]) + part.offset;
   }
   kernels.gather_row(rows.data(), part.columns, out);
 }
 
-void gather_part(const GatherKernels& kernels, const Batch& batch, const Group& group, const RowPart& part,
-                 float* out) {
-  if (group.images.empty()) {
+void gather_part(const GatherKernels& kernels, const SampleFormat& format, const Group& group,
+                 const RowPart& part, float* out) {
+  if (format.floats) {
     gather_floats(group, part, out);
   } else {
-    gather_images(kernels, group, part, out);
+    gather_pixels(kernels, group, part, out);
   }
-  if (!batch.mean.empty()) {
-    const auto channel = static_cast<std::size_t>(part.channel);
-    kernels.normalize(static_cast<std::size_t>(part.columns), group.count, batch.mean[channel],
-                      batch.deviation[channel], out);
+  if (format.mean != nullptr) {
+    kernels.normalize(static_cast<std::size_t>(part.columns), group.count, format.mean[part.channel],
+                      format.deviation[part.channel], out);
   }
 }
 
-void blend_partners(const GatherKernels& kernels, const Batch& batch, const Group& partners,
-                    std::span<const float> shares, const RowPart& part, float* out) {
+void blend_partners(const GatherKernels& kernels, const SampleFormat& format, const Group& partners,
+                    const float* shares, const RowPart& part, float* out) {
   alignas(64) std::array<float, static_cast<std::size_t>(most_columns * lanes)> others;
-  gather_part(kernels, batch, partners, part, others.data());
+  gather_part(kernels, format, partners, part, others.data());
   std::array<float, lanes> lane_shares{};
-  std::copy(shares.begin(), shares.end(), lane_shares.begin());
+  std::copy_n(shares, partners.count, lane_shares.begin());
   kernels.blend(static_cast<std::size_t>(part.columns), lane_shares.data(), others.data(), out);
 }
 
-template <class Values>
-Values part_of(Values values, std::size_t first, std::size_t count) {
-  return values.empty() ? values : values.subspan(first, count);
-}
-
-void gather_with(const GatherKernels& kernels, const Batch& batch, int first, Shape source, Shape target,
-                 float* out) {
-  const auto begin = static_cast<std::size_t>(first);
-  const std::size_t count = std::min<std::size_t>(lanes, batch.samples() - begin);
-  const Group own{part_of(batch.images, begin, count), part_of(batch.floats, begin, count),
-                  static_cast<int>(count)};
-  const Group partners{part_of(batch.other_images, begin, count), part_of(batch.other_floats, begin, count),
-                       static_cast<int>(count)};
+void gather_with(const GatherKernels& kernels, const MicroBatch& batch, const SampleFormat& format, int first,
+                 Shape target, float* out) {
+  const auto begin = static_cast<std::uint32_t>(first);
+  Group own, partners;
+  own.count = partners.count = std::min(lanes, static_cast<int>(batch.size - begin));
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(own.count); ++i) {
+    own.samples[i] = batch.samples[begin + i];
+    partners.samples[i] = batch.samples[MicroBatchRule::partner(begin + i, batch.size)];
+  }
+  const Shape& source = format.shape;
   for (int c = 0; c < target.channels; ++c) {
     for (int r = 0; r < target.height; ++r) {
       const std::size_t row = static_cast<std::size_t>(c * source.height + r) * source.width;
       for (int column = 0; column < target.width; column += most_columns) {
         const RowPart part{row + static_cast<std::size_t>(column),
                            std::min(most_columns, target.width - column), c};
-        gather_part(kernels, batch, own, part, out);
-        if (!batch.share.empty()) {
-          blend_partners(kernels, batch, partners, batch.share.subspan(begin, count), part, out);
-        }
+        gather_part(kernels, format, own, part, out);
+        if (batch.mixes()) blend_partners(kernels, format, partners, batch.shares + begin, part, out);
         out += static_cast<std::size_t>(part.columns) * lanes;
       }
     }
@@ -96,8 +88,8 @@ void gather_with(const GatherKernels& kernels, const Batch& batch, int first, Sh
 }
 
 template <Level level>
-void gather(const Batch& batch, int first, Shape source, Shape target, float* out) {
-  gather_with(gather_kernels(level), batch, first, source, target, out);
+void gather(const MicroBatch& batch, const SampleFormat& format, int first, Shape target, float* out) {
+  gather_with(gather_kernels(level), batch, format, first, target, out);
 }
 
 }  // namespace

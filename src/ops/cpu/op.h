@@ -73,10 +73,11 @@ LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 /// 2016).
 Loss plan_cross_entropy(Shape logits, float smoothing, Level level);
 
-/// Brings one group of a batch, its samples from `first` (a multiple of 16) on, into lanes: see Batch for the
-/// arithmetic. Samples have `source` shape and are cropped to the leading rows and columns of `target`;
-/// missing lanes are zeros.
-using GatherGroup = void (*)(const Batch& batch, int first, Shape source, Shape target, float* out);
+/// Brings one group of a micro-batch, its samples from `first` (a multiple of 16) on, into lanes: see
+/// MicroBatch for the arithmetic. Samples are cropped to the leading rows and columns of `target`; missing
+/// lanes are zeros.
+using GatherGroup = void (*)(const MicroBatch& batch, const SampleFormat& format, int first, Shape target,
+                             float* out);
 GatherGroup gather_group(Level level);
 
 }  // namespace lockstep::cpu

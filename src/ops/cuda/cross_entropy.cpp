@@ -16,7 +16,7 @@ Loss plan_cross_entropy(Shape logits, int samples, float smoothing, Type type) {
                                   .logits = memory.logits,
                                   .grad = memory.gradient,
                                   .labels = memory.labels,
-                                  .other_labels = memory.other_labels,
+                                  .partner_labels = memory.partner_labels,
                                   .shares = memory.shares,
                                   .predictions = memory.predictions,
                                   .result = memory.result,

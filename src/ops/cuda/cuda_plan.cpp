@@ -131,31 +131,18 @@ const CudaPlan::Operations& CudaPlan::operations_for(int samples) const {
   return found->second;
 }
 
-CudaPlan::Inputs CudaPlan::inputs(std::byte* workspace) const {
-  Inputs inputs;
-  inputs.images = value(0, workspace);
-  inputs.labels = reinterpret_cast<std::int32_t*>(workspace + memory_.labels);
-  if (options_.mixing) {
-    inputs.other_labels = reinterpret_cast<std::int32_t*>(workspace + memory_.other_labels);
-    inputs.shares = reinterpret_cast<float*>(workspace + memory_.shares);
-  }
-  inputs.ids = reinterpret_cast<std::uint64_t*>(workspace + memory_.ids);
-  inputs.random = reinterpret_cast<RandomKey*>(workspace + memory_.random);
-  return inputs;
-}
-
 const std::int32_t* CudaPlan::predictions(const std::byte* workspace) const {
   return reinterpret_cast<const std::int32_t*>(workspace + memory_.predictions);
 }
 
-CudaPlan::CudaPass CudaPlan::pass(StreamHandle stream, int samples, const float* parameters,
+CudaPlan::CudaPass CudaPlan::pass(StreamHandle stream, const MicroBatch& batch, const float* parameters,
                                   std::byte* workspace) const {
   CudaPass pass;
-  pass.samples = samples;
+  pass.batch = batch;
   pass.parameters = parameters;
   pass.workspace = workspace;
   pass.stream = stream;
-  pass.operations = &operations_for(samples);
+  pass.operations = &operations_for(static_cast<int>(batch.size));
   return pass;
 }
 
@@ -174,7 +161,8 @@ void CudaPlan::clear(const CudaPass& pass, float* first, std::size_t elements) {
 }
 
 void CudaPlan::add(const CudaPass& pass, std::size_t node, void* sum, const void* more) const {
-  const std::size_t packs = value_bytes(node, pass.samples) / bytes_of(type_) / channel_unit;
+  const std::size_t packs =
+      value_bytes(node, static_cast<int>(pass.batch.size)) / bytes_of(type_) / channel_unit;
   cuda::add(pass.stream, type_, packs, sum, more, sum);
 }
 
@@ -190,7 +178,7 @@ void CudaPlan::prepare(StreamHandle stream, const float* parameters, std::byte* 
   // The form is the same for any number of samples.
   const auto& [samples, operations] = *operations_.begin();
   WeightPadding padding(stream, type_);
-  CudaPass prepared = pass(stream, samples, parameters, workspace);
+  CudaPass prepared = pass(stream, {.size = static_cast<std::uint32_t>(samples)}, parameters, workspace);
   prepared.padding = &padding;
   for (std::size_t i = 1; i < operations.nodes.size(); ++i) {
     if (operations.nodes[i].prepare) operations.nodes[i].prepare(node_memory(prepared, i));
@@ -198,15 +186,15 @@ void CudaPlan::prepare(StreamHandle stream, const float* parameters, std::byte* 
   padding.run();
 }
 
-void CudaPlan::forward(StreamHandle stream, int samples, NodeRange range, const float* parameters,
+void CudaPlan::forward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,
                        LeafResult* result, std::byte* workspace) const {
-  walk_forward(pass(stream, samples, parameters, workspace), range, result);
+  walk_forward(pass(stream, batch, parameters, workspace), range, result);
 }
 
-void CudaPlan::backward(StreamHandle stream, int samples, NodeRange range, const float* parameters,
-                        float* gradients, std::byte* workspace) const {
+void CudaPlan::backward(StreamHandle stream, const MicroBatch& batch, NodeRange range,
+                        const float* parameters, float* gradients, std::byte* workspace) const {
   GradientFinish finish(stream, type_);
-  CudaPass back = pass(stream, samples, parameters, workspace);
+  CudaPass back = pass(stream, batch, parameters, workspace);
   back.gradients = gradients;
   back.finish = &finish;
   walk_backward(back, range);

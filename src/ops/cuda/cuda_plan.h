@@ -25,16 +25,9 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   /// Memory of an executor: everything but parameters and gradients. Aligned to 256.
   std::size_t workspace_bytes() const { return buckets_offset() + buckets_.bytes; }
 
-  /// Places that a micro-batch is brought to before it runs.
-  struct Inputs {
-    void* images = nullptr;  ///< [sample][row][column][padded channel] of image_shape(), of the plan's type
-    std::int32_t* labels = nullptr;
-    std::int32_t* other_labels = nullptr;  ///< this and the next: of plans for mixed samples, else null
-    float* shares = nullptr;
-    std::uint64_t* ids = nullptr;
-    RandomKey* random = nullptr;
-  };
-  Inputs inputs(std::byte* workspace) const;
+  /// The network's input, written before forward: [sample][row][column][padded channel] of image_shape(), of
+  /// the plan's type.
+  void* images(std::byte* workspace) const { return value(0, workspace); }
   /// The part of an image that the network reads: its leading rows and columns.
   Shape image_shape() const { return graph_.nodes[0].shape; }
   Type type() const { return type_; }
@@ -42,16 +35,16 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   /// Brings the parameters into the form that operations want; before the first micro-batch after they
   /// changed.
   void prepare(StreamHandle stream, const float* parameters, std::byte* workspace) const;
-  /// Runs nodes of the micro-batch of `samples` samples, compiled for, first to last. `result` is written
-  /// where the loss is among them.
-  void forward(StreamHandle stream, int samples, NodeRange range, const float* parameters, LeafResult* result,
-               std::byte* workspace) const;
+  /// Runs nodes of a micro-batch of a size that was compiled for, first to last. `result` is written where
+  /// the loss is among them. Samples need no addresses: `images` are in place.
+  void forward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,
+               LeafResult* result, std::byte* workspace) const;
   /// After forward: class of the largest logit of each sample.
   const std::int32_t* predictions(const std::byte* workspace) const;
   /// After forward, of training plans: writes (does not add) the gradients of the loss's sum that nodes make,
   /// last to first. Gradients of frozen parameters are unspecified.
-  void backward(StreamHandle stream, int samples, NodeRange range, const float* parameters, float* gradients,
-                std::byte* workspace) const;
+  void backward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,
+                float* gradients, std::byte* workspace) const;
   /// Parts of backward in their order, all nodes together.
   std::vector<GradientPart> parts() const;
 
@@ -81,7 +74,8 @@ class CudaPlan : public GraphWalk<CudaPlan> {
     WeightPadding* padding = nullptr;  ///< in prepare
     GradientFinish* finish = nullptr;  ///< in backward
   };
-  CudaPass pass(StreamHandle stream, int samples, const float* parameters, std::byte* workspace) const;
+  CudaPass pass(StreamHandle stream, const MicroBatch& batch, const float* parameters,
+                std::byte* workspace) const;
   void add_to(OpMemory& memory, const CudaPass& pass, std::size_t node) const;
   static void add_to(LossMemory& memory, const CudaPass& pass) { memory.stream = pass.stream; }
   static void run_forward(const CudaPass& pass, std::size_t node, const OpMemory& memory) {

@@ -27,7 +27,6 @@ class CudaLeafRunner final : public LeafRunner {
  public:
   CudaLeafRunner(Device& device, const CudaPlan& plan, const Loader& loader, std::unique_ptr<Feed> feed)
       : plan_(plan),
-        loader_(loader),
         feed_(std::move(feed)),
         workspace_(allocate_workspace(device, plan, loader.micro_batch())) {}
 
@@ -35,18 +34,17 @@ class CudaLeafRunner final : public LeafRunner {
     plan_.prepare(handle_of(stream), parameters, workspace_.data());
   }
   void load(Stream& stream, std::uint32_t leaf) override {
-    samples_ = static_cast<int>(loader_.samples(leaf));
-    feed_->load(stream, leaf, plan_.inputs(workspace_.data()));
+    batch_ = feed_->load(stream, leaf, plan_.images(workspace_.data()));
   }
   void forward(Stream& stream, NodeRange range, const float* parameters, LeafResult* result) override {
-    plan_.forward(handle_of(stream), samples_, range, parameters, result, workspace_.data());
+    plan_.forward(handle_of(stream), batch_, range, parameters, result, workspace_.data());
   }
   void predict(Stream& stream, Prediction* predictions) override {
-    write_predictions(handle_of(stream), samples_, plan_.inputs(workspace_.data()).labels,
+    write_predictions(handle_of(stream), static_cast<int>(batch_.size), batch_.labels,
                       plan_.predictions(workspace_.data()), predictions);
   }
   void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
-    plan_.backward(handle_of(stream), samples_, range, parameters, gradients, workspace_.data());
+    plan_.backward(handle_of(stream), batch_, range, parameters, gradients, workspace_.data());
   }
 
   NodeRange nodes() const override { return plan_.all(); }
@@ -57,10 +55,9 @@ class CudaLeafRunner final : public LeafRunner {
 
  private:
   const CudaPlan& plan_;
-  const Loader& loader_;
   std::unique_ptr<Feed> feed_;
   Buffer workspace_;
-  int samples_ = 0;  ///< of the leaf that was loaded last
+  MicroBatch batch_;  ///< the leaf that was loaded last
 };
 
 }  // namespace

@@ -1,45 +1,36 @@
 #include "device/cuda/cuda_device.h"
-#include "device/table.h"
 #include "train/cuda/feed.h"
 #include "train/cuda/image_tables.h"
 
 namespace lockstep::cuda {
 namespace {
 
-/// For loaders that do not take part in the steps of a run.
-struct FirstStep {
-  explicit FirstStep(Device& device)
-      : input(device, std::vector<StepInput>(1)), position(device, std::vector<std::uint32_t>(1)) {}
-  Table<StepInput> input;
-  Table<std::uint32_t> position;
-};
-
 class DeviceFeed final : public Feed {
  public:
   DeviceFeed(const FeedOptions& options, const DeviceDataset& dataset, StepLog log)
       : options_(options),
-        dataset_(dataset),
-        first_step_(options.device),
+        array_(dataset.array()),
         log_(log),
-        choice_(choice(options.loader, dataset, log.inputs != nullptr)),
         images_(options),
-        placed_(options.device.allocate(options.loader.micro_batch() * sizeof(PlacedSample))),
-        visits_(options.device.allocate(sizeof(Wide))) {
-    if (log_.inputs == nullptr) log_ = {first_step_.input.data(), nullptr, first_step_.position.data()};
-  }
+        layout_(options.loader.micro_batch(), 0, options.loader.transform().mixes()),
+        block_(options.device.allocate(layout_.bytes(0))),
+        samples_(options.device.allocate(options.loader.micro_batch() * sizeof(const std::byte*))),
+        placements_(options.device.allocate(options.loader.micro_batch() * sizeof(PixelPlacement))),
+        visits_(options.device.allocate(sizeof(Wide))) {}
 
-  void load(Stream& stream, std::uint32_t leaf, const CudaPlan::Inputs& inputs) override {
-    const StreamHandle handle = handle_of(stream);
-    const std::uint32_t samples = options_.loader.samples(leaf);
-    choose_samples(handle, choice_, log_, leaf, samples,
-                   {.placed = placed_.as<PlacedSample>(),
-                    .ids = inputs.ids,
-                    .labels = inputs.labels,
-                    .other_labels = inputs.other_labels,
-                    .shares = inputs.shares,
-                    .random = inputs.random,
-                    .visits = visits_.as<Wide>()});
-    images_.gather(handle, dataset_.samples(), samples, placed_.as<PlacedSample>(), inputs);
+  MicroBatch load(Stream& stream, std::uint32_t leaf, void* images) override {
+    MicroBatch batch = layout_.arrays(block_.data(), options_.loader.samples(leaf));
+    batch.samples = samples_.as<const std::byte*>();
+    choose_samples(handle_of(stream), {.rule = options_.loader.transform().rule(),
+                                       .array = array_,
+                                       .log = log_,
+                                       .full_size = options_.loader.micro_batch(),
+                                       .leaf = leaf,
+                                       .batch = batch,
+                                       .placements = placements_.as<PixelPlacement>(),
+                                       .visits = visits_.as<Wide>()});
+    images_.gather(handle_of(stream), batch, placements_.as<PixelPlacement>(), images);
+    return batch;
   }
 
   VisitSum visits() override {
@@ -49,27 +40,12 @@ class DeviceFeed final : public Feed {
   }
 
  private:
-  static SampleChoice choice(const Loader& loader, const DeviceDataset& dataset, bool shuffled) {
-    const AugmentOptions& augment = loader.transform().augment();
-    return {.size = loader.dataset().size(),
-            .micro_batch = loader.micro_batch(),
-            .seed = loader.transform().seed(),
-            .shuffled = shuffled,
-            .labels = dataset.labels(),
-            .shape = loader.dataset().shape(),
-            .crop_padding = augment.crop_padding,
-            .flip = augment.hflip,
-            .cutout = augment.cutout,
-            .mixup = augment.mixup};
-  }
-
   FeedOptions options_;
-  const DeviceDataset& dataset_;
-  FirstStep first_step_;
+  SampleArray array_;
   StepLog log_;
-  SampleChoice choice_;
   ImageTables images_;
-  Buffer placed_, visits_;
+  MicroBatchLayout layout_;
+  Buffer block_, samples_, placements_, visits_;
 };
 
 }  // namespace

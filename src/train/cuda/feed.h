@@ -13,14 +13,15 @@
 
 namespace lockstep::cuda {
 
-/// Brings the micro-batches of a loader into a plan's workspace. The same bits, whichever it is.
+/// Brings the micro-batches of a loader to a GPU. The same bits, whichever it is.
 class Feed {
  public:
   virtual ~Feed() = default;
   /// As LeafRunner::expect.
   virtual void expect(std::span<const SampleRange> /*coming*/) {}
-  /// Records what brings leaf `leaf` of the loader's step there.
-  virtual void load(Stream& stream, std::uint32_t leaf, const CudaPlan::Inputs& inputs) = 0;
+  /// Records what brings leaf `leaf` of the loader's step there, and writes its images as the plan reads
+  /// them. Returns the leaf, in memory that it has until the next one is loaded.
+  virtual MicroBatch load(Stream& stream, std::uint32_t leaf, void* images) = 0;
   /// Seconds that streams have waited for the host's threads so far.
   virtual double waited() const { return 0.0; }
   /// Samples of all leaves so far. Outside of recordings.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <vector>
 
 #include "data/read_ahead.h"
 #include "device/cuda/cuda_device.h"
@@ -18,41 +19,33 @@ class HostFeed final : public Feed {
         images_(options),
         read_ahead_(options.device, options.loader, options.reader_threads),
         layout_(read_ahead_.layout()),
-        block_(options.device.allocate(layout_.bytes(options.loader.micro_batch()))) {}
+        block_(options.device.allocate(layout_.bytes(options.loader.micro_batch()))),
+        samples_(addresses()) {}
 
   void expect(std::span<const SampleRange> coming) override { read_ahead_.expect(coming); }
 
-  void load(Stream& stream, std::uint32_t leaf, const CudaPlan::Inputs& inputs) override {
-    const std::uint32_t samples = options_.loader.samples(leaf);
+  MicroBatch load(Stream& stream, std::uint32_t leaf, void* images) override {
     stream.call([this, leaf] { bring(leaf); }, Phase::load);
-    hand_over(stream, layout_.labels, inputs.labels, samples * sizeof(std::int32_t));
-    hand_over(stream, layout_.other_labels, inputs.other_labels, samples * sizeof(std::int32_t));
-    hand_over(stream, layout_.shares, inputs.shares, samples * sizeof(float));
-    hand_over(stream, layout_.ids, inputs.ids, samples * sizeof(std::uint64_t));
-    hand_over(stream, layout_.random, inputs.random, sizeof(RandomKey));
-    const std::byte* pixels = block_.data() + layout_.samples;
-    const bool floats = options_.loader.dataset().encoding() == Encoding::floats;
-    const SampleArray array{.pixels = floats ? nullptr : reinterpret_cast<const std::uint8_t*>(pixels),
-                            .floats = floats ? reinterpret_cast<const float*>(pixels) : nullptr,
-                            .shape = options_.loader.dataset().shape()};
-    images_.gather(handle_of(stream), array, samples, nullptr, inputs);
+    MicroBatch batch = layout_.arrays(block_.data(), options_.loader.samples(leaf));
+    batch.samples = samples_.as<const std::byte*>();
+    images_.gather(handle_of(stream), batch, nullptr, images);
+    return batch;
   }
 
   VisitSum visits() override { return visits_; }
   double waited() const override { return waited_; }
 
  private:
-  /// To the GPU's memory, which no work uses now. The copy is done on return, so that the block of the host
-  /// can be filled again.
+  /// Brings a leaf to the GPU's memory, which no work uses now. The copy is done on return, so that the block
+  /// of the host can be filled again.
   void bring(std::uint32_t leaf) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     try {
-      read_ahead_.take(options_.loader.position(leaf), [&](const std::byte* block, std::size_t samples) {
+      read_ahead_.take(options_.loader.position(leaf), [&](const MicroBatch& batch, const std::byte* block) {
         waited_ += std::chrono::duration<double>(Clock::now() - start).count();
-        const auto* ids = reinterpret_cast<const std::uint64_t*>(block + layout_.ids);
-        for (std::size_t i = 0; i < samples; ++i) visits_.add(ids[i]);
-        options_.device.copy(block_.data(), block, layout_.bytes(samples));
+        for (std::uint32_t i = 0; i < batch.size; ++i) visits_.add(batch.ids[i]);
+        options_.device.copy(block_.data(), block, layout_.bytes(batch.size));
       });
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
@@ -64,16 +57,20 @@ class HostFeed final : public Feed {
     }
   }
 
-  /// From the block to where the plan wants it, if it does.
-  void hand_over(Stream& stream, std::size_t offset, void* to, std::size_t bytes) {
-    if (to != nullptr) options_.device.copy(stream, to, block_.data() + offset, bytes);
+  /// Table of the samples' addresses in the GPU's block.
+  Buffer addresses() {
+    std::vector<const std::byte*> each(options_.loader.micro_batch());
+    for (std::size_t i = 0; i < each.size(); ++i) each[i] = layout_.sample(block_.data(), i);
+    Buffer table = options_.device.allocate(each.size() * sizeof each[0]);
+    options_.device.copy(table.data(), each.data(), table.bytes());
+    return table;
   }
 
   FeedOptions options_;
   ImageTables images_;
   ReadAhead read_ahead_;
-  const BatchBlock& layout_;
-  Buffer block_;  ///< of the device
+  const MicroBatchLayout& layout_;
+  Buffer block_, samples_;  ///< of the device
   VisitSum visits_;
   double waited_ = 0.0;
 };

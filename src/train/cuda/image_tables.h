@@ -13,31 +13,33 @@ class ImageTables {
       : type_(options.plan.type()),
         mean_(options.device, options.loader.transform().mean()),
         deviation_(options.device, options.loader.transform().deviation()),
+        format_(options.loader.transform().format()),
         cutout_(options.loader.transform().augment().cutout),
-        target_(options.plan.image_shape()) {}
+        target_(options.plan.image_shape()) {
+    format_.mean = mean_.size() > 0 ? mean_.data() : nullptr;
+    format_.deviation = deviation_.size() > 0 ? deviation_.data() : nullptr;
+  }
 
-  /// `samples` images of `array`, placed as `placed` says; null: they are its first ones, as they are there.
-  void gather(StreamHandle stream, const SampleArray& array, std::uint32_t samples,
-              const PlacedSample* placed, const CudaPlan::Inputs& inputs) const {
-    const ImageGather gather{.array = array,
-                             .samples = samples,
-                             .placed = placed,
-                             .cutout = placed != nullptr ? cutout_ : 0,
-                             .shares = inputs.shares,
-                             .mean = mean_.size() > 0 ? mean_.data() : nullptr,
-                             .deviation = deviation_.size() > 0 ? deviation_.data() : nullptr,
+  /// `placements`: how pixels are moved and blackened; null: they were already.
+  void gather(StreamHandle stream, const MicroBatch& batch, const PixelPlacement* placements,
+              void* images) const {
+    const ImageGather gather{.batch = batch,
+                             .format = format_,
+                             .placements = placements,
+                             .cutout = placements != nullptr ? cutout_ : 0,
                              .target = target_,
                              .stored_channels = padded_channels(target_.channels)};
     if (type_ == Type::bf16) {
-      gather_images(stream, gather, static_cast<Bfloat16*>(inputs.images));
+      gather_images(stream, gather, static_cast<Bfloat16*>(images));
     } else {
-      gather_images(stream, gather, static_cast<float*>(inputs.images));
+      gather_images(stream, gather, static_cast<float*>(images));
     }
   }
 
  private:
   Type type_;
   Table<float> mean_, deviation_;
+  SampleFormat format_;  ///< with addresses of the device
   int cutout_;
   Shape target_;
 };

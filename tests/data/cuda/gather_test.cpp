@@ -5,9 +5,10 @@
 
 #include <random>
 
-#include "data/batch_reader.h"
 #include "data/cuda/device_dataset.h"
+#include "data/feed/micro_batch_reader.h"
 #include "data/loader.h"
+#include "lockstep/sampler.h"
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"
 #include "ops/lanes.h"
@@ -70,13 +71,13 @@ constexpr std::uint32_t micro_batch = 8;
 constexpr std::uint64_t step_samples = 16;  // steps of 16, 16 and 5 samples
 
 /// What the CPU loads, [sample][row][column][channel].
-std::vector<float> values_on_cpu(const Batch& batch, Shape shape, Shape target) {
+std::vector<float> values_on_cpu(const MicroBatch& batch, const SampleFormat& format, Shape target) {
   constexpr std::size_t lanes = 16;
   lockstep::testing::Lanes out(target.size() * lanes);
-  cpu::gather_group(cpu::best_level())(batch, 0, shape, target, out.data());
+  cpu::gather_group(cpu::best_level())(batch, format, 0, target, out.data());
   std::vector<float> values;
   const auto pixels = static_cast<std::size_t>(target.height * target.width);
-  for (std::size_t sample = 0; sample < batch.samples(); ++sample) {
+  for (std::size_t sample = 0; sample < batch.size; ++sample) {
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
       for (std::size_t c = 0; c < static_cast<std::size_t>(target.channels); ++c) {
         values.push_back(out.data()[(c * pixels + pixel) * lanes + sample]);
@@ -96,22 +97,12 @@ class Gathering {
         bad_(true),
         reader_(dataset_, loader_.transform(), bad_, micro_batch),
         device_(make_cuda_device({})),
-        on_device_(*device_, dataset_) {
-    const AugmentOptions& augment = given.augment;
-    choice_ = {.size = size,
-               .micro_batch = micro_batch,
-               .seed = loader_.transform().seed(),
-               .shuffled = given.training,
-               .labels = on_device_.labels(),
-               .shape = given.shape,
-               .crop_padding = augment.crop_padding,
-               .flip = augment.hflip,
-               .cutout = augment.cutout,
-               .mixup = augment.mixup};
-  }
+        on_device_(*device_, dataset_),
+        layout_(micro_batch, 0, loader_.transform().mixes()),
+        block_(*device_, layout_.bytes(0)) {}
 
   void check_epoch(std::uint32_t epoch) {
-    if (case_.training) loader_.shuffle(seed, epoch);
+    if (case_.training) loader_.start_epoch(epoch);
     const Wide before = visits_.fetch()[0];
     for (std::uint64_t first = 0; first < size; first += step_samples) {
       const std::uint64_t samples = std::min(step_samples, size - first);
@@ -130,48 +121,59 @@ class Gathering {
   void check_leaf(std::uint32_t leaf) {
     const std::uint32_t samples = loader_.samples(leaf);
     std::vector<std::uint64_t> ids;
-    for (std::uint32_t i = 0; i < samples; ++i) ids.push_back(loader_.id(leaf, i));
-    const Batch batch = reader_.read(ids, {.epoch = loader_.epoch(), .number = loader_.number(leaf)});
+    for (std::uint32_t i = 0; i < samples; ++i) {
+      ids.push_back(loader_.rule().id(loader_.position(leaf) + i));
+    }
+    const MicroBatch& expected = reader_.read(loader_.rule(), loader_.number(leaf), ids);
+    MicroBatch drawn = layout_.arrays(block_.data(), samples);
+    drawn.samples = samples_.data();
     run_kernels(*device_, [&](StreamHandle stream) {
-      choose_samples(stream, choice_, {input_.data(), outcome_.data(), position_.data()}, leaf, samples,
-                     {.placed = placed_.data(),
-                      .ids = ids_.data(),
-                      .labels = labels_.data(),
-                      .other_labels = other_labels_.data(),
-                      .shares = shares_.data(),
-                      .random = random_.data(),
-                      .visits = visits_.data()});
+      const StepLog log{input_.data(), outcome_.data(), position_.data()};
+      choose_samples(stream, {.rule = loader_.transform().rule(),
+                              .array = on_device_.array(),
+                              .log = case_.training ? log : StepLog{},
+                              .full_size = micro_batch,
+                              .leaf = case_.training ? leaf : loader_.number(leaf),
+                              .batch = drawn,
+                              .placements = placements_.data(),
+                              .visits = visits_.data()});
     });
-    expect_equal(batch.ids, ids_);
-    expect_equal(batch.labels, labels_);
-    expect_equal(batch.other_labels, other_labels_);
-    expect_equal(batch.share, shares_);
-    EXPECT_EQ(random_.fetch()[0].seed, batch.random.seed);
-    EXPECT_EQ(random_.fetch()[0].epoch, batch.random.epoch);
-    check_images(batch, samples);
+    std::vector<std::byte> fetched = block_.fetch();
+    const MicroBatch actual = layout_.arrays(fetched.data(), samples);
+    expect_equal(actual.ids, expected.ids, samples);
+    expect_equal(actual.labels, expected.labels, samples);
+    ASSERT_EQ(actual.mixes(), expected.mixes());
+    if (actual.mixes()) {
+      expect_equal(actual.partner_labels, expected.partner_labels, samples);
+      expect_equal(actual.shares, expected.shares, samples);
+    }
+    EXPECT_EQ(actual.random->seed, expected.random->seed);
+    EXPECT_EQ(actual.random->epoch, expected.random->epoch);
+    check_images(drawn, expected);
   }
 
   template <class T>
-  static void expect_equal(std::span<const T> expected, const DeviceArray<T>& array) {
-    const std::vector<T> values = array.fetch();
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), values.begin()));
+  static void expect_equal(const T* actual, const T* expected, std::uint32_t count) {
+    EXPECT_TRUE(std::equal(actual, actual + count, expected));
   }
 
-  void check_images(const Batch& batch, std::uint32_t samples) {
+  void check_images(const MicroBatch& drawn, const MicroBatch& batch) {
     const int stored = (case_.target.channels + 7) / 8 * 8;
-    const DeviceArray<float> mean(*device_, {batch.mean.begin(), batch.mean.end()});
-    const DeviceArray<float> deviation(*device_, {batch.deviation.begin(), batch.deviation.end()});
-    const ImageGather gather{.array = on_device_.samples(),
-                             .samples = samples,
-                             .placed = placed_.data(),
-                             .cutout = choice_.cutout,
-                             .shares = choice_.mixup > 0.0 ? shares_.data() : nullptr,
-                             .mean = mean.data(),
-                             .deviation = deviation.data(),
+    const Transform& transform = loader_.transform();
+    const DeviceArray<float> mean(*device_, {transform.mean().begin(), transform.mean().end()});
+    const DeviceArray<float> deviation(*device_,
+                                       {transform.deviation().begin(), transform.deviation().end()});
+    SampleFormat format = transform.format();
+    format.mean = mean.data();
+    format.deviation = deviation.data();
+    const ImageGather gather{.batch = drawn,
+                             .format = format,
+                             .placements = placements_.data(),
+                             .cutout = case_.augment.cutout,
                              .target = case_.target,
                              .stored_channels = stored};
     const auto pixels =
-        std::size_t{samples} * static_cast<std::size_t>(case_.target.height * case_.target.width);
+        std::size_t{drawn.size} * static_cast<std::size_t>(case_.target.height * case_.target.width);
     const std::size_t count = pixels * static_cast<std::size_t>(stored);
     const DeviceArray<float> output(*device_, std::vector<float>(count, -1.0F));
     const DeviceArray<Bfloat16> halves(*device_, count);
@@ -182,10 +184,10 @@ class Gathering {
     check_values(batch, output.fetch(), halves.fetch());
   }
 
-  void check_values(const Batch& batch, const std::vector<float>& values,
+  void check_values(const MicroBatch& batch, const std::vector<float>& values,
                     const std::vector<Bfloat16>& halves) const {
     const std::size_t stored = static_cast<std::size_t>(case_.target.channels + 7) / 8 * 8;
-    const std::vector<float> expected = values_on_cpu(batch, case_.shape, case_.target);
+    const std::vector<float> expected = values_on_cpu(batch, loader_.transform().format(), case_.target);
     const auto channels = static_cast<std::size_t>(case_.target.channels);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::size_t channel = i % stored;
@@ -200,19 +202,16 @@ class Gathering {
   Noise dataset_;
   Loader loader_;
   BadSamples bad_;
-  BatchReader reader_;
+  MicroBatchReader reader_;
   std::unique_ptr<Device> device_;
   DeviceDataset on_device_;
-  SampleChoice choice_;
+  MicroBatchLayout layout_;
+  DeviceArray<std::byte> block_;
   DeviceArray<StepInput> input_{*device_, 1};
   DeviceArray<StepOutcome> outcome_{*device_, 1};
   DeviceArray<std::uint32_t> position_{*device_, 1};
-  DeviceArray<PlacedSample> placed_{*device_, micro_batch};
-  DeviceArray<std::uint64_t> ids_{*device_, micro_batch};
-  DeviceArray<std::int32_t> labels_{*device_, micro_batch};
-  DeviceArray<std::int32_t> other_labels_{*device_, micro_batch};
-  DeviceArray<float> shares_{*device_, micro_batch};
-  DeviceArray<RandomKey> random_{*device_, 1};
+  DeviceArray<PixelPlacement> placements_{*device_, micro_batch};
+  DeviceArray<const std::byte*> samples_{*device_, micro_batch};
   DeviceArray<Wide> visits_{*device_, 1};
 };
 
@@ -260,9 +259,16 @@ TEST(GatherImages, OfAStagedMicroBatchTakesItAsItIs) {
   const Noise dataset(6, grey, Encoding::pixels);
   const auto device = make_cuda_device({});
   const DeviceDataset staged(*device, dataset);
+  std::vector<const std::byte*> addresses;
+  for (std::size_t i = 0; i < 6; ++i) addresses.push_back(staged.array().samples + i * grey.size());
+  const DeviceArray<const std::byte*> samples(*device, addresses);
   const DeviceArray<float> output(*device, 6 * grey.size() * 8);
   run_kernels(*device, [&](StreamHandle stream) {
-    gather_images(stream, {.array = staged.samples(), .samples = 6, .target = grey, .stored_channels = 8},
+    gather_images(stream,
+                  {.batch = {.size = 6, .samples = samples.data()},
+                   .format = {.shape = grey},
+                   .target = grey,
+                   .stored_channels = 8},
                   output.data());
   });
   const std::vector<float> values = output.fetch();

@@ -34,7 +34,7 @@ LossResults run_on_cpu(LossCase given) {
   if (!given.others.empty()) {
     given.others.resize(lanes, -1);
     given.shares.resize(lanes, 1.0F);
-    memory.other_labels = given.others.data();
+    memory.partner_labels = given.others.data();
     memory.shares = given.shares.data();
   }
   memory.samples = samples;
@@ -64,7 +64,7 @@ LossResults run_on_cuda(const LossCase& given, Type type, bool gradient = true) 
     memory.gradient = gradient ? grad.data() : nullptr;
     memory.scratch = scratch.data();
     memory.labels = reinterpret_cast<const std::int32_t*>(labels.data());
-    memory.other_labels = reinterpret_cast<const std::int32_t*>(others.data());
+    memory.partner_labels = reinterpret_cast<const std::int32_t*>(others.data());
     memory.shares = shares.floats();
     memory.predictions = reinterpret_cast<std::int32_t*>(predictions.data());
     memory.result = reinterpret_cast<LeafResult*>(result.data());

@@ -98,7 +98,7 @@ class CudaNetworks : public ::testing::TestWithParam<NetworkCase> {};
 TEST_P(CudaNetworks, EqualTheCpu) {
   const auto network = network_called(GetParam().name);
   const std::vector<float> parameters = first_parameters(*network);
-  const PlanOptions options{.samples = full, .label_smoothing = 0.1F, .images = {}};
+  const PlanOptions options{.samples = full, .label_smoothing = 0.1F};
   NetworkOnCuda cuda(*network, options, GetParam().type, {part, 1});
   for (const int samples : {full, part, 1, full}) {  // one after the other in the same memory
     const NetworkInputs inputs(*network, samples, 11);
@@ -126,8 +126,8 @@ TEST_P(CudaNetworks, GiveTheSameBitsAgain) {
   const auto network = network_called(GetParam().name);
   const std::vector<float> parameters = first_parameters(*network);
   const NetworkInputs inputs(*network, part, 3);
-  NetworkOnCuda exact(*network, {.samples = part, .images = {}}, GetParam().type);
-  NetworkOnCuda larger(*network, {.samples = full, .images = {}}, GetParam().type, {part});
+  NetworkOnCuda exact(*network, {.samples = part}, GetParam().type);
+  NetworkOnCuda larger(*network, {.samples = full}, GetParam().type, {part});
   const NetworkResults first = exact.run(inputs, parameters);
   for (NetworkOnCuda* each : {&exact, &larger}) {
     const NetworkResults again = each->run(inputs, parameters);
@@ -141,9 +141,9 @@ TEST(CudaPlan, RunsNodesAloneAndAgain) {
   for (const cuda::Type type : {cuda::Type::fp32, cuda::Type::bf16}) {
     const auto network = network_called("lenet");
     const NetworkInputs inputs(*network, full, 23);
-    NetworkOnCuda cuda(*network, {.samples = full, .images = {}, .nodes_apart = true}, type);
+    NetworkOnCuda cuda(*network, {.samples = full, .nodes_apart = true}, type);
     const std::vector<float> expected = cuda.run(inputs, first_parameters(*network)).gradients;
-    EXPECT_EQ(cuda.gradients_of_nodes(full), expected);
+    EXPECT_EQ(cuda.gradients_of_nodes(), expected);
     EXPECT_TRUE(cuda.stayed_inside());
   }
 }
@@ -151,7 +151,7 @@ TEST(CudaPlan, RunsNodesAloneAndAgain) {
 TEST_P(CudaNetworks, EvaluateAsTheCpu) {
   const auto network = network_called(GetParam().name);
   const std::vector<float> parameters = first_parameters(*network);
-  const PlanOptions options{.samples = full, .training = false, .images = {}};
+  const PlanOptions options{.samples = full, .training = false};
   NetworkOnCuda cuda(*network, options, GetParam().type, {part});
   for (const int samples : {full, part}) {
     const NetworkInputs inputs(*network, samples, 13);
@@ -184,8 +184,8 @@ INSTANTIATE_TEST_SUITE_P(Table, CudaNetworks,
 TEST(CudaPlan, MixesSamplesAsTheCpu) {
   const auto network = network_called("mlp:30");
   const std::vector<float> parameters = first_parameters(*network);
-  const PlanOptions options{.samples = full, .mixing = true, .images = {}};
-  const NetworkInputs inputs(*network, full, 17);
+  const PlanOptions options{.samples = full};
+  const NetworkInputs inputs(*network, full, 17, true);
   const NetworkResults expected = run_on_cpu(*network, options, inputs, parameters);
   const NetworkResults actual = NetworkOnCuda(*network, options, cuda::Type::fp32).run(inputs, parameters);
   EXPECT_NEAR(actual.leaf.loss, expected.leaf.loss, 1e-5 * expected.leaf.loss);
@@ -199,7 +199,7 @@ TEST(CudaPlan, OfManyLayersEqualsTheCpu) {
   for (int i = 0; i < 60; ++i) x = linear(x, 9 + i % 3);
   network.output(x);
   const std::vector<float> parameters = first_parameters(network);
-  const PlanOptions options{.samples = full, .images = {}};
+  const PlanOptions options{.samples = full};
   const NetworkInputs inputs(network, full, 23);
   const NetworkResults expected = run_on_cpu(network, options, inputs, parameters);
   NetworkOnCuda cuda(network, options, cuda::Type::fp32);
@@ -213,10 +213,10 @@ TEST(CudaPlan, FreezesParameters) {
   const auto network = residual_network();
   const std::vector<float> parameters = first_parameters(*network);
   const NetworkInputs inputs(*network, full, 19);
-  NetworkOnCuda free(*network, {.samples = full, .images = {}}, cuda::Type::fp32);
+  NetworkOnCuda free(*network, {.samples = full}, cuda::Type::fp32);
   const std::vector<float> expected = free.run(inputs, parameters).gradients;
   for (std::size_t count = 1; count < network->parameters().size(); count += 4) {
-    PlanOptions options{.samples = full, .images = {}};
+    PlanOptions options{.samples = full};
     options.frozen.assign(network->parameters().size(), false);
     std::fill_n(options.frozen.begin(), count, true);
     NetworkOnCuda frozen(*network, options, cuda::Type::fp32);
@@ -239,7 +239,7 @@ TEST(CudaPlan, SaysWhichGradientsAreWritten) {
        {Parts{"residual", 1, 1}, Parts{"resnet20", 2, 1}, Parts{"mlp:1500,1500,1500", 3, 2}}) {
     const auto network = network_called(parts.network);
     for (const bool half : {false, true}) {
-      PlanOptions options{.samples = part, .images = {}};
+      PlanOptions options{.samples = part};
       options.frozen.assign(network->parameters().size(), false);
       if (half) std::fill_n(options.frozen.begin(), options.frozen.size() / 2, true);
       NetworkOnCuda cuda(*network, options, cuda::Type::fp32);
@@ -260,7 +260,7 @@ TEST(CudaPlan, SaysWhichGradientsAreWritten) {
 
 TEST(CudaPlan, RefusesSizesThatItWasNotCompiledFor) {
   const auto network = network_called("mlp:30");
-  NetworkOnCuda cuda(*network, {.samples = full, .images = {}}, cuda::Type::fp32);
+  NetworkOnCuda cuda(*network, {.samples = full}, cuda::Type::fp32);
   const NetworkInputs inputs(*network, part, 1);
   EXPECT_THROW(cuda.run(inputs, first_parameters(*network)), Error);
   EXPECT_THROW(cuda.plan().compile_for(full + 1), Error);

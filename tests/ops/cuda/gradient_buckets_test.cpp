@@ -25,7 +25,7 @@ struct Planned {
 /// Each node leaves `left` bytes.
 Planned plan(const Network& network, std::size_t left) {
   Planned planned{build_graph(network), {}};
-  const GradientFlow flow = trace_gradients(planned.graph, {.samples = 1, .images = {}});
+  const GradientFlow flow = trace_gradients(planned.graph, {.samples = 1});
   planned.buckets = plan_buckets(planned.graph, layout_arena(network.parameters()), flow,
                                  std::vector(planned.graph.nodes.size(), left));
   return planned;

@@ -6,25 +6,38 @@
 #include "ops/cuda/cuda_plan.h"
 #include "ops/lanes.h"
 #include "padded_tensor.h"
+#include "support/host_micro_batch.h"
 
 namespace lockstep::testing {
 
 /// A micro-batch of noise.
 struct NetworkInputs {
-  NetworkInputs(const Network& network, int samples, unsigned seed) : images(samples, network.input_shape()) {
+  NetworkInputs(const Network& network, int samples, unsigned seed, bool mixing = false)
+      : images(samples, network.input_shape()), mixes(mixing) {
     std::mt19937 generator(seed);
     const auto uniform = [&] { return static_cast<float>(generator()) / 4294967296.0F; };
     for (double& value : images.values) value = static_cast<double>(2.0F * uniform() - 1.0F);
     for (int i = 0; i < samples; ++i) {
       labels.push_back(static_cast<std::int32_t>(generator() % static_cast<unsigned>(network.classes())));
-      other_labels.push_back(
+      partner_labels.push_back(
           static_cast<std::int32_t>(generator() % static_cast<unsigned>(network.classes())));
       shares.push_back(uniform());
       ids.push_back(generator());
     }
   }
+  /// All but the samples.
+  void write_arrays(const MicroBatch& batch) const {
+    std::ranges::copy(labels, batch.labels);
+    std::ranges::copy(ids, batch.ids);
+    *batch.random = random;
+    if (!mixes) return;
+    std::ranges::copy(partner_labels, batch.partner_labels);
+    std::ranges::copy(shares, batch.shares);
+  }
+
   Tensor images;
-  std::vector<std::int32_t> labels, other_labels;
+  bool mixes;  ///< whether labels are, as if the images were already
+  std::vector<std::int32_t> labels, partner_labels;
   std::vector<float> shares;
   std::vector<std::uint64_t> ids;
   RandomKey random{.seed = 5, .epoch = 2};
@@ -52,24 +65,17 @@ inline std::vector<float> first_parameters(const Network& network) {
   return arena;
 }
 
-inline NetworkResults run_on_cpu(const Network& network, PlanOptions options, const NetworkInputs& inputs,
-                                 const std::vector<float>& parameters) {
+inline NetworkResults run_on_cpu(const Network& network, const PlanOptions& options,
+                                 const NetworkInputs& inputs, const std::vector<float>& parameters) {
   const int samples = inputs.images.samples;
   const ArenaLayout layout = layout_arena(network.parameters());
-  options.images = network.input_shape();
   const cpu::CpuPlan plan(build_graph(network), layout, options, cpu::best_level());
   const std::vector<float> pixels(inputs.images.values.begin(), inputs.images.values.end());
-  std::vector<const float*> images;
-  for (int i = 0; i < samples; ++i) images.push_back(&pixels[inputs.images.index(i, 0, 0, 0)]);
-  Batch batch;
-  batch.floats = images;
-  batch.labels = inputs.labels;
-  batch.ids = inputs.ids;
-  batch.random = inputs.random;
-  if (options.mixing) {
-    batch.other_floats = images;
-    batch.other_labels = inputs.other_labels;
-    batch.share = inputs.shares;
+  const HostMicroBatch host(static_cast<std::size_t>(samples), inputs.mixes);
+  const MicroBatch& batch = host.batch;
+  inputs.write_arrays(batch);
+  for (int i = 0; i < samples; ++i) {
+    batch.samples[i] = reinterpret_cast<const std::byte*>(&pixels[inputs.images.index(i, 0, 0, 0)]);
   }
   Lanes workspace(plan.workspace_bytes() / sizeof(float));
   auto* bytes = reinterpret_cast<std::byte*>(workspace.data());
@@ -77,12 +83,15 @@ inline NetworkResults run_on_cpu(const Network& network, PlanOptions options, co
   std::copy(parameters.begin(), parameters.end(), arena.data());
   Lanes gradients(options.training ? layout.elements : 0);
   std::fill_n(gradients.data(), gradients.size(), 0.0F);
-  plan.load(batch, bytes);
+  plan.load(batch, {.shape = network.input_shape(), .floats = true}, bytes);
+  MicroBatch unmixed = batch;
+  unmixed.shares = nullptr;
+  plan.load(unmixed, {.shape = network.input_shape(), .floats = true}, bytes);
   NetworkResults results;
-  plan.forward(samples, plan.all_and_loss(), arena.data(), &results.leaf, bytes);
-  const auto predictions = plan.predictions(samples, bytes);
+  plan.forward(batch, plan.all_and_loss(), arena.data(), &results.leaf, bytes);
+  const auto predictions = plan.predictions(batch, bytes);
   results.predictions.assign(predictions.begin(), predictions.end());
-  if (options.training) plan.backward(samples, plan.all(), arena.data(), gradients.data(), bytes);
+  if (options.training) plan.backward(batch, plan.all(), arena.data(), gradients.data(), bytes);
   results.gradients.assign(gradients.data(), gradients.data() + gradients.size());
   return results;
 }
@@ -114,10 +123,10 @@ class NetworkOnCuda {
     run_on_device([&](cuda::StreamHandle stream) {
       auto* result = reinterpret_cast<LeafResult*>(result_.data());
       plan_.prepare(stream, parameters_.floats(), workspace_.data());
-      plan_.forward(stream, samples, plan_.all_and_loss(), parameters_.floats(), result, workspace_.data());
+      plan_.forward(stream, batch_, plan_.all_and_loss(), parameters_.floats(), result, workspace_.data());
       if (!options_.training) return;
       for (const GradientPart& part : plan_.parts()) {
-        plan_.backward(stream, samples, part.nodes, parameters_.floats(), gradients_.floats(),
+        plan_.backward(stream, batch_, part.nodes, parameters_.floats(), gradients_.floats(),
                        workspace_.data());
         if (ready) ready(stream, gradients_.floats(), part.final_from);
       }
@@ -134,17 +143,17 @@ class NetworkOnCuda {
 
   /// The gradients of the last run, of plans with nodes apart, from its nodes alone: first to last, each
   /// twice.
-  std::vector<float> gradients_of_nodes(int samples) {
+  std::vector<float> gradients_of_nodes() {
     spoil_gradients();
     const std::size_t nodes = build_graph(network_).nodes.size();
     run_on_device([&](cuda::StreamHandle stream) {
       auto* result = reinterpret_cast<LeafResult*>(result_.data());
       for (std::size_t i = nodes; i-- > 1;) {
-        plan_.forward(stream, samples, {i, i + 1}, parameters_.floats(), result, workspace_.data());
+        plan_.forward(stream, batch_, {i, i + 1}, parameters_.floats(), result, workspace_.data());
       }
-      plan_.forward(stream, samples, {nodes, nodes + 1}, parameters_.floats(), result, workspace_.data());
+      plan_.forward(stream, batch_, {nodes, nodes + 1}, parameters_.floats(), result, workspace_.data());
       for (std::size_t i = 2; i < 2 * nodes; ++i) {
-        plan_.backward(stream, samples, {i / 2, i / 2 + 1}, parameters_.floats(), gradients_.floats(),
+        plan_.backward(stream, batch_, {i / 2, i / 2 + 1}, parameters_.floats(), gradients_.floats(),
                        workspace_.data());
       }
     });
@@ -172,14 +181,12 @@ class NetworkOnCuda {
           inputs.images.at(plane / full.channels, plane % full.channels, line % shape.height, column);
     }
     const PaddedTensor padded(plan_.type(), images);
-    const cuda::CudaPlan::Inputs to = plan_.inputs(workspace_.data());
-    copy_to(to.images, padded.bytes());
-    copy_to(to.labels, inputs.labels);
-    copy_to(to.ids, inputs.ids);
-    copy_to(to.random, std::vector<RandomKey>{inputs.random});
-    if (!options_.mixing) return;
-    copy_to(to.other_labels, inputs.other_labels);
-    copy_to(to.shares, inputs.shares);
+    copy_to(plan_.images(workspace_.data()), padded.bytes());
+    const HostMicroBatch host(static_cast<std::size_t>(images.samples), inputs.mixes);
+    inputs.write_arrays(host.batch);
+    block_ = DeviceMemory(host.block.size());
+    copy_to(block_.data(), host.block);
+    batch_ = host.layout.arrays(block_.data(), host.batch.size);
   }
 
   template <class Value>
@@ -201,7 +208,8 @@ class NetworkOnCuda {
   PlanOptions options_;
   ArenaLayout layout_;
   cuda::CudaPlan plan_;
-  DeviceMemory workspace_, parameters_, gradients_;
+  DeviceMemory workspace_, block_, parameters_, gradients_;
+  MicroBatch batch_;  ///< the one that was loaded last
   DeviceMemory result_{sizeof(LeafResult)};
 };
 

@@ -15,8 +15,7 @@ TEST(CudaLeafRunner, SaysWhatWouldFitWhereMemoryIsShort) {
   const auto network = test::small_network();
   const auto dnn = cuda::make_cudnn({});
   const cuda::CudaPlan plan(build_graph(*network), layout_arena(network->parameters()),
-                            {.samples = 32, .training = true, .images = test::train_set().shape()},
-                            cuda::Type::fp32, *dnn);
+                            {.samples = 32, .training = true}, cuda::Type::fp32, *dnn);
   const Loader loader(test::train_set(), 32);
   device.available = plan.workspace_bytes() / 2;
   expect_error(Category::resource, {"micro-batches of 32 samples", "up to 16 samples fit"},

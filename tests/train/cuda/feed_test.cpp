@@ -10,15 +10,11 @@
 namespace lockstep {
 namespace {
 
-/// A plan's memory on a device, as a feed leaves it.
+/// A feed, and the memory on a device that it writes.
 struct Fed {
   explicit Fed(const Loader& loader, bool by_host, int threads = 1)
       : plan(build_graph(*network), layout_arena(network->parameters()),
-             {.samples = static_cast<int>(loader.micro_batch()),
-              .training = true,
-              .mixing = loader.transform().mixes(),
-              .images = loader.dataset().shape()},
-             cuda::Type::fp32, *dnn),
+             {.samples = static_cast<int>(loader.micro_batch()), .training = true}, cuda::Type::fp32, *dnn),
         workspace(device.allocate(plan.workspace_bytes())),
         datasets(device, std::size_t{1} << 20) {
     const cuda::FeedOptions options{device, plan, loader, threads};
@@ -26,10 +22,23 @@ struct Fed {
         by_host ? cuda::make_host_feed(options) : cuda::make_device_feed(options, *datasets.find(loader), {});
   }
 
+  /// The plan's workspace, then the micro-batch's arrays.
   std::vector<std::byte> load(std::uint32_t leaf) {
-    device.record([&] { feed->load(device.stream, leaf, plan.inputs(workspace.data())); })->run();
-    std::vector<std::byte> bytes(workspace.bytes());
-    device.copy(bytes.data(), workspace.data(), bytes.size());
+    MicroBatch batch;
+    device.record([&] { batch = feed->load(device.stream, leaf, plan.images(workspace.data())); })->run();
+    std::vector<std::byte> bytes;
+    const auto fetch = [&](const void* from, std::size_t count) {
+      bytes.resize(bytes.size() + count);
+      device.copy(bytes.data() + bytes.size() - count, from, count);
+    };
+    fetch(workspace.data(), workspace.bytes());
+    fetch(batch.ids, batch.size * sizeof *batch.ids);
+    fetch(batch.labels, batch.size * sizeof *batch.labels);
+    fetch(&batch.random->seed, sizeof batch.random->seed);
+    fetch(&batch.random->epoch, sizeof batch.random->epoch);
+    if (!batch.mixes()) return bytes;
+    fetch(batch.partner_labels, batch.size * sizeof *batch.partner_labels);
+    fetch(batch.shares, batch.size * sizeof *batch.shares);
     return bytes;
   }
 

@@ -70,9 +70,8 @@ std::vector<std::string> launches_of(const StepOptions& options) {
   const Placement placement = find_placement(world(), chosen.execution, chosen.reduce);
   const Run run = check_run(world(), placement, *network, set, set, chosen);
   const Session session(world(), placement, run.options.execution);
-  const auto graph =
-      session.backend().compile(build_graph(*network), run.layout,
-                                {.samples = static_cast<int>(run.micro_batch()), .images = set.shape()});
+  const auto graph = session.backend().compile(build_graph(*network), run.layout,
+                                               {.samples = static_cast<int>(run.micro_batch())});
   const TrainingState state(session, run);
   StepTable table(session.device(), 1);
   Loader loader(set, run.micro_batch());

@@ -62,9 +62,9 @@ Targets targets_of(const CrossEntropyTask& task, int group, int part) {
                   .own_share = kept,
                   .other_share = hn::Zero(floats),
                   .every = hn::Set(floats, task.smoothing / static_cast<float>(task.classes))};
-  if (task.other_labels != nullptr) {
+  if (task.partner_labels != nullptr) {
     const Vector share = hn::LoadU(floats, task.shares + at);
-    targets.other = hn::LoadU(integers, task.other_labels + at);
+    targets.other = hn::LoadU(integers, task.partner_labels + at);
     targets.own_share = hn::Mul(kept, share);
     targets.other_share = hn::Mul(kept, hn::Sub(hn::Set(floats, 1.0F), share));
   }
@@ -126,11 +126,11 @@ int rank_of_label(const CrossEntropyTask& task, const Sample& sample) {
 
 void add_sample(CrossEntropyTask& task, int group, int lane, const Summary& summary) {
   const std::size_t at = pixels(group) + static_cast<std::size_t>(lane);
-  const bool mixed = task.other_labels != nullptr;
+  const bool mixed = task.partner_labels != nullptr;
   const Sample sample{.logits = task.logits + pixels(task.classes) * group + lane,
                       .largest = summary.largest[lane],
                       .label = task.labels[at],
-                      .other = mixed ? task.other_labels[at] : -1,
+                      .other = mixed ? task.partner_labels[at] : -1,
                       .share = mixed ? static_cast<double>(task.shares[at]) : 1.0};
   task.loss += logarithm_above_one<VectorArithmetic>(static_cast<double>(summary.sum[lane])) +
                expected_distance(task, sample);

@@ -11,11 +11,11 @@ struct CrossEntropyTask {
   int groups;
   int classes;
   float smoothing;
-  const float* logits;               ///< [group][class][16]
-  const std::int32_t* labels;        ///< [group][16], -1: no sample
-  const std::int32_t* other_labels;  ///< null: share is 1
-  const float* shares;               ///< null with other_labels
-  float* grad;                       ///< null, or of the logits' shape
+  const float* logits;                 ///< [group][class][16]
+  const std::int32_t* labels;          ///< [group][16], -1: no sample
+  const std::int32_t* partner_labels;  ///< null: share is 1
+  const float* shares;                 ///< null with partner_labels
+  float* grad;                         ///< null, or of the logits' shape
   std::int32_t* predictions;  ///< null, or [group][16]: class of the largest logit, the lowest of equals
   double loss;                ///< result
   std::uint64_t correct;      ///< result

@@ -78,9 +78,9 @@ struct Loss {
   LOCKSTEP_HD Target target(std::size_t sample) const {
     const float kept = 1.0F - task.smoothing;
     Target target{task.labels[sample], -1, kept, 0.0F, task.smoothing / static_cast<float>(task.classes)};
-    if (task.other_labels != nullptr) {
+    if (task.partner_labels != nullptr) {
       const float share = task.shares[sample];
-      target.other = task.other_labels[sample];
+      target.other = task.partner_labels[sample];
       target.own_share = kept * share;
       target.other_share = kept * (1.0F - share);
     }
@@ -112,9 +112,9 @@ struct Loss {
       return static_cast<double>(largest) - static_cast<double>(logit(sample, c));
     };
     double distance = from_largest(task.labels[sample]);
-    if (task.other_labels != nullptr && task.other_labels[sample] >= 0) {
+    if (task.partner_labels != nullptr && task.partner_labels[sample] >= 0) {
       const auto share = static_cast<double>(task.shares[sample]);
-      distance = share * distance + (1.0 - share) * from_largest(task.other_labels[sample]);
+      distance = share * distance + (1.0 - share) * from_largest(task.partner_labels[sample]);
     }
     if (task.smoothing > 0.0F) {
       const auto smoothing = static_cast<double>(task.smoothing);

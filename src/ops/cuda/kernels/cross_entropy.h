@@ -19,7 +19,7 @@ struct CrossEntropyTask {
   const void* logits;
   void* grad;  ///< may be null
   const std::int32_t* labels;
-  const std::int32_t* other_labels;  ///< null: not mixed
+  const std::int32_t* partner_labels;  ///< null: not mixed
   const float* shares;
   std::int32_t* predictions;  ///< may be null
   LeafResult* result;

@@ -1,0 +1,46 @@
+#include "data/feed/micro_batch_reader.h"
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+
+MicroBatchReader::MicroBatchReader(const Dataset& dataset, const Transform& transform, BadSamples& bad,
+                                   std::size_t capacity)
+    : dataset_(dataset),
+      bad_(bad),
+      reader_(dataset, transform),
+      layout_(capacity, reader_.sample_bytes(), transform.mixes()),
+      block_((layout_.bytes(capacity) + sizeof(CacheLine) - 1) / sizeof(CacheLine)),
+      samples_(capacity),
+      batch_(layout_.arrays(block_.data()->bytes, 0)) {
+  batch_.samples = samples_.data();
+}
+
+const MicroBatch& MicroBatchReader::read(const MicroBatchRule& rule, std::uint32_t number,
+                                         std::span<const std::uint64_t> ids) {
+  batch_.size = 0;
+  for (const std::uint64_t id : ids) {
+    try {
+      read_sample(rule, id);
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      bad_.add(id, error.what());
+    }
+  }
+  const float share = rule.share(number);
+  for (std::uint32_t i = 0; i < batch_.size; ++i) {
+    rule.write(batch_, i, batch_.ids[i], batch_.labels[i], share);
+  }
+  return batch_;
+}
+
+/// Appends it, in the place after the last one.
+void MicroBatchReader::read_sample(const MicroBatchRule& rule, std::uint64_t id) {
+  const std::uint32_t i = batch_.size;
+  batch_.samples[i] = reader_.read(rule, id, layout_.sample(block_.data()->bytes, i));
+  batch_.labels[i] = dataset_.label(id);
+  batch_.ids[i] = id;
+  ++batch_.size;
+}
+
+}  // namespace lockstep

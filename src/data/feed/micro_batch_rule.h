@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/permutation.h"
+#include "data/augment/mixup.h"
+#include "data/augment/placement.h"
+#include "data/feed/micro_batch.h"
+#include "lockstep/input.h"
+#include "lockstep/shape.h"
+
+namespace lockstep {
+
+/// The samples of micro-batches and what is drawn for them, on host and device alike: order, augmentations
+/// that move or blacken pixels, mixing. Each number is a function of (seed, epoch, position or sample). A
+/// value, which kernels copy; safe from any thread.
+struct MicroBatchRule {
+  std::uint64_t samples = 0;  ///< of the data set
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  bool shuffled = false;  ///< false: in the data set's own order
+  KeyedPermutation order{};
+  Shape shape{};  ///< of images
+  // As in AugmentOptions; 0: not asked for.
+  int crop_padding = 0;
+  double flip = 0.0;
+  int cutout = 0;
+  double mixup = 0.0;
+
+  /// Epoch 0 of a data set of `samples` samples, in its own order.
+  static MicroBatchRule make(const AugmentOptions& augment, Shape shape, std::uint64_t samples,
+                             std::uint64_t seed) {
+    return {.samples = samples,
+            .seed = seed,
+            .shape = shape,
+            .crop_padding = augment.crop_padding,
+            .flip = augment.hflip,
+            .cutout = augment.cutout,
+            .mixup = augment.mixup};
+  }
+
+  /// Shuffles the samples as epoch `number` does.
+  LOCKSTEP_HD void start_epoch(std::uint32_t number) {
+    epoch = number;
+    shuffled = true;
+    order = keyed_permutation(samples, seed, number);
+  }
+
+  /// Sample at `position` of the epoch; position < samples.
+  LOCKSTEP_HD std::uint64_t id(std::uint64_t position) const { return shuffled ? order(position) : position; }
+
+  LOCKSTEP_HD SampleVisit visit(std::uint64_t id) const { return {.seed = seed, .epoch = epoch, .id = id}; }
+  LOCKSTEP_HD PixelPlacement placement(std::uint64_t id) const {
+    PixelPlacement placement;
+    if (crop_padding > 0) placement.shift = draw_shift(crop_padding, visit(id));
+    if (flip > 0.0) placement.flipped = draw_flip(flip, visit(id));
+    if (cutout > 0) placement.cut = draw_cutout(cutout, shape, visit(id));
+    return placement;
+  }
+
+  LOCKSTEP_HD bool mixes() const { return mixup > 0.0; }
+  /// Share of each sample itself in micro-batch `number` of the epoch; 1 where samples are not mixed.
+  LOCKSTEP_HD float share(std::uint32_t number) const {
+    return mixes() ? mixup_share(mixup, seed, epoch, number) : 1.0F;
+  }
+  /// The sample that sample `i` of a micro-batch of `size` samples is mixed with: the micro-batch reversed,
+  /// as timm's. Each is the partner of its own.
+  LOCKSTEP_HD static std::uint32_t partner(std::uint32_t i, std::uint32_t size) { return size - 1 - i; }
+
+  /// Writes all of entry `i` but the sample's address. Entries may be written by several threads.
+  LOCKSTEP_HD void write(const MicroBatch& batch, std::uint32_t i, std::uint64_t id, std::int32_t label,
+                         float share) const {
+    if (i == 0) *batch.random = {.seed = seed, .epoch = epoch};
+    batch.ids[i] = id;
+    batch.labels[i] = label;
+    if (!batch.mixes()) return;
+    batch.shares[i] = share;
+    batch.partner_labels[partner(i, batch.size)] = label;
+  }
+};
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+#include "data/feed/micro_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "data/feed/micro_batch_rule.h"
+#include "lockstep/sampler.h"
+
+namespace lockstep {
+namespace {
+
+TEST(MicroBatchLayout, HasAlignedArraysThatDoNotOverlap) {
+  for (const bool mixes : {false, true}) {
+    const MicroBatchLayout layout(70, 5, mixes);
+    std::vector<std::byte> block(layout.bytes(70));
+    const MicroBatch batch = layout.arrays(block.data(), 70);
+    std::vector<std::pair<const void*, std::size_t>> parts{
+        {batch.random, sizeof(RandomKey)}, {batch.ids, 70 * 8}, {batch.labels, 70 * 4}};
+    if (mixes) parts.insert(parts.end(), {{batch.partner_labels, 70 * 4}, {batch.shares, 70 * 4}});
+    parts.emplace_back(layout.sample(block.data(), 0), 70 * 5);
+    std::size_t end = 0;
+    for (const auto& [first, bytes] : parts) {
+      const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(first) - block.data());
+      EXPECT_EQ(offset % 256, 0U);
+      EXPECT_GE(offset, end);
+      end = offset + bytes;
+    }
+    EXPECT_EQ(end, block.size());
+    EXPECT_EQ(batch.mixes(), mixes);
+    EXPECT_EQ(batch.partner_labels != nullptr, mixes);
+    EXPECT_EQ(layout.bytes(70) - layout.bytes(3), 67U * 5);  // a short micro-batch is a short block
+  }
+}
+
+TEST(MicroBatchRule, KeepsTheDataSetsOrderUntilAnEpochStarts) {
+  MicroBatchRule rule = MicroBatchRule::make({}, {1, 4, 4}, 100, 7);
+  for (std::uint64_t position = 0; position < 100; ++position) EXPECT_EQ(rule.id(position), position);
+  std::set<std::uint64_t> ids;
+  rule.start_epoch(2);
+  for (std::uint64_t position = 0; position < 100; ++position) ids.insert(rule.id(position));
+  EXPECT_EQ(ids.size(), 100U);
+  EXPECT_EQ(rule.id(3), Permutation(100, 7, 2)(3));
+}
+
+TEST(MicroBatchRule, DrawsOnlyWhatIsAskedFor) {
+  const MicroBatchRule rule = MicroBatchRule::make({.cutout = 2}, {1, 40, 40}, 100, 7);
+  bool cut = false;
+  for (std::uint64_t id = 0; id < 20; ++id) {
+    const PixelPlacement placement = rule.placement(id);
+    EXPECT_FALSE(placement.flipped || placement.shift.down != 0 || placement.shift.right != 0);
+    cut = cut || placement.cut.row != 0;
+  }
+  EXPECT_TRUE(cut);
+  EXPECT_FALSE(rule.mixes());
+  EXPECT_EQ(rule.share(5), 1.0F);
+}
+
+TEST(MicroBatchRule, WritesEntriesInAnyOrderAndPartnersAreMutual) {
+  const MicroBatchRule rule = MicroBatchRule::make({.mixup = 0.3}, {1, 4, 4}, 100, 7);
+  for (const std::uint32_t size : {1U, 6U, 7U}) {
+    const MicroBatchLayout layout(size, 0, true);
+    std::vector<std::byte> block(layout.bytes(0));
+    const MicroBatch batch = layout.arrays(block.data(), size);
+    for (std::uint32_t i = size; i-- > 0;) rule.write(batch, i, 50 + i, static_cast<int>(i), rule.share(9));
+    for (std::uint32_t i = 0; i < size; ++i) {
+      EXPECT_EQ(MicroBatchRule::partner(MicroBatchRule::partner(i, size), size), i);
+      EXPECT_EQ(batch.ids[i], 50 + i);
+      EXPECT_EQ(batch.labels[i], static_cast<int>(i));
+      EXPECT_EQ(batch.partner_labels[i], static_cast<int>(size - 1 - i));
+      EXPECT_EQ(batch.shares[i], mixup_share(0.3, 7, 0, 9));
+    }
+    EXPECT_EQ(batch.random->seed, 7U);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
