@@ -155,7 +155,7 @@ std::vector<double> round_ticks(double low, double high, int count) {
   std::vector<double> ticks;
   // A tolerance, so that an end that is a round number is not lost to rounding.
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i)
-    ticks.push_back(i * step);
+    ticks.push_back(i * step + 0.0);  // + 0.0: never -0
   return ticks;
 }
 

@@ -94,7 +94,11 @@ std::string charts(const RunRecord& record) {
       x_label,
       {{"step", "step", step_points(record, rate)}, {"epoch", "train", epoch_points(record, speed), true}},
       true};
-  return "<div class=\"charts\">\n" + svg(loss) + svg(accuracy) + svg(throughput) + "</div>\n";
+  const auto rate_of_step = [](const StepEvent& step) { return static_cast<double>(step.learning_rate); };
+  const Chart learning_rate{
+      "Learning rate", x_label, {{"step", "train", step_points(record, rate_of_step)}}, true};
+  return "<div class=\"charts\">\n" + svg(loss) + svg(accuracy) + svg(learning_rate) + svg(throughput) +
+         "</div>\n";
 }
 
 std::string cell(std::optional<double> value, int digits) {

@@ -114,8 +114,8 @@ TEST(HtmlReport, HoldsCurvesAndTables) {
   std::ifstream input(directory.report());
   const std::string html{std::istreambuf_iterator<char>(input), {}};
   for (const char* part :
-       {"<!DOCTYPE html>", "Loss", "Accuracy", "Training images/s", "<td>0.8125</td>", "xxh3:0123",
-        "<th>lr</th><td>0.1</td>", "<th>cpu</th><td>Zen</td>", "&lt;ring&gt;"}) {
+       {"<!DOCTYPE html>", "Loss", "Accuracy", "Learning rate", "Training images/s", "<td>0.8125</td>",
+        "xxh3:0123", "<th>lr</th><td>0.1</td>", "<th>cpu</th><td>Zen</td>", "&lt;ring&gt;"}) {
     EXPECT_TRUE(holds(html, part)) << part;
   }
   for (const char* part : {"<ring>", "<script", "http:", "https:", "src=", "nan", "inf"}) {
@@ -141,6 +141,11 @@ TEST(Chart, PointsThatAreNotFiniteInterruptTheLine) {
   EXPECT_EQ(std::count(text.begin(), text.end(), 'M'), 2 + std::count(text.begin(), text.end(), 'H') + 1);
   EXPECT_FALSE(holds(text, "nan"));
   EXPECT_EQ(svg({"t", "x", {{"s", "train", {{0, NAN}}}}}), "");
+}
+
+TEST(Chart, ZeroHasNoSign) {
+  for (const double tick : round_ticks(-0.2, 1.0, 5)) EXPECT_FALSE(tick == 0.0 && std::signbit(tick));
+  EXPECT_FALSE(holds(svg({"t", "x", {{"s", "train", {{-1e-3, -0.0}, {2, 3}}}}}), ">-0<"));
 }
 
 TEST(Chart, OnePointAndEqualValues) {
