@@ -2,11 +2,53 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "support/run.h"
 
 namespace lockstep::test {
 namespace {
+
+/// Writes a program of the shell.
+void write_script(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file) << "#!/bin/sh\n" << text;
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+}
+
+/// With an mpirun that prints what it was given.
+TEST(LockstepRun, TellsHostsFromSubcommands) {
+  const TemporaryFolder folder;
+  write_script(folder / "mpirun", "echo \"$@\"\n");
+  write_script(folder / "lockstep", "exit 1\n");
+  const auto line = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"env", "PATH=" + folder.string() + ":/usr/bin:/bin",
+                                         LOCKSTEP_SOURCE "/launcher/lockstep-run"});
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.out;
+  };
+  for (const char* host : {"data", "train", "eval"}) {
+    for (const char* option : {"-H", "--host", "--hostfile"}) {
+      const std::string out = line({option, host, "-np", "2", "train", "--epochs", "1"});
+      EXPECT_NE(out.find(std::string(option) + " " + host + " -np 2 "), std::string::npos) << out;
+      EXPECT_TRUE(out.ends_with("lockstep train --epochs 1\n")) << out;
+    }
+  }
+  EXPECT_NE(line({"--mca", "btl", "data", "eval", "m"}).find("--mca btl data "), std::string::npos);
+  EXPECT_NE(line({"--tag-output", "train"}).find("--tag-output "), std::string::npos);
+}
+
+/// The folders of Python's wheels are looked for with the program's own modules.
+TEST(BundleStart, RunsNothingFromTheCurrentFolder) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "glob.py") << "open('was-run', 'w')\n";
+  const Outcome outcome = run({"sh", "-ec",
+                               "cd '" + folder.string() +
+                                   "'; eval \"$(sed -n '/^wheel_folders()/,/^}/p' '" LOCKSTEP_SOURCE
+                                   "/launcher/bundle/start')\"; wheel_folders"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "was-run"));
+}
 
 class Bundle : public testing::Test {
  protected:
