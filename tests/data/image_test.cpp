@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+// <cstdio> comes before it.
+#include <jpeglib.h>
 
 #include "data/expect_error.h"
 #include "data/image/decoder.h"
@@ -45,6 +49,57 @@ TEST(ImageDecoder, TransparencyIsIgnoredAndGreyBecomesColour) {
   const ImagePart grey = decode_all(encode_png({7, 9}, 2, 1, PNG_FORMAT_GRAY));
   EXPECT_EQ(pixel(grey, 1, 0, 2), 9);
   EXPECT_EQ(decode_all(encode_png({7, 9}, 2, 1, PNG_FORMAT_GRAY), 1).image.channels, 1);
+}
+
+/// Each colour with as many pixels as the brightness.
+std::string progressive_jpeg(int size) {
+  const Image image = test_image(size, size, 1);
+  jpeg_error_mgr errors{};
+  jpeg_compress_struct info{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* bytes = nullptr;
+  unsigned long length = 0;
+  jpeg_mem_dest(&info, &bytes, &length);
+  info.image_width = info.image_height = static_cast<JDIMENSION>(size);
+  info.input_components = 3;
+  info.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_simple_progression(&info);
+  info.comp_info[0].h_samp_factor = info.comp_info[0].v_samp_factor = 1;
+  jpeg_start_compress(&info, TRUE);
+  while (info.next_scanline < info.image_height) {
+    auto* row = const_cast<std::uint8_t*>(image.pixels.data()) + info.next_scanline * info.image_width * 3;
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::string file(reinterpret_cast<char*>(bytes), length);
+  std::free(bytes);
+  return file;
+}
+
+Bytes as_bytes(const std::string& text) { return {text.begin(), text.end()}; }
+
+/// The first scan again and again: what a hostile file of 100 kB may ask for.
+TEST(ImageDecoder, ProgressiveJpegsHaveALimitOfScans) {
+  const std::string file = progressive_jpeg(32);
+  EXPECT_EQ(decode_all(as_bytes(file)).image.width, 32);
+  const std::size_t begin = file.find("\xff\xda");
+  std::size_t end = begin + 2;
+  while (file[end] != '\xff' || file[end + 1] == '\0') ++end;  // the next marker
+  std::string scans;
+  for (int i = 0; i < 50; ++i) scans += file.substr(begin, end - begin);
+  EXPECT_EQ(decode_all(as_bytes(file.substr(0, end) + scans + file.substr(end))).image.width, 32);
+  expect_error(Category::data, {"is no readable JPEG image: more than 100 scans"},
+               [&] { decode_all(as_bytes(file.substr(0, end) + scans + scans + file.substr(end))); });
+}
+
+TEST(ImageDecoder, ProgressiveJpegsHaveALimitOfMemory) {
+  std::string file = progressive_jpeg(32);
+  file.replace(file.find("\xff\xc2") + 5, 4, std::string("\x20\0\x20\0", 4));  // 8192 x 8192
+  expect_error(Category::data, {"is no readable JPEG image: it takes more than 256 MB to decode"},
+               [&] { decode_all(as_bytes(file)); });
 }
 
 TEST(ImageDecoder, JpegIsNearTheOriginal) {

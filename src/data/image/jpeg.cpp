@@ -20,11 +20,14 @@ namespace lockstep {
 /// live in between.
 struct JpegErrors {
   jpeg_error_mgr manager{};
+  jpeg_progress_mgr progress{};
   std::jmp_buf jump{};
   char message[JMSG_LENGTH_MAX]{};
 };
 
 namespace {
+
+constexpr long most_jpeg_memory = 256L << 20;
 
 void jump_on_error(j_common_ptr info) {
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
@@ -39,6 +42,16 @@ void judge_warning(j_common_ptr info, int level) {
   if (level < 0 && (code == JWRN_HIT_MARKER || code == JWRN_JPEG_EOF || code == JWRN_HUFF_BAD_CODE)) {
     jump_on_error(info);
   }
+}
+
+/// Each scan of a progressive image is a pass over all of it: a small file may ask for thousands.
+void limit_scans(j_common_ptr info) {
+  constexpr int most_scans = 100;  // usual are 10; encoders that try all divisions come to some 60
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= most_scans) return;
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  info->err->msg_code = 0;
+  std::snprintf(errors->message, sizeof errors->message, "more than %d scans", most_scans);
+  std::longjmp(errors->jump, 1);  // NOLINT(cert-err52-cpp): the only way out of libjpeg
 }
 
 jpeg_error_mgr* prepare(JpegErrors& errors) {
@@ -75,6 +88,10 @@ struct JpegDecoder::State {
     info.err = prepare(errors);
     if (setjmp(errors.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
     jpeg_create_decompress(&info);
+    // Progressive images are held as coefficients: 3 to 8 bytes a pixel.
+    info.mem->max_memory_to_use = most_jpeg_memory;
+    errors.progress.progress_monitor = limit_scans;
+    info.progress = &errors.progress;
     return true;
   }
 
@@ -103,6 +120,10 @@ struct JpegDecoder::State {
   }
 
   [[noreturn]] void fail() {
+    if (info.err->msg_code == JERR_NO_BACKING_STORE) {
+      throw Error(Category::data, fmt::format("is no readable JPEG image: it takes more than {} MB to decode",
+                                              most_jpeg_memory >> 20));
+    }
     const bool memory = info.err->msg_code == JERR_OUT_OF_MEMORY;
     throw Error(memory ? Category::resource : Category::data,
                 fmt::format("is no readable JPEG image: {}", errors.message));
