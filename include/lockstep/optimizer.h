@@ -101,7 +101,8 @@ void visit(O& options, Visitor&& field) {
                             .needs = {{"optimizer", {"lars"}}}});
   field(always_adapt,
         {.name = "always-adapt",
-         .help = "scale the rate of biases and norms by the trust ratio, too, as that of weights",
+         .help = "scale the rate of biases and norms by the trust ratio, too, as that of weights. Without it "
+                 "only weights have one, whatever their weight decay (timm: what has weight decay)",
          .needs = {{"optimizer", {"lamb", "lars"}}}});
   field(clip_grad,
         {.name = "clip-grad",
