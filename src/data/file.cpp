@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -42,19 +44,17 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   if (!S_ISREG(status.st_mode)) {
     throw Error(Category::data, fmt::format("{}: not a regular file", path.string()));
   }
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) {
+  descriptor_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (descriptor_.get() < 0) {
     fail(path, "open", errno);
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
-InputFile::~InputFile() { ::close(descriptor_); }
-
 void InputFile::read(std::uint64_t offset, std::span<std::byte> destination) const {
   while (!destination.empty()) {
     const ssize_t count =
-        ::pread(descriptor_, destination.data(), destination.size(), static_cast<off_t>(offset));
+        ::pread(descriptor_.get(), destination.data(), destination.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) {
       continue;
     }
@@ -68,6 +68,13 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> destination) con
     destination = destination.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
+}
+
+void allow_open_files(std::size_t count) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, count);
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, opening a file says so
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path) {

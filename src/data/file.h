@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/file_descriptor.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -19,9 +20,6 @@ Category category_of_failure(int reason);
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   std::uint64_t size() const { return size_; }
   /// Fills `destination` from byte `offset` on. Throws Error(data) where the file ends earlier.
@@ -29,9 +27,12 @@ class InputFile {
 
  private:
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
   std::uint64_t size_ = 0;
 };
+
+/// Lets this process have so many files open at once, as far as its hard limit allows.
+void allow_open_files(std::size_t count);
 
 /// All bytes of the file at `path`.
 std::vector<std::byte> read_file(const std::filesystem::path& path);

@@ -2,18 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "data/file.h"
 #include "data/fingerprint.h"
-#include "data/mapped_file.h"
 #include "data/shard_index.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
 
+/// Descriptors that the rest of the process may need, the other part's shards among them.
+constexpr std::size_t files_of_others = 1024;
+
 class PackedImages : public Dataset {
  public:
   PackedImages(const std::filesystem::path& folder, const std::string& part, ShardIndex index, Shape shape)
       : folder_(folder.string()), part_(part), index_(std::move(index)), shape_(shape) {
+    const auto last = std::ranges::max_element(index_.entries, {}, &ShardIndex::Entry::shard);
+    if (last != index_.entries.end()) allow_open_files(last->shard + files_of_others);
     std::uint64_t name = 0;
     for (const ShardIndex::Entry& entry : index_.entries) {
       name_offsets_.push_back(name);
@@ -21,7 +28,7 @@ class PackedImages : public Dataset {
       while (shards_.size() <= entry.shard && shards_.size() <= index_.entries.size()) {
         shards_.emplace_back(folder / shard_name(part, static_cast<std::uint32_t>(shards_.size())));
       }
-      const std::uint64_t bytes = entry.shard < shards_.size() ? shards_[entry.shard].bytes().size() : 0;
+      const std::uint64_t bytes = entry.shard < shards_.size() ? shards_[entry.shard].size() : 0;
       if (entry.offset > bytes || entry.length > bytes - entry.offset) {
         throw Error(
             Category::data,
@@ -36,15 +43,17 @@ class PackedImages : public Dataset {
   Shape shape() const override { return shape_; }
   int classes() const override { return static_cast<int>(index_.classes.size()); }
   Encoding encoding() const override { return Encoding::image_file; }
-  std::span<const std::uint8_t> sample(std::uint64_t id,
-                                       std::vector<std::uint8_t>& /*buffer*/) const override {
+  /// Read instead of mapped: a shard that is cut during a run is then an error of one sample, not a SIGBUS.
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     const ShardIndex::Entry& entry = index_.entries[id];
-    const auto bytes = shards_[entry.shard].bytes().subspan(entry.offset, entry.length);
-    if (shard_checksum(bytes) != entry.checksum) {
+    buffer.resize(std::max<std::size_t>(buffer.size(), entry.length));
+    const auto bytes = std::span(buffer).first(entry.length);
+    shards_[entry.shard].read(entry.offset, std::as_writable_bytes(bytes));
+    if (shard_checksum(std::as_bytes(bytes)) != entry.checksum) {
       throw Error(Category::data,
                   fmt::format("{}: its checksum is wrong: the file is damaged", sample_name(id)));
     }
-    return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+    return bytes;
   }
   int label(std::uint64_t id) const override { return static_cast<int>(index_.entries[id].label); }
   /// The index has a checksum of each sample, which is compared when the sample is read.
@@ -65,7 +74,7 @@ class PackedImages : public Dataset {
   ShardIndex index_;
   Shape shape_;
   std::vector<std::uint64_t> name_offsets_;
-  std::vector<MappedFile> shards_;
+  std::vector<InputFile> shards_;
 };
 
 }  // namespace
@@ -78,8 +87,8 @@ bool has_packed_images(const std::filesystem::path& folder, const std::string& p
 std::unique_ptr<Dataset> open_packed_images(const std::filesystem::path& folder, const std::string& part,
                                             Shape shape) {
   const std::filesystem::path file = folder / (part + ".index");
-  const MappedFile index(file);
-  return std::make_unique<PackedImages>(folder, part, parse_shard_index(index.bytes(), file.string()), shape);
+  return std::make_unique<PackedImages>(folder, part, parse_shard_index(read_file(file), file.string()),
+                                        shape);
 }
 
 }  // namespace lockstep

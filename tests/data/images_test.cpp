@@ -328,6 +328,15 @@ TEST(PackedImages, FlippedBitsAreFound) {
   }
 }
 
+TEST(PackedImages, ShardCutAfterOpeningIsAnErrorOfItsSamples) {
+  const PackedPets pets;
+  const auto data = pets.open_packed();
+  std::filesystem::resize_file(pets.path() / "packed/train-00000.shard", 0);
+  std::vector<std::uint8_t> buffer;
+  expect_error(Category::data, {"train-00000.shard: ends at byte "}, [&] { data->sample(0, buffer); });
+  EXPECT_FALSE(data->sample(3, buffer).empty());  // of another shard
+}
+
 TEST(PackedImages, MissingAndShortFiles) {
   const PackedPets pets;
   pets.change("train.index", [](std::string& bytes) { bytes.pop_back(); });
