@@ -7,22 +7,45 @@
 namespace lockstep {
 
 CsvReader::CsvReader(std::string_view text, std::string name) : text_(text), name_(std::move(name)) {
+  skip_byte_order_mark();
+}
+
+CsvReader::CsvReader(Source source, std::string name, std::size_t window)
+    : source_(std::move(source)), window_(window, '\0'), text_(window_.data(), 0), name_(std::move(name)) {
+  skip_byte_order_mark();
+}
+
+void CsvReader::skip_byte_order_mark() {
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  more();
   if (text_.substr(0, byte_order_mark.size()) == byte_order_mark) {
     at_ = byte_order_mark.size();
   }
+}
+
+bool CsvReader::more() {
+  if (at_ + 1 < text_.size() || !source_) return at_ < text_.size();
+  const std::string_view rest = text_.substr(at_);
+  std::size_t size = rest.size();
+  std::char_traits<char>::move(window_.data(), rest.data(), size);
+  at_ = 0;
+  while (size < window_.size() && source_) {
+    const std::size_t count = source_(std::span(window_).subspan(size));
+    if (count == 0) source_ = nullptr;
+    size += count;
+  }
+  text_ = std::string_view(window_).substr(0, size);
+  return size > 0;
 }
 
 void CsvReader::fail(const char* reason) const {
   throw Error(Category::data, fmt::format("{}: line {}: {}", name_, line_, reason));
 }
 
-bool CsvReader::at_line_end() const {
-  return at_ == text_.size() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n";
-}
+bool CsvReader::at_line_end() { return !more() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n"; }
 
 void CsvReader::skip_line_end() {
-  if (at_ < text_.size()) {
+  if (more()) {
     at_ += text_[at_] == '\r' ? 2 : 1;
     ++line_;
   }
@@ -30,10 +53,10 @@ void CsvReader::skip_line_end() {
 
 bool CsvReader::next(std::vector<std::string>& fields) {
   fields.clear();
-  while (at_ < text_.size() && at_line_end()) {
+  while (more() && at_line_end()) {
     skip_line_end();
   }
-  if (at_ == text_.size()) {
+  if (!more()) {
     return false;
   }
   record_line_ = line_;
@@ -47,22 +70,22 @@ bool CsvReader::next(std::vector<std::string>& fields) {
 }
 
 std::string CsvReader::read_field() {
-  if (at_ < text_.size() && text_[at_] == '"') {
+  if (more() && text_[at_] == '"') {
     return read_quoted();
   }
-  const std::size_t begin = at_;
+  std::string field;
   while (!at_line_end() && text_[at_] != ',') {
     if (text_[at_] == '"') {
       fail("a quote inside a field that does not begin with one");
     }
-    ++at_;
+    field += text_[at_++];
   }
-  return std::string(text_.substr(begin, at_ - begin));
+  return field;
 }
 
 std::string CsvReader::read_quoted() {
   std::string field;
-  for (++at_; at_ < text_.size(); ++at_) {
+  for (++at_; more(); ++at_) {
     if (text_[at_] == '"' && text_.substr(at_, 2) != "\"\"") {
       ++at_;
       if (!at_line_end() && text_[at_] != ',') {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/hash.h"
 #include "core/hash_integer.h"
@@ -24,14 +26,16 @@ class CsvDataset : public Dataset {
         lines_(table.lines),
         values_(standardized(table, statistics)),
         features_(table.features.size()) {
+    std::unordered_map<std::string_view, int> numbers;
+    for (const std::string& name : classes) numbers.emplace(name, static_cast<int>(numbers.size()));
     for (std::size_t row = 0; row < table.rows(); ++row) {
-      const auto found = std::ranges::find(classes, table.labels[row]);
-      if (found == classes.end()) {
+      const auto found = numbers.find(table.labels[row]);
+      if (found == numbers.end()) {
         throw Error(Category::data,
                     fmt::format("{}: line {}, column '{}': class '{}' is not in the training rows",
                                 table.name, table.lines[row], table.label_column, table.labels[row]));
       }
-      labels_.push_back(static_cast<int>(found - classes.begin()));
+      labels_.push_back(found->second);
     }
   }
 
@@ -59,17 +63,35 @@ class CsvDataset : public Dataset {
   std::vector<int> labels_;
 };
 
+/// Holds the numbers, never the whole text.
 CsvTable read_table(const std::filesystem::path& path, const std::string& label_column) {
-  const std::vector<std::byte> bytes = read_file(path);
-  return parse_csv_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(),
-                         label_column);
+  const InputFile file(path);
+  std::uint64_t at = 0;
+  CsvReader reader(
+      [&](std::span<char> part) {
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(part.size(), file.size() - at));
+        file.read(at, std::as_writable_bytes(part.first(count)));
+        at += count;
+        return count;
+      },
+      path.string());
+  return parse_csv_table(reader, label_column);
 }
 
-void move_row(const CsvTable& from, std::size_t row, CsvTable& to) {
+void append_row(const CsvTable& from, std::size_t row, CsvTable& to) {
   const auto first = from.values.begin() + static_cast<std::ptrdiff_t>(row * from.features.size());
   to.values.insert(to.values.end(), first, first + static_cast<std::ptrdiff_t>(from.features.size()));
   to.labels.push_back(from.labels[row]);
   to.lines.push_back(from.lines[row]);
+}
+
+/// Moves a row to a place at or before its own.
+void move_row(CsvTable& table, std::size_t from, std::size_t to) {
+  const std::size_t columns = table.features.size();
+  std::copy_n(table.values.begin() + static_cast<std::ptrdiff_t>(from * columns), columns,
+              table.values.begin() + static_cast<std::ptrdiff_t>(to * columns));
+  if (from != to) table.labels[to] = std::move(table.labels[from]);
+  table.lines[to] = table.lines[from];
 }
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
@@ -102,18 +124,23 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
 }  // namespace
 
 CsvTable split_off_test_rows(CsvTable& table, double fraction) {
-  CsvTable train{table.name, table.features, table.label_column, {}, {}, {}};
-  CsvTable test = train;
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    const bool held_out = in_unit_interval(hash_integer(row).low) < fraction;
-    move_row(table, row, held_out ? test : train);
+  CsvTable test{table.name, table.features, table.label_column, {}, {}, {}};
+  const std::size_t rows = table.rows();
+  std::size_t kept = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (in_unit_interval(hash_integer(row).low) < fraction) {
+      append_row(table, row, test);
+    } else {
+      move_row(table, row, kept++);
+    }
   }
-  if (train.rows() == 0 || test.rows() == 0) {
-    throw Error(Category::data,
-                fmt::format("{}: a test fraction of {} of {} rows leaves none to {}", table.name, fraction,
-                            table.rows(), test.rows() == 0 ? "test" : "train"));
+  if (kept == 0 || test.rows() == 0) {
+    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} rows leaves none to {}",
+                                            table.name, fraction, rows, test.rows() == 0 ? "test" : "train"));
   }
-  table = std::move(train);
+  table.values.resize(kept * table.features.size());
+  table.labels.resize(kept);
+  table.lines.resize(kept);
   return test;
 }
 

@@ -8,10 +8,11 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/nearest.h"
 #include "core/printable.h"
-#include "data/csv.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -80,8 +81,9 @@ std::size_t read_header(CsvReader& reader, const std::string& wanted, CsvTable& 
   }
   for (std::string& name : header) name = std::string(without_spaces(name));
   check_names(reader, header);
+  std::unordered_set<std::string_view> names;
   for (const std::string& name : header) {
-    if (std::count(header.begin(), header.end(), name) > 1) {
+    if (!names.insert(name).second) {
       fail_csv(
           fmt::format("{}: line {}: two columns are called {}", reader.name(), reader.line(), shown(name)));
     }
@@ -117,6 +119,11 @@ double parse_value(const CsvReader& reader, const std::string& column, std::stri
 
 CsvTable parse_csv_table(std::string_view text, const std::string& name, const std::string& label_column) {
   CsvReader reader(text, name);
+  return parse_csv_table(reader, label_column);
+}
+
+CsvTable parse_csv_table(CsvReader& reader, const std::string& label_column) {
+  const std::string& name = reader.name();
   CsvTable table;
   table.name = name;
   const std::size_t label = read_header(reader, label_column, table);

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/csv.h"
+
 namespace lockstep {
 
 /// Numbers and classes of a table with a header line: every column but one is a feature.
@@ -22,6 +24,8 @@ struct CsvTable {
 /// line and column: no header (or one of numbers) or rows, a column twice, rows of another length, fields
 /// that are no finite numbers, classes that are empty, no such label column (naming those there are).
 CsvTable parse_csv_table(std::string_view text, const std::string& name, const std::string& label_column);
+/// The same from what `reader` has not read yet.
+CsvTable parse_csv_table(CsvReader& reader, const std::string& label_column);
 
 /// The names of all classes in `labels`, each once: ascending as numbers where all are whole numbers, else
 /// as texts.

@@ -3,30 +3,13 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
-#include <fstream>
-#include <string>
+#include "device/available_memory.h"
 
 namespace lockstep {
-namespace {
-
-/// A line "NAME:  123 kB" of /proc/meminfo, in bytes.
-std::optional<std::uint64_t> meminfo(const std::string& name) {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  while (file >> word) {
-    std::uint64_t kilobytes = 0;
-    if (word == name + ":" && file >> kilobytes) return kilobytes * 1024;
-    std::getline(file, word);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 HostProbe probe_host() {
   HostProbe found;
-  found.memory_bytes = meminfo("MemTotal");
-  found.memory_free = meminfo("MemAvailable");
+  found.memory_bytes = total_memory();
+  found.memory_free = available_memory();
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     found.lock_limit = limit.rlim_cur;

@@ -77,11 +77,25 @@ class CpuCompiledGraph final : public CompiledGraph {
                    cpu::Level level)
       : device_(device), plan_(graph, layout, options, level) {}
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog /*log*/) override {
+    check_workspaces(loader.micro_batch());
     return std::make_unique<CpuLeafRunner>(device_, plan_, loader);
   }
   GradientFlow gradients() const override { return plan_.gradients(); }
 
  private:
+  /// Memory is taken when it is first written to: too much of it would end in the middle of a step, by a
+  /// signal.
+  void check_workspaces(std::uint32_t samples) const {
+    const std::size_t executors = device_.streams().size();
+    const std::size_t wanted = plan_.workspace_bytes() * executors, available = device_.available_bytes();
+    if (wanted <= available) return;
+    throw Error(
+        Category::resource,
+        fmt::format("not enough memory: micro-batches of {} samples on {} threads take {} MB, {} MB are "
+                    "available to this rank: use more micro-batches or fewer threads",
+                    samples, executors, wanted >> 20, available >> 20));
+  }
+
   Device& device_;
   cpu::CpuPlan plan_;
 };

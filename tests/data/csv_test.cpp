@@ -1,5 +1,6 @@
 #include "data/csv.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,6 +32,32 @@ TEST(Csv, Rfc4180) {
   EXPECT_EQ(records(""), std::vector<Fields>{});
 }
 
+/// Records of a text that comes byte by byte through a window of `window` bytes.
+std::vector<Fields> streamed_records(std::string_view text, std::size_t window) {
+  CsvReader reader(
+      [&](std::span<char> part) {
+        const std::size_t count = text.substr(0, 1).copy(part.data(), part.size());
+        text.remove_prefix(count);
+        return count;
+      },
+      "t.csv", window);
+  std::vector<Fields> all;
+  for (Fields fields; reader.next(fields);) all.push_back(fields);
+  return all;
+}
+
+TEST(Csv, TextsMayComeInPieces) {
+  for (const std::string_view text :
+       {"", "a", "a,b\r\n1,2", "\xef\xbb\xbfx,y\n\n3,4\n", "\"a,\r\n\"\"b\"\"\",\"\"\r\n,\n,,\n",
+        "a\rb,c\r\r\nlonger fields than any window,e\n", "a\r"}) {
+    for (const std::size_t window : {3U, 4U, 7U, 100U}) {
+      EXPECT_EQ(streamed_records(text, window), records(text)) << text << ", window of " << window;
+    }
+  }
+  expect_error(Category::data, {"t.csv: line 2: a quote that is not closed"},
+               [] { streamed_records("a\n\"b", 3); });
+}
+
 TEST(Csv, LinesAreCountedThroughQuotes) {
   CsvReader reader("\"a\nb\"\n\nc\n", "t.csv");
   Fields fields;
@@ -49,6 +76,18 @@ TEST(Csv, QuotesThatDoNotFit) {
 
 CsvTable table(std::string_view text, const std::string& label = "") {
   return parse_csv_table(text, "t.csv", label);
+}
+
+/// As many classes as rows, as a column of measurements has that was taken for the labels: minutes where each
+/// row is looked up among all classes.
+TEST(CsvDataset, AnyNumberOfClasses) {
+  constexpr int rows = 500000;
+  std::string text = "x,y\n";
+  for (int row = 0; row < rows; ++row) text += fmt::format("1,{}.5\n", (row * 7919LL) % rows);
+  const CsvTable all = table(text);
+  const DatasetPair data = make_csv_datasets(all, all);
+  EXPECT_EQ(data.train->classes(), rows);
+  EXPECT_EQ(data.train->class_names()[static_cast<std::size_t>(data.train->label(1))], "7919.5");
 }
 
 TEST(CsvTable, LabelColumn) {

@@ -1,5 +1,6 @@
 // What a user sees and keeps: lines on stdout, the run directory, model files, the examples.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -323,6 +324,8 @@ TEST_F(Output, HelpOfEveryCommandFitsATerminal) {
       EXPECT_LE(line.size(), 100U) << line;
     }
   }
+  EXPECT_NE(lockstep(0, {"train", "--help"}).out.find("timm"),
+            std::string::npos);  // where its rule is another
   EXPECT_EQ(lockstep(2, {"--help"}).out, lockstep(0, {"--help"}).out);
   EXPECT_EQ(lockstep(0, {"--version"}).status, 0);
 }
@@ -354,6 +357,47 @@ TEST(Memory, OfARankStaysBelow150Megabytes) {
   const Outcome outcome = lockstep(2, {"train", "--max-steps", "5"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_LT(outcome.resident_kilobytes, 150 * 1024);
+}
+
+long kilobytes_to_show(const std::filesystem::path& csv) {
+  const Outcome outcome =
+      lockstep(0, {"data", "show", "--dataset", "csv", "--data-dir", csv.string(), "--test-fraction", "0.2"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  return outcome.resident_kilobytes;
+}
+
+/// 40 MB of text, 16 as doubles and 8 as floats: never all at once.
+TEST(Memory, OfATableIsNotItsText) {
+  const TemporaryFolder folder;
+  const auto write_rows = [&](const std::string& name, int rows) {
+    std::ofstream file(folder / name);
+    for (int column = 0; column < 20; ++column) file << "x" << column << ",";
+    file << "label\n";
+    for (int row = 0; row < rows; ++row) {
+      for (int column = 0; column < 20; ++column) file << "0.12345678901234" << 1000 + row % 9000 << ",";
+      file << (row % 2 == 0 ? "a\n" : "b\n");
+    }
+    return folder / name;
+  };
+  const long small = kilobytes_to_show(write_rows("small.csv", 100));
+  EXPECT_LT(kilobytes_to_show(write_rows("large.csv", 100000)) - small, 45 * 1024);
+}
+
+/// Memory is taken when it is first used: what cannot be had is refused before training, not found by a
+/// signal.
+TEST(Memory, OfWorkspacesIsCheckedBeforeTraining) {
+  const auto pages =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const auto samples =
+      static_cast<std::uint64_t>(pages / 20e6);  // of 6 MB each: a third of the memory on each thread
+  const Outcome outcome = lockstep(0, {"train", "--dataset", "synthetic", "--synthetic-shape", "3x112x112",
+                                       "--model", "resnet18", "--epochs", "0", "--samples", "8", "--threads",
+                                       "8", "--micro-batches", "1", "--batch-size", std::to_string(samples)});
+  EXPECT_EQ(outcome.status, 4) << outcome.out;
+  EXPECT_NE(outcome.err.find("not enough memory: micro-batches of " + std::to_string(samples) +
+                             " samples on 8 threads take "),
+            std::string::npos)
+      << outcome.err;
 }
 
 }  // namespace

@@ -9,13 +9,14 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <fstream>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
 
 #include "core/spin_pause.h"
+#include "device/available_memory.h"
 #include "device/cpu/pinning.h"
 #include "lockstep/error.h"
 
@@ -226,19 +227,6 @@ class CpuProgram : public Program {
   std::exception_ptr failure_;
 };
 
-/// MemAvailable of /proc/meminfo in bytes; the largest number where it cannot be read.
-std::size_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::string unit;
-  for (std::size_t kilobytes = 0; file >> key >> kilobytes; std::getline(file, unit)) {
-    if (key == "MemAvailable:") {
-      return kilobytes * 1024;
-    }
-  }
-  return static_cast<std::size_t>(-1);
-}
-
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options)
@@ -269,7 +257,9 @@ class CpuDevice : public Device {
     return {data, bytes, [bytes](void* address) { munmap(address, bytes); }};
   }
 
-  std::size_t available_bytes() const override { return available_memory() / local_size_; }
+  std::size_t available_bytes() const override {
+    return available_memory().value_or(std::numeric_limits<std::uint64_t>::max()) / local_size_;
+  }
 
   Buffer allocate_host(std::size_t bytes) override { return allocate(bytes); }
 

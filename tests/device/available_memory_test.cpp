@@ -1,0 +1,70 @@
+#include "device/available_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "data/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint64_t kilobyte = 1024;
+
+/// A machine of 1,000 kB, 800 of them available.
+struct Machine : TemporaryFolder {
+  Machine() {
+    put("proc/meminfo", "MemTotal:  1000 kB\nMemFree: 100 kB\nMemAvailable:  800 kB\nBuffers: 1 kB\n");
+  }
+  void put(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((path() / file).parent_path());
+    write(file, text);
+  }
+  std::uint64_t available() const { return available_memory(path()).value(); }
+  std::uint64_t total() const { return total_memory(path()).value(); }
+};
+
+TEST(AvailableMemory, IsTheMachinesWithoutControlGroups) {
+  const Machine machine;
+  EXPECT_EQ(machine.available(), 800 * kilobyte);
+  EXPECT_EQ(machine.total(), 1000 * kilobyte);
+  machine.put("proc/self/cgroup", "0::/user.slice\n");
+  machine.put("sys/fs/cgroup/user.slice/memory.max", "max\n");
+  machine.put("sys/fs/cgroup/user.slice/memory.current", "5000\n");
+  EXPECT_EQ(machine.available(), 800 * kilobyte);
+  const TemporaryFolder nothing;
+  EXPECT_FALSE(available_memory(nothing.path()).has_value());
+}
+
+TEST(AvailableMemory, StaysBelowTheLimitsOfVersion2) {
+  const Machine machine;
+  machine.put("proc/self/cgroup", "0::/job/step\n");
+  machine.put("sys/fs/cgroup/job/memory.max", "500000\n");
+  machine.put("sys/fs/cgroup/job/memory.current", "300000\n");
+  machine.put("sys/fs/cgroup/job/memory.stat", "anon 200000\nfile 100000\ninactive_file 90000\n");
+  machine.put("sys/fs/cgroup/job/step/memory.max", "max\n");
+  EXPECT_EQ(machine.available(), 500000U - (300000U - 90000U));
+  EXPECT_EQ(machine.total(), 500000U);
+  machine.put("sys/fs/cgroup/job/memory.current", "700000\n");  // over the limit for a moment
+  EXPECT_EQ(machine.available(), 0U);
+}
+
+TEST(AvailableMemory, StaysBelowTheLimitsOfVersion1) {
+  const Machine machine;
+  machine.put("proc/self/cgroup", "9:cpu,cpuacct:/docker/1\n7:memory:/docker/1\n0::/docker/1\n");
+  machine.put("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "600000\n");
+  machine.put("sys/fs/cgroup/memory/docker/1/memory.usage_in_bytes", "100000\n");
+  machine.put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  machine.put("sys/fs/cgroup/memory/memory.usage_in_bytes", "200000\n");
+  EXPECT_EQ(machine.available(), 500000U);
+}
+
+/// /proc names the group as the host sees it, the mount is the container's own.
+TEST(AvailableMemory, FindsTheLimitOfAContainerWithThePathOfItsHost) {
+  const Machine machine;
+  machine.put("proc/self/cgroup", "7:memory:/docker/1\n");
+  machine.put("sys/fs/cgroup/memory/memory.limit_in_bytes", "400000\n");
+  machine.put("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000\n");
+  EXPECT_EQ(machine.available(), 300000U);
+}
+
+}  // namespace
+}  // namespace lockstep
