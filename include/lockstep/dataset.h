@@ -50,6 +50,10 @@ class Dataset {
 struct DatasetPair {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
+  /// Part of the training set that is held out to choose between models; null without a validation fraction.
+  std::unique_ptr<Dataset> validation = nullptr;
+  /// Owner of the samples of train and validation; null without the latter.
+  std::unique_ptr<Dataset> whole = nullptr;
 };
 
 /// Which data set, and what single ones can be told; `visit` describes the options.
@@ -60,6 +64,7 @@ struct DatasetOptions {
   int channels = 3;
   std::string label_column = {};
   double test_fraction = 0.0;
+  double validation_fraction = 0.0;
   Shape shape = {3, 32, 32};
   int classes = 10;
   std::uint64_t samples = 10'000;
@@ -72,8 +77,8 @@ std::vector<std::string> dataset_names();
 
 template <OptionsOf<DatasetOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [name, directory, image_size, channels, label_column, test_fraction, shape, classes, samples] =
-      options;
+  auto& [name, directory, image_size, channels, label_column, test_fraction, validation_fraction, shape,
+         classes, samples] = options;
   field(name, {.name = "dataset", .help = "data set", .group = "Data", .choices = dataset_names});
   field(directory, {.name = "data-dir",
                     .help = "folder of the data set's files; without it, where the system keeps them",
@@ -98,6 +103,11 @@ void visit(O& options, Visitor&& field) {
                                 "test.csv or folder test",
                         .range = {.below = 1},
                         .needs = {{"dataset", {"csv", "images"}}}});
+  field(validation_fraction, {.name = "validation-fraction",
+                              .help = "part of the training samples that is held out to choose the best "
+                                      "epoch, and to stop early: the same "
+                                      "ones whatever the seed; without it the test set is used",
+                              .range = {.below = 1}});
   field(shape, {.name = "synthetic-shape",
                 .help = "channels, rows and columns of the images",
                 .needs = {{"dataset", {"synthetic"}}}});

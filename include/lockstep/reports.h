@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace lockstep {
@@ -29,15 +30,20 @@ struct EpochReport {
   int epochs = 1;
   Evaluation train;  ///< over the epoch's steps, each before its update
   Evaluation test;
-  std::uint64_t steps = 0;    ///< of this epoch
-  double seconds = 0.0;       ///< training only
+  std::optional<Evaluation> validation = {};  ///< of the validation set, where there is one
+  std::uint64_t steps = 0;                    ///< of this epoch
+  double seconds = 0.0;                       ///< training only
   double load_seconds = 0.0;  ///< of this rank's executors together, reading samples; CUDA: waiting for them
   double load_share = 0.0;    ///< part of their working time that this is
   bool load_is_waiting = false;  ///< as on CUDA
-  bool best = false;             ///< no epoch before had such a test accuracy
+  bool best = false;  ///< no epoch before had such a validation accuracy (without one, test accuracy)
+
+  /// What epochs are compared by.
+  const Evaluation& judged() const { return validation ? *validation : test; }
 };
 
-/// The epoch with the best test accuracy, the first of equals.
+/// The epoch with the best validation accuracy (without a validation set, test accuracy), the first of
+/// equals.
 struct BestEpoch {
   int epoch = 0;  ///< 0: none yet
   double accuracy = 0.0;

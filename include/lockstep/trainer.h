@@ -24,8 +24,9 @@ class Trainer {
   /// micro-batches, ...) and when ranks were given different options or data, Error(resource) when memory is
   /// short; on all ranks. While it lives, the calling thread may be bound to a core and flushes denormals to
   /// zero.
+  /// `validation`, where there is one, is what best() and early_stopping are about, instead of `test`.
   Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
-          const TrainerOptions& options);
+          const TrainerOptions& options, const Dataset* validation = nullptr);
   ~Trainer();
 
   std::function<void(const StepReport&)> on_step;

@@ -106,9 +106,11 @@ void visit(O& options, Visitor&& field) {
                           .help = "share of the average that a step keeps",
                           .range = {.above = 0, .below = 1},
                           .needs = {{"model-ema"}}});
-  field(early_stopping, {.name = "early-stopping",
-                         .help = "stop after this many epochs without a better test accuracy; 0: never",
-                         .placeholder = "EPOCHS"});
+  field(early_stopping,
+        {.name = "early-stopping",
+         .help = "stop after this many epochs without a better validation accuracy (test accuracy without "
+                 "--validation-fraction); 0: never",
+         .placeholder = "EPOCHS"});
   field(learning_rate,
         {.name = "lr", .help = "learning rate, the largest of the run", .group = "Learning rate"});
   field(lr_base_batch_size, {.name = "lr-base-batch-size",

@@ -118,6 +118,7 @@ int print_data(World& world, const DataOptions& options) {
     print_order(*data.train, options);
   } else {
     print_part("train", *data.train, options);
+    if (data.validation) print_part("validation", *data.validation, options);
     print_part("test", *data.test, options);
   }
   return 0;

@@ -93,10 +93,26 @@ std::string environment_of(Environment environment, const World& world, const Tr
   return environment_json(environment);
 }
 
+/// The set by whose accuracy epochs are compared.
+std::string judging_set(const TrainOptions& options) {
+  return options.data.validation_fraction > 0.0 ? "validation" : "test";
+}
+
+/// A model that was selected on the test set looks better there than it is.
+void tell_of_selection(const TrainOptions& options) {
+  const bool selects = options.training.early_stopping > 0 || !options.output.run_directory.empty();
+  if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
+  print_message(
+      "best.safetensors and --early-stopping select on the test set; --validation-fraction 0.1 holds out a "
+      "part of "
+      "the training set for that");
+}
+
 void save_best(const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   trainer.save(RunDirectory{options.output.run_directory}.best(),
-               {{"epoch", std::to_string(best.epoch)}, {"test_accuracy", fmt::format("{}", best.accuracy)}});
+               {{"epoch", std::to_string(best.epoch)},
+                {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
 }
 
 /// Connects the trainer's reports to the recorder of rank 0, and keeps the best model.
@@ -114,16 +130,19 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const
   };
   trainer.on_epoch = [&](const EpochReport& epoch) {
     warnings.look_at(epoch);
-    recorder.on_epoch({.epoch = epoch.epoch,
-                       .epochs = epoch.epochs,
-                       .train_loss = epoch.train.loss,
-                       .train_accuracy = epoch.train.accuracy,
-                       .test_loss = epoch.test.loss,
-                       .test_accuracy = epoch.test.accuracy,
-                       .train_left_out = epoch.train.left_out,
-                       .test_left_out = epoch.test.left_out,
-                       .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
-                       .seconds = epoch.seconds});
+    recorder.on_epoch(
+        {.epoch = epoch.epoch,
+         .epochs = epoch.epochs,
+         .train_loss = epoch.train.loss,
+         .train_accuracy = epoch.train.accuracy,
+         .test_loss = epoch.test.loss,
+         .test_accuracy = epoch.test.accuracy,
+         .validation_loss = epoch.validation ? std::optional(epoch.validation->loss) : std::nullopt,
+         .validation_accuracy = epoch.validation ? std::optional(epoch.validation->accuracy) : std::nullopt,
+         .train_left_out = epoch.train.left_out,
+         .test_left_out = epoch.test.left_out,
+         .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
+         .seconds = epoch.seconds});
     if (epoch.best && !options.output.run_directory.empty()) {
       recorder.attempt([&] { save_best(options, trainer); });
     }
@@ -135,11 +154,12 @@ void print_best(const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   if (options.output.quiet || best.epoch == 0) return;
   if (trainer.stopped_early()) {
-    print_message(fmt::format("no better test accuracy for {} epoch{}: stopped early",
+    print_message(fmt::format("no better {} accuracy for {} epoch{}: stopped early", judging_set(options),
                               options.training.early_stopping,
                               options.training.early_stopping == 1 ? "" : "s"));
   }
-  print_message(fmt::format("best epoch {}: test accuracy {:.4f}", best.epoch, best.accuracy));
+  print_message(
+      fmt::format("best epoch {}: {} accuracy {:.4f}", best.epoch, judging_set(options), best.accuracy));
 }
 
 std::string digest_note(const World& world, const Trainer& trainer) {
@@ -184,7 +204,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   const DatasetPair data = open_dataset(world, options.data);
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model.name, data.train->shape(), data.train->classes()); });
-  Trainer trainer(world, *network, *data.train, *data.test, trainer_options(options));
+  Trainer trainer(world, *network, *data.train, *data.test, trainer_options(options), data.validation.get());
   if (!options.init_from.empty()) {
     std::optional<ModelFile> file;
     world.agree([&] { file = ModelFile::read(options.init_from); });
@@ -213,6 +233,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
     if (!options.output.quiet) {
       print_summary(world, options, trainer);
     }
+    tell_of_selection(options);
     warn_of_idle_executors(world, options, trainer);
     warn_of_empty_lanes(options, trainer);
     observe(trainer, *recorder, warnings, options);

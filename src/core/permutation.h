@@ -46,14 +46,14 @@ struct KeyedPermutation {
 // large domains. Chi-square over seeds of the ids at positions 0 and 1: with 6 rounds sizes from 60 on are
 // uniform, size 11 is 41 standard deviations off; with 8 rounds it is 4 off, at 200,000 seeds.
 LOCKSTEP_HD inline KeyedPermutation keyed_permutation(std::uint64_t size, std::uint64_t seed,
-                                                      std::uint32_t epoch) {
+                                                      std::uint32_t epoch, Purpose purpose = Purpose::order) {
   KeyedPermutation permutation;
   permutation.size = size;
   while (2 * permutation.half_bits < 64 && (size - 1) >> (2 * permutation.half_bits) != 0) {
     ++permutation.half_bits;
   }
   for (std::uint32_t round = 0; round < KeyedPermutation::rounds; ++round) {
-    const auto words = philox(seed, {static_cast<std::uint32_t>(Purpose::order), epoch, round, 0});
+    const auto words = philox(seed, {static_cast<std::uint32_t>(purpose), epoch, round, 0});
     permutation.round_keys[round] = (std::uint64_t{words[1]} << 32) | words[0];
   }
   return permutation;

@@ -20,6 +20,7 @@ enum class Purpose : std::uint32_t {
   cutout = 19,
   mixup = 20,
   randaugment = 21,
+  validation = 22,  ///< part of the training set that is held out
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011):

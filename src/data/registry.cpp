@@ -8,6 +8,7 @@
 
 #include "comm/check_same.h"
 #include "core/options/check.h"
+#include "data/subset.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -28,7 +29,11 @@ constexpr std::array entries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
 DatasetPair open_dataset(const World& world, const DatasetOptions& options) {
   check_same(world, lines_to_compare(options));
   world.agree([&] { check_fields(options); });
-  return std::ranges::find(entries, options.name, &Entry::name)->open(world, options);
+  DatasetPair pair = std::ranges::find(entries, options.name, &Entry::name)->open(world, options);
+  world.agree([&] {
+    if (options.validation_fraction > 0.0) hold_out_validation(pair, options.validation_fraction);
+  });
+  return pair;
 }
 
 std::vector<std::string> dataset_names() {

@@ -12,6 +12,8 @@ namespace lockstep {
 std::string epoch_line(const EpochEvent& event) {
   std::string line = fmt::format("epoch {}/{}  train loss {:.4f}  train acc {:.4f}", event.epoch,
                                  event.epochs, event.train_loss, event.train_accuracy);
+  if (event.validation_loss) line += fmt::format("  val loss {:.4f}", *event.validation_loss);
+  if (event.validation_accuracy) line += fmt::format("  val acc {:.4f}", *event.validation_accuracy);
   if (event.test_loss) line += fmt::format("  test loss {:.4f}", *event.test_loss);
   if (event.test_accuracy) line += fmt::format("  test acc {:.4f}", *event.test_accuracy);
   return line + fmt::format("  {:.2f} s  {:.0f} img/s", event.seconds, event.images_per_second);

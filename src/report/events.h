@@ -26,6 +26,8 @@ struct EpochEvent {
   double train_accuracy = 0.0;
   std::optional<double> test_loss{};
   std::optional<double> test_accuracy{};
+  std::optional<double> validation_loss{};
+  std::optional<double> validation_accuracy{};
   /// Samples that could not be read: of training, of the test.
   std::uint64_t train_left_out = 0;
   std::uint64_t test_left_out = 0;

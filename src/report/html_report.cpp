@@ -14,9 +14,9 @@ constexpr std::size_t points_of_a_curve = 600;
 
 constexpr const char* style = R"(<style>
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #656d76; --line: #d8dee4; --paper: #fff;
-  --train: #0969da; --test: #bc4c00; --faint: #9cc3f0; }
+  --train: #0969da; --test: #bc4c00; --validation: #1a7f37; --faint: #9cc3f0; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9198a1; --line: #30363d;
-  --paper: #0d1117; --train: #4493f8; --test: #f0883e; --faint: #28507f; } }
+  --paper: #0d1117; --train: #4493f8; --test: #f0883e; --validation: #3fb950; --faint: #28507f; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 1320px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
@@ -29,6 +29,7 @@ svg .title { font-size: 15px; font-weight: 600; fill: var(--ink); }
 svg .y { text-anchor: end; } svg .x { text-anchor: middle; }
 svg path { fill: none; stroke-width: 2; stroke-linejoin: round; } svg .grid { stroke: var(--line); stroke-width: 1; }
 .train path { stroke: var(--train); } .train circle { fill: var(--train); }
+.validation path { stroke: var(--validation); } .validation circle { fill: var(--validation); }
 .test path { stroke: var(--test); } .test circle { fill: var(--test); }
 .step path { stroke: var(--faint); stroke-width: 1.5; }
 .scroll { overflow-x: auto; }
@@ -72,6 +73,11 @@ std::vector<ChartPoint> epoch_points(const RunRecord& record, Value value) {
 
 double rate(const StepEvent& step) { return static_cast<double>(step.samples) / step.seconds; }
 
+bool has_validation(const RunRecord& record) {
+  return std::ranges::any_of(record.epochs,
+                             [](const EpochEvent& epoch) { return epoch.validation_loss.has_value(); });
+}
+
 std::string charts(const RunRecord& record) {
   const std::string x_label = record.epochs.empty() ? "step" : "epoch";
   const auto test_loss = [](const EpochEvent& epoch) { return epoch.test_loss.value_or(NAN); };
@@ -80,15 +86,23 @@ std::string charts(const RunRecord& record) {
   const auto train_loss = [](const EpochEvent& epoch) { return epoch.train_loss; };
   const auto train_accuracy = [](const EpochEvent& epoch) { return epoch.train_accuracy; };
   const auto speed = [](const EpochEvent& epoch) { return epoch.images_per_second; };
-  const Chart loss{"Loss",
-                   x_label,
-                   {{"step", "step", step_points(record, loss_of_step)},
-                    {"train", "train", epoch_points(record, train_loss), true},
-                    {"test", "test", epoch_points(record, test_loss), true}}};
-  const Chart accuracy{"Accuracy",
-                       x_label,
-                       {{"train", "train", epoch_points(record, train_accuracy), true},
-                        {"test", "test", epoch_points(record, test_accuracy), true}}};
+  const auto validation_loss = [](const EpochEvent& epoch) { return epoch.validation_loss.value_or(NAN); };
+  const auto validation_accuracy = [](const EpochEvent& epoch) {
+    return epoch.validation_accuracy.value_or(NAN);
+  };
+  Chart loss{"Loss",
+             x_label,
+             {{"step", "step", step_points(record, loss_of_step)},
+              {"train", "train", epoch_points(record, train_loss), true},
+              {"test", "test", epoch_points(record, test_loss), true}}};
+  Chart accuracy{"Accuracy",
+                 x_label,
+                 {{"train", "train", epoch_points(record, train_accuracy), true},
+                  {"test", "test", epoch_points(record, test_accuracy), true}}};
+  if (has_validation(record)) {
+    loss.series.push_back({"validation", "validation", epoch_points(record, validation_loss), true});
+    accuracy.series.push_back({"validation", "validation", epoch_points(record, validation_accuracy), true});
+  }
   const Chart throughput{
       "Training images/s",
       x_label,
@@ -108,14 +122,19 @@ std::string cell(std::optional<double> value, int digits) {
 
 std::string epoch_table(const RunRecord& record) {
   if (record.epochs.empty()) return {};
-  std::string text =
+  const bool validation = has_validation(record);
+  std::string text = fmt::format(
       "<h2>Epochs</h2>\n<div class=\"scroll\"><table>\n<tr><th>epoch</th><th>train loss</th>"
-      "<th>train accuracy</th><th>test loss</th><th>test "
-      "accuracy</th><th>seconds</th><th>images/s</th></tr>\n";
+      "<th>train accuracy</th>{}<th>test loss</th><th>test "
+      "accuracy</th><th>seconds</th><th>images/s</th></tr>\n",
+      validation ? "<th>validation loss</th><th>validation accuracy</th>" : "");
   for (const EpochEvent& epoch : record.epochs) {
-    text += fmt::format("<tr><td>{}</td>{}{}{}{}{}{}</tr>\n", epoch.epoch, cell(epoch.train_loss, 4),
-                        cell(epoch.train_accuracy, 4), cell(epoch.test_loss, 4), cell(epoch.test_accuracy, 4),
-                        cell(epoch.seconds, 2), cell(epoch.images_per_second, 0));
+    const std::string held_out =
+        validation ? cell(epoch.validation_loss, 4) + cell(epoch.validation_accuracy, 4) : "";
+    text +=
+        fmt::format("<tr><td>{}</td>{}{}{}{}{}{}{}</tr>\n", epoch.epoch, cell(epoch.train_loss, 4),
+                    cell(epoch.train_accuracy, 4), held_out, cell(epoch.test_loss, 4),
+                    cell(epoch.test_accuracy, 4), cell(epoch.seconds, 2), cell(epoch.images_per_second, 0));
   }
   return text + "</table></div>\n";
 }

@@ -57,6 +57,8 @@ void append_line(fmt::memory_buffer& text, const EpochEvent& event) {
   append_number(text, "train_accuracy", event.train_accuracy);
   append_number(text, "test_loss", event.test_loss.value_or(missing));
   append_number(text, "test_accuracy", event.test_accuracy.value_or(missing));
+  if (event.validation_loss) append_number(text, "validation_loss", *event.validation_loss);
+  if (event.validation_accuracy) append_number(text, "validation_accuracy", *event.validation_accuracy);
   fmt::format_to(fmt::appender(text), R"(,"train_left_out":{},"test_left_out":{})", event.train_left_out,
                  event.test_left_out);
   append_number(text, "images_per_second", event.images_per_second);

@@ -30,7 +30,7 @@ double number(const Json& json, const char* name) {
 }
 
 std::optional<double> optional_number(const Json& json, const char* name) {
-  const Json& value = json.at(name);
+  const Json value = json.value(name, Json());
   return value.is_null() ? std::nullopt : std::optional(value.get<double>());
 }
 
@@ -49,6 +49,8 @@ EpochEvent epoch_event(const Json& json) {
           .train_accuracy = number(json, "train_accuracy"),
           .test_loss = optional_number(json, "test_loss"),
           .test_accuracy = optional_number(json, "test_accuracy"),
+          .validation_loss = optional_number(json, "validation_loss"),
+          .validation_accuracy = optional_number(json, "validation_accuracy"),
           .train_left_out = json.value("train_left_out", std::uint64_t{0}),
           .test_left_out = json.value("test_left_out", std::uint64_t{0}),
           .images_per_second = number(json, "images_per_second"),

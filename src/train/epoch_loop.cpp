@@ -30,11 +30,12 @@ std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
 }  // namespace
 
 EpochLoop::EpochLoop(const Session& session, const Run& run, TrainingSteps& steps, Evaluator& evaluator,
-                     TrainingState& state, LoopObservers observers)
+                     Evaluator* validator, TrainingState& state, LoopObservers observers)
     : session_(session),
       run_(run),
       steps_(steps),
       evaluator_(evaluator),
+      validator_(validator),
       state_(state),
       progress_(state.progress),
       observers_(observers),
@@ -125,6 +126,7 @@ void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
                      .epochs = run_.options.epochs,
                      .train = train,
                      .test = evaluator_.run(),
+                     .validation = validator_ == nullptr ? std::nullopt : std::optional(validator_->run()),
                      .steps = progress_.step - static_cast<std::uint64_t>(epoch - 1) * steps_per_epoch(),
                      .seconds = totals.seconds,
                      .load_seconds = work.load,
@@ -134,8 +136,13 @@ void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   evaluator_.bad_samples().share(world);
   check_read(world, report.test, "test samples");
   steps_.check_finite(report.test.loss, "test loss", progress_.step);
-  report.best = progress_.best.epoch == 0 || report.test.accuracy > progress_.best.accuracy;
-  if (report.best) progress_.best = {.epoch = epoch, .accuracy = report.test.accuracy};
+  if (report.validation) {
+    check_read(world, *report.validation, "validation samples");
+    steps_.check_finite(report.validation->loss, "validation loss", progress_.step);
+  }
+  const double accuracy = report.judged().accuracy;
+  report.best = progress_.best.epoch == 0 || accuracy > progress_.best.accuracy;
+  if (report.best) progress_.best = {.epoch = epoch, .accuracy = accuracy};
   if (observers_.on_epoch) observers_.on_epoch(report);
 }
 

@@ -27,7 +27,7 @@ struct LoopObservers {
 class EpochLoop {
  public:
   EpochLoop(const Session& session, const Run& run, TrainingSteps& steps, Evaluator& evaluator,
-            TrainingState& state, LoopObservers observers);
+            Evaluator* validator, TrainingState& state, LoopObservers observers);
 
   /// Whether all steps were made, or no epoch has been better for too long.
   bool done() const { return all_steps_made() || too_long_without_a_better_epoch(); }
@@ -59,6 +59,7 @@ class EpochLoop {
   const Run& run_;
   TrainingSteps& steps_;
   Evaluator& evaluator_;
+  Evaluator* validator_;  ///< null without a validation set
   TrainingState& state_;
   Progress& progress_;  ///< of the state
   LoopObservers observers_;

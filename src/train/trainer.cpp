@@ -22,7 +22,7 @@ namespace lockstep {
 class Trainer::Implementation {
  public:
   Implementation(const Trainer& owner, const World& world, const Network& network, const Dataset& train,
-                 const Dataset& test, const TrainerOptions& options)
+                 const Dataset& test, const TrainerOptions& options, const Dataset* validation)
       : placement_(compare_and_place(world, network, train, test, options)),
         run_(check_run(world, placement_, network, train, test, options)),
         session_(world, placement_, run_.options.execution),
@@ -32,7 +32,8 @@ class Trainer::Implementation {
         steps_(session_, run_, *training_graph_, state_),
         test_evaluator_(session_, *evaluation_graph_, test, run_.micro_batch(), state_.results(),
                         run_.options.input),
-        loop_(session_, run_, steps_, test_evaluator_, state_,
+        validation_evaluator_(validation == nullptr ? nullptr : make_evaluator(*validation)),
+        loop_(session_, run_, steps_, test_evaluator_, validation_evaluator_.get(), state_,
               {owner.on_step, owner.on_epoch, owner.ask, owner.act}) {}
 
   void fit() {
@@ -42,7 +43,8 @@ class Trainer::Implementation {
 
   Evaluation evaluate(const Dataset& dataset) {
     steps_.gather_averages();
-    const Evaluation evaluation = &dataset == &run_.test ? test_evaluator_.run() : run_evaluator(dataset);
+    const Evaluation evaluation =
+        &dataset == &run_.test ? test_evaluator_.run() : make_evaluator(dataset)->run();
     check_read(session_.world(), evaluation, "samples");
     return evaluation;
   }
@@ -81,14 +83,13 @@ class Trainer::Implementation {
     });
   }
 
-  Evaluation run_evaluator(const Dataset& dataset) const {
+  std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) const {
     session_.world().agree([&] {
       check_fit(run_.network, dataset);
       const Transform checked(run_.options.input, dataset, {});
     });
-    return Evaluator(session_, *evaluation_graph_, dataset, run_.micro_batch(), state_.results(),
-                     run_.options.input)
-        .run();
+    return std::make_unique<Evaluator>(session_, *evaluation_graph_, dataset, run_.micro_batch(),
+                                       state_.results(), run_.options.input);
   }
 
   Placement placement_;
@@ -99,12 +100,14 @@ class Trainer::Implementation {
   TrainingState state_;
   TrainingSteps steps_;
   Evaluator test_evaluator_;
+  std::unique_ptr<Evaluator> validation_evaluator_;  ///< null without a validation set
   EpochLoop loop_;
 };
 
 Trainer::Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
-                 const TrainerOptions& options)
-    : implementation_(std::make_unique<Implementation>(*this, world, network, train, test, options)) {}
+                 const TrainerOptions& options, const Dataset* validation)
+    : implementation_(
+          std::make_unique<Implementation>(*this, world, network, train, test, options, validation)) {}
 Trainer::~Trainer() = default;
 
 void Trainer::fit() { implementation_->fit(); }

@@ -137,6 +137,35 @@ TEST_F(Output, BestModelIsKeptAndEarlyStoppingSaysSo) {
   EXPECT_NEAR(std::stod(line_after(best.out, "test_accuracy = ")), std::stod(accuracy[1].str()), 5e-5);
 }
 
+TEST_F(Output, ValidationPartChoosesTheBestModelOnAnyNumberOfRanks) {
+  const TemporaryFolder folder;
+  std::vector<std::string> texts;
+  for (const int ranks : {1, 3}) {
+    const std::string run = (folder / ("run" + std::to_string(ranks))).string();
+    const Outcome outcome =
+        train(ranks, {"--epochs", "2", "--validation-fraction", "0.25", "--run-dir", run});
+    std::smatch accuracy;
+    EXPECT_TRUE(std::regex_search(outcome.out, accuracy, std::regex("val loss \\S+  val acc (\\S+)")));
+    EXPECT_NE(outcome.err.find(": validation accuracy "), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("select on the test set"), std::string::npos) << outcome.err;
+    const Outcome best = lockstep(0, {"inspect", run + "/checkpoints/best.safetensors"});
+    EXPECT_GT(std::stod(line_after(best.out, "validation_accuracy = ")), 0.0);
+    texts.push_back(std::regex_replace(outcome.out, std::regex("  \\S+ s  \\d+ img/s"), ""));
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+  EXPECT_NE(texts[0],
+            std::regex_replace(train(1, {"--epochs", "2"}).out, std::regex("  \\S+ s  \\d+ img/s"), ""));
+}
+
+TEST_F(Output, SelectionOnTheTestSetIsToldOnce) {
+  const TemporaryFolder folder;
+  const std::string told = "select on the test set; --validation-fraction";
+  const std::string text = train(2, {"--epochs", "2", "--run-dir", (folder / "run").string()}).err;
+  EXPECT_NE(text.find(told), std::string::npos) << text;
+  EXPECT_EQ(text.find(told), text.rfind(told)) << text;
+  EXPECT_EQ(train(1, {"--epochs", "1"}).err.find(told), std::string::npos);
+}
+
 TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
   const TemporaryFolder folder;
   const std::string file = (folder / "lenet.safetensors").string();

@@ -123,6 +123,25 @@ TEST(HtmlReport, HoldsCurvesAndTables) {
   }
 }
 
+TEST(HtmlReport, ShowsTheValidationSetWhereThereIsOne) {
+  const TemporaryFolder folder;
+  const RunDirectory directory{folder.path()};
+  write_run(directory);
+  EXPECT_FALSE(holds(html_report(read_run_record(directory)), "validation accuracy"));
+  MetricsSink(directory.metrics(), 1)
+      .on_epoch({.epoch = 3,
+                 .epochs = 3,
+                 .train_loss = 0.5,
+                 .train_accuracy = 0.75,
+                 .test_loss = 0.625,
+                 .test_accuracy = 0.8125,
+                 .validation_loss = 0.5625,
+                 .validation_accuracy = 0.8375});
+  const std::string html = html_report(read_run_record(directory));
+  EXPECT_TRUE(holds(html, "<th>validation accuracy</th>"));
+  EXPECT_TRUE(holds(html, "<td>0.5625</td><td>0.8375</td><td>0.6250</td>"));
+}
+
 TEST(HtmlReport, EmptyRun) {
   RunRecord record;
   record.name = "<a & b>";

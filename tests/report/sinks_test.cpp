@@ -76,6 +76,18 @@ TEST(ConsoleSink, Lines) {
             "digest xxh3:00 (ring: depends on the number of ranks)");
 }
 
+TEST(ConsoleSink, ValidationStandsBeforeTheTest) {
+  EpochEvent validated = epoch;
+  validated.validation_loss = 0.6;
+  validated.validation_accuracy = 0.78;
+  EXPECT_EQ(
+      epoch_line(validated),
+      "epoch 3/10  train loss 0.6412  train acc 0.7590  val loss 0.6000  val acc 0.7800  test loss 0.6120  "
+      "test acc 0.7712  2.31 s  25974 img/s");
+  EXPECT_NE(line_of(validated).find(R"("validation_loss":0.6,"validation_accuracy":0.78,)"),
+            std::string::npos);
+}
+
 TEST(ConsoleSink, PrintsEpochsAndTheEnd) {
   const auto report = [](bool quiet) {
     return written([quiet](std::FILE* stream) {

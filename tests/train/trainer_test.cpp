@@ -299,6 +299,34 @@ TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
   }
 }
 
+/// The opposite classes: the better an epoch is on the test set, the worse it is here.
+TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
+  class Contrary : public Synthetic {
+   public:
+    Contrary() : Synthetic(77, {1, 12, 12}, 4) {}
+    int label(std::uint64_t id) const override { return (Synthetic::label(id) + 1) % 4; }
+  };
+  const Contrary contrary;
+  const auto network = small_network();
+  TrainerOptions chosen = options();
+  chosen.epochs = 12;
+  const std::string trained = digest(chosen);
+  Trainer trainer(world(), *network, train_set(), test_set(), chosen, &contrary);
+  double best = -1.0;
+  double best_test = 0.0;
+  trainer.on_epoch = [&](const EpochReport& report) {
+    ASSERT_TRUE(report.validation.has_value());
+    EXPECT_EQ(report.validation->samples, 77U);
+    EXPECT_EQ(report.best, report.validation->accuracy > best);
+    best = std::max(best, report.validation->accuracy);
+    best_test = std::max(best_test, report.test.accuracy);
+  };
+  trainer.fit();
+  EXPECT_EQ(trainer.best().accuracy, best);
+  EXPECT_LT(best, best_test);
+  EXPECT_EQ(trainer.digest(), trained);  // it is looked at, nothing else
+}
+
 class AllocationFree : public testing::TestWithParam<OptimizerOptions> {};
 INSTANTIATE_TEST_SUITE_P(Rules, AllocationFree,
                          testing::Values(OptimizerOptions{.momentum = 0.5},
