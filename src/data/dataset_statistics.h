@@ -24,7 +24,8 @@ struct DatasetStatistics {
 
 /// Reads every sample on this thread; of training data with the augmentations of `input` (of epoch 0, seed
 /// 0). `on_bad` is called with a line for each that cannot be read. Throws Error(data) when none can be.
-DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input, const AugmentOptions& augment,
+DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input,
+                                  const AugmentOptions& augment,
                                   const std::function<void(const std::string&)>& on_bad);
 
 }  // namespace lockstep
