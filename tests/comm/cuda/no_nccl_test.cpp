@@ -11,7 +11,7 @@ TEST(NoNccl, SaysWhatIsMissing) {
   const auto host = make_self_communicator();
   const auto device = cuda::make_cuda_device({});
   try {
-    make_nccl_communicator(*host, {"HOST", "0000:1b:00"}, *device);
+    make_nccl_communicator(*host, "0000:1b:00", *device);
     FAIL() << "made";
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::resource);
