@@ -60,8 +60,7 @@ void TrainingSteps::prepare(std::uint64_t step) {
 }
 
 StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   if (step % run_.epoch.steps == 0 || step != prepared_for_) prepare(step);
   const double waited_before = waited();
   StepTimes times{.steps = static_cast<int>(count)};
@@ -84,7 +83,7 @@ StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
   }
   prepared_for_ = step + count;
   if (!times.by_part) times.load = waited() - waited_before;
-  times.total = std::chrono::duration<double>(Clock::now() - start).count();
+  times.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return times;
 }
 
