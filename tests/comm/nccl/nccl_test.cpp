@@ -310,7 +310,7 @@ TEST(Nccl, LibraryThatIsMissingIsNamed) {
   const auto [status, message] = error_of([] { load_nccl("libnccl-of-nobody.so.2"); });
   EXPECT_EQ(status, 4);
   EXPECT_NE(message.find("NCCL cannot be opened: libnccl-of-nobody.so.2: "), std::string::npos) << message;
-  EXPECT_NE(message.find("--transport messages"), std::string::npos) << message;
+  EXPECT_NE(message.find("use the transport by messages"), std::string::npos) << message;
 }
 
 TEST(Nccl, LibraryThatIsAnotherIsRefused) {
