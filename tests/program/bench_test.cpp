@@ -124,7 +124,8 @@ TEST(BenchOps, RefusesWhatCannotBe) {
   };
   expect_refusal(cpu, {"--model", "lenett"}, "did you mean 'lenet'");
   expect_refusal(cpu, {"--dtype", "bf16"}, "bf16 is for CUDA");
-  expect_refusal(cpu, {"--micro-batches", "3"}, "a batch of 16 cannot be cut into 3 equal micro-batches");
+  expect_refusal(cpu, {"--micro-batches", "3"},
+                 "--micro-batches: 3 micro-batches do not divide a batch of 16; 2 do");
   const Outcome ranks = bench_ops(cpu, 2);
   EXPECT_EQ(ranks.status, 2);
   expect_has(ranks.err, "operations are measured on one rank");
