@@ -27,7 +27,7 @@ std::string pack(const std::vector<Line>& lines) {
 std::vector<Line> unpack(std::string_view text) {
   const auto next = [&text] {
     const std::size_t end = text.find('\0');
-    const std::string part(text.substr(0, end));
+    std::string part(text.substr(0, end));
     text.remove_prefix(std::min(end, text.size() - 1) + 1);
     return part;
   };

@@ -75,19 +75,19 @@ std::unique_ptr<SharedMemory> SharedMemory::create(const World& world, std::size
   return create(world.runtime().host, bytes);
 }
 
-std::unique_ptr<SharedMemory> SharedMemory::create(const MpiGroup& group, std::size_t bytes) {
-  const MPI_Comm host = group.get();
-  const bool first = group.rank() == 0;
+std::unique_ptr<SharedMemory> SharedMemory::create(const MpiGroup& host, std::size_t bytes) {
+  const MPI_Comm ranks = host.get();
+  const bool first = host.rank() == 0;
   File file = first ? create_file(bytes) : File(-1);
   Place place = place_of(file);
-  check_mpi(MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, host), "MPI_Bcast");
+  check_mpi(MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, ranks), "MPI_Bcast");
 
   if (!first) file = open_file(place);
   std::byte* data = map(file, bytes);
   std::unique_ptr<SharedMemory> memory;
   if (data != nullptr) memory.reset(new SharedMemory(data, bytes));
   int mapped = data != nullptr ? 1 : 0;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &mapped, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce");
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &mapped, 1, MPI_INT, MPI_MIN, ranks), "MPI_Allreduce");
   if (mapped == 0) memory.reset();
   return memory;
 }

@@ -11,7 +11,7 @@ CsvReader::CsvReader(std::string_view text, std::string name) : text_(text), nam
 }
 
 CsvReader::CsvReader(Source source, std::string name, std::size_t window)
-    : source_(std::move(source)), window_(window, '\0'), text_(window_.data(), 0), name_(std::move(name)) {
+    : source_(std::move(source)), window_(window, '\0'), text_(), name_(std::move(name)) {
   skip_byte_order_mark();
 }
 

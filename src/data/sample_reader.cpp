@@ -41,9 +41,9 @@ void SampleReader::augment(const SampleVisit& visit, const PixelPlacement& place
   }
 }
 
-const std::byte* SampleReader::read(const MicroBatchRule& rule, std::uint64_t id, std::byte* to) {
+const std::byte* SampleReader::read(const MicroBatchRule& rule, std::uint64_t id, std::byte* place) {
   const SampleVisit visit = rule.visit(id);
-  auto* const place = reinterpret_cast<std::uint8_t*>(to);
+  auto* const pixels = reinterpret_cast<std::uint8_t*>(place);
   const std::span<const std::uint8_t> bytes = dataset_.sample(id, file_);
   const bool is_file = dataset_.encoding() == Encoding::image_file;
   if (!is_file && bytes.size() != sample_bytes_) {
@@ -52,19 +52,19 @@ const std::byte* SampleReader::read(const MicroBatchRule& rule, std::uint64_t id
   }
   if (is_file) {
     try {
-      read_image_file(bytes, visit, place);
+      read_image_file(bytes, visit, pixels);
     } catch (const Error& error) {
       throw Error(error.category(), fmt::format("{}: {}", dataset_.sample_name(id), error.what()));
     }
   } else if (transform_.reframes_pixels()) {
-    reframe_pixels(bytes, visit, place);
+    reframe_pixels(bytes, visit, pixels);
   } else if (transform_.augmentations().empty() && bytes.data() != file_.data()) {
     return reinterpret_cast<const std::byte*>(bytes.data());
   } else {
-    std::ranges::copy(bytes, place);
+    std::ranges::copy(bytes, pixels);
   }
-  if (!transform_.augmentations().empty()) augment(visit, rule.placement(id), place);
-  return to;
+  if (!transform_.augmentations().empty()) augment(visit, rule.placement(id), pixels);
+  return place;
 }
 
 }  // namespace lockstep

@@ -78,7 +78,8 @@ int default_micro_batches(int batch_size, DeviceKind device) {
 }
 
 double used_lanes(int samples) {
-  return static_cast<double>(samples) / static_cast<double>((samples + lanes - 1) / lanes * lanes);
+  const int computed = (samples + lanes - 1) / lanes * lanes;
+  return static_cast<double>(samples) / static_cast<double>(computed);
 }
 
 int micro_batches_of(const BatchOptions& batch, DeviceKind device) {

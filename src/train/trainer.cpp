@@ -43,8 +43,7 @@ class Trainer::Implementation {
 
   Evaluation evaluate(const Dataset& dataset) {
     steps_.gather_averages();
-    const Evaluation evaluation =
-        &dataset == &run_.test ? test_evaluator_.run() : make_evaluator(dataset)->run();
+    Evaluation evaluation = &dataset == &run_.test ? test_evaluator_.run() : make_evaluator(dataset)->run();
     check_read(session_.world(), evaluation, "samples");
     return evaluation;
   }
