@@ -19,8 +19,9 @@ template <std::integral T>
 std::string other_text(T value, const Field& field) {
   if (field.choices != nullptr) return field.choices().back();
   if (value == 0) return "2";
-  return static_cast<double>(value / 2) >= std::max(1.0, field.range.min) ? std::to_string(value / 2)
-                                                                          : std::to_string(value + 1);
+  const T half = value / 2;
+  return static_cast<double>(half) >= std::max(1.0, field.range.min) ? std::to_string(half)
+                                                                     : std::to_string(value + 1);
 }
 inline std::string other_text(double value, const Field& /*field*/) {
   return value_text(value == 0.0 ? 0.25 : value / 2.0);
