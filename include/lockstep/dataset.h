@@ -56,7 +56,7 @@ struct DatasetPair {
   std::unique_ptr<Dataset> whole = nullptr;
 };
 
-/// Which data set, and what single ones can be told; `visit` describes the options.
+/// Choice of a data set, with options of single ones; `visit` describes them.
 struct DatasetOptions {
   std::string name = "fashion-mnist";
   std::string directory = {};

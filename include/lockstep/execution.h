@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// What a rank computes on.
+/// The device of a rank.
 enum class DeviceKind : std::uint32_t {
   automatic,  ///< CUDA where all ranks that leave it open can have a GPU of their own, else the CPU
   cpu,
@@ -36,7 +36,7 @@ enum class DataType {
 
 inline Names choices_of(DataType) { return {"fp32", "tf32", "bf16"}; }
 
-/// What a rank computes on and how; `visit` describes the options. Only the device and the data type affect
+/// Device and execution of a rank; `visit` describes the options. Only the device and the data type affect
 /// the result.
 struct ExecutionOptions {
   DeviceKind device = DeviceKind::automatic;

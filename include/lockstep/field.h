@@ -11,7 +11,7 @@ namespace lockstep {
 
 using Names = std::vector<std::string>;
 
-/// Who must agree on an option's value.
+/// Ranks that must agree on an option's value.
 enum class Scope {
   result,    ///< decides the trained bits: equal on all ranks
   protocol,  ///< decides which collectives ranks make, or when a run ends: equal on all ranks

@@ -56,7 +56,7 @@ void visit(O& options, Visitor&& field) {
                 .range = {.max = 1000}});
 }
 
-/// What happens to every sample between the data set and the network; `visit` describes the options. The
+/// Preparation of every sample between the data set and the network; `visit` describes the options. The
 /// network sees (value - mean) / deviation, where value is pixel / 255, or the number that a data set of
 /// numbers has.
 struct InputOptions {

@@ -43,7 +43,7 @@ class LayerwiseOptimizer : public Optimizer {
   virtual float trust_ratio(double parameter_norm, double gradient_norm, const Step& step) const = 0;
 };
 
-/// How the gradient changes the parameters; `visit` describes the options.
+/// Rule by which the gradient changes the parameters; `visit` describes the options.
 struct OptimizerOptions {
   std::string name = "sgd";
   double momentum = 0.0;

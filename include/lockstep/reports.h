@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// What happened; passed to observers on every rank (only rank 0 should print).
+/// Reports passed to observers on every rank (only rank 0 should print).
 struct StepReport {
   int epoch = 1;            ///< from 1
   std::uint64_t step = 1;   ///< from 1 over the whole run
@@ -38,7 +38,7 @@ struct EpochReport {
   bool load_is_waiting = false;  ///< as on CUDA
   bool best = false;  ///< no epoch before had such a validation accuracy (without one, test accuracy)
 
-  /// What epochs are compared by.
+  /// Value by which epochs are compared.
   const Evaluation& judged() const { return validation ? *validation : test; }
 };
 
