@@ -43,12 +43,15 @@ function(lockstep_find_cuda missing)
 endfunction()
 
 set(backend_layers device comm data reduce ops optim train)
+# Sources of all layers whose paths match a regular expression.
 function(lockstep_glob_backend result pattern)
   set(all)
   foreach(layer ${backend_layers})
-    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/${pattern})
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.cpp
+         ${PROJECT_SOURCE_DIR}/src/${layer}/*.cu)
     list(APPEND all ${found})
   endforeach()
+  list(FILTER all INCLUDE REGEX "${pattern}")
   set(${result} ${all} PARENT_SCOPE)
 endfunction()
 
@@ -59,7 +62,7 @@ if(lockstep_cuda_missing)
   endif()
   set(lockstep_backend lockstep_no_cuda)
   message(STATUS "  CUDA                    off: ${lockstep_cuda_missing}")
-  lockstep_glob_backend(backend_sources no_cuda/*.cpp)
+  lockstep_glob_backend(backend_sources "/no_cuda/")
   add_library(lockstep_no_cuda OBJECT ${backend_sources})
   target_include_directories(lockstep_no_cuda PRIVATE include src)
   target_compile_definitions(lockstep_no_cuda PRIVATE LOCKSTEP_CUDA_MISSING="${lockstep_cuda_missing}")
@@ -71,16 +74,16 @@ else()
   find_package(CUDAToolkit REQUIRED)
   set(lockstep_backend lockstep_cuda)
   message(STATUS "  CUDA                    ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")
-  lockstep_glob_backend(backend_sources cuda/*.cpp)
-  lockstep_glob_backend(native_sources cuda/native/*.c*)
-  lockstep_glob_backend(nccl_sources nccl/*.cpp)
-  lockstep_glob_backend(kernel_sources cuda/kernels/*.cu)
-  lockstep_glob_backend(operation_sources cuda/*.cu)
+  lockstep_glob_backend(backend_sources "/cuda/(dnn/)?[^/]*[.]cpp$")
+  lockstep_glob_backend(native_sources "/cuda/(dnn/)?native/")
+  lockstep_glob_backend(nccl_sources "/comm/nccl/")
+  lockstep_glob_backend(kernel_sources "/cuda/kernels/.*[.]cu$")
+  lockstep_glob_backend(operation_sources "/cuda/(dnn/)?[^/]*[.]cu$")
   add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${kernel_sources}
               ${operation_sources})
   set_target_properties(lockstep_cuda PROPERTIES UNITY_BUILD OFF)
   # Templates of cudnn-frontend: they describe operations before the first step, and -O3 takes minutes.
-  set_source_files_properties(src/ops/cuda/native/cudnn_graph.cpp PROPERTIES COMPILE_OPTIONS
+  set_source_files_properties(src/ops/cuda/dnn/native/cudnn_graph.cpp PROPERTIES COMPILE_OPTIONS
     "$<$<CONFIG:Release>:-O1>")
   # CMake 3.25 knows no later standard of CUDA than 17.
   target_compile_options(lockstep_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)

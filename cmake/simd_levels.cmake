@@ -1,9 +1,10 @@
-# Sources under src/ops/cpu/kernels are compiled once per instruction set, with LOCKSTEP_LEVEL naming the
+# Sources in folders called kernels of src/ops/cpu are compiled once per instruction set, with LOCKSTEP_LEVEL naming the
 # namespace, and chosen at start. They hold arithmetic only: no containers, so that no inline function of a
 # library is ever linked from a level that the machine lacks. `target` is told which levels there are, as
 # are those who get lockstep_level_definitions (src/ops/cpu/kernels/table.h); the objects are left in lockstep_kernels.
 function(lockstep_add_simd_levels target)
-  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/ops/cpu/kernels/*.cpp)
+  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/ops/cpu/*.cpp)
+  list(FILTER kernels INCLUDE REGEX "/kernels/")
   if(NOT kernels)
     return()
   endif()

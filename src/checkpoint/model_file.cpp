@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "checkpoint/model_header.h"
-#include "core/atomic_file.h"
-#include "data/file.h"
+#include "core/files/atomic_file.h"
+#include "core/files/file.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "cli/output.h"
-#include "comm/check_same.h"
-#include "comm/launch.h"
+#include "comm/world/check_same.h"
+#include "comm/world/launch.h"
 
 namespace lockstep {
 

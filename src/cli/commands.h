@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/option_set.h"
+#include "cli/options/option_set.h"
 #include "lockstep/world.h"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/message.h"
-#include "data/packed_images.h"
+#include "data/sets/images/packed_images.h"
 
 namespace lockstep {
 

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
 #include "cli/model_options.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "cli/output.h"
 #include "core/message.h"
 #include "lockstep/dataset.h"

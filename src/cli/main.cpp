@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "comm/agreement.h"
+#include "comm/world/agreement.h"
 #include "core/message.h"
 #include "core/nearest.h"
 #include "core/version.h"

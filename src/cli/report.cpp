@@ -2,14 +2,14 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/option_set.h"
-#include "cli/options.h"
+#include "cli/options/option_set.h"
+#include "cli/options/options.h"
 #include "cli/output.h"
-#include "core/atomic_file.h"
-#include "report/console_sink.h"
+#include "core/files/atomic_file.h"
 #include "report/html_report.h"
 #include "report/run_directory.h"
 #include "report/run_record.h"
+#include "report/sinks/console_sink.h"
 
 namespace lockstep {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
-#include "cli/options.h"
-#include "core/atomic_file.h"
+#include "cli/options/options.h"
+#include "core/files/atomic_file.h"
 #include "core/message.h"
 #include "core/version.h"
 #include "data/image/decoder.h"

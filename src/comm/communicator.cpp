@@ -1,7 +1,7 @@
 #include "comm/communicator.h"
 
 #include "comm/hosts_communicator.h"
-#include "comm/runtime.h"
+#include "comm/world/runtime.h"
 
 #include "lockstep/error.h"
 #include "lockstep/world.h"

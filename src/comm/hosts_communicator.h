@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "comm/host_ranks.h"
-#include "comm/mpi_handles.h"
-#include "comm/peer_watch.h"
+#include "comm/world/mpi_handles.h"
+#include "comm/world/peer_watch.h"
 
 namespace lockstep {
 

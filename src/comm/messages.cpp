@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "comm/aligned_floats.h"
-#include "comm/exchange_rounds.h"
+#include "comm/transports/exchange_rounds.h"
 
 namespace lockstep {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "comm/exchange.h"
-#include "comm/mpi_handles.h"
-#include "comm/peer_watch.h"
+#include "comm/world/mpi_handles.h"
+#include "comm/world/peer_watch.h"
 
 namespace lockstep {
 

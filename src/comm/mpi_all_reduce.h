@@ -4,7 +4,7 @@
 #include <span>
 
 #include "comm/exchange.h"
-#include "comm/mpi_handles.h"
+#include "comm/world/mpi_handles.h"
 
 namespace lockstep {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/normal.h"
-#include "core/philox.h"
+#include "core/random/normal.h"
+#include "core/random/philox.h"
 #include "graph/graph.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "models/alexnet.h"
-#include "models/json_network.h"
+#include "models/json/json_network.h"
 #include "models/lenet.h"
 #include "models/mlp.h"
 #include "models/mobilenet_v2.h"

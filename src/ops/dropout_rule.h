@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/host_device.h"
-#include "core/philox.h"
+#include "core/random/philox.h"
 #include "data/feed/micro_batch.h"
 
 namespace lockstep {

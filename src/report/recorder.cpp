@@ -4,11 +4,11 @@
 
 #include <cstdio>
 
-#include "report/console_sink.h"
-#include "report/html_sink.h"
-#include "report/metrics_sink.h"
-#include "report/progress_sink.h"
 #include "report/run_directory.h"
+#include "report/sinks/console_sink.h"
+#include "report/sinks/html_sink.h"
+#include "report/sinks/metrics_sink.h"
+#include "report/sinks/progress_sink.h"
 
 namespace lockstep {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/deferred_error.h"
+#include "core/files/deferred_error.h"
 #include "lockstep/field.h"
-#include "report/sink.h"
+#include "report/sinks/sink.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 
 #include <system_error>
 
-#include "core/atomic_file.h"
+#include "core/files/atomic_file.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "train/outcome.h"
+#include "train/step/outcome.h"
 
 namespace lockstep {
 namespace {

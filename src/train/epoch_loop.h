@@ -9,8 +9,8 @@
 #include "train/evaluator.h"
 #include "train/run.h"
 #include "train/session/session.h"
+#include "train/step/training_steps.h"
 #include "train/training_state.h"
-#include "train/training_steps.h"
 
 namespace lockstep {
 

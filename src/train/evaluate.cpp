@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "comm/check_same.h"
-#include "data/transform.h"
+#include "comm/world/check_same.h"
+#include "data/feed/transform.h"
 #include "lockstep/world.h"
-#include "train/agreed.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
-#include "train/parameter_set.h"
 #include "train/same_run.h"
+#include "train/session/agreed.h"
+#include "train/session/parameter_set.h"
 #include "train/session/session.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "lockstep/error.h"
-#include "train/outcome.h"
+#include "train/step/outcome.h"
 
 namespace lockstep {
 

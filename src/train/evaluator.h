@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lockstep/evaluation.h"
-#include "train/leaf_pass.h"
 #include "train/session/session.h"
+#include "train/step/leaf_pass.h"
 
 namespace lockstep {
 

@@ -1,6 +1,6 @@
 #include "train/run.h"
 
-#include "data/transform.h"
+#include "data/feed/transform.h"
 #include "lockstep/world.h"
 #include "train/check_options.h"
 #include "train/fit.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.h"
-#include "data/sample_reader.h"
+#include "data/feed/sample_reader.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
 

@@ -2,18 +2,18 @@
 
 #include <utility>
 
-#include "comm/check_same.h"
+#include "comm/world/check_same.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
-#include "train/agreed.h"
 #include "train/epoch_loop.h"
 #include "train/evaluator.h"
 #include "train/fit.h"
 #include "train/run.h"
 #include "train/same_run.h"
+#include "train/session/agreed.h"
 #include "train/session/session.h"
+#include "train/step/training_steps.h"
 #include "train/training_state.h"
-#include "train/training_steps.h"
 
 namespace lockstep {
 

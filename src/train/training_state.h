@@ -10,11 +10,11 @@
 #include "comm/exchange.h"
 #include "device/device.h"
 #include "lockstep/model_file.h"
-#include "train/parameter_set.h"
 #include "train/progress.h"
 #include "train/run.h"
+#include "train/session/parameter_set.h"
 #include "train/session/session.h"
-#include "train/updater.h"
+#include "train/step/updater.h"
 
 namespace lockstep {
 

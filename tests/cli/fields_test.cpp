@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/findings.h"
+#include "cli/doctor/findings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "cli/option_set.h"
+#include "cli/options/option_set.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "data/expect_error.h"
 #include "data/temporary_folder.h"
 

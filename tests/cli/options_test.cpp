@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/config_file.h"
+#include "cli/options/config_file.h"
 #include "cli/other_value.h"
 #include "data/temporary_folder.h"
 #include "lockstep/optimizer.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "data/expect_error.h"
 
 /// Options of `lockstep train` as if they stood on the command line.

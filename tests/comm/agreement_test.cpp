@@ -1,4 +1,4 @@
-#include "comm/agreement.h"
+#include "comm/world/agreement.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "comm/check_same.h"
+#include "comm/world/check_same.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 

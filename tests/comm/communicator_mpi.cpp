@@ -9,11 +9,11 @@
 #include <cstring>
 #include <string>
 
-#include "comm/agreement.h"
 #include "comm/communicator.h"
 #include "comm/hosts_communicator.h"
-#include "comm/runtime.h"
-#include "comm/staged_communicator.h"
+#include "comm/transports/staged_communicator.h"
+#include "comm/world/agreement.h"
+#include "comm/world/runtime.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/world.h"
 #include "reduce/gradients.h"

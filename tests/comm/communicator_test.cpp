@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "comm/launch.h"
+#include "comm/world/launch.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/hash_integer.h"
+#include "core/random/hash_integer.h"
 
 namespace lockstep {
 namespace {

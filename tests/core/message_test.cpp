@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "core/deferred_error.h"
+#include "core/files/deferred_error.h"
 #include "data/expect_error.h"
 
 namespace lockstep {

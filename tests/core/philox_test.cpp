@@ -1,5 +1,5 @@
-#include "core/philox.h"
-#include "core/normal.h"
+#include "core/random/philox.h"
+#include "core/random/normal.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "data/csv.h"
+#include "data/files/csv.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "data/csv_dataset.h"
 #include "data/expect_error.h"
+#include "data/sets/csv_dataset.h"
 
 namespace lockstep {
 namespace {

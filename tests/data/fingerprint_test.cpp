@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/csv_dataset.h"
 #include "data/image_files.h"
-#include "data/image_folder.h"
-#include "data/pack_images.h"
-#include "data/packed_images.h"
+#include "data/sets/csv_dataset.h"
+#include "data/sets/images/image_folder.h"
+#include "data/sets/images/pack_images.h"
+#include "data/sets/images/packed_images.h"
 #include "data/temporary_folder.h"
 
 namespace lockstep {

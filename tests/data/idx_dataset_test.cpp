@@ -1,4 +1,4 @@
-#include "data/idx_dataset.h"
+#include "data/sets/idx_dataset.h"
 
 #include <gtest/gtest.h>
 

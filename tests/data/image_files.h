@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/philox.h"
+#include "core/random/philox.h"
 #include "data/image/jpeg.h"
 
 namespace lockstep {

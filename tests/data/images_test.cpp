@@ -6,16 +6,16 @@
 #include <cerrno>
 #include <iterator>
 
-#include "data/dataset_statistics.h"
+#include "core/files/file.h"
 #include "data/expect_error.h"
 #include "data/feed/micro_batch_reader.h"
-#include "data/file.h"
+#include "data/files/shard_index.h"
 #include "data/image_files.h"
-#include "data/image_folder.h"
-#include "data/image_parts.h"
-#include "data/pack_images.h"
-#include "data/packed_images.h"
-#include "data/shard_index.h"
+#include "data/sets/dataset_statistics.h"
+#include "data/sets/images/image_folder.h"
+#include "data/sets/images/image_parts.h"
+#include "data/sets/images/pack_images.h"
+#include "data/sets/images/packed_images.h"
 #include "data/temporary_folder.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "data/read_ahead.h"
+#include "data/feed/read_ahead.h"
 
 #include <gtest/gtest.h>
 

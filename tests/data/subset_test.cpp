@@ -1,12 +1,12 @@
-#include "data/subset.h"
+#include "data/sets/subset.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "data/csv_dataset.h"
 #include "data/expect_error.h"
+#include "data/sets/csv_dataset.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/cuda/cudnn.h"
+#include "ops/cuda/dnn/cudnn.h"
 #include "reference_dnn.h"
 
 namespace lockstep::cuda {

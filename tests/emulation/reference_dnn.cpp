@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "device/cuda/bfloat16.h"
-#include "ops/cuda/plan_file.h"
-#include "ops/cuda/problems.h"
+#include "ops/cuda/dnn/plan_file.h"
+#include "ops/cuda/dnn/problems.h"
 
 namespace lockstep::cuda {
 namespace {

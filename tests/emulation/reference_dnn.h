@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "ops/cuda/dnn.h"
+#include "ops/cuda/dnn/dnn.h"
 
 namespace lockstep::cuda {
 

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/config_file.h"
+#include "cli/options/config_file.h"
 #include "lockstep/error.h"
 
 /// Any bytes either parse or throw Error; a value that parsed reads back from what config_value writes.

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "data/csv_table.h"
+#include "data/files/csv_table.h"
 #include "lockstep/error.h"
 
 /// A table that is accepted has a value for every row and feature, and can be standardised.

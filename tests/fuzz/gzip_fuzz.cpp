@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "data/gzip.h"
+#include "data/files/gzip.h"
 #include "lockstep/error.h"
 
 /// Data are decompressed into memory of the size that the trailer promises, and into less, or refused; the

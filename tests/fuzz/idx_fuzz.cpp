@@ -3,7 +3,7 @@
 #include <numeric>
 #include <span>
 
-#include "data/idx.h"
+#include "data/files/idx.h"
 #include "lockstep/error.h"
 
 /// An array that is accepted lies inside the file and has the size that its dimensions say.

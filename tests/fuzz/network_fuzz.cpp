@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 #include "lockstep/error.h"
-#include "models/json_network.h"
+#include "models/json/json_network.h"
 
 /// Any text is a network that becomes a graph, or is refused as wrong usage.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/hash.h"
-#include "data/shard_index.h"
+#include "data/files/shard_index.h"
 #include "lockstep/error.h"
 
 /// The input is an index without its checksum, which is added here. What is accepted is written back to the

@@ -1,11 +1,11 @@
-#include "models/json_network.h"
+#include "models/json/json_network.h"
 
 #include <gtest/gtest.h>
 
 #include "data/expect_error.h"
 #include "data/temporary_folder.h"
 #include "lockstep/models.h"
-#include "models/json_document.h"
+#include "models/json/json_document.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "lanes.h"
 #include "op_inputs.h"
-#include "ops/cpu/winograd.h"
+#include "ops/cpu/convolution/winograd.h"
 
 namespace lockstep::testing {
 

@@ -1,4 +1,4 @@
-#include "ops/cpu/winograd.h"
+#include "ops/cpu/convolution/winograd.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "lanes.h"
 #include "op_case.h"
-#include "ops/cpu/kernels/winograd.h"
+#include "ops/cpu/convolution/kernels/winograd.h"
 
 namespace lockstep::testing {
 namespace {

@@ -9,8 +9,8 @@
 #include "data/expect_error.h"
 #include "data/temporary_folder.h"
 #include "report/chart.h"
-#include "report/html_sink.h"
-#include "report/metrics_sink.h"
+#include "report/sinks/html_sink.h"
+#include "report/sinks/metrics_sink.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "core/atomic_file.h"
+#include "core/files/atomic_file.h"
 #include "data/expect_error.h"
 #include "data/temporary_folder.h"
 #include "report/environment.h"

@@ -13,10 +13,10 @@
 
 #include "data/expect_error.h"
 #include "data/temporary_folder.h"
-#include "report/console_sink.h"
-#include "report/metrics_sink.h"
-#include "report/progress_sink.h"
 #include "report/recorder.h"
+#include "report/sinks/console_sink.h"
+#include "report/sinks/metrics_sink.h"
+#include "report/sinks/progress_sink.h"
 
 namespace lockstep {
 namespace {

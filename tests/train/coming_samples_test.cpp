@@ -1,4 +1,4 @@
-#include "train/coming_samples.h"
+#include "train/step/coming_samples.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/parameter_set.h"
+#include "train/session/parameter_set.h"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "data/csv_dataset.h"
 #include "data/image_files.h"
-#include "data/image_folder.h"
+#include "data/sets/csv_dataset.h"
+#include "data/sets/images/image_folder.h"
 #include "data/temporary_folder.h"
 #include "lockstep/models.h"
 #include "train/synthetic.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/philox.h"
+#include "core/random/philox.h"
 #include "lockstep/dataset.h"
 #include "lockstep/world.h"
 

@@ -8,7 +8,7 @@
 
 #include "lockstep/error.h"
 #include "train/small_run.h"
-#include "train/training_steps.h"
+#include "train/step/training_steps.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 // The update as ranks do it together: against PyTorch (tests/optim/references.json), and bit by bit against
 // one rank.
-#include "train/updater.h"
+#include "train/step/updater.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 
 #include "reduce/gradients.h"
 #include "reduce/thread_ranks.h"
-#include "train/backend.h"
-#include "train/step_table.h"
+#include "train/session/backend.h"
+#include "train/step/step_table.h"
 
 namespace lockstep {
 namespace {

@@ -7,10 +7,10 @@
 #include <limits>
 #include <utility>
 
-#include "comm/agreement.h"
-#include "comm/exchange_rounds.h"
 #include "comm/nccl/nccl_connection.h"
-#include "comm/scratch_memory.h"
+#include "comm/transports/exchange_rounds.h"
+#include "comm/transports/scratch_memory.h"
+#include "comm/world/agreement.h"
 #include "device/cuda/cuda_device.h"
 
 namespace lockstep {

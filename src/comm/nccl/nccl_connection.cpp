@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/agreement.h"
+#include "comm/world/agreement.h"
 #include "core/printable.h"
 
 namespace lockstep {

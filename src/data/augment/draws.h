@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/philox.h"
+#include "core/random/philox.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/elementary.h"
-#include "core/normal.h"
+#include "core/random/normal.h"
 #include "data/augment/draws.h"
 
 namespace lockstep {

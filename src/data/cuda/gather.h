@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/hash_integer.h"
+#include "core/random/hash_integer.h"
 #include "core/step_state.h"
 #include "data/feed/micro_batch_rule.h"
 #include "device/cuda/bfloat16.h"

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "data/bad_samples.h"
 #include "data/feed/micro_batch.h"
-#include "data/sample_reader.h"
+#include "data/feed/sample_reader.h"
+#include "data/sets/bad_samples.h"
 
 namespace lockstep {
 

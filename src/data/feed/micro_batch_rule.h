@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "data/augment/mixup.h"
 #include "data/augment/placement.h"
 #include "data/feed/micro_batch.h"

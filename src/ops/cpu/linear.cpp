@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "ops/cpu/convolution/kernels/expand.h"
 #include "ops/cpu/kernels/elementwise.h"
-#include "ops/cpu/kernels/expand.h"
 #include "ops/cpu/kernels/linear.h"
 #include "ops/cpu/op.h"
 #include "ops/cpu/scratch.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/error.h"
-#include "ops/cuda/flattening.h"
+#include "ops/cuda/dnn/flattening.h"
 #include "ops/cuda/kernels/element_wise.h"
 
 namespace lockstep::cuda {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/cuda/kernels/finish_gradients.h"
+#include "ops/cuda/kernels/parameters/finish_gradients.h"
 #include "ops/cuda/scratch.h"
 #include "reduce/buckets.h"
 

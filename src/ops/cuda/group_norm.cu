@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "ops/cuda/kernels/pack.h"
-#include "ops/cuda/kernels/sum_packs.h"
+#include "ops/cuda/kernels/parameters/sum_packs.h"
 #include "ops/cuda/op.h"
 #include "ops/cuda/scratch.h"
 

@@ -8,9 +8,9 @@
 #include "device/cuda/launch.h"
 #include "graph/graph.h"
 #include "graph/operations.h"
-#include "ops/cuda/dnn.h"
-#include "ops/cuda/kernels/conv_weights.h"
-#include "ops/cuda/kernels/finish_gradients.h"
+#include "ops/cuda/dnn/dnn.h"
+#include "ops/cuda/kernels/parameters/conv_weights.h"
+#include "ops/cuda/kernels/parameters/finish_gradients.h"
 #include "ops/op_memory.h"
 #include "ops/plan.h"
 

@@ -1,6 +1,6 @@
 #include "optim/cuda/arena_update.h"
 
-#include "comm/scratch_memory.h"
+#include "comm/transports/scratch_memory.h"
 #include "device/cuda/cuda_device.h"
 #include "optim/cuda/update.h"
 #include "reduce/cuda/fold.h"

@@ -9,7 +9,7 @@
 #include "device/cuda/launch.h"
 #include "device/table.h"
 #include "optim/block_norms.h"
-#include "optim/rules.h"
+#include "optim/rules/rules.h"
 #include "optim/segments.h"
 
 /// What a step does with the sum of all gradients, on a GPU: the parts of train/updater.h, with its bits. A

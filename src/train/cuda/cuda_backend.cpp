@@ -6,12 +6,12 @@
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "ops/cuda/cuda_plan.h"
-#include "ops/cuda/cudnn.h"
+#include "ops/cuda/dnn/cudnn.h"
 #include "ops/cuda/step.h"
 #include "optim/cuda/arena_update.h"
 #include "reduce/cuda/summation.h"
-#include "train/backend.h"
 #include "train/cuda/cuda_leaf_runner.h"
+#include "train/session/backend.h"
 
 namespace lockstep {
 namespace {

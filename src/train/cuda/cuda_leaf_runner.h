@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "train/cuda/feed.h"
-#include "train/leaf_runner.h"
+#include "train/step/leaf_runner.h"
 
 namespace lockstep::cuda {
 

@@ -7,7 +7,7 @@
 
 #include "core/step_state.h"
 #include "data/cuda/device_dataset.h"
-#include "data/loader.h"
+#include "data/feed/loader.h"
 #include "lockstep/sampler.h"
 #include "ops/cuda/cuda_plan.h"
 

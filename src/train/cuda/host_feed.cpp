@@ -3,7 +3,7 @@
 #include <chrono>
 #include <vector>
 
-#include "data/read_ahead.h"
+#include "data/feed/read_ahead.h"
 #include "device/cuda/cuda_device.h"
 #include "lockstep/error.h"
 #include "train/cuda/feed.h"

@@ -1,6 +1,6 @@
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
-#include "train/backend.h"
+#include "train/session/backend.h"
 
 namespace lockstep {
 

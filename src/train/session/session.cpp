@@ -1,7 +1,7 @@
 #include "train/session/session.h"
 
 #include "comm/gpu_communicator.h"
-#include "comm/staged_communicator.h"
+#include "comm/transports/staged_communicator.h"
 
 namespace lockstep {
 

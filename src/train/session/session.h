@@ -9,8 +9,8 @@
 #include "lockstep/execution.h"
 #include "lockstep/world.h"
 #include "reduce/assignment.h"
-#include "train/agreed.h"
-#include "train/backend.h"
+#include "train/session/agreed.h"
+#include "train/session/backend.h"
 #include "train/session/placement.h"
 
 namespace lockstep {

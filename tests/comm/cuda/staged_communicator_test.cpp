@@ -1,4 +1,4 @@
-#include "comm/staged_communicator.h"
+#include "comm/transports/staged_communicator.h"
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,10 @@
 
 #include <latch>
 
-#include "comm/agreement.h"
 #include "comm/exchange_cases.h"
 #include "comm/nccl/fake_nccl.h"
 #include "comm/nccl/nccl_communicator.h"
+#include "comm/world/agreement.h"
 #include "reduce/thread_ranks.h"
 
 namespace lockstep {

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "data/cuda/device_dataset.h"
+#include "data/feed/loader.h"
 #include "data/feed/micro_batch_reader.h"
-#include "data/loader.h"
 #include "lockstep/sampler.h"
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "core/philox.h"
+#include "core/random/philox.h"
 #include "ops/cuda/run_small_op.h"
 
 namespace lockstep::testing {

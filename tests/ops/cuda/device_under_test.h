@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
-#include "ops/cuda/cudnn.h"
+#include "ops/cuda/dnn/cudnn.h"
 
 /// What tests of operations run on: the same calls as on a GPU.
 namespace lockstep::testing {

@@ -1,4 +1,4 @@
-#include "ops/cuda/flattening.h"
+#include "ops/cuda/dnn/flattening.h"
 
 #include <gtest/gtest.h>
 

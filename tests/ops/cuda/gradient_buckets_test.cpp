@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/models.h"
-#include "ops/cuda/kernels/finish_gradients.h"
+#include "ops/cuda/kernels/parameters/finish_gradients.h"
 
 namespace lockstep::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/cuda/plan_file.h"
+#include "ops/cuda/dnn/plan_file.h"
 
 #include <gtest/gtest.h>
 

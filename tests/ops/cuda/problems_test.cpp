@@ -1,9 +1,9 @@
-#include "ops/cuda/problems.h"
+#include "ops/cuda/dnn/problems.h"
 
 #include <gtest/gtest.h>
 
 #include "lockstep/models.h"
-#include "ops/cuda/flattening.h"
+#include "ops/cuda/dnn/flattening.h"
 
 namespace lockstep::cuda {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "support/device_array.h"
-#include "train/outcome.h"
+#include "train/step/outcome.h"
 
 namespace lockstep::cuda {
 namespace {

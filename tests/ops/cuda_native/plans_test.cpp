@@ -13,9 +13,9 @@
 #include "data/temporary_folder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "ops/cuda/cudnn.h"
-#include "ops/cuda/flattening.h"
-#include "ops/cuda/problems.h"
+#include "ops/cuda/dnn/cudnn.h"
+#include "ops/cuda/dnn/flattening.h"
+#include "ops/cuda/dnn/problems.h"
 
 namespace lockstep::cuda {
 namespace {

@@ -13,7 +13,7 @@
 #include "optim/cuda/arena_update.h"
 #include "reduce/gradients.h"
 #include "support/device_array.h"
-#include "train/outcome.h"
+#include "train/step/outcome.h"
 
 namespace lockstep::cuda {
 namespace {

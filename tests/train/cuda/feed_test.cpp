@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "emulation/graph_device.h"
-#include "ops/cuda/cudnn.h"
+#include "ops/cuda/dnn/cudnn.h"
 #include "train/small_run.h"
 
 namespace lockstep {

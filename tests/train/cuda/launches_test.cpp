@@ -8,7 +8,7 @@
 #include "emulation/graph_device.h"
 #include "lockstep/models.h"
 #include "train/run.h"
-#include "train/step_program.h"
+#include "train/step/step_program.h"
 #include "train/synthetic.h"
 #include "train/training_state.h"
 

@@ -4,7 +4,7 @@
 
 #include "device/cuda/launch.h"
 #include "lockstep/network.h"
-#include "ops/cuda/dnn.h"
+#include "ops/cuda/dnn/dnn.h"
 
 namespace lockstep::cuda {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "device/cuda/launch.h"
-#include "ops/cuda/dnn.h"
+#include "ops/cuda/dnn/dnn.h"
 #include "ops/plan.h"
 
 namespace lockstep::cuda {

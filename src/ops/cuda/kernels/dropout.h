@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "device/cuda/launch.h"
-#include "ops/cuda/dnn.h"
+#include "ops/cuda/dnn/dnn.h"
 #include "ops/dropout_rule.h"
 
 namespace lockstep::cuda {

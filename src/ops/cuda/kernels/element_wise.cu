@@ -1,6 +1,6 @@
 #include "ops/cuda/kernels/element_wise.h"
 
-#include "ops/cuda/kernels/sum_packs.h"
+#include "ops/cuda/kernels/parameters/sum_packs.h"
 
 namespace lockstep::cuda {
 namespace {

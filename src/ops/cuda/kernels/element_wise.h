@@ -3,8 +3,8 @@
 #include <cstddef>
 
 #include "device/cuda/launch.h"
-#include "ops/cuda/dnn.h"
-#include "ops/cuda/kernels/column_sum.h"
+#include "ops/cuda/dnn/dnn.h"
+#include "ops/cuda/kernels/parameters/column_sum.h"
 
 /// Kernels that treat all elements alike. `packs`: elements / channel_unit. Addresses are of device memory;
 /// results may stand in place of what is read.

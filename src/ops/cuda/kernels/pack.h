@@ -4,7 +4,7 @@
 
 #include "core/host_device.h"
 #include "device/cuda/bfloat16.h"
-#include "ops/cuda/dnn.h"
+#include "ops/cuda/dnn/dnn.h"
 
 /// Common part of kernels over [sample][row][column][channel]: a thread takes the channel_unit channels
 /// of a pixel that lie together, adjacent threads adjacent ones.

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "device/cuda/launch.h"
-#include "ops/cuda/dnn.h"
+#include "ops/cuda/dnn/dnn.h"
 #include "ops/pool_axis.h"
 
 namespace lockstep::cuda {

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "ops/cuda/kernels/sum_packs.h"
+#include "ops/cuda/kernels/parameters/sum_packs.h"
 
 namespace lockstep::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/cuda/launch.h"
-#include "ops/cuda/dnn.h"
+#include "ops/cuda/dnn/dnn.h"
 
 namespace lockstep::cuda {
 

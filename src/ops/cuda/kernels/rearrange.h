@@ -4,7 +4,7 @@
 
 #include "device/cuda/launch.h"
 #include "lockstep/network.h"
-#include "ops/cuda/dnn.h"
+#include "ops/cuda/dnn/dnn.h"
 
 /// Kernels that move elements without changing them. Addresses are of device memory, of tensors with padded
 /// channels; padding is written too.

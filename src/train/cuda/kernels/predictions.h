@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "device/cuda/launch.h"
-#include "train/prediction.h"
+#include "train/step/prediction.h"
 
 namespace lockstep::cuda {
 

@@ -1,0 +1,113 @@
+#include "cli/bench/bench.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "cli/commands.h"
+#include "cli/options/options.h"
+#include "comm/world/check_same.h"
+#include "core/nearest.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+struct Bench {
+  const char* name;
+  int (*run)(World& world, const BenchOptions& options);
+};
+constexpr std::array benches = {Bench{"allreduce", bench_allreduce}, Bench{"data", bench_data},
+                                Bench{"ops", bench_ops}, Bench{"step", bench_step}};
+
+const Bench& find_bench(const std::string& name) {
+  const auto* found = std::ranges::find(benches, name, &Bench::name);
+  if (found == benches.end()) {
+    std::vector<std::string> known;
+    for (const Bench& bench : benches) known.emplace_back(bench.name);
+    throw Error(Category::usage, unknown_name("measurement", name, known));
+  }
+  return *found;
+}
+
+}  // namespace
+
+template <OptionsOf<BenchOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [what, model, data, input, augment, batch, reduce, execution, steps, rounds] =
+      options;
+  field(steps, {.name = "steps",
+                .help = "step, data: steps to measure",
+                .group = "Measurement",
+                .range = {.min = 1, .max = 1000000},
+                .scope = Scope::protocol});
+  field(rounds, {.name = "rounds",
+                 .help = "allreduce, ops: repetitions of each size or operation; the median is printed",
+                 .range = {.min = 1, .max = 100000},
+                 .scope = Scope::protocol});
+  visit(model, field);
+  visit(data, field);
+  visit(input, field);
+  visit(augment, field);
+  visit(batch, field);
+  visit(reduce, field);
+  visit(execution, field);
+}
+
+namespace {
+
+OptionSet option_set(BenchOptions& options) {
+  OptionSet set(
+      "lockstep bench allreduce|data|ops|step [options]",
+      "allreduce: time and bus bandwidth of summing gradients over the ranks, canonical (the same bits "
+      "on any number of ranks) beside ring (the allreduce of MPI, or of NCCL between GPUs), and the quotient "
+      "of their times; canonical includes a copy of the rank's part of the sum. data: images/s of reading "
+      "the training set with its augmentations, and for image files of decoding alone (libjpeg-turbo, the "
+      "same parts at the same scale), which is the most that reading can reach. ops: time and GFLOP/s of "
+      "each operation of a network, forward and backward, on one micro-batch and one rank. step: images/s "
+      "of training steps, and where their time goes. allreduce and ops use one thread per rank.");
+  set.positional("allreduce|data|ops|step", "what to measure", options.what);
+  set.add(options);
+  set.config_file();
+  set.ignore(train_option_names());
+  set.epilogue(
+      "Examples:\n  lockstep-run -np 2 bench allreduce\n  lockstep-run -np 2 bench step\n"
+      "  lockstep bench ops --model resnet18-d2l --device cuda --dtype bf16\n"
+      "  lockstep bench data --dataset images --data-dir DIR --random-resized-crop --threads 1\n");
+  return set;
+}
+
+}  // namespace
+
+ProgramTimer::ProgramTimer(Device& device)
+    : device_(device), looked_at_(device.allocate(sizeof(std::uint32_t))) {}
+
+double ProgramTimer::seconds(Program& program, int runs) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int run = 0; run < runs; ++run) program.run();
+  std::uint32_t seen = 0;  // a copy is done after all programs
+  device_.copy(&seen, looked_at_.data(), sizeof seen);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+int run_bench(int argc, char** argv) {
+  BenchOptions options;
+  OptionSet set = option_set(options);
+  return run_on_ranks(set, argc, argv, [&](World& world) {
+    const Bench* bench = nullptr;
+    world.agree([&] { bench = &find_bench(options.what); });
+    check_same(world, {{"measurement", options.what}});
+    return bench->run(world, options);
+  });
+}
+
+}  // namespace lockstep

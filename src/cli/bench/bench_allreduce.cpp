@@ -1,0 +1,221 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/bench/bench.h"
+#include "cli/output.h"
+#include "lockstep/error.h"
+#include "reduce/gradient_sums.h"
+#include "train/session/session.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t sizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
+                                 4 << 20, 16 << 20, 44 << 20, 64 << 20};
+constexpr std::size_t most_elements = std::ranges::max(sizes) / sizeof(float);
+
+std::size_t weight(int rank) { return 1 + static_cast<std::size_t>(rank) % 8; }
+
+/// Bytes that this host's network interfaces, but for the loopback, have sent since they are up.
+double sent_bytes() {
+  double sum = 0.0;
+  std::error_code none;
+  for (const auto& interface : std::filesystem::directory_iterator("/sys/class/net", none)) {
+    if (interface.path().filename() == "lo") continue;
+    double bytes = 0.0;
+    if (std::ifstream(interface.path() / "statistics/tx_bytes") >> bytes) sum += bytes;
+  }
+  return sum;
+}
+
+/// What a sum takes.
+struct Cost {
+  double seconds = 0.0;
+  double sent = 0.0;  ///< bytes, by the network interfaces of this rank's host
+};
+
+/// One gradient of each rank and its sum, in memory as a run's, on what the ranks compute on. Smaller sums
+/// are of the first elements.
+class SumBench {
+ public:
+  SumBench(const World& world, const BenchOptions& options)
+      : world_(world),
+        rounds_(options.rounds),
+        session_(world, find_placement(world, options.execution), one_thread(options.execution), false),
+        gradient_(agreed(world, [&] { return allocate_arenas(arenas(), device(), 1, most_elements); })),
+        sum_(arenas().common_arena(most_elements)) {
+    world.agree([&] {
+      if (sum_.data() == nullptr) sum_ = device().allocate(most_elements * sizeof(float));
+      timer_ = std::make_unique<ProgramTimer>(device());
+    });
+  }
+
+  std::string header() const {
+    return fmt::format("ranks {}  processor {}  exchange {}", world_.size(), session_.backend().name(),
+                       arenas().name());
+  }
+
+  /// What a sum of `elements` floats by `way` takes; before, checks that it is right.
+  Cost measure(Reduce way, std::size_t elements) {
+    const Exchange exchange = plan(way, elements);
+    const std::unique_ptr<Program> program = record(exchange);
+    check(way, elements, *program);
+    return measure(*program);
+  }
+
+ private:
+  /// A rank's sums are the work of one thread.
+  static ExecutionOptions one_thread(ExecutionOptions execution) {
+    execution.threads = 1;
+    return execution;
+  }
+
+  Device& device() const { return session_.device(); }
+  Communicator& arenas() const { return session_.between_devices(); }
+
+  /// Every rank's value.
+  std::vector<double> gather(double own) const {
+    const std::vector<std::size_t> bytes(static_cast<std::size_t>(world_.size()), sizeof(double));
+    std::vector<double> all(bytes.size());
+    session_.between_hosts().all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
+                                              std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+
+  /// The way of a gradient to its sum on all ranks.
+  struct Exchange {
+    std::unique_ptr<GradientSums> gradients;
+    std::unique_ptr<Gather> gather;  ///< none: all ranks have the whole sum, in the gradient's place
+  };
+
+  Exchange plan(Reduce way, std::size_t elements) {
+    const auto ranks = static_cast<std::uint32_t>(world_.size());
+    const auto rank = static_cast<std::uint32_t>(world_.rank());
+    const GradientSumsOptions options{.elements = elements,
+                                      .assignment = assign(ranks, world_.size(), world_.rank(), 1),
+                                      .partials = {{{rank, 0}, gradient_.front().floats().data()}},
+                                      .summation = session_.backend().summation()};
+    if (way == Reduce::ring) {
+      return {plan_ring_sums(arenas(), options, std::vector<std::size_t>{0}), nullptr};
+    }
+    const Slices slices = even_slices(elements, world_.size());
+    std::vector<std::size_t> bounds;
+    for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
+    return {plan_canonical_sums(arenas(), options, slices),
+            arenas().plan_gather({sum_.data(), elements * sizeof(float)}, bounds)};
+  }
+
+  std::unique_ptr<Program> record(const Exchange& exchange) {
+    return device().record([this, &exchange] {
+      Stream& stream = *device().streams()[0];
+      GradientSums& gradients = *exchange.gradients;
+      gradients.ready(stream, 0);
+      if (exchange.gather == nullptr) {
+        gradients.sum(stream);
+        return;
+      }
+      while (const auto chunk = gradients.next(stream)) {
+        session_.backend().summation().fold(stream, gradients.fold(), *chunk,
+                                            sum_.floats().data() + chunk->begin);
+      }
+      exchange.gather->record(stream);
+    });
+  }
+
+  void check(Reduce way, std::size_t elements, Program& program) {
+    const bool ring = way == Reduce::ring;
+    std::vector<float> values(elements);
+    device().copy(sum_.data(), values.data(), elements * sizeof(float));
+    values = terms_of_rank(world_.rank(), elements);
+    device().copy(gradient_.front().data(), values.data(), elements * sizeof(float));
+    session_.between_hosts().barrier();
+    program.run();
+    device().copy(values.data(), ring ? gradient_.front().data() : sum_.data(), elements * sizeof(float));
+    world_.agree([&] { check_sum(values, world_.size(), ring ? "ring" : "canonical"); });
+  }
+
+  /// Median over the rounds of the slowest rank's time. A device that is given many steps at once is given
+  /// sums for a millisecond at once.
+  Cost measure(Program& program) {
+    std::vector<double> seconds;
+    int runs = 1, sums = 0;
+    session_.between_hosts().barrier();
+    const double sent = sent_bytes();
+    for (int round = -2; round < rounds_; ++round) {  // two rounds to warm up
+      session_.between_hosts().barrier();
+      const double slowest = std::ranges::max(gather(timer_->seconds(program, runs))) / runs;
+      sums += runs;
+      if (round >= 0) {
+        seconds.push_back(slowest);
+      } else {
+        runs = static_cast<int>(std::clamp(std::ceil(1e-3 / slowest), 1.0,
+                                           static_cast<double>(session_.placement().steps_at_once)));
+      }
+    }
+    session_.between_hosts().barrier();
+    return {median(seconds), (sent_bytes() - sent) / sums};
+  }
+
+  const World& world_;
+  int rounds_;
+  Session session_;
+  std::vector<Buffer> gradient_;  ///< one
+  Buffer sum_;
+  std::unique_ptr<ProgramTimer> timer_;
+};
+
+}  // namespace
+
+std::vector<float> terms_of_rank(int rank, std::size_t elements) {
+  std::vector<float> terms(elements);
+  for (std::size_t i = 0; i < elements; ++i) terms[i] = static_cast<float>(weight(rank) * (1 + i % 8));
+  return terms;
+}
+
+void check_sum(std::span<const float> sum, int ranks, const std::string& way) {
+  std::size_t weights = 0;
+  for (int rank = 0; rank < ranks; ++rank) weights += weight(rank);
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    const auto right = static_cast<float>(weights * (1 + i % 8));
+    if (sum[i] == right) continue;
+    throw Error(Category::internal,
+                fmt::format("the {} sum of {} floats over {} ranks is wrong: element {} is {} instead of {}",
+                            way, sum.size(), ranks, i, sum[i], right));
+  }
+}
+
+int bench_allreduce(World& world, const BenchOptions& options) {
+  SumBench bench(world, options);
+  const double ranks = world.size();
+  const bool wire = world.hosts() > 1;
+  if (world.rank() == 0) {
+    print(bench.header() + '\n');
+    print(world.size() == 1
+              ? "one rank: nothing to sum\n"
+              : fmt::format("{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>14}{}\n{:>9}  {:>10}  {:>10}  {:>10}  "
+                            "{:>10}{}\n",
+                            "bytes", "ring", "ring", "canonical", "canonical", "ring/canonical",
+                            wire ? "        ring   canonical" : "", "", "us", "bus GB/s", "us", "bus GB/s",
+                            wire ? "                     MB sent     MB sent" : ""));
+  }
+  if (world.size() == 1) return 0;
+  for (const std::size_t bytes : sizes) {
+    const Cost ring = bench.measure(Reduce::ring, bytes / sizeof(float));
+    const Cost canonical = bench.measure(Reduce::canonical, bytes / sizeof(float));
+    const double bus = 2.0 * (ranks - 1.0) / ranks * static_cast<double>(bytes) * 1e-9;
+    if (world.rank() == 0) {
+      print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>14.2f}", bytes,
+                        ring.seconds * 1e6, bus / ring.seconds, canonical.seconds * 1e6,
+                        bus / canonical.seconds, ring.seconds / canonical.seconds));
+      print(wire ? fmt::format("  {:>10.2f}  {:>10.2f}\n", ring.sent * 1e-6, canonical.sent * 1e-6) : "\n");
+      flush_output();
+    }
+  }
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <optional>
+
+#include "cli/bench/bench.h"
+#include "cli/output.h"
+#include "comm/communicator.h"
+#include "data/feed/micro_batch_reader.h"
+#include "data/image/decoder.h"
+#include "device/cpu/cpu_device.h"
+#include "lockstep/error.h"
+#include "ops/cpu/op.h"
+
+namespace lockstep {
+namespace {
+
+/// Time on the wall, and of a core: what others run on it does not count.
+struct Seconds {
+  double wall = 0.0;
+  double core = 0.0;
+
+  static Seconds now() {
+    timespec core{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &core);
+    return {std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
+            static_cast<double>(core.tv_sec) + static_cast<double>(core.tv_nsec) * 1e-9};
+  }
+  void add_since(const Seconds& start) {
+    const Seconds end = now();
+    wall += end.wall - start.wall;
+    core += end.core - start.core;
+  }
+};
+
+/// A micro-batch that is read.
+struct SourceBatch {
+  MicroBatchRule rule;       ///< of its epoch
+  std::uint32_t number = 0;  ///< in the epoch
+  std::vector<std::uint64_t> ids = {};
+};
+
+/// What is read: the micro-batches of `steps` training steps, one epoch after the other.
+struct Source {
+  const Dataset& dataset;
+  Transform transform;
+  BadSamples bad;
+  std::uint32_t micro_batch;
+  std::uint64_t micro_batches;  ///< of all ranks
+
+  Source(const Dataset& train, const BenchOptions& options, std::uint32_t parts)
+      : dataset(train),
+        transform(options.input, train, {.augment = options.augment}),
+        bad(options.input.strict),
+        micro_batch(static_cast<std::uint32_t>(options.batch.size) / parts),
+        micro_batches(static_cast<std::uint64_t>(options.steps) * parts) {}
+
+  /// Micro-batch `number` of all of them.
+  SourceBatch find(std::uint64_t number) const {
+    const std::uint64_t per_epoch = (dataset.size() + micro_batch - 1) / micro_batch;
+    const std::uint64_t first = number % per_epoch * micro_batch;
+    SourceBatch found{.rule = transform.rule(), .number = static_cast<std::uint32_t>(number % per_epoch)};
+    found.rule.start_epoch(static_cast<std::uint32_t>(number / per_epoch));
+    found.ids.resize(std::min<std::uint64_t>(micro_batch, dataset.size() - first));
+    for (std::uint64_t i = 0; i < found.ids.size(); ++i) found.ids[i] = found.rule.id(first + i);
+    return found;
+  }
+};
+
+/// Reads as a training step does. One per executor, as the next.
+class Loading {
+ public:
+  explicit Loading(Source& source)
+      : reader_(source.dataset, source.transform, source.bad, source.micro_batch) {}
+
+  /// Adds to `seconds` what it took.
+  void read(const SourceBatch& batch, Seconds& seconds) {
+    const Seconds start = Seconds::now();
+    reader_.read(batch.rule, batch.number, batch.ids);
+    seconds.add_since(start);
+  }
+
+ private:
+  MicroBatchReader reader_;
+};
+
+/// Decodes the same parts of image files at the same scale, and does nothing else to them.
+class Decoding {
+ public:
+  explicit Decoding(Source& source) : source_(source) {}
+
+  /// Adds to `seconds` what the decoder took, without getting hold of the files.
+  void read(const SourceBatch& batch, Seconds& seconds) {
+    for (const std::uint64_t id : batch.ids) {
+      try {
+        const auto file = source_.dataset.sample(id, file_);
+        const Seconds start = Seconds::now();
+        decode(file, batch.rule.visit(id));
+        seconds.add_since(start);
+      } catch (const Error& error) {
+        source_.bad.add(id, fmt::format("{}: {}", source_.dataset.sample_name(id), error.what()));
+      }
+    }
+  }
+
+ private:
+  void decode(std::span<const std::uint8_t> file, const SampleVisit& visit) {
+    const Shape shape = source_.dataset.shape();
+    const Box box = source_.transform.frame(decoder_.open(file), visit);
+    decoder_.decode(box, {shape.width, shape.height}, shape.channels, part_);
+  }
+
+  Source& source_;
+  ImageDecoder decoder_;
+  ImagePart part_;
+  std::vector<std::uint8_t> file_;
+};
+
+struct Rate {
+  double images = 0.0;
+  double core_seconds = 0.0;
+  double images_per_second = 0.0;  ///< of all executors together
+
+  double per_core() const { return images / core_seconds; }
+
+  void add(const Rate& other) {
+    images += other.images;
+    core_seconds += other.core_seconds;
+    images_per_second += other.images_per_second;
+  }
+};
+
+Rate sum_over_ranks(const World& world, const BenchOptions& options, const Rate& own) {
+  const auto communicator = make_communicator(world, options.execution.transport);
+  const std::vector<std::size_t> bytes(static_cast<std::size_t>(world.size()), sizeof(Rate));
+  std::vector<Rate> all(bytes.size());
+  communicator->all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
+                                 std::as_writable_bytes(std::span(all)));
+  Rate sum;
+  for (const Rate& rate : all) sum.add(rate);
+  return sum;
+}
+
+/// One executor's part: micro-batches as long as there are any, the first one once more without a watch.
+template <typename Reader>
+Rate read_some(Source& source, std::atomic<std::uint64_t>& next, std::uint64_t ranks) {
+  Reader reader(source);
+  double images = 0.0;
+  Seconds seconds;
+  for (auto number = next.fetch_add(ranks); number < source.micro_batches; number = next.fetch_add(ranks)) {
+    const SourceBatch batch = source.find(number);
+    if (images == 0.0) {
+      Seconds unwatched;
+      reader.read(batch, unwatched);
+    }
+    reader.read(batch, seconds);
+    images += static_cast<double>(batch.ids.size());
+  }
+  return {images, seconds.core, images > 0.0 ? images / seconds.wall : 0.0};
+}
+
+/// All of `source`, on the executors of all ranks.
+template <typename Reader>
+Rate measure(const World& world, const BenchOptions& options, Device& device, Source& source) {
+  std::vector<Rate> rates(device.streams().size());
+  std::atomic<std::uint64_t> next = static_cast<std::uint64_t>(world.rank());
+  const auto ranks = static_cast<std::uint64_t>(world.size());
+  const auto program = device.record([&] {
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      device.streams()[i]->call([&, i] { rates[i] = read_some<Reader>(source, next, ranks); }, Phase::load);
+    }
+  });
+  world.barrier();
+  program->run();
+  Rate own;
+  for (const Rate& rate : rates) own.add(rate);
+  return sum_over_ranks(world, options, own);
+}
+
+void print_line(const World& world, const std::string& line) {
+  if (world.rank() == 0) {
+    print(line + '\n');
+    flush_output();
+  }
+}
+
+void print_rate(const World& world, const char* what, const Rate& rate) {
+  print_line(world,
+             fmt::format("{:<8}  {:>10.0f}  {:>10.0f}", what, rate.images_per_second, rate.per_core()));
+}
+
+}  // namespace
+
+int bench_data(World& world, const BenchOptions& options) {
+  const DatasetPair data = open_dataset(world, options.data);
+  std::optional<Source> source;
+  std::unique_ptr<Device> device;
+  world.agree([&] {
+    cpu::best_level();  // an error on a processor that lacks what resizing needs
+    source.emplace(*data.train, options,
+                   static_cast<std::uint32_t>(micro_batches_of(options.batch, DeviceKind::cpu)));
+    const int cores = available_cores(world.local_rank(), world.local_size());
+    device = make_cpu_device({.threads = options.execution.threads > 0 ? options.execution.threads : cores,
+                              .local_rank = world.local_rank(),
+                              .local_size = world.local_size()});
+  });
+  const Shape shape = data.train->shape();
+  print_line(world, fmt::format("ranks {}  threads {}  samples of {}x{}x{}\n{:<8}  {:>10}  {:>10}",
+                                world.size(), device->streams().size(), shape.channels, shape.height,
+                                shape.width, "", "img/s", "per core"));
+  std::optional<Rate> decoding;
+  if (data.train->encoding() == Encoding::image_file) {
+    decoding = measure<Decoding>(world, options, *device, *source);
+    print_rate(world, "decode", *decoding);
+  }
+  const Rate loading = measure<Loading>(world, options, *device, *source);
+  print_rate(world, "load", loading);
+  if (decoding) {
+    print_line(world, fmt::format("load reaches {:.0f} % of decode",
+                                  100.0 * loading.per_core() / decoding->per_core()));
+  }
+  return 0;
+}
+
+}  // namespace lockstep

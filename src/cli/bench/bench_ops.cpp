@@ -1,0 +1,269 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/bench/bench.h"
+#include "cli/model_summary.h"
+#include "cli/output.h"
+#include "graph/summary.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "train/fit.h"
+#include "train/session/session.h"
+
+namespace lockstep {
+namespace {
+
+/// One direction of a node.
+struct Direction {
+  double seconds = 0.0;
+  double operations = 0.0;  ///< floating-point, of the whole micro-batch
+
+  void add(const Direction& other) {
+    seconds += other.seconds;
+    operations += other.operations;
+  }
+};
+
+struct Row {
+  std::string name = {};
+  std::string operation = {};
+  std::string output = {};
+  std::size_t parameters = 0;
+  Direction forward = {};
+  std::optional<Direction> backward = {};
+
+  double seconds() const { return forward.seconds + (backward ? backward->seconds : 0.0); }
+};
+
+/// One micro-batch of a network, compiled as for training, on one executor of this rank; its operations can
+/// be run one by one, with the values that a whole run gave them.
+class CompiledMicroBatch {
+ public:
+  CompiledMicroBatch(const World& world, const Network& network, const Dataset& dataset,
+                     const BenchOptions& options)
+      : network_(network),
+        graph_(build_graph(network)),
+        layout_(layout_arena(network.parameters())),
+        rounds_(options.rounds),
+        session_(world, find_placement(world, options.execution), one_executor(options.execution)),
+        samples_(samples_of(options, dataset, session_.placement())),
+        loader_(dataset, samples_, options.input, {.augment = options.augment}),
+        plan_{.samples = static_cast<int>(samples_), .nodes_apart = true},
+        compiled_(backend().compile(graph_, layout_, plan_)),
+        flow_(compiled_->gradients()),
+        runner_(compiled_->make_runner(loader_, {})),
+        parameters_(session_.device().allocate(layout_.elements * sizeof(float))),
+        gradients_(session_.device().allocate(layout_.elements * sizeof(float))),
+        result_(session_.device().allocate(sizeof(LeafResult))),
+        timer_(session_.device()) {
+    const HostView view(session_.device(), parameters_);
+    initialize_parameters(network.parameters(), layout_, 0, view.floats().data());
+    view.store();
+    loader_.set_step(0, samples_);
+    const SampleRange own{.first = 0, .samples = samples_};
+    runner_->expect({&own, 1});
+    run_whole();
+  }
+
+  std::uint32_t samples() const { return samples_; }
+  Backend& backend() const { return session_.backend(); }
+  std::size_t nodes() const { return graph_.nodes.size(); }
+
+  Row measure_node(std::size_t node) {
+    Row row = describe_node(node);
+    const NodeRange alone{node, node + 1};
+    row.forward.seconds =
+        measure([this, alone](Stream& stream) { runner_->forward(stream, alone, parameters(), nullptr); });
+    if (flow_.needed[node]) {
+      row.backward->seconds = measure(
+          [this, alone](Stream& stream) { runner_->backward(stream, alone, parameters(), gradients()); });
+    }
+    return row;
+  }
+
+  /// Its gradient comes with it.
+  Row measure_loss() {
+    return {.name = "loss",
+            .operation = "cross_entropy",
+            .output = "1",
+            .forward = {measure([this](Stream& stream) {
+                          run_forward(stream, {nodes(), nodes() + 1});
+                        }),
+                        0.0}};
+  }
+
+  /// Everything above, one after the other.
+  double measure_in_one_go() {
+    return measure([this](Stream& stream) { run_nodes(stream); });
+  }
+
+  /// What begins a step.
+  double measure_prepare() {
+    return measure([this](Stream& stream) { runner_->prepare(stream, parameters()); });
+  }
+
+ private:
+  static ExecutionOptions one_executor(ExecutionOptions execution) {
+    execution.threads = 1;
+    return execution;
+  }
+
+  static std::uint32_t samples_of(const BenchOptions& options, const Dataset& dataset,
+                                  const Placement& placement) {
+    const auto samples = static_cast<std::uint32_t>(
+        options.batch.size / micro_batches_of(options.batch, placement.common_device()));
+    if (samples <= dataset.size()) return samples;
+    throw Error(Category::usage, fmt::format("a micro-batch of {} samples of a data set of {}: use a smaller "
+                                             "batch, or more micro-batches",
+                                             samples, dataset.size()));
+  }
+
+  const float* parameters() const { return parameters_.floats().data(); }
+  float* gradients() const { return gradients_.floats().data(); }
+
+  /// The gradient of the weights takes as many operations as forward does, and that of the input too.
+  Row describe_node(std::size_t node) const {
+    Row row{.name = graph_.nodes[node].name, .output = text_of(graph_.nodes[node].shape)};
+    for (const std::size_t position : layers_of(graph_, node)) {
+      const Network::Layer& layer = network_.layers()[position];
+      row.operation += (row.operation.empty() ? "" : " + ") + describe(layer.operation);
+      row.parameters += trained_parameters(network_, layer);
+      row.forward.operations += 2.0 * samples_ * static_cast<double>(multiply_adds(network_, layer));
+    }
+    const int gradients = 1 + (std::ranges::any_of(flow_.contributions[node], &Contribution::wanted) ? 1 : 0);
+    if (flow_.needed[node]) row.backward = {.operations = gradients * row.forward.operations};
+    return row;
+  }
+
+  void run_forward(Stream& stream, NodeRange range) {
+    runner_->forward(stream, range, parameters(), result_.as<LeafResult>());
+  }
+  void run_nodes(Stream& stream) {
+    run_forward(stream, runner_->nodes_and_loss());
+    runner_->backward(stream, runner_->nodes(), parameters(), gradients());
+  }
+
+  /// Records a part of the micro-batch on a stream.
+  using Part = std::function<void(Stream&)>;
+
+  std::unique_ptr<Program> record(const Part& part, int times) {
+    Stream& stream = *session_.device().streams()[0];
+    return session_.device().record([&stream, part, times] {
+      for (int i = 0; i < times; ++i) part(stream);
+    });
+  }
+
+  void run_whole() {
+    const auto program = record(
+        [this](Stream& stream) {
+          runner_->prepare(stream, parameters());
+          runner_->load(stream, 0);
+          run_nodes(stream);
+        },
+        1);
+    timer_.seconds(*program);
+  }
+
+  /// Median seconds of `part`, which is recorded as often as fills a millisecond: then neither the clock nor
+  /// the start of a program counts.
+  double measure(const Part& part) {
+    constexpr double enough = 1e-3;
+    constexpr int most = 1024;
+    int times = 1;
+    auto program = record(part, times);
+    timer_.seconds(*program);  // the first run of an operation may load it
+    while (times < most && timer_.seconds(*program) < enough) {
+      times *= 4;
+      program = record(part, times);
+      timer_.seconds(*program);
+    }
+    std::vector<double> seconds;
+    for (int round = 0; round < rounds_; ++round) seconds.push_back(timer_.seconds(*program) / times);
+    return median(seconds);
+  }
+
+  const Network& network_;
+  Graph graph_;
+  ArenaLayout layout_;
+  int rounds_;
+  Session session_;
+  std::uint32_t samples_;
+  Loader loader_;
+  PlanOptions plan_;
+  std::unique_ptr<CompiledGraph> compiled_;
+  GradientFlow flow_;
+  std::unique_ptr<LeafRunner> runner_;
+  Buffer parameters_, gradients_, result_;
+  ProgramTimer timer_;
+};
+
+std::string number(double value, bool there) { return there ? fmt::format("{:.1f}", value) : ""; }
+
+/// Microseconds and GFLOP/s.
+std::string cells(const Direction& direction) {
+  return fmt::format("  {:>11}  {:>8}", number(direction.seconds * 1e6, true),
+                     number(direction.operations / direction.seconds * 1e-9, direction.operations > 0.0));
+}
+
+void print_row(const Row& row, std::size_t name_width, std::size_t operation_width, double all_seconds) {
+  print(fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}{}{:<23}  {:>5.1f} %\n", row.name, name_width,
+                    row.operation, operation_width, row.output,
+                    row.parameters == 0 ? "" : std::to_string(row.parameters), cells(row.forward),
+                    row.backward ? cells(*row.backward) : "", 100.0 * row.seconds() / all_seconds));
+}
+
+/// Returns the sum of all rows.
+Row print_table(const std::vector<Row>& rows) {
+  Row sum{.name = "sum", .backward = Direction{}};
+  std::size_t name_width = 4, operation_width = 9;
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    operation_width = std::max(operation_width, row.operation.size());
+    sum.parameters += row.parameters;
+    sum.forward.add(row.forward);
+    if (row.backward) sum.backward->add(*row.backward);
+  }
+  print(fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}  {:>11}  {:>8}  {:>11}  {:>8}  {:>7}\n", "node",
+                    name_width, "operation", operation_width, "output", "parameters", "forward us", "GFLOP/s",
+                    "backward us", "GFLOP/s", "share"));
+  for (const Row& row : rows) print_row(row, name_width, operation_width, sum.seconds());
+  print_row(sum, name_width, operation_width, sum.seconds());
+  return sum;
+}
+
+}  // namespace
+
+int bench_ops(World& world, const BenchOptions& options) {
+  world.agree([&] {
+    if (world.size() == 1) return;
+    throw Error(Category::usage,
+                "operations are measured on one rank: start lockstep bench ops without mpirun");
+  });
+  const DatasetPair data = open_dataset(world, options.data);
+  const std::unique_ptr<Network> network =
+      make_model(options.model.name, data.train->shape(), data.train->classes());
+  check_fit(*network, *data.train);
+  CompiledMicroBatch micro_batch(world, *network, *data.train, options);
+  std::vector<Row> rows;
+  for (std::size_t i = 1; i < micro_batch.nodes(); ++i) rows.push_back(micro_batch.measure_node(i));
+  rows.push_back(micro_batch.measure_loss());
+  const double in_one_go = micro_batch.measure_in_one_go();
+  const double prepare = micro_batch.measure_prepare();
+  print(fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {} micro-batches)\n",
+                    micro_batch.backend().name(), name_of(options.execution.dtype), micro_batch.samples(),
+                    options.batch.size,
+                    static_cast<std::uint32_t>(options.batch.size) / micro_batch.samples()));
+  const double sum = print_table(rows).seconds();
+  print(fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n", in_one_go * 1e6,
+                    100.0 * in_one_go / sum, sum * 1e6));
+  constexpr double nothing = 1e-7;  // of programs without work
+  if (prepare > nothing) {
+    print(
+        fmt::format("once a step  {:.1f} us to bring parameters into the operations' form\n", prepare * 1e6));
+  }
+  return 0;
+}
+
+}  // namespace lockstep

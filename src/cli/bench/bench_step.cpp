@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "cli/bench/bench.h"
+#include "cli/output.h"
+#include "lockstep/models.h"
+#include "lockstep/trainer.h"
+
+namespace lockstep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Medians, of a GPU over groups of steps; parts that are nothing, or were not measured, are left out.
+void print_times(const std::vector<StepTimes>& times, int threads) {
+  const auto middle = [&](double StepTimes::*part) {
+    std::vector<double> values;
+    std::ranges::transform(times, std::back_inserter(values),
+                           [&](const StepTimes& group) { return group.*part / group.steps; });
+    return median(values);
+  };
+  const double total = middle(&StepTimes::total);
+  const bool by_part = times.front().by_part;
+  const std::string load = by_part ? "load" : "waiting for samples";
+  const std::size_t width = std::max<std::size_t>(10, load.size());
+  const auto row = [&](std::string_view name, double StepTimes::*part, double share) {
+    const double seconds = middle(part) * share;
+    if (seconds == 0.0) return;
+    print(
+        fmt::format("{:<{}}  {:>10.1f}  {:>5.1f} %\n", name, width, seconds * 1e6, 100.0 * seconds / total));
+  };
+  print(fmt::format("{:<{}}  {:>10}  {:>7}\n", "part", width, "us/step", "share"));
+  const double executor_share = 1.0 / threads;
+  row(load, &StepTimes::load, executor_share);
+  row("forward", &StepTimes::forward, executor_share);
+  row("backward", &StepTimes::backward, executor_share);
+  row("fold", &StepTimes::fold, executor_share);
+  row("reduce", &StepTimes::reduce, 1.0);
+  row("update", &StepTimes::update, 1.0);
+  row("step", &StepTimes::total, 1.0);
+}
+
+/// Seconds since this process was started (resolution: 10 ms). The 22nd field of /proc/self/stat, the 20th
+/// after the name, is when, in ticks after boot.
+double process_seconds() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  double started = 0.0;
+  for (int i = 0; i < 19; ++i) fields >> text;
+  fields >> started;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         started / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double peak_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+}  // namespace
+
+int bench_step(World& world, const BenchOptions& options) {
+  const DatasetPair data = open_dataset(world, options.data);
+  std::unique_ptr<Network> network;
+  world.agree([&] { network = make_model(options.model.name, data.train->shape(), data.train->classes()); });
+  Trainer trainer(world, *network, *data.train, *data.test,
+                  {.batch = options.batch,
+                   .learning_rate = 0.01,
+                   .input = options.input,
+                   .augment = options.augment,
+                   .reduce = options.reduce,
+                   .execution = options.execution});
+  trainer.steps(1);
+  const double first_step = process_seconds();
+  for (int warm_up = 1; warm_up < 5; ++warm_up) trainer.steps(1);
+  std::vector<StepTimes> times;
+  std::uint64_t samples = 0;
+  world.barrier();
+  const auto start = Clock::now();
+  for (int left = options.steps; left > 0; left -= times.back().steps) {
+    times.push_back(trainer.steps(left));
+    samples += times.back().samples;
+  }
+  world.barrier();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double speed = static_cast<double>(samples) / seconds;
+  if (world.rank() == 0) {
+    print(fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
+                      world.size(), trainer.threads(), trainer.processor(), trainer.transport(),
+                      options.batch.size, trainer.micro_batches(),
+                      options.batch.size / trainer.micro_batches()));
+    print_times(times, trainer.threads());
+    print(
+        fmt::format("first step  {:.0f} ms after the start of the process, data decompressed\n"
+                    "memory      {:.0f} MB at most (rank 0)\n{:.{}f} img/s\n",
+                    first_step * 1e3, peak_megabytes(), speed, speed < 100.0 ? 1 : 0));
+  }
+  return 0;
+}
+
+}  // namespace lockstep

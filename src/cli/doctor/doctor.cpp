@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include "cli/commands.h"
+#include "cli/doctor/findings.h"
+#include "cli/doctor/self_test.h"
+#include "cli/options/options.h"
+#include "cli/output.h"
+#include "comm/communicator.h"
+#include "core/version.h"
+#include "device/cpu/cpu_device.h"
+#include "lockstep/dataset.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+#include "ops/cpu/op.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = Finding::Kind;
+
+struct DoctorOptions {
+  DatasetOptions data{};
+  ExecutionOptions execution{};
+  bool self_test = true;
+};
+
+template <OptionsOf<DoctorOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [data, execution, self_test] = options;
+  visit(data, field);
+  field(self_test, {.name = "self-test",
+                    .help = "train for a moment on made-up images, on all ranks and on one, and compare the "
+                            "digests: on unless --self-test=false is given",
+                    .group = "Checks",
+                    .scope = Scope::protocol});
+  visit(execution, field);
+}
+
+OptionSet option_set(DoctorOptions& options) {
+  OptionSet set("lockstep doctor [options]",
+                "Checks what a run needs: the ranks and hosts that the launcher started, cores, instruction "
+                "sets, GPUs and their libraries, limits, how ranks exchange data, the data set; then trains "
+                "for a second and compares the result. Start it as you would start training. The exit status "
+                "is 4 when something is missing that was asked for.");
+  set.add(options);
+  set.config_file();
+  set.ignore(train_option_names());
+  set.epilogue(
+      "Examples:\n  lockstep-run -np 2 doctor\n  lockstep-run -np 2 doctor --device cuda\n"
+      "  lockstep doctor --self-test=false\n");
+  return set;
+}
+
+/// Prints findings as they come, on rank 0, and remembers what is missing.
+class Findings {
+ public:
+  explicit Findings(const World& world) : prints_(world.rank() == 0) {}
+
+  void add(const Finding& finding) {
+    if (!prints_) return;
+    print(text_of(finding));
+    flush_output();  // what comes next may take seconds
+    if (finding.kind == Kind::remark) ++remarks_;
+    if (finding.kind == Kind::missing) {
+      missing_ += fmt::format("{}{}: {}", missing_.empty() ? "" : "; ", finding.name, finding.value);
+    }
+  }
+  void add_all(const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) add(finding);
+  }
+  int remarks() const { return remarks_; }
+  /// Of all findings, as a line; empty where nothing is missing.
+  const std::string& missing() const { return missing_; }
+
+ private:
+  bool prints_;
+  int remarks_ = 0;
+  std::string missing_;
+};
+
+std::string simd_levels() {
+  std::string names;
+  for (const cpu::Level level : cpu::available_levels()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", cpu::level_name(level));
+  }
+  return fmt::format("{} (uses {})", names, cpu::level_name(cpu::best_level()));
+}
+
+std::string describe_ranks(const World& world) {
+  const auto& bounds = world.host_boundaries();
+  std::string text =
+      fmt::format("{} on {} host{}", world.size(), world.hosts(), world.hosts() == 1 ? "" : "s");
+  if (world.hosts() > 1) {
+    for (std::size_t h = 0; h + 1 < bounds.size(); ++h) {
+      text += fmt::format("{}{}", h == 0 ? ": " : " + ", bounds[h + 1] - bounds[h]);
+    }
+  }
+  return text;
+}
+
+Finding describe_cores(const World& world) {
+  Finding finding{
+      "cores", fmt::format("{} for each rank of {}", available_cores(world.local_rank(), world.local_size()),
+                           world.host())};
+  if (world.local_size() > sysconf(_SC_NPROCESSORS_ONLN)) {
+    finding.kind = Kind::remark;
+    finding.hint = "there are more ranks than cores: fewer ranks are faster, and give the same bits";
+  }
+  return finding;
+}
+
+/// Why hosts cannot compute with CUDA, by host; empty: that one can.
+std::vector<std::string> reasons_of_hosts(const World& world, const std::string& own_reason) {
+  using Reason = std::array<char, 256>;
+  Reason own{};
+  if (!own_reason.empty()) {
+    fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), own_reason);
+  }
+  const std::vector<std::byte> bytes = world.all_gather(std::as_bytes(std::span(own)));
+  std::vector<Reason> all(static_cast<std::size_t>(world.size()));
+  std::memcpy(all.data(), bytes.data(), bytes.size());
+  std::vector<std::string> reasons;
+  for (std::size_t host = 0; host < static_cast<std::size_t>(world.hosts()); ++host) {
+    reasons.emplace_back(all[static_cast<std::size_t>(world.host_boundaries()[host])].data());
+  }
+  return reasons;
+}
+
+/// Adds what concerns CUDA. Returns whether all hosts can compute with it, on all ranks alike.
+bool examine_cuda(const World& world, const Launched& launched, Findings& findings) {
+  const cuda::Probe probe = cuda::probe(cuda::Detail::all);
+  findings.add_all(describe_cuda(probe, launched));
+  std::string reason = cuda::obstacle(probe).reason;
+  if (reason.empty()) {
+    const std::optional<Finding> sharing = describe_sharing(probe, launched);
+    if (sharing && !launched.through_host) reason = sharing->value;
+  }
+  const std::vector<std::string> reasons = reasons_of_hosts(world, reason);
+  for (std::size_t host = 1; host < reasons.size(); ++host) {
+    if (reasons[host].empty()) continue;
+    findings.add({"CUDA", "not on " + reasons[host], launched.wants_cuda ? Kind::missing : Kind::remark,
+                  "start lockstep doctor on that host"});
+  }
+  return std::ranges::all_of(reasons, &std::string::empty);
+}
+
+Finding describe_data(const World& world, const DoctorOptions& options) {
+  try {
+    const DatasetPair data = open_dataset(world, options.data);
+    return {"data set", fmt::format("{}: {} training and {} test samples", options.data.name,
+                                    data.train->size(), data.test->size())};
+  } catch (const Error& error) {  // on all ranks alike
+    return {"data set", error.what(), Kind::missing, "see docs/data.md; --dataset synthetic needs no files"};
+  }
+}
+
+Finding describe_self_test(const World& world, const ExecutionOptions& execution) {
+  const SelfTest test = run_self_test(world, execution);
+  const std::string failure = test.failure();
+  if (!failure.empty()) {
+    return {"self-test", failure, Kind::missing,
+            "ranks compute different numbers: compare the hosts' versions and hardware, and report it"};
+  }
+  return {"self-test",
+          fmt::format("the same digest {} ({:.1f} s)",
+                      world.size() > 1 ? "on all ranks and on one alone" : "twice", test.seconds)};
+}
+
+/// Ranks, processors, memory and how data travels: what there is without GPUs.
+void examine_hosts(const World& world, const Launched& launched, Findings& findings) {
+  findings.add({"lockstep", version()});
+  findings.add({"ranks", describe_ranks(world)});
+  const std::string library = world.library();
+  findings.add({"MPI", library.substr(0, library.find(','))});
+  findings.add(describe_cores(world));
+  findings.add({"instructions", simd_levels()});
+  findings.add_all(describe_host(probe_host(), launched));
+}
+
+int examine(World& world, DoctorOptions options) {
+  const DeviceKind device = options.execution.device;
+  const Launched launched{.ranks = world.size(),
+                          .local_ranks = world.local_size(),
+                          .hosts = world.hosts(),
+                          .wants_cuda = device == DeviceKind::cuda,
+                          .through_host = options.execution.transport != Transport::automatic};
+  Findings findings(world);
+  examine_hosts(world, launched, findings);
+  findings.add({"exchange", make_communicator(world, options.execution.transport)->name()});
+  const bool cuda = device != DeviceKind::cpu && examine_cuda(world, launched, findings);
+  findings.add(describe_data(world, options));
+  if (launched.wants_cuda && !cuda) {
+    findings.add({"self-test", "left out: the GPUs cannot be used, see above"});
+  } else if (options.self_test) {
+    options.execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // on all hosts alike
+    findings.add(describe_self_test(world, options.execution));
+  }
+  world.agree([&] {
+    if (!findings.missing().empty()) throw Error(Category::resource, findings.missing());
+  });
+  const std::string hints = findings.remarks() == 0   ? ""
+                            : findings.remarks() == 1 ? "; 1 hint above"
+                                                      : fmt::format("; {} hints above", findings.remarks());
+  findings.add({"result", "all is well" + hints});
+  return 0;
+}
+
+}  // namespace
+
+int run_doctor(int argc, char** argv) {
+  DoctorOptions options;
+  OptionSet set = option_set(options);
+  return run_on_ranks(set, argc, argv, [&](World& world) { return examine(world, options); });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+#include "cli/doctor/self_test.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "lockstep/models.h"
+#include "lockstep/trainer.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint32_t micro_batch = 32;
+
+/// At least eight micro-batches, one for each rank; a power of two as --micro-batches auto gives.
+std::uint32_t micro_batches(int ranks) {
+  return std::bit_ceil(std::max(8U, static_cast<std::uint32_t>(ranks)));
+}
+
+/// Digest of the run on the ranks of `world`, `leaves` being the same on any number of them.
+std::string train(const World& world, const ExecutionOptions& execution, std::uint32_t leaves) {
+  const std::uint32_t batch = leaves * micro_batch;
+  // Three steps: two full, one of a few samples that leaves most ranks without work.
+  const DatasetPair data = open_dataset(
+      world, {.name = "synthetic", .shape = {1, 28, 28}, .samples = 2 * batch + micro_batch + 5});
+  const auto network = make_model("lenet", data.train->shape(), data.train->classes());
+  Trainer trainer(world, *network, *data.train, *data.test,
+                  {.epochs = 1,
+                   .batch = {.size = static_cast<int>(batch), .micro_batches = static_cast<int>(leaves)},
+                   .learning_rate = 0.2,
+                   .execution = execution});
+  trainer.fit();
+  return trainer.digest();
+}
+
+/// The texts of all ranks, which are equally long.
+std::vector<std::string> gather(const World& world, const std::string& own) {
+  const std::vector<std::byte> all = world.all_gather(std::as_bytes(std::span(own)));
+  std::vector<std::string> texts;
+  for (std::size_t begin = 0; begin < all.size(); begin += own.size()) {
+    texts.emplace_back(reinterpret_cast<const char*>(all.data()) + begin, own.size());
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::string SelfTest::failure() const {
+  for (std::size_t i = 1; i < digests.size(); ++i) {
+    if (digests[i] != digests[0]) {
+      return fmt::format("rank {} has digest {}, rank 0 {}", i, digests[i], digests[0]);
+    }
+  }
+  if (!alone.empty() && alone != digests[0]) {
+    return fmt::format("{} rank(s) gave digest {}, then rank 0 alone {}", digests.size(), digests[0], alone);
+  }
+  return {};
+}
+
+SelfTest run_self_test(const World& world, const ExecutionOptions& execution) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint32_t leaves = micro_batches(world.size());
+  SelfTest result;
+  result.digests = gather(world, train(world, execution, leaves));
+  world.agree([&] {  // the others wait here
+    if (world.rank() == 0) result.alone = train(world.alone(), execution, leaves);
+  });
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace lockstep

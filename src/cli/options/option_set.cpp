@@ -1,0 +1,294 @@
+#include "cli/options/option_set.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cctype>
+
+#include "cli/options/config_file.h"
+#include "core/nearest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view variable_prefix = "LOCKSTEP_";
+
+std::string variable_name(std::string_view option) {
+  std::string name(variable_prefix);
+  for (const char c : option) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+std::string option_name(std::string_view variable) {
+  std::string name;
+  for (const char c : variable.substr(variable_prefix.size())) {
+    name += c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+/// Kubernetes describes every service of a namespace in the environment of its pods; a service called
+/// lockstep or lockstep-something must not look like options.
+bool describes_service(std::string_view variable) {
+  if (variable.ends_with("_SERVICE_HOST") || variable.find("_SERVICE_PORT") != std::string_view::npos) {
+    return true;
+  }
+  const std::size_t port = variable.find("_PORT");
+  if (port == std::string_view::npos) return false;
+  const std::string_view rest = variable.substr(port + 5);
+  return rest.empty() || rest.starts_with('_');
+}
+
+/// The one of `known` that timm or PyTorch's own programs call `name`; else `name`.
+std::string our_name(const std::string& name, const std::vector<std::string>& known) {
+  static const std::map<std::string, std::string, std::less<>> theirs = {
+      {"aa", "randaugment"},   {"b", "batch-size"},        {"initial-checkpoint", "init-from"},
+      {"learning-rate", "lr"}, {"num-classes", "classes"}, {"opt", "optimizer"},
+      {"opt-betas", "beta1"},  {"output", "run-dir"},      {"workers", "threads"},
+  };
+  const auto found = theirs.find(name);
+  const bool has =
+      found != theirs.end() && std::find(known.begin(), known.end(), found->second) != known.end();
+  return has ? found->second : name;
+}
+
+}  // namespace
+
+OptionSet::OptionSet(std::string usage, std::string summary)
+    : usage_(std::move(usage)), summary_(std::move(summary)) {}
+
+void OptionSet::prologue(std::string text) { prologue_ = std::move(text); }
+void OptionSet::epilogue(std::string text) { epilogue_ = std::move(text); }
+void OptionSet::check(std::function<void()> check) { checks_.push_back(std::move(check)); }
+void OptionSet::ignore(const std::vector<std::string>& names) {
+  ignored_.insert(ignored_.end(), names.begin(), names.end());
+}
+
+void OptionSet::insert(Option option) {
+  if (*option.field.group != '\0') group_ = option.field.group;
+  option.group = group_;
+  if (option.value) option.default_value = option.value();
+  if (!option.choices.empty()) {
+    const std::string all = fmt::format("{}", fmt::join(option.choices, "|"));
+    option.placeholder = all.size() > 24 ? "NAME" : all;
+  }
+  // Behind the others with its heading.
+  const auto same = [&](const Option& other) { return other.group == option.group; };
+  const auto last = std::find_if(options_.rbegin(), options_.rend(), same);
+  options_.insert(last == options_.rend() ? options_.end() : last.base(), std::move(option));
+}
+
+void OptionSet::config_file() {
+  insert({.field = {.name = "config",
+                    .help = "read options from FILE, one `name = value` a line; # starts a comment"},
+          .group = {},
+          .placeholder = "FILE",
+          .choices = {},
+          .assign = [](const std::string&) {},
+          .value = nullptr,
+          .default_value = {}});
+}
+
+void OptionSet::positional(std::string placeholder, std::string help, std::string& target) {
+  positionals_.push_back({std::move(placeholder), std::move(help), &target});
+}
+
+void OptionSet::optional_positional(std::string placeholder, std::string help, std::string& target) {
+  positionals_.push_back({std::move(placeholder), std::move(help), &target, false});
+}
+
+bool OptionSet::parse(int argc, const char* const* argv, const char* const* environment) {
+  Values values;
+  if (!read_command_line(argc, argv, values)) return false;
+  if (environment != nullptr) read_environment(environment, values);
+  if (const auto config = values.find("config"); config != values.end()) {
+    read_file(std::string(config->second.value), values);
+  }
+  for (const auto& [name, source] : values) {
+    origins_[name] = source.origin;
+    try {
+      find(name)->assign(source.value);
+    } catch (const Error& error) {
+      throw Error(Category::usage, source.origin + ": " + error.what());
+    }
+  }
+  explain([this] {
+    check_needs(texts());
+    for (const auto& check : checks_) check();
+  });
+  return true;
+}
+
+bool OptionSet::read_command_line(int argc, const char* const* argv, Values& values) const {
+  namespace po = boost::program_options;
+  using Style = po::command_line_style::style_t;
+  po::options_description description;
+  for (const Option& option : options_) {
+    if (!option.field.visible) continue;
+    auto* semantic = po::value<std::string>();
+    if (option.placeholder.empty()) semantic->zero_tokens();
+    description.add_options()(option.field.name, semantic, "");
+  }
+  const int style = Style::allow_long | Style::allow_short | Style::allow_dash_for_short |
+                    Style::long_allow_adjacent | Style::long_allow_next | Style::short_allow_next;
+  std::vector<std::string> tokens(argv + std::min(argc, 1), argv + argc);
+  const auto asks_for_help = [](const std::string& token) { return token == "--help" || token == "-h"; };
+  if (std::any_of(tokens.begin(), tokens.end(), asks_for_help)) return false;
+  take_switch_values(tokens, values);
+  std::vector<std::string> arguments;
+  try {
+    const auto parsed =
+        po::command_line_parser(tokens).options(description).style(style).allow_unregistered().run();
+    for (const auto& part : parsed.options) {
+      if (part.position_key >= 0) {
+        arguments.push_back(part.value.at(0));
+      } else if (part.unregistered) {
+        reject_unknown(part.original_tokens.at(0));
+      } else {
+        take(values, part.string_key, part.value.empty() ? "true" : part.value.front());
+      }
+    }
+  } catch (const po::error_with_option_name& error) {
+    throw Error(Category::usage, fmt::format("{} needs a value", error.get_option_name()));
+  } catch (const po::error& error) {
+    throw Error(Category::usage, error.what());
+  }
+  assign_positionals(arguments);
+  return true;
+}
+
+void OptionSet::take_switch_values(std::vector<std::string>& tokens, Values& values) const {
+  const auto take_one = [&](const std::string& token) {
+    const std::size_t equals = token.find('=');
+    if (!token.starts_with("--") || equals == std::string::npos) return false;
+    const Option* option = find(std::string_view(token).substr(2, equals - 2));
+    if (option == nullptr || !option->placeholder.empty()) return false;
+    take(values, option->field.name, token.substr(equals + 1));
+    return true;
+  };
+  std::erase_if(tokens, take_one);
+}
+
+void OptionSet::take(Values& values, const std::string& name, std::string value) const {
+  // `--lr --seed 3`: the value was forgotten.
+  if (value.starts_with("--") && find(std::string_view(value).substr(2)) != nullptr) {
+    throw Error(Category::usage, fmt::format("--{} needs a value; {} follows", name, value));
+  }
+  const auto [source, first] = values.insert({name, {value, "--" + name}});
+  if (first) return;
+  if (!find(name)->repeats) throw Error(Category::usage, fmt::format("--{} is given twice", name));
+  source->second.value += "," + value;
+}
+
+void OptionSet::reject_unknown(const std::string& token) const {
+  const std::string typed = token.substr(0, token.find('='));
+  const std::string name = typed.substr(std::min(typed.find_first_not_of('-'), typed.size()));
+  std::vector<std::string> known{"help"};
+  for (const Option& option : options_) {
+    if (option.field.visible) known.emplace_back(option.field.name);
+  }
+  throw Error(Category::usage, fmt::format("unknown option {}{}", in_quotes(typed),
+                                           suggestion(our_name(name, known), known, "--")));
+}
+
+void OptionSet::assign_positionals(const std::vector<std::string>& arguments) const {
+  if (arguments.size() > positionals_.size()) {
+    throw Error(Category::usage, fmt::format("unexpected argument {}; usage: {}",
+                                             in_quotes(arguments[positionals_.size()]), usage_));
+  }
+  for (std::size_t i = 0; i < positionals_.size(); ++i) {
+    if (i == arguments.size() && !positionals_[i].required) {
+      return;
+    }
+    if (i == arguments.size()) {
+      throw Error(Category::usage,
+                  fmt::format("{} is missing; usage: {}", positionals_[i].placeholder, usage_));
+    }
+    *positionals_[i].target = arguments[i];
+  }
+}
+
+void OptionSet::read_environment(const char* const* environment, Values& values) const {
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const std::size_t equals = entry.find('=');
+    if (!entry.starts_with(variable_prefix) || equals == std::string_view::npos) continue;
+    const std::string variable(entry.substr(0, equals));
+    const std::string value(entry.substr(equals + 1));
+    const std::string name = option_name(variable);
+    if (value.empty() || describes_service(variable)) continue;
+    if (find(name) != nullptr && variable == variable_name(name)) {
+      values.insert({name, {value, variable}});
+    } else if (!is_ignored(name) && name != "config") {
+      const std::string close = nearest(name, names());
+      throw Error(Category::usage,
+                  fmt::format("unknown environment variable {}{}", in_quotes(variable),
+                              close.empty() ? "" : "; did you mean " + variable_name(close) + "?"));
+    }
+  }
+}
+
+void OptionSet::read_file(const std::string& file, Values& values) const {
+  for (const ConfigEntry& entry : read_config(file)) {
+    const Option* option = find(entry.name);
+    if (option != nullptr && option->value) {
+      values.insert({entry.name, {entry.value, fmt::format("{}:{}: {}", file, entry.line, entry.name)}});
+    } else if (!is_ignored(entry.name)) {
+      throw Error(Category::usage,
+                  fmt::format("{}:{}: unknown option {}{}", file, entry.line, in_quotes(entry.name),
+                              suggestion(our_name(entry.name, names()), names())));
+    }
+  }
+}
+
+const OptionSet::Option* OptionSet::find(std::string_view name) const {
+  const auto same = [&](const Option& option) { return option.field.visible && option.field.name == name; };
+  const auto found = std::find_if(options_.begin(), options_.end(), same);
+  return found == options_.end() ? nullptr : &*found;
+}
+
+bool OptionSet::is_ignored(std::string_view name) const {
+  return std::find(ignored_.begin(), ignored_.end(), name) != ignored_.end();
+}
+
+std::string OptionSet::origin(const std::string& name) const {
+  if (const auto found = origins_.find(name); found != origins_.end()) return found->second;
+  return find(name) != nullptr ? "--" + name : "";
+}
+
+std::vector<std::string> OptionSet::names() const {
+  std::vector<std::string> result;
+  for (const Option& option : options_) {
+    if (option.value && option.field.visible) result.emplace_back(option.field.name);
+  }
+  return result;
+}
+
+std::vector<OptionText> OptionSet::texts() const {
+  std::vector<OptionText> result;
+  for (const auto& texts : texts_) {
+    for (OptionText& text : texts()) result.push_back(std::move(text));
+  }
+  return result;
+}
+
+std::vector<Line> OptionSet::lines_to_compare() const { return lockstep::lines_to_compare(texts()); }
+
+std::string OptionSet::config() const {
+  std::string text;
+  std::string group;
+  for (const Option& option : options_) {
+    const std::string value = option.value && option.field.visible ? option.value() : "";
+    if (value.empty()) continue;
+    if (option.group != group) text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", option.group);
+    group = option.group;
+    text += fmt::format("{} = {}\n", option.field.name, config_value(value));
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "comm/world/mpi_handles.h"
+
+namespace lockstep {
+
+class World;
+
+/// Memory shared by the ranks of one host (memfd of the host's first rank, opened by the others through
+/// /proc), so not limited by the size of /dev/shm in a container. Zeroed.
+class SharedMemory {
+ public:
+  /// Collective over the ranks of each host. Null on all ranks of a host where one of them cannot map it.
+  static std::unique_ptr<SharedMemory> create(const World& world, std::size_t bytes);
+  /// The same over `host`, ranks of one host.
+  static std::unique_ptr<SharedMemory> create(const MpiGroup& host, std::size_t bytes);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  SharedMemory(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,69 @@
+#include "comm/world/agreement.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+/// Failures of all ranks in one number, smaller is more important: own errors before those that only
+/// repeat another rank's, then the lower rank.
+struct Verdict {
+  static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  static std::int64_t encode(bool repeated, int rank, int status) {
+    return (std::int64_t{repeated} << 40) | (std::int64_t{rank} << 8) | status;
+  }
+  static int rank(std::int64_t code) { return static_cast<int>((code >> 8) & 0xffffffff); }
+  static Category category(std::int64_t code) { return static_cast<Category>(code & 0xff); }
+};
+
+}  // namespace
+
+Outcome::Outcome(const std::function<void()>& work, int rank) : code_(Verdict::none) {
+  try {
+    work();
+    return;
+  } catch (const PeerFailure& error) {
+    own_ = error;
+    repeated_ = true;
+  } catch (...) {
+    own_ = as_error(std::current_exception());
+  }
+  code_ = Verdict::encode(repeated_, rank, own_->exit_status());
+}
+
+void Outcome::settle(std::int64_t smallest) const {
+  if (smallest == Verdict::none) return;
+  if (smallest == code_ && !repeated_) throw AgreedError(own_->category(), own_->message(), own_->field());
+  throw PeerFailure(Verdict::category(smallest),
+                    "rank " + std::to_string(Verdict::rank(smallest)) + " failed");
+}
+
+void agree(Communicator& communicator, const std::function<void()>& work) {
+  const Outcome own(work, communicator.rank());
+  const std::int64_t code = own.code();
+  std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.size()));
+  const std::vector<std::size_t> bytes(all.size(), sizeof code);
+  communicator.all_gather_bytes(std::as_bytes(std::span(&code, 1)), bytes,
+                                std::as_writable_bytes(std::span(all)));
+  own.settle(*std::min_element(all.begin(), all.end()));
+}
+
+Error as_error(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {Category::resource, "out of memory"};
+  } catch (const std::exception& error) {
+    return {Category::internal, error.what()};
+  } catch (...) {
+    return {Category::internal, "unknown exception"};
+  }
+}
+
+}  // namespace lockstep

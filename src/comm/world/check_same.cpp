@@ -1,0 +1,80 @@
+#include "comm/world/check_same.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/printable.h"
+#include "core/version.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+/// Names and values, each with a zero behind it.
+std::string pack(const std::vector<Line>& lines) {
+  std::string text;
+  for (const auto& [name, value] : lines) {
+    text.append(name).push_back('\0');
+    text.append(value).push_back('\0');
+  }
+  return text;
+}
+
+std::vector<Line> unpack(std::string_view text) {
+  const auto next = [&text] {
+    const std::size_t end = text.find('\0');
+    std::string part(text.substr(0, end));
+    text.remove_prefix(std::min(end, text.size() - 1) + 1);
+    return part;
+  };
+  std::vector<Line> lines;
+  while (!text.empty()) {
+    std::string name = next();
+    lines.push_back({std::move(name), text.empty() ? std::string() : next()});
+  }
+  return lines;
+}
+
+/// The value of the line called `name`; "nothing" where there is none.
+std::string value_of(const std::vector<Line>& lines, const std::string& name) {
+  const auto found = std::ranges::find(lines, name, &Line::name);
+  return found == lines.end() ? "nothing" : found->value;
+}
+
+/// Name of the first line that both have with different values, else of one that only one of them has; empty
+/// where all are equal.
+std::string first_difference(const std::vector<Line>& mine, const std::vector<Line>& theirs) {
+  std::string single;
+  for (const auto& [lines, others] : {std::pair(&mine, &theirs), std::pair(&theirs, &mine)}) {
+    for (const Line& line : *lines) {
+      const auto other = std::ranges::find(*others, line.name, &Line::name);
+      if (other != others->end() && other->value != line.value) return line.name;
+      if (other == others->end() && single.empty()) single = line.name;
+    }
+  }
+  return single;
+}
+
+}  // namespace
+
+void check_same(const World& world, const std::vector<Line>& lines) {
+  std::vector<Line> own = {{"version", version()}, {"revision", revision()}};
+  own.insert(own.end(), lines.begin(), lines.end());
+  const std::string packed = pack(own);
+  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(packed)));
+  const std::vector<Line> first = unpack({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  world.agree([&] {
+    const std::string name = first_difference(own, first);
+    if (name.empty()) return;
+    throw Error(Category::usage,
+                fmt::format("rank {} has {} = {}, rank 0 has {}; give all ranks the same", world.rank(), name,
+                            printable(value_of(own, name)), printable(value_of(first, name))),
+                name);
+  });
+}
+
+}  // namespace lockstep

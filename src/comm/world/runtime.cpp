@@ -1,0 +1,76 @@
+#include "comm/world/runtime.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "comm/world/agreement.h"
+
+namespace lockstep {
+namespace {
+
+Launch prepare_launch() {
+  const Launch launch = read_launch([](const char* name) { return std::getenv(name); });
+  set_start_options(launch);
+  return launch;
+}
+
+/// Every process would be rank 0 of 1 and do the whole work; one of them says so.
+void check_connected(const Launch& launch, int connected) {
+  if (connected > 1 || launch.processes <= 1) return;
+  const std::string started = std::to_string(launch.processes);
+  if (launch.rank != 0) throw PeerFailure(Category::usage, "not connected");
+  throw Error(Category::usage, "the launcher started " + started + " processes but MPI connected only 1: " +
+                                   "start with the mpirun of the MPI that lockstep was built with, or " +
+                                   "under Slurm with srun --mpi=pmix");
+}
+
+std::string read_host_name() {
+  char name[256] = "";
+  if (gethostname(name, sizeof name - 1) != 0) return "unknown host";
+  return name;
+}
+
+}  // namespace
+
+RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host) {
+  int old_rank = 0;
+  check_mpi(MPI_Comm_rank(all, &old_rank), "MPI_Comm_rank");
+  int lowest = old_rank;
+  check_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, host.get()), "MPI_Bcast");
+
+  RanksByHost result;
+  result.world = MpiGroup::split(all, 0, lowest);
+  const int size = result.world.size();
+  std::vector<int> lowest_of(static_cast<std::size_t>(size));
+  check_mpi(MPI_Allgather(&lowest, 1, MPI_INT, lowest_of.data(), 1, MPI_INT, result.world.get()),
+            "MPI_Allgather");
+  for (int i = 0; i < size; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (i == 0 || lowest_of[at] != lowest_of[at - 1]) result.boundaries.push_back(i);
+  }
+  result.boundaries.push_back(size);
+  return result;
+}
+
+World::Runtime::Runtime(int* argc, char*** argv) : launch(prepare_launch()), host_name(read_host_name()) {
+  session.emplace(argc, argv);
+  const MpiGroup all = MpiGroup::duplicate(MPI_COMM_WORLD);
+  check_connected(launch, all.size());
+  host = MpiGroup::split_by_host(all.get());
+  ranks = number_by_host(all.get(), host);
+  rank = ranks.world.rank();
+  size = ranks.world.size();
+  local_rank = host.rank();
+  watch.emplace(host, rank - local_rank);
+}
+
+World::Runtime::Runtime(std::string name)
+    : host(MpiGroup::duplicate(MPI_COMM_SELF)),
+      ranks{MpiGroup::duplicate(MPI_COMM_SELF), {0, 1}},
+      host_name(std::move(name)) {
+  watch.emplace(host, rank);
+}
+
+}  // namespace lockstep

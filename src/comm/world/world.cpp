@@ -1,0 +1,131 @@
+#include "lockstep/world.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include "comm/world/agreement.h"
+#include "comm/world/runtime.h"
+#include "core/message.h"
+
+namespace lockstep {
+namespace {
+
+void print_error(const std::string& who, const Error& error) {
+  std::fflush(stdout);
+  print_message("lockstep: error: " + who + error.what());
+}
+
+std::string name_of(const World& world) {
+  return "rank " + std::to_string(world.rank()) + " on " + world.host() + ": ";
+}
+
+/// The other ranks do not know of this error.
+int end_unagreed(const World& world, const Error& error) {
+  print_error(name_of(world), error);
+  if (world.size() > 1) world.abort(error.exit_status());
+  return error.exit_status();
+}
+
+int run_in(World& world, const std::function<int(World&)>& body) {
+  try {
+    return body(world);
+  } catch (const PeerFailure& error) {
+    return error.exit_status();
+  } catch (const AgreedError& error) {
+    print_error(name_of(world), error);
+    return error.exit_status();
+  } catch (...) {
+    return end_unagreed(world, as_error(std::current_exception()));
+  }
+}
+
+}  // namespace
+
+World::World(int* argc, char*** argv) : runtime_(std::make_unique<Runtime>(argc, argv)) {}
+World::World(std::unique_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
+World::~World() = default;
+
+World World::alone() const { return World(std::make_unique<Runtime>(runtime_->host_name)); }
+
+int World::rank() const { return runtime_->rank; }
+int World::size() const { return runtime_->size; }
+int World::local_rank() const { return runtime_->local_rank; }
+int World::local_size() const { return runtime_->host.size(); }
+int World::hosts() const { return static_cast<int>(host_boundaries().size()) - 1; }
+const std::vector<int>& World::host_boundaries() const { return runtime_->ranks.boundaries; }
+const std::string& World::host() const { return runtime_->host_name; }
+
+std::string World::library() const {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  return text;  // some libraries count the final null in `length`
+}
+
+void World::agree(const std::function<void()>& work) const {
+  const Outcome own(work, rank());
+  const std::int64_t code = own.code();
+  std::int64_t smallest = code;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(&code, &smallest, 1, MPI_INT64_T, MPI_MIN, runtime_->ranks.world.get(), &request),
+            "MPI_Iallreduce");
+  complete(request, *runtime_->watch);
+  own.settle(smallest);
+}
+
+std::vector<std::byte> World::all_gather(std::span<const std::byte> own) const {
+  std::vector<std::byte> all(own.size() * static_cast<std::size_t>(size()));
+  const int count = static_cast<int>(own.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallgather(own.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE,
+                           runtime_->ranks.world.get(), &request),
+            "MPI_Iallgather");
+  complete(request, *runtime_->watch);
+  return all;
+}
+
+std::vector<std::byte> World::broadcast(std::span<const std::byte> own) const {
+  const auto from_rank_0 = [this](void* data, std::size_t bytes) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, 0, runtime_->ranks.world.get(), &request),
+              "MPI_Ibcast");
+    complete(request, *runtime_->watch);
+  };
+  std::uint64_t bytes = own.size();
+  from_rank_0(&bytes, sizeof bytes);
+  std::vector<std::byte> result(bytes);
+  if (rank() == 0) std::ranges::copy(own, result.begin());
+  from_rank_0(result.data(), result.size());
+  return result;
+}
+
+void World::barrier() const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(runtime_->ranks.world.get(), &request), "MPI_Ibarrier");
+  complete(request, *runtime_->watch);
+}
+
+void World::abort(int status) const {
+  std::fflush(nullptr);
+  if (size() > 1) MPI_Abort(runtime_->ranks.world.get(), status);
+  std::_Exit(status);
+}
+
+int run_program(int argc, char** argv, const std::function<int(World&)>& body) {
+  try {
+    World world(&argc, &argv);
+    return run_in(world, body);
+  } catch (const PeerFailure& error) {
+    return error.exit_status();
+  } catch (...) {
+    const Error error = as_error(std::current_exception());
+    print_error("", error);
+    return error.exit_status();
+  }
+}
+
+}  // namespace lockstep

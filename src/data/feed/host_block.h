@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "comm/transports/shared_memory.h"
+
+namespace lockstep {
+
+class World;
+
+/// Read-only bytes that the ranks of a host need alike: one copy per host where it can be shared, else one
+/// per rank.
+class HostBlock {
+ public:
+  using Fill = std::function<void(std::span<std::byte>)>;
+
+  /// Memory of this rank alone.
+  HostBlock(std::size_t bytes, const Fill& fill);
+  /// Collective. `fill` runs on the first rank of each host, or on every rank that has its own copy; what it
+  /// throws, all ranks throw. `bytes` is the same on all ranks of a host.
+  static HostBlock share(const World& world, std::size_t bytes, const Fill& fill);
+
+  std::span<const std::byte> bytes() const;
+
+ private:
+  explicit HostBlock(std::unique_ptr<SharedMemory> shared);
+
+  std::unique_ptr<SharedMemory> shared_;
+  std::unique_ptr<std::byte[]> own_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "data/feed/transform.h"
+#include "data/sets/bad_samples.h"
+#include "lockstep/dataset.h"
+
+namespace lockstep {
+
+/// Positions [first, first + samples) of an epoch.
+struct SampleRange {
+  std::uint64_t first = 0;
+  std::uint64_t samples = 0;
+  bool operator==(const SampleRange&) const = default;
+};
+
+/// The micro-batches (leaves) of the step in progress, and what is done to their samples. Set between steps
+/// by one thread; read during a step by all executors.
+class Loader {
+ public:
+  /// Leaves hold `micro_batch` samples; the last of a step may hold fewer. Throws as Transform.
+  Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOptions& input = {},
+         const Transform::Use& use = {});
+
+  /// Shuffles the samples as epoch `number` does; before the first call they have the data set's own order.
+  void start_epoch(std::uint32_t number) { rule_.start_epoch(number); }
+
+  /// The step in progress: positions [first, first + samples).
+  void set_step(std::uint64_t first, std::uint64_t samples);
+  /// Leaves that a step of `samples` samples has.
+  std::uint32_t leaves(std::uint64_t samples) const;
+  /// Samples of leaf `leaf` of the step in progress.
+  std::uint32_t samples(std::uint32_t leaf) const;
+  std::uint32_t micro_batch() const { return micro_batch_; }
+  const Dataset& dataset() const { return dataset_; }
+  const Transform& transform() const { return transform_; }
+  /// Samples that readers of the data set could not read.
+  BadSamples& bad_samples() const { return bad_samples_; }
+  /// Rule of the epoch in progress.
+  const MicroBatchRule& rule() const { return rule_; }
+  /// Position in the epoch of the first sample of leaf `leaf`.
+  std::uint64_t position(std::uint32_t leaf) const { return first_ + std::uint64_t{leaf} * micro_batch_; }
+  /// Position of leaf `leaf` among the epoch's micro-batches.
+  std::uint32_t number(std::uint32_t leaf) const;
+
+ private:
+  const Dataset& dataset_;
+  std::uint32_t micro_batch_;
+  Transform transform_;
+  mutable BadSamples bad_samples_;
+  MicroBatchRule rule_;
+  std::uint64_t first_ = 0;
+  std::uint64_t samples_ = 0;
+};
+
+}  // namespace lockstep

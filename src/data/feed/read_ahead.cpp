@@ -1,0 +1,188 @@
+#include "data/feed/read_ahead.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+
+#include "device/cpu/pinning.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+/// Small enough that all threads have a part of a micro-batch, large enough that they seldom meet.
+std::uint64_t samples_at_once(std::uint64_t micro_batch, std::uint64_t threads) {
+  return std::clamp<std::uint64_t>(micro_batch / (4 * threads), 1, 16);
+}
+
+}  // namespace
+
+void ReadAhead::Failures::add(const Failures& other) {
+  if (other.count > 0 && (count == 0 || other.first < first)) {
+    first = other.first;
+    error = other.error;
+  }
+  count += other.count;
+}
+
+ReadAhead::ReadAhead(Device& device, const Loader& loader, int threads)
+    : loader_(loader),
+      layout_(loader.micro_batch(), loader.transform().format().sample_bytes(), loader.transform().mixes()),
+      chunk_samples_(samples_at_once(loader.micro_batch(), static_cast<std::uint64_t>(threads))),
+      // One to be taken, one to be read; more where one has not enough samples for all threads.
+      slots_(2 + static_cast<std::size_t>(threads) / loader.micro_batch()) {
+  for (Slot& slot : slots_) slot.memory = device.allocate_host(layout_.bytes(loader.micro_batch()));
+  threads_.reserve(static_cast<std::size_t>(threads));
+  try {
+    for (int i = 0; i < threads; ++i) {
+      SampleReader& reader = readers_.emplace_back(loader.dataset(), loader.transform());
+      threads_.emplace_back([this, &reader] { serve(reader); });
+    }
+  } catch (const std::system_error& error) {
+    stop();
+    throw Error(Category::resource,
+                fmt::format("cannot start {} threads that read samples: {}", threads, error.what()));
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+ReadAhead::~ReadAhead() { stop(); }
+
+void ReadAhead::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ReadAhead::expect(std::span<const SampleRange> coming) {
+  {
+    std::unique_lock lock(mutex_);
+    coming_.clear();
+    next_range_ = 0;
+    if (begun_ > 0) given_ = slots_[(begun_ - 1) % slots_.size()].range.samples;
+    idle_.wait(lock, [&] { return reading_ == 0; });
+    begun_ = taken_ = given_ = 0;
+    rule_ = loader_.rule();
+    std::ranges::copy_if(coming, std::back_inserter(coming_),
+                         [](const SampleRange& range) { return range.samples > 0; });
+  }
+  work_.notify_all();
+}
+
+void ReadAhead::take(std::uint64_t first, const Use& use) {
+  Slot* slot = nullptr;
+  {
+    std::unique_lock lock(mutex_);
+    slot = &slots_[taken_ % slots_.size()];
+    ready_.wait(lock, [&] { return begun_ > taken_ ? slot->unread == 0 : all_begun(); });
+    if (begun_ == taken_ || slot->range.first != first) {
+      throw Error(Category::internal,
+                  fmt::format("the samples from position {} on are wanted, others were read", first));
+    }
+  }
+  struct GiveBack {
+    ReadAhead& owner;
+    ~GiveBack() {
+      {
+        const std::lock_guard lock(owner.mutex_);
+        ++owner.taken_;
+      }
+      owner.work_.notify_all();
+    }
+  };
+  const GiveBack give_back{*this};
+  if (slot->failures.count > 0) fail(*slot);
+  use(arrays(*slot), slot->memory.data());
+}
+
+void ReadAhead::fail(const Slot& slot) {
+  try {
+    std::rethrow_exception(slot.failures.error);
+  } catch (const Error& error) {
+    if (error.category() != Category::data || slot.failures.count == 1) throw;
+    throw Error(Category::data, fmt::format("{}; of the {} samples of its micro-batch, {} cannot be read",
+                                            error.what(), slot.range.samples, slot.failures.count));
+  }
+}
+
+void ReadAhead::serve(SampleReader& reader) {
+  flush_denormals_to_zero();  // as on the executors of CPU ranks
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const std::optional<Chunk> chunk = next_chunk();
+    if (!chunk) {
+      work_.wait(lock);
+      continue;
+    }
+    ++reading_;
+    lock.unlock();
+    const Failures failures = read(reader, *chunk);
+    lock.lock();
+    --reading_;
+    finish(*chunk, failures);
+  }
+}
+
+/// Micro-batches are read in their order: the first one has all threads.
+std::optional<ReadAhead::Chunk> ReadAhead::next_chunk() {
+  const auto newest = [&]() -> Slot& { return slots_[(begun_ - 1) % slots_.size()]; };
+  if ((begun_ == 0 || given_ == newest().range.samples) && !begin_micro_batch()) return {};
+  const std::uint64_t begin = given_;
+  given_ = std::min(begin + chunk_samples_, newest().range.samples);
+  return Chunk{&newest(), begin, given_};
+}
+
+bool ReadAhead::begin_micro_batch() {
+  if (all_begun() || begun_ - taken_ == slots_.size()) return false;
+  SampleRange& rest = coming_[next_range_];
+  const std::uint64_t samples = std::min<std::uint64_t>(rest.samples, loader_.micro_batch());
+  Slot& slot = slots_[begun_ % slots_.size()];
+  slot.range = {rest.first, samples};
+  slot.unread = samples;
+  slot.failures = {};
+  rest = {rest.first + samples, rest.samples - samples};
+  if (rest.samples == 0) ++next_range_;
+  ++begun_;
+  given_ = 0;
+  return true;
+}
+
+MicroBatch ReadAhead::arrays(const Slot& slot) const {
+  return layout_.arrays(slot.memory.data(), static_cast<std::uint32_t>(slot.range.samples));
+}
+
+ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Chunk& chunk) const {
+  const SampleRange& range = chunk.slot->range;
+  const MicroBatch batch = arrays(*chunk.slot);
+  const float share = rule_.share(static_cast<std::uint32_t>(range.first / loader_.micro_batch()));
+  Failures failures;
+  for (std::uint64_t i = chunk.begin; i < chunk.end; ++i) {
+    std::byte* const place = layout_.sample(chunk.slot->memory.data(), i);
+    try {
+      const std::uint64_t id = rule_.id(range.first + i);
+      rule_.write(batch, static_cast<std::uint32_t>(i), id, loader_.dataset().label(id), share);
+      const std::byte* const sample = reader.read(rule_, id, place);
+      if (sample != place) std::copy_n(sample, layout_.sample_bytes(), place);
+    } catch (...) {
+      failures.add({.count = 1, .first = i, .error = std::current_exception()});
+    }
+  }
+  return failures;
+}
+
+void ReadAhead::finish(const Chunk& chunk, const Failures& failures) {
+  Slot& slot = *chunk.slot;
+  slot.failures.add(failures);
+  slot.unread -= chunk.end - chunk.begin;
+  if (slot.unread == 0) ready_.notify_one();
+  if (reading_ == 0) idle_.notify_one();
+}
+
+}  // namespace lockstep

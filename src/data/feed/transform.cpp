@@ -1,0 +1,89 @@
+#include "data/feed/transform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/options/check.h"
+#include "data/augment/random_resized_crop.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+/// `values`, of which there is one per channel or one for all.
+std::vector<float> per_channel(const std::vector<double>& values, int channels, const char* name) {
+  const auto count = static_cast<std::size_t>(channels);
+  if (values.size() == 1) {
+    return std::vector<float>(count, static_cast<float>(values[0]));
+  }
+  if (values.size() != count) {
+    throw Error(
+        Category::usage,
+        fmt::format("{} has {} numbers, the samples have {} channel{}: give one for each, or one for all",
+                    name, values.size(), channels, channels == 1 ? "" : "s"),
+        name);
+  }
+  return {values.begin(), values.end()};
+}
+
+void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
+  check_fields(augment);
+  AugmentOptions of_pixels = augment;
+  of_pixels.mixup = 0.0;
+  if (dataset.encoding() == Encoding::floats && of_pixels != AugmentOptions{}) {
+    throw Error(Category::usage,
+                "the samples are numbers, not images: of the augmentations only mixup is possible");
+  }
+  if (augment.mixup != 0.0 && augment.mixup < 1e-3) {
+    throw Error(Category::usage, fmt::format("{} is neither 0 nor from 0.001 to 1000", augment.mixup),
+                "mixup");
+  }
+}
+
+}  // namespace
+
+Transform::Transform(const InputOptions& options, const Dataset& dataset, const Use& use)
+    : shape_(dataset.shape()),
+      floats_(dataset.encoding() == Encoding::floats),
+      crop_share_(options.crop_share),
+      augment_(use.augment),
+      rule_(MicroBatchRule::make(augment_, shape_, dataset.size(), use.seed)) {
+  check_augmentation(augment_, dataset);
+  augmentations_ = make_augmentations(augment_, shape_);
+  check_fields(options);
+  if (crop_share_ != InputOptions{}.crop_share && dataset.encoding() != Encoding::image_file) {
+    throw Error(Category::usage,
+                "has an effect on image files only, which these samples are not: leave it out", "crop-pct");
+  }
+  if (!options.mean.empty() || !options.deviation.empty()) {
+    const int channels = dataset.shape().channels;
+    mean_ = per_channel(options.mean.empty() ? std::vector{0.0} : options.mean, channels, "mean");
+    deviation_ =
+        per_channel(options.deviation.empty() ? std::vector{1.0} : options.deviation, channels, "std");
+  }
+}
+
+Box Transform::frame(ImageSize size, const SampleVisit& visit) const {
+  if (augment_.random_resized_crop) {
+    return random_resized_crop(augment_, size, visit);
+  }
+  // Resized so that the shorter of both sides, relative to the network's, is its side / crop_share, rounded
+  // down to whole pixels; what is seen of that, in pixels of the file:
+  const double rows_per_row = static_cast<double>(size.height) / std::floor(shape_.height / crop_share_);
+  const double columns_per_column = static_cast<double>(size.width) / std::floor(shape_.width / crop_share_);
+  const double step = std::min(rows_per_row, columns_per_column);
+  const double width = shape_.width * step;
+  const double height = shape_.height * step;
+  return {(size.width - width) / 2.0, (size.height - height) / 2.0, width, height};
+}
+
+SampleFormat Transform::format() const {
+  return {.shape = shape_,
+          .floats = floats_,
+          .mean = mean_.empty() ? nullptr : mean_.data(),
+          .deviation = deviation_.empty() ? nullptr : deviation_.data()};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+#include "data/sets/bad_samples.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "core/message.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+
+void BadSamples::add(std::uint64_t id, const std::string& reason) {
+  if (strict_) {
+    throw Error(Category::data, reason);
+  }
+  const std::lock_guard lock(mutex_);
+  if (!ids_.insert(id).second) return;
+  unshared_.push_back(id);
+  if (ids_.size() > most_warnings + 1) return;
+  if (ids_.size() <= most_warnings) {
+    print_warning(reason + "; left out");
+  } else {
+    print_warning("further samples that cannot be read are only counted");
+  }
+}
+
+void BadSamples::share(const World& world) {
+  constexpr std::uint64_t none = ~std::uint64_t{0};
+  const std::lock_guard lock(mutex_);
+  const auto gather = [&world](const std::vector<std::uint64_t>& own) {
+    const std::vector<std::byte> bytes = world.all_gather(std::as_bytes(std::span(own)));
+    std::vector<std::uint64_t> all(bytes.size() / sizeof(std::uint64_t));
+    std::memcpy(all.data(), bytes.data(), bytes.size());
+    return all;
+  };
+  const std::uint64_t most = std::ranges::max(gather({unshared_.size()}));
+  if (most == 0) return;
+  unshared_.resize(most, none);
+  for (const std::uint64_t id : gather(unshared_)) {
+    if (id != none) ids_.insert(id);
+  }
+  unshared_.clear();
+}
+
+std::uint64_t BadSamples::count() const {
+  const std::lock_guard lock(mutex_);
+  return ids_.size();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,161 @@
+#include "data/sets/cifar.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <optional>
+#include <sstream>
+
+#include "core/files/file.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Shape cifar_shape = {.channels = 3, .height = 32, .width = 32};
+
+std::size_t record_bytes(const CifarDescription& description) {
+  return description.label_bytes + cifar_shape.size();
+}
+
+class CifarDataset : public Dataset {
+ public:
+  CifarDataset(const CifarDescription& description, HostBlock block, std::vector<std::string> class_names)
+      : classes_(description.classes),
+        label_bytes_(description.label_bytes),
+        record_bytes_(record_bytes(description)),
+        class_names_(std::move(class_names)),
+        block_(std::move(block)) {}
+
+  std::uint64_t size() const override { return block_.bytes().size() / record_bytes_; }
+  Shape shape() const override { return cifar_shape; }
+  int classes() const override { return classes_; }
+  std::span<const std::uint8_t> sample(std::uint64_t id,
+                                       std::vector<std::uint8_t>& /*buffer*/) const override {
+    const auto pixels = block_.bytes().subspan(id * record_bytes_ + label_bytes_, cifar_shape.size());
+    return {reinterpret_cast<const std::uint8_t*>(pixels.data()), pixels.size()};
+  }
+  int label(std::uint64_t id) const override {
+    return std::to_integer<int>(block_.bytes()[id * record_bytes_ + label_bytes_ - 1]);
+  }
+  std::vector<std::string> class_names() const override { return class_names_; }
+
+ private:
+  int classes_;
+  std::size_t label_bytes_;
+  std::size_t record_bytes_;
+  std::vector<std::string> class_names_;
+  HostBlock block_;
+};
+
+bool file_exists(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+std::filesystem::path find_folder(const CifarDescription& description, const std::string& directory) {
+  if (directory.empty()) {
+    throw Error(Category::usage,
+                fmt::format("data set '{0}' has no default folder: unpack its binary version and name the "
+                            "folder {1}",
+                            description.name, description.folder),
+                "data-dir");
+  }
+  const std::filesystem::path inner = std::filesystem::path(directory) / description.folder;
+  return file_exists(inner) ? inner : std::filesystem::path(directory);
+}
+
+std::vector<std::string> read_class_names(const CifarDescription& description,
+                                          const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  const std::filesystem::path file = directory / description.names_file;
+  if (file_exists(file)) {
+    const std::vector<std::byte> bytes = read_file(file);
+    std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    for (std::string name; names.size() < static_cast<std::size_t>(description.classes) && lines >> name;) {
+      names.push_back(name);
+    }
+  }
+  if (names.size() != static_cast<std::size_t>(description.classes)) {
+    names.clear();
+  }
+  return names;
+}
+
+std::unique_ptr<Dataset> open_files(const World& world, const CifarDescription& description,
+                                    const std::filesystem::path& directory,
+                                    const std::vector<std::string>& files) {
+  std::optional<CifarSplit> split;
+  world.agree([&] { split.emplace(description, directory, files); });
+  HostBlock block =
+      HostBlock::share(world, split->size(), [&](std::span<std::byte> bytes) { split->unpack(bytes); });
+  std::unique_ptr<Dataset> dataset;
+  world.agree([&] {
+    dataset =
+        make_cifar_dataset(description, *split, std::move(block), read_class_names(description, directory));
+  });
+  return dataset;
+}
+
+}  // namespace
+
+CifarSplit::CifarSplit(const CifarDescription& description, const std::filesystem::path& directory,
+                       const std::vector<std::string>& files) {
+  for (const std::string& name : files) {
+    if (!file_exists(directory / name)) {
+      throw Error(Category::data,
+                  fmt::format("{}: no {} there; the binary version of {} unpacks to a folder {}, which "
+                              "must be named",
+                              directory.string(), name, description.name, description.folder));
+    }
+    files_.emplace_back(directory / name);
+    const std::size_t bytes = files_.back().size();
+    if (bytes == 0 || bytes % record_bytes(description) != 0) {
+      throw Error(Category::data,
+                  fmt::format("{}: {} bytes are no whole number of {}'s records of {} bytes",
+                              files_.back().name(), bytes, description.name, record_bytes(description)));
+    }
+  }
+}
+
+std::size_t CifarSplit::size() const {
+  return std::accumulate(files_.begin(), files_.end(), std::size_t{0},
+                         [](std::size_t sum, const PackedFile& file) { return sum + file.size(); });
+}
+
+void CifarSplit::unpack(std::span<std::byte> destination) const {
+  for (const PackedFile& file : files_) {
+    file.unpack(destination.first(file.size()));
+    destination = destination.subspan(file.size());
+  }
+}
+
+std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description, const CifarSplit& split,
+                                            HostBlock block, std::vector<std::string> class_names) {
+  std::size_t begin = 0;
+  for (const PackedFile& file : split.files()) {
+    const auto bytes = block.bytes().subspan(begin, file.size());
+    for (std::size_t at = description.label_bytes - 1; at < bytes.size(); at += record_bytes(description)) {
+      if (const int label = std::to_integer<int>(bytes[at]); label >= description.classes) {
+        throw Error(Category::data,
+                    fmt::format("{}: class {} at byte {} is out of range, {} has 0 to {}", file.name(), label,
+                                at, description.name, description.classes - 1));
+      }
+    }
+    begin += file.size();
+  }
+  return std::make_unique<CifarDataset>(description, std::move(block), std::move(class_names));
+}
+
+DatasetPair open_cifar(const World& world, const CifarDescription& description,
+                       const std::string& directory) {
+  std::filesystem::path folder;
+  world.agree([&] { folder = find_folder(description, directory); });
+  DatasetPair pair;
+  pair.train = open_files(world, description, folder, description.train_files);
+  pair.test = open_files(world, description, folder, description.test_files);
+  return pair;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,177 @@
+#include "data/sets/images/image_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/files/file.h"
+#include "core/printable.h"
+#include "data/fingerprint.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 28;
+
+class ImageFolder : public Dataset {
+ public:
+  ImageFolder(ImageList list, Shape shape) : list_(std::move(list)), shape_(shape) {}
+
+  std::uint64_t size() const override { return list_.files.size(); }
+  Shape shape() const override { return shape_; }
+  int classes() const override { return static_cast<int>(list_.classes.size()); }
+  Encoding encoding() const override { return Encoding::image_file; }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    const InputFile file(list_.folder / list_.files[id].name);
+    if (file.size() > most_file_bytes) {
+      throw Error(Category::data,
+                  fmt::format("{}: {} bytes are too many for an image", sample_name(id), file.size()));
+    }
+    buffer.resize(std::max<std::size_t>(buffer.size(), file.size()));
+    const auto bytes = std::span(buffer).first(file.size());
+    file.read(0, std::as_writable_bytes(bytes));
+    return bytes;
+  }
+  /// Names, classes and sizes of all files, contents of a few.
+  std::string fingerprint() const override {
+    constexpr std::uint64_t most_contents = 64;
+    Fingerprint fingerprint(*this);
+    for (const ImageList::File& file : list_.files) {
+      std::error_code missing;
+      fingerprint.add(file.name).add(std::filesystem::file_size(list_.folder / file.name, missing));
+    }
+    std::vector<std::uint8_t> buffer;
+    for (std::uint64_t id = 0; id < size(); id += size() / most_contents + 1) {
+      fingerprint.add(std::as_bytes(readable_sample(*this, id, buffer)));
+    }
+    return fingerprint.text();
+  }
+  int label(std::uint64_t id) const override { return list_.files[id].label; }
+  std::string sample_name(std::uint64_t id) const override {
+    return (list_.folder / list_.files[id].name).string();
+  }
+  std::vector<std::string> class_names() const override { return list_.classes; }
+  std::string passed_over() const override { return passed_over_text(list_); }
+
+ private:
+  ImageList list_;
+  Shape shape_;
+};
+
+[[noreturn]] void fail_images(const std::filesystem::path& folder, const std::string& what) {
+  throw Error(Category::data, fmt::format("{}: {}", folder.string(), what));
+}
+
+bool is_image_name(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+/// What lies in a folder, ascending; names that begin with a dot are hidden.
+struct FolderNames {
+  std::vector<std::string> wanted;
+  std::vector<std::string> others;
+};
+
+template <class Wanted>
+FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& wanted) {
+  FolderNames names;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (name.front() != '.') {
+      (wanted(*entries) ? names.wanted : names.others).push_back(name);
+    }
+  }
+  if (error) {
+    fail_images(folder, fmt::format("cannot be listed: {}", error.message()));
+  }
+  std::ranges::sort(names.wanted);
+  std::ranges::sort(names.others);
+  return names;
+}
+
+void pass_over(ImageList& list, const std::string& prefix, const std::vector<std::string>& names) {
+  if (list.passed_over == 0 && !names.empty()) {
+    list.first_passed_over = prefix + names.front();
+  }
+  list.passed_over += names.size();
+}
+
+/// Adds the files of FOLDER/NAME.
+void add_class(ImageList& list, const std::string& name) {
+  if (has_control_characters(name)) {
+    fail_images(list.folder, fmt::format("class '{}' has control characters in its name", printable(name)));
+  }
+  const auto known = std::ranges::find(list.classes, name);
+  if (known == list.classes.end()) {
+    fail_images(list.folder / name, "the training images have no such class");
+  }
+  const FolderNames files =
+      sorted_names(list.folder / name, [](const auto& entry) { return is_image_name(entry.path()); });
+  if (files.wanted.empty()) {
+    fail_images(list.folder / name, "a class without images (.jpg, .jpeg or .png)");
+  }
+  for (const std::string& file : files.wanted) {
+    list.files.push_back({fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
+  }
+  pass_over(list, name + "/", files.others);
+}
+
+}  // namespace
+
+std::filesystem::path find_image_part(const std::filesystem::path& folder, const std::string& part) {
+  const std::vector<std::string> names =
+      part == "test" ? std::vector<std::string>{"test", "val", "validation"} : std::vector{part};
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder / name, ignored)) {
+      return folder / name;
+    }
+  }
+  return {};
+}
+
+ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    fail_images(folder, "no such folder");
+  }
+  const FolderNames found = sorted_names(folder, [](const auto& entry) {
+    std::error_code error;
+    return entry.is_directory(error);
+  });
+  if (found.wanted.empty()) {
+    fail_images(folder, "holds no folders named after classes");
+  }
+  ImageList list{.folder = folder, .classes = classes.empty() ? found.wanted : classes};
+  pass_over(list, "", found.others);
+  for (const std::string& name : found.wanted) {
+    add_class(list, name);
+  }
+  return list;
+}
+
+void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes) {
+  if (classes.size() == 1) {
+    fail_images(place, fmt::format("only one class, '{}', in all training images", printable(classes[0])));
+  }
+}
+
+std::string passed_over_text(const ImageList& list) {
+  if (list.passed_over == 0) return {};
+  return fmt::format("{}: {} {} passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is {}",
+                     list.folder.string(), list.passed_over, list.passed_over == 1 ? "entry" : "entries",
+                     printable(list.first_passed_over));
+}
+
+std::unique_ptr<Dataset> make_image_folder(ImageList list, Shape shape) {
+  return std::make_unique<ImageFolder>(std::move(list), shape);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,94 @@
+#include "data/sets/images/packed_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/files/file.h"
+#include "data/files/shard_index.h"
+#include "data/fingerprint.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+/// Descriptors that the rest of the process may need, the other part's shards among them.
+constexpr std::size_t files_of_others = 1024;
+
+class PackedImages : public Dataset {
+ public:
+  PackedImages(const std::filesystem::path& folder, const std::string& part, ShardIndex index, Shape shape)
+      : folder_(folder.string()), part_(part), index_(std::move(index)), shape_(shape) {
+    const auto last = std::ranges::max_element(index_.entries, {}, &ShardIndex::Entry::shard);
+    if (last != index_.entries.end()) allow_open_files(last->shard + files_of_others);
+    std::uint64_t name = 0;
+    for (const ShardIndex::Entry& entry : index_.entries) {
+      name_offsets_.push_back(name);
+      name += entry.name_length;
+      while (shards_.size() <= entry.shard && shards_.size() <= index_.entries.size()) {
+        shards_.emplace_back(folder / shard_name(part, static_cast<std::uint32_t>(shards_.size())));
+      }
+      const std::uint64_t bytes = entry.shard < shards_.size() ? shards_[entry.shard].size() : 0;
+      if (entry.offset > bytes || entry.length > bytes - entry.offset) {
+        throw Error(
+            Category::data,
+            fmt::format("{}: {} bytes, but a sample was packed at byte {} with {}: the file is too short",
+                        (folder / shard_name(part, entry.shard)).string(), bytes, entry.offset,
+                        entry.length));
+      }
+    }
+  }
+
+  std::uint64_t size() const override { return index_.entries.size(); }
+  Shape shape() const override { return shape_; }
+  int classes() const override { return static_cast<int>(index_.classes.size()); }
+  Encoding encoding() const override { return Encoding::image_file; }
+  /// Read instead of mapped: a shard that is cut during a run is then an error of one sample, not a SIGBUS.
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    const ShardIndex::Entry& entry = index_.entries[id];
+    buffer.resize(std::max<std::size_t>(buffer.size(), entry.length));
+    const auto bytes = std::span(buffer).first(entry.length);
+    shards_[entry.shard].read(entry.offset, std::as_writable_bytes(bytes));
+    if (shard_checksum(std::as_bytes(bytes)) != entry.checksum) {
+      throw Error(Category::data,
+                  fmt::format("{}: its checksum is wrong: the file is damaged", sample_name(id)));
+    }
+    return bytes;
+  }
+  int label(std::uint64_t id) const override { return static_cast<int>(index_.entries[id].label); }
+  /// The index has a checksum of each sample, which is compared when the sample is read.
+  std::string fingerprint() const override {
+    return Fingerprint(*this).add(index_.digest[0]).add(index_.digest[1]).text();
+  }
+  std::string sample_name(std::uint64_t id) const override {
+    const ShardIndex::Entry& entry = index_.entries[id];
+    return fmt::format("{}/{}: {} at byte {}", folder_, shard_name(part_, entry.shard),
+                       std::string_view(index_.sample_names).substr(name_offsets_[id], entry.name_length),
+                       entry.offset);
+  }
+  std::vector<std::string> class_names() const override { return index_.classes; }
+
+ private:
+  std::string folder_;
+  std::string part_;
+  ShardIndex index_;
+  Shape shape_;
+  std::vector<std::uint64_t> name_offsets_;
+  std::vector<InputFile> shards_;
+};
+
+}  // namespace
+
+bool has_packed_images(const std::filesystem::path& folder, const std::string& part) {
+  std::error_code ignored;
+  return std::filesystem::exists(folder / (part + ".index"), ignored);
+}
+
+std::unique_ptr<Dataset> open_packed_images(const std::filesystem::path& folder, const std::string& part,
+                                            Shape shape) {
+  const std::filesystem::path file = folder / (part + ".index");
+  return std::make_unique<PackedImages>(folder, part, parse_shard_index(read_file(file), file.string()),
+                                        shape);
+}
+
+}  // namespace lockstep

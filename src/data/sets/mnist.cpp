@@ -1,0 +1,17 @@
+#include "data/sets/idx_dataset.h"
+#include "data/sets/registry.h"
+
+namespace lockstep {
+
+/// 28x28 grey images of handwritten digits, 60,000 and 10,000 (LeCun, Cortes, Burges).
+DatasetPair open_mnist(const World& world, const DatasetOptions& options) {
+  return open_idx_datasets(world,
+                           {.name = "mnist",
+                            .shape = {.channels = 1, .height = 28, .width = 28},
+                            .classes = 10,
+                            .default_directory = "",
+                            .advice = "name the folder of its four files"},
+                           options.directory);
+}
+
+}  // namespace lockstep

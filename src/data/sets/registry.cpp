@@ -1,0 +1,48 @@
+#include "data/sets/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "comm/world/check_same.h"
+#include "core/options/check.h"
+#include "data/sets/subset.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+struct Entry {
+  std::string_view name;
+  DatasetPair (*open)(const World& world, const DatasetOptions& options);
+};
+
+#define LOCKSTEP_ROW(name, function) Entry{name, function},
+constexpr std::array entries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
+#undef LOCKSTEP_ROW
+
+}  // namespace
+
+DatasetPair open_dataset(const World& world, const DatasetOptions& options) {
+  check_same(world, lines_to_compare(options));
+  world.agree([&] { check_fields(options); });
+  DatasetPair pair = std::ranges::find(entries, options.name, &Entry::name)->open(world, options);
+  world.agree([&] {
+    if (options.validation_fraction > 0.0) hold_out_validation(pair, options.validation_fraction);
+  });
+  return pair;
+}
+
+std::vector<std::string> dataset_names() {
+  std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const Entry& entry : entries) {
+    names.emplace_back(entry.name);
+  }
+  return names;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <array>
+
+#include "core/random/philox.h"
+#include "data/fingerprint.h"
+#include "data/sets/registry.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+/// Images computed when they are asked for. The value of a pixel is noise (0 to 127), plus 128 in those parts
+/// of a 4x4 grid, by channel, that its class has bright: random numbers of (image; position) and of (class).
+class SyntheticDataset : public Dataset {
+ public:
+  SyntheticDataset(const DatasetOptions& options, std::uint64_t first, std::uint64_t size)
+      : shape_(options.shape), classes_(options.classes), first_(first), size_(size) {}
+
+  std::uint64_t size() const override { return size_; }
+  Shape shape() const override { return shape_; }
+  int classes() const override { return classes_; }
+  int label(std::uint64_t id) const override {
+    return static_cast<int>((first_ + id) % static_cast<std::uint64_t>(classes_));
+  }
+
+  std::string fingerprint() const override { return Fingerprint(*this).add(first_).text(); }
+
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    buffer.resize(std::max(buffer.size(), shape_.size() + sizeof(Words)));
+    for (std::size_t at = 0; at < shape_.size(); at += sizeof(Words)) {
+      const Words words = philox(first_ + id, {purpose(), static_cast<std::uint32_t>(at), 0, 0});
+      for (std::size_t i = 0; i < sizeof(Words); ++i) {
+        buffer[at + i] = static_cast<std::uint8_t>((words[i / 4] >> (8 * (i % 4))) & 0x7f);
+      }
+    }
+    brighten(label(id), buffer);
+    return std::span(buffer).first(shape_.size());
+  }
+
+ private:
+  using Words = std::array<std::uint32_t, 4>;
+  static std::uint32_t purpose() { return static_cast<std::uint32_t>(Purpose::synthetic); }
+
+  void brighten(int label, std::vector<std::uint8_t>& pixels) const {
+    const Words bright = philox(static_cast<std::uint64_t>(label), {purpose(), 0, 1, 0});
+    std::size_t at = 0;
+    for (int channel = 0; channel < shape_.channels; ++channel) {
+      for (int row = 0; row < shape_.height; ++row) {
+        for (int column = 0; column < shape_.width; ++column, ++at) {
+          const int part = row * 4 / shape_.height * 4 + column * 4 / shape_.width + channel % 8 * 16;
+          const std::uint32_t bit = bright[static_cast<std::size_t>(part / 32)] >> (part % 32) & 1U;
+          pixels[at] = static_cast<std::uint8_t>(pixels[at] + 128 * bit);
+        }
+      }
+    }
+  }
+
+  Shape shape_;
+  int classes_;
+  std::uint64_t first_;
+  std::uint64_t size_;
+};
+
+}  // namespace
+
+/// Made-up images of any shape, without files: for measurements and tests.
+DatasetPair open_synthetic(const World& /*world*/, const DatasetOptions& options) {
+  DatasetPair pair;
+  pair.train = std::make_unique<SyntheticDataset>(options, 0, options.samples);
+  pair.test = std::make_unique<SyntheticDataset>(options, options.samples,
+                                                 std::max<std::uint64_t>(1, options.samples / 5));
+  return pair;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,113 @@
+#include "ops/cpu/convolution/conv_taps.h"
+
+#include <algorithm>
+
+#include "ops/cpu/op.h"
+
+namespace lockstep::cpu {
+namespace {
+
+/// Pixels first, first + spacing, ... below size.
+int count_of(int size, int first, int spacing) { return (size - first + spacing - 1) / spacing; }
+
+/// Appends the phase of input pixels (row, column) modulo the stride.
+void add_phase(const ConvShapes& shapes, int row, int column, TapGrids& grids) {
+  const Conv2d& options = shapes.options;
+  const auto first = static_cast<int>(grids.taps.size());
+  for (int kh = 0; kh < options.kernel; ++kh) {
+    for (int kw = 0; kw < options.kernel; ++kw) {
+      const int r = row + options.padding - kh * options.dilation;
+      const int c = column + options.padding - kw * options.dilation;
+      if (r % options.stride == 0 && c % options.stride == 0) {
+        grids.taps.push_back({r / options.stride, c / options.stride, kh * options.kernel + kw});
+      }
+    }
+  }
+  const int count = static_cast<int>(grids.taps.size()) - first;
+  if (count == 0) {
+    grids.covers_all = false;
+    return;
+  }
+  const ConvPhase phase{first, count, (static_cast<std::size_t>(row) * shapes.input.width + column) * lanes,
+                        count_of(shapes.input.height, row, options.stride),
+                        count_of(shapes.input.width, column, options.stride)};
+  grids.phases.push_back(phase);
+  grids.rows = std::max(grids.rows, phase.rows);
+  grids.columns = std::max(grids.columns, phase.columns);
+}
+
+}  // namespace
+
+ConvShapes flattened(ConvShapes shapes) {
+  const Conv2d& options = shapes.options;
+  if (options.kernel == 1 && options.stride == 1 && options.padding == 0 &&
+      shapes.input.height == shapes.output.height && shapes.input.width == shapes.output.width) {
+    for (Shape* shape : {&shapes.input, &shapes.output}) {
+      shape->width *= shape->height;
+      shape->height = 1;
+    }
+  }
+  return shapes;
+}
+
+TapGrids forward_taps(const ConvShapes& shapes) {
+  const Conv2d& options = shapes.options;
+  TapGrids grids;
+  grids.step = options.stride;
+  grids.rows = shapes.output.height;
+  grids.columns = shapes.output.width;
+  for (int kh = 0; kh < options.kernel; ++kh) {
+    for (int kw = 0; kw < options.kernel; ++kw) {
+      grids.taps.push_back({kh * options.dilation - options.padding, kw * options.dilation - options.padding,
+                            kh * options.kernel + kw});
+    }
+  }
+  grids.phases.push_back({0, static_cast<int>(grids.taps.size()), 0, grids.rows, grids.columns});
+  return grids;
+}
+
+TapGrids backward_taps(const ConvShapes& shapes) {
+  TapGrids grids;
+  grids.spacing = shapes.options.stride;
+  for (int row = 0; row < std::min(shapes.options.stride, shapes.input.height); ++row) {
+    for (int column = 0; column < std::min(shapes.options.stride, shapes.input.width); ++column) {
+      add_phase(shapes, row, column, grids);
+    }
+  }
+  return grids;
+}
+
+TapBounds bounds_of(const std::vector<ConvTap>& taps) {
+  TapBounds bounds{taps[0].row, taps[0].row, taps[0].column, taps[0].column};
+  for (const ConvTap& tap : taps) {
+    bounds.first_row = std::min(bounds.first_row, tap.row);
+    bounds.last_row = std::max(bounds.last_row, tap.row);
+    bounds.first_column = std::min(bounds.first_column, tap.column);
+    bounds.last_column = std::max(bounds.last_column, tap.column);
+  }
+  return bounds;
+}
+
+PixelPlanes planes(const float* data, const std::uint16_t* masks, const Shape& shape, int group, int first,
+                   int count) {
+  const std::size_t pixel =
+      (static_cast<std::size_t>(group) * shape.channels + first) * shape.height * shape.width;
+  return {.data = data + pixel * lanes,
+          .masks = masks == nullptr ? nullptr : masks + pixel,
+          .channels = count,
+          .height = shape.height,
+          .width = shape.width};
+}
+
+PixelGrid target_of(float* data, const Shape& shape, int group, int channel, const TapGrids& grids) {
+  const std::size_t row = static_cast<std::size_t>(shape.width) * lanes;
+  const std::size_t plane = row * shape.height;
+  return {.data = data + plane * (static_cast<std::size_t>(group) * shape.channels + channel),
+          .plane = plane,
+          .row = row * grids.spacing,
+          .column = static_cast<std::size_t>(grids.spacing) * lanes,
+          .rows = grids.rows,
+          .columns = grids.columns};
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,246 @@
+#include "ops/cpu/convolution/kernels/blocked_conv.h"
+#include "ops/cpu/convolution/kernels/region.h"
+#include "ops/cpu/kernels/transpose.h"
+#include "ops/cpu/kernels/vectors.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+/// Factors (a channel and a tap) that are gathered at once, at most.
+constexpr int most_factors = 12;
+
+/// Consecutive grid pixels.
+struct Stretch {
+  int count;
+  int row[weight_pixels];
+  int column[weight_pixels];
+};
+
+/// Channels [first, first + width) of a pixel, which do not all exist or have masks.
+void copy_channels(const PixelPlanes& planes, int first, std::size_t pixel, float* target) {
+  const std::size_t plane = static_cast<std::size_t>(planes.height) * planes.width;
+  for (int i = 0; i < width; ++i) {
+    if (first + i < planes.channels) {
+      copy_pixel(planes, plane * (first + i) + pixel, target + pixels(i));
+    } else {
+      clear_pixels(1, target + pixels(i));
+    }
+  }
+}
+
+/// The pixels of all lane channels, to [block of 32 channels][pixel][image][32 channels].
+void transpose_stretch(const BlockedConvWeights& task, const Stretch& stretch, float* target) {
+  const PixelPlanes& planes = task.lane;
+  const std::size_t plane = pixels(static_cast<std::size_t>(planes.height) * planes.width);
+  const std::size_t block = pixels(stretch.count) * sum_lanes;
+  HWY_ALIGN float copied[width * lanes];
+  const int end = static_cast<int>(weight_sums_width(planes.channels));
+  for (int c = 0; c < end; c += width) {
+    float* to = target + block * (c / sum_lanes) + c % sum_lanes;
+    const bool direct = planes.masks == nullptr && c + width <= planes.channels;
+    for (int p = 0; p < stretch.count; ++p) {
+      const std::size_t pixel = static_cast<std::size_t>(stretch.row[p]) * task.lane_step * planes.width +
+                                static_cast<std::size_t>(stretch.column[p]) * task.lane_step;
+      if (!direct) {
+        copy_channels(planes, c, pixel, copied);
+      }
+      const float* rows = direct ? planes.data + plane * c + pixels(pixel) : copied;
+      for (int image = 0; image < lanes; image += 4, to += 4 * sum_lanes) {
+        Vector columns[4];
+        load_columns(rows + image, direct ? plane : pixels(1), columns);
+        LOCKSTEP_UNROLL for (int k = 0; k < 4; ++k) { hn::Store(columns[k], floats, to + k * sum_lanes); }
+      }
+    }
+  }
+}
+
+/// The pixels of factors [first, first + count), to [pixel][12][16]; zeros for those that do not exist.
+void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int first, int count,
+                    float* target) {
+  const PixelPlanes& planes = task.factor;
+  for (int i = 0; i < count; ++i) {
+    const int channel = (first + i) / task.tap_count;
+    const ConvTap& tap = task.taps[(first + i) % task.tap_count];
+    for (int p = 0; p < stretch.count; ++p) {
+      float* pixel = target + pixels(p * most_factors + i);
+      const int row = stretch.row[p] * task.factor_step + tap.row;
+      const int column = stretch.column[p] * task.factor_step + tap.column;
+      const bool inside = row >= 0 && row < planes.height && column >= 0 && column < planes.width;
+      if (channel >= planes.channels || !inside) {
+        clear_pixels(1, pixel);
+        continue;
+      }
+      const std::size_t plane = static_cast<std::size_t>(channel) * planes.height;
+      copy_pixel(planes, (plane + row) * planes.width + column, pixel);
+    }
+  }
+}
+
+/// FB factors x VB vectors of lanes: a band's sum, added to `sums`, whose rows are `row` floats apart.
+template <int FB, int VB>
+HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, float* sums,
+                       std::size_t row) {
+  Vector sum[FB][VB];
+  LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
+    LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { sum[i][v] = hn::Zero(floats); }
+  }
+  for (int p = 0; p < pixel_count; ++p, factor += pixels(most_factors)) {
+    for (int image = 0; image < lanes; ++image, lane += sum_lanes) {
+      Vector values[VB];
+      LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { values[v] = hn::Load(floats, lane + v * width); }
+      LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
+        const Vector value = hn::Set(floats, factor[pixels(i) + image]);
+        LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { sum[i][v] = hn::MulAdd(values[v], value, sum[i][v]); }
+      }
+    }
+  }
+  LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
+    LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) {
+      float* target = sums + i * row + v * width;
+      hn::Store(hn::Add(hn::Load(floats, target), sum[i][v]), floats, target);
+    }
+  }
+}
+
+/// A band's pixels and VB vectors of lanes: all of `count` factors, which are 12, 8 or 4.
+template <int VB>
+void factors_of_tile(int count, int pixel_count, const float* lane, const float* factor, float* sums,
+                     std::size_t row) {
+  constexpr int large = many_registers ? 12 : 6;
+  constexpr int small = many_registers ? 8 : 4;
+  const int block = count == 12 ? large : count == 8 ? small : 4;
+  for (int i = 0; i < count; i += block, factor += pixels(block), sums += block * row) {
+    block == large   ? tile<large, VB>(pixel_count, lane, factor, sums, row)
+    : block == small ? tile<small, VB>(pixel_count, lane, factor, sums, row)
+                     : tile<4, VB>(pixel_count, lane, factor, sums, row);
+  }
+}
+
+/// 12 factors, or fewer towards the end: 16 are two times 8.
+int next_factors(int left) { return left == 16 ? 8 : left >= 12 ? 12 : left > 4 ? 8 : 4; }
+
+/// The grid's pixels in bands of about equal size.
+struct Bands {
+  std::int64_t pixels;
+  std::int64_t count;
+};
+std::int64_t begin_of(const Bands& bands, std::int64_t band) { return band * bands.pixels / bands.count; }
+
+Stretch stretch_of(const BlockedConvWeights& task, std::int64_t begin, std::int64_t end) {
+  Stretch stretch;
+  stretch.count = static_cast<int>(end - begin);
+  for (int p = 0; p < stretch.count; ++p) {
+    stretch.row[p] = static_cast<int>((begin + p) / task.columns);
+    stretch.column[p] = static_cast<int>((begin + p) % task.columns);
+  }
+  return stretch;
+}
+
+/// All lanes of the gathered factors [factor, factor + count), for the pixels [begin, end) of a stretch of
+/// `stretch` pixels: a band.
+void add_band(const BlockedConvWeights& task, std::size_t stretch, std::size_t begin, std::size_t end,
+              int factor, int count) {
+  const float* transposed = task.scratch + pixels(weight_pixels * most_factors) + pixels(begin) * sum_lanes;
+  const float* factors = task.scratch + pixels(begin * most_factors);
+  const std::size_t row = weight_sums_width(task.lane.channels);
+  const auto pixel_count = static_cast<int>(end - begin);
+  for (int l = 0; l < task.lane.channels;) {
+    const float* lane = transposed + pixels(stretch) * sum_lanes * (l / sum_lanes) + l % sum_lanes;
+    float* sums = task.sums + row * factor + l;
+    if (task.lane.channels - l > width) {
+      factors_of_tile<2>(count, pixel_count, lane, factors, sums, row);
+      l += 2 * width;
+    } else {
+      factors_of_tile<1>(count, pixel_count, lane, factors, sums, row);
+      l += width;
+    }
+  }
+}
+
+/// Places of the weights of consecutive factors, relative to a lane's first one.
+struct FactorPlaces {
+  int count;
+  std::size_t offset[lanes];
+  bool consecutive;
+};
+
+FactorPlaces places_of(const UnpackWeightSums& task, int first) {
+  FactorPlaces places;
+  places.count = smaller(lanes, task.factors * task.tap_count - first);
+  places.consecutive = places.count == lanes;
+  int channel = first / task.tap_count;
+  int tap = first % task.tap_count;
+  for (int i = 0; i < places.count; ++i) {
+    places.offset[i] = static_cast<std::size_t>(channel) * task.factor_stride + task.taps[tap].weight;
+    places.consecutive = places.consecutive && places.offset[i] == places.offset[0] + i;
+    if (++tap == task.tap_count) {
+      tap = 0;
+      ++channel;
+    }
+  }
+  return places;
+}
+
+/// Four lanes of the factors at `places`, of which `count` exist.
+void unpack_lanes(const FactorPlaces& places, const float* sums, std::size_t row, int count, float* weight,
+                  std::size_t lane_stride) {
+  HWY_ALIGN float columns[4][lanes];
+  for (int i = 0; i < lanes; i += width) {
+    Vector column[4];
+    load_columns(sums + row * i, row, column);
+    LOCKSTEP_UNROLL for (int k = 0; k < 4; ++k) { hn::Store(column[k], floats, columns[k] + i); }
+  }
+  for (int k = 0; k < count; ++k, weight += lane_stride) {
+    if (places.consecutive) {
+      for (int i = 0; i < lanes; i += width) {
+        hn::StoreU(hn::Load(floats, columns[k] + i), floats, weight + places.offset[0] + i);
+      }
+      continue;
+    }
+    for (int i = 0; i < places.count; ++i) {
+      weight[places.offset[i]] = columns[k][i];
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t blocked_conv_weights_scratch(int lane_channels) {
+  return pixels(weight_pixels) * (most_factors + weight_sums_width(lane_channels));
+}
+
+void blocked_conv_weights(const BlockedConvWeights& task) {
+  const std::int64_t count = static_cast<std::int64_t>(task.rows) * task.columns;
+  const Bands bands{count, (count + band_pixels - 1) / band_pixels};
+  const int factors = task.factor.channels * task.tap_count;
+  const int together = larger(1, smaller(weight_pixels, task.pixels_at_once) / band_pixels);
+  for (std::int64_t first = 0; first < bands.count; first += together) {
+    const std::int64_t last = first + together < bands.count ? first + together : bands.count;
+    const std::int64_t start = begin_of(bands, first);
+    const Stretch stretch = stretch_of(task, start, begin_of(bands, last));
+    transpose_stretch(task, stretch, task.scratch + pixels(weight_pixels * most_factors));
+    for (int f = 0; f < factors;) {
+      const int next = next_factors(factors - f);
+      gather_factors(task, stretch, f, next, task.scratch);
+      for (std::int64_t band = first; band < last; ++band) {
+        add_band(task, static_cast<std::size_t>(stretch.count),
+                 static_cast<std::size_t>(begin_of(bands, band) - start),
+                 static_cast<std::size_t>(begin_of(bands, band + 1) - start), f, next);
+      }
+      f += next;
+    }
+  }
+}
+
+void unpack_weight_sums(const UnpackWeightSums& task) {
+  const std::size_t row = weight_sums_width(task.lanes);
+  for (int first = 0; first < task.factors * task.tap_count; first += lanes) {
+    const FactorPlaces places = places_of(task, first);
+    for (int l = 0; l < task.lanes; l += 4) {
+      unpack_lanes(places, task.sums + row * first + l, row, smaller(4, task.lanes - l),
+                   task.weight + static_cast<std::size_t>(l) * task.lane_stride, task.lane_stride);
+    }
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,0 +1,207 @@
+#include "ops/cpu/convolution/kernels/depthwise.h"
+#include "ops/cpu/convolution/kernels/region.h"
+#include "ops/cpu/kernels/vectors.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+/// Offset of a tap in a band, in floats from its first pixel.
+std::size_t tap_offset(const DepthwiseConv& task, const ConvTap& tap) {
+  return pixels(static_cast<std::size_t>(tap.row - task.first_row) * task.source_columns +
+                static_cast<std::size_t>(tap.column - task.first_column));
+}
+
+/// P pixels of a grid row. `source` is the first pixel in the band.
+template <int P>
+HWY_NOINLINE void tile(const DepthwiseConv& task, const ConvPhase& phase, const float* source,
+                       const float* filter, float bias, float* target) {
+  const std::size_t step = pixels(task.step);
+  const ConvTap* taps = task.taps + phase.first_tap;
+  Vector sum[P];
+  LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[p] = hn::Set(floats, bias); }
+  for (int t = 0; t < phase.tap_count; ++t) {
+    const float* x = source + tap_offset(task, taps[t]);
+    const Vector factor = hn::Set(floats, filter[taps[t].weight]);
+    LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
+      sum[p] = hn::MulAdd(hn::Load(floats, x + p * step), factor, sum[p]);
+    }
+  }
+  LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { hn::Store(sum[p], floats, target + p * task.target.column); }
+}
+
+/// Grid row `row` of a band, one part of the images. A remainder is covered by computing some pixels twice.
+void run_row(const DepthwiseConv& task, const ConvPhase& phase, int row, const float* filter, float bias,
+             int part, float* target) {
+  const std::size_t step = pixels(task.step);
+  const float* source =
+      task.band + pixels(static_cast<std::size_t>(row) * task.step * task.source_columns) + part * width;
+  const auto at = [&](int q) HWY_ATTR { return target + q * task.target.column; };
+  if (phase.columns >= 8) {
+    for (int q = 0; q < phase.columns; q += 8) {
+      const int first = smaller(q, phase.columns - 8);
+      tile<8>(task, phase, source + first * step, filter, bias, at(first));
+    }
+  } else if (phase.columns >= 4) {
+    const int last = phase.columns - 4;
+    tile<4>(task, phase, source, filter, bias, target);
+    tile<4>(task, phase, source + last * step, filter, bias, at(last));
+  } else {
+    for (int q = 0; q < phase.columns; ++q) {
+      tile<1>(task, phase, source + q * step, filter, bias, at(q));
+    }
+  }
+}
+
+/// All phases of a loaded band's grid rows from `first`.
+void run_band(const DepthwiseConv& task, int channel, int first) {
+  const PixelGrid& grid = task.target;
+  const float bias = task.bias == nullptr ? 0.0F : task.bias[channel];
+  const float* filter = task.weight + static_cast<std::size_t>(channel) * task.filter;
+  const int rows = smaller(task.band_rows, grid.rows - first);
+  for (int r = 0; r < rows; ++r) {
+    for (int i = 0; i < task.phase_count; ++i) {
+      const ConvPhase& phase = task.phases[i];
+      if (first + r >= phase.rows) {
+        continue;
+      }
+      float* target = grid.data + grid.plane * channel + phase.target_offset + grid.row * (first + r);
+      for (int part = 0; part < parts; ++part) {
+        run_row(task, phase, r, filter, bias, part, target + part * width);
+      }
+    }
+  }
+}
+
+/// Copies what the band of grid rows from `row` reads of a channel.
+void load_band(const DepthwiseConv& task, const PixelPlanes& source, int channel, int row) {
+  copy_region(source,
+              {channel, 1, row * task.step + task.first_row, task.source_rows, task.first_column,
+               task.source_columns},
+              task.band);
+}
+
+/// `count` sums over a band, from `first`: sums[t] += grad * input at tap first + t.
+template <int T>
+HWY_NOINLINE void add_taps(const DepthwiseConv& task, const float* grad, int rows, int first, int part,
+                           float* sums) {
+  const float* x[T];
+  Vector sum[T];
+  LOCKSTEP_UNROLL for (int t = 0; t < T; ++t) {
+    x[t] = task.band + tap_offset(task, task.taps[first + t]) + part * width;
+    sum[t] = hn::Load(floats, sums + pixels(first + t) + part * width);
+  }
+  const std::size_t step = pixels(task.step);
+  const std::size_t row_step = step * task.source_columns;
+  const int columns = task.target.columns;
+  grad += part * width;
+  for (int r = 0; r < rows; ++r) {
+    std::size_t at = row_step * r;
+    for (int q = 0; q < columns; ++q, at += step, grad += lanes) {
+      const Vector d = hn::Load(floats, grad);
+      LOCKSTEP_UNROLL for (int t = 0; t < T; ++t) {
+        sum[t] = hn::MulAdd(d, hn::Load(floats, x[t] + at), sum[t]);
+      }
+    }
+  }
+  LOCKSTEP_UNROLL for (int t = 0; t < T; ++t) {
+    hn::Store(sum[t], floats, sums + pixels(first + t) + part * width);
+  }
+}
+
+/// All taps, nine or eight at a time where possible: their sums hide the latency of additions.
+void add_band(const DepthwiseConv& task, const float* grad, int rows, float* sums) {
+  for (int part = 0; part < parts; ++part) {
+    const int taps = task.phases[0].tap_count;
+    for (int t = 0; t < taps;) {
+      const int left = taps - t;
+      if (left >= 9 && left % 8 != 0) {
+        add_taps<9>(task, grad, rows, t, part, sums);
+        t += 9;
+      } else if (left >= 8) {
+        add_taps<8>(task, grad, rows, t, part, sums);
+        t += 8;
+      } else if (left >= 4) {
+        add_taps<4>(task, grad, rows, t, part, sums);
+        t += 4;
+      } else {
+        add_taps<1>(task, grad, rows, t, part, sums);
+        t += 1;
+      }
+    }
+  }
+}
+
+PixelPlanes group_of(const PixelPlanes& planes, int group) {
+  PixelPlanes result = planes;
+  const std::size_t volume = static_cast<std::size_t>(planes.channels) * planes.height * planes.width;
+  result.data += pixels(volume) * group;
+  result.masks = planes.masks == nullptr ? nullptr : planes.masks + volume * group;
+  return result;
+}
+
+/// One group's contribution to the sums of a channel.
+void add_group(const DepthwiseConvWeights& task, int group, int channel) {
+  const DepthwiseConv& conv = task.forward;
+  const PixelPlanes source = group_of(conv.source, group);
+  const PixelPlanes grad = group_of(task.grad, group);
+  for (int r = 0; r < grad.height; r += conv.band_rows) {
+    const int rows = smaller(conv.band_rows, grad.height - r);
+    load_band(conv, source, channel, r);
+    const float* from =
+        grad.data + pixels((static_cast<std::size_t>(channel) * grad.height + r) * grad.width);
+    if (grad.masks != nullptr) {
+      copy_region(grad, {channel, 1, r, rows, 0, grad.width}, task.grad_band);
+      from = task.grad_band;
+    }
+    add_band(conv, from, rows, task.sums);
+  }
+}
+
+}  // namespace
+
+void depthwise_conv(const DepthwiseConv& task) {
+  for (int c = 0; c < task.source.channels; ++c) {
+    for (int row = 0; row < task.target.rows; row += task.band_rows) {
+      load_band(task, task.source, c, row);
+      run_band(task, c, row);
+    }
+  }
+}
+
+void depthwise_conv_weights(const DepthwiseConvWeights& task) {
+  const DepthwiseConv& conv = task.forward;
+  for (int c = 0; c < conv.source.channels; ++c) {
+    clear_pixels(static_cast<std::size_t>(conv.phases[0].tap_count), task.sums);
+    for (int group = 0; group < task.groups; ++group) {
+      add_group(task, group, c);
+    }
+    fold_lanes(task.sums, conv.phases[0].tap_count,
+               task.grad_weight + static_cast<std::size_t>(c) * conv.filter);
+  }
+}
+
+void bias_gradient(const BiasGradient& task) {
+  const std::size_t plane = static_cast<std::size_t>(task.grad.height) * task.grad.width;
+  for (int c = 0; c < task.grad.channels; ++c) {
+    HWY_ALIGN float total[lanes];
+    for (int part = 0; part < parts; ++part) {
+      Vector sum = hn::Zero(floats);
+      for (int group = 0; group < task.groups; ++group) {
+        const PixelPlanes grad = group_of(task.grad, group);
+        const std::size_t first = plane * c;
+        for (std::size_t i = first; i < first + plane; ++i) {
+          const Vector v = hn::Load(floats, grad.data + pixels(i) + part * width);
+          sum = hn::Add(sum,
+                        grad.masks == nullptr ? v : hn::IfThenElseZero(load_mask(part, grad.masks + i), v));
+        }
+      }
+      hn::Store(sum, floats, total + part * width);
+    }
+    fold_lanes(total, 1, task.grad_bias + c);
+  }
+}
+
+const DepthwiseKernels depthwise_kernels{
+    .conv = depthwise_conv, .weights = depthwise_conv_weights, .bias_gradient = bias_gradient};
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,0 +1,41 @@
+#include "ops/cpu/convolution/kernels/region.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+namespace {
+
+void copy_pixels(const PixelPlanes& planes, std::size_t first, int count, float* target) {
+  if (planes.masks != nullptr) {
+    for (int i = 0; i < count; ++i) {
+      copy_pixel(planes, first + static_cast<std::size_t>(i), target + pixels(i));
+    }
+    return;
+  }
+  const float* source = planes.data + pixels(first);
+  for (std::size_t i = 0; i < pixels(count); i += width) {
+    hn::Store(hn::Load(floats, source + i), floats, target + i);
+  }
+}
+
+}  // namespace
+
+void copy_region(const PixelPlanes& planes, const Region& region, float* target) {
+  const int left = smaller(larger(-region.column, 0), region.columns);
+  const int end = larger(smaller(planes.width - region.column, region.columns), left);
+  for (int c = 0; c < region.channels; ++c) {
+    for (int r = 0; r < region.rows; ++r, target += pixels(region.columns)) {
+      const int row = region.row + r;
+      if (row < 0 || row >= planes.height) {
+        clear_pixels(static_cast<std::size_t>(region.columns), target);
+        continue;
+      }
+      const std::size_t first =
+          (static_cast<std::size_t>(region.channel + c) * planes.height + row) * planes.width +
+          static_cast<std::size_t>(region.column + left);
+      clear_pixels(static_cast<std::size_t>(left), target);
+      copy_pixels(planes, first, end - left, target + pixels(left));
+      clear_pixels(static_cast<std::size_t>(region.columns - end), target + pixels(end));
+    }
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "ops/cpu/convolution/kernels/blocked_conv.h"
+#include "ops/cpu/kernels/vectors.h"
+
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+
+/// A rectangle of the channels [channel, channel + channels), in any part outside of the planes.
+struct Region {
+  int channel, channels;
+  int row, rows;
+  int column, columns;
+};
+
+/// Copies it, masks applied, to [channel][row][column][16].
+void copy_region(const PixelPlanes& planes, const Region& region, float* target);
+
+/// One pixel, masks applied.
+HWY_INLINE void copy_pixel(const PixelPlanes& planes, std::size_t pixel, float* target) {
+  LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+    Vector v = hn::Load(floats, planes.data + pixels(pixel) + part * width);
+    if (planes.masks != nullptr) {
+      v = hn::IfThenElseZero(load_mask(part, planes.masks + pixel), v);
+    }
+    hn::Store(v, floats, target + part * width);
+  }
+}
+
+HWY_INLINE void clear_pixels(std::size_t count, float* target) {
+  for (std::size_t i = 0; i < pixels(count); i += width) {
+    hn::Store(hn::Zero(floats), floats, target + i);
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL

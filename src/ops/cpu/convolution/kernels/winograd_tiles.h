@@ -1,0 +1,208 @@
+#pragma once
+
+#include <type_traits>
+
+#include "ops/cpu/convolution/kernels/winograd_transforms.h"
+
+/// Tiles of images, and the places of a tile's products.
+namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
+
+/// Sizes of tiles: rows x columns.
+enum TileKind : int { four_by_four, four_by_three, three_by_four, three_by_three };
+constexpr int tile_kinds = 4;
+
+constexpr int rows_of(int kind) { return kind < three_by_four ? large : small; }
+constexpr int columns_of(int kind) { return kind % 2 == 0 ? large : small; }
+
+/// Kinds of positions, by the tiles that have them: with the point -3/2 in neither dimension, in rows, in
+/// columns, in both.
+constexpr int position_kinds = 4;
+
+HWY_INLINE int position_kind(int i, int j) { return (i == patch - 1 ? 2 : 0) + (j == patch - 1 ? 1 : 0); }
+HWY_INLINE int position_kind(int position) { return position_kind(position / patch, position % patch); }
+
+/// Whether tiles of a kind have positions of another: where the tile is small, the point must not be the
+/// last.
+constexpr bool has_positions(int tile_kind, int position_kind) { return (tile_kind & position_kind) == 0; }
+
+/// First output pixel of a tile.
+struct Tile {
+  int group;
+  int row;
+  int column;
+};
+
+/// Tiles along one dimension: large ones, then small ones.
+struct Split {
+  int fours;
+  int threes;
+
+  /// With as few tiles as fours alone; the last one may go beyond the end.
+  HWY_INLINE static Split of(int pixels) {
+    const int tiles = (pixels + large - 1) / large;
+    const int threes = smaller(tiles * large - pixels, tiles);
+    return {tiles - threes, threes};
+  }
+  HWY_INLINE int tiles() const { return fours + threes; }
+  /// Tiles of a size, and where the first of them begins.
+  HWY_INLINE int tiles(int size) const { return size == large ? fours : threes; }
+  HWY_INLINE int begin(int size) const { return size == large ? 0 : fours * large; }
+};
+
+/// All tiles of some groups of images, in the order (kind, group, row, column).
+struct TileGrid {
+  Split rows;
+  Split columns;
+  int groups;
+
+  HWY_INLINE static TileGrid of(int height, int width, int groups) {
+    return {Split::of(height), Split::of(width), groups};
+  }
+  HWY_INLINE int tiles() const { return groups * rows.tiles() * columns.tiles(); }
+  HWY_INLINE int tiles(int kind) const {
+    return groups * rows.tiles(rows_of(kind)) * columns.tiles(columns_of(kind));
+  }
+
+  /// Tile `index` of a kind.
+  HWY_INLINE Tile at(int kind, int index) const {
+    const int tile_rows = rows_of(kind);
+    const int tile_columns = columns_of(kind);
+    const int in_row = columns.tiles(tile_columns);
+    const int in_column = rows.tiles(tile_rows);
+    return {index / (in_row * in_column), rows.begin(tile_rows) + index / in_row % in_column * tile_rows,
+            columns.begin(tile_columns) + index % in_row * tile_columns};
+  }
+  HWY_INLINE void advance(int kind, Tile& tile) const {
+    const int tile_rows = rows_of(kind);
+    const int tile_columns = columns_of(kind);
+    tile.column += tile_columns;
+    if (tile.column == columns.begin(tile_columns) + columns.tiles(tile_columns) * tile_columns) {
+      tile.column = columns.begin(tile_columns);
+      tile.row += tile_rows;
+      if (tile.row == rows.begin(tile_rows) + rows.tiles(tile_rows) * tile_rows) {
+        tile.row = rows.begin(tile_rows);
+        ++tile.group;
+      }
+    }
+  }
+};
+
+/// Some tiles one after the other, whose products are computed together. Matrices of a position hold the
+/// tiles that have it, side by side.
+struct Run {
+  TileGrid grid;
+  int first[tile_kinds];  ///< index among the tiles of a kind
+  int tiles[tile_kinds];
+  int before[position_kinds][tile_kinds];  ///< tiles in front of those of a kind
+  int all[position_kinds];                 ///< tiles that have positions of this kind
+
+  /// At most `count` tiles from tile `begin` of the grid on.
+  HWY_INLINE static Run of(const TileGrid& grid, int begin, int count) {
+    Run run{grid, {}, {}, {}, {}};
+    int end = begin + count;
+    for (int kind = 0; kind < tile_kinds; ++kind) {
+      const int size = grid.tiles(kind);
+      run.first[kind] = smaller(begin, size);
+      run.tiles[kind] = smaller(end, size) - run.first[kind];
+      begin = larger(begin - size, 0);
+      end = larger(end - size, 0);
+      for (int p = 0; p < position_kinds; ++p) {
+        run.before[p][kind] = run.all[p];
+        run.all[p] += has_positions(kind, p) ? run.tiles[kind] : 0;
+      }
+    }
+    return run;
+  }
+
+  /// Calls use(kind, rows, columns), the tiles' size as integral constants, for every kind that is there.
+  template <class Use>
+  HWY_INLINE void for_each_kind(const Use& use) const {
+    constexpr std::integral_constant<int, large> four;
+    constexpr std::integral_constant<int, small> three;
+    if (tiles[four_by_four] > 0) use(four_by_four, four, four);
+    if (tiles[four_by_three] > 0) use(four_by_three, four, three);
+    if (tiles[three_by_four] > 0) use(three_by_four, three, four);
+    if (tiles[three_by_three] > 0) use(three_by_three, three, three);
+  }
+
+  /// Calls use(tile, its number among those of its kind in this run), for a kind that is there.
+  template <class Use>
+  HWY_INLINE void for_each_tile(int kind, const Use& use) const {
+    Tile tile = grid.at(kind, first[kind]);
+    for (int t = 0; t < tiles[kind]; ++t, grid.advance(kind, tile)) {
+      use(tile, t);
+    }
+  }
+};
+
+/// A vector of one tile in the matrices of its positions: [36][rows][tiles that have the position][16].
+struct TilePositions {
+  float* data;
+  std::size_t step;  ///< floats from position to position
+  std::ptrdiff_t place[position_kinds];
+
+  /// `row` and the tile's number in the run choose the vector of 16 values, `part` its part.
+  HWY_INLINE static TilePositions of(const Positions& matrices, const Run& run, int kind, int row, int number,
+                                     int part) {
+    TilePositions result{matrices.data, matrices.step, {}};
+    LOCKSTEP_UNROLL for (int p = 0; p < position_kinds; ++p) {
+      const std::ptrdiff_t tile =
+          static_cast<std::ptrdiff_t>(row) * run.all[p] + run.before[p][kind] + number;
+      result.place[p] = tile * lanes + part * width;
+    }
+    return result;
+  }
+  HWY_INLINE float* at(int i, int j) const {
+    return data + (i * patch + j) * step + place[position_kind(i, j)];
+  }
+  HWY_INLINE Vector operator()(int i, int j) const { return hn::Load(floats, at(i, j)); }
+  HWY_INLINE void operator()(int i, int j, Vector v) const { hn::Store(v, floats, at(i, j)); }
+};
+
+/// One channel of one group.
+struct Image {
+  const float* data;
+  const std::uint16_t* masks;  ///< null, or a bit per image where the value counts; zero elsewhere
+  int height;
+  int width;
+};
+
+/// Pixels of an image from (row, column) on, which may lie outside, where it is zero.
+template <bool INSIDE, bool MASKED>
+struct Window {
+  Image image;
+  int row;
+  int column;
+  int part;
+
+  HWY_INLINE Vector operator()(int i, int j) const {
+    alignas(64) static constexpr float zeros[lanes] = {};
+    const int r = row + i;
+    const int c = column + j;
+    const bool inside = INSIDE || (static_cast<unsigned>(r) < static_cast<unsigned>(image.height) &&
+                                   static_cast<unsigned>(c) < static_cast<unsigned>(image.width));
+    const std::ptrdiff_t pixel = inside ? static_cast<std::ptrdiff_t>(r) * image.width + c : 0;
+    const Vector v = hn::Load(floats, inside ? image.data + pixel * lanes + part * width : zeros);
+    if constexpr (MASKED) {
+      return hn::IfThenElseZero(load_mask(part, image.masks + pixel), v);
+    } else {
+      return v;
+    }
+  }
+};
+
+/// Calls use(window) with the window of ROWS x COLUMNS pixels from (row, column).
+template <int ROWS, int COLUMNS, class Use>
+HWY_INLINE void with_window(const Image& image, int row, int column, int part, const Use& use) {
+  const bool inside =
+      row >= 0 && column >= 0 && row + ROWS <= image.height && column + COLUMNS <= image.width;
+  if (image.masks != nullptr) {
+    use(Window<false, true>{image, row, column, part});
+  } else if (inside) {
+    use(Window<true, false>{image, row, column, part});
+  } else {
+    use(Window<false, false>{image, row, column, part});
+  }
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd

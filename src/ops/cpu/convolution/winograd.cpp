@@ -1,0 +1,177 @@
+#include "ops/cpu/convolution/winograd.h"
+
+#include <algorithm>
+
+#include "ops/cpu/convolution/kernels/winograd.h"
+#include "ops/cpu/scratch.h"
+
+namespace lockstep::cpu {
+namespace {
+
+/// Fewer channels do not pay for the transforms.
+constexpr int fewest_channels = 16;
+/// Outputs per tile, on average: with as many, there are half as many multiplications as without transforms.
+constexpr int fewest_pixels = 8;
+constexpr int tile = 4;
+constexpr int positions = 36;
+
+/// Everything about a convolution that is known before it runs.
+struct WinogradPlan {
+  const WinogradKernels* kernels;
+  WinogradShape forward;
+  WinogradShape data;  ///< backward: a convolution of the gradient
+  WinogradBlocks forward_blocks;
+  WinogradBlocks data_blocks;
+  WinogradBlocks weights_blocks;
+  bool relu;
+  bool input_gradient;
+  std::size_t mask_pixels;  ///< per group
+};
+
+int tiles_of(int height, int width, int groups) {
+  return groups * ((height + tile - 1) / tile) * ((width + tile - 1) / tile);
+}
+
+/// The gradient is convolved with the filters turned by 180 degrees, input and output channels exchanged.
+WinogradShape transposed(const WinogradShape& s) {
+  return {.in_channels = s.out_channels,
+          .in_height = s.out_height,
+          .in_width = s.out_width,
+          .out_channels = s.in_channels,
+          .out_height = s.in_height,
+          .out_width = s.in_width,
+          .padding = 2 - s.padding};
+}
+
+/// Transformed filters of all channels are kept while they fit the outer caches, or where so many runs of
+/// tiles use them that transforming them each time would cost more.
+bool keeps_filters(const WinogradShape& shape, int tiles) {
+  const std::int64_t pairs = std::int64_t{shape.in_channels} * shape.out_channels;
+  return pairs <= 128 * 128 || (tiles > 16 && pairs <= 256 * 256);
+}
+
+/// Measured with the convolutions of ResNet-18. A run of few tiles keeps its transformed inputs in the
+/// second-level cache; where filters are transformed again for each run, a run has as many tiles as fit into
+/// 16 MB.
+WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
+  const int tiles = tiles_of(shape.out_height, shape.out_width, groups);
+  if (keeps_filters(shape, tiles)) {
+    return {.tiles = std::min(tiles, 3), .outputs = 32, .channels = shape.in_channels, .keep_filters = true};
+  }
+  const int fitting = std::clamp((4 << 20) / (positions * lanes * shape.in_channels), 1, 16);
+  return {.tiles = std::min(tiles, fitting), .outputs = 32, .channels = 64, .keep_filters = false};
+}
+
+/// Sums are kept in memory, at most 8 MB, from one run of tiles to the next; where there is one run only, few
+/// channels at a time keep them in the second-level cache.
+WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
+  const int all = tiles_of(shape.out_height, shape.out_width, groups);
+  const int tiles = std::min(all, shape.in_channels <= 128 ? 4 : std::max(4096 / shape.in_channels, 1));
+  const int fitting = (2 << 20) / (positions * shape.in_channels);
+  if (tiles == all) {
+    return {.tiles = tiles, .outputs = 32, .channels = 64, .keep_filters = false};
+  }
+  return {.tiles = tiles,
+          .outputs = std::max(fitting / 16 * 16, 16),
+          .channels = shape.in_channels,
+          .keep_filters = false};
+}
+
+WinogradPlan describe_winograd(const OpRequest& request) {
+  const Shape& input = request.inputs[0];
+  const Shape& output = request.node.shape;
+  const int groups = groups_of(request.samples);
+  WinogradPlan plan{};
+  plan.kernels = &winograd_kernels(request.level);
+  plan.forward = {.in_channels = input.channels,
+                  .in_height = input.height,
+                  .in_width = input.width,
+                  .out_channels = output.channels,
+                  .out_height = output.height,
+                  .out_width = output.width,
+                  .padding = std::get<Conv2d>(request.node.operation).padding};
+  plan.data = transposed(plan.forward);
+  plan.forward_blocks = conv_blocks(plan.forward, groups);
+  plan.data_blocks = conv_blocks(plan.data, groups);
+  plan.weights_blocks = weights_blocks(plan.forward, groups);
+  plan.relu = request.node.epilogue.relu;
+  plan.input_gradient = request.input_gradient;
+  plan.mask_pixels = output.size();
+  return plan;
+}
+
+std::uint16_t* masks_of(const WinogradPlan& plan, const OpMemory& memory) {
+  return plan.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
+}
+
+void forward(const WinogradPlan& plan, const OpMemory& memory) {
+  plan.kernels->conv({.shape = plan.forward,
+                      .blocks = plan.forward_blocks,
+                      .groups = groups_of(memory.samples),
+                      .input = memory.inputs[0],
+                      .input_masks = nullptr,
+                      .weight = memory.parameters[0],
+                      .transposed = false,
+                      .bias = memory.parameters[1],
+                      .output = memory.output,
+                      .output_masks = masks_of(plan, memory),
+                      .scratch = floats_at(memory.scratch, 0)});
+}
+
+void backward(const WinogradPlan& plan, const OpMemory& memory) {
+  if (plan.input_gradient && memory.grad_inputs[0] != nullptr) {
+    plan.kernels->conv({.shape = plan.data,
+                        .blocks = plan.data_blocks,
+                        .groups = groups_of(memory.samples),
+                        .input = memory.grad_output,
+                        .input_masks = masks_of(plan, memory),
+                        .weight = memory.parameters[0],
+                        .transposed = true,
+                        .bias = nullptr,
+                        .output = memory.grad_inputs[0],
+                        .output_masks = nullptr,
+                        .scratch = floats_at(memory.scratch, 0)});
+  }
+  plan.kernels->backward_weights({.shape = plan.forward,
+                                  .blocks = plan.weights_blocks,
+                                  .groups = groups_of(memory.samples),
+                                  .input = memory.inputs[0],
+                                  .grad_output = memory.grad_output,
+                                  .masks = masks_of(plan, memory),
+                                  .grad_weight = memory.grad_parameters[0],
+                                  .grad_bias = memory.grad_parameters[1],
+                                  .scratch = floats_at(memory.scratch, 0)});
+}
+
+std::size_t scratch_floats(const WinogradPlan& plan) {
+  return std::max({plan.kernels->conv_scratch(plan.forward, plan.forward_blocks),
+                   plan.kernels->conv_scratch(plan.data, plan.data_blocks),
+                   plan.kernels->backward_weights_scratch(plan.forward, plan.weights_blocks)});
+}
+
+}  // namespace
+
+bool suits_winograd(const OpRequest& request) {
+  const auto& options = std::get<Conv2d>(request.node.operation);
+  const Shape& output = request.node.shape;
+  const int tiles = tiles_of(output.height, output.width, 1);
+  return options.kernel == 3 && options.stride == 1 && options.dilation == 1 && options.groups == 1 &&
+         options.padding <= 2 && request.node.epilogue.pool <= 1 &&
+         request.inputs[0].channels >= fewest_channels && output.channels >= fewest_channels &&
+         output.height * output.width >= tiles * fewest_pixels;
+}
+
+Op plan_winograd(const OpRequest& request) {
+  const WinogradPlan plan = describe_winograd(request);
+  ScratchLayout layout;
+  layout.add(scratch_floats(plan));
+  Op op;
+  op.scratch_bytes = layout.bytes();
+  op.saved_bytes = plan.relu ? plan.mask_pixels * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+  op.backward_reads_inputs = true;
+  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
+  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  return op;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,207 @@
+#include "ops/cuda/dnn/convolution.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "ops/cuda/dnn/problems.h"
+#include "ops/cuda/kernels/element_wise.h"
+#include "ops/cuda/kernels/parameters/column_sum.h"
+#include "ops/cuda/kernels/pool_epilogue.h"
+#include "ops/cuda/scratch.h"
+
+namespace lockstep::cuda {
+namespace {
+
+/// The gradient passes a ReLU where its output is positive, however large.
+constexpr float no_limit = std::numeric_limits<float>::infinity();
+
+/// Everything about a convolution that is known before it runs. Offsets are in bytes.
+struct Convolution {
+  ConvProblem problem;
+  WeightShape shape;
+  bool in_arena =
+      false;  ///< the library uses weights and bias where they are, and writes the weights' gradient there
+  PoolEpilogue pool;
+  ColumnSum output_sum;
+  bool bias = false;
+  bool relu = false;
+  std::unique_ptr<DnnPlan> forward;
+  std::unique_ptr<DnnPlan> backward_data;  ///< null where the input's gradient is not wanted
+  std::unique_ptr<DnnPlan> backward_weights;
+
+  std::size_t bias_offset = 0;   ///< in prepared memory; weights are first
+  std::size_t library = 0;       ///< in scratch memory, like the rest
+  std::size_t output = 0;        ///< before pooling, where backward does not need it
+  std::size_t grad_output = 0;   ///< before the epilogue
+  std::size_t grad_weights = 0;  ///< in what backward leaves, like the next: as the library writes them
+  std::size_t chunks = 0;        ///< of the bias' gradient
+
+  bool pools() const { return pool.window > 1; }
+  bool keeps_output() const { return pools() && relu; }
+  bool undoes_epilogue() const { return pools() || relu; }
+};
+
+std::size_t output_elements(const ConvProblem& problem) {
+  return static_cast<std::size_t>(problem.samples) * problem.out_height * problem.out_width *
+         problem.out_channels;
+}
+
+void prepare(const Convolution& conv, const OpMemory& memory) {
+  memory.padding->add({.forms = weight_forms(conv.problem, conv.shape),
+                       .weight = memory.parameters[0],
+                       .bias = conv.bias ? memory.parameters[1] : nullptr,
+                       .padded = memory.prepared,
+                       .padded_bias = memory.prepared + conv.bias_offset});
+}
+
+// The library's interface has one kind of pointer.
+void* writable(const void* data) { return const_cast<void*>(data); }
+
+void* weights_of(const Convolution& conv, const OpMemory& memory) {
+  return conv.in_arena ? writable(memory.parameters[0]) : memory.prepared;
+}
+void* bias_of(const Convolution& conv, const OpMemory& memory) {
+  return conv.in_arena ? writable(memory.parameters[1]) : memory.prepared + conv.bias_offset;
+}
+
+/// Memory that forward writes and pooling reads.
+std::byte* before_pooling(const Convolution& conv, const OpMemory& memory) {
+  return conv.keeps_output() ? memory.saved : memory.scratch + conv.output;
+}
+
+void forward(const Convolution& conv, const OpMemory& memory) {
+  void* const output = conv.pools() ? before_pooling(conv, memory) : memory.output;
+  void* const input = writable(memory.inputs[0]);
+  void* const weights = weights_of(conv, memory);
+  void* const library = memory.scratch + conv.library;
+  if (conv.bias) {
+    conv.forward->run(memory.stream, std::array{input, weights, bias_of(conv, memory), output}, library);
+  } else {
+    conv.forward->run(memory.stream, std::array{input, weights, output}, library);
+  }
+  if (conv.pools()) average_pool(memory.stream, conv.pool, output, memory.output);
+}
+
+/// The gradient before the epilogue. Whatever kernel reads it first sums it for the bias.
+void* undo_epilogue(const Convolution& conv, const OpMemory& memory) {
+  auto* const chunks = conv.bias ? reinterpret_cast<float*>(memory.left + conv.chunks) : nullptr;
+  if (!conv.undoes_epilogue()) {
+    if (conv.bias) sum_chunks(memory.stream, conv.output_sum, memory.grad_output, chunks);
+    return writable(memory.grad_output);
+  }
+  void* const grad = memory.scratch + conv.grad_output;
+  if (conv.pools()) {
+    undo_average_pool(memory.stream, conv.pool, conv.relu ? memory.saved : nullptr, memory.grad_output, grad,
+                      chunks);
+  } else {
+    undo_clamp(memory.stream, {.tensor = conv.output_sum,
+                               .limit = no_limit,
+                               .output = memory.output,
+                               .grad_output = memory.grad_output,
+                               .more_grad_output = memory.more_grad_output,
+                               .grad_input = grad,
+                               .chunks = chunks});
+  }
+  return grad;
+}
+
+void backward(const Convolution& conv, const OpMemory& memory) {
+  void* const grad = undo_epilogue(conv, memory);
+  void* const library = memory.scratch + conv.library;
+  if (memory.grad_inputs[0] != nullptr) {
+    conv.backward_data->run(memory.stream, std::array{grad, weights_of(conv, memory), memory.grad_inputs[0]},
+                            library);
+  }
+  void* const grad_weights =
+      conv.in_arena ? static_cast<void*>(memory.grad_parameters[0]) : memory.left + conv.grad_weights;
+  conv.backward_weights->run(memory.stream, std::array{writable(memory.inputs[0]), grad, grad_weights},
+                             library);
+  if (!conv.in_arena) {
+    memory.finish->add(
+        Unpadding{weight_forms(conv.problem, conv.shape), grad_weights, memory.grad_parameters[0]});
+  }
+  if (conv.bias) {
+    memory.finish->add(ChunkAddition{conv.output_sum, conv.shape.out_channels,
+                                     reinterpret_cast<const float*>(memory.left + conv.chunks),
+                                     memory.grad_parameters[1]});
+  }
+}
+
+Convolution describe(const OpRequest& request, const ConvolutionOptions& options) {
+  const GraphNode& node = request.node;
+  Convolution conv;
+  conv.problem = conv_problem(node, request.inputs[0], request.samples, request.type);
+  const Shape& input = request.inputs[0];
+  const bool linear = std::holds_alternative<Linear>(node.operation);
+  conv.shape = {.out_channels = node.shape.channels,
+                .in_channels = input.channels,
+                .groups = options.groups,
+                .pixels = linear ? input.height * input.width : 1};
+  conv.in_arena = same_forms(conv.problem, conv.shape);
+  conv.bias = options.bias;
+  conv.relu = node.epilogue.relu;
+  conv.pool = {.samples = request.samples,
+               .channels = conv.problem.out_channels,
+               .height = node.shape.height,
+               .width = node.shape.width,
+               .window = std::max(node.epilogue.pool, 1),
+               .type = request.type};
+  conv.output_sum = {
+      .pixels = output_elements(conv.problem) / static_cast<std::size_t>(conv.problem.out_channels),
+      .channels = conv.problem.out_channels,
+      .type = request.type};
+  return conv;
+}
+
+/// Asks the library for its plans; returns the bytes of its memory.
+std::size_t compile(const OpRequest& request, Convolution& conv) {
+  conv.forward = request.dnn.conv_forward(conv.problem, conv.bias, conv.relu);
+  std::size_t bytes = conv.forward->workspace_bytes();
+  if (!request.training) return bytes;
+  conv.backward_weights = request.dnn.conv_backward_weights(conv.problem);
+  bytes = std::max(bytes, conv.backward_weights->workspace_bytes());
+  if (!request.input_gradient) return bytes;
+  conv.backward_data = request.dnn.conv_backward_data(conv.problem);
+  return std::max(bytes, conv.backward_data->workspace_bytes());
+}
+
+void lay_out(const OpRequest& request, std::size_t library_bytes, Convolution& conv, Op& op) {
+  const std::size_t element = bytes_of(request.type);
+  const std::size_t output = output_elements(conv.problem) * element;
+  const std::size_t weights = conv.in_arena ? 0 : padded_weights(conv.problem) * element;
+  ScratchLayout prepared;
+  prepared.add(weights);
+  conv.bias_offset = prepared.add(conv.bias && !conv.in_arena ? conv.problem.out_channels * element : 0);
+  op.prepared_bytes = prepared.bytes();
+  op.saved_bytes = conv.keeps_output() ? output : 0;
+
+  ScratchLayout scratch;
+  conv.library = scratch.add(library_bytes);
+  conv.output = scratch.add(conv.pools() && !conv.keeps_output() ? output : 0);
+  if (request.training) {
+    conv.grad_output = scratch.add(conv.undoes_epilogue() ? output : 0);
+    ScratchLayout left;
+    conv.grad_weights = left.add(weights);
+    conv.chunks = left.add(conv.bias ? chunk_bytes(conv.output_sum) : 0);
+    op.left_bytes = left.bytes();
+  }
+  op.scratch_bytes = scratch.bytes();
+}
+
+}  // namespace
+
+Op plan_convolution(const OpRequest& request, const ConvolutionOptions& options) {
+  const auto conv = std::make_shared<Convolution>(describe(request, options));
+  Op op;
+  lay_out(request, compile(request, *conv), *conv, op);
+  op.backward_reads_inputs = true;
+  op.backward_reads_output = conv->relu && !conv->pools();
+  op.backward_adds = op.backward_reads_output;
+  if (!conv->in_arena) op.prepare = [conv](const OpMemory& memory) { prepare(*conv, memory); };
+  op.forward = [conv](const OpMemory& memory) { forward(*conv, memory); };
+  op.backward = [conv](const OpMemory& memory) { backward(*conv, memory); };
+  return op;
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "graph/graph.h"
+#include "ops/cuda/dnn/dnn.h"
+
+namespace lockstep::cuda {
+
+/// The graph without those Flatten nodes whose readers, linear layers, may as well read images as they are
+/// stored, with weights in that order (WeightShape::pixels). The nodes stay in their places; nothing
+/// reads them, and is_left_out tells them from others.
+Graph without_flattening(Graph graph, Type type);
+
+/// Whether a node after the input's has nothing to run.
+bool is_left_out(const GraphNode& node);
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,259 @@
+#include "ops/cuda/dnn/cudnn.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "device/cuda/native/check.h"
+#include "lockstep/error.h"
+#include "ops/cuda/dnn/native/cudnn_graph.h"
+#include "ops/cuda/dnn/native/cudnn_timing.h"
+#include "ops/cuda/dnn/plan_file.h"
+#include "ops/cuda/dnn/problems.h"
+#include "ops/cuda/epilogue.h"
+
+namespace lockstep::cuda {
+namespace {
+
+/// A graph with the engine that runs it. Keeps the library's handle, which runs need.
+struct Chosen {
+  std::shared_ptr<const CudnnTarget> target;
+  std::unique_ptr<CudnnGraph> graph;
+  std::size_t engine = 0;
+  bool built = true;  ///< not where only a GPU that is here could have compiled it
+};
+
+class CudnnPlan final : public DnnPlan {
+ public:
+  explicit CudnnPlan(std::shared_ptr<const Chosen> chosen)
+      : chosen_(std::move(chosen)),
+        workspace_bytes_(chosen_->built ? chosen_->graph->workspace_bytes(chosen_->engine) : 0) {}
+
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
+    chosen_->graph->run(chosen_->engine, stream, tensors, workspace);
+  }
+  std::string description() const override {
+    const CudnnGraph::Engine& engine = chosen_->graph->engines()[chosen_->engine];
+    return engine.name + (chosen_->built ? "" : ", to be compiled on the GPU");
+  }
+
+ private:
+  std::shared_ptr<const Chosen> chosen_;
+  std::size_t workspace_bytes_;
+};
+
+/// Clears one of the tensors first: for an operation that writes a part of it.
+class ClearedPlan final : public DnnPlan {
+ public:
+  ClearedPlan(std::unique_ptr<DnnPlan> plan, std::size_t tensor, std::size_t bytes)
+      : plan_(std::move(plan)), tensor_(tensor), bytes_(bytes) {}
+
+  std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
+  void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
+    check_cuda(cudaMemsetAsync(tensors[tensor_], 0, bytes_, stream), "cudaMemsetAsync");
+    plan_->run(stream, tensors, workspace);
+  }
+  std::string description() const override { return plan_->description() + ", cleared first"; }
+
+ private:
+  std::unique_ptr<DnnPlan> plan_;
+  std::size_t tensor_;
+  std::size_t bytes_;
+};
+
+/// An operation that does not do all that was asked for, and a kernel that does the rest. The tensor
+/// `argument` is the kernel's alone.
+class FinishedPlan final : public DnnPlan {
+ public:
+  struct Rest {
+    LateEpilogue epilogue;  ///< but for the addresses
+    std::size_t argument;   ///< bias or residual; tensors.size(): none
+    bool is_residual;
+    std::size_t result;
+  };
+  FinishedPlan(std::unique_ptr<DnnPlan> plan, const Rest& rest) : plan_(std::move(plan)), rest_(rest) {}
+
+  std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
+  void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
+    std::vector<void*> own(tensors.begin(), tensors.end());
+    LateEpilogue epilogue = rest_.epilogue;
+    epilogue.values = tensors[rest_.result];
+    if (rest_.argument < tensors.size()) {
+      (rest_.is_residual ? epilogue.residual : epilogue.bias) = tensors[rest_.argument];
+      own.erase(own.begin() + static_cast<std::ptrdiff_t>(rest_.argument));
+    }
+    plan_->run(stream, own, workspace);
+    run_epilogue(stream, epilogue);
+  }
+  std::string description() const override { return plan_->description() + ", then a kernel"; }
+
+ private:
+  std::unique_ptr<DnnPlan> plan_;
+  Rest rest_;
+};
+
+std::size_t volume(int a, int b, int c) {
+  return static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * static_cast<std::size_t>(c);
+}
+
+class Cudnn final : public Dnn {
+ public:
+  explicit Cudnn(const CudnnOptions& options)
+      : options_(options),
+        target_(std::make_shared<CudnnTarget>(options.device_properties)),
+        file_(options.plan_cache, target_->name()),
+        used_({}, target_->name()) {}
+
+  std::unique_ptr<DnnPlan> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
+    const std::string what = fmt::format("convolution forward{}{}: {}", bias ? " + bias" : "",
+                                         relu ? " + relu" : "", describe(problem));
+    const bool fused = bias || relu;
+    auto chosen = choose(
+        what, [&] { return conv_forward_graph(*target_, problem, bias, relu); }, fused);
+    if (chosen != nullptr) return std::make_unique<CudnnPlan>(std::move(chosen));
+    return std::make_unique<FinishedPlan>(
+        conv_forward(problem, false, false),
+        FinishedPlan::Rest{
+            .epilogue = {.type = problem.type,
+                         .relu = relu,
+                         .pixels = volume(problem.samples, problem.out_height, problem.out_width),
+                         .channels = static_cast<std::size_t>(problem.out_channels)},
+            .argument = bias ? std::size_t{2} : std::size_t{3},
+            .is_residual = false,
+            .result = bias ? std::size_t{3} : std::size_t{2}});
+  }
+
+  std::unique_ptr<DnnPlan> conv_backward_data(const ConvProblem& problem) override {
+    auto plan = std::make_unique<CudnnPlan>(choose("convolution backward data: " + describe(problem), [&] {
+      return conv_backward_data_graph(*target_, problem);
+    }));
+    if (rows_of(problem).size == problem.in_height && columns_of(problem).size == problem.in_width)
+      return plan;
+    const std::size_t elements = volume(problem.in_height, problem.in_width, problem.in_channels) *
+                                 static_cast<std::size_t>(problem.samples);
+    return std::make_unique<ClearedPlan>(std::move(plan), 2, elements * bytes_of(problem.type));
+  }
+
+  std::unique_ptr<DnnPlan> conv_backward_weights(const ConvProblem& problem) override {
+    return std::make_unique<CudnnPlan>(choose("convolution backward weights: " + describe(problem), [&] {
+      return conv_backward_weights_graph(*target_, problem);
+    }));
+  }
+
+  std::unique_ptr<DnnPlan> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
+    if (problem.add && !problem.relu) return norm_then_add(problem, eps);  // cuDNN adds before a ReLU only
+    return std::make_unique<CudnnPlan>(
+        choose(fmt::format("batch norm forward, eps {}: {}", eps, describe(problem)),
+               [&] { return batch_norm_forward_graph(*target_, problem, eps); }));
+  }
+
+  std::unique_ptr<DnnPlan> batch_norm_backward(const BatchNormProblem& problem) override {
+    BatchNormProblem alone = problem;
+    alone.add = alone.relu = false;
+    return std::make_unique<CudnnPlan>(choose("batch norm backward: " + describe(alone),
+                                              [&] { return batch_norm_backward_graph(*target_, alone); }));
+  }
+
+  std::string engines() const override { return used_.text(); }
+
+ private:
+  std::unique_ptr<DnnPlan> norm_then_add(const BatchNormProblem& problem, double eps) {
+    BatchNormProblem alone = problem;
+    alone.add = false;
+    return std::make_unique<FinishedPlan>(
+        batch_norm_forward(alone, eps),
+        FinishedPlan::Rest{.epilogue = {.type = problem.type,
+                                        .pixels = volume(problem.samples, problem.height, problem.width),
+                                        .channels = static_cast<std::size_t>(problem.channels)},
+                           .argument = 1,
+                           .is_residual = true,
+                           .result = 4});
+  }
+
+  /// The engine for the problem called `what`, from before, from the file, or chosen now. Where there is
+  /// none: null if the caller has another way, else an error.
+  template <class MakeGraph>
+  std::shared_ptr<const Chosen> choose(const std::string& what, const MakeGraph& make_graph,
+                                       bool has_another_way = false) {
+    auto& known = chosen_[what];
+    if (known != nullptr) return known;
+    auto chosen = std::make_shared<Chosen>();
+    chosen->target = target_;
+    chosen->graph = make_graph();
+    if (use_file(what, *chosen) || use_fastest(what, *chosen) || use_first(what, *chosen)) {
+      return known = std::move(chosen);
+    }
+    if (has_another_way) return nullptr;
+    throw Error(Category::resource, fmt::format("{} has no deterministic engine for {} ({})", target_->name(),
+                                                what, chosen->graph->refusal()));
+  }
+
+  bool times() const { return options_.time_plans && options_.write_plan_cache && !target_->is_described(); }
+
+  bool use_file(const std::string& what, Chosen& chosen) {
+    if (!options_.write_plan_cache) file_ = PlanFile(options_.plan_cache, target_->name());
+    const auto stored = file_.find(what);
+    if (!stored || (times() && stored->microseconds == 0.0)) return false;
+    const auto& engines = chosen.graph->engines();
+    for (std::size_t i = 0; i < engines.size(); ++i) {
+      if (engines[i].name != stored->engine) continue;
+      used_.set(what, *stored);
+      return build(chosen, i) || refuse_stored(what, *stored);
+    }
+    return refuse_stored(what, *stored);
+  }
+
+  [[noreturn]] bool refuse_stored(const std::string& what, const EngineChoice& stored) const {
+    throw Error(
+        Category::data,
+        fmt::format("{}: {} does not run {} by the engine {}; remove the file to have plans chosen anew",
+                    file_.path().string(), target_->name(), what, stored.engine));
+  }
+
+  bool use_fastest(const std::string& what, Chosen& chosen) {
+    if (!times()) return false;
+    const auto fastest = fastest_engine(*chosen.graph);
+    if (!fastest) return false;
+    chosen.engine = fastest->engine;
+    store(what, {chosen.graph->engines()[fastest->engine].name, fastest->microseconds});
+    return true;
+  }
+
+  bool use_first(const std::string& what, Chosen& chosen) {
+    const auto& engines = chosen.graph->engines();
+    for (const bool late : {false, true}) {
+      for (std::size_t i = 0; i < engines.size(); ++i) {
+        if (engines[i].compiled_late != late || !build(chosen, i)) continue;
+        store(what, {engines[i].name});
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool build(Chosen& chosen, std::size_t engine) const {
+    chosen.engine = engine;
+    chosen.built = !(target_->is_described() && chosen.graph->engines()[engine].compiled_late);
+    return !chosen.built || chosen.graph->build(engine);
+  }
+
+  void store(const std::string& what, const EngineChoice& choice) {
+    used_.set(what, choice);
+    if (options_.plan_cache.empty() || !options_.write_plan_cache) return;
+    file_.set(what, choice);
+    file_.save();
+  }
+
+  CudnnOptions options_;
+  std::shared_ptr<const CudnnTarget> target_;
+  PlanFile file_;
+  PlanFile used_;  ///< in this run, with and without a file
+  std::map<std::string, std::shared_ptr<const Chosen>> chosen_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dnn> make_cudnn(const CudnnOptions& options) { return std::make_unique<Cudnn>(options); }
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,372 @@
+#include "ops/cuda/dnn/native/cudnn_graph.h"
+
+// The only source that includes this header: it takes half a minute.
+#define CUDNN_FRONTEND_SKIP_JSON_LIB
+#include <cudnn_frontend.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "device/cuda/native/check.h"
+#include "lockstep/error.h"
+#include "ops/cuda/dnn/cudnn.h"
+#include "ops/cuda/dnn/problems.h"
+
+// What the frontend's own functions are found in.
+void* cudnn_frontend::cudnn_dlhandle = nullptr;
+
+namespace lockstep::cuda {
+namespace {
+
+namespace fe = cudnn_frontend;
+using Dims = std::vector<std::int64_t>;
+using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+
+/// In one line, and not the pages that cuDNN gives for each of its engines.
+std::string one_line(std::string text) {
+  constexpr std::size_t enough = 300;
+  if (text.size() > enough) text = text.substr(0, enough) + "...";
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+void check(fe::error_t status, const std::string& what) {
+  if (status.is_bad())
+    throw Error(Category::resource, "cuDNN: " + what + ": " + one_line(status.get_message()));
+}
+
+/// Calls `code`; what the frontend throws becomes an error of ours.
+template <class Code>
+auto guarded(const std::string& what, const Code& code) {
+  try {
+    return code();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(Category::resource, "cuDNN: " + what + ": " + one_line(error.what()));
+  }
+}
+
+std::string read_description(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file || text.empty()) throw Error(Category::data, path.string() + ": cannot be read, or is empty");
+  return text;
+}
+
+std::string name_in(const std::string& description, const std::filesystem::path& path) {
+  const auto json = nlohmann::json::parse(description, nullptr, false);
+  if (!json.is_object() || !json.value("deviceName", nlohmann::json()).is_string()) {
+    throw Error(Category::data, path.string() + ": not a description of a GPU: no \"deviceName\"");
+  }
+  return json["deviceName"];
+}
+
+std::string current_gpu() {
+  int device = 0;
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  return properties.name;
+}
+
+std::shared_ptr<const fe::DeviceProperties> properties_in(const std::string& description,
+                                                          const std::filesystem::path& path) {
+  auto properties = std::make_shared<fe::DeviceProperties>();
+  auto status = properties->deserialize({description.begin(), description.end()});
+  if (status.is_bad()) {
+    throw Error(Category::data,
+                path.string() + ": not a description of a GPU: " + one_line(status.get_message()));
+  }
+  return properties;
+}
+
+fe::DataType_t storage_of(Type type) {
+  return type == Type::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
+}
+
+/// Deterministic engines that sum in float; of fp32, those that multiply in it as well.
+std::vector<fe::NumericalNote_t> unwanted_notes(Type type) {
+  using Note = fe::NumericalNote_t;
+  if (type == Type::fp32) {
+    return {Note::NONDETERMINISTIC, Note::REDUCED_PRECISION_REDUCTION, Note::TENSOR_CORE,
+            Note::DOWN_CONVERT_INPUTS};
+  }
+  return {Note::NONDETERMINISTIC, Note::REDUCED_PRECISION_REDUCTION};
+}
+
+/// Opens up the lists that the frontend keeps to itself.
+struct OpenGraph : fe::graph::Graph {
+  bool is_wanted(std::int64_t i) { return plans.check_support_at_index(i).is_good(); }
+  bool is_compiled_late(std::int64_t i) const {
+    const auto& notes = plans.behavior_notes[static_cast<std::size_t>(i)];
+    return std::find(notes.begin(), notes.end(), fe::BehaviorNote_t::RUNTIME_COMPILATION) != notes.end();
+  }
+};
+
+/// NHWC in memory, named NCHW. Tensors are numbered in the order in which they are made.
+class GraphImpl final : public CudnnGraph {
+ public:
+  GraphImpl(const CudnnTarget& target, Type type, std::string what)
+      : target_(target), type_(type), what_(std::move(what)) {
+    graph_.set_io_data_type(storage_of(type))
+        .set_intermediate_data_type(fe::DataType_t::FLOAT)
+        .set_compute_data_type(fe::DataType_t::FLOAT);
+    // The frontend would look for a CUDA runtime of its own to keep plans alive; their owner does.
+    graph_.set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
+  }
+
+  static Dims strides(const Dims& dims) {
+    return {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+  }
+
+  Tensor input(const Dims& dims, fe::DataType_t type, const Dims& strides) {
+    auto attributes =
+        fe::graph::Tensor_attributes().set_dim(dims).set_stride(strides).set_data_type(type).set_uid(
+            next_uid());
+    tensor_bytes_.push_back(bytes(type, dims, strides));
+    return graph_.tensor(attributes);
+  }
+  Tensor input(const Dims& dims, fe::DataType_t type) { return input(dims, type, strides(dims)); }
+  Tensor input(const Dims& dims) { return input(dims, storage_of(type_)); }
+
+  void output(const Tensor& tensor, const Dims& dims, fe::DataType_t type, const Dims& strides) {
+    tensor->set_output(true).set_dim(dims).set_stride(strides).set_data_type(type).set_uid(next_uid());
+    tensor_bytes_.push_back(bytes(type, dims, strides));
+  }
+  void output(const Tensor& tensor, const Dims& dims, fe::DataType_t type) {
+    output(tensor, dims, type, strides(dims));
+  }
+  void output(const Tensor& tensor, const Dims& dims) { output(tensor, dims, storage_of(type_)); }
+
+  Tensor pointwise(const Tensor& a, const Tensor& b, fe::PointwiseMode_t mode) {
+    return graph_.pointwise(a, b, fe::graph::Pointwise_attributes().set_mode(mode));
+  }
+  Tensor relu(const Tensor& x) {
+    return graph_.pointwise(x, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
+  }
+  OpenGraph& graph() { return graph_; }
+
+  /// Ends the description: asks for the engines.
+  void finish() {
+    guarded(what_, [&] {
+      if (target_.is_described()) graph_.set_device_properties(target_.properties());
+      if (!is_good(graph_.validate()) || !is_good(graph_.build_operation_graph(raw_handle()))) return;
+      // Each of the lists may be empty for what the other knows.
+      for (const auto mode : {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}) {
+        is_good(graph_.create_execution_plans({mode}));
+      }
+      graph_.deselect_numeric_notes(unwanted_notes(type_));
+      graph_.deselect_workspace_greater_than(static_cast<std::int64_t>(cudnn_workspace_limit));
+      list_engines();
+    });
+  }
+
+  const std::vector<Engine>& engines() const override { return engines_; }
+  const std::string& refusal() const override { return refusal_; }
+  const std::vector<std::size_t>& tensor_bytes() const override { return tensor_bytes_; }
+
+  bool build(std::size_t engine) override {
+    return guarded(what_, [&] { return graph_.build_plan_at_index(plan_of_[engine]).is_good(); });
+  }
+
+  std::size_t workspace_bytes(std::size_t engine) const override {
+    std::int64_t bytes = 0;
+    check(graph_.get_workspace_size_plan_at_index(plan_of_[engine], bytes), what_);
+    return static_cast<std::size_t>(bytes);
+  }
+
+  void run(std::size_t engine, StreamHandle stream, std::span<void* const> tensors,
+           void* workspace) const override {
+    if (target_.is_described())
+      throw Error(Category::internal, what_ + " was made for a GPU that is not here");
+    guarded(what_, [&] {
+      std::unordered_map<std::int64_t, void*> addresses;
+      for (std::size_t i = 0; i < tensors.size(); ++i)
+        addresses[static_cast<std::int64_t>(i) + 1] = tensors[i];
+      check(graph_.execute_plan_at_index(target_.handle().on(stream), addresses, workspace, plan_of_[engine]),
+            what_);
+    });
+  }
+
+ private:
+  cudnnHandle_t raw_handle() const { return target_.is_described() ? nullptr : target_.handle().get(); }
+
+  bool is_good(fe::error_t status) {
+    if (status.is_bad()) refusal_ = one_line(status.get_message());
+    return status.is_good();
+  }
+
+  std::int64_t next_uid() const { return static_cast<std::int64_t>(tensor_bytes_.size()) + 1; }
+
+  static std::size_t bytes(fe::DataType_t type, const Dims& dims, const Dims& strides) {
+    std::int64_t last = 0;
+    for (std::size_t i = 0; i < dims.size(); ++i) last += (dims[i] - 1) * strides[i];
+    return static_cast<std::size_t>(last + 1) * (type == fe::DataType_t::BFLOAT16 ? 2 : 4);
+  }
+
+  void list_engines() {
+    for (std::int64_t i = 0; i < graph_.get_execution_plan_count(); ++i) {
+      std::string name;
+      if (!graph_.is_wanted(i) || graph_.get_plan_name_at_index(i, name).is_bad()) continue;
+      const auto is_same = [&](const Engine& engine) { return engine.name == name; };
+      if (std::any_of(engines_.begin(), engines_.end(), is_same)) continue;
+      engines_.push_back({name, graph_.is_compiled_late(i)});
+      plan_of_.push_back(i);
+    }
+    if (engines_.empty() && refusal_.empty()) refusal_ = "its engines are not deterministic or not exact";
+  }
+
+  const CudnnTarget& target_;
+  Type type_;
+  std::string what_;
+  OpenGraph graph_;
+  std::vector<std::size_t> tensor_bytes_;
+  std::vector<Engine> engines_;
+  std::vector<std::int64_t> plan_of_;  ///< number of an engine in the frontend's list
+  std::string refusal_;
+};
+
+/// Sizes of a convolution's tensors. The input is the part that is read, in rows as long as they are stored.
+struct ConvTensors {
+  explicit ConvTensors(const ConvProblem& p)
+      : rows(rows_of(p)),
+        columns(columns_of(p)),
+        input{p.samples, p.in_channels, rows.size, columns.size},
+        input_strides(GraphImpl::strides({p.samples, p.in_channels, p.in_height, p.in_width})),
+        weight{p.out_channels, p.in_channels / p.groups, p.kernel, p.kernel},
+        bias{1, p.out_channels, 1, 1},
+        output{p.samples, p.out_channels, p.out_height, p.out_width} {}
+
+  ConvExtent rows, columns;
+  Dims input, input_strides, weight, bias, output;
+};
+
+template <class Attributes>
+Attributes conv_attributes(const ConvProblem& p, const ConvTensors& tensors) {
+  return Attributes()
+      .set_pre_padding({p.padding, p.padding})
+      .set_post_padding({tensors.rows.padding_after, tensors.columns.padding_after})
+      .set_stride({p.stride, p.stride})
+      .set_dilation({p.dilation, p.dilation});
+}
+
+}  // namespace
+
+CudnnTarget::CudnnTarget(const std::filesystem::path& device_properties) {
+  const CudnnLibrary& library = CudnnLibrary::open();
+  fe::cudnn_dlhandle = library.handle();
+  std::string gpu;
+  if (device_properties.empty()) {
+    gpu = current_gpu();
+    handle_.emplace(library);
+  } else {
+    const std::string description = read_description(device_properties);
+    gpu = name_in(description, device_properties);
+    properties_ =
+        guarded(device_properties.string(), [&] { return properties_in(description, device_properties); });
+  }
+  name_ = fmt::format("{}, cuDNN {}", gpu, library.version());
+}
+
+CudnnTarget::~CudnnTarget() = default;
+
+std::unique_ptr<CudnnGraph> conv_forward_graph(const CudnnTarget& target, const ConvProblem& problem,
+                                               bool bias, bool relu) {
+  auto impl =
+      std::make_unique<GraphImpl>(target, problem.type, "convolution forward of " + describe(problem));
+  const ConvTensors sizes(problem);
+  const Tensor input = impl->input(sizes.input, storage_of(problem.type), sizes.input_strides);
+  const Tensor weight = impl->input(sizes.weight);
+  Tensor result = impl->graph().conv_fprop(input, weight,
+                                           conv_attributes<fe::graph::Conv_fprop_attributes>(problem, sizes));
+  result->set_dim(sizes.output).set_stride(GraphImpl::strides(sizes.output));
+  if (bias) result = impl->pointwise(result, impl->input(sizes.bias), fe::PointwiseMode_t::ADD);
+  if (relu) result = impl->relu(result);
+  impl->output(result, sizes.output);
+  impl->finish();
+  return impl;
+}
+
+std::unique_ptr<CudnnGraph> conv_backward_data_graph(const CudnnTarget& target, const ConvProblem& problem) {
+  auto impl =
+      std::make_unique<GraphImpl>(target, problem.type, "convolution backward data of " + describe(problem));
+  const ConvTensors sizes(problem);
+  const Tensor grad_output = impl->input(sizes.output);
+  const Tensor weight = impl->input(sizes.weight);
+  const Tensor grad_input = impl->graph().conv_dgrad(
+      grad_output, weight, conv_attributes<fe::graph::Conv_dgrad_attributes>(problem, sizes));
+  impl->output(grad_input, sizes.input, storage_of(problem.type), sizes.input_strides);
+  impl->finish();
+  return impl;
+}
+
+std::unique_ptr<CudnnGraph> conv_backward_weights_graph(const CudnnTarget& target,
+                                                        const ConvProblem& problem) {
+  auto impl = std::make_unique<GraphImpl>(target, problem.type,
+                                          "convolution backward weights of " + describe(problem));
+  const ConvTensors sizes(problem);
+  const Tensor input = impl->input(sizes.input, storage_of(problem.type), sizes.input_strides);
+  const Tensor grad_output = impl->input(sizes.output);
+  const Tensor grad_weight = impl->graph().conv_wgrad(
+      grad_output, input, conv_attributes<fe::graph::Conv_wgrad_attributes>(problem, sizes));
+  impl->output(grad_weight, sizes.weight);
+  impl->finish();
+  return impl;
+}
+
+std::unique_ptr<CudnnGraph> batch_norm_forward_graph(const CudnnTarget& target,
+                                                     const BatchNormProblem& problem, double eps) {
+  constexpr auto statistic = fe::DataType_t::FLOAT;
+  auto impl = std::make_unique<GraphImpl>(target, problem.type, "batch norm forward of " + describe(problem));
+  const Dims values{problem.samples, problem.channels, problem.height, problem.width};
+  const Dims channels{1, problem.channels, 1, 1};
+  const Tensor input = impl->input(values);
+  const Tensor residual = problem.add ? impl->input(values) : nullptr;
+  const Tensor weight = impl->input(channels, statistic);
+  const Tensor bias = impl->input(channels, statistic);
+  // Numbered after all tensors that the plan is given.
+  Tensor epsilon = impl->graph().tensor(fe::graph::Tensor_attributes(static_cast<float>(eps))
+                                            .set_uid(100)
+                                            .set_dim({1, 1, 1, 1})
+                                            .set_stride({1, 1, 1, 1}));
+  auto results =
+      impl->graph().batchnorm(input, weight, bias, fe::graph::Batchnorm_attributes().set_epsilon(epsilon));
+  Tensor output = results[0];
+  if (problem.add) output = impl->pointwise(output, residual, fe::PointwiseMode_t::ADD);
+  if (problem.relu) output = impl->relu(output);
+  impl->output(output, values);
+  impl->output(results[1], channels, statistic);
+  impl->output(results[2], channels, statistic);
+  impl->finish();
+  return impl;
+}
+
+std::unique_ptr<CudnnGraph> batch_norm_backward_graph(const CudnnTarget& target,
+                                                      const BatchNormProblem& problem) {
+  constexpr auto statistic = fe::DataType_t::FLOAT;
+  auto impl =
+      std::make_unique<GraphImpl>(target, problem.type, "batch norm backward of " + describe(problem));
+  const Dims values{problem.samples, problem.channels, problem.height, problem.width};
+  const Dims channels{1, problem.channels, 1, 1};
+  const Tensor input = impl->input(values);
+  const Tensor grad_output = impl->input(values);
+  const Tensor weight = impl->input(channels, statistic);
+  Tensor mean = impl->input(channels, statistic);
+  Tensor inverse_deviation = impl->input(channels, statistic);
+  auto results = impl->graph().batchnorm_backward(
+      grad_output, input, weight,
+      fe::graph::Batchnorm_backward_attributes().set_saved_mean_and_inv_variance(mean, inverse_deviation));
+  impl->output(results[0], values);
+  impl->output(results[1], channels, statistic);
+  impl->output(results[2], channels, statistic);
+  impl->finish();
+  return impl;
+}
+
+}  // namespace lockstep::cuda

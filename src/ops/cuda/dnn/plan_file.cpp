@@ -1,0 +1,108 @@
+#include "ops/cuda/dnn/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/files/atomic_file.h"
+#include "core/printable.h"
+#include "lockstep/error.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* format_name = "lockstep plans 1";
+/// Some 200 bytes a problem: no honest file comes near it.
+constexpr std::size_t most_bytes = std::size_t{16} << 20;
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
+  throw Error(Category::data,
+              path.string() + ": not a file of plans: " + reason + "; remove it to have plans chosen anew");
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (error) throw Error(Category::resource, path.string() + ": cannot read: " + error.message());
+  if (bytes > most_bytes) refuse(path, fmt::format("{} bytes are too many", bytes));
+  std::ifstream file(path, std::ios::binary);
+  std::string text(static_cast<std::size_t>(bytes), '\0');
+  if (!file.read(text.data(), static_cast<std::streamsize>(bytes))) {
+    throw Error(Category::resource,
+                path.string() + ": cannot read: " + std::generic_category().message(errno));
+  }
+  return text;
+}
+
+/// The member `name` of an object, of the type asked for.
+const json& member(const json& object, const char* name, json::value_t type,
+                   const std::filesystem::path& path) {
+  const auto found = object.find(name);
+  if (found == object.end() || found->type() != type) {
+    refuse(path, fmt::format("\"{}\" is missing or of another type", name));
+  }
+  return *found;
+}
+
+EngineChoice choice_of(const json& value, const std::string& problem, const std::filesystem::path& path) {
+  if (!value.is_object()) refuse(path, "\"" + printable(problem) + "\" is not an object");
+  EngineChoice choice{.engine = member(value, "engine", json::value_t::string, path)};
+  if (const auto time = value.find("microseconds"); time != value.end()) {
+    if (!time->is_number() || time->get<double>() < 0.0) {
+      refuse(path, "\"microseconds\" of \"" + printable(problem) + "\" is not a time");
+    }
+    choice.microseconds = time->get<double>();
+  }
+  return choice;
+}
+
+}  // namespace
+
+PlanFile::PlanFile(std::filesystem::path path, std::string where)
+    : path_(std::move(path)), where_(std::move(where)) {
+  if (path_.empty() || !std::filesystem::exists(path_)) return;
+  const json document = json::parse(read_text(path_), nullptr, false);
+  if (document.is_discarded()) refuse(path_, "it is not JSON");
+  if (!document.is_object() || document.value("format", json()) != format_name) {
+    refuse(path_, fmt::format("\"format\" is not \"{}\"", format_name));
+  }
+  for (const auto& [where_found, problems] :
+       member(document, "engines", json::value_t::object, path_).items()) {
+    if (!problems.is_object()) refuse(path_, "\"" + printable(where_found) + "\" is not an object");
+    for (const auto& [problem, choice] : problems.items()) {
+      engines_[where_found][problem] = choice_of(choice, problem, path_);
+    }
+  }
+}
+
+std::optional<EngineChoice> PlanFile::find(const std::string& problem) const {
+  const auto here = engines_.find(where_);
+  if (here == engines_.end()) return std::nullopt;
+  const auto found = here->second.find(problem);
+  return found == here->second.end() ? std::nullopt : std::optional(found->second);
+}
+
+void PlanFile::set(const std::string& problem, const EngineChoice& choice) {
+  engines_[where_][problem] = choice;
+}
+
+std::string PlanFile::text() const {
+  json document{{"format", format_name}, {"engines", json::object()}};
+  for (const auto& [where, problems] : engines_) {
+    for (const auto& [problem, choice] : problems) {
+      json& value = document["engines"][where][problem];
+      value["engine"] = choice.engine;
+      if (choice.microseconds > 0.0) value["microseconds"] = choice.microseconds;
+    }
+  }
+  return document.dump(1) + "\n";
+}
+
+void PlanFile::save() const { write_text_file(path_, text()); }
+
+}  // namespace lockstep::cuda

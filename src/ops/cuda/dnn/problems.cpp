@@ -1,0 +1,101 @@
+#include "ops/cuda/dnn/problems.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lockstep::cuda {
+namespace {
+
+bool is_padded(int channels) { return padded_channels(channels) != channels; }
+
+int padded_groups(const Conv2d& options, int in_channels) {
+  if (options.groups == 1 || (!is_padded(in_channels) && !is_padded(options.channels))) return options.groups;
+  const bool depthwise = options.groups == in_channels && options.groups == options.channels;
+  return depthwise ? padded_channels(in_channels) : 1;
+}
+
+/// Outputs that are rounded down leave a choice of paddings: the symmetric one is what libraries know best.
+ConvExtent extent(const ConvProblem& problem, int in, int out) {
+  const int read = (out - 1) * problem.stride + problem.dilation * (problem.kernel - 1) + 1 - problem.padding;
+  const int least = read - in;
+  const int most = least + problem.stride - 1;
+  if (least <= problem.padding && problem.padding <= most) return {in, problem.padding};
+  if (least >= 0) return {in, least};
+  if (most >= 0) return {in, 0};
+  return {read, 0};
+}
+
+}  // namespace
+
+ConvExtent rows_of(const ConvProblem& problem) {
+  return extent(problem, problem.in_height, problem.out_height);
+}
+
+ConvExtent columns_of(const ConvProblem& problem) {
+  return extent(problem, problem.in_width, problem.out_width);
+}
+
+std::string name_of(Type type) {
+  switch (type) {
+    case Type::fp32:
+      return "fp32";
+    case Type::tf32:
+      return "tf32";
+    case Type::bf16:
+      return "bf16";
+  }
+  return "?";
+}
+
+std::string describe(const ConvProblem& p) {
+  std::string text =
+      fmt::format("{} {}x{}x{}x{} -> {}x{}x{}, kernel {}", name_of(p.type), p.samples, p.in_height,
+                  p.in_width, p.in_channels, p.out_height, p.out_width, p.out_channels, p.kernel);
+  if (p.stride != 1) text += fmt::format(", stride {}", p.stride);
+  if (p.padding != 0) text += fmt::format(", padding {}", p.padding);
+  if (p.dilation != 1) text += fmt::format(", dilation {}", p.dilation);
+  if (p.groups != 1) text += fmt::format(", {} groups", p.groups);
+  return text;
+}
+
+std::string describe(const BatchNormProblem& p) {
+  return fmt::format("{} {}x{}x{}x{}{}{}", name_of(p.type), p.samples, p.height, p.width, p.channels,
+                     p.add ? " + add" : "", p.relu ? " + relu" : "");
+}
+
+ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type) {
+  const int window = std::max(node.epilogue.pool, 1);
+  ConvProblem problem{.samples = samples,
+                      .in_channels = padded_channels(input.channels),
+                      .in_height = input.height,
+                      .in_width = input.width,
+                      .out_channels = padded_channels(node.shape.channels),
+                      .out_height = node.shape.height * window,
+                      .out_width = node.shape.width * window,
+                      .type = type};
+  if (std::holds_alternative<Linear>(node.operation)) {
+    problem.in_channels *= input.height * input.width;
+    problem.in_height = problem.in_width = 1;
+  }
+  if (const auto* options = std::get_if<Conv2d>(&node.operation)) {
+    problem.kernel = options->kernel;
+    problem.stride = options->stride;
+    problem.padding = options->padding;
+    problem.dilation = options->dilation;
+    problem.groups = padded_groups(*options, input.channels);
+  }
+  return problem;
+}
+
+BatchNormProblem batch_norm_problem(const GraphNode& node, int samples, Type type) {
+  return {.samples = samples,
+          .channels = padded_channels(node.shape.channels),
+          .height = node.shape.height,
+          .width = node.shape.width,
+          .add = node.epilogue.add,
+          .relu = node.epilogue.relu,
+          .type = type};
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,164 @@
+#include "ops/cuda/kernels/parameters/finish_gradients.h"
+
+#include <algorithm>
+
+#include "lockstep/error.h"
+#include "ops/cuda/kernels/divisor.h"
+#include "ops/cuda/kernels/pack.h"
+#include "ops/cuda/kernels/parameters/find_part.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using Index = unsigned;
+
+/// Elements that a row of threads moves.
+constexpr std::size_t row_elements = 1024;
+
+std::size_t rows_for(std::size_t elements) { return (elements + row_elements - 1) / row_elements; }
+
+LOCKSTEP_HD std::size_t terms_of(std::size_t elements, std::size_t row) {
+  const std::size_t rest = elements - row * row_elements;
+  return rest < row_elements ? rest : row_elements;
+}
+
+/// An Unpadding as the kernel has it.
+struct Weights {
+  Index count, taps, group_inputs, padded_inputs;
+  Index group_outputs, padded_group_outputs;
+  Divisor by_taps, by_group_inputs;
+  bool joins_groups;  ///< else input c of a group is input c of the padded group
+  const void* padded;
+  float* weight;
+};
+
+Weights weights_of(const Unpadding& of) {
+  const WeightForms& forms = of.forms;
+  const bool one_group = forms.group_outputs == forms.out_channels;
+  const bool same_groups =
+      forms.group_outputs == forms.padded_group_outputs && forms.group_inputs == forms.padded_inputs;
+  return {.count = forms.out_channels * forms.group_inputs * forms.taps,
+          .taps = forms.taps,
+          .group_inputs = forms.group_inputs,
+          .padded_inputs = forms.padded_inputs,
+          .group_outputs = forms.group_outputs,
+          .padded_group_outputs = forms.padded_group_outputs,
+          .by_taps = Divisor(forms.taps),
+          .by_group_inputs = Divisor(forms.group_inputs),
+          .joins_groups = !one_group && !same_groups,
+          .padded = of.padded,
+          .weight = of.weight};
+}
+
+/// Elements lie in the order of `weight`: what is written is written together.
+template <class T>
+LOCKSTEP_HD void unpad_element(const Weights& of, Index i) {
+  const Index pair = of.by_taps.quotient(i);
+  const Index tap = i - pair * of.taps;
+  const Index k = of.by_group_inputs.quotient(pair);
+  Index c = pair - k * of.group_inputs;
+  if (of.joins_groups) {
+    c += k / of.group_outputs * of.group_inputs - k / of.padded_group_outputs * of.padded_inputs;
+  }
+  of.weight[i] = to_float(static_cast<const T*>(of.padded)[(k * of.taps + tap) * of.padded_inputs + c]);
+}
+
+LOCKSTEP_HD void observe_channel(const NormObservation& of, std::size_t c) {
+  const auto n = static_cast<double>(of.values);
+  const auto unbiased = static_cast<float>(n > 1.0 ? n / (n - 1.0) : 1.0);
+  const auto inverse = static_cast<double>(of.inverse_deviation[c]);
+  const double variance = 1.0 / (inverse * inverse) - of.eps;
+  const auto samples = static_cast<float>(of.samples);
+  of.grad_mean[c] = samples * of.mean[c];
+  of.grad_variance[c] = samples * (static_cast<float>(variance < 0.0 ? 0.0 : variance) * unbiased);
+}
+
+/// A ChunkAddition as the kernel has it.
+struct Addition {
+  Index chunks, stride;
+  const float* from;
+  float* sums;
+};
+
+/// Rows of threads: some for each tensor of weights, one for each channel of an addition, some for each
+/// observation; only additions have a sum.
+template <class T>
+struct FinishGradients {
+  using Sum = double;
+  static constexpr std::size_t capacity = GradientFinish::capacity;
+  Index unpaddings, additions, parts;
+  std::size_t ends[3 * capacity];  ///< rows of each part, in that order
+  Weights weights[capacity];
+  Addition addition[capacity];
+  NormObservation observation[capacity];
+
+  struct Place {
+    Index part;
+    std::size_t row;  ///< of the part
+  };
+  LOCKSTEP_HD Place place(std::size_t row) const {
+    const Index part = find_part(ends, parts, row);
+    return {part, row - (part > 0 ? ends[part - 1] : 0)};
+  }
+  LOCKSTEP_HD bool unpads(const Place& at) const { return at.part < unpaddings; }
+  LOCKSTEP_HD bool adds(const Place& at) const { return !unpads(at) && at.part < unpaddings + additions; }
+  LOCKSTEP_HD const Addition& addition_at(const Place& at) const { return addition[at.part - unpaddings]; }
+  LOCKSTEP_HD const NormObservation& observation_at(const Place& at) const {
+    return observation[at.part - unpaddings - additions];
+  }
+
+  LOCKSTEP_HD std::size_t terms(const Place& at) const {
+    if (unpads(at)) return terms_of(weights[at.part].count, at.row);
+    if (adds(at)) return addition_at(at).chunks;
+    return terms_of(static_cast<std::size_t>(observation_at(at).channels), at.row);
+  }
+
+  LOCKSTEP_HD double term(const Place& at, std::size_t k) const {
+    if (adds(at)) {
+      const Addition& of = addition_at(at);
+      return static_cast<double>(of.from[k * of.stride + at.row]);
+    }
+    const std::size_t element = at.row * row_elements + k;
+    if (unpads(at)) {
+      unpad_element<T>(weights[at.part], static_cast<Index>(element));
+    } else {
+      observe_channel(observation_at(at), element);
+    }
+    return 0.0;
+  }
+
+  LOCKSTEP_HD void finish(const Place& at, double sum) const {
+    if (adds(at)) addition_at(at).sums[at.row] = static_cast<float>(sum);
+  }
+};
+
+}  // namespace
+
+void GradientFinish::run() {
+  if (std::max({unpaddings_.size(), additions_.size(), observations_.size()}) > capacity) {
+    throw Error(Category::internal, "too many gradients are to be finished at once");
+  }
+  with_stored(type_, [&](auto stored) {
+    FinishGradients<decltype(stored)> work{};
+    static_assert(sizeof(work) <= 4096, "what a kernel may be given");
+    std::size_t rows = 0;
+    const auto add = [&](std::size_t more) { work.ends[work.parts++] = rows += more; };
+    for (const Unpadding& each : unpaddings_) {
+      const Weights& weights = work.weights[work.unpaddings++] = weights_of(each);
+      add(rows_for(weights.count));
+    }
+    for (const ChunkAddition& each : additions_) {
+      work.addition[work.additions++] = {static_cast<Index>(chunks_of(each.problem)),
+                                         static_cast<Index>(each.problem.channels), each.chunks, each.sums};
+      add(static_cast<std::size_t>(each.channels));
+    }
+    std::ranges::copy(observations_, work.observation);
+    for (const NormObservation& each : observations_) add(rows_for(static_cast<std::size_t>(each.channels)));
+    if (rows > 0) for_each_row(stream_, rows, work);
+  });
+  unpaddings_.clear();
+  additions_.clear();
+  observations_.clear();
+}
+
+}  // namespace lockstep::cuda

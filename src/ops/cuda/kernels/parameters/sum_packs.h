@@ -1,0 +1,56 @@
+#pragma once
+
+#include "ops/cuda/kernels/pack.h"
+#include "ops/cuda/kernels/parameters/column_sum.h"
+
+namespace lockstep::cuda {
+
+/// A sum for each channel of a pack.
+struct PackSum {
+  double values[channel_unit] = {};
+
+  LOCKSTEP_HD PackSum& operator+=(const PackSum& other) {
+    for (int c = 0; c < channel_unit; ++c) values[c] += other.values[c];
+    return *this;
+  }
+};
+
+/// The first half of a ColumnSum, over what source(index of a pack) gives, which may write it too: each is
+/// asked for once. A row for each pack of channels of each chunk of pixels.
+template <class Source>
+struct SumPacks {
+  using Sum = PackSum;
+  Source source;
+  std::size_t pixels, chunk, packs;
+  float* chunks;
+
+  LOCKSTEP_HD std::size_t terms(std::size_t row) const {
+    const std::size_t rest = pixels - row / packs * chunk;
+    return rest < chunk ? rest : chunk;
+  }
+  LOCKSTEP_HD PackSum term(std::size_t row, std::size_t k) const {
+    const auto pack = source((row / packs * chunk + k) * packs + row % packs);
+    PackSum sum;
+    for (int c = 0; c < channel_unit; ++c) sum.values[c] = static_cast<double>(to_float(pack.values[c]));
+    return sum;
+  }
+  LOCKSTEP_HD void finish(std::size_t row, const PackSum& sum) const {
+    for (int c = 0; c < channel_unit; ++c) {
+      chunks[row * channel_unit + static_cast<std::size_t>(c)] = static_cast<float>(sum.values[c]);
+    }
+  }
+};
+
+/// `chunks` null: no sum is wanted, only what the source does.
+template <class Source>
+void run_and_sum(StreamHandle stream, const ColumnSum& problem, const Source& source, float* chunks) {
+  const auto packs = static_cast<std::size_t>(problem.channels / channel_unit);
+  if (chunks == nullptr) {
+    for_each(stream, problem.pixels * packs, source);
+  } else {
+    for_each_row(stream, chunks_of(problem) * packs,
+                 SumPacks<Source>{source, problem.pixels, pixels_of_chunk(problem), packs, chunks});
+  }
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,16 @@
+#include "report/sinks/html_sink.h"
+
+#include "core/files/atomic_file.h"
+#include "report/html_report.h"
+#include "report/run_record.h"
+
+namespace lockstep {
+
+void HtmlSink::on_step(const StepEvent& /*event*/) {}
+void HtmlSink::on_epoch(const EpochEvent& /*event*/) {}
+
+void HtmlSink::on_end(const EndEvent& /*event*/) {
+  write_text_file(directory_.report(), html_report(read_run_record(directory_)));
+}
+
+}  // namespace lockstep

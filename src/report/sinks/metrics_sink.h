@@ -1,0 +1,46 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "core/files/file_descriptor.h"
+#include "report/sinks/sink.h"
+
+namespace lockstep {
+
+// Lines of metrics.jsonl, appended to `text`. Numbers have 9 significant digits, NaN and infinity are null.
+// Nothing is allocated once `text` is large enough.
+void append_line(fmt::memory_buffer& text, const StepEvent& event);
+void append_line(fmt::memory_buffer& text, const EpochEvent& event);
+void append_line(fmt::memory_buffer& text, const EndEvent& event);
+
+/// Appends events to metrics.jsonl as whole lines: at the end of an epoch and at least once a second.
+class MetricsSink : public Sink {
+ public:
+  /// Opens `file` for appending; a last line that an interrupted run left incomplete is cut off. Steps whose
+  /// number `log_interval` does not divide are left out. Throws Error(resource).
+  MetricsSink(std::filesystem::path file, std::uint64_t log_interval);
+  ~MetricsSink() override;
+  MetricsSink(const MetricsSink&) = delete;
+  MetricsSink& operator=(const MetricsSink&) = delete;
+
+  void on_step(const StepEvent& event) override;
+  void on_epoch(const EpochEvent& event) override;
+  void on_end(const EndEvent& event) override;
+  /// Throws Error(resource) with file and reason.
+  void flush() override;
+
+ private:
+  void cut_incomplete_line();
+  [[noreturn]] void fail() const;
+
+  std::filesystem::path file_;
+  std::uint64_t log_interval_;
+  FileDescriptor descriptor_;
+  fmt::memory_buffer pending_;
+  double flushed_at_ = 0.0;
+};
+
+}  // namespace lockstep

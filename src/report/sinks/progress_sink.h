@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "report/sinks/sink.h"
+
+namespace lockstep {
+
+/// `epoch 3/10  step 517/2350  25974 img/s  loss 0.6412  1:23 left`; the time only where it is known.
+std::string progress_line(const StepEvent& event, double images_per_second, double seconds_left);
+
+/// One line that is rewritten in place, for a terminal. At most ten times a second; cleared before a line of
+/// another sink on the same terminal (so this sink goes first) and when destroyed. Failures of the terminal
+/// are no errors.
+class ProgressSink : public Sink {
+ public:
+  /// Seconds of a steady clock.
+  using Clock = std::function<double()>;
+  explicit ProgressSink(std::FILE* stream, Clock clock = steady_seconds);
+  ~ProgressSink() override;
+  ProgressSink(const ProgressSink&) = delete;
+  ProgressSink& operator=(const ProgressSink&) = delete;
+
+  void on_step(const StepEvent& event) override;
+  void on_epoch(const EpochEvent& event) override;
+  void on_end(const EndEvent& event) override;
+  void flush() override {}
+
+  static double steady_seconds();
+
+ private:
+  void clear();
+
+  std::FILE* stream_;
+  Clock clock_;
+  double shown_at_;
+  double step_seconds_ = 0.0;  ///< moving average
+  bool visible_ = false;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "data/feed/micro_batch_reader.h"
+#include "device/cpu/cpu_device.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+#include "ops/cpu/cpu_plan.h"
+#include "train/session/backend.h"
+#include "train/step/outcome.h"
+
+namespace lockstep {
+namespace {
+
+class CpuLeafRunner final : public LeafRunner {
+ public:
+  CpuLeafRunner(Device& device, const cpu::CpuPlan& plan, const Loader& loader)
+      : plan_(plan),
+        loader_(loader),
+        workspace_(device.allocate(plan.workspace_bytes())),
+        reader_(loader.dataset(), loader.transform(), loader.bad_samples(), loader.micro_batch()),
+        ids_(loader.micro_batch()) {}
+
+  void load(Stream& stream, std::uint32_t leaf) override {
+    stream.call([this, leaf] { load_leaf(leaf); }, Phase::load);
+  }
+  void forward(Stream& stream, NodeRange range, const float* parameters, LeafResult* result) override {
+    stream.call([this, range, parameters,
+                 result] { plan_.forward(batch_, range, parameters, result, workspace_.data()); },
+                Phase::forward);
+  }
+  void predict(Stream& stream, Prediction* predictions) override {
+    stream.call([this, predictions] { write(predictions); }, Phase::forward);
+  }
+  void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
+    stream.call([this, range, parameters,
+                 gradients] { plan_.backward(batch_, range, parameters, gradients, workspace_.data()); },
+                Phase::backward);
+  }
+
+  NodeRange nodes() const override { return plan_.all(); }
+  VisitSum visits() override { return visits_; }
+
+ private:
+  void load_leaf(std::uint32_t leaf) {
+    const auto ids = std::span(ids_).first(loader_.samples(leaf));
+    for (std::uint32_t i = 0; i < ids.size(); ++i) {
+      ids[i] = loader_.rule().id(loader_.position(leaf) + i);
+      visits_.add(ids[i]);
+    }
+    batch_ = reader_.read(loader_.rule(), loader_.number(leaf), ids);
+    plan_.load(batch_, loader_.transform().format(), workspace_.data());
+  }
+
+  void write(Prediction* predictions) const {
+    const auto predicted = plan_.predictions(batch_, workspace_.data());
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      predictions[i] = i < predicted.size() ? Prediction{batch_.labels[i], predicted[i]} : Prediction{};
+    }
+  }
+
+  const cpu::CpuPlan& plan_;
+  const Loader& loader_;
+  Buffer workspace_;
+  MicroBatchReader reader_;
+  std::vector<std::uint64_t> ids_;
+  MicroBatch batch_;  ///< the leaf that was loaded last
+  VisitSum visits_;
+};
+
+class CpuCompiledGraph final : public CompiledGraph {
+ public:
+  CpuCompiledGraph(Device& device, const Graph& graph, const ArenaLayout& layout, const PlanOptions& options,
+                   cpu::Level level)
+      : device_(device), plan_(graph, layout, options, level) {}
+  std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog /*log*/) override {
+    check_workspaces(loader.micro_batch());
+    return std::make_unique<CpuLeafRunner>(device_, plan_, loader);
+  }
+  GradientFlow gradients() const override { return plan_.gradients(); }
+
+ private:
+  /// Memory is taken when it is first written to: too much of it would end in the middle of a step, by a
+  /// signal.
+  void check_workspaces(std::uint32_t samples) const {
+    const std::size_t executors = device_.streams().size();
+    const std::size_t wanted = plan_.workspace_bytes() * executors, available = device_.available_bytes();
+    if (wanted <= available) return;
+    throw Error(
+        Category::resource,
+        fmt::format("not enough memory: micro-batches of {} samples on {} threads take {} MB, {} MB are "
+                    "available to this rank: use more micro-batches or fewer threads",
+                    samples, executors, wanted >> 20, available >> 20));
+  }
+
+  Device& device_;
+  cpu::CpuPlan plan_;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const CpuOptions& options, cpu::Level level)
+      : device_(make_cpu_device(options)), level_(level), threads_(options.threads) {}
+
+  Device& device() override { return *device_; }
+  Summation& summation() override { return *summation_; }
+  std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
+                                         const PlanOptions& options) override {
+    return std::make_unique<CpuCompiledGraph>(*device_, graph, layout, options, level_);
+  }
+  std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {
+    return make_cpu_arena_update(options);
+  }
+  void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) override {
+    stream.call(
+        [results, &table] {
+          table.log().outcome() = outcome_of(results);
+          std::uint32_t* const positions = table.positions();
+          positions[1] = positions[0]++;
+        },
+        Phase::reduce);
+  }
+  int threads() const override { return threads_; }
+  std::string name() const override { return cpu::level_name(level_); }
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Summation> summation_ = make_cpu_summation();
+  cpu::Level level_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
+  if (options.execution.dtype != DataType::fp32) {
+    throw Error(Category::usage,
+                fmt::format("CPU ranks compute in fp32: {} is for CUDA", name_of(options.execution.dtype)),
+                "dtype");
+  }
+  CpuOptions cpu{.threads = options.execution.threads, .pin = options.pin};
+  if (options.world != nullptr) {
+    cpu.local_rank = options.world->local_rank();
+    cpu.local_size = options.world->local_size();
+  }
+  if (cpu.threads == 0) cpu.threads = available_cores(cpu.local_rank, cpu.local_size);
+  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(name_of(options.execution.simd)));
+}
+
+}  // namespace lockstep

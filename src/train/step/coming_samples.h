@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "data/feed/loader.h"
+#include "reduce/assignment.h"
+#include "train/run.h"
+
+namespace lockstep {
+
+/// The positions of the epoch that each executor of this rank computes from step `first_step` of the epoch
+/// on: by executor, then by step (an executor may have no part in some). `assigned`: who computes a step of
+/// so many leaves.
+std::vector<std::vector<SampleRange>> coming_samples(
+    const Loader& loader, const EpochSteps& epoch, std::uint64_t first_step,
+    const std::function<Assignment(std::uint32_t leaves)>& assigned);
+
+}  // namespace lockstep

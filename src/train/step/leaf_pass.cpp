@@ -1,0 +1,35 @@
+#include "train/step/leaf_pass.h"
+
+namespace lockstep {
+
+LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader, StepLog log) {
+  return session.planned([&] {
+    LeafRunners runners;
+    for (std::size_t e = 0; e < session.device().streams().size(); ++e) {
+      runners.push_back(graph.make_runner(loader, log));
+    }
+    return runners;
+  });
+}
+
+LeafPass::LeafPass(const Session& session, const LeafRunners& runners, std::uint32_t leaves)
+    : device_(session.device()), runners_(runners), assignment_(session.assign(leaves)) {
+  session.world().agree([&] { results_ = device_.allocate(leaves * sizeof(LeafResult)); });
+  std::vector<std::size_t> bounds;
+  for (const std::uint32_t leaf : assignment_.ranks) bounds.push_back(leaf * sizeof(LeafResult));
+  gather_ = session.between_devices().plan_gather({results_.data(), results_.bytes()}, bounds);
+}
+
+void LeafPass::record(const float* parameters, const RecordLeaf& record_leaf) const {
+  const auto streams = device_.streams();
+  const std::vector<std::uint32_t>& bounds = assignment_.executors;
+  for (std::size_t e = 0; e < streams.size(); ++e) {
+    runners_[e]->prepare(*streams[e], parameters);
+    for (std::uint32_t leaf = bounds[e]; leaf < bounds[e + 1]; ++leaf) {
+      record_leaf(*streams[e], *runners_[e], e, leaf);
+    }
+  }
+  for (std::size_t e = 1; e < streams.size(); ++e) streams[0]->wait(streams[e]->record());
+}
+
+}  // namespace lockstep

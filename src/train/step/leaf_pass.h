@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "reduce/assignment.h"
+#include "train/session/session.h"
+#include "train/step/leaf_runner.h"
+
+namespace lockstep {
+
+/// One runner for each stream of a device.
+using LeafRunners = std::vector<std::unique_ptr<LeafRunner>>;
+
+/// Runners for the micro-batches of `loader`, whose steps are those of `log`. Collective. Throws on all ranks
+/// Error(resource).
+LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader,
+                         StepLog log = {});
+
+/// One pass over all leaves of a step, or of a data set, by the streams of all ranks: who computes which
+/// leaf, and the results of all of them on every rank.
+class LeafPass {
+ public:
+  /// `runners`: which may serve several passes, one after the other, and outlive them. Collective. Throws on
+  /// all ranks Error(resource).
+  LeafPass(const Session& session, const LeafRunners& runners, std::uint32_t leaves);
+
+  const Assignment& assignment() const { return assignment_; }
+
+  /// Records what a stream does with one of its leaves.
+  using RecordLeaf =
+      std::function<void(Stream& stream, LeafRunner& runner, std::size_t executor, std::uint32_t leaf)>;
+  /// Records all leaves of this rank, in their order on each stream; the first stream then waits for the
+  /// others.
+  void record(const float* parameters, const RecordLeaf& record_leaf) const;
+
+  /// Where the result of a leaf goes; the device's memory, as all results.
+  LeafResult* result(std::uint32_t leaf) const { return results_.as<LeafResult>() + leaf; }
+  std::span<const LeafResult> results() const { return {results_.as<LeafResult>(), assignment_.leaves}; }
+  /// Records what brings the results of all leaves to all ranks.
+  void gather_results(Stream& stream) { gather_->record(stream); }
+
+ private:
+  Device& device_;
+  const LeafRunners& runners_;
+  Assignment assignment_;
+  Buffer results_;
+  std::unique_ptr<Gather> gather_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+#include "train/step/step_gradients.h"
+
+#include <algorithm>
+
+#include "reduce/buckets.h"
+
+namespace lockstep {
+
+StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, const Assignment& assignment,
+                             const Slices& slices, GradientArenas& arenas)
+    : summation_(session.backend().summation()),
+      ring_(session.placement().reduce == Reduce::ring),
+      elements_(layout.elements),
+      buckets_(cut_into_buckets(layout.offsets, layout.elements)),
+      assignment_(assignment),
+      arenas_(arenas) {
+  const auto& bounds = assignment_.executors;
+  for (std::size_t e = 0; e + 1 < bounds.size(); ++e) plans_.emplace_back(bounds[e], bounds[e + 1]);
+  grow(session, arenas, elements_);
+  GradientSumsOptions options{
+      .elements = elements_, .assignment = assignment_, .partials = {}, .summation = summation_};
+  for (std::size_t e = 0; e < plans_.size(); ++e) {
+    for (const PartialSumPlan::Result& result : plans_[e].results()) {
+      options.partials.push_back({result.node, arenas.executors[e][result.arena].floats().data()});
+    }
+  }
+  Communicator& ranks = session.between_devices();
+  sums_ = ring_ ? plan_ring_sums(ranks, options, buckets_) : plan_canonical_sums(ranks, options, slices);
+}
+
+/// Nothing that only one rank can fail at comes before the collective call.
+void StepGradients::grow(const Session& session, GradientArenas& arenas, std::size_t elements) const {
+  arenas.executors.resize(plans_.size());
+  std::size_t missing = 0;
+  for (std::size_t e = 0; e < plans_.size(); ++e) {
+    missing += plans_[e].arenas() - std::min<std::size_t>(plans_[e].arenas(), arenas.executors[e].size());
+  }
+  const std::size_t available = session.device().available_bytes();
+  std::vector<Buffer> fresh = allocate_arenas(session.between_devices(), session.device(), missing, elements);
+  check_memory(available, missing * elements * sizeof(float), "gradient sums");
+  for (std::size_t e = 0; e < plans_.size(); ++e) {
+    while (arenas.executors[e].size() < plans_[e].arenas()) {
+      arenas.executors[e].push_back(std::move(fresh.back()));
+      fresh.pop_back();
+    }
+  }
+}
+
+void StepGradients::record_leaf(Stream& stream, LeafRunner& runner, std::size_t executor, std::uint32_t leaf,
+                                const float* parameters) {
+  const auto arena = [&](std::uint32_t number) {
+    return arenas_.executors[executor][number].floats().data();
+  };
+  const PartialSumPlan::LeafStep& fold = plans_[executor].leaves()[leaf - assignment_.executors[executor]];
+  std::size_t end = elements_;  // of what is not folded yet
+  for (const GradientPart& part : parts_of_leaf(runner, leaf)) {
+    runner.backward(stream, part.nodes, parameters, arena(fold.write_to));
+    const std::size_t begin = part.final_from;
+    for (const auto& addition : fold.additions) {
+      if (begin == end) break;
+      summation_.add(stream, arena(addition.into) + begin, arena(addition.from) + begin, end - begin);
+    }
+    if (begin > 0) sums_->ready(stream, begin);
+    end = begin;
+  }
+}
+
+/// Parts of a leaf's backward. The rank's last leaf has several where that lets an exchange begin early: each
+/// completes a bucket. With several executors the others' partial sums are not final then.
+std::vector<GradientPart> StepGradients::parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const {
+  const bool last = plans_.size() == 1 && leaf + 1 == assignment_.executors.back();
+  if (!last || !ring_) return {{runner.nodes(), 0}};
+  std::vector<GradientPart> joined;
+  std::size_t waiting = buckets_.size();  // buckets that are not complete
+  std::size_t end = runner.nodes().end;
+  for (const GradientPart& part : runner.parts()) {
+    if (part.final_from > buckets_[waiting - 1]) continue;
+    while (waiting > 1 && buckets_[waiting - 1] >= part.final_from) --waiting;
+    joined.push_back({{part.nodes.begin, end}, part.final_from});
+    end = part.nodes.begin;
+  }
+  return joined;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,145 @@
+#include "train/step/training_steps.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+#include "train/session/agreed.h"
+#include "train/step/coming_samples.h"
+
+namespace lockstep {
+namespace {
+
+void add_phases(StepTimes& times, const PhaseSeconds& seconds) {
+  times.load += seconds[Phase::load];
+  times.forward += seconds[Phase::forward];
+  times.backward += seconds[Phase::backward];
+  times.fold += seconds[Phase::fold];
+  times.reduce += seconds[Phase::reduce];
+  times.update += seconds[Phase::update];
+}
+
+}  // namespace
+
+TrainingSteps::TrainingSteps(const Session& session, const Run& run, CompiledGraph& graph,
+                             const TrainingState& state)
+    : session_(session),
+      run_(run),
+      learning_rate_(agreed(session.world(),
+                            [&] {
+                              return LearningRate(run.options.schedule, largest_learning_rate(run.options),
+                                                  run.epoch.steps, run.options.epochs);
+                            })),
+      loader_(run.train, run.micro_batch(), run.options.input,
+              {.augment = run.options.augment, .seed = run.options.seed}),
+      table_(session.device(), session.placement().steps_at_once),
+      runners_(make_runners(session, graph, loader_, table_.log())),
+      updater_(agreed(session.world(),
+                      [&] {
+                        return std::make_unique<Updater>(
+                            session.backend(), session.owners(), run.network.parameters(), run.layout,
+                            run.options.optimizer, state.updated(), table_.concluded());
+                      })),
+      whole_epoch_(coming_from(0)) {}
+
+std::vector<std::vector<SampleRange>> TrainingSteps::coming_from(std::uint64_t position) const {
+  return coming_samples(loader_, run_.epoch, position,
+                        [&](std::uint32_t leaves) { return session_.assign(leaves); });
+}
+
+/// Orders the samples of the epoch that follows `step` steps, and tells the runners which of them come.
+void TrainingSteps::prepare(std::uint64_t step) {
+  const std::uint64_t position = step % run_.epoch.steps;
+  loader_.start_epoch(static_cast<std::uint32_t>(step / run_.epoch.steps));
+  const auto rest = position == 0 ? std::vector<std::vector<SampleRange>>() : coming_from(position);
+  const auto& coming = position == 0 ? whole_epoch_ : rest;
+  for (std::size_t e = 0; e < coming.size(); ++e) runners_[e]->expect(coming[e]);
+}
+
+StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
+  const auto start = std::chrono::steady_clock::now();
+  if (step % run_.epoch.steps == 0 || step != prepared_for_) prepare(step);
+  const double waited_before = waited();
+  StepTimes times{.steps = static_cast<int>(count)};
+  inputs_.clear();
+  for (std::uint64_t i = 0; i < count; ++i) inputs_.push_back(input_of(step + i + 1));
+  table_.begin(inputs_);
+  for (const StepInput& input : inputs_) {
+    loader_.set_step(input.first, input.samples);
+    StepProgram& program = program_for(input.samples);
+    program.run();
+    const auto phases = program.phases();
+    times.by_part = phases.has_value();
+    if (phases) add_phases(times, *phases);
+    times.samples += input.samples;
+  }
+  outcomes_ = table_.fetch(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    check_finite(outcomes_[i].loss, "loss", inputs_[i].number);
+    check_finite(outcomes_[i].gradient_norm, "norm of the gradient", inputs_[i].number);
+  }
+  prepared_for_ = step + count;
+  if (!times.by_part) times.load = waited() - waited_before;
+  times.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return times;
+}
+
+/// `number`: of the step in the run, from 1.
+StepInput TrainingSteps::input_of(std::uint64_t number) const {
+  const std::uint64_t position = (number - 1) % run_.epoch.steps;
+  return {.number = number,
+          .first = position * run_.epoch.batch,
+          .samples = run_.epoch.samples_at(position),
+          .epoch = loader_.rule().epoch,
+          .learning_rate = learning_rate_.at(number)};
+}
+
+StepProgram& TrainingSteps::program_for(std::uint64_t samples) {
+  for (const auto& [count, program] : programs_) {
+    if (count == samples) return *program;
+  }
+  programs_.emplace_back(samples, agreed(session_.world(), [&] {
+                           LeafPass pass(session_, runners_, loader_.leaves(samples));
+                           StepGradients gradients(session_, run_.layout, pass.assignment(),
+                                                   updater_->slices(), arenas_);
+                           return std::make_unique<StepProgram>(session_, std::move(pass),
+                                                                std::move(gradients), *updater_, table_);
+                         }));
+  return *programs_.back().second;
+}
+
+VisitSum TrainingSteps::visits() const {
+  VisitSum sum;
+  for (const auto& runner : runners_) sum.add(runner->visits());
+  return sum;
+}
+
+double TrainingSteps::waited() const {
+  double seconds = 0.0;
+  for (const auto& runner : runners_) seconds += runner->waited();
+  return seconds;
+}
+
+/// Steps change each rank's slice of the averages only.
+void TrainingSteps::gather_averages() {
+  if (!run_.options.model_ema) return;
+  if (!averages_program_) {
+    Stream& stream = *session_.device().streams()[0];
+    averages_program_ = session_.device().record([this, &stream] { updater_->record_averages(stream); });
+  }
+  averages_program_->run();
+}
+
+void TrainingSteps::check_finite(double value, const char* name, std::uint64_t step) const {
+  if (std::isfinite(value)) return;
+  session_.world().agree([&] {  // every rank knows, one prints
+    throw Error(Category::data,
+                fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
+                            name, std::fabs(value), step, learning_rate_.at(step)));
+  });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "data/feed/loader.h"
+#include "lockstep/reports.h"
+#include "lockstep/schedule.h"
+#include "train/run.h"
+#include "train/step/leaf_pass.h"
+#include "train/step/step_program.h"
+#include "train/step/step_table.h"
+#include "train/step/updater.h"
+#include "train/training_state.h"
+
+namespace lockstep {
+
+/// The steps of a run: its learning rate, loader, runners, update, and programs that are recorded when first
+/// needed: one for full steps, one for the last, short step of an epoch. Steps are submitted some at a time.
+class TrainingSteps {
+ public:
+  /// `graph`: compiled for training. Everything outlives the steps. Collective. Throws on all ranks
+  /// Error(usage) for an impossible schedule, Error(resource) where memory is short.
+  TrainingSteps(const Session& session, const Run& run, CompiledGraph& graph, const TrainingState& state);
+
+  /// Steps that are submitted together at most.
+  std::size_t at_once() const { return table_.capacity(); }
+  /// After `step` steps the next `count`, at most at_once(), all of one epoch. Times are sums. Throws on all
+  /// ranks Error(data) where a loss, or the norm of a gradient to be clipped, is not finite. Collective.
+  StepTimes run(std::uint64_t step, std::uint64_t count);
+  /// What the steps of the last run were told, and what they found.
+  std::span<const StepInput> inputs() const { return inputs_; }
+  std::span<const StepOutcome> outcomes() const { return outcomes_; }
+
+  /// The samples that this rank has computed in all runs.
+  VisitSum visits() const;
+  /// Training samples that could not be read.
+  BadSamples& bad_samples() const { return loader_.bad_samples(); }
+  /// Brings the averages that other ranks have updated. Collective.
+  void gather_averages();
+
+  /// Throws on all ranks Error(data) unless `value`, which they all have, is finite. `name`: what it is.
+  void check_finite(double value, const char* name, std::uint64_t step) const;
+
+ private:
+  std::vector<std::vector<SampleRange>> coming_from(std::uint64_t position) const;
+  void prepare(std::uint64_t step);
+  StepInput input_of(std::uint64_t number) const;
+  StepProgram& program_for(std::uint64_t samples);
+  /// Seconds that GPUs have waited for samples so far.
+  double waited() const;
+
+  const Session& session_;
+  const Run& run_;
+  LearningRate learning_rate_;
+  Loader loader_;
+  StepTable table_;
+  LeafRunners runners_;
+  std::unique_ptr<Updater> updater_;
+  GradientArenas arenas_;
+  std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>> programs_;  ///< by samples of the step
+  std::unique_ptr<Program> averages_program_;
+  std::vector<std::vector<SampleRange>> whole_epoch_;  ///< what each runner computes in an epoch
+  std::uint64_t prepared_for_ = 0;  ///< number of steps after which loader and runners know what comes
+  std::vector<StepInput> inputs_;
+  std::span<const StepOutcome> outcomes_;
+};
+
+}  // namespace lockstep

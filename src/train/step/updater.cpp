@@ -1,0 +1,111 @@
+#include "train/step/updater.h"
+
+#include "train/session/backend.h"
+
+namespace lockstep {
+namespace {
+
+const Fold one_input{.program = {0}, .depth = 1};
+
+std::unique_ptr<Gather> plan_arena_gather(Communicator& communicator, std::span<float> arena,
+                                          const Slices& slices) {
+  std::vector<std::size_t> bounds;
+  for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
+  return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
+}
+
+bool is_layerwise(const Optimizer& optimizer) {
+  return dynamic_cast<const LayerwiseOptimizer*>(&optimizer) != nullptr;
+}
+
+bool wants_norms(const OptimizerOptions& rule, const Optimizer& optimizer) {
+  return is_layerwise(optimizer) || rule.clip_grad > 0.0;
+}
+
+}  // namespace
+
+Slices update_slices(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
+                     const OptimizerOptions& rule, int owners) {
+  Slices slices = even_slices(layout.elements, owners);
+  if (!wants_norms(rule, *make_optimizer(rule))) return slices;
+  const BlockNorms norms(parameters, layout);
+  for (std::size_t i = 1; i + 1 < slices.size(); ++i) slices[i] = norms.round_up(slices[i]);
+  return slices;
+}
+
+Updater::Updater(Backend& backend, Communicator& owners, const std::vector<Parameter>& parameters,
+                 const ArenaLayout& layout, const OptimizerOptions& rule, UpdatedArenas arenas, StepLog log)
+    : rule_(rule),
+      arenas_(std::move(arenas)),
+      optimizer_(make_optimizer(rule)),
+      layerwise_(is_layerwise(*optimizer_)),
+      segments_(make_segments(parameters, layout, rule, layerwise_)),
+      norms_(parameters, layout),
+      owners_(owners) {
+  const auto rank = static_cast<std::size_t>(owners_.rank());
+  first_ = slices()[rank];
+  last_ = slices()[rank + 1];
+  // Ranks meet before what one of them may fail at.
+  if (wants_norms(rule_, *optimizer_)) {
+    gradient_sums_ = plan_block_sums(backend.device());
+    parameter_sums_ = plan_block_sums(backend.device());
+  }
+  values_ = plan_arena_gather(owners_, arenas_.values, slices());
+  if (!arenas_.averages.empty()) averages_ = plan_arena_gather(owners_, arenas_.averages, slices());
+  update_ = backend.make_update({.device = backend.device(),
+                                 .optimizer = *optimizer_,
+                                 .rule = rule_,
+                                 .segments = segments_,
+                                 .norms = norms_,
+                                 .parameters = parameters.size(),
+                                 .first = first_,
+                                 .last = last_,
+                                 .values = arenas_.values,
+                                 .averages = arenas_.averages,
+                                 .average_decay = arenas_.average_decay,
+                                 .states = arenas_.states,
+                                 .log = log});
+}
+
+Updater::BlockSums Updater::plan_block_sums(Device& device) const {
+  std::vector<std::size_t> bounds;
+  for (const std::size_t element : slices()) bounds.push_back(norms_.block_at(element) * sizeof(double));
+  BlockSums sums{.values = device.allocate(norms_.blocks() * sizeof(double)), .gather = nullptr};
+  sums.gather = owners_.plan_gather({sums.values.data(), sums.values.bytes()}, bounds);
+  return sums;
+}
+
+void Updater::record(Stream& stream, GradientSums& gradients) {
+  if (wants_norms(rule_, *optimizer_)) {
+    scale_by_norms(stream, gradients.sum(stream));
+    update_->apply(stream, gradients.summed(), one_input);
+  } else {
+    while (const auto chunk = gradients.next(stream)) update_->apply(stream, *chunk, gradients.fold());
+  }
+  values_->record(stream);  // peers have read the partial sums when they come to it
+}
+
+void Updater::record_averages(Stream& stream) {
+  if (averages_) averages_->record(stream);
+}
+
+void Updater::scale_by_norms(Stream& stream, float* sum) {
+  if (rule_.clip_grad > 0.0) {
+    measure(stream, sum, gradient_sums_);
+    update_->clip(stream, gradient_sums_.values.as<double>());
+  }
+  if (layerwise_) {
+    update_->prepare(stream, sum);
+    measure(stream, sum, gradient_sums_);
+    measure(stream, arenas_.values.data() + first_, parameter_sums_);
+    update_->choose_trust_ratios(stream, gradient_sums_.values.as<double>(),
+                                 parameter_sums_.values.as<double>());
+  }
+}
+
+void Updater::measure(Stream& stream, const float* owned, const BlockSums& sums) {
+  update_->measure(stream, owned, sums.values.as<double>() + norms_.block_at(first_));
+  sums.gather->record(stream);
+}
+
+}  // namespace lockstep
