@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint32_t micro_batch = 32;
+constexpr std::uint32_t micro_batch_samples = 32;
 
 /// At least eight micro-batches, one for each rank; a power of two as --micro-batches auto gives.
 std::uint32_t micro_batches(int ranks) {
@@ -24,10 +24,10 @@ std::uint32_t micro_batches(int ranks) {
 
 /// Digest of the run on the ranks of `world`, `leaves` being the same on any number of them.
 std::string train(const World& world, const ExecutionOptions& execution, std::uint32_t leaves) {
-  const std::uint32_t batch = leaves * micro_batch;
+  const std::uint32_t batch = leaves * micro_batch_samples;
   // Three steps: two full, one of a few samples that leaves most ranks without work.
   const DatasetPair data = open_dataset(
-      world, {.name = "synthetic", .shape = {1, 28, 28}, .samples = 2 * batch + micro_batch + 5});
+      world, {.name = "synthetic", .shape = {1, 28, 28}, .samples = 2 * batch + micro_batch_samples + 5});
   const auto network = make_model("lenet", data.train->shape(), data.train->classes());
   Trainer trainer(world, *network, *data.train, *data.test,
                   {.epochs = 1,
