@@ -10,36 +10,36 @@
 
 namespace lockstep {
 
-/// A rule that updates parameters element by element. Called on parts of the arena, in any order, by the
-/// rank that owns them; the same bits whatever the parts are.
+/// An update rule, element by element. It is called on parts of the arenas, in any order, by the rank that
+/// owns them; the result does not depend on the parts. Methods are safe from any thread.
 class Optimizer {
  public:
   struct Step {
-    float gradient_scale = 1.0F;  ///< 1 / samples of the global batch: gradients arrive as sums
+    float gradient_scale = 1.0F;  ///< 1 / samples of the global batch: gradients are passed as sums
     float learning_rate = 0.0F;
-    std::uint64_t number = 1;  ///< steps from 1 over the whole run
+    std::uint64_t number = 1;  ///< of the step, from 1 over the whole run
     bool weight_decay = true;  ///< whether these elements decay
-    float trust_ratio = 1.0F;  ///< of the parameter that these elements are of; layer-wise rules
+    float trust_ratio = 1.0F;  ///< of the parameter that these elements belong to; layer-wise rules
   };
 
   virtual ~Optimizer() = default;
   virtual std::string name() const = 0;
-  /// Names of its per-element states, e.g. {"momentum"}; each is an arena of the parameters' layout,
-  /// starting as zeros.
+  /// Names of its per-element states, e.g. {"momentum"}; each is an arena with the parameters' layout, which
+  /// starts as zeros.
   virtual std::vector<std::string> states() const = 0;
-  /// parameters, gradients and each state have the same length. Thread-safe.
+  /// Parameters, gradients and each state have the same length.
   virtual void update(std::span<float> parameters, std::span<const float> gradients,
                       std::span<const std::span<float>> states, const Step& step) const = 0;
-};
 
-/// A rule whose step also depends on norms of whole parameters: `prepare` on all of a parameter's elements,
-/// then its trust ratio, then `update` on what `prepare` left in the gradients.
-class LayerwiseOptimizer : public Optimizer {
- public:
-  /// Turns the sums of gradients into the vector that the trust ratio and `update` are about. Thread-safe.
+  /// Whether the step also depends on norms of whole parameters. Such a rule first gets `prepare` on all
+  /// elements of a parameter, then its `trust_ratio`, then `update` with the gradients as `prepare` left
+  /// them.
+  virtual bool layerwise() const = 0;
+  /// Turns the sums of gradients into the vector that the trust ratio and `update` take. Other rules: no
+  /// effect.
   virtual void prepare(std::span<const float> parameters, std::span<float> gradients,
                        std::span<const std::span<float>> states, const Step& step) const = 0;
-  /// From the Euclidean norms of a parameter and of what `prepare` made of its gradient.
+  /// Trust ratio from the Euclidean norms of a parameter and of its prepared gradient. Other rules: 1.
   virtual float trust_ratio(double parameter_norm, double gradient_norm, const Step& step) const = 0;
 };
 

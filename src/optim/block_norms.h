@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/host_device.h"
 #include "graph/graph.h"
 
 namespace lockstep {
@@ -41,5 +42,12 @@ class BlockNorms {
 
 /// In double: 16 interleaved sums, folded by pairs 8, 4, 2 and 1 apart.
 double sum_of_squares(std::span<const float> values);
+
+/// Factor, at most 1, by which a gradient with this norm is multiplied so that the norm is at most `max_norm`
+/// (torch.nn.utils.clip_grad_norm_).
+LOCKSTEP_HD inline double clip_coefficient(double max_norm, double norm) {
+  const double coefficient = max_norm / (norm + 1e-6);
+  return coefficient < 1.0 ? coefficient : 1.0;
+}
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "optim/arena_update.h"
-#include "optim/clip.h"
 #include "reduce/block_fold.h"
 
 namespace lockstep {
@@ -11,9 +10,7 @@ namespace {
 class CpuArenaUpdate final : public ArenaUpdate {
  public:
   explicit CpuArenaUpdate(const ArenaUpdateOptions& options)
-      : options_(options),
-        layerwise_(dynamic_cast<const LayerwiseOptimizer*>(&options.optimizer)),
-        trust_ratios_(options.parameters, 1.0F) {
+      : options_(options), trust_ratios_(options.parameters, 1.0F) {
     state_parts_.resize(options.states.size());
   }
 
@@ -77,9 +74,9 @@ class CpuArenaUpdate final : public ArenaUpdate {
                    [&](const Segment& segment, std::size_t first, std::size_t last) {
                      if (segment.kind != Segment::Kind::trained) return;
                      const std::size_t count = last - first;
-                     layerwise_->prepare(options_.values.subspan(first, count),
-                                         {sum + (first - options_.first), count}, states_at(first, count),
-                                         step_of(segment));
+                     options_.optimizer.prepare(options_.values.subspan(first, count),
+                                                {sum + (first - options_.first), count},
+                                                states_at(first, count), step_of(segment));
                    });
   }
 
@@ -89,7 +86,8 @@ class CpuArenaUpdate final : public ArenaUpdate {
       const double parameter =
           std::sqrt(options_.norms.squares(segment.parameter, all_blocks(parameter_sums)));
       const double gradient = std::sqrt(options_.norms.squares(segment.parameter, all_blocks(gradient_sums)));
-      trust_ratios_[segment.parameter] = layerwise_->trust_ratio(parameter, gradient, step_of(segment));
+      trust_ratios_[segment.parameter] =
+          options_.optimizer.trust_ratio(parameter, gradient, step_of(segment));
     }
   }
 
@@ -142,7 +140,6 @@ class CpuArenaUpdate final : public ArenaUpdate {
   }
 
   ArenaUpdateOptions options_;
-  const LayerwiseOptimizer* layerwise_;  ///< the same rule, or null
   std::vector<std::span<float>> state_parts_;
   std::vector<float> trust_ratios_;  ///< of parameters
   BlockFold blocks_;

@@ -1,4 +1,4 @@
-#include "optim/schedules/schedule.h"
+#include "lockstep/schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -72,7 +72,7 @@ void add_blocks(StreamHandle stream, const NormMemory& norms, const double* sums
 /// limits it to `largest`, multiplied into the outcome's gradient_scale. Stops when the norm is not finite.
 void clip(StreamHandle stream, const UpdateMemory& memory, const double* squares, double largest);
 
-/// LayerwiseOptimizer::prepare of the elements [begin, begin + count); `sum` begins there. Here and below,
+/// Optimizer::prepare of the elements [begin, begin + count); `sum` begins there. Here and below,
 /// begin and count are multiples of 16, and addresses of 64.
 void prepare(StreamHandle stream, const OptimizerRule& rule, const UpdateMemory& memory, std::size_t begin,
              std::size_t count, float* sum);

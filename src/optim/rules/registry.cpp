@@ -8,6 +8,36 @@
 namespace lockstep {
 namespace {
 
+OptimizerRule make_sgd(const OptimizerOptions& options) {
+  return with_momentum(options, [&]<Momentum momentum>() -> OptimizerRule {
+    return Sgd<momentum>{.weight_decay = static_cast<float>(options.weight_decay),
+                         .keep = static_cast<float>(options.momentum)};
+  });
+}
+
+OptimizerRule make_adamw(const OptimizerOptions& options) {
+  return AdamW{.beta1 = options.beta1,
+               .beta2 = options.beta2,
+               .eps = static_cast<float>(options.eps > 0.0 ? options.eps : 1e-8),
+               .weight_decay = static_cast<float>(options.weight_decay)};
+}
+
+OptimizerRule make_lars(const OptimizerOptions& options) {
+  return with_momentum(options, [&]<Momentum momentum>() -> OptimizerRule {
+    return Lars<momentum>{.trust_coefficient = options.trust_coefficient,
+                          .eps = options.eps > 0.0 ? options.eps : 1e-8,
+                          .weight_decay = options.weight_decay,
+                          .keep = static_cast<float>(options.momentum)};
+  });
+}
+
+OptimizerRule make_lamb(const OptimizerOptions& options) {
+  return Lamb{.beta1 = options.beta1,
+              .beta2 = options.beta2,
+              .eps = static_cast<float>(options.eps > 0.0 ? options.eps : 1e-6),
+              .weight_decay = static_cast<float>(options.weight_decay)};
+}
+
 using Make = OptimizerRule (*)(const OptimizerOptions&);
 
 const std::map<std::string, Make>& registry() {
@@ -18,15 +48,6 @@ const std::map<std::string, Make>& registry() {
       {"sgd", make_sgd},
   };
   return rules;
-}
-
-template <class Rule>
-std::unique_ptr<Optimizer> optimizer_by(const Rule& rule) {
-  if constexpr (Rule::layerwise) {
-    return std::make_unique<LayerwiseRuleOptimizer<Rule>>(rule);
-  } else {
-    return std::make_unique<RuleOptimizer<Rule>>(rule);
-  }
 }
 
 }  // namespace
@@ -45,7 +66,11 @@ OptimizerRule make_rule(const OptimizerOptions& options) {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {
-  return std::visit([](const auto& rule) { return optimizer_by(rule); }, make_rule(options));
+  return std::visit(
+      []<class Rule>(const Rule& rule) -> std::unique_ptr<Optimizer> {
+        return std::make_unique<RuleOptimizer<Rule>>(rule);
+      },
+      make_rule(options));
 }
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@
 ///   update_states                      how many of the states `update` is given: the first ones
 ///   update(coefficients, parameter, gradient, states)
 /// A layer-wise rule (`layerwise`) also has prepare_states, prepare(coefficients, parameter, gradient,
-/// states) and trust_ratio(parameter_norm, gradient_norm, weight_decay), as LayerwiseOptimizer.
+/// states) and trust_ratio(parameter_norm, gradient_norm, weight_decay), as Optimizer describes them.
 namespace lockstep {
 
 /// How the gradients of earlier steps take part: not at all, without a state; as the velocity; or one step

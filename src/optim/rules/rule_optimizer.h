@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// The first `count` states of one element at a time, as a rule wants them.
+/// The first `count` states of one element at a time.
 template <std::size_t count>
 class ElementStates {
  public:
@@ -26,16 +26,17 @@ class ElementStates {
   std::array<float*, count> data_{};
 };
 
-/// An optimizer by its rule. The compiler turns its loops into vectors, as if the arithmetic stood in them.
-template <class Rule, class Base = Optimizer>
-class RuleOptimizer : public Base {
+/// The optimizer of a rule. Compilers vectorise its loops, as rules are inlined into them.
+template <class Rule>
+class RuleOptimizer final : public Optimizer {
  public:
   explicit RuleOptimizer(const Rule& rule) : rule_(rule) {}
   std::string name() const override { return Rule::name; }
   std::vector<std::string> states() const override { return Rule::state_names(); }
+  bool layerwise() const override { return Rule::layerwise; }
 
   void update(std::span<float> parameters, std::span<const float> gradients,
-              std::span<const std::span<float>> states, const Optimizer::Step& step) const override {
+              std::span<const std::span<float>> states, const Step& step) const override {
     const auto coefficients = rule_.coefficients(step);
     const ElementStates<Rule::update_states> arenas(states);
     float* p = parameters.data();
@@ -49,33 +50,33 @@ class RuleOptimizer : public Base {
     }
   }
 
- protected:
-  Rule rule_;
-};
-
-template <class Rule>
-class LayerwiseRuleOptimizer : public RuleOptimizer<Rule, LayerwiseOptimizer> {
- public:
-  using RuleOptimizer<Rule, LayerwiseOptimizer>::RuleOptimizer;
-
   void prepare(std::span<const float> parameters, std::span<float> gradients,
-               std::span<const std::span<float>> states, const Optimizer::Step& step) const override {
-    const auto coefficients = this->rule_.coefficients(step);
-    const ElementStates<Rule::prepare_states> arenas(states);
-    const float* p = parameters.data();
-    float* g = gradients.data();
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      auto state = arenas.load(i);
-      float gradient = g[i];
-      Rule::prepare(coefficients, p[i], gradient, state.data());
-      arenas.store(i, state);
-      g[i] = gradient;
+               std::span<const std::span<float>> states, const Step& step) const override {
+    if constexpr (Rule::layerwise) {
+      const auto coefficients = rule_.coefficients(step);
+      const ElementStates<Rule::prepare_states> arenas(states);
+      const float* p = parameters.data();
+      float* g = gradients.data();
+      for (std::size_t i = 0; i < gradients.size(); ++i) {
+        auto state = arenas.load(i);
+        float gradient = g[i];
+        Rule::prepare(coefficients, p[i], gradient, state.data());
+        arenas.store(i, state);
+        g[i] = gradient;
+      }
     }
   }
 
-  float trust_ratio(double parameter_norm, double gradient_norm, const Optimizer::Step& step) const override {
-    return this->rule_.trust_ratio(parameter_norm, gradient_norm, step.weight_decay);
+  float trust_ratio(double parameter_norm, double gradient_norm, const Step& step) const override {
+    if constexpr (Rule::layerwise) {
+      return rule_.trust_ratio(parameter_norm, gradient_norm, step.weight_decay);
+    } else {
+      return 1.0F;
+    }
   }
+
+ private:
+  Rule rule_;
 };
 
 }  // namespace lockstep

@@ -16,10 +16,4 @@ using OptimizerRule =
 /// The rule called `options.name`. Throws Error(usage) for an unknown name or impossible options.
 OptimizerRule make_rule(const OptimizerOptions& options);
 
-// One file each. They throw Error(usage) for impossible options, and for those that other rules have only.
-OptimizerRule make_sgd(const OptimizerOptions& options);
-OptimizerRule make_adamw(const OptimizerOptions& options);
-OptimizerRule make_lars(const OptimizerOptions& options);
-OptimizerRule make_lamb(const OptimizerOptions& options);
-
 }  // namespace lockstep

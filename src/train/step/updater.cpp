@@ -14,12 +14,8 @@ std::unique_ptr<Gather> plan_arena_gather(Communicator& communicator, std::span<
   return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
 }
 
-bool is_layerwise(const Optimizer& optimizer) {
-  return dynamic_cast<const LayerwiseOptimizer*>(&optimizer) != nullptr;
-}
-
 bool wants_norms(const OptimizerOptions& rule, const Optimizer& optimizer) {
-  return is_layerwise(optimizer) || rule.clip_grad > 0.0;
+  return optimizer.layerwise() || rule.clip_grad > 0.0;
 }
 
 }  // namespace
@@ -38,8 +34,7 @@ Updater::Updater(Backend& backend, Communicator& owners, const std::vector<Param
     : rule_(rule),
       arenas_(std::move(arenas)),
       optimizer_(make_optimizer(rule)),
-      layerwise_(is_layerwise(*optimizer_)),
-      segments_(make_segments(parameters, layout, rule, layerwise_)),
+      segments_(make_segments(parameters, layout, rule, optimizer_->layerwise())),
       norms_(parameters, layout),
       owners_(owners) {
   const auto rank = static_cast<std::size_t>(owners_.rank());
@@ -94,7 +89,7 @@ void Updater::scale_by_norms(Stream& stream, float* sum) {
     measure(stream, sum, gradient_sums_);
     update_->clip(stream, gradient_sums_.values.as<double>());
   }
-  if (layerwise_) {
+  if (optimizer_->layerwise()) {
     update_->prepare(stream, sum);
     measure(stream, sum, gradient_sums_);
     measure(stream, arenas_.values.data() + first_, parameter_sums_);

@@ -66,7 +66,6 @@ class Updater {
   OptimizerOptions rule_;
   UpdatedArenas arenas_;
   std::unique_ptr<Optimizer> optimizer_;
-  bool layerwise_;
   std::vector<Segment> segments_;
   BlockNorms norms_;
   Communicator& owners_;

@@ -73,8 +73,7 @@ class TrainingRun {
         on_cuda_(on_cuda),
         device_(on_cuda ? make_cuda_device({}) : make_cpu_device({.threads = 1, .pin = false})),
         optimizer_(make_optimizer(scenario.options)),
-        layerwise_(dynamic_cast<const LayerwiseOptimizer*>(optimizer_.get()) != nullptr),
-        segments_(make_segments(parameters(), layout_, scenario.options, layerwise_)) {
+        segments_(make_segments(parameters(), layout_, scenario.options, optimizer_->layerwise())) {
     for (std::size_t i = 0; i < optimizer_->states().size(); ++i) {
       buffers_.push_back(device_->allocate(layout_.elements * sizeof(float)));
       states_.push_back(buffers_.back().floats());
@@ -133,7 +132,7 @@ class TrainingRun {
       update_->measure(stream, sum_.data(), gradient_sums_.data());
       update_->clip(stream, gradient_sums_.data());
     }
-    if (layerwise_) {
+    if (optimizer_->layerwise()) {
       update_->prepare(stream, sum_.data());
       update_->measure(stream, sum_.data(), gradient_sums_.data());
       update_->measure(stream, values_.data(), parameter_sums_.data());
@@ -160,7 +159,6 @@ class TrainingRun {
   BlockNorms norms_{parameters(), layout_};
   std::unique_ptr<Device> device_;
   std::unique_ptr<Optimizer> optimizer_;
-  bool layerwise_;
   std::vector<Segment> segments_;
   std::vector<Buffer> buffers_;  ///< of the rule's states
   std::vector<std::span<float>> states_;

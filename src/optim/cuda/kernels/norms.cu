@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "optim/clip.h"
 #include "optim/cuda/update.h"
 
 namespace lockstep::cuda {

@@ -9,28 +9,9 @@
 namespace lockstep {
 namespace {
 
-/// torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.01), its documented rule in double.
-TEST(Sgd, FollowsPyTorchsRule) {
-  const auto sgd = make_optimizer({.name = "sgd", .momentum = 0.9, .weight_decay = 0.01});
-  ASSERT_EQ(sgd->states(), std::vector<std::string>{"momentum"});
-  double p = 1.0;
-  double v = 0.0;
-  std::vector<float> parameters(5, 1.0F);
-  std::vector<float> state(5, 0.0F);
-  const std::vector<std::span<float>> states{state};
-  for (int step = 1; step <= 3; ++step) {
-    v = 0.9 * v + step + 0.01 * p;
-    p -= 0.1 * v;
-    const std::vector<float> sums(5, static_cast<float>(4 * step));  // of 4 samples
-    sgd->update(parameters, sums, states, {.gradient_scale = 0.25F, .learning_rate = 0.1F});
-    for (const float value : parameters) {
-      EXPECT_NEAR(value, p, 1e-6);
-    }
-  }
-}
-
 TEST(Sgd, PartsGiveTheBitsOfTheWhole) {
   const auto sgd = make_optimizer({.name = "sgd", .momentum = 0.9, .weight_decay = 1e-4});
+  ASSERT_EQ(sgd->states(), std::vector<std::string>{"momentum"});
   const auto run = [&](std::size_t part) {
     std::vector<float> p(1000);
     std::vector<float> g(1000);
