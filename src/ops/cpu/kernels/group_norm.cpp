@@ -38,7 +38,8 @@ std::size_t offset_of(const GroupNormShape& shape, std::size_t group, std::size_
 }
 
 double values_of(const GroupNormShape& shape) {
-  return static_cast<double>(shape.channels / shape.channel_groups) * static_cast<double>(shape.plane);
+  const auto channels_of_group = shape.channels / shape.channel_groups;
+  return static_cast<double>(channels_of_group) * static_cast<double>(shape.plane);
 }
 
 /// sums[image] = sum of term(offset of a vector from the plane's first pixel) over the plane.
