@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# docker run IMAGE train ...                  one rank
-# docker run IMAGE lockstep-run -np 2 train   several ranks; mpirun works as well
+# Entry point of the image.
+#   docker run IMAGE train ...                  one rank
+#   docker run IMAGE lockstep-run -np 2 train   several ranks; mpirun works as well
 set -euo pipefail
 
-# mpirun refuses root unless told so, and `docker run --user 0` is a choice already.
+# mpirun refuses root unless told otherwise, and `docker run --user 0` is an explicit choice.
 if [[ $EUID -eq 0 ]]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 
-# Anything that is a program of the image is run as it is; the rest is for lockstep.
+# A program of the image is run as given; anything else is passed to lockstep.
 if [[ $# -gt 0 && $1 != -* ]] && type -P -- "$1" >/dev/null; then exec "$@"; fi
 exec lockstep "$@"

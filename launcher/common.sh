@@ -1,4 +1,4 @@
-# Shared by the scripts of this folder: packages, builds, stages. Source it; it runs nothing by itself.
+# Functions shared by the scripts of this folder: packages, builds, stages. To be sourced; runs nothing by itself.
 # shellcheck shell=bash
 
 launcher=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -13,7 +13,7 @@ die() {
   exit 1
 }
 
-# Names of the packages of the groups given.
+# packages_of GROUP...: prints the names of their packages.
 packages_of() {
   local group
   for group in "$@"; do
@@ -21,14 +21,14 @@ packages_of() {
   done
 }
 
-# Those of the packages given that are not installed.
+# missing_packages PACKAGE...: prints those that are not installed.
 missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) \
     <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
       awk '$1 == "installed" { print $2 }' | sort -u)
 }
 
-# Runs a command with the rights of root; its standard input is not ours, so that nothing can wait for it.
+# as_root COMMAND...: runs it as root, with an empty standard input, so that it cannot wait for an answer.
 as_root() {
   if [[ $EUID -eq 0 ]]; then
     env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
@@ -37,7 +37,7 @@ as_root() {
   fi
 }
 
-# Says in one line why packages cannot be installed, or returns.
+# require_root PACKAGE...: returns if they can be installed, else ends with one line that says why not.
 require_root() {
   [[ $EUID -eq 0 ]] && return
   local command="apt-get install --no-install-recommends $*"
@@ -47,7 +47,7 @@ require_root() {
   die "sudo refused or needs a password; run first: sudo $command"
 }
 
-# install_packages GROUP...: installs what is missing, and asks the network only then.
+# install_packages GROUP...: installs what is missing. Uses the network only if something is.
 install_packages() {
   local wanted missing
   mapfile -t wanted < <(packages_of "$@")
@@ -60,16 +60,16 @@ install_packages() {
     die "cannot install packages; is there a network, and is this Debian 12 or newer? log: $logs/packages.log"
 }
 
-# The lists may be stale or absent. A source that fails to update does no harm when the packages are found
-# elsewhere. A fresh cloud machine may be updating itself: wait for its lock.
+# Updates the package lists first: they may be stale or absent. A source that cannot be updated is no error if the
+# packages are found elsewhere. Waits for the lock of a fresh cloud machine that is updating itself.
 fetch_packages() {
   local apt=(apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
   as_root "${apt[@]}" update || say "some package lists could not be updated"
   as_root "${apt[@]}" install --no-install-recommends "$@"
 }
 
-# Headers of cuDNN's graph API for CUDA ranks, which Debian does not have: into build/cudnn-frontend, where CMake
-# looks for them. Only where CUDA's compiler is, and no reason to stop: CPU ranks are built without them.
+# Fetches the headers of cuDNN's graph API, which Debian does not have, into build/cudnn-frontend, where CMake looks for
+# them. Does nothing without CUDA's compiler. A failure is no error: CPU ranks are built without them.
 install_cudnn_frontend() {
   local version=1.32.0 folder=$root/build/cudnn-frontend
   [[ -f $folder/include/cudnn_frontend.h ]] && return
@@ -82,7 +82,7 @@ install_cudnn_frontend() {
   fi
 }
 
-# A build that was configured without the headers is configured anew.
+# fetch_cudnn_frontend VERSION FOLDER: also makes builds that were configured without the headers configure again.
 fetch_cudnn_frontend() {
   local version=$1 folder=$2
   rm -rf "$folder.tmp" && mkdir -p "$folder.tmp" &&
@@ -94,9 +94,9 @@ fetch_cudnn_frontend() {
     rm -rf "$folder.tmp" "$root"/build/{release,test}/build.ninja
 }
 
-# stage NAME COMMAND...: one line with the time it took; its output goes to build/logs and is shown when it
-# fails. Returns the command's status. A function given as the command must join its steps with &&: set -e
-# does not act under a condition.
+# stage NAME COMMAND...: runs the command and prints one line with its time. The output goes to build/logs and is shown
+# if the command fails. Returns the command's status. A function given as the command must join its steps with &&,
+# because set -e has no effect there.
 stage() {
   local name=$1 started=$SECONDS status=0 log
   shift
@@ -104,7 +104,7 @@ stage() {
   mkdir -p "$logs" || die "cannot write to $root/build"
   [[ $BASHPID -ne $$ ]] || printf '%-44s' "$name"
   "$@" >"$log" 2>&1 </dev/null || status=$?
-  [[ $BASHPID -eq $$ ]] || printf '%-44s' "$name"  # one of several at once: the whole line when it ends
+  [[ $BASHPID -eq $$ ]] || printf '%-44s' "$name"  # several stages at once: each prints its whole line at its end
   if [[ $status -eq 0 ]]; then
     printf '%4d s\n' $((SECONDS - started))
   else
@@ -115,7 +115,7 @@ stage() {
   return "$status"
 }
 
-# Compilations at once: one per processor, and a gigabyte of memory for each.
+# Prints the number of compilations at once: one per processor, with a gigabyte of memory for each.
 jobs_at_once() {
   local processors gigabytes
   processors=$(nproc)
@@ -124,8 +124,8 @@ jobs_at_once() {
   printf '%d\n' $((processors < gigabytes ? processors : gigabytes))
 }
 
-# build_preset PRESET [TARGET...]: configures where needed, then builds. Two scripts may build at once: the
-# second waits. What an interruption leaves is completed by the next call.
+# build_preset PRESET [TARGET...]: configures if necessary, then builds. A second script that builds the same preset
+# waits. After an interruption, the next call completes the build.
 build_preset() {
   local preset=$1 folder=$root/build/$1
   shift
@@ -135,11 +135,11 @@ build_preset() {
   ) 9>"$folder/.lock"
 }
 
-# Options of CMake for a folder that is configured for the first time.
+# Options of CMake for a folder that has not been configured yet.
 configure_options=()
 
-# Once configured, Ninja notices changed CMake files itself. A cache that was made elsewhere (moved folder) or
-# never finished is thrown away.
+# configure PRESET FOLDER: does nothing in a configured folder, where Ninja notices changed CMake files itself. Removes a
+# cache that was made in another place or is incomplete.
 configure() {
   local preset=$1 folder=$2
   [[ -f $folder/build.ninja ]] && grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt" &&

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fuzzes every parser of outside bytes, with the address and undefined-behaviour sanitizers. An input that
-# breaks one is left in build/fuzz/findings/TARGET; the exit status is then not 0.
-#   launcher/fuzz.sh [SECONDS per target, default 10]
+# Fuzzes every parser of files and configuration, with the address and undefined-behaviour sanitizers. An input that
+# breaks one is kept in build/fuzz/findings/TARGET, and the exit status is then not 0.
+#   launcher/fuzz.sh [SECONDS]   for each parser; default 10
 set -euo pipefail
 # shellcheck source=launcher/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -16,11 +16,11 @@ build() {
     cmake --build "$root/build/fuzz" --target fuzz --parallel "$(jobs_at_once)"
 }
 
-# The sanitizers of Clang 14 do not start on kernels that randomize addresses with more than 28 bits.
+# The sanitizers of Clang 14 do not start where the system randomizes more than 28 bits of addresses.
 fixed_addresses=()
 if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
 
-# What is found grows build/fuzz/corpus; the committed seeds stay as they are.
+# New inputs go to build/fuzz/corpus; the committed seeds do not change.
 fuzz() {
   local target=$1 corpus=$root/build/fuzz/corpus/$1 findings=$root/build/fuzz/findings/$1
   mkdir -p "$corpus" "$findings" &&
@@ -31,7 +31,7 @@ fuzz() {
 
 stage "fuzz-build" build
 
-# As many readers at once as there are processors.
+# Fuzzes as many parsers at once as there are processors.
 status=0
 running=0
 for seeds in "$root"/tests/fuzz/corpus/*/; do

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 to a trained network: installs what is missing, builds, trains LeNet on two ranks.
-# Safe to interrupt and to run again. Takes two to three minutes the first time, seconds and the training later.
+# Installs missing packages, builds lockstep, and trains LeNet with two ranks, on a fresh Debian 12.
+# Can be interrupted and run again. Takes two to three minutes the first time, later only the training.
 #   launcher/quickstart.sh [--no-packages] [--cuda] [options of lockstep train, e.g. --epochs 2]
 #   --no-packages  install nothing
-#   --cuda         build for GPUs although none is here (where nvcc is); with a GPU that is the rule
+#   --cuda         build for GPUs without a GPU, if nvcc is installed; with a GPU this is the default
 set -euo pipefail
 # shellcheck source=launcher/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# The first name that is free, so that no run is ever overwritten.
+# Prints the first unused name, so that no run is overwritten.
 free_run_directory() {
   local n=1
   while [[ -e $root/runs/quickstart-$n ]]; do n=$((n + 1)); done
@@ -27,11 +27,11 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 
-# Compiling for GPUs takes longer than everything else.
+# A GPU is here. Compiling for GPUs takes longer than everything else, so it is skipped without one.
 if compgen -G '/dev/nvidia[0-9]*' >/dev/null || [[ -e /dev/dxg ]]; then cuda=true; fi
 release=$root/build/release
 if $cuda; then
-  # A folder that was configured without CUDA is configured anew.
+  # A folder that was configured without CUDA is configured again.
   if grep -qs '^LOCKSTEP_CUDA:[A-Z]*=OFF' "$release/CMakeCache.txt"; then rm -f "$release/build.ninja"; fi
 else
   configure_options=(-D LOCKSTEP_CUDA=OFF)
@@ -46,7 +46,7 @@ stage "build" build_preset release lockstep || exit 1
 run=$(free_run_directory)
 command=(-np 2 train --model lenet --dataset fashion-mnist --epochs 10 --batch-size 256 --lr 0.2
   --run-dir "$run" "$@")
-# On the CPU, unless told otherwise: the digest is then the one that README shows, on any machine.
+# The CPU is the default here: the digest is then the one in README.md, on any machine.
 [[ " $*" == *" --device"* ]] || command+=(--device cpu)
 say "launcher/lockstep-run ${command[*]}"
 status=0

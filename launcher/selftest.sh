@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Everything that is checked before a change is accepted: formatting, scripts, lint, tests, sanitizers, fuzzing.
-# Installs what it needs. The last line is "N passed, M failed"; the exit status is 0 when M is 0.
+# Runs all checks that a change must pass: formatting, scripts, lint, tests, sanitizers, fuzzing. Installs what it
+# needs. The last line is "N passed, M failed"; the exit status is 0 if M is 0.
 #   launcher/selftest.sh [--quick|--long] [--no-packages]
 #   --quick        build and tests only
-#   --long         instead of these checks those that take long; their result is appended to build/logs/long.txt:
-#                  the digests that README and docs show, many ranks with several threads each, sources without
-#                  precompiled headers, a minute of fuzzing per reader
+#   --long         only the checks that take long, with the result appended to build/logs/long.txt: digests that
+#                  README and docs show, many ranks with several threads each, a build without precompiled headers,
+#                  a minute of fuzzing per reader
 #   --no-packages  install nothing
 set -euo pipefail
 # shellcheck source=launcher/common.sh
@@ -15,13 +15,13 @@ passed=0
 failed=0
 ended=false
 
-# Also after an interruption or an error of this script: never a missing or a false closing line. It goes to the
-# standard output that the script began with, not to the log of the stage that was interrupted.
+# The closing line is printed after an interruption or an error of this script too. It goes to the script's standard
+# output, not to the log of the stage that was interrupted.
 exec 3>&1
 closing_line() {
   if ! $ended; then
     failed=$((failed + 1))
-    say "" >&3  # the line of that stage
+    say "" >&3  # ends the line of the interrupted stage
   fi
   say "$passed passed, $failed failed" >&3
 }
@@ -36,7 +36,7 @@ check() {
   fi
 }
 
-# tests NAME PRESET [OPTION...]: runs ctest, tests beside each other; every test counts.
+# tests NAME PRESET [OPTION...]: runs ctest with several tests at once. Each test counts as one check.
 tests() {
   local name=$1 preset=$2 status=0 total bad
   shift 2
@@ -45,13 +45,14 @@ tests() {
     status=$?
   read -r bad total < <(sed -n 's/.*, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' \
     "$logs/${name%% *}.log") || { bad=1 total=1; }
-  # A test that was not run is not one that passed.
+  # ctest can fail without a failed test, when a test could not be run.
   if [[ $status -ne 0 && $bad -eq 0 ]]; then bad=1; fi
   passed=$((passed + total - bad))
   failed=$((failed + bad))
 }
 
-# The sanitizers of Clang 14 do not start on kernels that randomize addresses with more than 28 bits.
+# Runs a command with fixed addresses: the sanitizers of Clang 14 do not start where the system randomizes more than 28
+# bits of them.
 without_aslr() {
   if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
 }
@@ -69,8 +70,8 @@ scripts() {
   cd "$root" && files '*.sh' '*.sbatch' launcher/lockstep-run launcher/bundle/start .ci/run | xargs -0 -r shellcheck -x
 }
 
-# What the asan preset compiles: its compiler is Clang, its sources are unity files, so that a header is examined
-# once per layer; so are copies of the tests, in build/asan/lint.
+# Examines what the asan preset compiles. Its compiler is Clang, and its sources are unity files, so each header is
+# examined once per layer. Copies of the tests are in build/asan/lint.
 lint() {
   cd "$root" && run-clang-tidy -quiet -p build/asan -j "$(jobs_at_once)" '/Unity/|/kernels/.*\.cpp$|/lint/' 2>&1 |
     { grep -vE '^clang-tidy|^[0-9]+ warnings generated|^Suppressed|^Use -header-filter' || true; }
@@ -104,7 +105,7 @@ quick_checks() {
   if check "build" build_preset test; then tests "tests" test -LE long; fi
 }
 
-# Every source includes what it uses: compiled one at a time, without the headers that are parsed once for all.
+# Checks that every source includes what it uses: compiles each alone, without precompiled headers.
 includes() {
   cmake -S "$root" -B "$root/build/includes" -G Ninja -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=-O0 \
     -D CMAKE_DISABLE_PRECOMPILE_HEADERS=ON -D LOCKSTEP_TESTS=ON -D LOCKSTEP_CUDA=OFF -D LOCKSTEP_X86_LEVELS=avx2 &&
