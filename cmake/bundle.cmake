@@ -1,4 +1,4 @@
-# Targets that make relocatable archives in the build folder, for machines without a package manager:
+# Targets for relocatable archives in the build folder, for machines without a package manager:
 #   bundle       lockstep-VERSION-PROCESSOR.tar.gz: program, Open MPI, libraries, scripts (make_bundle.cmake)
 #   bundle-data  lockstep-VERSION-PROCESSOR-data.tar.gz: Fashion-MNIST; unpacks into the same folder
 set(LOCKSTEP_BUNDLE_DATA /usr/share/datasets/fashion-mnist CACHE PATH "Folder of Fashion-MNIST for bundle-data")

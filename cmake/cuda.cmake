@@ -1,12 +1,12 @@
 # The CUDA backend. Its folders, in the layers that have one:
-#   cuda/         plans and kernels; no header of CUDA, so that tests compile and run them on the host too. .cu sources
-#                 hold an operation's plan and its kernels, compiled as those of cuda/kernels
-#   cuda/kernels  .cu sources: arithmetic, by nvcc for the GPU, by the host's compiler for tests
-#   cuda/native   what calls CUDA and cuDNN
-#   nccl/         what calls NCCL, through functions that a test may stand for
-#   no_cuda/      the same functions where it is not built: they say why
-# cuDNN and NCCL are opened when first needed, and CUDA's runtime is linked statically: the program starts where
-# none of them is.
+#   cuda/         plans and kernels, without CUDA's headers, so that tests compile and run them on the host too. A .cu
+#                 source with an operation's plan and kernels is compiled like those in cuda/kernels
+#   cuda/kernels  .cu sources: arithmetic, compiled by nvcc for the GPU and by the host's compiler for tests
+#   cuda/native   calls of CUDA and cuDNN
+#   nccl/         calls of NCCL, through functions that tests replace
+#   no_cuda/      the same functions for builds without CUDA: they report the reason
+# cuDNN and NCCL are opened when first needed, and CUDA's runtime is linked statically, so the program also starts
+# without them.
 set(LOCKSTEP_CUDA AUTO CACHE STRING "CUDA backend: AUTO (where all it needs is found), ON or OFF")
 set(LOCKSTEP_CUDNN_FRONTEND_DIR "" CACHE PATH "Folder with cudnn_frontend.h, where it is not found by itself")
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
@@ -43,7 +43,7 @@ function(lockstep_find_cuda missing)
 endfunction()
 
 set(backend_layers device comm data reduce ops optim train)
-# Sources of all layers whose paths match a regular expression.
+# Finds the sources of all layers whose paths match a regular expression.
 function(lockstep_glob_backend result pattern)
   set(all)
   foreach(layer ${backend_layers})
@@ -82,10 +82,10 @@ else()
   add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${kernel_sources}
               ${operation_sources})
   set_target_properties(lockstep_cuda PROPERTIES UNITY_BUILD OFF)
-  # Templates of cudnn-frontend: they describe operations before the first step, and -O3 takes minutes.
+  # The templates of cudnn-frontend describe operations before the first step; -O3 would take minutes.
   set_source_files_properties(src/ops/cuda/dnn/native/cudnn_graph.cpp PROPERTIES COMPILE_OPTIONS
     "$<$<CONFIG:Release>:-O1>")
-  # CMake 3.25 knows no later standard of CUDA than 17.
+  # CMake 3.25 supports CUDA standards up to 17.
   target_compile_options(lockstep_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
   target_include_directories(lockstep_cuda PRIVATE include src)
   target_include_directories(lockstep_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${LOCKSTEP_CUDNN_INCLUDE}

@@ -11,13 +11,13 @@ pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(png REQUIRED IMPORTED_TARGET libpng)
 
-# Libraries with which every program is linked that uses the static library: cmake/lockstepConfig.cmake.in and
-# cmake/lockstep.pc.in find them for programs outside of this tree.
+# Libraries that every program needs which uses the static library. cmake/lockstepConfig.cmake.in and
+# cmake/lockstep.pc.in find them for programs outside this tree.
 add_library(lockstep_link_dependencies INTERFACE)
 target_link_libraries(lockstep_link_dependencies INTERFACE
   MPI::MPI_C fmt::fmt PkgConfig::hwloc PkgConfig::xxhash PkgConfig::deflate PkgConfig::jpeg PkgConfig::png
   Threads::Threads)
-# Everything that the sources of this tree include.
+# All libraries whose headers the sources of this tree include.
 add_library(lockstep_dependencies INTERFACE)
 target_link_libraries(lockstep_dependencies INTERFACE
   lockstep_link_dependencies Boost::program_options nlohmann_json::nlohmann_json PkgConfig::highway)

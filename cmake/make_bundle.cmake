@@ -1,11 +1,11 @@
-# cmake -D NAME= -D SOURCE= -D BUILD= ... -P make_bundle.cmake
-# With DATA: an archive of that folder's files. Else PROGRAM, the Open MPI of MPIEXEC with those of its plugins that
-# need nothing more than these do (none for special network hardware), and the libraries they load. Left to the
-# machine: the C library's family, which must be at least as new as this machine's, and CUDA's libraries.
+# Makes an archive: cmake -D NAME= -D SOURCE= -D BUILD= ... -P make_bundle.cmake With DATA, it has the files of that
+# folder. Otherwise it has PROGRAM, the Open MPI of MPIEXEC, those of its plugins that need no further libraries (none
+# for special network hardware), and the libraries that these load. Not in it: the C library and its relatives, which
+# must be at least as new as on this machine, and CUDA's libraries.
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
 set(stage ${BUILD}/bundle)
 if(DATA)
-  string(APPEND stage -data)  # both may be made at once
+  string(APPEND stage -data)  # both archives may be made at once
 endif()
 set(folder ${stage}/${NAME})
 
@@ -28,7 +28,7 @@ if(DATA)
   return()
 endif()
 
-# Folders of the installed Open MPI.
+# Finds the folders of the installed Open MPI.
 function(ask_open_mpi result what)
   execute_process(COMMAND ${ompi_info} --parsable --path ${what} OUTPUT_VARIABLE answer ERROR_QUIET)
   if(NOT answer MATCHES "path:${what}:([^\n]+)")
@@ -46,7 +46,7 @@ ask_open_mpi(settings_folder sysconfdir)
 file(GLOB plugins ${plugin_folder}/mca_*.so)
 file(GLOB pmix_plugins ${plugin_folder}/mca_pmix_ext*.so)
 
-# Libraries that files load, without the C library's.
+# Finds the libraries that files load, without those of the C library.
 function(libraries_of result)
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${ARGN} RESOLVED_DEPENDENCIES_VAR found
        UNRESOLVED_DEPENDENCIES_VAR missing
@@ -91,7 +91,7 @@ file(RENAME ${folder}/libexec/${mpirun_name} ${folder}/libexec/mpirun)
 get_filename_component(program_name ${PROGRAM} NAME)
 execute_process(COMMAND ${STRIP} ${folder}/libexec/${program_name} COMMAND_ERROR_IS_FATAL ANY)
 
-# bin: one start script under the names of all programs (no links: lockstep-run resolves them), and the launchers.
+# bin has the start script under the name of each program (copies: lockstep-run resolves links), and the launchers.
 set(names lockstep mpirun orted)
 foreach(test ${gpu_tests})
   get_filename_component(name ${test} NAME)

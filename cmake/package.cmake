@@ -1,4 +1,4 @@
-# What is installed for programs that use the library: headers, the archive, and what finds both.
+# Installs what programs need to use the library: headers, the archive, and files for CMake and pkg-config.
 include(CMakePackageConfigHelpers)
 set(package_folder lib/cmake/lockstep)
 if(lockstep_backend STREQUAL "lockstep_cuda")

@@ -1,7 +1,8 @@
-# Sources in folders called kernels of src/ops/cpu are compiled once per instruction set, with LOCKSTEP_LEVEL naming the
-# namespace, and chosen at start. They hold arithmetic only: no containers, so that no inline function of a
-# library is ever linked from a level that the machine lacks. `target` is told which levels there are, as
-# are those who get lockstep_level_definitions (src/ops/cpu/kernels/table.h); the objects are left in lockstep_kernels.
+# Compiles the sources in the folders `kernels` of src/ops/cpu once per instruction set (level); LOCKSTEP_LEVEL names
+# the namespace, and the program chooses a level at start. These sources contain only arithmetic: an inline function of
+# a library could be linked from a level that the machine does not have. `target`, and targets with
+# lockstep_level_definitions, see which levels there are (src/ops/cpu/kernels/table.h). lockstep_kernels has the
+# objects.
 function(lockstep_add_simd_levels target)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/ops/cpu/*.cpp)
   list(FILTER kernels INCLUDE REGEX "/kernels/")
@@ -22,7 +23,7 @@ function(lockstep_add_simd_levels target)
     target_include_directories(lockstep_kernels_${level} PRIVATE include src)
     target_link_libraries(lockstep_kernels_${level} PRIVATE PkgConfig::highway)
     target_compile_definitions(lockstep_kernels_${level} PRIVATE LOCKSTEP_LEVEL=${level} HWY_COMPILE_ONLY_STATIC)
-    # GCC 12 takes the undefined operand of its own AVX-512 intrinsics for a mistake (bug 105593).
+    # GCC 12 warns of the undefined operand of its own AVX-512 intrinsics (bug 105593).
     target_compile_options(lockstep_kernels_${level} PRIVATE ${${level}_flags}
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
     target_precompile_headers(lockstep_kernels_${level} PRIVATE <hwy/highway.h>)
@@ -33,7 +34,7 @@ function(lockstep_add_simd_levels target)
   target_compile_definitions(${target} PRIVATE ${definitions})
   set(lockstep_level_definitions ${definitions} PARENT_SCOPE)
 
-  # Integer loops of the data layer: one copy, for the lowest of the levels, which the program needs anyway.
+  # Integer loops of the data layer are compiled once, for the lowest level, which the program needs anyway.
   file(GLOB_RECURSE loops CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/data/*/kernels/*.cpp)
   list(GET levels 0 lowest)
   add_library(lockstep_data_kernels OBJECT ${loops})

@@ -1,4 +1,4 @@
-# Writes src/core/version.h's functions: cmake -D VERSION=... -D ROOT=<repository> -D OUTPUT=FILE -P version.cmake
+# Writes the functions of src/core/version.h: cmake -D VERSION=... -D ROOT=<repository> -D OUTPUT=FILE -P version.cmake
 file(GLOB_RECURSE sources ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/src/*.cuh ${ROOT}/include/*.h)
 list(FILTER sources EXCLUDE REGEX "/src/(cli|report)/")
 set(all)

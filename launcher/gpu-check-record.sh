@@ -1,5 +1,5 @@
-# What gpu-check.sh finds, and the files that it writes of it: facts, figures and steps, a line each with tabs in the
-# folder $work.
+# The record of gpu-check.sh, and the files made from it: facts, figures and steps, one per line with tabs, in the folder
+# $work.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # work, output and started are gpu-check.sh's
 
@@ -13,7 +13,7 @@ figure() { # name value unit [wanted, as "<= 60"]
   echo "figure: $1 $2 $3"
 }
 figure_of() { awk -F '\t' -v name="$1" '$1 == name {value = $2} END {if (value != "") print value}' "$work/figures"; }
-# Quotient of two figures, where both were measured.
+# Records the quotient of two figures, if both were measured.
 quotient() { # name over under [wanted]
   local over under
   over=$(figure_of "$2") under=$(figure_of "$3")

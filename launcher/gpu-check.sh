@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Checks and measures lockstep on a machine with a GPU, within 8 minutes, from a source tree with a build or from an
-# unpacked bundle. What fails does not stop the rest. Writes gpu-check.json and a readable gpu-check.md.
+# unpacked bundle. Continues after failures. Writes gpu-check.json and a readable gpu-check.md.
 #   launcher/gpu-check.sh [--output DIR] [--data-dir DIR] [--only STEP,...]
-#   --output DIR    where to; without it, gpu-check-HOST-DATE
+#   --output DIR    folder of the results; default gpu-check-HOST-DATE
 #   --data-dir DIR  folder of Fashion-MNIST
-#   --only STEPS    of machine doctor refusal tests digests loss accuracy bench allreduce ops torch profile
-# The exit status is 0 when no step failed, 4 when there is no GPU to compute on, else 1.
+#   --only STEPS    some of: machine doctor refusal tests digests loss accuracy bench allreduce ops torch profile
+# The exit status is 0 if no step failed, 4 if there is no GPU to compute on, else 1.
 set -euo pipefail
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd -P)
 root=$(dirname "$here")
@@ -29,7 +29,7 @@ while (($# > 0)); do
   shift
 done
 
-# --- where things are ---
+# --- paths ---
 
 first_that_is() { # test file...
   local test=$1 file
@@ -56,7 +56,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 touch "$work"/{steps,figures,facts}
 
-# Made-up images of the same shape serve for measurements; accuracies need the real ones.
+# Synthetic images of the same shape suffice for measurements; accuracies need the real ones.
 if [[ -n $data_dir ]]; then
   data=(--dataset fashion-mnist --data-dir "$data_dir")
 else
@@ -66,8 +66,8 @@ export FASHION_MNIST=$data_dir
 
 # --- steps ---
 
-# Runs a function as a step of at most some seconds; its output is the step's log. Within it, commands run by
-# `limited` end in time, and `skip` says why there is nothing to do.
+# Runs a function as a step with a limit of seconds; its output is the step's log. In the function, `limited` runs a
+# command within that limit, and `skip` says why there is nothing to do.
 step() { # name seconds function
   local name=$1 seconds=$2 function=$3 started=$SECONDS status=0 verdict=passed left=$((whole_limit - SECONDS))
   [[ ,$only, == *,$name,* ]] || return 0
@@ -87,7 +87,7 @@ step() { # name seconds function
   printf '%s\t%s\t%s\t%s\n' "$name" "$verdict" $((SECONDS - started)) "$(one_line "$reason")" >>"$work/steps"
   printf '%-10s %-8s %4d s  %s\n' "$name" "$verdict" $((SECONDS - started)) "$(one_line "$reason")"
 }
-# The line of a log that says why: lockstep's error, else the last one.
+# Prints the line of a log that tells the reason: lockstep's error, else the last line.
 why() { { grep -h 'error: ' "$1" || grep -h . "$1" || echo "no output"; } | tail -n 1; }
 skip() { # reason
   reason=$*
@@ -98,7 +98,7 @@ limited() {
   ((left > 0)) || return 124
   timeout -k 3 "$left" "$@"
 }
-# `limited`, with the output in a file, and shown.
+# Runs a command with `limited`, writes its output to a file, and shows it.
 kept() { # file command...
   local file=$1 status=0
   shift
@@ -114,7 +114,7 @@ ranks() { # number arguments of lockstep...
   kept "$work/log" "$mpirun" --quiet --oversubscribe --bind-to none -np "$number" "$lockstep" "$@"
 }
 
-# --- what is checked ---
+# --- checks ---
 
 query() { nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits | head -n 1; }
 machine_facts() {
@@ -144,7 +144,7 @@ doctor() {
   fact nccl "$(sed -n 's/^NCCL  *//p' "$output/doctor.txt")"
 }
 
-# Without a visible GPU: status 4, and one line that says so.
+# Checks that a run without a visible GPU ends with status 4 and one line.
 refusal() {
   local status=0
   CUDA_VISIBLE_DEVICES='' limited "$lockstep" train --device cuda --dataset synthetic --max-steps 1 >"$work/out" \
@@ -154,7 +154,7 @@ refusal() {
   (($(grep -c . "$work/err") == 1)) || { reason="not one line on stderr" && return 1; }
 }
 
-# One step on the GPU: without it, most of the rest is skipped.
+# Makes one step on the GPU; if it fails, most of the other checks are skipped.
 no_gpu="no step was tried on a GPU"
 try_gpu() {
   no_gpu="no GPU to compute on"
@@ -191,7 +191,7 @@ digests() {
   done
 }
 
-# Losses of a run, a line each.
+# Prints the losses of a run, one per line.
 losses() { sed -n 's/.*"event":"step".*"loss":\([-+.0-9e]*\).*/\1/p' "$1/metrics.jsonl"; }
 run_losses() { # device name option...
   local device=$1 name=$2
@@ -212,9 +212,9 @@ loss() {
   compare_losses loss_100_steps "<= 1e-3" --lr 0.2 && compare_losses loss_100_steps_momentum "" --lr 0.05 --momentum 0.9
 }
 
-# Seconds of processor time of a process so far, and the time now.
+# Prints the time now and the seconds of processor time of a process so far.
 processor_time() { awk -v now="$(date +%s.%N)" -v ticks="$(getconf CLK_TCK)" '{sub(/.*\) /, ""); print now, ($12 + $13) / ticks}' "/proc/$1/stat"; }
-# Looks at a process until it ends, or ends it in time: its processor time and the memory in use on the GPU.
+# Records the processor time of a process and the memory in use on the GPU until the process ends; ends it at the limit.
 watch_process() { # process name
   while true; do
     query memory.used 2>/dev/null >>"$work/$2.memory" || true
@@ -224,7 +224,7 @@ watch_process() { # process name
     sleep 0.3
   done
 }
-# Share of a core that the second half of a run took: start-up and reading of the data are not in it.
+# Prints the share of a core that the second half of a run took, without start-up and reading of the data.
 processor_share() { # name
   awk '{t[NR] = $1; p[NR] = $2} END {m = int(NR / 2); if (m > 0 && t[NR] > t[m]) printf "%.1f", 100 * (p[NR] - p[m]) / (t[NR] - t[m])}' \
     "$work/$1.processor"
@@ -266,14 +266,14 @@ bench_step() { # name steps wanted option...
 }
 benchmarks() {
   need_gpu || return
-  # Engines of a small network by the clock, as a user would choose them; those of batch norm take long to try.
+  # The engines of the small network are timed, as a user would do; timing those of batch norm takes long.
   local status=0 reduce timed=(--plan-cache "$work/plans.json")
   for reduce in ring canonical; do
     bench_step "lenet_fp32_$reduce" 2000 "" --model lenet --dtype fp32 "${timed[@]}" --reduce "$reduce" || status=$?
     bench_step "lenet_tf32_$reduce" 2000 "<= 60" --model lenet --dtype tf32 "${timed[@]}" --reduce "$reduce" || status=$?
     bench_step "resnet18_bf16_$reduce" 200 "" --model resnet18-d2l --dtype bf16 --reduce "$reduce" || status=$?
   done
-  # The whole batch at once, as PyTorch computes it.
+  # One micro-batch, as PyTorch computes the batch.
   bench_step lenet_tf32_whole 2000 "<= 60" --model lenet --dtype tf32 "${timed[@]}" --reduce ring --micro-batches 1 || status=$?
   bench_step resnet18_bf16_whole 200 "" --model resnet18-d2l --dtype bf16 --reduce ring --micro-batches 1 || status=$?
   quotient canonical_to_ring_resnet18 resnet18_bf16_canonical_us resnet18_bf16_ring_us "<= 1.05"
@@ -285,7 +285,7 @@ benchmarks() {
   return "$status"
 }
 
-# Over all GPUs; two ranks share a single one.
+# Sums over all GPUs; two ranks share a single one.
 allreduce() {
   need_gpu || return
   local gpus sharing=()
@@ -297,7 +297,7 @@ allreduce() {
   figure allreduce_44mb_ring_us "$(awk '$1 == 46137344 {print $2}' "$work/log")" us
 }
 
-# The tables stay in the output's folder.
+# Writes the tables of operations to the output folder.
 ops() {
   need_gpu || return
   local model table
@@ -310,7 +310,7 @@ ops() {
   done
 }
 
-# PyTorch in the same run. Lines of torch_gpu.py: model setting img/s us/step
+# Measures PyTorch in the same run. torch_gpu.py prints lines: model setting img/s us/step
 torch() {
   need_gpu && need_data || return
   limited "$python" -c 'import torch; assert torch.cuda.is_available()' 2>"$work/err" ||
@@ -318,7 +318,7 @@ torch() {
   fact torch "$("$python" -c 'import torch; print(torch.__version__, "CUDA", torch.version.cuda)')"
   local model share name setting images micros status=0
   for model in lenet resnet18-d2l; do
-    # To begin with a setting there must be time left to compile it.
+    # torch_gpu.py begins a setting only if there is time to compile it.
     share=$([[ $model == lenet ]] && echo 4 || echo 6)
     kept "$work/torch" "$python" "$root/bench/peers/torch_gpu.py" --model "$model" \
       --seconds $(((deadline - SECONDS) * share / 10)) || status=$?

@@ -1,10 +1,10 @@
-# What docs/*.md and CONTRIBUTING.md name exists: links and their headings, paths, and, in backticks, types and functions
-# of the sources. Run as: cmake -D ROOT=<repository> -P docs.cmake
+# Checks that whatever docs/*.md, CONTRIBUTING.md and README.md name exists: links and their headings, paths, and, in
+# backticks, types and functions of the sources. Run as: cmake -D ROOT=<repository> -P docs.cmake
 cmake_minimum_required(VERSION 3.22)
 file(GLOB pages RELATIVE ${ROOT} ${ROOT}/docs/*.md)
 list(APPEND pages CONTRIBUTING.md README.md)
 
-# Every name that a source declares or uses. Semicolons and brackets would separate or join the items of a list.
+# `names`: every name in the sources, without comments.
 set(names)
 file(GLOB_RECURSE sources ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/include/*.h ${ROOT}/tests/*.h
      ${ROOT}/tests/*.cpp)
@@ -21,7 +21,8 @@ foreach(source IN LISTS sources)
 endforeach()
 list(REMOVE_DUPLICATES names)
 
-# Whether a path, as a page writes it, names files of the tree; `<layer>` and `OP` stand for any name.
+# Sets `result` to whether a path, as a page in `folder` writes it, names files of the tree; `<layer>` and `OP` stand
+# for any name.
 function(find_path path folder result)
   string(REGEX REPLACE "<[a-z]+>" "*" path "${path}")
   string(REGEX REPLACE "(^|/)(OP|NAME|DIR|FILE|CLASS)([./]|$)" "\\1*\\3" path "${path}")
@@ -40,7 +41,7 @@ function(find_path path folder result)
   set(${result} FALSE PARENT_SCOPE)
 endfunction()
 
-# The anchors of a page's headings, as GitHub makes them.
+# Sets `result` to the anchors of a page's headings, as GitHub makes them.
 function(anchors page result)
   file(STRINGS ${ROOT}/${page} headings REGEX "^#+ ")
   set(found)
@@ -91,7 +92,7 @@ foreach(page IN LISTS pages)
     string(REGEX REPLACE "^`|`$" "" code "${code}")
     if(code MATCHES "^[A-Za-z0-9_.<>*-]+(/[A-Za-z0-9_.<>*-]+)*\\.(h|cpp|cu|md|cmake|sh|json|txt|svg|py|cfg)$" OR
        code MATCHES "^(src|tests|include|launcher|bench|docs|examples|recipes|cmake|docker)/")
-      # Files that users have or runs write are named without a folder.
+      # A name without a folder may be that of a user's file, or of one that a run writes.
       string(REGEX REPLACE " .*" "" code "${code}")
       if(code MATCHES "/")
         find_path("${code}" "${folder}" found)
@@ -128,7 +129,7 @@ foreach(page IN LISTS pages)
   endforeach()
 endforeach()
 
-# The picture names types, too.
+# The picture names types too.
 file(STRINGS ${ROOT}/docs/design.svg lines REGEX "class=\"code\"")
 foreach(line IN LISTS lines)
   string(REGEX REPLACE "<[^>]*>" "" line "${line}")

@@ -1,7 +1,9 @@
-# A folder of src/ is a layer; an include may only point down. Run as: cmake -D ROOT=<repository> -P layering.cmake
+# Checks that an include only points to a lower layer. A folder of src/ is a layer. Run as:
+#   cmake -D ROOT=<repository> -P layering.cmake
 #
-# Layers of one line have nothing to do with each other. Public headers (lockstep/...) may be included by all,
-# and include nothing but each other and the system. Everything else is included with <>.
+# Levels from the lowest to the highest; layers of one level do not include each other. Public headers (lockstep/...)
+# may be included by all layers, and include only each other and the system. Everything else is included with <>.
+# docs/draw_design.py reads this list too.
 set(levels
   core
   device
@@ -52,7 +54,7 @@ foreach(file IN LISTS files)
     message(SEND_ERROR "${file}: ${layer} is not a layer; add it to tests/layering.cmake")
     continue()
   endif()
-  # What tests compile for the host, and builds without CUDA, know nothing of its libraries.
+  # The other sources are also compiled for the host, by tests and by builds without CUDA.
   file(STRINGS ${ROOT}/${file} lines REGEX "^[ \t]*#[ \t]*include[ \t]*<(cuda|cudnn|cublas|nccl)")
   if(lines AND NOT file MATCHES "/(native|nccl)/")
     message(SEND_ERROR "${file}: ${lines}: headers of CUDA's libraries are for cuda/native and nccl")

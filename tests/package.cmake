@@ -1,4 +1,4 @@
-# A program outside of the source tree finds the library in each way that README.md names. Run as:
+# Checks that a program outside the source tree can use the library in each way that README.md names. Run as:
 #   cmake -D ROOT=<source tree> -D BUILD=<its build> -D GENERATOR=... -D COMPILER=<of C++> -P package.cmake
 string(RANDOM LENGTH 12 name)
 set(temporary $ENV{TMPDIR})
@@ -25,7 +25,7 @@ file(MAKE_DIRECTORY ${folder})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 file(COPY ${ROOT}/examples DESTINATION ${folder})
 
-# find_package(lockstep): the examples as a project of their own.
+# find_package(lockstep), with the examples as a project of their own
 configure(examples build -D CMAKE_PREFIX_PATH=${prefix})
 run(${CMAKE_COMMAND} --build build --parallel 2)
 foreach(example train_lenet from_scratch)
@@ -39,7 +39,7 @@ export PKG_CONFIG_PATH=${prefix}/lib/pkgconfig
 ./by_pkg_config 0\n")
 run(sh compile.sh)
 
-# add_subdirectory: as far as the build system, which names each library that is linked
+# add_subdirectory: configured only, which finds each library that is linked
 file(WRITE ${folder}/part/CMakeLists.txt "cmake_minimum_required(VERSION 3.22)
 project(consumer LANGUAGES C CXX)
 add_subdirectory(${ROOT} lockstep)

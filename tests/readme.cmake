@@ -1,4 +1,4 @@
-# The C++ example of README.md compiles: cmake -D ROOT=... -D COMPILER=... -D FILE=... -P readme.cmake
+# Checks that the C++ example of README.md compiles: cmake -D ROOT=... -D COMPILER=... -D FILE=... -P readme.cmake
 file(READ ${ROOT}/README.md text)
 string(FIND "${text}" "```cpp\n" begin)
 if(begin LESS 0)

@@ -1,5 +1,5 @@
-# Runs COMMAND (words with commas between) and checks that it ends with STATUS and, where given, that exactly one line of its
-# stderr is an error of lockstep, which matches ERROR.
+# Runs COMMAND (words separated by commas) and checks that it ends with STATUS. If ERROR is given, exactly one line of
+# its stderr must be an error of lockstep, and match ERROR.
 string(REPLACE "," ";" COMMAND "${COMMAND}")
 execute_process(COMMAND ${COMMAND} TIMEOUT 60 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
 if(NOT status EQUAL STATUS)

@@ -29,6 +29,6 @@ foreach(transport shared-memory messages)
   lockstep_failure_test(throw ${transport} 3)
   lockstep_failure_test(agreed ${transport} 3)
   lockstep_failure_test(kill ${transport} 137)
-  # The launcher does not mind: the other ranks notice it themselves.
+  # The launcher ignores the missing rank; the other ranks must notice it.
   lockstep_failure_test(leave ${transport} 5 --mca orte_allowed_exit_without_sync 1)
 endforeach()

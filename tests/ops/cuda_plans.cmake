@@ -1,5 +1,5 @@
-# cuDNN's plans for a GPU that is described, not here. Engines that are compiled late are listed only where there is
-# a driver's library; the toolkit has one to link with, which does nothing.
+# Asks cuDNN for plans for a GPU that is only described. cuDNN lists engines that are compiled at run time only where it
+# finds a driver's library; the toolkit has an empty one to link with.
 if(lockstep_backend STREQUAL "lockstep_cuda")
   add_executable(cuda_plans_test ops/cuda_native/plans_test.cpp)
   target_include_directories(cuda_plans_test PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})

@@ -1,4 +1,4 @@
-# The program beside PyTorch, from recorded losses.
+# Compares the program with PyTorch's recorded losses.
 add_executable(replay_test train/replay/replay_test.cpp support/run.cpp)
 target_include_directories(replay_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(replay_test PRIVATE lockstep_library lockstep_dependencies GTest::gtest GTest::gtest_main)
@@ -8,7 +8,7 @@ add_dependencies(replay_test lockstep)
 add_test(NAME replay COMMAND replay_test)
 set_tests_properties(replay PROPERTIES TIMEOUT 300 LABELS program)
 
-# The trainer's loop on real processes.
+# Tests the trainer's loop on real processes.
 add_executable(trainer_mpi train/trainer_mpi.cpp)
 target_include_directories(trainer_mpi PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(trainer_mpi PRIVATE lockstep_library lockstep_dependencies)
