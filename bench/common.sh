@@ -1,4 +1,4 @@
-# What compare.sh and compare_networks.sh share; both source it from the project's root.
+# Functions shared by compare.sh, compare_networks.sh and gpu-check.sh. To be sourced.
 # shellcheck shell=bash
 
 lockstep=${LOCKSTEP:-build/release/lockstep}
@@ -9,7 +9,8 @@ fail() {
   exit 2
 }
 
-# Ends unless both programs are there; makes the folder $work for as long as the script runs.
+# Ends the script unless lockstep and the Python packages are installed; makes the folder $work, which lasts as long as
+# the script.
 prepare() { # Python packages
   [[ -x $lockstep ]] ||
     fail "$lockstep is not there: cmake --preset release && cmake --build --preset release"
@@ -22,7 +23,7 @@ prepare() { # Python packages
   trap 'rm -rf "$work"' EXIT
 }
 
-# Runs a command; what it prints goes to a file, and is shown when it fails.
+# Runs a command with its output in a file, which is shown if the command fails.
 quietly() { # file command...
   local log=$1
   shift
@@ -33,25 +34,25 @@ quietly() { # file command...
   }
 }
 
-# images/s of the last epoch that a program printed
+# Prints the images/s of the last epoch in a program's output.
 speed() { sed -n 's|^\(.* \)\{0,1\}\([0-9.]*\) img/s$|\2|p' "$1" | tail -n 1; }
 
-# Prints the middle of the numbers that it reads; a dash where there are none.
+# Prints the median of the numbers that it reads; a dash if there are none.
 middle() { # format
   sort -n | awk -v format="$1" '{v[NR] = $1}
     END {if (NR == 0) print "-"; else printf format "\n", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
 }
 median() { middle "${2:-%.0f}" <"$work/$1"; } # name [format]
-# Median of the rounds' ratios: what was measured one after the other suffered the same neighbours.
+# Prints the median of the rounds' ratios: within a round, other load on the machine changes little.
 ratio() { paste "$work/$1" "$work/$2" | awk 'NF == 2 {print $1 / $2}' | middle '%.2f'; }
-# Adds the largest of the last figures of some names.
+# Adds the largest of the names' last figures to a target.
 add_best() { # target name...
   local target=$1 name
   shift
   for name in "$@"; do tail -n 1 "$work/$name"; done | sort -n | tail -n 1 >>"$work/$target"
 }
 
-# Measures one round of every name: measure NAME prints images/s.
+# Measures one round of each name; the script defines `measure NAME`, which prints images/s.
 measure_round() { # label name...
   local label=$1 name
   shift
@@ -73,13 +74,13 @@ machine() {
   "$python" -c 'import torch; print("PyTorch", torch.__version__)'
 }
 
-# The line above a table.
+# Prints the line above a table.
 conditions() {
   echo "$(date -u +%F): $(machine | paste -sd ',' | sed 's/,/, /g'). Medians of all rounds; a ratio is the median of the rounds' ratios."
   echo
 }
 
-# Puts $work/table into docs/performance.md between the marks of this script.
+# Writes $work/table to docs/performance.md, between the marks of this script.
 write_table() {
   awk -v file="$work/table" -v script="${0##*/}" '
     $0 == "<!-- " script " begin -->" {print; print ""; while ((getline line < file) > 0) print line; print ""; inside = 1; next}

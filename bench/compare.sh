@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Measures lockstep beside PyTorch on this machine, in turn, several rounds, and prints the ratios of the medians
-# as a table. --write also puts the table into docs/performance.md.
+# Measures LeNet with lockstep and PyTorch on this machine, in turn, in several rounds, and prints a table of medians
+# and ratios. --write also writes the table to docs/performance.md.
 #
 #   PYTHON=venv/bin/python bench/compare.sh [--rounds N] [--torch-steps N] [--quick] [--write]
 #
-# --torch-steps ends PyTorch's epochs early, to save time; --quick is one round of 40 such steps. PYTHON needs
-# bench/peers/requirements.txt. Use an idle machine with two cores: anything else that runs is measured too.
+# --torch-steps ends PyTorch's epochs early, to save time; --quick is one round of 40 such steps. PYTHON needs the
+# packages of bench/peers/requirements.txt. Use an idle machine with two cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -32,7 +32,7 @@ done
 [[ $quick == no || $write == no ]] || fail "--quick is too rough to --write"
 prepare torch,numpy
 
-# Whole epochs without the short last batch, which PyTorch's program leaves out too; the first one warms up.
+# Trains two epochs; the first one warms up. The short last batch is left out, as in PyTorch's program.
 ours() { # ranks threads
   quietly "$work/log" mpirun --oversubscribe --bind-to none -np "$1" "$lockstep" train --epochs 2 --lr 0.2 \
     --drop-last --threads "$2" && speed "$work/log"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Measures whole training steps of larger networks beside PyTorch on this machine, in turn, several rounds, and
-# prints the medians and the medians of the rounds' ratios as a table. --write also puts it into
+# Measures training steps of larger networks with lockstep and PyTorch on this machine, in turn, in several rounds, and
+# prints a table of medians and of the medians of the rounds' ratios. --write also writes the table to
 # docs/performance.md.
 #
 #   PYTHON=venv/bin/python bench/compare_networks.sh [--rounds N] [--f32] [--write] [CASE...]
 #
-# CASE: resnet18-d2l:64 resnet18-d2l:256 resnet50:32 mobilenet-v2:32 (network:batch size); without one, all.
-# NETWORK:BATCH:N measures N rounds of this one.
-# --f32: without PyTorch in bf16, which takes minutes on processors that have no instructions for it.
-# PYTHON needs bench/peers/requirements.txt and torchvision. Use an idle machine with two cores.
+# CASE is NETWORK:BATCH or NETWORK:BATCH:ROUNDS; default: resnet18-d2l:64 resnet18-d2l:256 resnet50:32 mobilenet-v2:32.
+# --f32 leaves out PyTorch in bf16, which takes minutes on processors without instructions for it.
+# PYTHON needs the packages of bench/peers/requirements.txt, and torchvision.
+# Use an idle machine with two cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -35,7 +35,7 @@ done
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || fail "--rounds takes a number"
 prepare torch,numpy,safetensors
 
-# Steps of one measurement: about 1,000 small images, or 200 large ones.
+# Prints the number of steps of a measurement: about 1,000 small images, or 200 large ones.
 steps_of() { # model batch
   local images=1024
   [[ $1 == resnet18-d2l ]] || images=192

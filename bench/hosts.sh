@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Measures sums of gradients between hosts that are network namespaces of this machine, each with a link of its own to
-# one switch, beside MPI_Allreduce in the same run: times, bytes sent per sum, and the share of the link's rate at
-# which the bytes go that one rank per host would have to send. Runs as root; takes its namespaces down again.
+# Measures sums of gradients between hosts, beside MPI_Allreduce in the same run. The hosts are network namespaces of
+# this machine, each with its own link to one switch. Prints times, bytes sent, and the share of the link's rate,
+# counting the bytes that one rank per host has to send. Must run as root; removes its namespaces at the end.
 #
 #   bench/hosts.sh [--hosts N] [--ranks N] [--rate MBIT] [--rounds N] [--program FILE] [-- COMMAND...]
 #
-# --ranks: on each host. COMMAND: what mpirun starts, instead of the bench of sums. In the end come the bytes that
-# each host has sent and received in all.
+# --ranks is the number on each host. mpirun starts COMMAND instead of `lockstep bench allreduce`. The last lines are
+# the total bytes that each host has sent and received.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -40,7 +40,7 @@ done
 ((EUID == 0)) || fail "network namespaces are made by root"
 [[ -x $program ]] || fail "$program is not there: cmake --preset release && cmake --build --preset release"
 
-name=hosts$$ # of the namespaces, and of their switch
+name=hosts$$  # of the namespaces and their switch
 work=$(mktemp -d)
 tear_down() {
   for ((i = 0; i < hosts; ++i)); do ip netns delete "$name-$i" 2> /dev/null || true; done
@@ -51,7 +51,7 @@ trap tear_down EXIT
 
 address() { echo "10.213.$((($$ / 2) % 256)).$(($1 + 1))"; }
 
-# A namespace is the switch; the queues at both ends of a cable hold each direction to the rate.
+# One namespace is the switch. The queues at both ends of a link limit each direction to the rate.
 ip netns add "$name"
 ip -n "$name" link add switch type bridge
 ip -n "$name" link set switch up
@@ -67,8 +67,8 @@ for ((i = 0; i < hosts; ++i)); do
   limit "$name-$i" eth0
 done
 
-# What mpirun calls instead of ssh: ADDRESS COMMAND... A host has a name and a folder for temporary files of its own:
-# Open MPI keeps files of its daemons there.
+# mpirun calls this script instead of ssh: ADDRESS COMMAND... Each host has its own name and its own folder for
+# temporary files, where Open MPI keeps files of its daemons.
 cat > "$work/agent" << AGENT
 #!/usr/bin/env bash
 host=\$((\${1##*.} - 1))

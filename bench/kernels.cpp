@@ -1,6 +1,6 @@
-// Speed of the CPU operations at every instruction set of this machine, one thread, best of many runs:
-//   kernels [samples [seconds per operation [part of the names]]]
-// Not part of the default build; link with the lockstep library and src/ on the include path.
+// Measures CPU operations with each instruction set of this machine: one thread, best of many runs.
+//   kernels [samples [seconds per operation [part of a name]]]
+// Not part of the default build: compile with src/ on the include path, link with the lockstep library.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -52,7 +52,7 @@ Layer layer(const char* name, Operation operation, GraphNode::Epilogue epilogue,
   return result;
 }
 
-/// A convolution of a residual or mobile network: padding half of the kernel, no bias, no epilogue.
+/// A convolution as in residual and mobile networks: padding of half the kernel, no bias, no epilogue.
 Layer plain(const char* name, int inputs, int size, int outputs, int kernel, int stride, int groups = 1) {
   const int padding = kernel / 2;
   const int out = (size + 2 * padding - kernel) / stride + 1;
@@ -107,7 +107,7 @@ std::vector<Layer> layers() {
   };
 }
 
-/// Arrays of values between -0.5 and 0.5, aligned, as long as this lives.
+/// Owner of aligned arrays with values between -0.5 and 0.5.
 class Arrays {
  public:
   float* add(std::size_t count) {

@@ -1,6 +1,6 @@
-// The textbook loop of data-parallel training, piece by piece: every rank holds a copy of the parameters, the
-// batch is split, each part goes forward and backward, the gradients are all-reduced, and every copy is
-// updated alike. Ends with the digest of `lockstep train` with the same options.
+// The loop of data-parallel training as in a textbook. Every rank has a copy of the parameters. A batch is
+// split, each part is computed forward and backward, the gradients are all-reduced, and every rank updates
+// its copy in the same way. Ends with the digest of `lockstep train` with the same options.
 //
 //   mpirun -np 2 from_scratch [EPOCHS]
 #include <lockstep/dataset.h>
@@ -24,7 +24,7 @@ constexpr std::uint64_t micro_batch = 32;
 constexpr std::uint64_t seed = 0;
 constexpr float learning_rate = 0.2F;
 
-/// What every rank has.
+/// State of a rank.
 struct Run {
   const Network& network;
   Replica& replica;
@@ -45,7 +45,7 @@ void update(const Run& run, std::span<const float> sum, std::uint64_t samples) {
       run.optimizer.update(values, sums, {}, {.gradient_scale = scale, .learning_rate = learning_rate});
       continue;
     }
-    // A running statistic moves towards the mean of what the micro-batches observed (LeNet has none).
+    // A running statistic moves towards the mean of the observed values (LeNet has none).
     const auto keep = static_cast<float>(1.0 - parameter.statistic_momentum);
     const auto take = static_cast<float>(parameter.statistic_momentum);
     for (std::size_t k = 0; k < values.size(); ++k) {
@@ -57,11 +57,11 @@ void update(const Run& run, std::span<const float> sum, std::uint64_t samples) {
 /// One step on the samples at positions [first, first + samples) of the epoch.
 void step(const Run& run, const Permutation& order, std::uint32_t epoch, std::uint64_t first,
           std::uint64_t samples) {
-  // Split the batch into micro-batches of 32; this rank computes those from begin to end.
+  // Split the batch into micro-batches of 32; this rank computes [begin, end).
   const auto [begin, end] =
       run.gradients.start(static_cast<std::uint32_t>((samples + micro_batch - 1) / micro_batch));
 
-  // Forward and backward on each part.
+  // Compute each part forward and backward.
   for (std::uint64_t part = begin; part < end; ++part) {
     std::vector<std::uint64_t> ids;
     for (std::uint64_t i = part * micro_batch; i < std::min(samples, (part + 1) * micro_batch); ++i) {
@@ -73,7 +73,7 @@ void step(const Run& run, const Permutation& order, std::uint32_t epoch, std::ui
     run.gradients.add();
   }
 
-  // Add the gradients of all ranks; every rank gets the sum, and updates its copy in the same way.
+  // Add the gradients of all ranks. Every rank gets the sum and updates its copy in the same way.
   update(run, run.gradients.all_reduce(), samples);
 }
 
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     const auto network = make_model("lenet", data.train->shape(), data.train->classes());
     Replica replica(*network, *data.train, {.micro_batch = micro_batch, .seed = seed});
 
-    // Every rank computes the same first values: they depend on the seed only.
+    // Every rank computes the same first values, which depend only on the seed.
     std::vector<float> parameters(replica.elements());
     replica.initialize(parameters);
     const auto optimizer = make_optimizer({.name = "sgd"});

@@ -1,4 +1,6 @@
-// Trains LeNet on Fashion-MNIST on all ranks: mpirun -np 2 train_lenet [EPOCHS]
+// Builds LeNet layer by layer and trains it on Fashion-MNIST on all ranks:
+//
+//   mpirun -np 2 train_lenet [EPOCHS]
 #include <lockstep/dataset.h>
 #include <lockstep/network.h>
 #include <lockstep/trainer.h>

@@ -16,7 +16,7 @@ class Samples(NamedTuple):
 
 
 def read_idx(file: Path) -> np.ndarray:
-    """The array of bytes in a gzip-compressed IDX file."""
+    """Reads the array of bytes in a gzip-compressed IDX file."""
     content = gzip.decompress(file.read_bytes())
     dimensions = content[3]
     shape = struct.unpack(f">{dimensions}I", content[4 : 4 + 4 * dimensions])
@@ -24,7 +24,7 @@ def read_idx(file: Path) -> np.ndarray:
 
 
 def load(part: str) -> Samples:
-    """The part "train" or "t10k". $FASHION_MNIST names the folder when it is not the package's."""
+    """Loads the part "train" or "t10k". $FASHION_MNIST names the folder, if it is not that of the package."""
     folder = Path(os.environ.get("FASHION_MNIST", "/usr/share/datasets/fashion-mnist"))
     images = torch.tensor(read_idx(folder / f"{part}-images-idx3-ubyte.gz"))
     labels = torch.tensor(read_idx(folder / f"{part}-labels-idx1-ubyte.gz").astype(np.int64))

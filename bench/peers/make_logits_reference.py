@@ -1,4 +1,4 @@
-"""Writes tests/models/losses.json: what torchvision's models make of two images, in evaluation mode.
+"""Writes tests/models/losses.json: losses and logits of torchvision's models for two images, in evaluation mode.
 
 Run from the repository's root with PyTorch and torchvision: python bench/peers/make_logits_reference.py
 Parameters, running statistics and images are made by a formula of whole numbers that tests/models/losses_test.cpp
@@ -28,7 +28,7 @@ def hashed(name, count):
 
 
 def fractions(name, count):
-    """In [0, 1), of 20 bits: what is made of them below is exact."""
+    """Numbers in [0, 1) of 20 bits, so that the arithmetic below is exact."""
     return (hashed(name, count) >> 12).astype(np.float32) / np.float32(2**20)
 
 

@@ -1,4 +1,4 @@
-"""Writes tests/optim/references.json: what PyTorch's optimizers, schedules and clipping do, and what timm's lars
+"""Writes tests/optim/references.json: results of PyTorch's optimizers, schedules and clipping, and of timm's lars
 and lamb do (their formulas written out below), for the tests of ours.
 
     venv/bin/python bench/peers/make_optimizer_references.py > tests/optim/references.json
@@ -12,7 +12,7 @@ SHAPES = [(4, 3), (4,)]  # a layer: a matrix and a vector
 
 
 class Lars(torch.optim.Optimizer):
-    """timm.optim.Lars, without its options that are not ours (dampening, trust_clip)."""
+    """timm.optim.Lars without the options that lockstep does not have (dampening, trust_clip)."""
 
     def __init__(self, params, lr, momentum=0.0, weight_decay=0.0, nesterov=False, adapt=None):
         super().__init__(params, dict(lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov, adapt=adapt))
@@ -67,7 +67,7 @@ class Lamb(torch.optim.Optimizer):
 
 
 def optimizer(make, steps=6, clip=None):
-    """The parameters' elements one after the other; gradients are those before clipping."""
+    """Elements of all parameters in a row; gradients are those before clipping."""
     generator = torch.Generator().manual_seed(1)
     parameters = [torch.nn.Parameter(torch.randn(shape, generator=generator)) for shape in SHAPES]
     flat = lambda tensors: [x for tensor in tensors for x in tensor.flatten().tolist()]

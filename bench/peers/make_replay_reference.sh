@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Writes what the replay tests compare lockstep with, into tests/train/replay: losses by PyTorch, and for LeNet a
-# model to start from. The order of the samples is lockstep's.
+# Writes the references of the replay tests to tests/train/replay: losses of PyTorch, and for LeNet a model to start from.
+# The order of the samples is lockstep's.
 #   PYTHON=... LOCKSTEP=... bench/peers/make_replay_reference.sh [lenet] [resnet18]
 #
-# LeNet starts from a model after 60 steps: from first values near zero, rounding grows a millionfold while the
-# loss leaves its plateau, and PyTorch would disagree with itself in another order of additions. The lines
-# printed here say by how much it does from this start.
+# LeNet starts from a model after 60 steps. From first values near zero, rounding errors grow by a factor of a million
+# while the loss leaves its plateau, and PyTorch itself gives other losses with another order of additions. The printed
+# lines say by how much they differ from this start.
 #
-# ResNet-18 starts from first values ten times as large as its own (resnet18_network.json): behind a batch norm these
-# give the same outputs, and gradients a tenth as large. From its own, a step turns the weights so far that PyTorch
-# in float32 and float64 differ by 3e-3 after six steps, even with a rate of 0.002: one ReLU of the last stage whose
-# input is within rounding of zero changes all gradients before it by 3e-3.
+# ResNet-18 starts from first values ten times as large as its own (resnet18_network.json). Before a batch norm these
+# give the same outputs, and gradients a tenth as large. From its own first values, a step changes the direction of the
+# weights so much that PyTorch in float32 and float64 differ by 3e-3 after six steps, even with a rate of 0.002: one ReLU
+# of the last stage whose input is within rounding of zero changes all gradients before it by 3e-3.
 set -euo pipefail
 
 peers=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -27,7 +27,7 @@ seed=7
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# replay NAME OPTION...: the reference, and how far two other ways to compute it are from it.
+# replay NAME OPTION...: writes the reference, and prints how far two other computations differ from it.
 replay() {
   local name=$1 replay
   shift
@@ -38,7 +38,7 @@ replay() {
   compare "$target/$name.json" "8 micro-batches" "$work/parts.json" "float64" "$work/double.json"
 }
 
-# compare REFERENCE {WHAT FILE}...: how far the losses of the files are from the reference's.
+# compare REFERENCE {NAME FILE}...: prints how far the losses of the files differ from the reference's.
 compare() {
   "$python" - "$@" <<'PYTHON'
 import json
@@ -58,7 +58,7 @@ lenet() {
   replay momentum --lr 0.002 --momentum 0.9 --weight-decay 1e-3
 }
 
-# One epoch of the first 640 images; their order depends on their number only.
+# One epoch of the first 640 images, whose order depends only on their number.
 resnet18() {
   local run
   "$lockstep" train --model "$target/resnet18_network.json" --epochs 0 --seed "$seed" --save-model "$work/start.safetensors"

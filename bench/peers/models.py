@@ -1,4 +1,4 @@
-"""The models of lockstep in PyTorch, parameters named alike. LeNet and Dive into Deep Learning's ResNet take
+"""The models of lockstep in PyTorch, with the same names of parameters. LeNet and Dive into Deep Learning's ResNet take
 images of 1x28x28; the others are torchvision's."""
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class LeNet(nn.Module):
 
 
 class Residual(nn.Module):
-    """Two 3x3 convolutions and a way around them, 1x1 where the shape changes (He et al., 2016)."""
+    """Two 3x3 convolutions and a shortcut, 1x1 where the shape changes (He et al., 2016)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Residual(nn.Module):
 
 
 def resnet18_d2l() -> nn.Module:
-    """The ResNet-18 of Dive into Deep Learning, named as there."""
+    """The ResNet-18 of Dive into Deep Learning, with its names."""
     net = nn.Sequential(nn.Conv2d(1, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU())
     for stage in range(4):
         outputs = 64 << stage
@@ -51,7 +51,7 @@ def resnet18_d2l() -> nn.Module:
 
 def of_torchvision(name: str) -> Callable[[], nn.Module]:
     def make() -> nn.Module:
-        from torchvision import models  # only where it is wanted: the other models do without
+        from torchvision import models  # the other models do not need it
 
         return getattr(models, name)()
 

@@ -4,9 +4,9 @@
     lockstep data order --dataset fashion-mnist --seed 0 --epoch 1 > order.txt
     python replay.py --weights init.safetensors --order order.txt --lr 0.2 --output losses.json
 
-writes the mean loss over each global batch before its update, which must agree with the step events of the
-run's metrics.jsonl to rounding. Two variants show what rounding does: --micro-batches 8 adds up the
-gradients and losses of eighths of a batch, as lockstep does, and --float64 computes in double precision.
+writes the mean loss over each global batch before its update. It must agree with the step events of the run's
+metrics.jsonl up to rounding. Two variants show the effect of rounding: --micro-batches 8 adds the gradients and losses
+of eighths of a batch, as lockstep does, and --float64 computes in double precision.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--weights", type=Path, required=True, help="model file to start from")
     parser.add_argument("--order", type=Path, nargs="+", required=True,
-                        help="for each epoch, a file of sample ids, one per line, as they are visited")
+                        help="for each epoch, a file of sample ids, one per line, in the order of visits")
     parser.add_argument("--output", type=Path, required=True, help="JSON file to write")
     parser.add_argument("--model", choices=MODELS, default="lenet")
     parser.add_argument("--steps", type=int, default=100)
@@ -53,7 +53,7 @@ def replay(options: argparse.Namespace) -> list[float]:
     train = fashion_mnist.load("train")
     network = MODELS[options.model]()
     network.load_state_dict(load_file(options.weights))
-    network.train()  # batch norm: by the statistics of each part of a batch
+    network.train()  # batch norm uses the statistics of each part of a batch
     dtype = torch.float64 if options.float64 else torch.float32
     network.to(dtype)
     optimizer = torch.optim.SGD(network.parameters(), options.lr, options.momentum, weight_decay=options.weight_decay)

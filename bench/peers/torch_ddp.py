@@ -1,9 +1,9 @@
-"""Trains a network with PyTorch on CPU, on Fashion-MNIST or made-up images, and prints images/s of each epoch.
+"""Trains a network with PyTorch on CPU, on Fashion-MNIST or synthetic images, and prints images/s of each epoch.
 
 One process:  python torch_ddp.py --threads 2 --channels-last --compile
 Two ranks:    torchrun --standalone --nproc-per-node 2 torch_ddp.py --channels-last
 
-The last batch of an epoch is left out when it is short. Seconds are those of training alone.
+A short last batch of an epoch is left out. Seconds are those of training alone.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--model", choices=MODELS, default="lenet")
     parser.add_argument("--batch-size", type=int, default=256, help="samples of a step over all ranks")
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--max-steps", type=int, default=0, help="steps of an epoch at most; 0: all")
+    parser.add_argument("--max-steps", type=int, default=0, help="maximum number of steps per epoch; 0: all")
     parser.add_argument("--lr", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1, help="threads of each rank")
@@ -44,7 +44,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--compile", action="store_true", help="torch.compile, needs a C++ compiler")
     parser.add_argument("--save-model", type=Path, help="safetensors file to write at the end")
     parser.add_argument("--synthetic", type=int, nargs=4, metavar=("SAMPLES", "C", "H", "W"),
-                        help="made-up images of 1000 classes instead of Fashion-MNIST")
+                        help="synthetic images of 1000 classes instead of Fashion-MNIST")
     parser.add_argument("--test", action="store_true", help="print the test accuracy at the end")
     return parser.parse_args()
 
@@ -81,7 +81,7 @@ def test_accuracy(network: nn.Module) -> float:
 
 def train_epoch(options: argparse.Namespace, model: nn.Module, optimizer: torch.optim.Optimizer,
                 batches: Iterator[tuple[Tensor, Tensor]]) -> tuple[int, float]:
-    """Number of steps and the loss of the last one."""
+    """Trains an epoch; returns the number of steps and the loss of the last one."""
     cross_entropy = nn.CrossEntropyLoss()
     precision = torch.autocast("cpu", dtype=torch.bfloat16) if options.bf16 else nullcontext()
     steps = 0

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Repeats the studies of docs/studies: trains, then writes the study's record (STUDY.tsv), its picture (STUDY*.svg)
-# and the tables in STUDY.md from what the runs wrote to their run directories.
+# Repeats the studies of docs/studies. Trains, then writes from the run directories the record of the study (STUDY.tsv),
+# its pictures (STUDY*.svg) and the tables in STUDY.md.
 #
 #   docs/studies/run.sh [--runs DIR] [--seeds N] [--tables-only] STUDY...
 #
 # STUDY: large-batches batch-norm learning-rates, or all.
-# --runs DIR     where run directories go [runs/studies]; a run that is complete there is not repeated
+# --runs DIR     folder of the run directories [runs/studies]; complete runs are not repeated
 # --seeds N      seeds 0 to N-1 of every setting [2]
-# --tables-only  no training: pictures and tables from the records that are there
+# --tables-only  do not train: pictures and tables from the existing records
 #
-# LOCKSTEP is the program [build/release/lockstep]. Its options can be set as LOCKSTEP_NAME, such as
-# LOCKSTEP_THREADS=1. Needs Python 3, without packages. On an idle core, all studies take about 40 minutes.
+# LOCKSTEP is the program [build/release/lockstep]. Its options can be set as LOCKSTEP_NAME, such as LOCKSTEP_THREADS=1.
+# Needs Python 3 without packages. On an idle core, all studies take about 40 minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -51,7 +51,7 @@ if ((EUID == 0)); then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
-# One run, in DIR = RUNS/STUDY/SERIES-X-seedSEED. A loss that stops being finite is a result, too.
+# Makes one run, in DIR = RUNS/STUDY/SERIES-X-seedSEED. A loss that is not finite is a result too.
 train() { # ranks series x seed option...
   local ranks=$1 dir="$runs/$study/$2-$3-seed$4" seed=$4 launch=()
   shift 4

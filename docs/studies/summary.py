@@ -3,8 +3,8 @@
   summary.py --collect RUNS STUDY   writes STUDY.tsv from the run directories in RUNS
   summary.py STUDY                  writes STUDY*.svg and the tables in STUDY.md from STUDY.tsv
 
-A run directory is called SERIES-X-seedN: a line of the picture, a place on it, and a seed.
-Needs Python 3.9 and nothing else.
+A run directory is called SERIES-X-seedN: a line of the picture, a position on it, and a seed.
+Needs Python 3.9 without packages.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Run:
     epochs: list = field(default_factory=list)  # dicts of MEASURED
 
     def last(self, name):
-        """Value of the last epoch; of a run that diverged not a number, and the accuracy of guessing."""
+        """Value of the last epoch. For a run that diverged: not a number, and the accuracy of guessing."""
         if self.end == "diverged":
             return 0.1 if name == "test_accuracy" else math.nan
         return self.epochs[-1][name]
@@ -103,7 +103,7 @@ def read(study):
 
 
 def groups(runs, series):
-    """The runs of a series, by x."""
+    """Runs of a series, by x."""
     by_x = {}
     for run in runs:
         if run.series == series:
@@ -127,7 +127,7 @@ SPREAD = ("seeds", "test accuracy", "lowest", "highest")
 
 
 def spread(runs):
-    """Cells of SPREAD: the mean of the seeds, and the lowest and highest of one."""
+    """Cells of SPREAD: number, mean, minimum and maximum of the seeds."""
     values = lasts(runs, "test_accuracy")
     return [len(runs), *(f"{value:.4f}" for value in (statistics.fmean(values), min(values), max(values)))]
 
@@ -138,7 +138,7 @@ def mean(runs, name):
 
 
 def largest_fall(runs):
-    """Of test accuracy, from one epoch to the next, from the third on, over all seeds; 0 when it only rose."""
+    """Largest fall of test accuracy between epochs, from the third on, over all seeds; 0 if it only rose."""
     accuracies = [[epoch["test_accuracy"] for epoch in run.epochs[2:]] for run in runs]
     return f"{max((max(0.0, a - b) for run in accuracies for a, b in zip(run, run[1:])), default=math.nan):.4f}"
 
@@ -176,7 +176,7 @@ class Axis:
 
 
 def x_axis(label, ticks, log):
-    """Its ends stay clear of the first and last tick."""
+    """An axis with room outside the first and last tick."""
     if log:
         room = (ticks[-1] / ticks[0]) ** 0.04
         return Axis(label, ticks, ticks[0] / room, ticks[-1] * room, True)
@@ -205,7 +205,7 @@ def axes(x, y):
 
 
 def line(points, x, y, colour):
-    """The mean of each place as a line, every seed as a dot."""
+    """Draws the mean at each position as a line, and each seed as a dot."""
     places = [(LEFT + x.share(at) * PLOT_WIDTH, values) for at, values in points]
 
     def height(value):
@@ -219,7 +219,7 @@ def line(points, x, y, colour):
 
 
 def write_chart(name, title, x, series):
-    """`series` are labels with points; a point is an x and its values, one per seed."""
+    """`series` is a list of (label, points); a point is an x and its values, one per seed."""
     series = [(label, points) for label, points in series if points]
     y = y_axis([value for _, points in series for _, values in points for value in values])
     parts = [
@@ -242,7 +242,7 @@ def by_x(runs, series, name="test_accuracy"):
 
 
 def by_epoch(runs, name="test_accuracy"):
-    """Of runs of one setting that did not diverge."""
+    """Points of runs of one setting that did not diverge."""
     return [(number + 1, [run.epochs[number][name] for run in runs]) for number in range(len(runs[0].epochs))]
 
 
