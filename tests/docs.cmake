@@ -1,7 +1,7 @@
-# Checks that whatever docs/*.md, CONTRIBUTING.md and README.md name exists: links and their headings, paths, and, in
-# backticks, types and functions of the sources. Run as: cmake -D ROOT=<repository> -P docs.cmake
+# Checks that everything named in docs/, CONTRIBUTING.md and README.md exists: links and their headings, paths,
+# and, in backticks, types and functions of the sources. Run as: cmake -D ROOT=<repository> -P docs.cmake
 cmake_minimum_required(VERSION 3.22)
-file(GLOB pages RELATIVE ${ROOT} ${ROOT}/docs/*.md)
+file(GLOB pages RELATIVE ${ROOT} ${ROOT}/docs/*.md ${ROOT}/docs/studies/*.md)
 list(APPEND pages CONTRIBUTING.md README.md)
 
 # `names`: every name in the sources, without comments.
