@@ -1,5 +1,6 @@
 # Checks that everything named in docs/, CONTRIBUTING.md and README.md exists: links and their headings, paths,
-# and, in backticks, types and functions of the sources. Run as: cmake -D ROOT=<repository> -P docs.cmake
+# and, in backticks, types and functions of the sources; also the sources that comments name. Run as:
+#   cmake -D ROOT=<repository> -P docs.cmake
 cmake_minimum_required(VERSION 3.22)
 file(GLOB pages RELATIVE ${ROOT} ${ROOT}/docs/*.md ${ROOT}/docs/studies/*.md)
 list(APPEND pages CONTRIBUTING.md README.md)
@@ -21,12 +22,12 @@ foreach(source IN LISTS sources)
 endforeach()
 list(REMOVE_DUPLICATES names)
 
-# Sets `result` to whether a path, as a page in `folder` writes it, names files of the tree; `<layer>` and `OP` stand
+# Sets `result` to whether a path, as a file in `folder` writes it, names files of the tree; `<layer>` and `OP` stand
 # for any name.
 function(find_path path folder result)
   string(REGEX REPLACE "<[a-z]+>" "*" path "${path}")
   string(REGEX REPLACE "(^|/)(OP|NAME|DIR|FILE|CLASS)([./]|$)" "\\1*\\3" path "${path}")
-  foreach(place "" ${folder}/ src/ include/)
+  foreach(place "" ${folder}/ ${folder}/../ src/ include/ tests/)
     if(path MATCHES "[*]")
       file(GLOB found ${ROOT}/${place}${path})
       if(found)
@@ -126,6 +127,24 @@ foreach(page IN LISTS pages)
         endif()
       endif()
     endif()
+  endforeach()
+endforeach()
+
+# Comments name sources by paths from src/ on, or from their own folder.
+file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/include/*.h
+     ${ROOT}/tests/*.h ${ROOT}/tests/*.cpp)
+foreach(source IN LISTS sources)
+  get_filename_component(folder ${source} DIRECTORY)
+  file(STRINGS ${ROOT}/${source} lines REGEX "//.*/[a-z0-9_]+\\.(h|cpp|cu)")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^.*// *|(https?:|www\\.)[^ ]*" "" line "${line}")
+    string(REGEX MATCHALL "[a-z0-9_]+(/[a-z0-9_]+)+\\.(h|cpp|cu)" paths "${line}")
+    foreach(path IN LISTS paths)
+      find_path("${path}" "${folder}" found)
+      if(NOT found)
+        message(SEND_ERROR "${source}: ${path}: there is no such file")
+      endif()
+    endforeach()
   endforeach()
 endforeach()
 

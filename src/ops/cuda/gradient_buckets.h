@@ -6,7 +6,8 @@
 namespace lockstep::cuda {
 
 /// Backward leaves the last of what makes gradients of parameters to one kernel for several operations
-/// (kernels/finish_gradients.h): those of a bucket. What that kernel reads has memory of its own until then.
+/// (kernels/parameters/finish_gradients.h): those of a bucket. What that kernel reads has memory of its own
+/// until then.
 struct GradientBuckets {
   std::vector<std::size_t> offsets;  ///< by node: of what it leaves, in bytes
   std::vector<bool> ends;            ///< by node: whether backward finishes a bucket after it

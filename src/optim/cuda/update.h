@@ -12,8 +12,8 @@
 #include "optim/rules/rules.h"
 #include "optim/segments.h"
 
-/// What a step does with the sum of all gradients, on a GPU: the parts of train/updater.h, with its bits. A
-/// step is, after conclude_leaves (ops/cuda/step.h):
+/// What a step does with the sum of all gradients, on a GPU: the parts of train/step/updater.h, with its
+/// bits. A step is, after conclude_leaves (ops/cuda/step.h):
 ///   clipping     measure the sum, add_blocks, clip
 ///   layer-wise   prepare, measure the sum and the values, add_blocks of both, choose_trust_ratios
 ///   always       update

@@ -13,7 +13,8 @@ namespace lockstep::cuda {
 /// The problem of a Conv2d or a Linear, which is a 1 x 1 convolution of 1 x 1 images whose channels are all
 /// that is stored of its input. The output is the one before the epilogue: where that pools, only the pixels
 /// it reads. Depthwise convolutions get as many groups as padded channels; where padding would tear other
-/// groups apart there is one, with zeros in its weights between what were groups (kernels/conv_weights.h).
+/// groups apart there is one, with zeros in its weights between what were groups
+/// (kernels/parameters/conv_weights.h).
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type);
 
 /// The problem of a BatchNorm2d. A ReLU6 is not part of it.

@@ -13,7 +13,7 @@ constexpr bool backward_reads_value(Activation::Kind kind) {
   return kind == Activation::Kind::relu || kind == Activation::Kind::relu6;
 }
 
-/// Computes `packs` packs of channels (kernels/pack.h), in float; the bits of the CPU. Zeros stay zeros, so
+/// Computes `packs` packs of channels (pack.h), in float; the bits of the CPU. Zeros stay zeros, so
 /// padding does.
 void activation_forward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
                         const void* input, void* output);

@@ -9,7 +9,7 @@ namespace lockstep::cuda {
 
 /// Sums over all pixels of all samples, channel by channel, of a tensor as a matrix: a row for each pixel,
 /// `channels` padded channels. In two steps, each with an order of the problem's alone: kernels that read the
-/// tensor add up chunks of pixels, and GradientFinish (kernels/finish_gradients.h) adds the chunks.
+/// tensor add up chunks of pixels, and GradientFinish (finish_gradients.h) adds the chunks.
 struct ColumnSum {
   std::size_t pixels = 0;
   int channels = 0;
