@@ -13,7 +13,7 @@ fail() {
 # the script.
 prepare() { # Python packages
   [[ -x $lockstep ]] ||
-    fail "$lockstep is not there: cmake --preset release && cmake --build --preset release"
+    fail "$lockstep does not exist; build it: cmake --preset release && cmake --build --preset release"
   "$python" -c "import $1" 2>/dev/null ||
     fail "$python has no $1: $python -m pip install -r bench/peers/requirements.txt"
   if ((EUID == 0)); then

@@ -29,7 +29,7 @@ while (($# > 0)); do
   shift
 done
 [[ $rounds =~ ^[1-9][0-9]*$ && $torch_steps =~ ^[0-9]+$ ]] || fail "--rounds and --torch-steps take a number"
-[[ $quick == no || $write == no ]] || fail "--quick is too rough to --write"
+[[ $quick == no || $write == no ]] || fail "--quick is not accurate enough for --write"
 prepare torch,numpy
 
 # Trains two epochs; the first one warms up. The short last batch is left out, as in PyTorch's program.

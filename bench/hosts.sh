@@ -37,8 +37,8 @@ while (($# > 0)); do
 done
 [[ $hosts =~ ^[1-9][0-9]?$ && $ranks =~ ^[1-9][0-9]*$ && $rate =~ ^[1-9][0-9]*$ && $rounds =~ ^[1-9][0-9]*$ ]] ||
   fail "--hosts, --ranks, --rate and --rounds take a number"
-((EUID == 0)) || fail "network namespaces are made by root"
-[[ -x $program ]] || fail "$program is not there: cmake --preset release && cmake --build --preset release"
+((EUID == 0)) || fail "must run as root, to make network namespaces"
+[[ -x $program ]] || fail "$program does not exist; build it: cmake --preset release && cmake --build --preset release"
 
 name=hosts$$  # of the namespaces and their switch
 work=$(mktemp -d)

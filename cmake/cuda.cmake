@@ -7,8 +7,8 @@
 #   no_cuda/      the same functions for builds without CUDA: they report the reason
 # cuDNN and NCCL are opened when first needed, and CUDA's runtime is linked statically, so the program also starts
 # without them.
-set(LOCKSTEP_CUDA AUTO CACHE STRING "CUDA backend: AUTO (where all it needs is found), ON or OFF")
-set(LOCKSTEP_CUDNN_FRONTEND_DIR "" CACHE PATH "Folder with cudnn_frontend.h, where it is not found by itself")
+set(LOCKSTEP_CUDA AUTO CACHE STRING "CUDA backend: AUTO (if everything it needs is found), ON or OFF")
+set(LOCKSTEP_CUDNN_FRONTEND_DIR "" CACHE PATH "Folder with cudnn_frontend.h, if CMake does not find it")
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
 endif()
@@ -43,7 +43,7 @@ function(lockstep_find_cuda missing)
 endfunction()
 
 set(backend_layers device comm data reduce ops optim train)
-# Finds the sources of all layers whose paths match a regular expression.
+# lockstep_glob_backend(<result> <pattern>): sources of all layers whose paths match a regular expression.
 function(lockstep_glob_backend result pattern)
   set(all)
   foreach(layer ${backend_layers})

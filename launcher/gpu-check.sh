@@ -42,7 +42,7 @@ first_that_is() { # test file...
   done
 }
 lockstep=${LOCKSTEP:-$(first_that_is -x "$root/bin/lockstep" "$root/build/release/lockstep" "$root/build/test/lockstep")}
-[[ -n $lockstep ]] || fail "no program: cmake --preset release && cmake --build --preset release"
+[[ -n $lockstep ]] || fail "no program; build it: cmake --preset release && cmake --build --preset release"
 mpirun=$(first_that_is -x "$root/bin/mpirun" "$(command -v mpirun || true)")
 data_dir=${data_dir:-$(first_that_is -d "$root/data/fashion-mnist" /usr/share/datasets/fashion-mnist)}
 shopt -s nullglob

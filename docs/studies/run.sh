@@ -46,7 +46,7 @@ done
 [[ -n $runs ]] || fail "--runs takes a folder"
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || fail "--seeds takes a number"
 [[ $training == no || -x $lockstep ]] ||
-  fail "$lockstep is not there: cmake --preset release && cmake --build --preset release"
+  fail "$lockstep does not exist; build it: cmake --preset release && cmake --build --preset release"
 if ((EUID == 0)); then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
