@@ -6,7 +6,7 @@
 namespace lockstep::cpu {
 namespace {
 
-struct BatchNormPlan {
+struct BatchNormLayer {
   const BatchNormKernels* kernels;
   int channels;
   std::size_t plane;
@@ -23,61 +23,61 @@ struct Saved {
   float* inverse_deviation;
 };
 
-Saved saved_of(const BatchNormPlan& plan, const OpMemory& memory) {
+Saved saved_of(const BatchNormLayer& layer, const OpMemory& memory) {
   auto* floats = reinterpret_cast<float*>(memory.saved);
-  return {floats, floats + plan.channels, floats + 2 * static_cast<std::size_t>(plan.channels)};
+  return {floats, floats + layer.channels, floats + 2 * static_cast<std::size_t>(layer.channels)};
 }
 
-BatchNormShape shape_of(const BatchNormPlan& plan, const OpMemory& memory) {
-  return {groups_of(memory.samples), memory.samples, plan.channels, plan.plane};
+BatchNormShape shape_of(const BatchNormLayer& layer, const OpMemory& memory) {
+  return {groups_of(memory.samples), memory.samples, layer.channels, layer.plane};
 }
 
-void forward(const BatchNormPlan& plan, const OpMemory& memory) {
-  const Saved saved = saved_of(plan, memory);
-  if (!plan.training) {
-    std::copy_n(memory.parameters[2], plan.channels, saved.mean);
-    std::copy_n(memory.parameters[3], plan.channels, saved.variance);
+void forward(const BatchNormLayer& layer, const OpMemory& memory) {
+  const Saved saved = saved_of(layer, memory);
+  if (!layer.training) {
+    std::copy_n(memory.parameters[2], layer.channels, saved.mean);
+    std::copy_n(memory.parameters[3], layer.channels, saved.variance);
   }
-  plan.kernels->forward({.shape = shape_of(plan, memory),
-                         .training = plan.training,
-                         .activation = plan.activation,
-                         .eps = plan.eps,
-                         .input = memory.inputs[0],
-                         .residual = plan.add ? memory.inputs[1] : nullptr,
-                         .weight = memory.parameters[0],
-                         .bias = memory.parameters[1],
-                         .output = memory.output,
-                         .mean = saved.mean,
-                         .variance = saved.variance,
-                         .inverse_deviation = saved.inverse_deviation});
+  layer.kernels->forward({.shape = shape_of(layer, memory),
+                          .training = layer.training,
+                          .activation = layer.activation,
+                          .eps = layer.eps,
+                          .input = memory.inputs[0],
+                          .residual = layer.add ? memory.inputs[1] : nullptr,
+                          .weight = memory.parameters[0],
+                          .bias = memory.parameters[1],
+                          .output = memory.output,
+                          .mean = saved.mean,
+                          .variance = saved.variance,
+                          .inverse_deviation = saved.inverse_deviation});
 }
 
 /// Sums over the samples of what the micro-batch observed; the variance without bias.
-void observe(const BatchNormPlan& plan, const OpMemory& memory, const Saved& saved) {
+void observe(const BatchNormLayer& layer, const OpMemory& memory, const Saved& saved) {
   const auto samples = static_cast<float>(memory.samples);
-  const double n = static_cast<double>(memory.samples) * static_cast<double>(plan.plane);
+  const double n = static_cast<double>(memory.samples) * static_cast<double>(layer.plane);
   const auto unbiased = static_cast<float>(n > 1.0 ? n / (n - 1.0) : 1.0);
-  for (int channel = 0; channel < plan.channels; ++channel) {
+  for (int channel = 0; channel < layer.channels; ++channel) {
     memory.grad_parameters[2][channel] = samples * saved.mean[channel];
     memory.grad_parameters[3][channel] = samples * (saved.variance[channel] * unbiased);
   }
 }
 
-void backward(const BatchNormPlan& plan, const OpMemory& memory) {
-  const Saved saved = saved_of(plan, memory);
-  observe(plan, memory, saved);
-  plan.kernels->backward({.shape = shape_of(plan, memory),
-                          .activation = plan.activation,
-                          .input = memory.inputs[0],
-                          .output = memory.output,
-                          .grad_output = memory.grad_output,
-                          .weight = memory.parameters[0],
-                          .mean = saved.mean,
-                          .inverse_deviation = saved.inverse_deviation,
-                          .grad_input = memory.grad_inputs[0],
-                          .grad_residual = plan.add ? memory.grad_inputs[1] : nullptr,
-                          .grad_weight = memory.grad_parameters[0],
-                          .grad_bias = memory.grad_parameters[1]});
+void backward(const BatchNormLayer& layer, const OpMemory& memory) {
+  const Saved saved = saved_of(layer, memory);
+  observe(layer, memory, saved);
+  layer.kernels->backward({.shape = shape_of(layer, memory),
+                           .activation = layer.activation,
+                           .input = memory.inputs[0],
+                           .output = memory.output,
+                           .grad_output = memory.grad_output,
+                           .weight = memory.parameters[0],
+                           .mean = saved.mean,
+                           .inverse_deviation = saved.inverse_deviation,
+                           .grad_input = memory.grad_inputs[0],
+                           .grad_residual = layer.add ? memory.grad_inputs[1] : nullptr,
+                           .grad_weight = memory.grad_parameters[0],
+                           .grad_bias = memory.grad_parameters[1]});
 }
 
 NormActivation activation_of(const GraphNode::Epilogue& epilogue) {
@@ -91,7 +91,7 @@ NormActivation activation_of(const GraphNode::Epilogue& epilogue) {
 
 Op plan(const BatchNorm2d& norm, const OpRequest& request) {
   const Shape& shape = request.node.shape;
-  const BatchNormPlan plan{
+  const BatchNormLayer layer{
       .kernels = &batch_norm_kernels(request.level),
       .channels = shape.channels,
       .plane = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width),
@@ -100,11 +100,11 @@ Op plan(const BatchNorm2d& norm, const OpRequest& request) {
       .activation = activation_of(request.node.epilogue),
       .training = request.training};
   Op op;
-  op.saved_bytes = 3 * static_cast<std::size_t>(plan.channels) * sizeof(float);
+  op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
   op.backward_reads_inputs = true;
-  op.backward_reads_output = plan.activation != NormActivation::none;
-  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
-  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  op.backward_reads_output = layer.activation != NormActivation::none;
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

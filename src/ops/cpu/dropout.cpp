@@ -7,39 +7,39 @@
 namespace lockstep::cpu {
 namespace {
 
-struct DropoutPlan {
+struct DropoutLayer {
   const ElementwiseKernels* kernels;
   std::size_t elements;
   DropoutRule rule;
 };
 
 /// Bit `sample % 16` of every element's mask.
-void draw(const DropoutPlan& plan, const OpMemory& memory, int sample, std::uint16_t* masks) {
+void draw(const DropoutLayer& layer, const OpMemory& memory, int sample, std::uint16_t* masks) {
   const auto bit = static_cast<unsigned>(1 << (sample % lanes));
-  for (std::size_t first = 0; first < plan.elements; first += 4) {
+  for (std::size_t first = 0; first < layer.elements; first += 4) {
     const auto numbers =
-        plan.rule.numbers(*memory.random, memory.ids[sample], static_cast<std::uint32_t>(first / 4));
-    for (std::size_t i = first; i < std::min(first + 4, plan.elements); ++i) {
-      if (plan.rule.keeps(numbers[i - first])) masks[i] = static_cast<std::uint16_t>(masks[i] | bit);
+        layer.rule.numbers(*memory.random, memory.ids[sample], static_cast<std::uint32_t>(first / 4));
+    for (std::size_t i = first; i < std::min(first + 4, layer.elements); ++i) {
+      if (layer.rule.keeps(numbers[i - first])) masks[i] = static_cast<std::uint16_t>(masks[i] | bit);
     }
   }
 }
 
-void forward(const DropoutPlan& plan, const OpMemory& memory) {
+void forward(const DropoutLayer& layer, const OpMemory& memory) {
   auto* masks = reinterpret_cast<std::uint16_t*>(memory.saved);
-  const std::size_t count = plan.elements * static_cast<std::size_t>(groups_of(memory.samples));
+  const std::size_t count = layer.elements * static_cast<std::size_t>(groups_of(memory.samples));
   std::fill_n(masks, count, std::uint16_t{0});
   for (int sample = 0; sample < memory.samples; ++sample) {
-    draw(plan, memory, sample, masks + plan.elements * static_cast<std::size_t>(sample / lanes));
+    draw(layer, memory, sample, masks + layer.elements * static_cast<std::size_t>(sample / lanes));
   }
-  plan.kernels->select(count, plan.rule.scale, masks, memory.inputs[0], memory.output);
+  layer.kernels->select(count, layer.rule.scale, masks, memory.inputs[0], memory.output);
 }
 
-void backward(const DropoutPlan& plan, const OpMemory& memory) {
+void backward(const DropoutLayer& layer, const OpMemory& memory) {
   if (memory.grad_inputs[0] != nullptr) {
-    plan.kernels->select(plan.elements * static_cast<std::size_t>(groups_of(memory.samples)), plan.rule.scale,
-                         reinterpret_cast<const std::uint16_t*>(memory.saved), memory.grad_output,
-                         memory.grad_inputs[0]);
+    layer.kernels->select(layer.elements * static_cast<std::size_t>(groups_of(memory.samples)),
+                          layer.rule.scale, reinterpret_cast<const std::uint16_t*>(memory.saved),
+                          memory.grad_output, memory.grad_inputs[0]);
   }
 }
 
@@ -49,14 +49,14 @@ Op plan(const Dropout& dropout, const OpRequest& request) {
   if (!request.training) {
     return plan(Flatten{}, request);  // the values as they are
   }
-  const DropoutPlan plan{.kernels = &elementwise_kernels(request.level),
-                         .elements = request.node.shape.size(),
-                         .rule = dropout_rule(dropout.p, request.position)};
+  const DropoutLayer layer{.kernels = &elementwise_kernels(request.level),
+                           .elements = request.node.shape.size(),
+                           .rule = dropout_rule(dropout.p, request.position)};
   Op op;
   op.saved_bytes =
-      plan.elements * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
-  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
-  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+      layer.elements * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

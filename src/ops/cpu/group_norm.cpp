@@ -6,41 +6,41 @@
 namespace lockstep::cpu {
 namespace {
 
-struct GroupNormPlan {
+struct GroupNormLayer {
   const GroupNormKernels* kernels;
   GroupNormShape shape;  ///< of a full micro-batch
   float eps;
   std::size_t inverse_offset;  ///< in saved memory; means are first
 };
 
-GroupNormShape shape_of(const GroupNormPlan& plan, int samples) {
-  GroupNormShape shape = plan.shape;
+GroupNormShape shape_of(const GroupNormLayer& layer, int samples) {
+  GroupNormShape shape = layer.shape;
   shape.groups = groups_of(samples);
   return shape;
 }
 
-void forward(const GroupNormPlan& plan, const OpMemory& memory) {
-  plan.kernels->forward({.shape = shape_of(plan, memory.samples),
-                         .eps = plan.eps,
-                         .input = memory.inputs[0],
-                         .weight = memory.parameters[0],
-                         .bias = memory.parameters[1],
-                         .output = memory.output,
-                         .mean = floats_at(memory.saved, 0),
-                         .inverse_deviation = floats_at(memory.saved, plan.inverse_offset)});
+void forward(const GroupNormLayer& layer, const OpMemory& memory) {
+  layer.kernels->forward({.shape = shape_of(layer, memory.samples),
+                          .eps = layer.eps,
+                          .input = memory.inputs[0],
+                          .weight = memory.parameters[0],
+                          .bias = memory.parameters[1],
+                          .output = memory.output,
+                          .mean = floats_at(memory.saved, 0),
+                          .inverse_deviation = floats_at(memory.saved, layer.inverse_offset)});
 }
 
-void backward(const GroupNormPlan& plan, const OpMemory& memory) {
-  plan.kernels->backward({.shape = shape_of(plan, memory.samples),
-                          .input = memory.inputs[0],
-                          .grad_output = memory.grad_output,
-                          .weight = memory.parameters[0],
-                          .mean = floats_at(memory.saved, 0),
-                          .inverse_deviation = floats_at(memory.saved, plan.inverse_offset),
-                          .grad_input = memory.grad_inputs[0],
-                          .grad_weight = memory.grad_parameters[0],
-                          .grad_bias = memory.grad_parameters[1],
-                          .sums = floats_at(memory.scratch, 0)});
+void backward(const GroupNormLayer& layer, const OpMemory& memory) {
+  layer.kernels->backward({.shape = shape_of(layer, memory.samples),
+                           .input = memory.inputs[0],
+                           .grad_output = memory.grad_output,
+                           .weight = memory.parameters[0],
+                           .mean = floats_at(memory.saved, 0),
+                           .inverse_deviation = floats_at(memory.saved, layer.inverse_offset),
+                           .grad_input = memory.grad_inputs[0],
+                           .grad_weight = memory.grad_parameters[0],
+                           .grad_bias = memory.grad_parameters[1],
+                           .sums = floats_at(memory.scratch, 0)});
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Op plan(const GroupNorm& norm, const OpRequest& request) {
   ScratchLayout saved;
   const auto statistics = static_cast<std::size_t>(groups) * static_cast<std::size_t>(norm.groups) * lanes;
   saved.add(statistics);
-  const GroupNormPlan plan{
+  const GroupNormLayer layer{
       .kernels = &group_norm_kernels(request.level),
       .shape = {.groups = groups,
                 .channels = image.channels,
@@ -61,10 +61,10 @@ Op plan(const GroupNorm& norm, const OpRequest& request) {
       .inverse_offset = saved.add(statistics)};
   Op op;
   op.saved_bytes = saved.bytes();
-  op.scratch_bytes = group_norm_sums(plan.shape) * sizeof(float);
+  op.scratch_bytes = group_norm_sums(layer.shape) * sizeof(float);
   op.backward_reads_inputs = true;
-  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
-  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

@@ -7,7 +7,7 @@
 namespace lockstep::cpu {
 namespace {
 
-struct PoolPlan {
+struct PoolLayer {
   const PoolKernels* kernels;
   Shape input;
   Shape output;
@@ -23,7 +23,7 @@ std::vector<PoolRange> ranges_of(const PoolAxis& axis) {
 }
 
 template <class Pool>
-PoolPlan describe_pool(const Pool& pool, const OpRequest& request) {
+PoolLayer pool_layer(const Pool& pool, const OpRequest& request) {
   const PoolWindows windows = pool_windows(pool, request.inputs[0], request.node.shape);
   return {.kernels = &pool_kernels(request.level),
           .input = request.inputs[0],
@@ -33,48 +33,48 @@ PoolPlan describe_pool(const Pool& pool, const OpRequest& request) {
           .columns = ranges_of(windows.columns)};
 }
 
-PoolTask task_of(const PoolPlan& plan, int samples) {
-  return {.channels = groups_of(samples) * plan.input.channels,
-          .in_height = plan.input.height,
-          .in_width = plan.input.width,
-          .out_height = plan.output.height,
-          .out_width = plan.output.width,
-          .rows = plan.rows.data(),
-          .columns = plan.columns.data()};
+PoolTask task_of(const PoolLayer& layer, int samples) {
+  return {.channels = groups_of(samples) * layer.input.channels,
+          .in_height = layer.input.height,
+          .in_width = layer.input.width,
+          .out_height = layer.output.height,
+          .out_width = layer.output.width,
+          .rows = layer.rows.data(),
+          .columns = layer.columns.data()};
 }
 
-void forward(const PoolPlan& plan, const OpMemory& memory) {
-  const PoolTask task = task_of(plan, memory.samples);
-  const auto kernel = plan.max ? plan.kernels->max_forward : plan.kernels->average_forward;
+void forward(const PoolLayer& layer, const OpMemory& memory) {
+  const PoolTask task = task_of(layer, memory.samples);
+  const auto kernel = layer.max ? layer.kernels->max_forward : layer.kernels->average_forward;
   kernel(task, memory.inputs[0], memory.output);
 }
 
-void backward(const PoolPlan& plan, const OpMemory& memory) {
+void backward(const PoolLayer& layer, const OpMemory& memory) {
   if (memory.grad_inputs[0] == nullptr) {
     return;
   }
-  const PoolTask task = task_of(plan, memory.samples);
-  if (plan.max) {
-    plan.kernels->max_backward(task, memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
+  const PoolTask task = task_of(layer, memory.samples);
+  if (layer.max) {
+    layer.kernels->max_backward(task, memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
   } else {
-    plan.kernels->average_backward(task, memory.grad_output, memory.grad_inputs[0]);
+    layer.kernels->average_backward(task, memory.grad_output, memory.grad_inputs[0]);
   }
 }
 
-Op plan_pool(const PoolPlan& plan) {
+Op plan_pool(const PoolLayer& layer) {
   Op op;
-  op.backward_reads_inputs = plan.max;
-  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
-  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  op.backward_reads_inputs = layer.max;
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 
 }  // namespace
 
-Op plan(const MaxPool2d& pool, const OpRequest& request) { return plan_pool(describe_pool(pool, request)); }
-Op plan(const AvgPool2d& pool, const OpRequest& request) { return plan_pool(describe_pool(pool, request)); }
+Op plan(const MaxPool2d& pool, const OpRequest& request) { return plan_pool(pool_layer(pool, request)); }
+Op plan(const AvgPool2d& pool, const OpRequest& request) { return plan_pool(pool_layer(pool, request)); }
 Op plan(const AdaptiveAvgPool2d& pool, const OpRequest& request) {
-  return plan_pool(describe_pool(pool, request));
+  return plan_pool(pool_layer(pool, request));
 }
 
 }  // namespace lockstep::cpu

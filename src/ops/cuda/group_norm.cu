@@ -213,7 +213,7 @@ struct ParameterGradients {
 };
 
 /// Everything about a group norm that is known before it runs.
-struct GroupNormPlan {
+struct GroupNormLayer {
   GroupNorm options;
   Type type;
   Shape image;
@@ -228,45 +228,45 @@ struct GroupNormPlan {
 };
 
 template <class T>
-Norm<T> norm_of(const GroupNormPlan& plan, const OpMemory& memory) {
-  const auto channels = static_cast<Index>(plan.image.channels);
-  const auto groups = static_cast<Index>(plan.options.groups);
-  return {.samples = static_cast<Index>(plan.samples),
-          .pixels = static_cast<Index>(plan.pixels()),
+Norm<T> norm_of(const GroupNormLayer& layer, const OpMemory& memory) {
+  const auto channels = static_cast<Index>(layer.image.channels);
+  const auto groups = static_cast<Index>(layer.options.groups);
+  return {.samples = static_cast<Index>(layer.samples),
+          .pixels = static_cast<Index>(layer.pixels()),
           .channels = channels,
-          .packs = static_cast<Index>(packs_of(1, plan.image.channels)),
+          .packs = static_cast<Index>(packs_of(1, layer.image.channels)),
           .groups = groups,
           .group_channels = channels / groups,
-          .eps = plan.options.eps,
+          .eps = layer.options.eps,
           .input = static_cast<const Pack<T>*>(memory.inputs[0]),
           .grad_output = static_cast<const Pack<T>*>(memory.grad_output),
           .weight = memory.parameters[0],
           .bias = memory.parameters[1],
           .mean = reinterpret_cast<float*>(memory.saved),
-          .inverse_deviation = reinterpret_cast<float*>(memory.saved + plan.inverse)};
+          .inverse_deviation = reinterpret_cast<float*>(memory.saved + layer.inverse)};
 }
 
-void forward(const GroupNormPlan& plan, const OpMemory& memory) {
-  with_stored(plan.type, [&](auto stored) {
+void forward(const GroupNormLayer& layer, const OpMemory& memory) {
+  with_stored(layer.type, [&](auto stored) {
     using T = decltype(stored);
-    const Norm<T> norm = norm_of<T>(plan, memory);
+    const Norm<T> norm = norm_of<T>(layer, memory);
     for_each_row(memory.stream, norm.samples * norm.groups, Measure<T>{norm});
-    for_each(memory.stream, plan.packs(), Normalize<T>{norm, static_cast<Pack<T>*>(memory.output)});
+    for_each(memory.stream, layer.packs(), Normalize<T>{norm, static_cast<Pack<T>*>(memory.output)});
   });
 }
 
-void backward(const GroupNormPlan& plan, const OpMemory& memory) {
+void backward(const GroupNormLayer& layer, const OpMemory& memory) {
   auto* const sums = reinterpret_cast<float*>(memory.scratch);
-  auto* const means = reinterpret_cast<float*>(memory.scratch + plan.means);
-  with_stored(plan.type, [&](auto stored) {
+  auto* const means = reinterpret_cast<float*>(memory.scratch + layer.means);
+  with_stored(layer.type, [&](auto stored) {
     using T = decltype(stored);
-    const Norm<T> norm = norm_of<T>(plan, memory);
+    const Norm<T> norm = norm_of<T>(layer, memory);
     for_each_row(memory.stream, norm.samples * norm.packs, SumChannels<T>{norm, sums});
     for_each_row(memory.stream, norm.channels,
                  ParameterGradients<T>{norm, sums, memory.grad_parameters[0], memory.grad_parameters[1]});
     if (memory.grad_inputs[0] == nullptr) return;
     for_each_row(memory.stream, norm.samples * norm.groups, AverageGroups<T>{norm, sums, means});
-    for_each(memory.stream, plan.packs(),
+    for_each(memory.stream, layer.packs(),
              Differentiate<T>{norm, means, static_cast<Pack<T>*>(memory.grad_inputs[0])});
   });
 }
@@ -274,22 +274,22 @@ void backward(const GroupNormPlan& plan, const OpMemory& memory) {
 }  // namespace
 
 Op plan(const GroupNorm& options, const OpRequest& request) {
-  GroupNormPlan plan{.options = options,
-                     .type = request.type,
-                     .image = request.node.shape,
-                     .samples = static_cast<std::size_t>(request.samples)};
-  const std::size_t statistics = plan.samples * static_cast<std::size_t>(options.groups) * sizeof(float);
+  GroupNormLayer layer{.options = options,
+                       .type = request.type,
+                       .image = request.node.shape,
+                       .samples = static_cast<std::size_t>(request.samples)};
+  const std::size_t statistics = layer.samples * static_cast<std::size_t>(options.groups) * sizeof(float);
   ScratchLayout saved, scratch;
   saved.add(statistics);
-  plan.inverse = saved.add(statistics);
-  scratch.add(2 * plan.samples * static_cast<std::size_t>(plan.image.channels) * sizeof(float));
-  plan.means = scratch.add(2 * statistics);
+  layer.inverse = saved.add(statistics);
+  scratch.add(2 * layer.samples * static_cast<std::size_t>(layer.image.channels) * sizeof(float));
+  layer.means = scratch.add(2 * statistics);
   Op op;
   op.saved_bytes = saved.bytes();
   op.scratch_bytes = scratch.bytes();
   op.backward_reads_inputs = true;
-  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
-  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

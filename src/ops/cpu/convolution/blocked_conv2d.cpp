@@ -36,7 +36,7 @@ struct BlockedGrids {
 };
 
 /// Everything about a convolution that is known before it runs.
-struct BlockedPlan {
+struct BlockedConvLayer {
   const BlockedConvKernels* kernels;
   const DepthwiseKernels* depthwise;
   const ElementwiseKernels* elementwise;
@@ -83,40 +83,41 @@ ConvBlocking choose_blocking(const TapGrids& grids, int sources) {
 }
 
 BlockedGrids blocked_grids(TapGrids grids, int sources, int targets) {
-  BlockedGrids plan{std::move(grids), {}, {}, 0};
-  if (plan.grids.phases.empty()) {
-    return plan;
+  BlockedGrids blocked{std::move(grids), {}, {}, 0};
+  if (blocked.grids.phases.empty()) {
+    return blocked;
   }
-  plan.blocking = choose_blocking(plan.grids, sources);
-  for (const ConvTap& tap : plan.grids.taps) {
-    plan.offsets.push_back(((tap.row - plan.blocking.first_row) * plan.blocking.source_columns + tap.column -
-                            plan.blocking.first_column) *
-                           lanes);
+  blocked.blocking = choose_blocking(blocked.grids, sources);
+  for (const ConvTap& tap : blocked.grids.taps) {
+    blocked.offsets.push_back(((tap.row - blocked.blocking.first_row) * blocked.blocking.source_columns +
+                               tap.column - blocked.blocking.first_column) *
+                              lanes);
   }
-  const std::size_t block = packed_block * static_cast<std::size_t>(sources) * plan.grids.taps.size();
+  const std::size_t block = packed_block * static_cast<std::size_t>(sources) * blocked.grids.taps.size();
   const auto blocks = static_cast<int>(std::max<std::size_t>(1, weights_limit / block));
-  plan.targets_at_once = std::min(rounded_up(targets, packed_block), blocks * packed_block);
-  return plan;
+  blocked.targets_at_once = std::min(rounded_up(targets, packed_block), blocks * packed_block);
+  return blocked;
 }
 
-BlockedPlan blocked_plan(const OpRequest& request) {
+BlockedConvLayer blocked_layer(const OpRequest& request) {
   const auto& options = std::get<Conv2d>(request.node.operation);
-  BlockedPlan plan{};
-  plan.kernels = &blocked_conv_kernels(request.level);
-  plan.depthwise = &depthwise_kernels(request.level);
-  plan.elementwise = &elementwise_kernels(request.level);
-  plan.shapes = flattened({options, request.inputs[0], request.node.shape});
-  plan.relu = request.node.epilogue.relu;
-  plan.group_inputs = request.inputs[0].channels / options.groups;
-  plan.group_outputs = request.node.shape.channels / options.groups;
-  plan.forward = blocked_grids(forward_taps(plan.shapes), plan.group_inputs, plan.group_outputs);
-  plan.taps = plan.forward.grids.taps.size();
+  BlockedConvLayer layer{};
+  layer.kernels = &blocked_conv_kernels(request.level);
+  layer.depthwise = &depthwise_kernels(request.level);
+  layer.elementwise = &elementwise_kernels(request.level);
+  layer.shapes = flattened({options, request.inputs[0], request.node.shape});
+  layer.relu = request.node.epilogue.relu;
+  layer.group_inputs = request.inputs[0].channels / options.groups;
+  layer.group_outputs = request.node.shape.channels / options.groups;
+  layer.forward = blocked_grids(forward_taps(layer.shapes), layer.group_inputs, layer.group_outputs);
+  layer.taps = layer.forward.grids.taps.size();
   if (request.input_gradient) {
-    plan.backward = blocked_grids(backward_taps(plan.shapes), plan.group_outputs, plan.group_inputs);
+    layer.backward = blocked_grids(backward_taps(layer.shapes), layer.group_outputs, layer.group_inputs);
   }
   // Transposing the fewer channels costs less; taps need the input to be the factor.
-  plan.lanes_are_inputs = plan.taps == 1 && options.padding == 0 && plan.group_inputs < plan.group_outputs;
-  return plan;
+  layer.lanes_are_inputs =
+      layer.taps == 1 && options.padding == 0 && layer.group_inputs < layer.group_outputs;
+  return layer;
 }
 
 /// One pass over a grid: which way, and where.
@@ -133,13 +134,13 @@ struct PassMemory {
 };
 
 /// Packs the weights of target channels [first, first + count) of one of the convolution's groups.
-void pack_targets(const BlockedPlan& plan, const TapGrids& grids, const PassMemory& pass, int sources,
+void pack_targets(const BlockedConvLayer& layer, const TapGrids& grids, const PassMemory& pass, int sources,
                   int conv_group, int first, int count, float* packed) {
-  const std::size_t filters = static_cast<std::size_t>(conv_group) * plan.group_outputs * plan.group_inputs;
+  const std::size_t filters = static_cast<std::size_t>(conv_group) * layer.group_outputs * layer.group_inputs;
   const std::size_t padded = rounded_up(count, packed_block);
   for (const ConvPhase& phase : grids.phases) {
-    plan.kernels->pack_weights(
-        {.weight = pass.weight + filters * plan.taps + static_cast<std::size_t>(first) * pass.target_stride,
+    layer.kernels->pack_weights(
+        {.weight = pass.weight + filters * layer.taps + static_cast<std::size_t>(first) * pass.target_stride,
          .target_stride = pass.target_stride,
          .source_stride = pass.source_stride,
          .targets = count,
@@ -151,16 +152,16 @@ void pack_targets(const BlockedPlan& plan, const TapGrids& grids, const PassMemo
 }
 
 /// Computes those target channels for all images.
-void run_targets(const BlockedPlan& plan, const BlockedGrids& blocked, const PassMemory& pass,
+void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
                  const OpMemory& memory, int conv_group, int first, int count) {
   const TapGrids& grids = blocked.grids;
-  const int groups = plan.shapes.options.groups;
+  const int groups = layer.shapes.options.groups;
   const int sources = pass.source_shape.channels / groups;
   const int target = conv_group * (pass.target_shape.channels / groups) + first;
-  float* packed = floats_at(memory.scratch, plan.weights_offset);
-  pack_targets(plan, grids, pass, sources, conv_group, first, count, packed);
+  float* packed = floats_at(memory.scratch, layer.weights_offset);
+  pack_targets(layer, grids, pass, sources, conv_group, first, count, packed);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    plan.kernels->conv(
+    layer.kernels->conv(
         {.blocking = blocked.blocking,
          .source = planes(pass.source, pass.masks, pass.source_shape, group, conv_group * sources, sources),
          .step = grids.step,
@@ -171,120 +172,121 @@ void run_targets(const BlockedPlan& plan, const BlockedGrids& blocked, const Pas
          .bias = pass.bias == nullptr ? nullptr : pass.bias + target,
          .targets = count,
          .target = target_of(pass.target, pass.target_shape, group, target, grids),
-         .region = floats_at(memory.scratch, plan.region_offset)});
+         .region = floats_at(memory.scratch, layer.region_offset)});
   }
 }
 
-void run_pass(const BlockedPlan& plan, const BlockedGrids& grids, const PassMemory& pass,
+void run_pass(const BlockedConvLayer& layer, const BlockedGrids& grids, const PassMemory& pass,
               const OpMemory& memory) {
-  const int groups = plan.shapes.options.groups;
+  const int groups = layer.shapes.options.groups;
   const int targets = pass.target_shape.channels / groups;
   for (int conv_group = 0; conv_group < groups; ++conv_group) {
     for (int t = 0; t < targets; t += grids.targets_at_once) {
-      run_targets(plan, grids, pass, memory, conv_group, t, std::min(grids.targets_at_once, targets - t));
+      run_targets(layer, grids, pass, memory, conv_group, t, std::min(grids.targets_at_once, targets - t));
     }
   }
 }
 
-std::uint16_t* masks_of(const BlockedPlan& plan, const OpMemory& memory) {
-  return plan.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
+std::uint16_t* masks_of(const BlockedConvLayer& layer, const OpMemory& memory) {
+  return layer.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
 }
 
-void forward(const BlockedPlan& plan, const OpMemory& memory) {
-  run_pass(plan, plan.forward,
+void forward(const BlockedConvLayer& layer, const OpMemory& memory) {
+  run_pass(layer, layer.forward,
            {.source = memory.inputs[0],
             .masks = nullptr,
-            .source_shape = plan.shapes.input,
+            .source_shape = layer.shapes.input,
             .bias = memory.parameters[1],
             .target = memory.output,
-            .target_shape = plan.shapes.output,
+            .target_shape = layer.shapes.output,
             .weight = memory.parameters[0],
-            .target_stride = plan.group_inputs * plan.taps,
-            .source_stride = plan.taps},
+            .target_stride = layer.group_inputs * layer.taps,
+            .source_stride = layer.taps},
            memory);
-  if (plan.relu) {
-    plan.elementwise->relu(plan.shapes.output.size() * groups_of(memory.samples), memory.output,
-                           memory.output, masks_of(plan, memory));
+  if (layer.relu) {
+    layer.elementwise->relu(layer.shapes.output.size() * groups_of(memory.samples), memory.output,
+                            memory.output, masks_of(layer, memory));
   }
 }
 
-void backward_data(const BlockedPlan& plan, const OpMemory& memory) {
-  if (!plan.backward.grids.covers_all) {
-    std::fill_n(memory.grad_inputs[0], plan.shapes.input.size() * lanes * groups_of(memory.samples), 0.0F);
+void backward_data(const BlockedConvLayer& layer, const OpMemory& memory) {
+  if (!layer.backward.grids.covers_all) {
+    std::fill_n(memory.grad_inputs[0], layer.shapes.input.size() * lanes * groups_of(memory.samples), 0.0F);
   }
-  if (plan.backward.grids.phases.empty()) {
+  if (layer.backward.grids.phases.empty()) {
     return;
   }
-  run_pass(plan, plan.backward,
+  run_pass(layer, layer.backward,
            {.source = memory.grad_output,
-            .masks = masks_of(plan, memory),
-            .source_shape = plan.shapes.output,
+            .masks = masks_of(layer, memory),
+            .source_shape = layer.shapes.output,
             .bias = nullptr,
             .target = memory.grad_inputs[0],
-            .target_shape = plan.shapes.input,
+            .target_shape = layer.shapes.input,
             .weight = memory.parameters[0],
-            .target_stride = plan.taps,
-            .source_stride = plan.group_inputs * plan.taps},
+            .target_stride = layer.taps,
+            .source_stride = layer.group_inputs * layer.taps},
            memory);
 }
 
 /// Gradient of the weights of one of the convolution's groups, for factor channels [first, first + count).
-void backward_weights(const BlockedPlan& plan, const OpMemory& memory, int conv_group, int first, int count) {
-  const bool inputs_in_lanes = plan.lanes_are_inputs;
-  const int stride = plan.shapes.options.stride;
-  const int lane_channels = inputs_in_lanes ? plan.group_inputs : plan.group_outputs;
-  const std::size_t input_stride = plan.taps;
-  const std::size_t output_stride = plan.group_inputs * plan.taps;
+void backward_weights(const BlockedConvLayer& layer, const OpMemory& memory, int conv_group, int first,
+                      int count) {
+  const bool inputs_in_lanes = layer.lanes_are_inputs;
+  const int stride = layer.shapes.options.stride;
+  const int lane_channels = inputs_in_lanes ? layer.group_inputs : layer.group_outputs;
+  const std::size_t input_stride = layer.taps;
+  const std::size_t output_stride = layer.group_inputs * layer.taps;
   const std::size_t factor_stride = inputs_in_lanes ? output_stride : input_stride;
-  const int taps = static_cast<int>(plan.taps);
-  float* sums = floats_at(memory.scratch, plan.weights_offset);
+  const int taps = static_cast<int>(layer.taps);
+  float* sums = floats_at(memory.scratch, layer.weights_offset);
   std::fill_n(sums, weight_sums_width(lane_channels) * rounded_up(count * taps, lanes), 0.0F);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    const PixelPlanes input = planes(memory.inputs[0], nullptr, plan.shapes.input, group,
-                                     conv_group * plan.group_inputs + (inputs_in_lanes ? 0 : first),
-                                     inputs_in_lanes ? plan.group_inputs : count);
-    const PixelPlanes grad = planes(memory.grad_output, masks_of(plan, memory), plan.shapes.output, group,
-                                    conv_group * plan.group_outputs + (inputs_in_lanes ? first : 0),
-                                    inputs_in_lanes ? count : plan.group_outputs);
-    plan.kernels->weights({.lane = inputs_in_lanes ? input : grad,
-                           .factor = inputs_in_lanes ? grad : input,
-                           .lane_step = inputs_in_lanes ? stride : 1,
-                           .factor_step = inputs_in_lanes ? 1 : stride,
-                           .rows = plan.shapes.output.height,
-                           .columns = plan.shapes.output.width,
-                           .pixels_at_once = plan.weight_pixels_at_once,
-                           .taps = plan.forward.grids.taps.data(),
-                           .tap_count = taps,
-                           .sums = sums,
-                           .scratch = floats_at(memory.scratch, plan.region_offset)});
+    const PixelPlanes input = planes(memory.inputs[0], nullptr, layer.shapes.input, group,
+                                     conv_group * layer.group_inputs + (inputs_in_lanes ? 0 : first),
+                                     inputs_in_lanes ? layer.group_inputs : count);
+    const PixelPlanes grad = planes(memory.grad_output, masks_of(layer, memory), layer.shapes.output, group,
+                                    conv_group * layer.group_outputs + (inputs_in_lanes ? first : 0),
+                                    inputs_in_lanes ? count : layer.group_outputs);
+    layer.kernels->weights({.lane = inputs_in_lanes ? input : grad,
+                            .factor = inputs_in_lanes ? grad : input,
+                            .lane_step = inputs_in_lanes ? stride : 1,
+                            .factor_step = inputs_in_lanes ? 1 : stride,
+                            .rows = layer.shapes.output.height,
+                            .columns = layer.shapes.output.width,
+                            .pixels_at_once = layer.weight_pixels_at_once,
+                            .taps = layer.forward.grids.taps.data(),
+                            .tap_count = taps,
+                            .sums = sums,
+                            .scratch = floats_at(memory.scratch, layer.region_offset)});
   }
-  const std::size_t filters = static_cast<std::size_t>(conv_group) * plan.group_outputs * output_stride;
-  plan.kernels->unpack_weight_sums(
+  const std::size_t filters = static_cast<std::size_t>(conv_group) * layer.group_outputs * output_stride;
+  layer.kernels->unpack_weight_sums(
       {.sums = sums,
        .lanes = lane_channels,
        .factors = count,
-       .taps = plan.forward.grids.taps.data(),
+       .taps = layer.forward.grids.taps.data(),
        .tap_count = taps,
        .lane_stride = inputs_in_lanes ? input_stride : output_stride,
        .factor_stride = factor_stride,
        .weight = memory.grad_parameters[0] + filters + static_cast<std::size_t>(first) * factor_stride});
 }
 
-void backward(const BlockedPlan& plan, const OpMemory& memory) {
+void backward(const BlockedConvLayer& layer, const OpMemory& memory) {
   if (memory.grad_inputs[0] != nullptr) {
-    backward_data(plan, memory);
+    backward_data(layer, memory);
   }
-  const int factors = plan.lanes_are_inputs ? plan.group_outputs : plan.group_inputs;
-  for (int conv_group = 0; conv_group < plan.shapes.options.groups; ++conv_group) {
-    for (int f = 0; f < factors; f += plan.factors_at_once) {
-      backward_weights(plan, memory, conv_group, f, std::min(plan.factors_at_once, factors - f));
+  const int factors = layer.lanes_are_inputs ? layer.group_outputs : layer.group_inputs;
+  for (int conv_group = 0; conv_group < layer.shapes.options.groups; ++conv_group) {
+    for (int f = 0; f < factors; f += layer.factors_at_once) {
+      backward_weights(layer, memory, conv_group, f, std::min(layer.factors_at_once, factors - f));
     }
   }
   if (memory.grad_parameters[1] != nullptr) {
-    plan.depthwise->bias_gradient({.groups = groups_of(memory.samples),
-                                   .grad = planes(memory.grad_output, masks_of(plan, memory),
-                                                  plan.shapes.output, 0, 0, plan.shapes.output.channels),
-                                   .grad_bias = memory.grad_parameters[1]});
+    layer.depthwise->bias_gradient({.groups = groups_of(memory.samples),
+                                    .grad = planes(memory.grad_output, masks_of(layer, memory),
+                                                   layer.shapes.output, 0, 0, layer.shapes.output.channels),
+                                    .grad_bias = memory.grad_parameters[1]});
   }
 }
 
@@ -297,38 +299,39 @@ std::size_t packed_floats(const BlockedGrids& grid, int sources) {
   return static_cast<std::size_t>(grid.targets_at_once) * sources * grid.grids.taps.size();
 }
 
-/// Sets the plan's offsets; returns the bytes of scratch.
-std::size_t lay_out_scratch(BlockedPlan& plan, bool training) {
-  std::size_t weights = std::max(packed_floats(plan.forward, plan.group_inputs),
-                                 packed_floats(plan.backward, plan.group_outputs));
-  std::size_t region = std::max(region_floats(plan.forward), region_floats(plan.backward));
+/// Sets the layer's offsets; returns the bytes of scratch.
+std::size_t lay_out_scratch(BlockedConvLayer& layer, bool training) {
+  std::size_t weights = std::max(packed_floats(layer.forward, layer.group_inputs),
+                                 packed_floats(layer.backward, layer.group_outputs));
+  std::size_t region = std::max(region_floats(layer.forward), region_floats(layer.backward));
   if (training) {
-    const int lane_channels = plan.lanes_are_inputs ? plan.group_inputs : plan.group_outputs;
-    const int factors = plan.lanes_are_inputs ? plan.group_outputs : plan.group_inputs;
+    const int lane_channels = layer.lanes_are_inputs ? layer.group_inputs : layer.group_outputs;
+    const int factors = layer.lanes_are_inputs ? layer.group_outputs : layer.group_inputs;
     const std::size_t row = weight_sums_width(lane_channels);
-    plan.weight_pixels_at_once = transposed_limit / static_cast<int>(row);
-    plan.factors_at_once =
-        static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * plan.taps), 1, factors));
-    weights = std::max(weights, row * rounded_up(plan.factors_at_once * static_cast<int>(plan.taps), lanes));
-    region = std::max(region, plan.kernels->weights_scratch(lane_channels));
+    layer.weight_pixels_at_once = transposed_limit / static_cast<int>(row);
+    layer.factors_at_once =
+        static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * layer.taps), 1, factors));
+    weights =
+        std::max(weights, row * rounded_up(layer.factors_at_once * static_cast<int>(layer.taps), lanes));
+    region = std::max(region, layer.kernels->weights_scratch(lane_channels));
   }
   ScratchLayout layout;
-  plan.weights_offset = layout.add(weights);
-  plan.region_offset = layout.add(region);
+  layer.weights_offset = layout.add(weights);
+  layer.region_offset = layout.add(region);
   return layout.bytes();
 }
 
 }  // namespace
 
 Op plan_blocked_conv2d(const OpRequest& request) {
-  BlockedPlan plan = blocked_plan(request);
+  BlockedConvLayer layer = blocked_layer(request);
   Op op;
-  op.scratch_bytes = lay_out_scratch(plan, request.training);
+  op.scratch_bytes = lay_out_scratch(layer, request.training);
   op.saved_bytes =
-      plan.relu ? plan.shapes.output.size() * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+      layer.relu ? layer.shapes.output.size() * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
   op.backward_reads_inputs = true;
-  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
-  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

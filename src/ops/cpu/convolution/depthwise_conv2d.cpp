@@ -22,7 +22,7 @@ struct DepthwiseGrids {
 };
 
 /// Everything about a depthwise convolution that is known before it runs.
-struct DepthwisePlan {
+struct DepthwiseConvLayer {
   const DepthwiseKernels* kernels;
   const ElementwiseKernels* elementwise;
   ConvShapes shapes;
@@ -36,38 +36,38 @@ struct DepthwisePlan {
 };
 
 DepthwiseGrids depthwise_grids(TapGrids grids) {
-  DepthwiseGrids plan{std::move(grids), {}, 0, 0, 0};
-  if (plan.grids.phases.empty()) {
-    return plan;
+  DepthwiseGrids banded{std::move(grids), {}, 0, 0, 0};
+  if (banded.grids.phases.empty()) {
+    return banded;
   }
-  plan.bounds = bounds_of(plan.grids.taps);
-  const int step = plan.grids.step;
-  const int tap_rows = plan.bounds.last_row - plan.bounds.first_row + 1;
-  plan.source_columns =
-      (plan.grids.columns - 1) * step + plan.bounds.last_column - plan.bounds.first_column + 1;
-  const int fitting = (band_limit / plan.source_columns - tap_rows) / step + 1;
-  plan.band_rows = std::clamp(fitting, 1, plan.grids.rows);
-  plan.source_rows = (plan.band_rows - 1) * step + tap_rows;
-  return plan;
+  banded.bounds = bounds_of(banded.grids.taps);
+  const int step = banded.grids.step;
+  const int tap_rows = banded.bounds.last_row - banded.bounds.first_row + 1;
+  banded.source_columns =
+      (banded.grids.columns - 1) * step + banded.bounds.last_column - banded.bounds.first_column + 1;
+  const int fitting = (band_limit / banded.source_columns - tap_rows) / step + 1;
+  banded.band_rows = std::clamp(fitting, 1, banded.grids.rows);
+  banded.source_rows = (banded.band_rows - 1) * step + tap_rows;
+  return banded;
 }
 
-DepthwisePlan depthwise_plan(const OpRequest& request) {
-  DepthwisePlan plan{};
-  plan.kernels = &depthwise_kernels(request.level);
-  plan.elementwise = &elementwise_kernels(request.level);
-  plan.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
-  plan.relu = request.node.epilogue.relu;
-  plan.forward = depthwise_grids(forward_taps(plan.shapes));
+DepthwiseConvLayer depthwise_layer(const OpRequest& request) {
+  DepthwiseConvLayer layer{};
+  layer.kernels = &depthwise_kernels(request.level);
+  layer.elementwise = &elementwise_kernels(request.level);
+  layer.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
+  layer.relu = request.node.epilogue.relu;
+  layer.forward = depthwise_grids(forward_taps(layer.shapes));
   if (request.input_gradient) {
-    plan.backward = depthwise_grids(backward_taps(plan.shapes));
+    layer.backward = depthwise_grids(backward_taps(layer.shapes));
   }
-  return plan;
+  return layer;
 }
 
 /// All but the target.
-DepthwiseConv task_of(const DepthwisePlan& plan, const DepthwiseGrids& grid, const PixelPlanes& source,
+DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& grid, const PixelPlanes& source,
                       const OpMemory& memory) {
-  const int kernel = plan.shapes.options.kernel;
+  const int kernel = layer.shapes.options.kernel;
   DepthwiseConv task{};
   task.source = source;
   task.step = grid.grids.step;
@@ -83,62 +83,62 @@ DepthwiseConv task_of(const DepthwisePlan& plan, const DepthwiseGrids& grid, con
   task.band_rows = grid.band_rows;
   task.target.rows = grid.grids.rows;
   task.target.columns = grid.grids.columns;
-  task.band = floats_at(memory.scratch, plan.band_offset);
+  task.band = floats_at(memory.scratch, layer.band_offset);
   return task;
 }
 
-std::uint16_t* masks_of(const DepthwisePlan& plan, const OpMemory& memory) {
-  return plan.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
+std::uint16_t* masks_of(const DepthwiseConvLayer& layer, const OpMemory& memory) {
+  return layer.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
 }
 
-void forward(const DepthwisePlan& plan, const OpMemory& memory) {
-  const Shape& output = plan.shapes.output;
+void forward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
+  const Shape& output = layer.shapes.output;
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     DepthwiseConv task = task_of(
-        plan, plan.forward,
-        planes(memory.inputs[0], nullptr, plan.shapes.input, group, 0, plan.shapes.input.channels), memory);
+        layer, layer.forward,
+        planes(memory.inputs[0], nullptr, layer.shapes.input, group, 0, layer.shapes.input.channels), memory);
     task.bias = memory.parameters[1];
-    task.target = target_of(memory.output, output, group, 0, plan.forward.grids);
-    plan.kernels->conv(task);
+    task.target = target_of(memory.output, output, group, 0, layer.forward.grids);
+    layer.kernels->conv(task);
   }
-  if (plan.relu) {
-    plan.elementwise->relu(output.size() * groups_of(memory.samples), memory.output, memory.output,
-                           masks_of(plan, memory));
+  if (layer.relu) {
+    layer.elementwise->relu(output.size() * groups_of(memory.samples), memory.output, memory.output,
+                            masks_of(layer, memory));
   }
 }
 
-void backward_data(const DepthwisePlan& plan, const OpMemory& memory) {
-  const Shape& input = plan.shapes.input;
-  const Shape& output = plan.shapes.output;
-  if (!plan.backward.grids.covers_all) {
+void backward_data(const DepthwiseConvLayer& layer, const OpMemory& memory) {
+  const Shape& input = layer.shapes.input;
+  const Shape& output = layer.shapes.output;
+  if (!layer.backward.grids.covers_all) {
     std::fill_n(memory.grad_inputs[0], input.size() * lanes * groups_of(memory.samples), 0.0F);
   }
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     const PixelPlanes grad =
-        planes(memory.grad_output, masks_of(plan, memory), output, group, 0, output.channels);
-    DepthwiseConv task = task_of(plan, plan.backward, grad, memory);
-    task.target = target_of(memory.grad_inputs[0], input, group, 0, plan.backward.grids);
-    plan.kernels->conv(task);
+        planes(memory.grad_output, masks_of(layer, memory), output, group, 0, output.channels);
+    DepthwiseConv task = task_of(layer, layer.backward, grad, memory);
+    task.target = target_of(memory.grad_inputs[0], input, group, 0, layer.backward.grids);
+    layer.kernels->conv(task);
   }
 }
 
-void backward(const DepthwisePlan& plan, const OpMemory& memory) {
+void backward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
   if (memory.grad_inputs[0] != nullptr) {
-    backward_data(plan, memory);
+    backward_data(layer, memory);
   }
-  const PixelPlanes grad = planes(memory.grad_output, masks_of(plan, memory), plan.shapes.output, 0, 0,
-                                  plan.shapes.output.channels);
-  plan.kernels->weights(
+  const PixelPlanes grad = planes(memory.grad_output, masks_of(layer, memory), layer.shapes.output, 0, 0,
+                                  layer.shapes.output.channels);
+  layer.kernels->weights(
       {.forward = task_of(
-           plan, plan.forward,
-           planes(memory.inputs[0], nullptr, plan.shapes.input, 0, 0, plan.shapes.input.channels), memory),
+           layer, layer.forward,
+           planes(memory.inputs[0], nullptr, layer.shapes.input, 0, 0, layer.shapes.input.channels), memory),
        .grad = grad,
        .groups = groups_of(memory.samples),
        .grad_weight = memory.grad_parameters[0],
-       .grad_band = floats_at(memory.scratch, plan.grad_band_offset),
-       .sums = floats_at(memory.scratch, plan.sums_offset)});
+       .grad_band = floats_at(memory.scratch, layer.grad_band_offset),
+       .sums = floats_at(memory.scratch, layer.sums_offset)});
   if (memory.grad_parameters[1] != nullptr) {
-    plan.kernels->bias_gradient(
+    layer.kernels->bias_gradient(
         {.groups = groups_of(memory.samples), .grad = grad, .grad_bias = memory.grad_parameters[1]});
   }
 }
@@ -147,29 +147,29 @@ std::size_t band_floats(const DepthwiseGrids& grid) {
   return static_cast<std::size_t>(grid.source_rows) * grid.source_columns * lanes;
 }
 
-/// Sets the plan's offsets; returns the bytes of scratch.
-std::size_t lay_out_scratch(DepthwisePlan& plan) {
-  const std::size_t band = std::max(band_floats(plan.forward), band_floats(plan.backward));
+/// Sets the layer's offsets; returns the bytes of scratch.
+std::size_t lay_out_scratch(DepthwiseConvLayer& layer) {
+  const std::size_t band = std::max(band_floats(layer.forward), band_floats(layer.backward));
   const std::size_t grad =
-      plan.relu ? static_cast<std::size_t>(plan.forward.band_rows) * plan.shapes.output.width * lanes : 0;
+      layer.relu ? static_cast<std::size_t>(layer.forward.band_rows) * layer.shapes.output.width * lanes : 0;
   ScratchLayout layout;
-  plan.band_offset = layout.add(band);
-  plan.grad_band_offset = layout.add(grad);
-  plan.sums_offset = layout.add(plan.forward.grids.taps.size() * lanes);
+  layer.band_offset = layout.add(band);
+  layer.grad_band_offset = layout.add(grad);
+  layer.sums_offset = layout.add(layer.forward.grids.taps.size() * lanes);
   return layout.bytes();
 }
 
 }  // namespace
 
 Op plan_depthwise_conv2d(const OpRequest& request) {
-  DepthwisePlan plan = depthwise_plan(request);
+  DepthwiseConvLayer layer = depthwise_layer(request);
   Op op;
-  op.scratch_bytes = lay_out_scratch(plan);
+  op.scratch_bytes = lay_out_scratch(layer);
   op.saved_bytes =
-      plan.relu ? plan.shapes.output.size() * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+      layer.relu ? layer.shapes.output.size() * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
   op.backward_reads_inputs = true;
-  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
-  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

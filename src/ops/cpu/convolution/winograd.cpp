@@ -16,7 +16,7 @@ constexpr int tile = 4;
 constexpr int positions = 36;
 
 /// Everything about a convolution that is known before it runs.
-struct WinogradPlan {
+struct WinogradConvLayer {
   const WinogradKernels* kernels;
   WinogradShape forward;
   WinogradShape data;  ///< backward: a convolution of the gradient
@@ -77,76 +77,76 @@ WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
           .keep_filters = false};
 }
 
-WinogradPlan describe_winograd(const OpRequest& request) {
+WinogradConvLayer winograd_layer(const OpRequest& request) {
   const Shape& input = request.inputs[0];
   const Shape& output = request.node.shape;
   const int groups = groups_of(request.samples);
-  WinogradPlan plan{};
-  plan.kernels = &winograd_kernels(request.level);
-  plan.forward = {.in_channels = input.channels,
-                  .in_height = input.height,
-                  .in_width = input.width,
-                  .out_channels = output.channels,
-                  .out_height = output.height,
-                  .out_width = output.width,
-                  .padding = std::get<Conv2d>(request.node.operation).padding};
-  plan.data = transposed(plan.forward);
-  plan.forward_blocks = conv_blocks(plan.forward, groups);
-  plan.data_blocks = conv_blocks(plan.data, groups);
-  plan.weights_blocks = weights_blocks(plan.forward, groups);
-  plan.relu = request.node.epilogue.relu;
-  plan.input_gradient = request.input_gradient;
-  plan.mask_pixels = output.size();
-  return plan;
+  WinogradConvLayer layer{};
+  layer.kernels = &winograd_kernels(request.level);
+  layer.forward = {.in_channels = input.channels,
+                   .in_height = input.height,
+                   .in_width = input.width,
+                   .out_channels = output.channels,
+                   .out_height = output.height,
+                   .out_width = output.width,
+                   .padding = std::get<Conv2d>(request.node.operation).padding};
+  layer.data = transposed(layer.forward);
+  layer.forward_blocks = conv_blocks(layer.forward, groups);
+  layer.data_blocks = conv_blocks(layer.data, groups);
+  layer.weights_blocks = weights_blocks(layer.forward, groups);
+  layer.relu = request.node.epilogue.relu;
+  layer.input_gradient = request.input_gradient;
+  layer.mask_pixels = output.size();
+  return layer;
 }
 
-std::uint16_t* masks_of(const WinogradPlan& plan, const OpMemory& memory) {
-  return plan.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
+std::uint16_t* masks_of(const WinogradConvLayer& layer, const OpMemory& memory) {
+  return layer.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
 }
 
-void forward(const WinogradPlan& plan, const OpMemory& memory) {
-  plan.kernels->conv({.shape = plan.forward,
-                      .blocks = plan.forward_blocks,
-                      .groups = groups_of(memory.samples),
-                      .input = memory.inputs[0],
-                      .input_masks = nullptr,
-                      .weight = memory.parameters[0],
-                      .transposed = false,
-                      .bias = memory.parameters[1],
-                      .output = memory.output,
-                      .output_masks = masks_of(plan, memory),
-                      .scratch = floats_at(memory.scratch, 0)});
+void forward(const WinogradConvLayer& layer, const OpMemory& memory) {
+  layer.kernels->conv({.shape = layer.forward,
+                       .blocks = layer.forward_blocks,
+                       .groups = groups_of(memory.samples),
+                       .input = memory.inputs[0],
+                       .input_masks = nullptr,
+                       .weight = memory.parameters[0],
+                       .transposed = false,
+                       .bias = memory.parameters[1],
+                       .output = memory.output,
+                       .output_masks = masks_of(layer, memory),
+                       .scratch = floats_at(memory.scratch, 0)});
 }
 
-void backward(const WinogradPlan& plan, const OpMemory& memory) {
-  if (plan.input_gradient && memory.grad_inputs[0] != nullptr) {
-    plan.kernels->conv({.shape = plan.data,
-                        .blocks = plan.data_blocks,
-                        .groups = groups_of(memory.samples),
-                        .input = memory.grad_output,
-                        .input_masks = masks_of(plan, memory),
-                        .weight = memory.parameters[0],
-                        .transposed = true,
-                        .bias = nullptr,
-                        .output = memory.grad_inputs[0],
-                        .output_masks = nullptr,
-                        .scratch = floats_at(memory.scratch, 0)});
+void backward(const WinogradConvLayer& layer, const OpMemory& memory) {
+  if (layer.input_gradient && memory.grad_inputs[0] != nullptr) {
+    layer.kernels->conv({.shape = layer.data,
+                         .blocks = layer.data_blocks,
+                         .groups = groups_of(memory.samples),
+                         .input = memory.grad_output,
+                         .input_masks = masks_of(layer, memory),
+                         .weight = memory.parameters[0],
+                         .transposed = true,
+                         .bias = nullptr,
+                         .output = memory.grad_inputs[0],
+                         .output_masks = nullptr,
+                         .scratch = floats_at(memory.scratch, 0)});
   }
-  plan.kernels->backward_weights({.shape = plan.forward,
-                                  .blocks = plan.weights_blocks,
-                                  .groups = groups_of(memory.samples),
-                                  .input = memory.inputs[0],
-                                  .grad_output = memory.grad_output,
-                                  .masks = masks_of(plan, memory),
-                                  .grad_weight = memory.grad_parameters[0],
-                                  .grad_bias = memory.grad_parameters[1],
-                                  .scratch = floats_at(memory.scratch, 0)});
+  layer.kernels->backward_weights({.shape = layer.forward,
+                                   .blocks = layer.weights_blocks,
+                                   .groups = groups_of(memory.samples),
+                                   .input = memory.inputs[0],
+                                   .grad_output = memory.grad_output,
+                                   .masks = masks_of(layer, memory),
+                                   .grad_weight = memory.grad_parameters[0],
+                                   .grad_bias = memory.grad_parameters[1],
+                                   .scratch = floats_at(memory.scratch, 0)});
 }
 
-std::size_t scratch_floats(const WinogradPlan& plan) {
-  return std::max({plan.kernels->conv_scratch(plan.forward, plan.forward_blocks),
-                   plan.kernels->conv_scratch(plan.data, plan.data_blocks),
-                   plan.kernels->backward_weights_scratch(plan.forward, plan.weights_blocks)});
+std::size_t scratch_floats(const WinogradConvLayer& layer) {
+  return std::max({layer.kernels->conv_scratch(layer.forward, layer.forward_blocks),
+                   layer.kernels->conv_scratch(layer.data, layer.data_blocks),
+                   layer.kernels->backward_weights_scratch(layer.forward, layer.weights_blocks)});
 }
 
 }  // namespace
@@ -162,15 +162,15 @@ bool suits_winograd(const OpRequest& request) {
 }
 
 Op plan_winograd(const OpRequest& request) {
-  const WinogradPlan plan = describe_winograd(request);
+  const WinogradConvLayer layer = winograd_layer(request);
   ScratchLayout layout;
-  layout.add(scratch_floats(plan));
+  layout.add(scratch_floats(layer));
   Op op;
   op.scratch_bytes = layout.bytes();
-  op.saved_bytes = plan.relu ? plan.mask_pixels * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+  op.saved_bytes = layer.relu ? layer.mask_pixels * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
   op.backward_reads_inputs = true;
-  op.forward = [plan](const OpMemory& memory) { forward(plan, memory); };
-  op.backward = [plan](const OpMemory& memory) { backward(plan, memory); };
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 
