@@ -1,4 +1,3 @@
-#include "ops/cpu/kernels/activation.h"
 #include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/op.h"
 
@@ -43,18 +42,18 @@ Op plan(const Activation& activation, const OpRequest& request) {
   if (kind == Activation::Kind::relu) {
     return plan_relu(request);
   }
-  const ActivationKernels& kernels = activation_kernels(request.level);
+  const ElementwiseKernels& kernels = elementwise_kernels(request.level);
   const std::size_t pixels = request.node.shape.size();
   Op op;
   op.backward_reads_inputs = true;
   op.forward = [=, &kernels](const OpMemory& memory) {
-    kernels.forward(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
-                    memory.inputs[0], memory.output);
+    kernels.activate(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
+                     memory.inputs[0], memory.output);
   };
   op.backward = [=, &kernels](const OpMemory& memory) {
     if (memory.grad_inputs[0] != nullptr) {
-      kernels.backward(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
-                       memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
+      kernels.activate_backward(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
+                                memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
     }
   };
   return op;

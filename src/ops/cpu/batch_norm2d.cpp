@@ -12,7 +12,7 @@ struct BatchNormLayer {
   std::size_t plane;
   float eps;
   bool add;
-  NormActivation activation;
+  ActivationKind activation;
   bool training;
 };
 
@@ -80,11 +80,11 @@ void backward(const BatchNormLayer& layer, const OpMemory& memory) {
                            .grad_bias = memory.grad_parameters[1]});
 }
 
-NormActivation activation_of(const GraphNode::Epilogue& epilogue) {
+ActivationKind activation_of(const GraphNode::Epilogue& epilogue) {
   if (epilogue.relu) {
-    return NormActivation::relu;
+    return ActivationKind::relu;
   }
-  return epilogue.relu6 ? NormActivation::relu6 : NormActivation::none;
+  return epilogue.relu6 ? ActivationKind::relu6 : ActivationKind::none;
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ Op plan(const BatchNorm2d& norm, const OpRequest& request) {
   Op op;
   op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
   op.backward_reads_inputs = true;
-  op.backward_reads_output = layer.activation != NormActivation::none;
+  op.backward_reads_output = layer.activation != ActivationKind::none;
   op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
   op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;

@@ -7,10 +7,6 @@ namespace {
 /// Independent sums that hide the latency of an addition; pixel p of a plane goes to sum p % chains.
 constexpr int chains = 4;
 
-struct Sums {
-  Vector chain[chains];
-};
-
 /// One channel of one group.
 struct Plane {
   std::size_t offset;  ///< floats
@@ -27,10 +23,10 @@ HWY_INLINE Mask present(const Plane& plane, int part) {
 }
 
 /// Sum over the images, pairs (l, l + 8), (l, l + 4), ..., of ((0 + 1) + (2 + 3)) of the chains.
-double total(const Sums* parts_of_sum) {
+double total(const Vector (*parts_of_sum)[chains]) {
   alignas(64) float pixel[lanes];
   for (int part = 0; part < parts; ++part) {
-    const Vector* chain = parts_of_sum[part].chain;
+    const Vector* chain = parts_of_sum[part];
     hn::Store(hn::Add(hn::Add(chain[0], chain[1]), hn::Add(chain[2], chain[3])), floats,
               pixel + part * width);
   }
@@ -50,10 +46,10 @@ double total(const Sums* parts_of_sum) {
 /// COUNT sums; the mask is of the images that are there.
 template <int COUNT, class Add>
 HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double* totals, const Add& add) {
-  Sums sums[COUNT][parts];
+  Vector sums[COUNT][parts][chains];
   LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
     LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
-      LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part].chain[i] = hn::Zero(floats); }
+      LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part][i] = hn::Zero(floats); }
     }
   }
   for (int group = 0; group < shape.groups; ++group) {
@@ -62,7 +58,7 @@ HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double*
       const Mask mask = present(plane, part);
       Vector chain[COUNT][chains];
       LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
-        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { chain[s][i] = sums[s][part].chain[i]; }
+        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { chain[s][i] = sums[s][part][i]; }
       }
       std::size_t p = 0;
       const std::size_t first = plane.offset + static_cast<std::size_t>(part * width);
@@ -83,7 +79,7 @@ HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double*
         }
       }
       LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
-        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part].chain[i] = chain[s][i]; }
+        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part][i] = chain[s][i]; }
       }
     }
   }
@@ -128,13 +124,13 @@ void measure(const BatchNormForward& task, int channel) {
   task.variance[channel] = static_cast<float>(sum / elements(shape));
 }
 
-template <NormActivation ACTIVATION>
+template <ActivationKind ACTIVATION>
 HWY_INLINE Vector activate(Vector v) {
-  if constexpr (ACTIVATION == NormActivation::none) {
+  if constexpr (ACTIVATION == ActivationKind::none) {
     return v;
   }
   v = hn::IfThenElseZero(passes(v), v);
-  if constexpr (ACTIVATION == NormActivation::relu6) {
+  if constexpr (ACTIVATION == ActivationKind::relu6) {
     const Vector six = hn::Set(floats, 6.0F);
     v = hn::IfThenElse(hn::Gt(v, six), six, v);
   }
@@ -142,20 +138,20 @@ HWY_INLINE Vector activate(Vector v) {
 }
 
 /// The gradient where the activation let it pass, by the activated value.
-template <NormActivation ACTIVATION>
+template <ActivationKind ACTIVATION>
 HWY_INLINE Vector masked(Vector grad, const float* output) {
-  if constexpr (ACTIVATION == NormActivation::none) {
+  if constexpr (ACTIVATION == ActivationKind::none) {
     return grad;
   }
   const Vector y = hn::Load(floats, output);
   grad = hn::IfThenElseZero(passes(y), grad);
-  if constexpr (ACTIVATION == NormActivation::relu6) {
+  if constexpr (ACTIVATION == ActivationKind::relu6) {
     grad = hn::IfThenElseZero(hn::Not(hn::Ge(y, hn::Set(floats, 6.0F))), grad);
   }
   return grad;
 }
 
-template <NormActivation ACTIVATION, bool RESIDUAL>
+template <ActivationKind ACTIVATION, bool RESIDUAL>
 void normalize(const BatchNormForward& task, int channel) {
   const float scale = task.weight[channel] * task.inverse_deviation[channel];
   const Vector factor = hn::Set(floats, scale);
@@ -170,7 +166,7 @@ void normalize(const BatchNormForward& task, int channel) {
 }
 
 /// Gradient of the residual too where RESIDUAL. In lanes without an image, gradients stay zeros.
-template <NormActivation ACTIVATION, bool RESIDUAL>
+template <ActivationKind ACTIVATION, bool RESIDUAL>
 void differentiate(const BatchNormBackward& task, int channel) {
   const BatchNormShape& shape = task.shape;
   const float* x = task.input;
@@ -210,26 +206,26 @@ using Forward = void (*)(const BatchNormForward&, int);
 using Backward = void (*)(const BatchNormBackward&, int);
 
 template <bool RESIDUAL>
-Forward forward_function(NormActivation activation) {
+Forward forward_function(ActivationKind activation) {
   switch (activation) {
-    case NormActivation::relu:
-      return normalize<NormActivation::relu, RESIDUAL>;
-    case NormActivation::relu6:
-      return normalize<NormActivation::relu6, RESIDUAL>;
+    case ActivationKind::relu:
+      return normalize<ActivationKind::relu, RESIDUAL>;
+    case ActivationKind::relu6:
+      return normalize<ActivationKind::relu6, RESIDUAL>;
     default:
-      return normalize<NormActivation::none, RESIDUAL>;
+      return normalize<ActivationKind::none, RESIDUAL>;
   }
 }
 
 template <bool RESIDUAL>
-Backward backward_function(NormActivation activation) {
+Backward backward_function(ActivationKind activation) {
   switch (activation) {
-    case NormActivation::relu:
-      return differentiate<NormActivation::relu, RESIDUAL>;
-    case NormActivation::relu6:
-      return differentiate<NormActivation::relu6, RESIDUAL>;
+    case ActivationKind::relu:
+      return differentiate<ActivationKind::relu, RESIDUAL>;
+    case ActivationKind::relu6:
+      return differentiate<ActivationKind::relu6, RESIDUAL>;
     default:
-      return differentiate<NormActivation::none, RESIDUAL>;
+      return differentiate<ActivationKind::none, RESIDUAL>;
   }
 }
 

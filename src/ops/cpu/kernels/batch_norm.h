@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/kernels/table.h"
 
 namespace lockstep::cpu {
@@ -13,14 +14,12 @@ struct BatchNormShape {
   std::size_t plane;  ///< pixels of a channel
 };
 
-enum class NormActivation { none, relu, relu6 };
-
 /// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums over
 /// a channel: (group, pixel) ascending per image in four chains by pixel % 4, then chains, then images.
 struct BatchNormForward {
   BatchNormShape shape;
-  bool training;  ///< mean and variance are measured and written; else read
-  NormActivation activation;
+  bool training;              ///< mean and variance are measured and written; else read
+  ActivationKind activation;  ///< none, relu or relu6
   float eps;
   const float* input;
   const float* residual;  ///< or null
@@ -33,7 +32,7 @@ struct BatchNormForward {
 };
 struct BatchNormBackward {
   BatchNormShape shape;
-  NormActivation activation;
+  ActivationKind activation;
   const float* input;
   const float* output;  ///< read where there is an activation
   const float* grad_output;

@@ -1,7 +1,27 @@
 #include "ops/cpu/kernels/elementwise.h"
+#include "ops/cpu/kernels/vector_arithmetic.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
+
+namespace {
+
+template <class Function>
+void forward(std::size_t count, const float* input, float* output) {
+  for (std::size_t i = 0; i < pixels(count); i += width) {
+    hn::Store(Function::value(hn::Load(floats, input + i)), floats, output + i);
+  }
+}
+
+template <class Function>
+void backward(std::size_t count, const float* input, const float* grad_output, float* grad_input) {
+  for (std::size_t i = 0; i < pixels(count); i += width) {
+    const Vector x = hn::Load(floats, input + i);
+    hn::Store(Function::gradient(x, hn::Load(floats, grad_output + i)), floats, grad_input + i);
+  }
+}
+
+}  // namespace
 
 void relu(std::size_t count, const float* input, float* output, std::uint16_t* masks) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -32,6 +52,30 @@ void select(std::size_t count, float scale, const std::uint16_t* masks, const fl
   }
 }
 
-const ElementwiseKernels elementwise_kernels{.relu = relu, .add = add, .select = select};
+void activate(ActivationKind kind, std::size_t count, const float* input, float* output) {
+  switch (kind) {
+    case ActivationKind::relu6:
+      return forward<Relu6<VectorArithmetic>>(count, input, output);
+    case ActivationKind::silu:
+      return forward<Silu<VectorArithmetic>>(count, input, output);
+    default:
+      return forward<Gelu<VectorArithmetic>>(count, input, output);
+  }
+}
+
+void activate_backward(ActivationKind kind, std::size_t count, const float* input, const float* grad_output,
+                       float* grad_input) {
+  switch (kind) {
+    case ActivationKind::relu6:
+      return backward<Relu6<VectorArithmetic>>(count, input, grad_output, grad_input);
+    case ActivationKind::silu:
+      return backward<Silu<VectorArithmetic>>(count, input, grad_output, grad_input);
+    default:
+      return backward<Gelu<VectorArithmetic>>(count, input, grad_output, grad_input);
+  }
+}
+
+const ElementwiseKernels elementwise_kernels{
+    .relu = relu, .add = add, .select = select, .activate = activate, .activate_backward = activate_backward};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
