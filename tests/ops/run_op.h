@@ -6,7 +6,7 @@
 
 #include "lanes.h"
 #include "op_inputs.h"
-#include "ops/cpu/convolution/winograd.h"
+#include "ops/cpu/convolution/conv2d.h"
 
 namespace lockstep::testing {
 

@@ -1,4 +1,4 @@
-#include "ops/cpu/convolution/winograd.h"
+#include "ops/cpu/convolution/conv2d.h"
 
 #include <gtest/gtest.h>
 

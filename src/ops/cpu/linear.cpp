@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "ops/cpu/convolution/kernels/expand.h"
 #include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/kernels/linear.h"
 #include "ops/cpu/op.h"
@@ -12,7 +11,6 @@ namespace {
 struct LinearLayer {
   const LinearKernels* kernels;
   const ElementwiseKernels* elementwise;
-  const ExpandKernels* epilogue;
   int inputs;
   int outputs;
   bool relu;
@@ -51,16 +49,8 @@ void backward(const LinearLayer& layer, const OpMemory& memory) {
   task.grad_output = memory.grad_output;
   if (layer.relu) {
     float* grad = floats_at(memory.scratch, layer.grad_offset);
-    layer.epilogue->expand({.epilogue = {.relu = true, .window = 1},
-                            .channels = 1,
-                            .rows = 1,
-                            .columns = static_cast<int>(outputs_of_all_groups(task)),
-                            .grad = memory.grad_output,
-                            .grad_plane = 0,
-                            .masks = reinterpret_cast<const std::uint16_t*>(memory.saved),
-                            .mask_plane = 0,
-                            .output = grad,
-                            .output_plane = 0});
+    layer.elementwise->select(outputs_of_all_groups(task), 1.0F,
+                              reinterpret_cast<const std::uint16_t*>(memory.saved), memory.grad_output, grad);
     task.grad_output = grad;
   }
   task.grad_input = memory.grad_inputs[0];
@@ -79,7 +69,6 @@ Op plan(const Linear& /*options*/, const OpRequest& request) {
   LinearLayer layer{};
   layer.kernels = &linear_kernels(request.level);
   layer.elementwise = &elementwise_kernels(request.level);
-  layer.epilogue = &expand_kernels(request.level);
   layer.inputs = static_cast<int>(request.inputs[0].size());
   layer.outputs = request.node.shape.channels;
   layer.relu = request.node.epilogue.relu;

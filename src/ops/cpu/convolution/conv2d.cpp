@@ -3,8 +3,6 @@
 
 #include "ops/cpu/convolution/conv2d.h"
 #include "ops/cpu/convolution/kernels/direct_conv.h"
-#include "ops/cpu/convolution/kernels/expand.h"
-#include "ops/cpu/convolution/winograd.h"
 #include "ops/cpu/op.h"
 #include "ops/cpu/scratch.h"
 
@@ -14,7 +12,6 @@ namespace {
 /// Everything about a convolution that is known before it runs.
 struct DirectConvLayer {
   const DirectConvKernels* kernels;
-  const ExpandKernels* expansion;
   ConvGeometry geometry;  ///< input with its padding
   int padding;
   PoolEpilogue epilogue;
@@ -63,7 +60,6 @@ DirectConvLayer direct_layer(const OpRequest& request) {
   const ConvGeometry g = geometry_of(request, options, epilogue.window);
   DirectConvLayer layer{};
   layer.kernels = &direct_conv_kernels(request.level);
-  layer.expansion = &expand_kernels(request.level);
   layer.geometry = g;
   layer.padding = options.padding;
   layer.epilogue = epilogue;
@@ -127,16 +123,16 @@ void expand_gradient(const DirectConvLayer& layer, const OpMemory& memory, float
   const ConvGeometry& g = layer.geometry;
   const std::size_t plane = volume(1, g.out_height, g.out_width);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    layer.expansion->expand({.epilogue = layer.epilogue,
-                             .channels = g.out_channels,
-                             .rows = g.out_height,
-                             .columns = g.out_width,
-                             .grad = memory.grad_output + layer.output_floats * group,
-                             .grad_plane = layer.output_floats / g.out_channels,
-                             .masks = masks_of(layer, memory, group),
-                             .mask_plane = plane,
-                             .output = expanded + layer.mask_pixels * lanes * group,
-                             .output_plane = plane * lanes});
+    layer.kernels->expand({.epilogue = layer.epilogue,
+                           .channels = g.out_channels,
+                           .rows = g.out_height,
+                           .columns = g.out_width,
+                           .grad = memory.grad_output + layer.output_floats * group,
+                           .grad_plane = layer.output_floats / g.out_channels,
+                           .masks = masks_of(layer, memory, group),
+                           .mask_plane = plane,
+                           .output = expanded + layer.mask_pixels * lanes * group,
+                           .output_plane = plane * lanes});
   }
 }
 

@@ -259,6 +259,7 @@ void conv_forward(const ConvForward& task) {
 const DirectConvKernels direct_conv_kernels{.forward = conv_forward,
                                             .backward_data = conv_backward_data,
                                             .backward_weights = conv_backward_weights,
+                                            .expand = LOCKSTEP_LEVEL::expand,
                                             .forward_scratch = conv_forward_scratch,
                                             .backward_weights_scratch = conv_backward_weights_scratch};
 

@@ -3,10 +3,29 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/cpu/convolution/kernels/expand.h"
 #include "ops/cpu/kernels/table.h"
 
 namespace lockstep::cpu {
+
+/// ReLU (optional), then the average of window x window pixels with stride `window`; 1: none.
+struct PoolEpilogue {
+  bool relu;
+  int window;
+};
+
+/// Undoes an epilogue for some channels and rows: gradient before ReLU and pooling from the one after.
+struct Expand {
+  PoolEpilogue epilogue;
+  int channels;
+  int rows;                ///< before pooling, a multiple of the window
+  int columns;             ///< before pooling, a multiple of the window
+  const float* grad;       ///< [channel][rows / window][columns / window][16]
+  std::size_t grad_plane;  ///< floats from channel to channel
+  const std::uint16_t* masks;
+  std::size_t mask_plane;
+  float* output;  ///< [channel][rows][columns][16]
+  std::size_t output_plane;
+};
 
 /// A convolution whose input already holds its padding.
 struct ConvGeometry {
@@ -64,6 +83,7 @@ struct DirectConvKernels {
   void (*forward)(const ConvForward&);
   void (*backward_data)(const ConvBackwardData&);
   void (*backward_weights)(const ConvBackwardWeights&);
+  void (*expand)(const Expand&);
   std::size_t (*forward_scratch)(const ConvGeometry&, const PoolEpilogue&);
   std::size_t (*backward_weights_scratch)(const ConvGeometry&, const PoolEpilogue&, bool expand);
 };
@@ -72,6 +92,7 @@ LOCKSTEP_KERNEL_TABLE(DirectConvKernels, direct_conv_kernels)
 #ifdef LOCKSTEP_LEVEL
 namespace LOCKSTEP_LEVEL {
 // Each in its own source.
+void expand(const Expand& task);
 void conv_backward_data(const ConvBackwardData& task);
 void conv_backward_weights(const ConvBackwardWeights& task);
 std::size_t conv_backward_weights_scratch(const ConvGeometry& geometry, const PoolEpilogue& epilogue,

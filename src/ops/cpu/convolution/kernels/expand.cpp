@@ -1,4 +1,4 @@
-#include "ops/cpu/convolution/kernels/expand.h"
+#include "ops/cpu/convolution/kernels/direct_conv.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -56,7 +56,5 @@ void expand_window(const Expand& task) {
 void expand(const Expand& task) {
   task.epilogue.relu ? expand_window<true>(task) : expand_window<false>(task);
 }
-
-const ExpandKernels expand_kernels{.expand = LOCKSTEP_LEVEL::expand};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
