@@ -41,11 +41,8 @@ HWY_INLINE Vector scale_of(const PoolWindow& window) {
   return hn::Set(floats, 1.0F / static_cast<float>(window.rows.count * window.columns.count));
 }
 
-void clear(const PoolTask& task, float* grad_input) {
-  const std::size_t size = static_cast<std::size_t>(task.channels) * task.in_height * task.in_width;
-  for (std::size_t i = 0; i < pixels(size); i += width) {
-    hn::Store(hn::Zero(floats), floats, grad_input + i);
-  }
+std::size_t input_floats(const PoolTask& task) {
+  return pixels(static_cast<std::size_t>(task.channels) * task.in_height * task.in_width);
 }
 
 /// Whether v replaces the largest value so far: the first of equals stays, NaN wins.
@@ -66,7 +63,7 @@ void avg_pool_forward(const PoolTask& task, const float* input, float* output) {
 }
 
 void avg_pool_backward(const PoolTask& task, const float* grad_output, float* grad_input) {
-  clear(task, grad_input);
+  clear(grad_input, input_floats(task));
   for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
     LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
       const Vector share =
@@ -96,7 +93,7 @@ void max_pool_forward(const PoolTask& task, const float* input, float* output) {
 void max_pool_backward(const PoolTask& task, const float* input, const float* grad_output,
                        float* grad_input) {
   const hn::RebindToSigned<Floats> integers;
-  clear(task, grad_input);
+  clear(grad_input, input_floats(task));
   for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
     LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
       Vector largest = hn::Neg(hn::Inf(floats));

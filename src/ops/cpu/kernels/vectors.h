@@ -40,6 +40,13 @@ HWY_INLINE const float* opaque(const float* pointer) {
 /// Floats in `pixels` pixels.
 HWY_INLINE std::size_t pixels(std::size_t count) { return count * lanes; }
 
+/// Writes zeros to `count` floats, a multiple of 16.
+HWY_INLINE void clear(float* data, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += width) {
+    hn::Store(hn::Zero(floats), floats, data + i);
+  }
+}
+
 /// Bits of one part of a pixel. Highway may touch eight bytes, a mask has two: hence the copies, which the
 /// compiler removes.
 HWY_INLINE void save_mask(Mask mask, int part, std::uint16_t* bits) {

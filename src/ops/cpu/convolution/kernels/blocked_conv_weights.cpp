@@ -23,7 +23,7 @@ void copy_channels(const PixelPlanes& planes, int first, std::size_t pixel, floa
     if (first + i < planes.channels) {
       copy_pixel(planes, plane * (first + i) + pixel, target + pixels(i));
     } else {
-      clear_pixels(1, target + pixels(i));
+      clear(target + pixels(i), lanes);
     }
   }
 }
@@ -67,7 +67,7 @@ void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int 
       const int column = stretch.column[p] * task.factor_step + tap.column;
       const bool inside = row >= 0 && row < planes.height && column >= 0 && column < planes.width;
       if (channel >= planes.channels || !inside) {
-        clear_pixels(1, pixel);
+        clear(pixel, lanes);
         continue;
       }
       const std::size_t plane = static_cast<std::size_t>(channel) * planes.height;

@@ -169,12 +169,6 @@ Row row_function(const ConvGeometry& g) {
   }
 }
 
-void clear(float* data, std::size_t count) {
-  for (std::size_t i = 0; i < count; i += width) {
-    hn::Store(hn::Zero(floats), floats, data + i);
-  }
-}
-
 void copy(const float* from, std::size_t count, float* to) {
   for (std::size_t i = 0; i < count; i += width) {
     hn::Store(hn::Load(floats, from + i), floats, to + i);

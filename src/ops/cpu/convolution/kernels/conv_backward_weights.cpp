@@ -173,12 +173,6 @@ void add_bias(const ConvGeometry& g, const Band& band, int block, float* sums) {
   }
 }
 
-void clear(float* data, std::size_t count) {
-  for (std::size_t i = 0; i < count; i += width) {
-    hn::Store(hn::Zero(floats), floats, data + i);
-  }
-}
-
 /// A block of output channels, and the scratch of its passes.
 struct Block {
   int first;

@@ -171,7 +171,7 @@ void depthwise_conv(const DepthwiseConv& task) {
 void depthwise_conv_weights(const DepthwiseConvWeights& task) {
   const DepthwiseConv& conv = task.forward;
   for (int c = 0; c < conv.source.channels; ++c) {
-    clear_pixels(static_cast<std::size_t>(conv.phases[0].tap_count), task.sums);
+    clear(task.sums, pixels(conv.phases[0].tap_count));
     for (int group = 0; group < task.groups; ++group) {
       add_group(task, group, c);
     }

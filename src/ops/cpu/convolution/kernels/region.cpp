@@ -25,15 +25,15 @@ void copy_region(const PixelPlanes& planes, const Region& region, float* target)
     for (int r = 0; r < region.rows; ++r, target += pixels(region.columns)) {
       const int row = region.row + r;
       if (row < 0 || row >= planes.height) {
-        clear_pixels(static_cast<std::size_t>(region.columns), target);
+        clear(target, pixels(region.columns));
         continue;
       }
       const std::size_t first =
           (static_cast<std::size_t>(region.channel + c) * planes.height + row) * planes.width +
           static_cast<std::size_t>(region.column + left);
-      clear_pixels(static_cast<std::size_t>(left), target);
+      clear(target, pixels(left));
       copy_pixels(planes, first, end - left, target + pixels(left));
-      clear_pixels(static_cast<std::size_t>(region.columns - end), target + pixels(end));
+      clear(target + pixels(end), pixels(region.columns - end));
     }
   }
 }

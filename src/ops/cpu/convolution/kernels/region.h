@@ -26,10 +26,4 @@ HWY_INLINE void copy_pixel(const PixelPlanes& planes, std::size_t pixel, float* 
   }
 }
 
-HWY_INLINE void clear_pixels(std::size_t count, float* target) {
-  for (std::size_t i = 0; i < pixels(count); i += width) {
-    hn::Store(hn::Zero(floats), floats, target + i);
-  }
-}
-
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -241,12 +241,6 @@ void transform_gradients(const Block& block, int kind, int output, float* bias_s
   });
 }
 
-void clear(float* data, std::size_t count) {
-  for (std::size_t i = 0; i < count; i += width) {
-    hn::Store(hn::Zero(floats), floats, data + i);
-  }
-}
-
 /// Gradients of the block's output channels, and zeros up to whole register blocks.
 void transform_gradients(const Block& block) {
   if (!block.add) {
