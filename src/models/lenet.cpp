@@ -1,6 +1,4 @@
-#include "models/lenet.h"
-
-#include "models/input_size.h"
+#include "models/architectures.h"
 
 namespace lockstep {
 

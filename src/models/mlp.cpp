@@ -1,4 +1,4 @@
-#include "models/mlp.h"
+#include "models/architectures.h"
 
 namespace lockstep {
 

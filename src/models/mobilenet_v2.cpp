@@ -1,4 +1,4 @@
-#include "models/mobilenet_v2.h"
+#include "models/architectures.h"
 
 #include <fmt/format.h>
 

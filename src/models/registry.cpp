@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <charconv>
 #include <functional>
 #include <map>
@@ -6,14 +8,8 @@
 #include "core/printable.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "models/alexnet.h"
+#include "models/architectures.h"
 #include "models/json/json_network.h"
-#include "models/lenet.h"
-#include "models/mlp.h"
-#include "models/mobilenet_v2.h"
-#include "models/resnet.h"
-#include "models/resnet18_d2l.h"
-#include "models/vgg.h"
 
 namespace lockstep {
 namespace {
@@ -78,6 +74,15 @@ Make find_model(const std::string& name) {
 }
 
 }  // namespace
+
+void require_input(const std::string& model, Shape input, int least) {
+  if (input.height < least || input.width < least) {
+    const bool table = input.height == 1 && input.width == 1;
+    throw Error(Category::usage,
+                fmt::format("model {} takes images of at least {}x{} pixels, not {}x{}{}", model, least,
+                            least, input.height, input.width, table ? ": model mlp takes tables" : ""));
+  }
+}
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;

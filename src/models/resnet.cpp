@@ -1,4 +1,4 @@
-#include "models/resnet.h"
+#include "models/architectures.h"
 
 #include <fmt/format.h>
 

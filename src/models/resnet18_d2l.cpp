@@ -1,4 +1,4 @@
-#include "models/resnet18_d2l.h"
+#include "models/architectures.h"
 
 #include <fmt/format.h>
 

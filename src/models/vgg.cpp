@@ -1,10 +1,8 @@
-#include "models/vgg.h"
+#include "models/architectures.h"
 
 #include <fmt/format.h>
 
 #include <span>
-
-#include "models/input_size.h"
 
 namespace lockstep {
 namespace {

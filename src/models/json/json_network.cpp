@@ -19,34 +19,25 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t max_layers = 4096;
-/// Reads an option of an operation from a layer of a file; without it there, the default stays.
-class FieldReader {
- public:
-  FieldReader(LayerOptions& options, int classes) : options_(options), classes_(classes) {}
 
-  void operator()(int& value, const OperationField& field) const {
-    if (field.word != nullptr) {
-      value = options_.integer_or(field.name, field.min, field.max, field.word, classes_);
-    } else if (field.required) {
-      value = options_.integer(field.name, field.min, field.max);
-    } else {
-      value = options_.integer(field.name, field.min, field.max, value);
-    }
+/// Reads an option of an operation from a layer of a file; without it there, the default stays. `classes`:
+/// value of OperationField::word.
+template <class Value>
+void read_field(LayerOptions& options, int classes, Value& value, const OperationField& field) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    value = options.flag(field.name, value);
+  } else if constexpr (std::is_same_v<Value, double>) {
+    value = options.number(field.name, value);
+  } else if constexpr (std::is_same_v<Value, Initializer>) {
+    value = options.initializer(field.name, value);
+  } else if (field.word != nullptr) {
+    value = options.integer_or(field.name, field.min, field.max, field.word, classes);
+  } else if (field.required) {
+    value = options.integer(field.name, field.min, field.max);
+  } else {
+    value = options.integer(field.name, field.min, field.max, value);
   }
-  void operator()(double& value, const OperationField& field) const {
-    value = options_.number(field.name, value);
-  }
-  void operator()(bool& value, const OperationField& field) const {
-    value = options_.flag(field.name, value);
-  }
-  void operator()(Initializer& value, const OperationField& field) const {
-    value = options_.initializer(field.name, value);
-  }
-
- private:
-  LayerOptions& options_;
-  int classes_;
-};
+}
 
 /// Names that layers of one list can be called by, those of the lists around it included.
 struct Scope {
@@ -152,7 +143,9 @@ class Builder {
     LayerOptions options(layer, file_);
     const std::string op = options.text("op");
     Operation operation = find_operation(op, options);
-    visit_fields(operation, FieldReader(options, classes_));
+    visit_fields(operation, [&](auto& value, const OperationField& field) {
+      read_field(options, classes_, value, field);
+    });
     const std::string name = options.text("name");
     const std::vector<Value> inputs = read_inputs(options, previous, scope);
     options.finish();
