@@ -116,6 +116,11 @@ std::vector<Parameter> weight_and_bias(const LayerContext& layer,
   return parameters;
 }
 
+std::vector<Parameter> scale_and_shift(const LayerContext& layer, Initializer weight) {
+  const std::vector<std::int64_t> shape{layer.input().channels};
+  return {{layer.name + ".weight", shape, weight}, {layer.name + ".bias", shape, Initializer::zeros()}};
+}
+
 std::string name_of(const Operation& operation) {
   return std::visit([](const auto& options) { return name_and_prefix(options).first; }, operation);
 }
@@ -133,11 +138,7 @@ Reads reads_of(const Operation& operation) {
 }
 
 void complete(Operation& operation) {
-  std::visit(
-      []<class Options>(Options& options) {
-        if constexpr (requires { Traits<Options>::complete(options); }) Traits<Options>::complete(options);
-      },
-      operation);
+  std::visit([]<class Options>(Options& options) { Traits<Options>::complete(options); }, operation);
 }
 
 Shape infer(const Operation& operation, const LayerContext& layer) {
@@ -148,25 +149,13 @@ Shape infer(const Operation& operation, const LayerContext& layer) {
 
 std::vector<Parameter> parameters_of(const Operation& operation, const LayerContext& layer) {
   return std::visit(
-      [&]<class Options>(const Options& options) -> std::vector<Parameter> {
-        if constexpr (requires { Traits<Options>::parameters(options, layer); }) {
-          return Traits<Options>::parameters(options, layer);
-        } else {
-          return {};
-        }
-      },
+      [&]<class Options>(const Options& options) { return Traits<Options>::parameters(options, layer); },
       operation);
 }
 
 std::uint64_t multiply_adds(const Operation& operation, const LayerContext& layer) {
   return std::visit(
-      [&]<class Options>(const Options& options) -> std::uint64_t {
-        if constexpr (requires { Traits<Options>::multiply_adds(options, layer); }) {
-          return Traits<Options>::multiply_adds(options, layer);
-        } else {
-          return 0;
-        }
-      },
+      [&]<class Options>(const Options& options) { return Traits<Options>::multiply_adds(options, layer); },
       operation);
 }
 

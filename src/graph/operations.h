@@ -120,40 +120,52 @@ Shape slide(const LayerContext& layer, int channels, const SlidingWindow& window
 std::vector<Parameter> weight_and_bias(const LayerContext& layer,
                                        const std::vector<std::int64_t>& weight_shape, Initializer weight,
                                        bool with_bias);
+/// Weight and bias of a normalization: [channels of the input] each, biases zeros.
+std::vector<Parameter> scale_and_shift(const LayerContext& layer, Initializer weight);
 
-/// All that is known about an operation; `Options` is its struct in lockstep/network.h.
-///
+/// Traits of an operation without parameters whose output has the shape of its only input.
+struct DefaultTraits {
+  static constexpr InputCount inputs = {1, 1};
+  /// Calls field(option, OperationField) for each option. Structured bindings name all members, so that a new
+  /// one does not compile until it is dealt with.
+  template <class Options>
+  static void fields(Options& /*options*/, auto&& /*field*/) {
+    static_assert(std::is_empty_v<Options>, "options need fields()");
+  }
+  /// Fills in options that others imply.
+  static void complete(auto& /*options*/) {}
+  /// Shape of the output. Refuses options and inputs that do not fit.
+  static Shape infer(const auto& /*options*/, const LayerContext& layer) { return layer.input(); }
+  /// In the order in which plans see them.
+  static std::vector<Parameter> parameters(const auto& /*options*/, const LayerContext& /*layer*/) {
+    return {};
+  }
+  /// Multiplications forward for one image, each with an addition. Padding counts, cropping does not: the
+  /// number that papers and torchvision give.
+  static std::uint64_t multiply_adds(const auto& /*options*/, const LayerContext& /*layer*/) { return 0; }
+};
+
+/// Everything about an operation but its arithmetic. `Options` is its struct in lockstep/network.h. Each has
 ///   name, prefix   in network files, tables and errors; of the numbered names of its layers. Or `names`: one
 ///                  pair for each value of options.kind
-///   inputs, reads
-///   fields         calls field(option, OperationField) for each option; structured bindings name all
-///   members, so
-///                  that a new one does not compile until it is dealt with
-///   infer          the output's shape; refuses options and inputs that do not fit
-/// and, where it has them:
-///   complete       fills in options that others imply
-///   parameters     in the order in which plans see them
-///   multiply_adds  multiplications forward for one image, each with an addition. Padding counts, cropping
-///   does
-///                  not: the number that papers and torchvision give
+///   reads
+/// and what differs from DefaultTraits.
 template <class Options>
 struct Traits;
 
 template <>
-struct Traits<Input> {
+struct Traits<Input> : DefaultTraits {
   static constexpr auto name = "input";
   static constexpr auto prefix = "input";
   static constexpr InputCount inputs = {0, 0};
   static constexpr Reads reads = Reads::all;
-  static void fields(auto& /*options*/, auto&& /*field*/) {}
   static Shape infer(const Input&, const LayerContext& layer) { layer.refuse("a network has one input"); }
 };
 
 template <>
-struct Traits<Conv2d> {
+struct Traits<Conv2d> : DefaultTraits {
   static constexpr auto name = "conv2d";
   static constexpr auto prefix = "conv";
-  static constexpr InputCount inputs = {1, 1};
   static constexpr Reads reads = Reads::window;
 
   static void fields(auto& options, auto&& field) {
@@ -192,10 +204,9 @@ struct Traits<Conv2d> {
 };
 
 template <>
-struct Traits<Linear> {
+struct Traits<Linear> : DefaultTraits {
   static constexpr auto name = "linear";
   static constexpr auto prefix = "fc";
-  static constexpr InputCount inputs = {1, 1};
   static constexpr Reads reads = Reads::all;
 
   static void fields(auto& options, auto&& field) {
@@ -223,10 +234,9 @@ struct Traits<Linear> {
 };
 
 template <>
-struct Traits<BatchNorm2d> {
+struct Traits<BatchNorm2d> : DefaultTraits {
   static constexpr auto name = "batch_norm2d";
   static constexpr auto prefix = "bn";
-  static constexpr InputCount inputs = {1, 1};
   static constexpr Reads reads = Reads::same_of_all;
 
   static void fields(auto& options, auto&& field) {
@@ -241,19 +251,19 @@ struct Traits<BatchNorm2d> {
     return layer.input();
   }
   static std::vector<Parameter> parameters(const BatchNorm2d& norm, const LayerContext& layer) {
-    const std::vector<std::int64_t> shape{layer.input().channels};
-    return {{layer.name + ".weight", shape, norm.weight},
-            {layer.name + ".bias", shape, Initializer::zeros()},
-            {layer.name + ".running_mean", shape, Initializer::zeros(), norm.momentum},
-            {layer.name + ".running_var", shape, Initializer::ones(), norm.momentum}};
+    std::vector<Parameter> parameters = scale_and_shift(layer, norm.weight);
+    parameters.push_back(
+        {layer.name + ".running_mean", parameters[0].shape, Initializer::zeros(), norm.momentum});
+    parameters.push_back(
+        {layer.name + ".running_var", parameters[0].shape, Initializer::ones(), norm.momentum});
+    return parameters;
   }
 };
 
 template <>
-struct Traits<GroupNorm> {
+struct Traits<GroupNorm> : DefaultTraits {
   static constexpr auto name = "group_norm";
   static constexpr auto prefix = "gn";
-  static constexpr InputCount inputs = {1, 1};
   static constexpr Reads reads = Reads::same_of_all;
 
   static void fields(auto& options, auto&& field) {
@@ -270,26 +280,21 @@ struct Traits<GroupNorm> {
     return layer.input();
   }
   static std::vector<Parameter> parameters(const GroupNorm& norm, const LayerContext& layer) {
-    const std::vector<std::int64_t> shape{layer.input().channels};
-    return {{layer.name + ".weight", shape, norm.weight},
-            {layer.name + ".bias", shape, Initializer::zeros()}};
+    return scale_and_shift(layer, norm.weight);
   }
 };
 
 template <>
-struct Traits<Activation> {
+struct Traits<Activation> : DefaultTraits {
   static constexpr std::array names{std::pair{"relu", "relu"}, std::pair{"relu6", "relu6_"},
                                     std::pair{"silu", "silu"}, std::pair{"gelu", "gelu"}};
-  static constexpr InputCount inputs = {1, 1};
   static constexpr Reads reads = Reads::same;
   static void fields(auto& options, auto&& /*field*/) { [[maybe_unused]] auto& [kind] = options; }
-  static Shape infer(const Activation&, const LayerContext& layer) { return layer.input(); }
 };
 
 /// Common part of max and average pooling.
 template <class Pool>
-struct PoolTraits {
-  static constexpr InputCount inputs = {1, 1};
+struct PoolTraits : DefaultTraits {
   static constexpr Reads reads = Reads::window;
 
   static Shape infer(const Pool& pool, const LayerContext& layer) {
@@ -335,10 +340,9 @@ struct Traits<AvgPool2d> : PoolTraits<AvgPool2d> {
 };
 
 template <>
-struct Traits<AdaptiveAvgPool2d> {
+struct Traits<AdaptiveAvgPool2d> : DefaultTraits {
   static constexpr auto name = "adaptive_avg_pool2d";
   static constexpr auto prefix = "adaptive_pool";
-  static constexpr InputCount inputs = {1, 1};
   static constexpr Reads reads = Reads::all;
   static void fields(auto& options, auto&& field) {
     auto& [size] = options;
@@ -351,24 +355,21 @@ struct Traits<AdaptiveAvgPool2d> {
 };
 
 template <>
-struct Traits<Flatten> {
+struct Traits<Flatten> : DefaultTraits {
   static constexpr auto name = "flatten";
   static constexpr auto prefix = "flatten";
-  static constexpr InputCount inputs = {1, 1};
   static constexpr Reads reads = Reads::all;
-  static void fields(auto& /*options*/, auto&& /*field*/) {}
   static Shape infer(const Flatten&, const LayerContext& layer) {
     return {static_cast<int>(layer.input().size()), 1, 1};
   }
 };
 
 template <>
-struct Traits<Add> {
+struct Traits<Add> : DefaultTraits {
   static constexpr auto name = "add";
   static constexpr auto prefix = "add";
   static constexpr InputCount inputs = {2, 2};
   static constexpr Reads reads = Reads::same;
-  static void fields(auto& /*options*/, auto&& /*field*/) {}
   static Shape infer(const Add&, const LayerContext& layer) {
     if (layer.inputs[0] != layer.inputs[1]) {
       layer.refuse("cannot add ", layer.inputs[0], " and ", layer.inputs[1]);
@@ -378,12 +379,11 @@ struct Traits<Add> {
 };
 
 template <>
-struct Traits<Concat> {
+struct Traits<Concat> : DefaultTraits {
   static constexpr auto name = "concat";
   static constexpr auto prefix = "concat";
   static constexpr InputCount inputs = {2, max_inputs};
   static constexpr Reads reads = Reads::same;
-  static void fields(auto& /*options*/, auto&& /*field*/) {}
   static Shape infer(const Concat&, const LayerContext& layer) {
     static_assert(max_inputs * max_values <= std::numeric_limits<int>::max());  // so that the sum fits
     Shape shape = layer.input();
@@ -398,10 +398,9 @@ struct Traits<Concat> {
 };
 
 template <>
-struct Traits<Dropout> {
+struct Traits<Dropout> : DefaultTraits {
   static constexpr auto name = "dropout";
   static constexpr auto prefix = "dropout";
-  static constexpr InputCount inputs = {1, 1};
   static constexpr Reads reads = Reads::same_of_all;
   static void fields(auto& options, auto&& field) {
     auto& [p] = options;
