@@ -219,6 +219,14 @@ class Fusion {
 
 }  // namespace
 
+std::vector<int> Graph::readers_of(int node) const {
+  std::vector<int> readers;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (std::ranges::count(nodes[i].inputs, node) > 0) readers.push_back(static_cast<int>(i));
+  }
+  return readers;
+}
+
 Graph build_graph(const Network& network) {
   if (network.output_id() < 0) {
     throw Error(Category::usage, "the network has no output: call output(logits)");

@@ -34,6 +34,9 @@ struct Graph {
   int output = -1;               ///< the logits
   /// By layer of the network: the node that computes it, perhaps fused with others; -1: nothing reads it.
   std::vector<int> node_of_layer;
+
+  /// Nodes that have `node` as an input, ascending.
+  std::vector<int> readers_of(int node) const;
 };
 
 /// Shape inference is the network's; this crops and fuses.
@@ -52,6 +55,11 @@ Graph build_graph(const Network& network);
 struct ArenaLayout {
   std::vector<std::size_t> offsets;
   std::size_t elements = 0;
+
+  /// End of a parameter, with the gap after it.
+  std::size_t end_of(std::size_t parameter) const {
+    return parameter + 1 < offsets.size() ? offsets[parameter + 1] : elements;
+  }
 };
 ArenaLayout layout_arena(const std::vector<Parameter>& parameters);
 

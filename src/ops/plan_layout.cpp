@@ -1,8 +1,7 @@
 #include "ops/plan_layout.h"
 
 #include <algorithm>
-
-#include "graph/memory_plan.h"
+#include <numeric>
 
 namespace lockstep {
 namespace {
@@ -39,7 +38,7 @@ class Timeline {
     if (flow_.needed[at(id)] && nodes_[at(id)].backward_reads_output) {
       last = backward(id);
     }
-    for (const int reader : readers_of(id)) {
+    for (const int reader : graph_.readers_of(id)) {
       const bool again = flow_.needed[at(reader)] && nodes_[at(reader)].backward_reads_inputs;
       last = std::max(last, again ? backward(reader) : reader);
     }
@@ -48,7 +47,7 @@ class Timeline {
 
   int first_write_of_gradient(int id) const {
     int first = id == graph_.output ? loss() : backward(id);
-    for (const int reader : readers_of(id)) {
+    for (const int reader : graph_.readers_of(id)) {
       first = std::min(first, backward(reader));
     }
     return first;
@@ -57,22 +56,15 @@ class Timeline {
   int last_read_of_saved(int id) const { return flow_.needed[at(id)] ? backward(id) : id; }
 
  private:
-  std::vector<int> readers_of(int id) const {
-    std::vector<int> readers;
-    for (int i = 0; i < size_; ++i) {
-      const auto& inputs = graph_.nodes[at(i)].inputs;
-      if (std::ranges::find(inputs, id) != inputs.end()) readers.push_back(i);
-    }
-    return readers;
-  }
-
   const Graph& graph_;
   const GradientFlow& flow_;
   const std::vector<NodeBytes>& nodes_;
   int size_;
 };
 
-/// Blocks, and who wants to know where they are.
+bool same_time(const MemoryBlock& a, const MemoryBlock& b) { return a.first <= b.last && b.first <= a.last; }
+
+/// Blocks, and the variables that take their offsets.
 class Blocks {
  public:
   /// `apart`: all of them are in use all the time, until `end`.
@@ -86,18 +78,18 @@ class Blocks {
     if (bytes > 0) add(bytes, first, last, offset);
   }
   /// Returns the bytes of all.
-  std::size_t place(std::size_t alignment) const {
-    const MemoryPlan memory = plan_memory(blocks_, alignment);
+  std::size_t place(std::size_t alignment) {
+    const std::size_t bytes = place_blocks(blocks_, alignment);
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
-      *offsets_[i] = memory.offsets[i];
+      *offsets_[i] = blocks_[i].offset;
     }
-    return memory.bytes;
+    return bytes;
   }
 
  private:
   bool apart_;
   int end_;
-  std::vector<Block> blocks_;
+  std::vector<MemoryBlock> blocks_;
   std::vector<std::size_t*> offsets_;
 };
 
@@ -170,14 +162,37 @@ std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaL
   std::vector<ArenaRange> ranges;
   for (std::size_t p = 0; p < cleared.size(); ++p) {
     if (!cleared[p]) continue;
-    const std::size_t end = p + 1 == cleared.size() ? layout.elements : layout.offsets[p + 1];
     if (!ranges.empty() && ranges.back().end == layout.offsets[p]) {
-      ranges.back().end = end;
+      ranges.back().end = layout.end_of(p);
     } else {
-      ranges.push_back({layout.offsets[p], end});
+      ranges.push_back({layout.offsets[p], layout.end_of(p)});
     }
   }
   return ranges;
+}
+
+std::size_t place_blocks(std::span<MemoryBlock> blocks, std::size_t alignment) {
+  const auto rounded = [alignment](std::size_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+  };
+  std::vector<MemoryBlock*> order(blocks.size());
+  std::iota(order.begin(), order.end(), blocks.data());
+  std::ranges::stable_sort(order, std::ranges::greater(), &MemoryBlock::bytes);
+  std::size_t all_bytes = 0;
+  std::vector<MemoryBlock*> placed;  // in ascending order of offsets
+  for (MemoryBlock* const block : order) {
+    std::size_t offset = 0;
+    const std::size_t bytes = rounded(block->bytes);
+    for (const MemoryBlock* const other : placed) {
+      if (!same_time(*block, *other)) continue;
+      if (other->offset >= offset + bytes) break;
+      offset = std::max(offset, other->offset + rounded(other->bytes));
+    }
+    block->offset = offset;
+    all_bytes = std::max(all_bytes, offset + bytes);
+    placed.insert(std::ranges::upper_bound(placed, offset, {}, &MemoryBlock::offset), block);
+  }
+  return all_bytes;
 }
 
 WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -41,6 +42,18 @@ struct ArenaRange {
 /// Parameters with the gaps after them; neighbours are one range.
 std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaLayout& layout,
                                                 const GradientFlow& flow);
+
+/// A block of memory that is in use from step `first` to step `last`, both included.
+struct MemoryBlock {
+  std::size_t bytes = 0;
+  int first = 0;
+  int last = 0;
+  std::size_t offset = 0;
+};
+
+/// Sets the blocks' offsets, multiples of the alignment, so that blocks in use at the same step never
+/// overlap: largest first, each at the lowest offset that is free during its life. Returns the bytes of all.
+std::size_t place_blocks(std::span<MemoryBlock> blocks, std::size_t alignment = 64);
 
 /// A node's memory in bytes, for the largest micro-batch.
 struct NodeBytes {

@@ -138,8 +138,7 @@ TEST(Parameters, OffsetsAreAlignedAndDisjoint) {
   const ArenaLayout layout = layout_arena(network->parameters());
   for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
     EXPECT_EQ(layout.offsets[i] % 16, 0U);
-    const std::size_t next = i + 1 < layout.offsets.size() ? layout.offsets[i + 1] : layout.elements;
-    EXPECT_LE(layout.offsets[i] + network->parameters()[i].size(), next);
+    EXPECT_LE(layout.offsets[i] + network->parameters()[i].size(), layout.end_of(i));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 namespace lockstep::testing {
 namespace {
@@ -58,6 +59,39 @@ TEST(GradientFlow, ClearsWhatIsNotComputedNeighboursAtOnce) {
   EXPECT_EQ(cleared({true, true, false, false, false, false}), (Ranges{{0, 128}}));
   EXPECT_EQ(cleared({true, true, true, true, false, false}), (Ranges{{0, 288}}));
   EXPECT_EQ(cleared(std::vector<bool>(6, true)), (Ranges{{0, 1024}}));
+}
+
+void expect_no_overlap(const std::vector<MemoryBlock>& blocks, std::size_t bytes) {
+  for (std::size_t a = 0; a < blocks.size(); ++a) {
+    EXPECT_EQ(blocks[a].offset % 64, 0U);
+    EXPECT_LE(blocks[a].offset + blocks[a].bytes, bytes);
+    for (std::size_t b = 0; b < a; ++b) {
+      const bool same_time = blocks[a].first <= blocks[b].last && blocks[b].first <= blocks[a].last;
+      const bool same_place = blocks[a].offset < blocks[b].offset + blocks[b].bytes &&
+                              blocks[b].offset < blocks[a].offset + blocks[a].bytes;
+      EXPECT_FALSE(same_time && same_place) << a << " and " << b;
+    }
+  }
+}
+
+TEST(MemoryBlocks, ChainNeedsTwoNeighboursOnly) {
+  std::vector<MemoryBlock> blocks{{640, 0, 1}, {640, 1, 2}, {640, 2, 3}, {640, 3, 4}};
+  const std::size_t bytes = place_blocks(blocks);
+  expect_no_overlap(blocks, bytes);
+  EXPECT_EQ(bytes, 1280U);
+}
+
+TEST(MemoryBlocks, RandomLivesNeverOverlap) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<MemoryBlock> blocks;
+    for (int i = 0; i < 30; ++i) {
+      const int first = static_cast<int>(random() % 20);
+      blocks.push_back({random() % 5000, first, first + static_cast<int>(random() % 10)});
+    }
+    const std::size_t bytes = place_blocks(blocks);
+    expect_no_overlap(blocks, bytes);
+  }
 }
 
 TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {

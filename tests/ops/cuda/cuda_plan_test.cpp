@@ -74,8 +74,7 @@ void expect_same_gradients(const Network& network, const std::vector<float>& act
 void expect_zeros_between_parameters(const Network& network, const std::vector<float>& arena) {
   const ArenaLayout layout = layout_arena(network.parameters());
   for (std::size_t p = 0; p < layout.offsets.size(); ++p) {
-    const std::size_t end = p + 1 < layout.offsets.size() ? layout.offsets[p + 1] : layout.elements;
-    for (std::size_t i = layout.offsets[p] + network.parameters()[p].size(); i < end; ++i) {
+    for (std::size_t i = layout.offsets[p] + network.parameters()[p].size(); i < layout.end_of(p); ++i) {
       ASSERT_EQ(arena[i], 0.0F) << "after " << network.parameters()[p].name;
     }
   }

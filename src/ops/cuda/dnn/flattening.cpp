@@ -11,14 +11,6 @@ constexpr std::size_t cheap_weights = std::size_t{1} << 20;
 
 const GraphNode& node_at(const Graph& graph, int id) { return graph.nodes[static_cast<std::size_t>(id)]; }
 
-std::vector<int> readers_of(const Graph& graph, int id) {
-  std::vector<int> readers;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (std::ranges::count(graph.nodes[i].inputs, id) > 0) readers.push_back(static_cast<int>(i));
-  }
-  return readers;
-}
-
 /// One pixel needs no order. Several do, which is free where the weights are rewritten anyway; and the
 /// padding of each pixel's channels must not make them much larger.
 bool reads_images_well(const Shape& image, const GraphNode& linear, Type type) {
@@ -34,7 +26,7 @@ Graph without_flattening(Graph graph, Type type) {
     const auto id = static_cast<int>(i);
     if (!std::holds_alternative<Flatten>(graph.nodes[i].operation) || id == graph.output) continue;
     const int image = graph.nodes[i].inputs[0];
-    const std::vector<int> readers = readers_of(graph, id);
+    const std::vector<int> readers = graph.readers_of(id);
     const bool all = std::ranges::all_of(readers, [&](int reader) {
       const GraphNode& node = node_at(graph, reader);
       return std::holds_alternative<Linear>(node.operation) &&
@@ -42,11 +34,9 @@ Graph without_flattening(Graph graph, Type type) {
     });
     if (!all || readers.empty()) continue;
     for (const int reader : readers) graph.nodes[static_cast<std::size_t>(reader)].inputs[0] = image;
-    graph.nodes[i].inputs.clear();  // what is_left_out looks for
+    graph.nodes[i].inputs.clear();
   }
   return graph;
 }
-
-bool is_left_out(const GraphNode& node) { return node.inputs.empty(); }
 
 }  // namespace lockstep::cuda

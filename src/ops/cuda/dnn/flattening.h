@@ -7,10 +7,7 @@ namespace lockstep::cuda {
 
 /// The graph without those Flatten nodes whose readers, linear layers, may as well read images as they are
 /// stored, with weights in that order (WeightShape::pixels). The nodes stay in their places; nothing
-/// reads them, and is_left_out tells them from others.
+/// reads them, and they have no inputs.
 Graph without_flattening(Graph graph, Type type);
-
-/// Whether a node after the input's has nothing to run.
-bool is_left_out(const GraphNode& node);
 
 }  // namespace lockstep::cuda
