@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "core/host_device.h"
@@ -27,6 +28,10 @@ struct DropoutRule {
 };
 
 /// The rule of a layer with probability `p` at `position` of the graph.
-DropoutRule dropout_rule(double p, int position);
+inline DropoutRule dropout_rule(double p, int position) {
+  return {.position = static_cast<std::uint32_t>(position),
+          .threshold = static_cast<std::uint32_t>(std::lround(p * 16777216.0)),
+          .scale = static_cast<float>(1.0 / (1.0 - p))};
+}
 
 }  // namespace lockstep

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/node_range.h"
+#include "ops/op_memory.h"
 #include "ops/plan_layout.h"
 
 namespace lockstep {
@@ -76,6 +76,7 @@ class GraphWalk {
   auto node_memory(const AnyPass& pass, std::size_t i) const {
     const GraphNode& node = graph_.nodes[i];
     typename Plan::OpMemory memory;
+    memory.samples = static_cast<int>(pass.batch.size);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       memory.inputs[k] = value(at(node.inputs[k]), pass.workspace);
     }
@@ -120,6 +121,7 @@ class GraphWalk {
   template <class AnyPass>
   auto loss_memory(const AnyPass& pass, LeafResult* result) const {
     typename Plan::LossMemory memory;
+    memory.samples = static_cast<int>(pass.batch.size);
     const auto output = at(graph_.output);
     memory.logits = value(output, pass.workspace);
     memory.gradient = gradient(output, pass.workspace);

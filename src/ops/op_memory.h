@@ -15,6 +15,7 @@ namespace lockstep {
 /// are null.
 template <class Element>
 struct NodeMemory {
+  int samples = 0;  ///< images in the micro-batch, >= 1
   std::array<const Element*, max_inputs> inputs{};
   Element* output = nullptr;  ///< backward: to read, where the operation asked for it
   const Element* grad_output = nullptr;
@@ -35,6 +36,7 @@ struct NodeMemory {
 /// mixed), and predictions, which are written.
 template <class Element>
 struct LossTensors {
+  int samples = 0;
   const Element* logits = nullptr;
   Element* gradient = nullptr;  ///< of the sum of the losses; written; null where it is not wanted
   const std::int32_t* labels = nullptr;

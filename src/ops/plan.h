@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "core/host_device.h"
 #include "graph/graph.h"
 
 namespace lockstep {
@@ -16,6 +18,27 @@ struct LeafResult {
   std::uint64_t correct = 0;   ///< samples whose largest logit (lowest index wins) is their class's
   std::uint64_t correct5 = 0;  ///< samples with fewer than 5 logits above that of their class
   std::uint64_t samples = 0;   ///< that were computed: without those that could not be read
+
+  LOCKSTEP_HD LeafResult& operator+=(const LeafResult& other) {
+    loss += other.loss;
+    correct += other.correct;
+    correct5 += other.correct5;
+    samples += other.samples;
+    return *this;
+  }
+};
+
+/// Nodes [begin, end) of a graph; the input is node 0, and the node after the last stands for the loss.
+struct NodeRange {
+  std::size_t begin = 0, end = 0;
+  bool operator==(const NodeRange&) const = default;
+};
+
+/// A part of backward, which goes from the last node to the first: what is left to do when it is done makes
+/// no gradients of elements from `final_from` on.
+struct GradientPart {
+  NodeRange nodes;
+  std::size_t final_from = 0;
 };
 
 /// Purpose that a graph is compiled for.

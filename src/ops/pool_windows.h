@@ -1,9 +1,46 @@
 #pragma once
 
+#include "core/host_device.h"
 #include "lockstep/shape.h"
-#include "ops/pool_axis.h"
+#include "ops/pool_range.h"
 
 namespace lockstep {
+
+/// Windows of a pooling layer in one direction.
+struct PoolAxis {
+  int size = 0;     ///< of the input
+  int outputs = 0;  ///< number of windows
+  int kernel = 0;   ///< 0: adaptive
+  int stride = 1;
+  int padding = 0;
+  bool count_padding = false;
+
+  LOCKSTEP_HD PoolRange window(int output) const {
+    if (kernel == 0) {  // as PyTorch's: from floor(i size / outputs) to ceil((i + 1) size / outputs)
+      const int begin = output * size / outputs;
+      const int end = ((output + 1) * size + outputs - 1) / outputs;
+      return {begin, end, end - begin};
+    }
+    const int first = output * stride - padding;
+    const int last = smaller(first + kernel, size + padding);
+    const int begin = first > 0 ? first : 0;
+    const int end = smaller(last, size);
+    return {begin, end, count_padding ? last - first : end - begin};
+  }
+
+  /// Windows [begin, end) that hold a position of the input; may be none. `count` means nothing.
+  LOCKSTEP_HD PoolRange holders(int position) const {
+    if (kernel == 0) {
+      return {position * outputs / size, ((position + 1) * outputs + size - 1) / size, 0};
+    }
+    const int before = position + padding - kernel;  // the last window that ends at or before: its start
+    const int begin = before < 0 ? 0 : before / stride + 1;
+    return {begin, smaller((position + padding) / stride + 1, outputs), 0};
+  }
+
+ private:
+  LOCKSTEP_HD static int smaller(int a, int b) { return a < b ? a : b; }
+};
 
 /// Both directions of a pooling layer.
 struct PoolWindows {

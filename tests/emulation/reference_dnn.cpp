@@ -43,9 +43,9 @@ void write(Type type, const Doubles& values, void* data) {
 /// NaN passes, as it does through the kernels of this project.
 double positive(double value) { return value <= 0 ? 0 : value; }
 
-class ReferencePlan final : public DnnPlan {
+class ReferenceOperation final : public DnnOperation {
  public:
-  ReferencePlan(std::string description, std::function<void(Tensors)> work)
+  ReferenceOperation(std::string description, std::function<void(Tensors)> work)
       : description_(std::move(description)), work_(std::move(work)) {}
   std::size_t workspace_bytes() const override { return 768; }
   void run(StreamHandle stream, Tensors tensors, void* workspace) const override {
@@ -226,23 +226,23 @@ void batch_norm_backward(const BatchNormProblem& p, Tensors tensors) {
 
 class ReferenceDnn final : public Dnn {
  public:
-  std::unique_ptr<DnnPlan> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
+  std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
     return plan("conv_forward", describe(problem),
                 [=](Tensors t) { cuda::conv_forward(problem, bias, relu, t); });
   }
-  std::unique_ptr<DnnPlan> conv_backward_data(const ConvProblem& problem) override {
+  std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
     return plan("conv_backward_data", describe(problem),
                 [=](Tensors t) { cuda::conv_backward_data(problem, t); });
   }
-  std::unique_ptr<DnnPlan> conv_backward_weights(const ConvProblem& problem) override {
+  std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
     return plan("conv_backward_weights", describe(problem),
                 [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
   }
-  std::unique_ptr<DnnPlan> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
+  std::unique_ptr<DnnOperation> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
     return plan("batch_norm_forward", describe(problem),
                 [=](Tensors t) { cuda::batch_norm_forward(problem, eps, t); });
   }
-  std::unique_ptr<DnnPlan> batch_norm_backward(const BatchNormProblem& problem) override {
+  std::unique_ptr<DnnOperation> batch_norm_backward(const BatchNormProblem& problem) override {
     return plan("batch_norm_backward", describe(problem),
                 [=](Tensors t) { cuda::batch_norm_backward(problem, t); });
   }
@@ -250,10 +250,10 @@ class ReferenceDnn final : public Dnn {
   std::string engines() const override { return used_.text(); }
 
  private:
-  std::unique_ptr<DnnPlan> plan(const std::string& name, const std::string& problem,
-                                std::function<void(Tensors)> work) {
+  std::unique_ptr<DnnOperation> plan(const std::string& name, const std::string& problem,
+                                     std::function<void(Tensors)> work) {
     used_.set(name + ": " + problem, {"plain loops"});
-    return std::make_unique<ReferencePlan>("reference " + name, std::move(work));
+    return std::make_unique<ReferenceOperation>("reference " + name, std::move(work));
   }
 
   PlanFile used_{{}, "no GPU"};

@@ -17,7 +17,7 @@ TEST(Gather, EveryByteIsDividedBy255) {
   one.batch.samples[0] = reinterpret_cast<const std::byte*>(image.data());
   for (const cpu::Level level : cpu::available_levels()) {
     Lanes out(256 * 16);
-    cpu::gather_group(level)(one.batch, {.shape = {1, 16, 16}}, 0, {1, 16, 16}, out.data());
+    cpu::gather(level, one.batch, {.shape = {1, 16, 16}}, 0, {1, 16, 16}, out.data());
     for (std::size_t i = 0; i < 256; ++i) {
       EXPECT_EQ(out.data()[i * 16], static_cast<float>(i) / 255.0F);
       EXPECT_EQ(out.data()[i * 16 + 1], 0.0F);
@@ -40,7 +40,7 @@ TEST(Gather, CropsAndFillsMissingLanes) {
         for (std::size_t i = 0; i < some.batch.size; ++i) {
           some.batch.samples[i] = reinterpret_cast<const std::byte*>(images[i].data());
         }
-        cpu::gather_group(level)(some.batch, {.shape = source}, 0, target, out.data());
+        cpu::gather(level, some.batch, {.shape = source}, 0, target, out.data());
         ASSERT_TRUE(out.end_intact());
         for (std::size_t i = 0; i < out.size(); ++i) {
           const auto lane = i % 16;
@@ -80,7 +80,7 @@ TEST(Gather, NormalizesEachChannelAndBlendsPartners) {
       if (mixes) two.batch.shares[s] = share[s];
     }
     Lanes out(shape.size() * 16);
-    cpu::gather_group(level)(two.batch, {shape, floats, mean, deviation}, 0, shape, out.data());
+    cpu::gather(level, two.batch, {shape, floats, mean, deviation}, 0, shape, out.data());
     ASSERT_TRUE(out.end_intact());
     for (std::size_t i = 0; i < shape.size(); ++i) {
       const std::size_t c = i / 140;

@@ -15,8 +15,15 @@ void fill_lanes(int samples, Value missing, Value* values) {
 
 }  // namespace
 
+Op plan_op(const OpRequest& request) {
+  return std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
+}
+
+/// The input is loaded, not computed.
+Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
+
 CpuPlan::CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level)
-    : GraphWalk(graph, layout, options), gather_(gather_group(level)), add_(elementwise_kernels(level).add) {
+    : GraphWalk(graph, layout, options), level_(level) {
   for (const GraphNode& node : graph_.nodes) {
     const auto position = static_cast<int>(ops_.size());
     ops_.push_back(plan_op({.node = node,
@@ -50,8 +57,8 @@ void CpuPlan::load(const MicroBatch& batch, const SampleFormat& format, std::byt
   const int samples = static_cast<int>(batch.size);
   const Shape& target = graph_.nodes[0].shape;
   for (int first = 0; first < samples; first += lanes) {
-    gather_(batch, format, first, target,
-            value(0, workspace) + static_cast<std::size_t>(first) * target.size());
+    gather(level_, batch, format, first, target,
+           value(0, workspace) + static_cast<std::size_t>(first) * target.size());
   }
   fill_lanes(samples, -1, batch.labels);
   fill_lanes(samples, -1, batch.partner_labels);
@@ -87,8 +94,8 @@ void CpuPlan::clear(const Pass& /*pass*/, float* first, std::size_t elements) {
 }
 
 void CpuPlan::add(const Pass& pass, std::size_t node, float* sum, const float* more) const {
-  add_(static_cast<std::size_t>(groups_of(samples_of(pass))) * graph_.nodes[node].shape.size(), sum, more,
-       sum);
+  const auto groups = static_cast<std::size_t>(groups_of(static_cast<int>(pass.batch.size)));
+  elementwise_kernels(level_).add(groups * graph_.nodes[node].shape.size(), sum, more, sum);
 }
 
 }  // namespace lockstep::cpu

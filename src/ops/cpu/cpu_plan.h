@@ -37,11 +37,8 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   using OpMemory = cpu::OpMemory;
   using LossMemory = cpu::LossMemory;
 
-  static int samples_of(const Pass& pass) { return static_cast<int>(pass.batch.size); }
-  static void add_to(OpMemory& memory, const Pass& pass, std::size_t /*node*/) {
-    memory.samples = samples_of(pass);
-  }
-  static void add_to(LossMemory& memory, const Pass& pass) { memory.samples = samples_of(pass); }
+  static void add_to(OpMemory& /*memory*/, const Pass& /*pass*/, std::size_t /*node*/) {}
+  static void add_to(LossMemory& /*memory*/, const Pass& /*pass*/) {}
   void run_forward(const Pass& /*pass*/, std::size_t node, const OpMemory& memory) const {
     ops_[node].forward(memory);
   }
@@ -56,8 +53,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
 
   WorkspaceBytes needed_bytes() const;
 
-  GatherGroup gather_;
-  void (*add_)(std::size_t pixels, const float* a, const float* b, float* output);
+  Level level_;
   std::vector<Op> ops_;
   Loss loss_;
 };

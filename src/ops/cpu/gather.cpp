@@ -63,8 +63,11 @@ void blend_partners(const GatherKernels& kernels, const SampleFormat& format, co
   kernels.blend(static_cast<std::size_t>(part.columns), lane_shares.data(), others.data(), out);
 }
 
-void gather_with(const GatherKernels& kernels, const MicroBatch& batch, const SampleFormat& format, int first,
-                 Shape target, float* out) {
+}  // namespace
+
+void gather(Level level, const MicroBatch& batch, const SampleFormat& format, int first, Shape target,
+            float* out) {
+  const GatherKernels& kernels = gather_kernels(level);
   const auto begin = static_cast<std::uint32_t>(first);
   Group own, partners;
   own.count = partners.count = std::min(lanes, static_cast<int>(batch.size - begin));
@@ -85,25 +88,6 @@ void gather_with(const GatherKernels& kernels, const MicroBatch& batch, const Sa
       }
     }
   }
-}
-
-template <Level level>
-void gather(const MicroBatch& batch, const SampleFormat& format, int first, Shape target, float* out) {
-  gather_with(gather_kernels(level), batch, format, first, target, out);
-}
-
-}  // namespace
-
-GatherGroup gather_group(Level level) {
-  switch (level) {
-    case Level::avx2:
-      return gather<Level::avx2>;
-    case Level::avx512:
-      return gather<Level::avx512>;
-    case Level::neon:
-      return gather<Level::neon>;
-  }
-  return nullptr;
 }
 
 }  // namespace lockstep::cpu

@@ -1,7 +1,6 @@
 #include "ops/cpu/kernels/group_norm.h"
 
 #include "ops/cpu/op.h"
-#include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
 namespace {

@@ -3,7 +3,6 @@
 #include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/kernels/linear.h"
 #include "ops/cpu/op.h"
-#include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
 namespace {

@@ -12,6 +12,7 @@
 #include "ops/cpu/level.h"
 #include "ops/op_memory.h"
 #include "ops/plan.h"
+#include "ops/scratch_layout.h"
 
 namespace lockstep::cpu {
 
@@ -21,10 +22,7 @@ namespace lockstep::cpu {
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
-/// One operation's view of an executor's memory during one micro-batch.
-struct OpMemory : NodeMemory<float> {
-  int samples = 0;  ///< images in the micro-batch, >= 1
-};
+using OpMemory = NodeMemory<float>;
 
 /// How one operation runs on a CPU executor, for micro-batches of up to the planned number of samples.
 /// Nothing in it depends on the number of executors; no allocation when run.
@@ -39,15 +37,19 @@ struct Op {
 
 /// The loss's view. Arrays with one entry per sample are [group][16]: in missing lanes, labels are -1,
 /// shares 1.
-struct LossMemory : LossTensors<float> {
-  int samples = 0;
-};
+using LossMemory = LossTensors<float>;
 
 /// How the loss runs on a CPU executor.
 struct Loss {
   std::size_t scratch_bytes = 0;
   std::function<void(const LossMemory&)> run;
 };
+
+using ScratchLayout = lockstep::ScratchLayout<float, 64>;
+
+inline float* floats_at(std::byte* memory, std::size_t offset) {
+  return reinterpret_cast<float*>(memory + offset);
+}
 
 /// Everything that an operation is planned from.
 struct OpRequest {
@@ -76,8 +78,7 @@ Loss plan_cross_entropy(Shape logits, float smoothing, Level level);
 /// Brings one group of a micro-batch, its samples from `first` (a multiple of 16) on, into lanes: see
 /// MicroBatch for the arithmetic. Samples are cropped to the leading rows and columns of `target`; missing
 /// lanes are zeros.
-using GatherGroup = void (*)(const MicroBatch& batch, const SampleFormat& format, int first, Shape target,
-                             float* out);
-GatherGroup gather_group(Level level);
+void gather(Level level, const MicroBatch& batch, const SampleFormat& format, int first, Shape target,
+            float* out);
 
 }  // namespace lockstep::cpu

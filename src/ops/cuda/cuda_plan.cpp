@@ -18,14 +18,20 @@ std::vector<std::size_t> ends_of_parameters_before(const Graph& graph, const Are
   for (const GraphNode& node : graph.nodes) {
     ends.push_back(end);
     for (const int parameter : node.parameters) {
-      const std::size_t next = static_cast<std::size_t>(parameter) + 1;
-      end = std::max(end, next < layout.offsets.size() ? layout.offsets[next] : layout.elements);
+      end = std::max(end, layout.end_of(static_cast<std::size_t>(parameter)));
     }
   }
   return ends;
 }
 
 }  // namespace
+
+Op plan_op(const OpRequest& request) {
+  return std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
+}
+
+/// The input is loaded, not computed.
+Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
                    Dnn& dnn)

@@ -1,5 +1,7 @@
 #include "ops/cuda/kernels/dropout.h"
 
+#include "ops/cuda/kernels/element_wise.h"
+#include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/op.h"
 
 namespace lockstep::cuda {
@@ -13,8 +15,9 @@ Op plan(const Dropout& dropout, const OpRequest& request) {
                          .pixels = shape.height * shape.width};
   Op op;
   if (!request.training) {
-    op.forward = [task](const OpMemory& memory) {
-      dropout_nothing(memory.stream, task, memory.inputs[0], memory.output);
+    const auto pixels = static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.pixels);
+    op.forward = [=](const OpMemory& memory) {
+      copy(memory.stream, task.type, packs_of(pixels, task.channels), memory.inputs[0], memory.output);
     };
     return op;
   }

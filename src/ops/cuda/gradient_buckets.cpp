@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/cuda/kernels/parameters/finish_gradients.h"
-#include "ops/cuda/scratch.h"
+#include "ops/cuda/op.h"
 #include "reduce/buckets.h"
 
 namespace lockstep::cuda {
@@ -13,8 +12,7 @@ std::size_t gradients_of(const GraphNode& node, const ArenaLayout& layout) {
   std::size_t elements = 0;
   for (const int parameter : node.parameters) {
     const auto p = static_cast<std::size_t>(parameter);
-    const std::size_t end = p + 1 < layout.offsets.size() ? layout.offsets[p + 1] : layout.elements;
-    elements += end - layout.offsets[p];
+    elements += layout.end_of(p) - layout.offsets[p];
   }
   return elements;
 }

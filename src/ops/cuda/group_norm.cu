@@ -3,13 +3,9 @@
 #include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/kernels/parameters/sum_packs.h"
 #include "ops/cuda/op.h"
-#include "ops/cuda/scratch.h"
 
 namespace lockstep::cuda {
 namespace {
-
-/// 32 bits, as PackPlace: 64-bit divisions are slow on a GPU.
-using Index = unsigned;
 
 /// Addresses and sizes of a group norm. `T`: as activations are stored.
 template <class T>
@@ -37,11 +33,12 @@ struct Norm {
   }
 };
 
-/// Sums that differ in what is summed.
-struct Two {
-  double first = 0.0;
-  double second = 0.0;
-  LOCKSTEP_HD Two& operator+=(const Two& other) {
+/// SumPair<double> sums of the same number of terms.
+template <class T>
+struct SumPair {
+  T first{};
+  T second{};
+  LOCKSTEP_HD SumPair& operator+=(const SumPair& other) {
     first += other.first;
     second += other.second;
     return *this;
@@ -50,12 +47,12 @@ struct Two {
 
 /// A row for each group of each sample: its mean and deviation, from sums in double of values and squares.
 template <class T>
-struct Measure {
-  using Sum = Two;
+struct ComputeStatistics {
+  using Sum = SumPair<double>;
   Norm<T> norm;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.pixels * norm.group_channels; }
-  LOCKSTEP_HD Two term(std::size_t row_number, std::size_t number) const {
+  LOCKSTEP_HD SumPair<double> term(std::size_t row_number, std::size_t number) const {
     const auto row = static_cast<Index>(row_number);
     const auto k = static_cast<Index>(number);
     const Index pixel = row / norm.groups * norm.pixels + k / norm.group_channels;
@@ -64,7 +61,7 @@ struct Measure {
     const auto value = static_cast<double>(to_float(values[c]));
     return {value, value * value};
   }
-  LOCKSTEP_HD void finish(std::size_t row, const Two& sum) const {
+  LOCKSTEP_HD void finish(std::size_t row, const SumPair<double>& sum) const {
     const double mean = sum.first / norm.values();
     const double variance = sum.second / norm.values() - mean * mean;
     norm.mean[row] = static_cast<float>(mean);
@@ -93,50 +90,40 @@ struct Normalize {
   }
 };
 
-/// For each channel of a pack: sums of gradients, and of their products with the normalized input.
-struct ChannelSums {
-  PackSum grads, products;
-  LOCKSTEP_HD ChannelSums& operator+=(const ChannelSums& other) {
-    grads += other.grads;
-    products += other.products;
-    return *this;
-  }
-};
-
 /// A row for each pack of channels of each sample. `sums`: [sample][channel][2].
 template <class T>
-struct SumChannels {
-  using Sum = ChannelSums;
+struct SumOverPixels {
+  using Sum = SumPair<PackSum>;
   Norm<T> norm;
   float* sums;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.pixels; }
-  LOCKSTEP_HD ChannelSums term(std::size_t row_number, std::size_t number) const {
+  LOCKSTEP_HD SumPair<PackSum> term(std::size_t row_number, std::size_t number) const {
     const auto row = static_cast<Index>(row_number);
     const auto k = static_cast<Index>(number);
     const Index sample = row / norm.packs;
     const Index i = (sample * norm.pixels + k) * norm.packs + row % norm.packs;
     const Pack<float> grad = to_floats(norm.grad_output[i]);
     const Pack<float> input = to_floats(norm.input[i]);
-    ChannelSums sum;
+    SumPair<PackSum> sum;
     for (int j = 0; j < channel_unit; ++j) {
       const Index c = row % norm.packs * channel_unit + static_cast<Index>(j);
       if (c >= norm.channels) continue;
       const Index at = norm.statistics_at(sample, c);
       const float normal = (input.values[j] - norm.mean[at]) * norm.inverse_deviation[at];
-      sum.grads.values[j] = static_cast<double>(grad.values[j]);
-      sum.products.values[j] = static_cast<double>(grad.values[j]) * static_cast<double>(normal);
+      sum.first.values[j] = static_cast<double>(grad.values[j]);
+      sum.second.values[j] = static_cast<double>(grad.values[j]) * static_cast<double>(normal);
     }
     return sum;
   }
-  LOCKSTEP_HD void finish(std::size_t row_number, const ChannelSums& sum) const {
+  LOCKSTEP_HD void finish(std::size_t row_number, const SumPair<PackSum>& sum) const {
     const auto row = static_cast<Index>(row_number);
     for (int j = 0; j < channel_unit; ++j) {
       const Index c = row % norm.packs * channel_unit + static_cast<Index>(j);
       if (c >= norm.channels) continue;
       float* const to = sums + 2 * (row / norm.packs * norm.channels + c);
-      to[0] = static_cast<float>(sum.grads.values[j]);
-      to[1] = static_cast<float>(sum.products.values[j]);
+      to[0] = static_cast<float>(sum.first.values[j]);
+      to[1] = static_cast<float>(sum.second.values[j]);
     }
   }
 };
@@ -144,14 +131,14 @@ struct SumChannels {
 /// A row for each group of each sample: means, over its values, of weight times those sums. `means`:
 /// [row][2].
 template <class T>
-struct AverageGroups {
-  using Sum = Two;
+struct ComputeGroupMeans {
+  using Sum = SumPair<double>;
   Norm<T> norm;
   const float* sums;
   float* means;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.group_channels; }
-  LOCKSTEP_HD Two term(std::size_t row_number, std::size_t number) const {
+  LOCKSTEP_HD SumPair<double> term(std::size_t row_number, std::size_t number) const {
     const auto row = static_cast<Index>(row_number);
     const auto k = static_cast<Index>(number);
     const Index c = row % norm.groups * norm.group_channels + k;
@@ -159,7 +146,7 @@ struct AverageGroups {
     const auto weight = static_cast<double>(norm.weight[c]);
     return {weight * static_cast<double>(from[0]), weight * static_cast<double>(from[1])};
   }
-  LOCKSTEP_HD void finish(std::size_t row, const Two& sum) const {
+  LOCKSTEP_HD void finish(std::size_t row, const SumPair<double>& sum) const {
     means[2 * row] = static_cast<float>(sum.first / norm.values());
     means[2 * row + 1] = static_cast<float>(sum.second / norm.values());
   }
@@ -167,7 +154,7 @@ struct AverageGroups {
 
 /// dx = inverse * (dy weight - mean of dy weight - normal * mean of dy weight normal).
 template <class T>
-struct Differentiate {
+struct ComputeInputGradient {
   Norm<T> norm;
   const float* means;
   Pack<T>* grad_input;
@@ -192,21 +179,21 @@ struct Differentiate {
 
 /// A row for each channel: its sums, over the samples.
 template <class T>
-struct ParameterGradients {
-  using Sum = Two;
+struct SumOverSamples {
+  using Sum = SumPair<double>;
   Norm<T> norm;
   const float* sums;
   float* grad_weight;
   float* grad_bias;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const { return norm.samples; }
-  LOCKSTEP_HD Two term(std::size_t row_number, std::size_t number) const {
+  LOCKSTEP_HD SumPair<double> term(std::size_t row_number, std::size_t number) const {
     const auto row = static_cast<Index>(row_number);
     const auto k = static_cast<Index>(number);
     const float* const from = sums + 2 * (k * norm.channels + row);
     return {static_cast<double>(from[0]), static_cast<double>(from[1])};
   }
-  LOCKSTEP_HD void finish(std::size_t row, const Two& sum) const {
+  LOCKSTEP_HD void finish(std::size_t row, const SumPair<double>& sum) const {
     grad_bias[row] = static_cast<float>(sum.first);
     grad_weight[row] = static_cast<float>(sum.second);
   }
@@ -238,8 +225,8 @@ Norm<T> norm_of(const GroupNormLayer& layer, const OpMemory& memory) {
           .groups = groups,
           .group_channels = channels / groups,
           .eps = layer.options.eps,
-          .input = static_cast<const Pack<T>*>(memory.inputs[0]),
-          .grad_output = static_cast<const Pack<T>*>(memory.grad_output),
+          .input = packs_at<T>(memory.inputs[0]),
+          .grad_output = packs_at<T>(memory.grad_output),
           .weight = memory.parameters[0],
           .bias = memory.parameters[1],
           .mean = reinterpret_cast<float*>(memory.saved),
@@ -250,8 +237,8 @@ void forward(const GroupNormLayer& layer, const OpMemory& memory) {
   with_stored(layer.type, [&](auto stored) {
     using T = decltype(stored);
     const Norm<T> norm = norm_of<T>(layer, memory);
-    for_each_row(memory.stream, norm.samples * norm.groups, Measure<T>{norm});
-    for_each(memory.stream, layer.packs(), Normalize<T>{norm, static_cast<Pack<T>*>(memory.output)});
+    for_each_row(memory.stream, norm.samples * norm.groups, ComputeStatistics<T>{norm});
+    for_each(memory.stream, layer.packs(), Normalize<T>{norm, packs_at<T>(memory.output)});
   });
 }
 
@@ -261,13 +248,13 @@ void backward(const GroupNormLayer& layer, const OpMemory& memory) {
   with_stored(layer.type, [&](auto stored) {
     using T = decltype(stored);
     const Norm<T> norm = norm_of<T>(layer, memory);
-    for_each_row(memory.stream, norm.samples * norm.packs, SumChannels<T>{norm, sums});
+    for_each_row(memory.stream, norm.samples * norm.packs, SumOverPixels<T>{norm, sums});
     for_each_row(memory.stream, norm.channels,
-                 ParameterGradients<T>{norm, sums, memory.grad_parameters[0], memory.grad_parameters[1]});
+                 SumOverSamples<T>{norm, sums, memory.grad_parameters[0], memory.grad_parameters[1]});
     if (memory.grad_inputs[0] == nullptr) return;
-    for_each_row(memory.stream, norm.samples * norm.groups, AverageGroups<T>{norm, sums, means});
+    for_each_row(memory.stream, norm.samples * norm.groups, ComputeGroupMeans<T>{norm, sums, means});
     for_each(memory.stream, layer.packs(),
-             Differentiate<T>{norm, means, static_cast<Pack<T>*>(memory.grad_inputs[0])});
+             ComputeInputGradient<T>{norm, means, packs_at<T>(memory.grad_inputs[0])});
   });
 }
 

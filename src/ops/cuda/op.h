@@ -13,6 +13,7 @@
 #include "ops/cuda/kernels/parameters/finish_gradients.h"
 #include "ops/op_memory.h"
 #include "ops/plan.h"
+#include "ops/scratch_layout.h"
 
 namespace lockstep::cuda {
 
@@ -56,6 +57,8 @@ struct Loss {
   std::size_t scratch_bytes = 0;
   std::function<void(const LossMemory&)> run;
 };
+
+using ScratchLayout = lockstep::ScratchLayout<std::byte, 256>;
 
 /// Everything that an operation is planned from.
 struct OpRequest {

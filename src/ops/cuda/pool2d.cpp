@@ -1,18 +1,15 @@
 #include "ops/cuda/kernels/pool.h"
 #include "ops/cuda/op.h"
-#include "ops/pool_windows.h"
 
 namespace lockstep::cuda {
 namespace {
 
 template <class Pool>
 PoolTask task_of(const Pool& pool, const OpRequest& request) {
-  const PoolWindows windows = pool_windows(pool, request.inputs[0], request.node.shape);
   return {.type = request.type,
           .samples = request.samples,
           .channels = padded_channels(request.inputs[0].channels),
-          .rows = windows.rows,
-          .columns = windows.columns};
+          .windows = pool_windows(pool, request.inputs[0], request.node.shape)};
 }
 
 Op plan_average(const PoolTask& task) {

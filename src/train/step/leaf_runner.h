@@ -8,7 +8,6 @@
 #include "data/feed/loader.h"
 #include "device/device.h"
 #include "lockstep/sampler.h"
-#include "ops/node_range.h"
 #include "ops/plan.h"
 #include "train/step/prediction.h"
 

@@ -74,7 +74,7 @@ constexpr std::uint64_t step_samples = 16;  // steps of 16, 16 and 5 samples
 std::vector<float> values_on_cpu(const MicroBatch& batch, const SampleFormat& format, Shape target) {
   constexpr std::size_t lanes = 16;
   lockstep::testing::Lanes out(target.size() * lanes);
-  cpu::gather_group(cpu::best_level())(batch, format, 0, target, out.data());
+  cpu::gather(cpu::best_level(), batch, format, 0, target, out.data());
   std::vector<float> values;
   const auto pixels = static_cast<std::size_t>(target.height * target.width);
   for (std::size_t sample = 0; sample < batch.size; ++sample) {

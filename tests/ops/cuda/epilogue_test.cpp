@@ -1,4 +1,4 @@
-#include "ops/cuda/epilogue.h"
+#include "ops/cuda/kernels/epilogue.h"
 
 #include <gtest/gtest.h>
 

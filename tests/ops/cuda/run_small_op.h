@@ -15,20 +15,22 @@ namespace lockstep::testing {
 /// For operations that need no library.
 class NoLibrary final : public cuda::Dnn {
  public:
-  std::unique_ptr<cuda::DnnPlan> conv_forward(const cuda::ConvProblem&, bool, bool) override {
+  std::unique_ptr<cuda::DnnOperation> conv_forward(const cuda::ConvProblem&, bool, bool) override {
     return none();
   }
-  std::unique_ptr<cuda::DnnPlan> conv_backward_data(const cuda::ConvProblem&) override { return none(); }
-  std::unique_ptr<cuda::DnnPlan> conv_backward_weights(const cuda::ConvProblem&) override { return none(); }
-  std::unique_ptr<cuda::DnnPlan> batch_norm_forward(const cuda::BatchNormProblem&, double) override {
+  std::unique_ptr<cuda::DnnOperation> conv_backward_data(const cuda::ConvProblem&) override { return none(); }
+  std::unique_ptr<cuda::DnnOperation> conv_backward_weights(const cuda::ConvProblem&) override {
     return none();
   }
-  std::unique_ptr<cuda::DnnPlan> batch_norm_backward(const cuda::BatchNormProblem&) override {
+  std::unique_ptr<cuda::DnnOperation> batch_norm_forward(const cuda::BatchNormProblem&, double) override {
+    return none();
+  }
+  std::unique_ptr<cuda::DnnOperation> batch_norm_backward(const cuda::BatchNormProblem&) override {
     return none();
   }
 
  private:
-  static std::unique_ptr<cuda::DnnPlan> none() { throw std::logic_error("no library here"); }
+  static std::unique_ptr<cuda::DnnOperation> none() { throw std::logic_error("no library here"); }
 };
 
 /// An operation of one input and no parameters, forward and backward.

@@ -58,7 +58,7 @@ constexpr Training trainings[] = {
 
 struct Operation {
   std::string name;
-  std::function<std::unique_ptr<DnnPlan>(Dnn&)> plan;
+  std::function<std::unique_ptr<DnnOperation>(Dnn&)> plan;
 };
 
 void add_convolution(std::vector<Operation>& operations, const GraphNode& node, const ConvProblem& problem,

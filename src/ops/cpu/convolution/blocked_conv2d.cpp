@@ -6,7 +6,6 @@
 #include "ops/cpu/convolution/kernels/blocked_conv.h"
 #include "ops/cpu/convolution/kernels/depthwise.h"
 #include "ops/cpu/kernels/elementwise.h"
-#include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
 namespace {

@@ -4,7 +4,6 @@
 #include "ops/cpu/convolution/conv2d.h"
 #include "ops/cpu/convolution/kernels/direct_conv.h"
 #include "ops/cpu/op.h"
-#include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
 namespace {

@@ -4,7 +4,6 @@
 #include "ops/cpu/convolution/conv_taps.h"
 #include "ops/cpu/convolution/kernels/depthwise.h"
 #include "ops/cpu/kernels/elementwise.h"
-#include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ops/cpu/convolution/kernels/winograd.h"
-#include "ops/cpu/scratch.h"
 
 namespace lockstep::cpu {
 namespace {

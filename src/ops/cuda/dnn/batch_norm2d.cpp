@@ -6,7 +6,6 @@
 #include "ops/cuda/kernels/batch_norm.h"
 #include "ops/cuda/kernels/element_wise.h"
 #include "ops/cuda/op.h"
-#include "ops/cuda/scratch.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -16,13 +15,13 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 /// Everything about a batch norm that is known before it runs. The learned parameters and their gradients are
 /// used where they are: in the arena, zeros follow them up to a multiple of 16 elements, and so do zeros in
 /// what the library writes for padded channels.
-struct Norm {
+struct BatchNormLayer {
   BatchNormProblem problem;
   int channels = 0;  ///< the network's
   double eps = 0.0;
   GraphNode::Epilogue epilogue;
-  std::unique_ptr<DnnPlan> forward;  ///< these two in training only
-  std::unique_ptr<DnnPlan> backward;
+  std::unique_ptr<DnnOperation> forward;  ///< these two in training only
+  std::unique_ptr<DnnOperation> backward;
   std::size_t second = 0;    ///< offset of the second of two arrays with one float per channel
   std::size_t library = 0;   ///< in scratch memory, like the rest
   std::size_t grad = 0;      ///< before the activation
@@ -38,18 +37,18 @@ struct Norm {
 
 /// Two arrays with one float per padded channel.
 float* first_of(std::byte* memory) { return reinterpret_cast<float*>(memory); }
-float* second_of(const Norm& norm, std::byte* memory) { return first_of(memory + norm.second); }
+float* second_of(const BatchNormLayer& norm, std::byte* memory) { return first_of(memory + norm.second); }
 
 void* writable(const void* data) { return const_cast<void*>(data); }  // the library has one kind of pointer
 
-void prepare_evaluation(const Norm& norm, const OpMemory& memory) {
+void prepare_evaluation(const BatchNormLayer& norm, const OpMemory& memory) {
   const auto& [weight, bias, mean, variance] = memory.parameters;
   fold_norm(memory.stream, norm.channels, static_cast<float>(norm.eps),
             {.weight = weight, .bias = bias, .running_mean = mean, .running_variance = variance},
             first_of(memory.prepared), second_of(norm, memory.prepared));
 }
 
-void evaluate(const Norm& norm, const OpMemory& memory) {
+void evaluate(const BatchNormLayer& norm, const OpMemory& memory) {
   normalize(memory.stream, norm.problem.type,
             {.pixels = norm.pixels(),
              .channels = norm.problem.channels,
@@ -62,7 +61,7 @@ void evaluate(const Norm& norm, const OpMemory& memory) {
              .output = memory.output});
 }
 
-void forward(const Norm& norm, const OpMemory& memory) {
+void forward(const BatchNormLayer& norm, const OpMemory& memory) {
   void* const input = writable(memory.inputs[0]);
   void* const weight = writable(memory.parameters[0]);
   void* const bias = writable(memory.parameters[1]);
@@ -82,7 +81,7 @@ void forward(const Norm& norm, const OpMemory& memory) {
 }
 
 /// The gradient before the activation, which is the residual's too.
-void* undo_activation(const Norm& norm, const OpMemory& memory) {
+void* undo_activation(const BatchNormLayer& norm, const OpMemory& memory) {
   void* const residual = norm.epilogue.add ? memory.grad_inputs[1] : nullptr;
   if (norm.activates()) {
     void* const grad = residual != nullptr ? residual : memory.scratch + norm.grad;
@@ -100,7 +99,7 @@ void* undo_activation(const Norm& norm, const OpMemory& memory) {
   return writable(memory.grad_output);
 }
 
-void backward(const Norm& norm, const OpMemory& memory) {
+void backward(const BatchNormLayer& norm, const OpMemory& memory) {
   float* const mean = first_of(memory.prepared);
   float* const inverse = second_of(norm, memory.prepared);
   void* const grad = undo_activation(norm, memory);
@@ -121,8 +120,8 @@ void backward(const Norm& norm, const OpMemory& memory) {
                                      .grad_variance = memory.grad_parameters[3]});
 }
 
-Norm describe(const OpRequest& request) {
-  Norm norm;
+BatchNormLayer layer_of(const OpRequest& request) {
+  BatchNormLayer norm;
   norm.problem = batch_norm_problem(request.node, request.samples, request.type);
   norm.channels = request.node.shape.channels;
   norm.eps = std::get<BatchNorm2d>(request.node.operation).eps;
@@ -131,7 +130,7 @@ Norm describe(const OpRequest& request) {
 }
 
 /// Two arrays with one float per padded channel.
-std::size_t lay_out_pair(Norm& norm) {
+std::size_t lay_out_pair(BatchNormLayer& norm) {
   ScratchLayout layout;
   const std::size_t bytes = norm.problem.channels * sizeof(float);
   layout.add(bytes);
@@ -140,7 +139,7 @@ std::size_t lay_out_pair(Norm& norm) {
 }
 
 Op plan_evaluation(const OpRequest& request) {
-  const auto norm = std::make_shared<Norm>(describe(request));
+  const auto norm = std::make_shared<BatchNormLayer>(layer_of(request));
   Op op;
   op.prepared_bytes = lay_out_pair(*norm);
   op.prepare = [norm](const OpMemory& memory) { prepare_evaluation(*norm, memory); };
@@ -149,7 +148,7 @@ Op plan_evaluation(const OpRequest& request) {
 }
 
 Op plan_training(const OpRequest& request) {
-  const auto norm = std::make_shared<Norm>(describe(request));
+  const auto norm = std::make_shared<BatchNormLayer>(layer_of(request));
   norm->forward = request.dnn.batch_norm_forward(norm->problem, norm->eps);
   norm->backward = request.dnn.batch_norm_backward(norm->problem);
   const std::size_t activation = norm->packs() * channel_unit * bytes_of(request.type);

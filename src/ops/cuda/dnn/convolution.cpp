@@ -1,5 +1,3 @@
-#include "ops/cuda/dnn/convolution.h"
-
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -8,7 +6,7 @@
 #include "ops/cuda/kernels/element_wise.h"
 #include "ops/cuda/kernels/parameters/column_sum.h"
 #include "ops/cuda/kernels/pool_epilogue.h"
-#include "ops/cuda/scratch.h"
+#include "ops/cuda/op.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -17,7 +15,7 @@ namespace {
 constexpr float no_limit = std::numeric_limits<float>::infinity();
 
 /// Everything about a convolution that is known before it runs. Offsets are in bytes.
-struct Convolution {
+struct ConvolutionLayer {
   ConvProblem problem;
   WeightShape shape;
   bool in_arena =
@@ -26,9 +24,9 @@ struct Convolution {
   ColumnSum output_sum;
   bool bias = false;
   bool relu = false;
-  std::unique_ptr<DnnPlan> forward;
-  std::unique_ptr<DnnPlan> backward_data;  ///< null where the input's gradient is not wanted
-  std::unique_ptr<DnnPlan> backward_weights;
+  std::unique_ptr<DnnOperation> forward;
+  std::unique_ptr<DnnOperation> backward_data;  ///< null where the input's gradient is not wanted
+  std::unique_ptr<DnnOperation> backward_weights;
 
   std::size_t bias_offset = 0;   ///< in prepared memory; weights are first
   std::size_t library = 0;       ///< in scratch memory, like the rest
@@ -47,7 +45,7 @@ std::size_t output_elements(const ConvProblem& problem) {
          problem.out_channels;
 }
 
-void prepare(const Convolution& conv, const OpMemory& memory) {
+void prepare(const ConvolutionLayer& conv, const OpMemory& memory) {
   memory.padding->add({.forms = weight_forms(conv.problem, conv.shape),
                        .weight = memory.parameters[0],
                        .bias = conv.bias ? memory.parameters[1] : nullptr,
@@ -58,19 +56,19 @@ void prepare(const Convolution& conv, const OpMemory& memory) {
 // The library's interface has one kind of pointer.
 void* writable(const void* data) { return const_cast<void*>(data); }
 
-void* weights_of(const Convolution& conv, const OpMemory& memory) {
+void* weights_of(const ConvolutionLayer& conv, const OpMemory& memory) {
   return conv.in_arena ? writable(memory.parameters[0]) : memory.prepared;
 }
-void* bias_of(const Convolution& conv, const OpMemory& memory) {
+void* bias_of(const ConvolutionLayer& conv, const OpMemory& memory) {
   return conv.in_arena ? writable(memory.parameters[1]) : memory.prepared + conv.bias_offset;
 }
 
 /// Memory that forward writes and pooling reads.
-std::byte* before_pooling(const Convolution& conv, const OpMemory& memory) {
+std::byte* before_pooling(const ConvolutionLayer& conv, const OpMemory& memory) {
   return conv.keeps_output() ? memory.saved : memory.scratch + conv.output;
 }
 
-void forward(const Convolution& conv, const OpMemory& memory) {
+void forward(const ConvolutionLayer& conv, const OpMemory& memory) {
   void* const output = conv.pools() ? before_pooling(conv, memory) : memory.output;
   void* const input = writable(memory.inputs[0]);
   void* const weights = weights_of(conv, memory);
@@ -84,7 +82,7 @@ void forward(const Convolution& conv, const OpMemory& memory) {
 }
 
 /// The gradient before the epilogue. Whatever kernel reads it first sums it for the bias.
-void* undo_epilogue(const Convolution& conv, const OpMemory& memory) {
+void* undo_epilogue(const ConvolutionLayer& conv, const OpMemory& memory) {
   auto* const chunks = conv.bias ? reinterpret_cast<float*>(memory.left + conv.chunks) : nullptr;
   if (!conv.undoes_epilogue()) {
     if (conv.bias) sum_chunks(memory.stream, conv.output_sum, memory.grad_output, chunks);
@@ -106,7 +104,7 @@ void* undo_epilogue(const Convolution& conv, const OpMemory& memory) {
   return grad;
 }
 
-void backward(const Convolution& conv, const OpMemory& memory) {
+void backward(const ConvolutionLayer& conv, const OpMemory& memory) {
   void* const grad = undo_epilogue(conv, memory);
   void* const library = memory.scratch + conv.library;
   if (memory.grad_inputs[0] != nullptr) {
@@ -128,18 +126,18 @@ void backward(const Convolution& conv, const OpMemory& memory) {
   }
 }
 
-Convolution describe(const OpRequest& request, const ConvolutionOptions& options) {
+ConvolutionLayer layer_of(const OpRequest& request, int groups, bool bias) {
   const GraphNode& node = request.node;
-  Convolution conv;
+  ConvolutionLayer conv;
   conv.problem = conv_problem(node, request.inputs[0], request.samples, request.type);
   const Shape& input = request.inputs[0];
   const bool linear = std::holds_alternative<Linear>(node.operation);
   conv.shape = {.out_channels = node.shape.channels,
                 .in_channels = input.channels,
-                .groups = options.groups,
+                .groups = groups,
                 .pixels = linear ? input.height * input.width : 1};
   conv.in_arena = same_forms(conv.problem, conv.shape);
-  conv.bias = options.bias;
+  conv.bias = bias;
   conv.relu = node.epilogue.relu;
   conv.pool = {.samples = request.samples,
                .channels = conv.problem.out_channels,
@@ -155,7 +153,7 @@ Convolution describe(const OpRequest& request, const ConvolutionOptions& options
 }
 
 /// Asks the library for its plans; returns the bytes of its memory.
-std::size_t compile(const OpRequest& request, Convolution& conv) {
+std::size_t compile(const OpRequest& request, ConvolutionLayer& conv) {
   conv.forward = request.dnn.conv_forward(conv.problem, conv.bias, conv.relu);
   std::size_t bytes = conv.forward->workspace_bytes();
   if (!request.training) return bytes;
@@ -166,7 +164,7 @@ std::size_t compile(const OpRequest& request, Convolution& conv) {
   return std::max(bytes, conv.backward_data->workspace_bytes());
 }
 
-void lay_out(const OpRequest& request, std::size_t library_bytes, Convolution& conv, Op& op) {
+void lay_out(const OpRequest& request, std::size_t library_bytes, ConvolutionLayer& conv, Op& op) {
   const std::size_t element = bytes_of(request.type);
   const std::size_t output = output_elements(conv.problem) * element;
   const std::size_t weights = conv.in_arena ? 0 : padded_weights(conv.problem) * element;
@@ -189,10 +187,9 @@ void lay_out(const OpRequest& request, std::size_t library_bytes, Convolution& c
   op.scratch_bytes = scratch.bytes();
 }
 
-}  // namespace
-
-Op plan_convolution(const OpRequest& request, const ConvolutionOptions& options) {
-  const auto conv = std::make_shared<Convolution>(describe(request, options));
+/// `groups`: the network's.
+Op plan_convolution(const OpRequest& request, int groups, bool bias) {
+  const auto conv = std::make_shared<ConvolutionLayer>(layer_of(request, groups, bias));
   Op op;
   lay_out(request, compile(request, *conv), *conv, op);
   op.backward_reads_inputs = true;
@@ -203,5 +200,14 @@ Op plan_convolution(const OpRequest& request, const ConvolutionOptions& options)
   op.backward = [conv](const OpMemory& memory) { backward(*conv, memory); };
   return op;
 }
+
+}  // namespace
+
+Op plan(const Conv2d& conv, const OpRequest& request) {
+  return plan_convolution(request, conv.groups, conv.bias);
+}
+
+/// A linear layer is a convolution of images of one pixel.
+Op plan(const Linear& linear, const OpRequest& request) { return plan_convolution(request, 1, linear.bias); }
 
 }  // namespace lockstep::cuda

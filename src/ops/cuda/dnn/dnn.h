@@ -59,9 +59,9 @@ struct BatchNormProblem {
 
 /// One operation of a library, chosen and compiled. Immutable, but used by one stream at a time. Same bits
 /// at every run on one type of GPU.
-class DnnPlan {
+class DnnOperation {
  public:
-  virtual ~DnnPlan() = default;
+  virtual ~DnnOperation() = default;
   virtual std::size_t workspace_bytes() const = 0;
   /// Enqueues the operation. `tensors`: device addresses in the order that its maker documents, each aligned
   /// to 16 bytes; `workspace`: workspace_bytes() of memory, aligned to 256.
@@ -76,18 +76,18 @@ class Dnn {
  public:
   virtual ~Dnn() = default;
   /// tensors: input, weight, [bias,] output. bias: [out channel], of the activations' type. relu: max(0, .).
-  virtual std::unique_ptr<DnnPlan> conv_forward(const ConvProblem& problem, bool bias, bool relu) = 0;
+  virtual std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) = 0;
   /// tensors: grad_output, weight, grad_input (written).
-  virtual std::unique_ptr<DnnPlan> conv_backward_data(const ConvProblem& problem) = 0;
+  virtual std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) = 0;
   /// tensors: input, grad_output, grad_weight (written, of the activations' type).
-  virtual std::unique_ptr<DnnPlan> conv_backward_weights(const ConvProblem& problem) = 0;
+  virtual std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) = 0;
   /// Training: tensors: input, [residual,] weight, bias, output, mean, inverse_deviation. output =
   /// relu?((input - mean) * inverse_deviation * weight + bias [+ residual]); statistics of the batch, weight,
   /// bias: float, [channel]. variance divided by the number of values.
-  virtual std::unique_ptr<DnnPlan> batch_norm_forward(const BatchNormProblem& problem, double eps) = 0;
+  virtual std::unique_ptr<DnnOperation> batch_norm_forward(const BatchNormProblem& problem, double eps) = 0;
   /// tensors: input, grad_output, weight, mean, inverse_deviation, grad_input, grad_weight, grad_bias. add
   /// and relu of the problem are ignored: what belongs to them happened to grad_output before.
-  virtual std::unique_ptr<DnnPlan> batch_norm_backward(const BatchNormProblem& problem) = 0;
+  virtual std::unique_ptr<DnnOperation> batch_norm_backward(const BatchNormProblem& problem) = 0;
   /// Engines chosen so far, as the text of a PlanFile; empty where nothing is chosen.
   virtual std::string engines() const { return {}; }
 };

@@ -57,9 +57,7 @@ void activation_forward(StreamHandle stream, Type type, Activation::Kind kind, s
   with_stored(type, [&](auto stored) {
     using T = decltype(stored);
     with_function(kind, [&](auto function) {
-      for_each(
-          stream, packs,
-          Forward<decltype(function), T>{static_cast<const Pack<T>*>(input), static_cast<Pack<T>*>(output)});
+      for_each(stream, packs, Forward<decltype(function), T>{packs_at<T>(input), packs_at<T>(output)});
     });
   });
 }
@@ -70,9 +68,8 @@ void activation_backward(StreamHandle stream, Type type, Activation::Kind kind, 
     using T = decltype(stored);
     with_function(kind, [&](auto function) {
       for_each(stream, packs,
-               Backward<decltype(function), T>{static_cast<const Pack<T>*>(input_or_output),
-                                               static_cast<const Pack<T>*>(grad_output),
-                                               static_cast<Pack<T>*>(grad_input)});
+               Backward<decltype(function), T>{packs_at<T>(input_or_output), packs_at<T>(grad_output),
+                                               packs_at<T>(grad_input)});
     });
   });
 }

@@ -7,8 +7,6 @@
 namespace lockstep::cuda {
 namespace {
 
-using Index = unsigned;
-
 struct FoldNorm {
   std::size_t channels;
   float eps;

@@ -46,22 +46,6 @@ struct ClassSums {
   }
 };
 
-/// Sums over the samples.
-struct Totals {
-  double loss = 0.0;
-  std::uint64_t correct = 0;
-  std::uint64_t correct5 = 0;
-  std::uint64_t samples = 0;
-
-  LOCKSTEP_HD Totals& operator+=(const Totals& other) {
-    loss += other.loss;
-    correct += other.correct;
-    correct5 += other.correct5;
-    samples += other.samples;
-    return *this;
-  }
-};
-
 /// A task whose logits and gradients are T.
 template <class T>
 struct Loss {
@@ -123,7 +107,7 @@ struct Loss {
     return distance;
   }
 
-  LOCKSTEP_HD Totals totals_of(std::size_t sample, const Softmax& softmax, const ClassSums& sums) const {
+  LOCKSTEP_HD LeafResult totals_of(std::size_t sample, const Softmax& softmax, const ClassSums& sums) const {
     if (task.labels[sample] < 0) return {};
     const bool hit = softmax.best == task.labels[sample];
     return {logarithm_above_one<Arithmetic>(static_cast<double>(softmax.sum)) +
@@ -135,22 +119,20 @@ struct Loss {
     if (task.predictions != nullptr) task.predictions[sample] = best;
   }
 
-  LOCKSTEP_HD void finish(const Totals& totals) const {
-    *task.result = {totals.loss, totals.correct, totals.correct5, totals.samples};
-  }
+  LOCKSTEP_HD void finish(const LeafResult& totals) const { *task.result = totals; }
 };
 
 /// Few classes: a thread does all of a sample, and adds over the classes as the CPU does, to the same bits. A
 /// single row, whose terms are the samples.
 template <class T>
 struct WholeSamples {
-  using Sum = Totals;
+  using Sum = LeafResult;
   Loss<T> loss;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const {
     return static_cast<std::size_t>(loss.task.samples);
   }
-  LOCKSTEP_HD Totals term(std::size_t /*row*/, std::size_t sample) const {
+  LOCKSTEP_HD LeafResult term(std::size_t /*row*/, std::size_t sample) const {
     Softmax softmax{loss.logit(sample, 0), 0.0F, 0};
     for (int c = 1; c < loss.task.classes; ++c) {
       const float z = loss.logit(sample, c);
@@ -167,7 +149,7 @@ struct WholeSamples {
     loss.predict(sample, softmax.best);
     return loss.totals_of(sample, softmax, sums);
   }
-  LOCKSTEP_HD void finish(std::size_t /*row*/, const Totals& totals) const { loss.finish(totals); }
+  LOCKSTEP_HD void finish(std::size_t /*row*/, const LeafResult& totals) const { loss.finish(totals); }
 };
 
 // Many classes: a row of threads per sample.
@@ -208,7 +190,7 @@ struct SumClasses {
   using Sum = ClassSums;
   Loss<T> loss;
   Softmax* softmax;
-  Totals* totals;
+  LeafResult* totals;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const {
     return static_cast<std::size_t>(loss.task.classes);
@@ -236,15 +218,15 @@ struct WriteGradients {
 
 template <class T>
 struct SumSamples {
-  using Sum = Totals;
+  using Sum = LeafResult;
   Loss<T> loss;
-  const Totals* totals;
+  const LeafResult* totals;
 
   LOCKSTEP_HD std::size_t terms(std::size_t /*row*/) const {
     return static_cast<std::size_t>(loss.task.samples);
   }
-  LOCKSTEP_HD Totals term(std::size_t /*row*/, std::size_t sample) const { return totals[sample]; }
-  LOCKSTEP_HD void finish(std::size_t /*row*/, const Totals& sum) const { loss.finish(sum); }
+  LOCKSTEP_HD LeafResult term(std::size_t /*row*/, std::size_t sample) const { return totals[sample]; }
+  LOCKSTEP_HD void finish(std::size_t /*row*/, const LeafResult& sum) const { loss.finish(sum); }
 };
 
 /// Up to how many classes a thread takes a whole sample.
@@ -258,7 +240,7 @@ void run(StreamHandle stream, const CrossEntropyTask& task) {
     return;
   }
   const auto samples = static_cast<std::size_t>(task.samples);
-  auto* totals = reinterpret_cast<Totals*>(task.scratch);
+  auto* totals = reinterpret_cast<LeafResult*>(task.scratch);
   auto* softmax = reinterpret_cast<Softmax*>(totals + samples);
   for_each_row(stream, samples, FindLargest<T>{loss, softmax});
   for_each_row(stream, samples, SumClasses<T>{loss, softmax, totals});
@@ -269,7 +251,8 @@ void run(StreamHandle stream, const CrossEntropyTask& task) {
 }  // namespace
 
 std::size_t cross_entropy_scratch(int samples, int classes) {
-  return classes <= few_classes ? 0 : static_cast<std::size_t>(samples) * (sizeof(Totals) + sizeof(Softmax));
+  return classes <= few_classes ? 0
+                                : static_cast<std::size_t>(samples) * (sizeof(LeafResult) + sizeof(Softmax));
 }
 
 void cross_entropy(StreamHandle stream, const CrossEntropyTask& task) {

@@ -70,13 +70,6 @@ struct Backward {
   }
 };
 
-template <class T>
-struct Copy {
-  const Pack<T>* input;
-  Pack<T>* output;
-  LOCKSTEP_HD void operator()(std::size_t index) const { output[index] = input[index]; }
-};
-
 }  // namespace
 
 std::size_t dropout_mask_bytes(const DropoutTask& task) { return packs_in(task); }
@@ -85,10 +78,9 @@ void dropout_forward(StreamHandle stream, const DropoutTask& task, const RandomK
                      const std::uint64_t* ids, const void* input, void* output, std::uint8_t* masks) {
   with_stored(task.type, [&](auto stored) {
     using T = decltype(stored);
-    for_each(
-        stream, packs_in(task),
-        Forward<T>{task.rule, static_cast<unsigned>(task.channels), static_cast<unsigned>(task.pixels),
-                   random, ids, static_cast<const Pack<T>*>(input), static_cast<Pack<T>*>(output), masks});
+    for_each(stream, packs_in(task),
+             Forward<T>{task.rule, static_cast<unsigned>(task.channels), static_cast<unsigned>(task.pixels),
+                        random, ids, packs_at<T>(input), packs_at<T>(output), masks});
   });
 }
 
@@ -97,16 +89,7 @@ void dropout_backward(StreamHandle stream, const DropoutTask& task, const std::u
   with_stored(task.type, [&](auto stored) {
     using T = decltype(stored);
     for_each(stream, packs_in(task),
-             Backward<T>{task.rule.scale, masks, static_cast<const Pack<T>*>(grad_output),
-                         static_cast<Pack<T>*>(grad_input)});
-  });
-}
-
-void dropout_nothing(StreamHandle stream, const DropoutTask& task, const void* input, void* output) {
-  with_stored(task.type, [&](auto stored) {
-    using T = decltype(stored);
-    for_each(stream, packs_in(task),
-             Copy<T>{static_cast<const Pack<T>*>(input), static_cast<Pack<T>*>(output)});
+             Backward<T>{task.rule.scale, masks, packs_at<T>(grad_output), packs_at<T>(grad_input)});
   });
 }
 

@@ -25,7 +25,5 @@ void dropout_forward(StreamHandle stream, const DropoutTask& task, const RandomK
                      const std::uint64_t* ids, const void* input, void* output, std::uint8_t* masks);
 void dropout_backward(StreamHandle stream, const DropoutTask& task, const std::uint8_t* masks,
                       const void* grad_output, void* grad_input);
-/// The values as they are.
-void dropout_nothing(StreamHandle stream, const DropoutTask& task, const void* input, void* output);
 
 }  // namespace lockstep::cuda

@@ -69,15 +69,6 @@ struct Zeros {
   LOCKSTEP_HD void operator()(std::size_t i) const { values[i] = 0.0F; }
 };
 
-template <class T>
-const Pack<T>* packs_at(const void* data) {
-  return static_cast<const Pack<T>*>(data);
-}
-template <class T>
-Pack<T>* packs_at(void* data) {
-  return static_cast<Pack<T>*>(data);
-}
-
 }  // namespace
 
 void add(StreamHandle stream, Type type, std::size_t packs, const void* a, const void* b, void* sum) {

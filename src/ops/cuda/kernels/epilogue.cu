@@ -1,4 +1,4 @@
-#include "ops/cuda/epilogue.h"
+#include "ops/cuda/kernels/epilogue.h"
 
 #include "device/cuda/bfloat16.h"
 
@@ -6,8 +6,8 @@ namespace lockstep::cuda {
 namespace {
 
 template <class T>
-struct Finish {
-  explicit Finish(const LateEpilogue& epilogue)
+struct ApplyEpilogue {
+  explicit ApplyEpilogue(const LateEpilogue& epilogue)
       : values(static_cast<T*>(epilogue.values)),
         bias(static_cast<const T*>(epilogue.bias)),
         residual(static_cast<const T*>(epilogue.residual)),
@@ -34,9 +34,9 @@ struct Finish {
 void run_epilogue(StreamHandle stream, const LateEpilogue& epilogue) {
   const std::size_t count = epilogue.pixels * epilogue.channels;
   if (epilogue.type == Type::bf16) {
-    for_each(stream, count, Finish<Bfloat16>(epilogue));
+    for_each(stream, count, ApplyEpilogue<Bfloat16>(epilogue));
   } else {
-    for_each(stream, count, Finish<float>(epilogue));
+    for_each(stream, count, ApplyEpilogue<float>(epilogue));
   }
 }
 

@@ -16,6 +16,18 @@ struct alignas(sizeof(T) * channel_unit < 16 ? sizeof(T) * channel_unit : 16) Pa
   T values[channel_unit];
 };
 
+/// Index of an element. 32 bits: 64-bit divisions are slow on a GPU.
+using Index = unsigned;
+
+template <class T>
+const Pack<T>* packs_at(const void* data) {
+  return static_cast<const Pack<T>*>(data);
+}
+template <class T>
+Pack<T>* packs_at(void* data) {
+  return static_cast<Pack<T>*>(data);
+}
+
 /// Packs in `pixels` pixels.
 constexpr std::size_t packs_of(std::size_t pixels, int channels) {
   return pixels * static_cast<std::size_t>(padded_channels(channels) / channel_unit);

@@ -8,7 +8,7 @@
 namespace lockstep::cuda {
 namespace {
 
-struct Images {
+struct PackedImages {
   unsigned height;
   unsigned width;
   unsigned packs;
@@ -24,31 +24,30 @@ struct Images {
 /// A task as its kernels need it.
 struct Pool {
   explicit Pool(const PoolTask& task)
-      : rows(task.rows),
-        columns(task.columns),
-        input(images(task, task.rows.size, task.columns.size)),
-        output(images(task, task.rows.outputs, task.columns.outputs)) {}
+      : windows(task.windows),
+        input(images(task, windows.rows.size, windows.columns.size)),
+        output(images(task, windows.rows.outputs, windows.columns.outputs)) {}
 
-  PoolAxis rows;
-  PoolAxis columns;
-  Images input;
-  Images output;
+  PoolWindows windows;
+  PackedImages input;
+  PackedImages output;
 
  private:
-  static Images images(const PoolTask& task, int height, int width) {
+  static PackedImages images(const PoolTask& task, int height, int width) {
     return {static_cast<unsigned>(height), static_cast<unsigned>(width),
             static_cast<unsigned>(task.channels / channel_unit)};
   }
 };
 
 std::size_t packs_of_inputs(const PoolTask& task) {
-  const std::size_t lines = static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.rows.size);
-  return packs_of(lines * static_cast<std::size_t>(task.columns.size), task.channels);
+  const std::size_t lines =
+      static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.windows.rows.size);
+  return packs_of(lines * static_cast<std::size_t>(task.windows.columns.size), task.channels);
 }
 std::size_t packs_of_outputs(const PoolTask& task) {
   const std::size_t lines =
-      static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.rows.outputs);
-  return packs_of(lines * static_cast<std::size_t>(task.columns.outputs), task.channels);
+      static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.windows.rows.outputs);
+  return packs_of(lines * static_cast<std::size_t>(task.windows.columns.outputs), task.channels);
 }
 
 /// Factor of each pixel in an average.
@@ -66,8 +65,8 @@ struct MaxForward {
 
   LOCKSTEP_HD void operator()(std::size_t index) const {
     const PackPlace at = pool.output.place(index);
-    const PoolRange rows = pool.rows.window(static_cast<int>(at.row));
-    const PoolRange columns = pool.columns.window(static_cast<int>(at.column));
+    const PoolRange rows = pool.windows.rows.window(static_cast<int>(at.row));
+    const PoolRange columns = pool.windows.columns.window(static_cast<int>(at.column));
     Pack<float> largest;
     for (float& value : largest.values) value = -std::numeric_limits<float>::infinity();
     Pack<Place> place{};
@@ -99,13 +98,13 @@ struct MaxBackward {
 
   LOCKSTEP_HD void operator()(std::size_t index) const {
     const PackPlace at = pool.input.place(index);
-    const PoolRange rows = pool.rows.holders(static_cast<int>(at.row));
-    const PoolRange columns = pool.columns.holders(static_cast<int>(at.column));
+    const PoolRange rows = pool.windows.rows.holders(static_cast<int>(at.row));
+    const PoolRange columns = pool.windows.columns.holders(static_cast<int>(at.column));
     Pack<float> sum{};
     for (int i = rows.begin; i < rows.end; ++i) {
-      const int line = static_cast<int>(at.row) - pool.rows.window(i).begin;
+      const int line = static_cast<int>(at.row) - pool.windows.rows.window(i).begin;
       for (int j = columns.begin; j < columns.end; ++j) {
-        const PoolRange window = pool.columns.window(j);
+        const PoolRange window = pool.windows.columns.window(j);
         const int number = line * (window.end - window.begin) + static_cast<int>(at.column) - window.begin;
         const std::size_t from = pool.output.index(at, i, j);
         const Pack<Place> place = places[from];
@@ -127,8 +126,8 @@ struct AvgForward {
 
   LOCKSTEP_HD void operator()(std::size_t index) const {
     const PackPlace at = pool.output.place(index);
-    const PoolRange rows = pool.rows.window(static_cast<int>(at.row));
-    const PoolRange columns = pool.columns.window(static_cast<int>(at.column));
+    const PoolRange rows = pool.windows.rows.window(static_cast<int>(at.row));
+    const PoolRange columns = pool.windows.columns.window(static_cast<int>(at.column));
     Pack<float> sum{};
     for (int i = rows.begin; i < rows.end; ++i) {
       for (int j = columns.begin; j < columns.end; ++j) {
@@ -150,13 +149,13 @@ struct AvgBackward {
 
   LOCKSTEP_HD void operator()(std::size_t index) const {
     const PackPlace at = pool.input.place(index);
-    const PoolRange rows = pool.rows.holders(static_cast<int>(at.row));
-    const PoolRange columns = pool.columns.holders(static_cast<int>(at.column));
+    const PoolRange rows = pool.windows.rows.holders(static_cast<int>(at.row));
+    const PoolRange columns = pool.windows.columns.holders(static_cast<int>(at.column));
     Pack<float> sum{};
     for (int i = rows.begin; i < rows.end; ++i) {
-      const PoolRange window_rows = pool.rows.window(i);
+      const PoolRange window_rows = pool.windows.rows.window(i);
       for (int j = columns.begin; j < columns.end; ++j) {
-        const float share = share_of(window_rows, pool.columns.window(j));
+        const float share = share_of(window_rows, pool.windows.columns.window(j));
         const Pack<float> grad = to_floats(grad_output[pool.output.index(at, i, j)]);
         for (int k = 0; k < channel_unit; ++k) sum.values[k] += grad.values[k] * share;
       }
@@ -166,7 +165,7 @@ struct AvgBackward {
 };
 
 /// Whether the pixels of a window can be numbered in a byte.
-bool places_are_bytes(const PoolTask& task) { return task.rows.kernel <= 16; }
+bool places_are_bytes(const PoolTask& task) { return task.windows.rows.kernel <= 16; }
 
 /// Calls run(a value of the stored type, a value of the type that numbers a window's pixels).
 template <class Run>
@@ -192,9 +191,9 @@ void max_pool_forward(StreamHandle stream, const PoolTask& task, const void* inp
   with_places(task, [&](auto stored, auto place) {
     using T = decltype(stored);
     using Place = decltype(place);
-    for_each(stream, packs_of_outputs(task),
-             MaxForward<T, Place>{Pool(task), static_cast<const Pack<T>*>(input),
-                                  static_cast<Pack<T>*>(output), static_cast<Pack<Place>*>(places)});
+    for_each(
+        stream, packs_of_outputs(task),
+        MaxForward<T, Place>{Pool(task), packs_at<T>(input), packs_at<T>(output), packs_at<Place>(places)});
   });
 }
 
@@ -203,10 +202,9 @@ void max_pool_backward(StreamHandle stream, const PoolTask& task, const void* pl
   with_places(task, [&](auto stored, auto place) {
     using T = decltype(stored);
     using Place = decltype(place);
-    for_each(
-        stream, packs_of_inputs(task),
-        MaxBackward<T, Place>{Pool(task), static_cast<const Pack<Place>*>(places),
-                              static_cast<const Pack<T>*>(grad_output), static_cast<Pack<T>*>(grad_input)});
+    for_each(stream, packs_of_inputs(task),
+             MaxBackward<T, Place>{Pool(task), packs_at<Place>(places), packs_at<T>(grad_output),
+                                   packs_at<T>(grad_input)});
   });
 }
 
@@ -214,7 +212,7 @@ void avg_pool_forward(StreamHandle stream, const PoolTask& task, const void* inp
   with_stored(task.type, [&](auto stored) {
     using T = decltype(stored);
     for_each(stream, packs_of_outputs(task),
-             AvgForward<T>{Pool(task), static_cast<const Pack<T>*>(input), static_cast<Pack<T>*>(output)});
+             AvgForward<T>{Pool(task), packs_at<T>(input), packs_at<T>(output)});
   });
 }
 
@@ -222,8 +220,7 @@ void avg_pool_backward(StreamHandle stream, const PoolTask& task, const void* gr
   with_stored(task.type, [&](auto stored) {
     using T = decltype(stored);
     for_each(stream, packs_of_inputs(task),
-             AvgBackward<T>{Pool(task), static_cast<const Pack<T>*>(grad_output),
-                            static_cast<Pack<T>*>(grad_input)});
+             AvgBackward<T>{Pool(task), packs_at<T>(grad_output), packs_at<T>(grad_input)});
   });
 }
 

@@ -4,7 +4,7 @@
 
 #include "device/cuda/launch.h"
 #include "ops/cuda/dnn/dnn.h"
-#include "ops/pool_axis.h"
+#include "ops/pool_windows.h"
 
 namespace lockstep::cuda {
 
@@ -14,8 +14,7 @@ struct PoolTask {
   Type type;
   int samples;
   int channels;  ///< padded
-  PoolAxis rows;
-  PoolAxis columns;
+  PoolWindows windows;
 };
 
 /// Size of `places`: which pixel of each window is the largest. The first of equals is, the last NaN before

@@ -7,15 +7,13 @@
 namespace lockstep::cuda {
 namespace {
 
-using Index = unsigned;
-
 /// In packs.
-struct Sizes {
+struct PoolSizes {
   Index packs, height, width, window;
   Index pooled() const { return packs * height * width; }
 };
 
-Sizes sizes_of(const PoolEpilogue& pool) {
+PoolSizes sizes_of(const PoolEpilogue& pool) {
   return {.packs = static_cast<Index>(pool.channels / channel_unit),
           .height = static_cast<Index>(pool.height),
           .width = static_cast<Index>(pool.width),
@@ -49,7 +47,7 @@ void with_average(const PoolEpilogue& pool, const Run& run) {
 /// One thread for each pack of the output.
 template <class T, class Average>
 struct AveragePool {
-  Sizes sizes;
+  PoolSizes sizes;
   Average average;
   const Pack<T>* input;
   Pack<T>* output;
@@ -75,7 +73,7 @@ struct AveragePool {
 /// One thread for each pack of the input.
 template <class T, class Average>
 struct UndoAveragePool {
-  Sizes sizes;
+  PoolSizes sizes;
   Average average;
   const Pack<T>* activated;
   const Pack<T>* grad_output;
@@ -104,18 +102,17 @@ struct UndoAveragePool {
 }  // namespace
 
 void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* input, void* output) {
-  const Sizes sizes = sizes_of(pool);
+  const PoolSizes sizes = sizes_of(pool);
   with_average(pool, [&](auto stored, auto average) {
     using T = decltype(stored);
     for_each(stream, std::size_t{sizes.pooled()} * pool.samples,
-             AveragePool<T, decltype(average)>{sizes, average, static_cast<const Pack<T>*>(input),
-                                               static_cast<Pack<T>*>(output)});
+             AveragePool<T, decltype(average)>{sizes, average, packs_at<T>(input), packs_at<T>(output)});
   });
 }
 
 void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* activated,
                        const void* grad_output, void* grad_input, float* chunks) {
-  const Sizes sizes = sizes_of(pool);
+  const PoolSizes sizes = sizes_of(pool);
   const std::size_t window = sizes.window;
   const ColumnSum sum{.pixels = std::size_t{sizes.height} * sizes.width * window * window *
                                 static_cast<std::size_t>(pool.samples),
@@ -124,9 +121,8 @@ void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void
   with_average(pool, [&](auto stored, auto average) {
     using T = decltype(stored);
     run_and_sum(stream, sum,
-                UndoAveragePool<T, decltype(average)>{sizes, average, static_cast<const Pack<T>*>(activated),
-                                                      static_cast<const Pack<T>*>(grad_output),
-                                                      static_cast<Pack<T>*>(grad_input)},
+                UndoAveragePool<T, decltype(average)>{sizes, average, packs_at<T>(activated),
+                                                      packs_at<T>(grad_output), packs_at<T>(grad_input)},
                 chunks);
   });
 }

@@ -5,8 +5,6 @@
 namespace lockstep::cuda {
 namespace {
 
-using Index = unsigned;
-
 /// Sizes of an image and of the vector that is made of it.
 struct FlatSizes {
   Index channels, plane, stride;  ///< stride: padded channels of a pixel
@@ -71,7 +69,7 @@ struct Concatenate {
 
 /// One thread for each element of one of the inputs, whose channels begin at `first`.
 template <class T>
-struct TakeChannels {
+struct UndoConcatenate {
   Index stride, first, channels, input_stride;
   const T* grad_output;
   T* grad_input;
@@ -133,7 +131,7 @@ void undo_concatenate(StreamHandle stream, const ConcatTask& task, const void* g
                       const std::array<void*, max_inputs>& grad_inputs) {
   with_stored(task.type, [&](auto stored) {
     using T = decltype(stored);
-    TakeChannels<T> work{};
+    UndoConcatenate<T> work{};
     work.stride = output_stride(task);
     work.grad_output = static_cast<const T*>(grad_output);
     for (std::size_t k = 0; k < static_cast<std::size_t>(task.count); ++k) {

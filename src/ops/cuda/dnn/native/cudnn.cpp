@@ -10,7 +10,7 @@
 #include "ops/cuda/dnn/native/cudnn_timing.h"
 #include "ops/cuda/dnn/plan_file.h"
 #include "ops/cuda/dnn/problems.h"
-#include "ops/cuda/epilogue.h"
+#include "ops/cuda/kernels/epilogue.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -23,9 +23,9 @@ struct Chosen {
   bool built = true;  ///< not where only a GPU that is here could have compiled it
 };
 
-class CudnnPlan final : public DnnPlan {
+class CudnnOperation final : public DnnOperation {
  public:
-  explicit CudnnPlan(std::shared_ptr<const Chosen> chosen)
+  explicit CudnnOperation(std::shared_ptr<const Chosen> chosen)
       : chosen_(std::move(chosen)),
         workspace_bytes_(chosen_->built ? chosen_->graph->workspace_bytes(chosen_->engine) : 0) {}
 
@@ -44,27 +44,27 @@ class CudnnPlan final : public DnnPlan {
 };
 
 /// Clears one of the tensors first: for an operation that writes a part of it.
-class ClearedPlan final : public DnnPlan {
+class ClearedOperation final : public DnnOperation {
  public:
-  ClearedPlan(std::unique_ptr<DnnPlan> plan, std::size_t tensor, std::size_t bytes)
-      : plan_(std::move(plan)), tensor_(tensor), bytes_(bytes) {}
+  ClearedOperation(std::unique_ptr<DnnOperation> operation, std::size_t tensor, std::size_t bytes)
+      : operation_(std::move(operation)), tensor_(tensor), bytes_(bytes) {}
 
-  std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
+  std::size_t workspace_bytes() const override { return operation_->workspace_bytes(); }
   void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
     check_cuda(cudaMemsetAsync(tensors[tensor_], 0, bytes_, stream), "cudaMemsetAsync");
-    plan_->run(stream, tensors, workspace);
+    operation_->run(stream, tensors, workspace);
   }
-  std::string description() const override { return plan_->description() + ", cleared first"; }
+  std::string description() const override { return operation_->description() + ", cleared first"; }
 
  private:
-  std::unique_ptr<DnnPlan> plan_;
+  std::unique_ptr<DnnOperation> operation_;
   std::size_t tensor_;
   std::size_t bytes_;
 };
 
 /// An operation that does not do all that was asked for, and a kernel that does the rest. The tensor
 /// `argument` is the kernel's alone.
-class FinishedPlan final : public DnnPlan {
+class FinishedOperation final : public DnnOperation {
  public:
   struct Rest {
     LateEpilogue epilogue;  ///< but for the addresses
@@ -72,9 +72,10 @@ class FinishedPlan final : public DnnPlan {
     bool is_residual;
     std::size_t result;
   };
-  FinishedPlan(std::unique_ptr<DnnPlan> plan, const Rest& rest) : plan_(std::move(plan)), rest_(rest) {}
+  FinishedOperation(std::unique_ptr<DnnOperation> operation, const Rest& rest)
+      : operation_(std::move(operation)), rest_(rest) {}
 
-  std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
+  std::size_t workspace_bytes() const override { return operation_->workspace_bytes(); }
   void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
     std::vector<void*> own(tensors.begin(), tensors.end());
     LateEpilogue epilogue = rest_.epilogue;
@@ -83,13 +84,13 @@ class FinishedPlan final : public DnnPlan {
       (rest_.is_residual ? epilogue.residual : epilogue.bias) = tensors[rest_.argument];
       own.erase(own.begin() + static_cast<std::ptrdiff_t>(rest_.argument));
     }
-    plan_->run(stream, own, workspace);
+    operation_->run(stream, own, workspace);
     run_epilogue(stream, epilogue);
   }
-  std::string description() const override { return plan_->description() + ", then a kernel"; }
+  std::string description() const override { return operation_->description() + ", then a kernel"; }
 
  private:
-  std::unique_ptr<DnnPlan> plan_;
+  std::unique_ptr<DnnOperation> operation_;
   Rest rest_;
 };
 
@@ -105,16 +106,16 @@ class Cudnn final : public Dnn {
         file_(options.plan_cache, target_->name()),
         used_({}, target_->name()) {}
 
-  std::unique_ptr<DnnPlan> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
+  std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
     const std::string what = fmt::format("convolution forward{}{}: {}", bias ? " + bias" : "",
                                          relu ? " + relu" : "", describe(problem));
     const bool fused = bias || relu;
     auto chosen = choose(
         what, [&] { return conv_forward_graph(*target_, problem, bias, relu); }, fused);
-    if (chosen != nullptr) return std::make_unique<CudnnPlan>(std::move(chosen));
-    return std::make_unique<FinishedPlan>(
+    if (chosen != nullptr) return std::make_unique<CudnnOperation>(std::move(chosen));
+    return std::make_unique<FinishedOperation>(
         conv_forward(problem, false, false),
-        FinishedPlan::Rest{
+        FinishedOperation::Rest{
             .epilogue = {.type = problem.type,
                          .relu = relu,
                          .pixels = volume(problem.samples, problem.out_height, problem.out_width),
@@ -124,51 +125,52 @@ class Cudnn final : public Dnn {
             .result = bias ? std::size_t{3} : std::size_t{2}});
   }
 
-  std::unique_ptr<DnnPlan> conv_backward_data(const ConvProblem& problem) override {
-    auto plan = std::make_unique<CudnnPlan>(choose("convolution backward data: " + describe(problem), [&] {
-      return conv_backward_data_graph(*target_, problem);
-    }));
+  std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
+    auto operation =
+        std::make_unique<CudnnOperation>(choose("convolution backward data: " + describe(problem),
+                                                [&] { return conv_backward_data_graph(*target_, problem); }));
     if (rows_of(problem).size == problem.in_height && columns_of(problem).size == problem.in_width)
-      return plan;
+      return operation;
     const std::size_t elements = volume(problem.in_height, problem.in_width, problem.in_channels) *
                                  static_cast<std::size_t>(problem.samples);
-    return std::make_unique<ClearedPlan>(std::move(plan), 2, elements * bytes_of(problem.type));
+    return std::make_unique<ClearedOperation>(std::move(operation), 2, elements * bytes_of(problem.type));
   }
 
-  std::unique_ptr<DnnPlan> conv_backward_weights(const ConvProblem& problem) override {
-    return std::make_unique<CudnnPlan>(choose("convolution backward weights: " + describe(problem), [&] {
+  std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
+    return std::make_unique<CudnnOperation>(choose("convolution backward weights: " + describe(problem), [&] {
       return conv_backward_weights_graph(*target_, problem);
     }));
   }
 
-  std::unique_ptr<DnnPlan> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
+  std::unique_ptr<DnnOperation> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
     if (problem.add && !problem.relu) return norm_then_add(problem, eps);  // cuDNN adds before a ReLU only
-    return std::make_unique<CudnnPlan>(
+    return std::make_unique<CudnnOperation>(
         choose(fmt::format("batch norm forward, eps {}: {}", eps, describe(problem)),
                [&] { return batch_norm_forward_graph(*target_, problem, eps); }));
   }
 
-  std::unique_ptr<DnnPlan> batch_norm_backward(const BatchNormProblem& problem) override {
+  std::unique_ptr<DnnOperation> batch_norm_backward(const BatchNormProblem& problem) override {
     BatchNormProblem alone = problem;
     alone.add = alone.relu = false;
-    return std::make_unique<CudnnPlan>(choose("batch norm backward: " + describe(alone),
-                                              [&] { return batch_norm_backward_graph(*target_, alone); }));
+    return std::make_unique<CudnnOperation>(choose("batch norm backward: " + describe(alone), [&] {
+      return batch_norm_backward_graph(*target_, alone);
+    }));
   }
 
   std::string engines() const override { return used_.text(); }
 
  private:
-  std::unique_ptr<DnnPlan> norm_then_add(const BatchNormProblem& problem, double eps) {
+  std::unique_ptr<DnnOperation> norm_then_add(const BatchNormProblem& problem, double eps) {
     BatchNormProblem alone = problem;
     alone.add = false;
-    return std::make_unique<FinishedPlan>(
+    return std::make_unique<FinishedOperation>(
         batch_norm_forward(alone, eps),
-        FinishedPlan::Rest{.epilogue = {.type = problem.type,
-                                        .pixels = volume(problem.samples, problem.height, problem.width),
-                                        .channels = static_cast<std::size_t>(problem.channels)},
-                           .argument = 1,
-                           .is_residual = true,
-                           .result = 4});
+        FinishedOperation::Rest{.epilogue = {.type = problem.type,
+                                             .pixels = volume(problem.samples, problem.height, problem.width),
+                                             .channels = static_cast<std::size_t>(problem.channels)},
+                                .argument = 1,
+                                .is_residual = true,
+                                .result = 4});
   }
 
   /// The engine for the problem called `what`, from before, from the file, or chosen now. Where there is

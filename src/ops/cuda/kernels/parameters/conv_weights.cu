@@ -6,8 +6,6 @@
 namespace lockstep::cuda {
 namespace {
 
-using Index = unsigned;
-
 /// Layers of one kernel: its arguments may be 4 KB.
 constexpr Index most_layers = 48;
 

@@ -10,8 +10,6 @@
 namespace lockstep::cuda {
 namespace {
 
-using Index = unsigned;
-
 /// Elements that a row of threads moves.
 constexpr std::size_t row_elements = 1024;
 
@@ -23,7 +21,7 @@ LOCKSTEP_HD std::size_t terms_of(std::size_t elements, std::size_t row) {
 }
 
 /// An Unpadding as the kernel has it.
-struct Weights {
+struct UnpaddingArgument {
   Index count, taps, group_inputs, padded_inputs;
   Index group_outputs, padded_group_outputs;
   Divisor by_taps, by_group_inputs;
@@ -32,7 +30,7 @@ struct Weights {
   float* weight;
 };
 
-Weights weights_of(const Unpadding& of) {
+UnpaddingArgument weights_of(const Unpadding& of) {
   const WeightForms& forms = of.forms;
   const bool one_group = forms.group_outputs == forms.out_channels;
   const bool same_groups =
@@ -52,7 +50,7 @@ Weights weights_of(const Unpadding& of) {
 
 /// Elements lie in the order of `weight`: what is written is written together.
 template <class T>
-LOCKSTEP_HD void unpad_element(const Weights& of, Index i) {
+LOCKSTEP_HD void unpad_element(const UnpaddingArgument& of, Index i) {
   const Index pair = of.by_taps.quotient(i);
   const Index tap = i - pair * of.taps;
   const Index k = of.by_group_inputs.quotient(pair);
@@ -74,7 +72,7 @@ LOCKSTEP_HD void observe_channel(const NormObservation& of, std::size_t c) {
 }
 
 /// A ChunkAddition as the kernel has it.
-struct Addition {
+struct AdditionArgument {
   Index chunks, stride;
   const float* from;
   float* sums;
@@ -88,8 +86,8 @@ struct FinishGradients {
   static constexpr std::size_t capacity = GradientFinish::capacity;
   Index unpaddings, additions, parts;
   std::size_t ends[3 * capacity];  ///< rows of each part, in that order
-  Weights weights[capacity];
-  Addition addition[capacity];
+  UnpaddingArgument weights[capacity];
+  AdditionArgument addition[capacity];
   NormObservation observation[capacity];
 
   struct Place {
@@ -102,7 +100,9 @@ struct FinishGradients {
   }
   LOCKSTEP_HD bool unpads(const Place& at) const { return at.part < unpaddings; }
   LOCKSTEP_HD bool adds(const Place& at) const { return !unpads(at) && at.part < unpaddings + additions; }
-  LOCKSTEP_HD const Addition& addition_at(const Place& at) const { return addition[at.part - unpaddings]; }
+  LOCKSTEP_HD const AdditionArgument& addition_at(const Place& at) const {
+    return addition[at.part - unpaddings];
+  }
   LOCKSTEP_HD const NormObservation& observation_at(const Place& at) const {
     return observation[at.part - unpaddings - additions];
   }
@@ -115,7 +115,7 @@ struct FinishGradients {
 
   LOCKSTEP_HD double term(const Place& at, std::size_t k) const {
     if (adds(at)) {
-      const Addition& of = addition_at(at);
+      const AdditionArgument& of = addition_at(at);
       return static_cast<double>(of.from[k * of.stride + at.row]);
     }
     const std::size_t element = at.row * row_elements + k;
@@ -144,7 +144,7 @@ void GradientFinish::run() {
     std::size_t rows = 0;
     const auto add = [&](std::size_t more) { work.ends[work.parts++] = rows += more; };
     for (const Unpadding& each : unpaddings_) {
-      const Weights& weights = work.weights[work.unpaddings++] = weights_of(each);
+      const UnpaddingArgument& weights = work.weights[work.unpaddings++] = weights_of(each);
       add(rows_for(weights.count));
     }
     for (const ChunkAddition& each : additions_) {

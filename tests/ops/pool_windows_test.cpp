@@ -1,4 +1,4 @@
-#include "ops/pool_axis.h"
+#include "ops/pool_windows.h"
 
 #include <gtest/gtest.h>
 
