@@ -290,10 +290,10 @@ def draw_step():
 
     yield from label(534, "fold, update", "the owner of a slice", "Updater, ArenaUpdate")
     for rank in range(2):
-        x = FLOW + rank * RANK + 14
-        yield box(x, 522, 106, 44, f"rank{rank}", 4)
-        yield text(x + 53, 540, "sum of all leaves", "small", "middle")
-        yield text(x + 53, 555, f"rule on slice {rank}", "small", "middle")
+        x = FLOW + rank * RANK + 9
+        yield box(x, 522, 116, 44, f"rank{rank}", 4)
+        yield text(x + 58, 540, "sum of all leaves", "small", "middle")
+        yield text(x + 58, 555, f"rule on slice {rank}", "small", "middle")
 
     yield from label(604, "gather", "new parameters to all", "Gather")
     for owner in range(2):
