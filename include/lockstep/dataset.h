@@ -42,8 +42,8 @@ class Dataset {
   virtual std::string sample_name(std::uint64_t id) const;
   /// Names of the classes, in order; empty where they have none.
   virtual std::vector<std::string> class_names() const { return {}; }
-  /// What lies among its files without being a sample, as a line for a warning; empty where nothing does.
-  virtual std::string passed_over() const { return {}; }
+  /// Files in its folders that are no samples, as the line of a warning; empty: there are none.
+  virtual std::string skipped_files() const { return {}; }
 };
 
 /// Training and test samples: the same shape, classes and encoding.

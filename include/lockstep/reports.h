@@ -18,10 +18,10 @@ struct StepReport {
 };
 struct Evaluation {
   std::uint64_t samples = 0;
-  std::uint64_t left_out = 0;  ///< further samples, that could not be read
-  double loss = 0.0;           ///< mean
-  double accuracy = 0.0;       ///< in [0, 1]
-  double top5 = 0.0;           ///< share of samples whose class is among the five with the largest logits
+  std::uint64_t skipped = 0;  ///< samples that could not be read; not counted in `samples`
+  double loss = 0.0;          ///< mean
+  double accuracy = 0.0;      ///< in [0, 1]
+  double top5 = 0.0;          ///< share of samples whose class is among the five with the largest logits
   /// Samples by [class][predicted class]; empty where it was not asked for.
   std::vector<std::uint64_t> confusion{};
 };

@@ -91,7 +91,7 @@ void print_part(const std::string& part, const Dataset& dataset, const DataOptio
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     ++counts[static_cast<std::size_t>(dataset.label(id))];
   }
-  print_warning(dataset.passed_over());
+  print_warning(dataset.skipped_files());
   const Shape shape = dataset.shape();
   const std::string what = dataset.encoding() == Encoding::floats
                                ? fmt::format("samples of {} numbers", shape.size())

@@ -61,7 +61,7 @@ OptionSet option_set(PackRequest& request) {
 }
 
 PackResult pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
-  print_warning(passed_over_text(list));
+  print_warning(skipped_files_text(list));
   const PackResult result = pack_images(list, request.target, part, request.options);
   print(fmt::format("{:<6} {} images of {} classes in {} file{}, {:.1f} MB; {} not readable\n", part,
                     result.packed, list.classes.size(), result.shards, result.shards == 1 ? "" : "s",
@@ -111,7 +111,7 @@ int run_data_pack(int argc, char** argv) {
   return run_on_ranks(set, argc, argv, [&](World& world) {
     world.agree([&] {
       request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
-      request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; left out"); };
+      request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; skipped"); };
       cpu::best_level();  // an error on a processor that lacks what resizing needs
       if (world.rank() == 0) pack(request);
     });

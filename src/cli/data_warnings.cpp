@@ -33,25 +33,25 @@ std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& o
   return fmt::format("{}: {}", what, fmt::join(advice, ", or "));
 }
 
-std::string left_out_warning(const Evaluation& evaluation, const std::string& kind) {
-  if (evaluation.left_out == 0) return {};
-  return fmt::format("{} of {} {} samples could not be read and were left out", evaluation.left_out,
-                     evaluation.samples + evaluation.left_out, kind);
+std::string skipped_warning(const Evaluation& evaluation, const std::string& kind) {
+  if (evaluation.skipped == 0) return {};
+  return fmt::format("{} of {} {} samples could not be read and were skipped", evaluation.skipped,
+                     evaluation.samples + evaluation.skipped, kind);
 }
 
 void DataWarnings::look_at(const EpochReport& epoch) {
-  tell_left_out(epoch.train, "training", train_told_);
-  tell_left_out(epoch.test, "test", test_told_);
+  tell_skipped(epoch.train, "training", train_told_);
+  tell_skipped(epoch.test, "test", test_told_);
   if (options_.output.quiet || slow_told_) return;
   const std::string slow = slow_reading_warning(epoch, options_);
   slow_told_ = !slow.empty();
   print_warning(slow);
 }
 
-void DataWarnings::tell_left_out(const Evaluation& evaluation, const std::string& kind, std::uint64_t& told) {
-  if (evaluation.left_out <= told) return;
-  told = evaluation.left_out;
-  print_warning(left_out_warning(evaluation, kind));
+void DataWarnings::tell_skipped(const Evaluation& evaluation, const std::string& kind, std::uint64_t& told) {
+  if (evaluation.skipped <= told) return;
+  told = evaluation.skipped;
+  print_warning(skipped_warning(evaluation, kind));
 }
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@ namespace lockstep {
 std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& options);
 
 /// How many of the samples, "training" or "test", could not be read; empty where all could.
-std::string left_out_warning(const Evaluation& evaluation, const std::string& kind);
+std::string skipped_warning(const Evaluation& evaluation, const std::string& kind);
 
 /// Prints these warnings on stderr, each once: left-out samples again where they have become more.
 class DataWarnings {
@@ -22,7 +22,7 @@ class DataWarnings {
   void look_at(const EpochReport& epoch);
 
  private:
-  static void tell_left_out(const Evaluation& evaluation, const std::string& kind, std::uint64_t& told);
+  static void tell_skipped(const Evaluation& evaluation, const std::string& kind, std::uint64_t& told);
 
   const TrainOptions& options_;
   bool slow_told_ = false;

@@ -109,7 +109,7 @@ int run_evaluation(World& world, const EvalOptions& options) {
                                       .batch = options.batch,
                                       .execution = options.execution});
   if (world.rank() == 0) {
-    print_warning(left_out_warning(result, options.split == Split::test ? "test" : "training"));
+    print_warning(skipped_warning(result, options.split == Split::test ? "test" : "training"));
     const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
     print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}  top-5 acc {:.4f}\n", name_of(options.split),
                       result.loss, name_of(options.split), result.accuracy, result.samples, result.top5));

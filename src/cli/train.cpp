@@ -139,8 +139,8 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const
          .test_accuracy = epoch.test.accuracy,
          .validation_loss = epoch.validation ? std::optional(epoch.validation->loss) : std::nullopt,
          .validation_accuracy = epoch.validation ? std::optional(epoch.validation->accuracy) : std::nullopt,
-         .train_left_out = epoch.train.left_out,
-         .test_left_out = epoch.test.left_out,
+         .train_left_out = epoch.train.skipped,
+         .test_left_out = epoch.test.skipped,
          .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
          .seconds = epoch.seconds});
     if (epoch.best && !options.output.run_directory.empty()) {
@@ -228,8 +228,8 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
     }
   });
   if (prints) {
-    print_warning(data.train->passed_over());
-    print_warning(data.test->passed_over());
+    print_warning(data.train->skipped_files());
+    print_warning(data.test->skipped_files());
     if (!options.output.quiet) {
       print_summary(world, options, trainer);
     }

@@ -58,11 +58,11 @@ Obstacle gpu_obstacle(const Probe& found) {
     if (gpu.major < least_major) {
       return {fmt::format("GPU {} ({}) has compute capability {}.{}, {}.0 is the least", i, gpu.name,
                           gpu.major, gpu.minor, least_major),
-              "leave it out with CUDA_VISIBLE_DEVICES"};
+              "hide it with CUDA_VISIBLE_DEVICES"};
     }
     if (gpu.mode == ComputeMode::prohibited) {
       return {fmt::format("GPU {} ({}) allows no computing", i, gpu.name),
-              "nvidia-smi -c 0, or leave it out with CUDA_VISIBLE_DEVICES"};
+              "nvidia-smi -c 0, or hide it with CUDA_VISIBLE_DEVICES"};
     }
   }
   return {};

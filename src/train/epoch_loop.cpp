@@ -110,7 +110,7 @@ void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   const EpochTotals& totals = progress_.epoch;
   Evaluation train =
       evaluation_of({.loss = totals.loss, .correct = totals.correct, .samples = totals.samples});
-  train.left_out = totals.skipped;
+  train.skipped = totals.skipped;
   check_read(world, train, fmt::format("training samples of epoch {}", epoch));
   if (progress_.step % steps_per_epoch() == 0) {
     checks_.each_visited_once(entry_->visits, steps_.visits(),

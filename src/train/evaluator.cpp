@@ -12,9 +12,9 @@
 namespace lockstep {
 
 void check_read(const World& world, const Evaluation& evaluation, const std::string& what) {
-  if (evaluation.samples > 0 || evaluation.left_out == 0) return;
+  if (evaluation.samples > 0 || evaluation.skipped == 0) return;
   world.agree([&] {  // every rank knows, one prints
-    throw Error(Category::data, fmt::format("none of the {} {} can be read", evaluation.left_out, what));
+    throw Error(Category::data, fmt::format("none of the {} {} can be read", evaluation.skipped, what));
   });
 }
 
@@ -55,7 +55,7 @@ Evaluation Evaluator::run(Program& program) {
   program.run();
   session_.device().copy(results_.data(), pass_.results().data(), pass_.results().size_bytes());
   Evaluation evaluation = evaluation_of(outcome_of(results_));
-  evaluation.left_out = loader_.dataset().size() - evaluation.samples;
+  evaluation.skipped = loader_.dataset().size() - evaluation.samples;
   return evaluation;
 }
 

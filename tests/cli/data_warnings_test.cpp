@@ -64,24 +64,24 @@ TEST(DataWarnings, AreToldOnceAndMoreOfThemAgain) {
   };
   EXPECT_NE(told().find("lockstep: warning: reading the samples"), std::string::npos);
   EXPECT_EQ(told(), "");
-  epoch.train = {.samples = 49963, .left_out = 37};
+  epoch.train = {.samples = 49963, .skipped = 37};
   const std::string line =
-      "lockstep: warning: 37 of 50000 training samples could not be read and were left out\n";
+      "lockstep: warning: 37 of 50000 training samples could not be read and were skipped\n";
   EXPECT_EQ(told(), line);
   EXPECT_EQ(told(), "");
-  epoch.test = {.samples = 5, .left_out = 1};
-  EXPECT_EQ(told(), "lockstep: warning: 1 of 6 test samples could not be read and were left out\n");
+  epoch.test = {.samples = 5, .skipped = 1};
+  EXPECT_EQ(told(), "lockstep: warning: 1 of 6 test samples could not be read and were skipped\n");
 }
 
 TEST(DataWarnings, QuietRunsTellOfLeftOutSamplesOnly) {
   TrainOptions options = images();
   options.output.quiet = true;
   EpochReport epoch = slow();
-  epoch.train = {.samples = 1, .left_out = 1};
+  epoch.train = {.samples = 1, .skipped = 1};
   ::testing::internal::CaptureStderr();
   DataWarnings(options).look_at(epoch);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "lockstep: warning: 1 of 2 training samples could not be read and were left out\n");
+            "lockstep: warning: 1 of 2 training samples could not be read and were skipped\n");
 }
 
 }  // namespace

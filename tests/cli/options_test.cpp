@@ -121,7 +121,7 @@ TEST(TrainOptions, FlagsFromAllSources) {
   EXPECT_FALSE(parse({"--drop-last=false"}, {"LOCKSTEP_DROP_LAST=true"}).training.drop_last);
   expect_usage({"--drop-last=maybe"}, {"--drop-last", "'maybe'"});
   expect_usage({"--drop-last", "false"}, {"unexpected argument 'false'"});
-  expect_usage({"--reset-head"}, {"--reset-head: has no effect without init-from: leave it out"});
+  expect_usage({"--reset-head"}, {"--reset-head: has no effect without init-from: omit it"});
 }
 
 struct BadValue {
@@ -228,11 +228,10 @@ TEST(TrainOptions, CombinationsOfOptions) {
   expect_usage({"--micro-batches", "512"}, {"512 micro-batches do not divide a batch of 256; 256 do"});
   expect_usage({"--model-ema", "--model-ema-decay", "0"},
                {"--model-ema-decay: '0' is out of range: above 0, below 1"});
-  expect_usage({"--model-ema-decay", "0.9"},
-               {"--model-ema-decay: has no effect without model-ema: leave it out"});
+  expect_usage({"--model-ema-decay", "0.9"}, {"--model-ema-decay: has no effect without model-ema: omit it"});
   expect_usage({"--lr-base-scale", "sqrt"}, {"--lr-base-scale: has no effect without lr-base-batch-size"});
   expect_usage({"--log-interval", "2"}, {"--log-interval: has no effect without run-dir"});
-  expect_usage({"--decay-rate", "0.5"}, {"--decay-rate: has no effect with sched constant: leave it out"});
+  expect_usage({"--decay-rate", "0.5"}, {"--decay-rate: has no effect with sched constant: omit it"});
   expect_usage({"--image-size", "32"}, {"--image-size: has no effect with dataset fashion-mnist"});
   expect_usage({}, {"LOCKSTEP_MOMENTUM: has no effect with optimizer adamw"},
                {"LOCKSTEP_MOMENTUM=0.9", "LOCKSTEP_OPTIMIZER=adamw"});

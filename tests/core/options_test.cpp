@@ -114,8 +114,8 @@ TEST(CheckFields, FindsValuesThatTextsCannotGive) {
   expect({.layers = -3}, "layers", "'-3' is out of range: 1 to 9");
   expect({.share = -0.25}, "share", "'-0.25' is out of range");
   expect({.size = {.min = 1.0, .max = 0.5}}, "size", "'1,0.5' is not MIN,MAX");
-  expect({.share = 0.25}, "share", "share: has no effect with brush flat: leave it out");
-  expect({.wet = true}, "wet", "wet: has no effect without pattern: leave it out");
+  expect({.share = 0.25}, "share", "share: has no effect with brush flat: omit it");
+  expect({.wet = true}, "wet", "wet: has no effect without pattern: omit it");
   check_fields(PaintOptions{.brush = "round", .share = 0.25, .wet = true, .pattern = "stripes"});
 }
 

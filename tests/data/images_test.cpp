@@ -23,7 +23,7 @@ namespace {
 
 constexpr Shape shape = {.channels = 3, .height = 24, .width = 24};
 
-/// train/ with cats 1, 2 and dogs 1, 2.png; hidden files and other names are passed over.
+/// train/ with cats 1, 2 and dogs 1, 2.png; hidden files and other names are skipped.
 struct Pets : TemporaryFolder {
   Pets() {
     for (const char* name : {"train/cat", "train/dog", "train/.cache"}) {
@@ -53,22 +53,22 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
 TEST(ImageFolder, TellsWhatIsPassedOver) {
   const Pets pets;
   const std::string folder = (pets.path() / "train").string();
-  EXPECT_EQ(pets.open()->passed_over(),
-            folder + ": 1 entry passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is cat/readme.txt");
+  EXPECT_EQ(pets.open()->skipped_files(),
+            folder + ": 1 entry skipped, not CLASS/NAME.jpg, .jpeg or .png; the first is cat/readme.txt");
   pets.write("train/dog/3.webp", "");
   pets.write("train/dog/4", "");
   pets.write("train/all\n.csv", "");
   std::filesystem::create_directories(pets.path() / "train/cat/more");
-  EXPECT_EQ(pets.open()->passed_over(),
-            folder + ": 5 entries passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is all?.csv");
+  EXPECT_EQ(pets.open()->skipped_files(),
+            folder + ": 5 entries skipped, not CLASS/NAME.jpg, .jpeg or .png; the first is all?.csv");
   std::filesystem::remove(pets.path() / "train/all\n.csv");
   EXPECT_TRUE(
-      pets.open()->passed_over().ends_with(" 4 entries passed over, not CLASS/NAME.jpg, .jpeg or "
-                                           ".png; the first is cat/more"));
+      pets.open()->skipped_files().ends_with(" 4 entries skipped, not CLASS/NAME.jpg, .jpeg or "
+                                             ".png; the first is cat/more"));
   for (const char* name : {"cat/readme.txt", "cat/more", "dog/3.webp", "dog/4"}) {
     std::filesystem::remove(pets.path() / "train" / name);
   }
-  EXPECT_EQ(pets.open()->passed_over(), "");
+  EXPECT_EQ(pets.open()->skipped_files(), "");
 }
 
 TEST(ImageFolder, FoldersThatDoNotFit) {
@@ -153,7 +153,7 @@ TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {
   std::filesystem::create_directories(pets.path() / "train");
   expect_error(Category::usage, {"no folder test there: give a test fraction"}, [&] { list(0.0); });
   std::filesystem::create_directories(pets.path() / "val");
-  expect_error(Category::usage, {"test-fraction: has no effect beside ", "/val: leave it out"},
+  expect_error(Category::usage, {"test-fraction: has no effect beside ", "/val: omit it"},
                [&] { list(0.5); });
   std::filesystem::remove(pets.path() / "train");
   expect_error(Category::data, {"no folder train there beside val"}, [&] { list(0.0); });
@@ -234,7 +234,7 @@ TEST(BadSamples, TenAreNamedAndTheRestCounted) {
   }
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(bad.count(), 25U);
-  EXPECT_NE(text.find("warning: sample 9; left out\nlockstep: warning: further samples"), std::string::npos)
+  EXPECT_NE(text.find("warning: sample 9; skipped\nlockstep: warning: further samples"), std::string::npos)
       << text;
   EXPECT_EQ(std::ranges::count(text, '\n'), 11) << text;
 }

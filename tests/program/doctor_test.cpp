@@ -48,7 +48,7 @@ TEST(Doctor, SaysWhyThereIsNoGpuWhereOneWasAskedFor) {
   EXPECT_TRUE(
       std::regex_match(refused.err, std::regex("lockstep: error: rank 0 on [^:]*: CUDA: off: [^\n]*\n[^]*")))
       << refused.err;
-  EXPECT_EQ(line_after(refused.out, "self-test      "), "left out: the GPUs cannot be used, see above");
+  EXPECT_EQ(line_after(refused.out, "self-test      "), "skipped: the GPUs cannot be used, see above");
   EXPECT_NE(refused.out.find("data set "), std::string::npos) << "the rest is examined too";
   const Outcome accepted = doctor(1, {});
   EXPECT_EQ(accepted.status, 0) << accepted.err;

@@ -87,10 +87,10 @@ TEST(GpuRanks, NameTheFileThatCannotBeRead) {
       const std::size_t error = outcome.err.find("lockstep: error: rank ");
       ASSERT_NE(error, std::string::npos) << outcome.err;
       EXPECT_EQ(error, outcome.err.rfind("lockstep: error: ")) << outcome.err;
-      EXPECT_NE(outcome.err.find(
-                    std::string("/") + part +
-                    "/odd/7.jpg: is neither a JPEG nor a PNG file; on a GPU no sample can be left out"),
-                std::string::npos)
+      EXPECT_NE(
+          outcome.err.find(std::string("/") + part +
+                           "/odd/7.jpg: is neither a JPEG nor a PNG file; on a GPU no sample can be skipped"),
+          std::string::npos)
           << outcome.err;
     }
     std::filesystem::remove(folder / part / "odd/7.jpg");

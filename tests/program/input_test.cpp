@@ -80,7 +80,7 @@ class Images : public testing::Test {
 TEST_F(Images, FilesThatCannotBeReadAreLeftOutAlikeOnAnyNumberOfRanks) {
   only_digest(data(folder_.string()), {"--random-resized-crop", "--hflip", "0.5"});
   const Outcome one = train(1, data(folder_.string()), {});
-  const std::string warning = "/train/odd/7.jpg: is neither a JPEG nor a PNG file; left out\n";
+  const std::string warning = "/train/odd/7.jpg: is neither a JPEG nor a PNG file; skipped\n";
   EXPECT_NE(one.err.find(warning), std::string::npos) << one.err;
   EXPECT_EQ(one.err.find(warning), one.err.rfind(warning)) << one.err;
   Arguments arguments = {"train", "--strict"};
@@ -114,8 +114,8 @@ TEST_F(Images, SamplesThatWereLeftOutAreCountedOnce) {
     const std::string run = (folder_ / ("run" + std::to_string(ranks))).string();
     const Outcome outcome = train(ranks, data(folder_.string()), {"--quiet", "--run-dir", run});
     for (const char* line :
-         {"lockstep: warning: 1 of 90 training samples could not be read and were left out\n",
-          "lockstep: warning: 1 of 20 test samples could not be read and were left out\n"}) {
+         {"lockstep: warning: 1 of 90 training samples could not be read and were skipped\n",
+          "lockstep: warning: 1 of 20 test samples could not be read and were skipped\n"}) {
       EXPECT_NE(outcome.err.find(line), std::string::npos) << outcome.err;
       EXPECT_EQ(outcome.err.find(line), outcome.err.rfind(line)) << outcome.err;
     }
@@ -146,7 +146,7 @@ TEST_F(Images, PackedImagesTrain) {
   const Outcome outcome = lockstep(0, {"data", "pack", folder_.string(), packed, "--size", "32"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("train  89 images of 2 classes in 1 file"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.err.find("7.jpg: is neither a JPEG nor a PNG file; left out"), std::string::npos);
+  EXPECT_NE(outcome.err.find("7.jpg: is neither a JPEG nor a PNG file; skipped"), std::string::npos);
   only_digest(data(packed), {"--hflip", "0.5"});
   const Outcome stats =
       lockstep(0, {"data", "stats", "--dataset", "images", "--data-dir", packed, "--image-size", "28"});
@@ -213,7 +213,7 @@ TEST_F(Images, FilesOfOtherKindsAreToldOnce) {
   std::ofstream(folder_ / "train/odd/1.webp") << "x";
   const std::string place = folder_.string();
   const std::string warning = "lockstep: warning: " + place +
-                              "/train: 1 entry passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is "
+                              "/train: 1 entry skipped, not CLASS/NAME.jpg, .jpeg or .png; the first is "
                               "odd/1.webp\n";
   const auto expect_once = [&](const Outcome& outcome) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -235,7 +235,7 @@ TEST_F(Images, BenchComparesReadingWithDecoding) {
   const std::regex table(
       R"(ranks 2  threads 2  samples of 3x28x28\n +img/s +per core\ndecode +\d+ +\d+\nload +\d+ +\d+\nload reaches \d+ % of decode\n)");
   EXPECT_TRUE(std::regex_match(images.out, table)) << images.out;
-  EXPECT_NE(images.err.find("7.jpg: is neither a JPEG nor a PNG file; left out"), std::string::npos);
+  EXPECT_NE(images.err.find("7.jpg: is neither a JPEG nor a PNG file; skipped"), std::string::npos);
 }
 
 TEST(Input, BenchReadsWhatIsNoImageFile) {

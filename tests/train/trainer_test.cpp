@@ -183,8 +183,8 @@ TEST(Trainer, SamplesThatCannotBeReadAreNotCounted) {
   trainer.fit();
   ASSERT_EQ(epochs.size(), 2U);
   EXPECT_EQ(epochs[0].train.samples, 23U);
-  EXPECT_EQ(epochs[0].train.left_out, 17U);
-  EXPECT_EQ(epochs[1].test.left_out, 17U);
+  EXPECT_EQ(epochs[0].train.skipped, 17U);
+  EXPECT_EQ(epochs[1].test.skipped, 17U);
   EXPECT_TRUE(std::isfinite(epochs[1].train.loss));
 }
 

@@ -196,7 +196,7 @@ int examine(World& world, DoctorOptions options) {
   const bool cuda = device != DeviceKind::cpu && examine_cuda(world, launched, findings);
   findings.add(describe_data(world, options));
   if (launched.wants_cuda && !cuda) {
-    findings.add({"self-test", "left out: the GPUs cannot be used, see above"});
+    findings.add({"self-test", "skipped: the GPUs cannot be used, see above"});
   } else if (options.self_test) {
     options.execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // on all hosts alike
     findings.add(describe_self_test(world, options.execution));

@@ -29,7 +29,7 @@ void check_needs(const std::vector<OptionText>& texts) {
     for (const Requirement& requirement : text.field.needs) {
       const std::string reason = why_not(texts, requirement);
       if (reason.empty()) continue;
-      throw Error(Category::usage, fmt::format("has no effect {}: leave it out", reason), text.field.name);
+      throw Error(Category::usage, fmt::format("has no effect {}: omit it", reason), text.field.name);
     }
   }
 }

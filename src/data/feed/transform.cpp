@@ -54,8 +54,8 @@ Transform::Transform(const InputOptions& options, const Dataset& dataset, const 
   augmentations_ = make_augmentations(augment_, shape_);
   check_fields(options);
   if (crop_share_ != InputOptions{}.crop_share && dataset.encoding() != Encoding::image_file) {
-    throw Error(Category::usage,
-                "has an effect on image files only, which these samples are not: leave it out", "crop-pct");
+    throw Error(Category::usage, "has an effect on image files only, which these samples are not: omit it",
+                "crop-pct");
   }
   if (!options.mean.empty() || !options.deviation.empty()) {
     const int channels = dataset.shape().channels;

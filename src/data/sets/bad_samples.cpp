@@ -19,7 +19,7 @@ void BadSamples::add(std::uint64_t id, const std::string& reason) {
   unshared_.push_back(id);
   if (ids_.size() > most_warnings + 1) return;
   if (ids_.size() <= most_warnings) {
-    print_warning(reason + "; left out");
+    print_warning(reason + "; skipped");
   } else {
     print_warning("further samples that cannot be read are only counted");
   }

@@ -101,7 +101,7 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
   if (options.test_fraction > 0.0) {
     if (!is_file && std::filesystem::exists(test_file, unknown)) {
       throw Error(Category::usage,
-                  fmt::format("has no effect beside {}: leave it out, or name one file instead of the folder",
+                  fmt::format("has no effect beside {}: omit it, or name one file instead of the folder",
                               test_file.string()),
                   "test-fraction");
     }

@@ -35,7 +35,9 @@ class Subset final : public Dataset {
     return whole_.sample_name(permutation_(first_ + id));
   }
   std::vector<std::string> class_names() const override { return whole_.class_names(); }
-  std::string passed_over() const override { return tells_skipped_ ? whole_.passed_over() : std::string(); }
+  std::string skipped_files() const override {
+    return tells_skipped_ ? whole_.skipped_files() : std::string();
+  }
 
  private:
   const Dataset& whole_;

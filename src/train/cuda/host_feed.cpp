@@ -50,7 +50,7 @@ class HostFeed final : public Feed {
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
       throw Error(Category::data,
-                  fmt::format("{}; on a GPU no sample can be left out, because a step is recorded for whole "
+                  fmt::format("{}; on a GPU no sample can be skipped, because a step is recorded for whole "
                               "micro-batches: take it out of the data set (lockstep data stats lists all "
                               "such), or use the CPU",
                               error.what()));

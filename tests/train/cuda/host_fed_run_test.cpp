@@ -131,7 +131,7 @@ TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
     const Torn train(train_set(), {order(position)});
     expect_torn(train, test_set(),
                 {"sample " + std::to_string(order(position)) + ": torn",
-                 "; on a GPU no sample can be left out", "lockstep data stats"});
+                 "; on a GPU no sample can be skipped", "lockstep data stats"});
   }
   const Torn several(train_set(), {order(200), order(38), order(47), order(40), order(100)});
   expect_torn(several, test_set(),
@@ -140,7 +140,7 @@ TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
 
 TEST(HostFedRun, EndsAtATestSampleThatCannotBeRead) {
   const Torn test(test_set(), {70}, Encoding::image_file);
-  expect_torn(train_set(), test, {"sample 70: torn", "; on a GPU no sample can be left out"});
+  expect_torn(train_set(), test, {"sample 70: torn", "; on a GPU no sample can be skipped"});
 }
 
 /// Such a data set lies in the GPU's memory, where the host brings it before the first step.

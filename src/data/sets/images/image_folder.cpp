@@ -53,7 +53,7 @@ class ImageFolder : public Dataset {
     return (list_.folder / list_.files[id].name).string();
   }
   std::vector<std::string> class_names() const override { return list_.classes; }
-  std::string passed_over() const override { return passed_over_text(list_); }
+  std::string skipped_files() const override { return skipped_files_text(list_); }
 
  private:
   ImageList list_;
@@ -97,10 +97,10 @@ FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& want
 }
 
 void pass_over(ImageList& list, const std::string& prefix, const std::vector<std::string>& names) {
-  if (list.passed_over == 0 && !names.empty()) {
-    list.first_passed_over = prefix + names.front();
+  if (list.skipped_files == 0 && !names.empty()) {
+    list.first_skipped_file = prefix + names.front();
   }
-  list.passed_over += names.size();
+  list.skipped_files += names.size();
 }
 
 /// Adds the files of FOLDER/NAME.
@@ -163,11 +163,11 @@ void check_several_classes(const std::filesystem::path& place, const std::vector
   }
 }
 
-std::string passed_over_text(const ImageList& list) {
-  if (list.passed_over == 0) return {};
-  return fmt::format("{}: {} {} passed over, not CLASS/NAME.jpg, .jpeg or .png; the first is {}",
-                     list.folder.string(), list.passed_over, list.passed_over == 1 ? "entry" : "entries",
-                     printable(list.first_passed_over));
+std::string skipped_files_text(const ImageList& list) {
+  if (list.skipped_files == 0) return {};
+  return fmt::format("{}: {} {} skipped, not CLASS/NAME.jpg, .jpeg or .png; the first is {}",
+                     list.folder.string(), list.skipped_files, list.skipped_files == 1 ? "entry" : "entries",
+                     printable(list.first_skipped_file));
 }
 
 std::unique_ptr<Dataset> make_image_folder(ImageList list, Shape shape) {

@@ -17,9 +17,9 @@ struct ImageList {
   };
   std::filesystem::path folder = {};
   std::vector<std::string> classes = {};
-  std::vector<File> files = {};        ///< by class, then by name
-  std::uint64_t passed_over = 0;       ///< entries that are no class, or in a class no image; not hidden ones
-  std::string first_passed_over = {};  ///< without FOLDER
+  std::vector<File> files = {};     ///< by class, then by name
+  std::uint64_t skipped_files = 0;  ///< entries that are no class, or in a class no image; not hidden ones
+  std::string first_skipped_file = {};  ///< without FOLDER
 };
 
 /// Lists the files with the extensions jpg, jpeg and png, in upper or lower case. `classes` empty: the names
@@ -28,8 +28,8 @@ struct ImageList {
 /// its name, which an index of packed images has no place for.
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
 
-/// The entries that were passed over, as a line for a warning; empty where there are none.
-std::string passed_over_text(const ImageList& list);
+/// Line of a warning about the entries that were skipped; empty: there are none.
+std::string skipped_files_text(const ImageList& list);
 
 /// Throws Error(data) naming `place` where there is nothing to tell apart.
 void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes);
