@@ -48,8 +48,8 @@ class Trainer {
   /// Error(data) when none can be read.
   Evaluation evaluate(const Dataset& dataset);
   /// The next steps on the training set, without evaluation and reports: for measurements. As many as are
-  /// submitted together (CPU: one), at most `most` and up to the end of the epoch. Collective.
-  StepTimes steps(int most);
+  /// submitted together (CPU: one), at most `max` and up to the end of the epoch. Collective.
+  StepTimes steps(int max);
 
   /// Takes parameters from a model file: all names, exact shapes, but for what `options` say. Throws
   /// Error(usage) when ranks were given different files.

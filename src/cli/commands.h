@@ -22,19 +22,19 @@ int run_bench(int argc, char** argv);
 int run_doctor(int argc, char** argv);
 int run_inspect(int argc, char** argv);
 int run_data(int argc, char** argv);
-int run_data_pack(int argc, char** argv);  ///< of run_data; argv[0] is "pack"
+int run_data_pack(int argc, char** argv);  ///< called by run_data; argv[0] is "pack"
 int run_report(int argc, char** argv);
 
-/// Runs a command on all ranks: prints --help where it is asked for; else reads the options of `set`,
-/// compares them between ranks, and calls `body`. Returns the exit status.
+/// Runs a command on all ranks: prints --help if it is asked for; otherwise reads the options of `set`,
+/// compares them between ranks and calls `body`. Returns the exit status.
 int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body);
 
 /// Whether --help or -h is among the arguments.
 bool wants_help(int argc, const char* const* argv);
-/// Prints `text` once, whatever the number of ranks; returns exit status 0.
+/// Prints `text` on the first process only. Returns exit status 0.
 int print_help(const std::string& text);
 
-/// True in the process that prints: rank 0, as far as the launcher's environment tells before MPI runs.
+/// Whether this process prints: rank 0, according to the environment of the launcher, as MPI may not run yet.
 bool is_first_process();
 
 }  // namespace lockstep

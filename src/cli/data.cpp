@@ -109,7 +109,7 @@ int print_data(World& world, const DataOptions& options) {
     world.agree(
         [&] { throw Error(Category::usage, unknown_name("thing to print", options.action, actions)); });
   }
-  world.agree([] { cpu::best_level(); });  // an error on a processor that lacks what resizing needs
+  world.agree([] { cpu::best_level(); });  // throws on a processor without the instructions for resizing
   const DatasetPair data = open_dataset(world, options.data);
   if (world.rank() != 0) {
     return 0;

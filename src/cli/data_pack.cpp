@@ -74,7 +74,7 @@ bool lies_in(const std::filesystem::path& inner, const std::filesystem::path& ou
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-/// Packed files must not hide a folder's images, nor be taken for a class.
+/// Checks that packed files would neither hide the images of a folder nor be taken for a class.
 void check_target(const std::filesystem::path& target, const ImageParts& images) {
   for (const char* part : {"train", "test"}) {
     const std::filesystem::path folder = find_image_part(target, part);
@@ -85,7 +85,7 @@ void check_target(const std::filesystem::path& target, const ImageParts& images)
                               target.string(), folder.filename().string()));
     }
   }
-  std::error_code ignored;  // what cannot be resolved cannot be written either, which is said then
+  std::error_code ignored;  // a path that cannot be resolved fails when it is written
   const std::filesystem::path place = std::filesystem::weakly_canonical(target, ignored);
   for (const ImageList* list : {&images.train, &images.test}) {
     if (lies_in(place, std::filesystem::canonical(list->folder, ignored))) {
@@ -112,7 +112,7 @@ int run_data_pack(int argc, char** argv) {
     world.agree([&] {
       request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
       request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; skipped"); };
-      cpu::best_level();  // an error on a processor that lacks what resizing needs
+      cpu::best_level();  // throws on a processor without the instructions for resizing
       if (world.rank() == 0) pack(request);
     });
     return 0;

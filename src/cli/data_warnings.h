@@ -8,14 +8,14 @@
 
 namespace lockstep {
 
-/// What helps where reading the samples, or a GPU's waiting for them, took much of an epoch's time; empty
-/// where it did not, or where the epoch was too short to tell.
+/// Warning, with advice, that reading samples, or a GPU's waiting for them, took much of the time of an
+/// epoch; empty: it did not, or the epoch was too short to tell.
 std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& options);
 
-/// How many of the samples, "training" or "test", could not be read; empty where all could.
+/// Warning that samples of `kind`, "training" or "test", could not be read; empty: all were read.
 std::string skipped_warning(const Evaluation& evaluation, const std::string& kind);
 
-/// Prints these warnings on stderr, each once: left-out samples again where they have become more.
+/// Prints these warnings on stderr, each once; that of skipped samples again when their number has grown.
 class DataWarnings {
  public:
   explicit DataWarnings(const TrainOptions& options) : options_(options) {}

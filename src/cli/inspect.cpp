@@ -56,7 +56,7 @@ OptionSet option_set(InspectOptions& options) {
   return set;
 }
 
-/// The digest of the network's tensors, in its order.
+/// Digest of the tensors in the order of the network.
 std::string network_digest(const ModelFile& file, const InspectOptions& options) {
   const auto network = make_model(options.model.name, options.input, options.classes);
   try {
@@ -68,7 +68,7 @@ std::string network_digest(const ModelFile& file, const InspectOptions& options)
   }
 }
 
-/// The digest of all tensors one after the other; of the network's, in its order, where one is named.
+/// Line with the digest of the tensors: in the order of the network if one is named, else of the file.
 std::string digest_line(const ModelFile& file, const InspectOptions& options) {
   if (!options.model.name.empty()) {
     return fmt::format("digest {}\n", network_digest(file, options));

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
     const int status = lockstep::dispatch(argc, argv);
     if (status == 0) lockstep::flush_output();
     return status;
-  } catch (...) {  // before there is a world, or after it
+  } catch (...) {  // errors before the World exists or after its end
     const lockstep::Error error = lockstep::as_error(std::current_exception());
     if (lockstep::is_first_process()) {
       lockstep::print_message(std::string("lockstep: error: ") + error.what());

@@ -11,7 +11,8 @@
 namespace lockstep {
 namespace {
 
-/// Where the layer at `position` is computed, when not as a node of its own: in that of an earlier layer.
+/// Name of the node that computes the layer at `position`, if it is the node of an earlier layer; empty: it
+/// has a node of its own.
 std::string fused_into(const Graph& graph, std::size_t position) {
   const int node = graph.node_of_layer[position];
   if (node < 0) {

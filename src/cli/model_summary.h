@@ -8,17 +8,17 @@
 namespace lockstep {
 
 /// Table of a network's layers: operation, output shape, parameters, FLOPs (two per multiply-add, forward,
-/// one image), the node that each is fused into where it is not computed on its own; and totals.
+/// one image), the node that each is fused into, if any; and totals.
 std::string layer_table(const Network& network);
 
 /// Table of the memory that training and evaluation take on a CPU rank, by size of micro-batch:
-/// `micro_batch`, half and twice of it.
+/// `micro_batch`, half of it and twice it.
 std::string memory_table(const Network& network, int micro_batch);
 
-/// "20x26x26"; of vectors, the length.
+/// Shape as text: "20x26x26"; of a vector, its length.
 std::string text_of(Shape shape);
 
-/// Without running statistics.
+/// Number of trained parameters of a layer, without running statistics.
 std::size_t trained_parameters(const Network& network, const Network::Layer& layer);
 
 }  // namespace lockstep

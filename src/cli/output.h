@@ -4,10 +4,10 @@
 
 namespace lockstep {
 
-/// Writes `text` to stdout. Throws Error(resource) when stdout does not take it: a full disk, for example.
+/// Writes `text` to stdout. Throws Error(resource) if that fails, for example on a full disk.
 void print(const std::string& text);
 
-/// Hands on what stdout still buffers. Throws as print does.
+/// Flushes stdout. Throws as print does.
 void flush_output();
 
 }  // namespace lockstep

@@ -24,7 +24,7 @@
 namespace lockstep {
 namespace {
 
-/// Steps that nobody reads need not be looked at one by one.
+/// Options of the trainer. With a log interval, that many steps are submitted together.
 TrainerOptions trainer_options(const TrainOptions& options) {
   TrainerOptions training = options.training;
   if (options.output.log_interval > 1) {
@@ -33,7 +33,7 @@ TrainerOptions trainer_options(const TrainOptions& options) {
   return training;
 }
 
-/// What a rank computes on: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".
+/// Device of a rank, in words: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".
 std::string processor_of(const Trainer& trainer, DataType dtype) {
   if (trainer.device() == DeviceKind::cuda)
     return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
@@ -41,7 +41,7 @@ std::string processor_of(const Trainer& trainer, DataType dtype) {
                      trainer.processor());
 }
 
-/// What the run is, for people: on stderr, so that stdout holds results only.
+/// Prints a summary of the run on stderr, as stdout is for results only.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
   print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}",
                             options.model.name, options.data.name, world.size(), world.size() == 1 ? "" : "s",
@@ -63,7 +63,7 @@ void warn_of_idle_executors(const World& world, const TrainOptions& options, con
   }
 }
 
-/// Where a CPU's vector lanes are left empty by a choice of micro-batches that another would fill.
+/// Warns if the micro-batches leave vector lanes of the CPU empty that the default ones would fill.
 void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
   const int batch = options.training.batch.size;
   const int samples = batch / trainer.micro_batches();
@@ -93,12 +93,12 @@ std::string environment_of(Environment environment, const World& world, const Tr
   return environment_json(environment);
 }
 
-/// The set by whose accuracy epochs are compared.
+/// Name of the data set whose accuracy decides which epoch is the best.
 std::string judging_set(const TrainOptions& options) {
   return options.data.validation_fraction > 0.0 ? "validation" : "test";
 }
 
-/// A model that was selected on the test set looks better there than it is.
+/// Tells that models are selected on the test set, on which they then look better than they are.
 void tell_of_selection(const TrainOptions& options) {
   const bool selects = options.training.early_stopping > 0 || !options.output.run_directory.empty();
   if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
@@ -149,7 +149,7 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const
   };
 }
 
-/// For people: on stderr, so that stdout holds results only.
+/// Prints the best epoch on stderr, as stdout is for results only.
 void print_best(const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   if (options.output.quiet || best.epoch == 0) return;
@@ -168,7 +168,7 @@ std::string digest_note(const World& world, const Trainer& trainer) {
              : std::string();
 }
 
-/// The options with everything that was left to the program and that the result depends on.
+/// Options in which the automatic values that affect the result are replaced by those of this run.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   options.training.batch.micro_batches = trainer.micro_batches();
   options.training.execution.device = trainer.device();
@@ -183,7 +183,7 @@ void make_run_directory(const TrainOptions& options, const Trainer& trainer, con
   if (!engines.empty()) write_text_file(directory.plans(), engines);
 }
 
-/// What rank 0 writes at the end: models first, for the record can fail.
+/// Writes the results of the run, on rank 0. Models come first, as writing the record may fail.
 void finish(const World& world, const TrainOptions& options, const Trainer& trainer, Recorder& recorder) {
   if (!options.output.save_model.empty()) recorder.attempt([&] { trainer.save(options.output.save_model); });
   if (!options.output.run_directory.empty()) {
@@ -248,7 +248,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
 }  // namespace
 
 int run_train(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader of stdout that goes is an error of that write, not the run's end
+  std::signal(SIGPIPE, SIG_IGN);  // a closed stdout fails a write, but does not end the run
   TrainOptions options;
   OptionSet set = train_option_set(options);
   return run_on_ranks(set, argc, argv, [&](World& world) { return train(world, options, argc, argv); });

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// The picture, in SVG units, and the part of it that the axes enclose.
+// Size of the picture and its margins, in SVG units.
 constexpr double width = 640;
 constexpr double height = 320;
 constexpr double left = 64;
@@ -18,7 +18,7 @@ constexpr double right = 16;
 constexpr double top = 48;
 constexpr double bottom = 44;
 
-/// Maps values to the picture.
+/// Map from values to positions in the picture.
 struct Scale {
   double x_low = std::numeric_limits<double>::infinity();
   double x_high = -x_low;
@@ -153,7 +153,7 @@ std::vector<double> round_ticks(double low, double high, int count) {
     if (rough <= factor * power) step = factor * power;
   }
   std::vector<double> ticks;
-  // A tolerance, so that an end that is a round number is not lost to rounding.
+  // The tolerance keeps ends that are round numbers but for rounding.
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i)
     ticks.push_back(i * step + 0.0);  // + 0.0: never -0
   return ticks;

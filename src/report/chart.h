@@ -10,7 +10,7 @@ struct ChartPoint {
   double y = 0.0;
 };
 
-/// A line of a chart. `style` is its CSS class; points that are not finite interrupt it.
+/// Line of a chart. `style` is its CSS class. Points that are not finite interrupt the line.
 struct ChartSeries {
   std::string label;
   std::string style;
@@ -28,10 +28,10 @@ struct Chart {
 /// An SVG element: title, axes with round numbers, lines and legend. Empty when no point is finite.
 std::string svg(const Chart& chart);
 
-/// At most `count` points: means of consecutive ones. Points that are not finite are left out.
+/// Reduces `points` to at most `count` means of consecutive points. Skips points that are not finite.
 std::vector<ChartPoint> thin_out(const std::vector<ChartPoint>& points, std::size_t count);
 
-/// Round numbers that divide [low, high] into about `count` parts, ascending, within it.
+/// Round numbers in [low, high] that divide it into about `count` parts, in ascending order.
 std::vector<double> round_ticks(double low, double high, int count);
 
 /// `text` with & < > " ' as HTML entities.

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Where and how a run was made: what one needs to repeat it or to explain its speed.
+/// Machine, program and launch of a run, for repeating it or explaining its speed.
 struct Environment {
   std::string lockstep;  ///< version
   std::string compiler;
@@ -15,19 +15,19 @@ struct Environment {
   std::vector<std::string> image_libraries;
   std::string cpu;  ///< model name
   std::string simd;
-  int cores = 0;  ///< that this process may use
+  int cores = 0;  ///< cores that this process may use
   std::uint64_t memory_bytes = 0;
   std::string kernel;
   std::vector<std::string> hosts;
   int ranks = 1;
-  int threads = 1;  ///< of each rank
+  int threads = 1;  ///< threads of each rank
   std::vector<std::string> command_line;
   std::string started;                                      ///< UTC, ISO 8601
   std::vector<std::pair<std::string, std::string>> more{};  ///< further facts by name
 };
 
-/// What can be read from this machine and this program: compiler, CPU, cores, memory, kernel and time.
-/// What cannot be read stays empty; nothing throws.
+/// Properties of this machine and program: compiler, CPU, cores, memory, kernel and time. Those that cannot
+/// be read stay empty. Never throws.
 Environment this_environment();
 
 /// Text of environment.json: one object, memory in bytes.

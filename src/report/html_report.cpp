@@ -41,7 +41,7 @@ th { color: var(--soft); font-weight: 500; }
 </style>
 )";
 
-/// Steps of an epoch, from the last recorded step of the completed ones; 0 when none is known.
+/// Steps per epoch, from the last recorded step of the completed epochs; 0: unknown.
 double steps_per_epoch(const RunRecord& record) {
   double result = 0.0;
   for (const StepEvent& step : record.steps) {

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// report.html: one page without anything from elsewhere: figures, curves, epochs, options, environment.
+/// Text of report.html: one self-contained page with curves, epochs, options and environment.
 std::string html_report(const RunRecord& record);
 
 }  // namespace lockstep

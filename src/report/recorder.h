@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-/// Passes events on to sinks, in the order in which these were added. A record is no reason to end a training
-/// run: a sink that fails is reported by a warning and gets no more events.
+/// Passes reports on to sinks, in the order in which they were added. A sink that fails does not end the run:
+/// a warning is printed, and the sink gets no more reports.
 class Recorder {
  public:
   void add(std::unique_ptr<Sink> sink);
@@ -20,7 +20,7 @@ class Recorder {
   void on_epoch(const EpochEvent& event);
   void on_end(const EndEvent& event);
   void flush();
-  /// Other writing that a run can go on without: a failure becomes a warning.
+  /// Runs other work that writes; a failure becomes a warning.
   void attempt(const std::function<void()>& work) { failures_.attempt(work); }
   /// Throws the first failure of a sink or an attempt.
   void rethrow() const { failures_.rethrow(); }
@@ -32,7 +32,7 @@ class Recorder {
   DeferredError failures_;
 };
 
-/// The line that shows the step, on stderr; automatic: where stderr is a terminal.
+/// Line on stderr that shows the step; automatic: if stderr is a terminal.
 enum class ProgressLine { automatic, on, off };
 inline Names choices_of(ProgressLine) { return {"auto", "on", "off"}; }
 

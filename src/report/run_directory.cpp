@@ -35,7 +35,7 @@ RunDirectory create_run_directory(const std::filesystem::path& path, const std::
   }
   make_directory(directory.checkpoints());
   for (const auto& file : {directory.final_model(), directory.best(), directory.report()}) {
-    const AtomicFile probe(file);  // an error now rather than when the run has ended
+    const AtomicFile probe(file);  // fails now rather than at the end of the run
   }
   write_text_file(directory.options(), options);
   write_text_file(directory.environment(), environment);

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// Where a run keeps what it writes.
+/// Files of a run directory.
 struct RunDirectory {
   std::filesystem::path path;
 
@@ -19,10 +19,10 @@ struct RunDirectory {
   std::filesystem::path report() const { return path / "report.html"; }
 };
 
-/// Makes `path` and its checkpoints folder, with parents, and writes the texts of options.cfg and
-/// environment.json. Throws Error(usage) when the directory already holds a run (metrics.jsonl),
-/// Error(resource) with the system's reason when something cannot be written, the models and the report that
-/// come last included. Call on one rank.
+/// Creates `path` with its parents and its checkpoints folder, and writes options.cfg and environment.json
+/// with these texts. Throws Error(usage) if the directory already holds a run (metrics.jsonl),
+/// Error(resource) with the system's reason if a file cannot be written, including the models and the report
+/// at the end of the run. Call on one rank.
 RunDirectory create_run_directory(const std::filesystem::path& path, const std::string& options,
                                   const std::string& environment);
 

@@ -70,7 +70,7 @@ void add_line(RunRecord& record, const std::string& line) {
     record.epochs.push_back(epoch);
   } else if (event == "end") {
     record.end = EndEvent{json.at("digest").get<std::string>(), json.value("note", std::string())};
-  }  // events of later versions are passed over
+  }  // ignores other events, of later versions
 }
 
 void read_metrics(RunRecord& record, const std::filesystem::path& file) {
@@ -111,7 +111,7 @@ RunRecord::Facts read_environment(const std::filesystem::path& file) {
   return facts;
 }
 
-/// The lines as they are: a report shows what was written, whatever this version knows.
+/// Lines of options.cfg as they are, including options that this version does not know.
 RunRecord::Facts read_options(const std::filesystem::path& file) {
   std::istringstream lines(read_small_file(file));
   RunRecord::Facts facts;

@@ -10,20 +10,20 @@
 
 namespace lockstep {
 
-/// What a run directory tells about its run.
+/// Record of a run, read from its directory.
 struct RunRecord {
   using Facts = std::vector<std::pair<std::string, std::string>>;  ///< names and values, in file order
 
-  std::string name;                ///< of the directory
-  std::vector<StepEvent> steps;    ///< ascending; of a step that a resumed run repeated, the last one
-  std::vector<EpochEvent> epochs;  ///< likewise. `epochs` of all events is the largest epoch seen
-  std::optional<EndEvent> end;     ///< none: the run goes on or was interrupted
-  Facts options;                   ///< of options.cfg; empty when there is none
-  Facts environment;               ///< of environment.json; empty when there is none
+  std::string name;              ///< name of the directory
+  std::vector<StepEvent> steps;  ///< ascending; the last report of each step, which a resumed run may repeat
+  std::vector<EpochEvent> epochs;  ///< likewise; `epochs` of all reports is the largest epoch
+  std::optional<EndEvent> end;     ///< none: the run is in progress or was interrupted
+  Facts options;                   ///< options.cfg; empty: no such file
+  Facts environment;               ///< environment.json; empty: no such file
 };
 
-/// Reads a run directory. An incomplete last line of metrics.jsonl (a run that is writing, or was killed) is
-/// passed over; numbers that are null become NaN. Throws Error(data) with file, line and reason.
+/// Reads a run directory. Ignores an incomplete last line of metrics.jsonl, of a run that is writing it or
+/// was killed. Numbers that are null become NaN. Throws Error(data) with file, line and reason.
 RunRecord read_run_record(const RunDirectory& directory);
 
 }  // namespace lockstep

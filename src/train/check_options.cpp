@@ -29,7 +29,7 @@ void check_rank_weights(const std::vector<double>& weights, int ranks) {
   }
 }
 
-/// The divisor of `number` that is nearest to `wanted`, which is at least 1.
+/// Divisor of `number` that is nearest to `wanted`, which is at least 1.
 int nearest_divisor(int number, int wanted) {
   for (int distance = 0;; ++distance) {
     if (wanted > distance && number % (wanted - distance) == 0) return wanted - distance;
@@ -97,7 +97,7 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
   check_ranks(options.batch, ranks);
   check_rank_weights(options.execution.rank_weights, ranks);
   if (!std::isfinite(largest_learning_rate(options))) {
-    refuse("lr", fmt::format("{}, scaled to the batch size, is no finite number", options.learning_rate));
+    refuse("lr", fmt::format("{}, scaled to the batch size, is not finite", options.learning_rate));
   }
   if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch.size)) {
     refuse("drop-last", fmt::format("dropping the last short batch of {} leaves none of the {} samples",

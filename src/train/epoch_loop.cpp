@@ -13,12 +13,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds that this rank's executors worked; all of the time where it is not known by part.
+/// Working seconds of this rank's executors; the total time if it is not known by part.
 double working_seconds(const StepTimes& times) {
   return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
 }
 
-/// The largest value of all ranks.
+/// Maximum over all ranks.
 std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
   std::vector<std::uint64_t> all(static_cast<std::size_t>(communicator.size()));
   const std::vector<std::size_t> bytes(all.size(), sizeof own);
@@ -73,12 +73,12 @@ bool EpochLoop::run_epoch() {
   return pass_boundary();
 }
 
-StepTimes EpochLoop::run_steps(std::uint64_t most) {
+StepTimes EpochLoop::run_steps(std::uint64_t max) {
   const std::uint64_t position = progress_.step % steps_per_epoch();
   if (position == 0) progress_.epoch = {};
   if (position == 0 || !entry_) entry_ = {.visits = steps_.visits(), .position = position};
   const StepTimes times = steps_.run(
-      progress_.step, std::min({most, std::uint64_t{steps_.at_once()}, steps_per_epoch() - position}));
+      progress_.step, std::min({max, std::uint64_t{steps_.at_once()}, steps_per_epoch() - position}));
   progress_.step += static_cast<std::uint64_t>(times.steps);
   EpochTotals& totals = progress_.epoch;
   std::uint64_t computed = 0;

@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-/// What the program that trains wants to know and to decide; functions may be empty, and may be set later.
+/// Observers of a run, and functions that make decisions. They may be empty, and may be set later.
 struct LoopObservers {
   const std::function<void(const StepReport&)>& on_step;
   const std::function<void(const EpochReport&)>& on_epoch;
@@ -22,25 +22,25 @@ struct LoopObservers {
   const std::function<void(Request)>& act;
 };
 
-/// The epochs of a run: steps, evaluation, checks and reports, from any step on. Everything that it is given
-/// outlives it. Its methods are collective.
+/// Loop over the epochs of a run: steps, evaluation, checks and reports. It can start at any step. Its
+/// arguments outlive it. Its methods are collective.
 class EpochLoop {
  public:
   EpochLoop(const Session& session, const Run& run, TrainingSteps& steps, Evaluator& evaluator,
             Evaluator* validator, TrainingState& state, LoopObservers observers);
 
-  /// Whether all steps were made, or no epoch has been better for too long.
+  /// Whether all steps were made, or early stopping ends the run.
   bool done() const { return all_steps_made() || too_long_without_a_better_epoch(); }
+  /// Whether early stopping ended the run before its last step.
   bool stopped_early() const { return !all_steps_made() && too_long_without_a_better_epoch(); }
 
-  /// The rest of the epoch in progress, at its end evaluated and reported. Returns false, at the boundary of
-  /// a step, where a rank asked to stop. Throws on all ranks Error(data) where a loss is not finite or
-  /// nothing can be read.
+  /// Runs the rest of the epoch in progress, evaluates and reports it. Returns false if a rank asked to stop,
+  /// at the step boundary. Throws Error(data) on all ranks if a loss is not finite or no sample can be read.
   bool run_epoch();
 
-  /// The next steps, at most `most`, as many as are submitted together, not beyond the end of the epoch and
-  /// whatever options say about the run's end.
-  StepTimes run_steps(std::uint64_t most);
+  /// Makes the next steps: those that are submitted together, at most `max`, up to the end of the epoch.
+  /// Ignores the options about the end of the run.
+  StepTimes run_steps(std::uint64_t max);
 
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
   void check_replicas() const { checks_.same_parameters(state_.hash()); }
@@ -50,7 +50,7 @@ class EpochLoop {
   std::uint64_t total_steps() const;
   bool all_steps_made() const { return progress_.step >= total_steps(); }
   bool too_long_without_a_better_epoch() const;
-  /// Acts on what the ranks ask for; returns whether to go on.
+  /// Acts on the requests of the ranks. Returns whether to go on.
   bool pass_boundary();
   void finish_epoch(int epoch, const StepTimes& work);
   void report_steps(int epoch, const StepTimes& times) const;
@@ -61,14 +61,14 @@ class EpochLoop {
   Evaluator& evaluator_;
   Evaluator* validator_;  ///< null without a validation set
   TrainingState& state_;
-  Progress& progress_;  ///< of the state
+  Progress& progress_;  ///< part of the state
   LoopObservers observers_;
   EpochChecks checks_;
-  bool asks_ = false;  ///< whether a rank has something to ask, on all ranks alike
-  /// Where this process entered the epoch in progress, for the check that each sample is visited once.
+  bool asks_ = false;  ///< whether any rank makes requests; the same on all ranks
+  /// Start of this process in the epoch in progress, for check_visits.
   struct Entry {
-    VisitSum visits;             ///< of this rank, before
-    std::uint64_t position = 0;  ///< first step
+    VisitSum visits;             ///< visits of this rank before it
+    std::uint64_t position = 0;  ///< first step, from the beginning of the epoch
   };
   std::optional<Entry> entry_;
 };

@@ -13,7 +13,7 @@ namespace lockstep {
 
 void check_read(const World& world, const Evaluation& evaluation, const std::string& what) {
   if (evaluation.samples > 0 || evaluation.skipped == 0) return;
-  world.agree([&] {  // every rank knows, one prints
+  world.agree([&] {  // all ranks know it, one prints it
     throw Error(Category::data, fmt::format("none of the {} {} can be read", evaluation.skipped, what));
   });
 }
@@ -28,7 +28,8 @@ Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset
       program_(record(nullptr)),
       results_(pass_.results().size()) {}
 
-/// `predictions`: room for all samples of this rank's leaves, on the device, or null.
+/// Records a pass over the data set. `predictions`: device memory for those of all samples of this rank's
+/// leaves; null: predictions are not written.
 std::unique_ptr<Program> Evaluator::record(Prediction* predictions) {
   loader_.set_step(0, loader_.dataset().size());
   return session_.device().record([this, predictions] {
@@ -43,7 +44,7 @@ std::unique_ptr<Program> Evaluator::record(Prediction* predictions) {
   });
 }
 
-/// Runs what `record` made.
+/// Runs a recorded pass.
 Evaluation Evaluator::run(Program& program) {
   const std::vector<std::uint32_t>& bounds = pass_.assignment().executors;
   for (std::size_t e = 0; e < runners_.size(); ++e) {

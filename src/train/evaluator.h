@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-/// Throws Error(data) on all ranks when none of the samples that `evaluation` is about could be read; `what`
-/// they are: "test samples". Collective.
+/// Throws Error(data) on all ranks if none of the samples of `evaluation` could be read. `what` names them in
+/// the message: "test samples". Collective.
 void check_read(const World& world, const Evaluation& evaluation, const std::string& what);
 
 /// Measures a network on a data set: each sample once, leaves spread over ranks and executors, one sum of
@@ -21,13 +21,14 @@ void check_read(const World& world, const Evaluation& evaluation, const std::str
 class Evaluator {
  public:
   /// `graph`: compiled for evaluation with micro-batches of this size. `parameters`: an arena of the device.
-  /// Everything outlives the evaluator. Collective. Throws on all ranks as Loader does, and Error(resource).
+  /// All arguments outlive the evaluator. Collective. Throws the errors of Loader and Error(resource) on all
+  /// ranks.
   Evaluator(const Session& session, CompiledGraph& graph, const Dataset& dataset, std::uint32_t micro_batch,
             std::span<const float> parameters, const InputOptions& input = {});
 
-  /// Collective. The caller looks at whether anything could be read (check_read).
+  /// Evaluates the data set. The caller checks whether any sample could be read (check_read). Collective.
   Evaluation run();
-  /// As run, with Evaluation::confusion for `classes` classes.
+  /// Same as run, with Evaluation::confusion for `classes` classes.
   Evaluation run_with_confusion(std::size_t classes);
   /// Samples that could not be read.
   BadSamples& bad_samples() const { return loader_.bad_samples(); }

@@ -13,7 +13,7 @@ namespace lockstep {
 
 class World;
 
-/// Steps of an epoch: `batch` samples each, the last one what is left of `samples`.
+/// Steps of an epoch over `samples` samples: `batch` in each step, the rest in the last one.
 struct EpochSteps {
   std::uint64_t steps = 0;
   std::uint64_t batch = 0;
@@ -25,7 +25,7 @@ struct EpochSteps {
   }
 };
 
-/// A training run that was checked: its options leave nothing open.
+/// Checked training run. Its options have no automatic values.
 struct Run {
   const Network& network;
   const Dataset& train;
@@ -40,8 +40,8 @@ struct Run {
   }
 };
 
-/// Resolves the options by the placement, and checks them together with network and data sets, which outlive
-/// the run. Collective. Throws Error(usage) on all ranks.
+/// Replaces automatic values of the options according to the placement, and checks the options together with
+/// network and data sets, which outlive the run. Collective. Throws Error(usage) on all ranks.
 Run check_run(const World& world, const Placement& placement, const Network& network, const Dataset& train,
               const Dataset& test, const TrainerOptions& options);
 

@@ -16,15 +16,15 @@ std::uint64_t hash(const std::string& text) {
   return digest.words()[0];
 }
 
-/// Of the pixels of a few image files: libraries of other versions may decode other ones.
+/// Hash of the pixels of a few image files, as other versions of the libraries may decode other pixels.
 std::uint64_t hash_decoded(const Dataset& dataset) {
-  constexpr std::uint64_t most_samples = 4;
+  constexpr std::uint64_t max_samples = 4;
   if (dataset.encoding() != Encoding::image_file) return 0;
   const Transform transform({}, dataset, {});
   SampleReader reader(dataset, transform);
   std::vector<std::byte> pixels(reader.sample_bytes());
   Digest digest;
-  for (std::uint64_t id = 0; id < dataset.size(); id += dataset.size() / most_samples + 1) {
+  for (std::uint64_t id = 0; id < dataset.size(); id += dataset.size() / max_samples + 1) {
     try {
       digest.update(std::span(reader.read(transform.rule(), id, pixels.data()), pixels.size()));
     } catch (const Error& error) {

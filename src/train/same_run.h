@@ -9,20 +9,20 @@
 #include "lockstep/network.h"
 #include "lockstep/training_options.h"
 
-/// What check_same compares between ranks.
+/// Lines that check_same compares between ranks.
 namespace lockstep {
 
-/// Everything that the result of a run and its collectives depend on: options; fingerprints of the network,
-/// of both data sets (Dataset::fingerprint), and of the pixels of 4 samples of each where they are image
-/// files.
+/// Lines for everything that the result of a run and its collectives depend on: options, and fingerprints of
+/// the network, of both data sets (Dataset::fingerprint) and, if they are image files, of the pixels of 4
+/// samples of each.
 std::vector<Line> lines_of_run(const TrainerOptions& options, const Network& network, const Dataset& train,
                                const Dataset& test);
 
-/// The same for `evaluate`.
+/// Lines for `evaluate`.
 std::vector<Line> lines_of_evaluation(const EvaluationOptions& options, const Network& network,
                                       const ModelFile& file, const Dataset& dataset);
 
-/// The same for Trainer::load.
+/// Lines for Trainer::load.
 std::vector<Line> lines_of_load(const ModelFile& file, const LoadOptions& options);
 
 }  // namespace lockstep

@@ -17,8 +17,8 @@
 
 namespace lockstep {
 
-/// A run in its phases, each of which all ranks finish or fail at together: what they were given is compared
-/// and placed, checked, connected, compiled; then there are a state, steps, and a loop over epochs.
+/// Run in its phases, which all ranks complete or fail together: compare and place, check, connect, compile,
+/// state, steps, epoch loop.
 class Trainer::Implementation {
  public:
   Implementation(const Trainer& owner, const World& world, const Network& network, const Dataset& train,
@@ -49,7 +49,7 @@ class Trainer::Implementation {
   }
 
   void load(const ModelFile& file, const LoadOptions& options) {
-    // Ranks may share the arena, where the last to write would win unseen.
+    // Ranks may share the arena, in which a different file of one rank would go unnoticed.
     check_same(session_.world(), lines_of_load(file, options));
     session_.world().agree([&] { state_.load(file, options); });
     state_.start_averages();
@@ -62,7 +62,8 @@ class Trainer::Implementation {
   EpochLoop& loop() { return loop_; }
 
  private:
-  /// Ranks that were given different things would wait for each other for ever later on.
+  /// Compares the arguments before anything else: ranks with different ones could wait for each other
+  /// forever.
   static Placement compare_and_place(const World& world, const Network& network, const Dataset& train,
                                      const Dataset& test, const TrainerOptions& options) {
     check_same(world, agreed(world, [&] { return lines_of_run(options, network, train, test); }));
@@ -111,8 +112,8 @@ Trainer::~Trainer() = default;
 
 void Trainer::fit() { implementation_->fit(); }
 Evaluation Trainer::evaluate(const Dataset& dataset) { return implementation_->evaluate(dataset); }
-StepTimes Trainer::steps(int most) {
-  return implementation_->loop().run_steps(static_cast<std::uint64_t>(most));
+StepTimes Trainer::steps(int max) {
+  return implementation_->loop().run_steps(static_cast<std::uint64_t>(max));
 }
 void Trainer::load(const ModelFile& file, const LoadOptions& options) {
   implementation_->load(file, options);

@@ -72,7 +72,7 @@ void TrainingState::start_averages() {
 }
 
 void TrainingState::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
-  const HostView& view = views_.back();  // averages, where there are any
+  const HostView& view = views_.back();  // averages, if there are any
   view.fetch();
   ParameterSet(run_.network, run_.layout, view.floats()).save(file, metadata);
 }

@@ -18,41 +18,42 @@
 
 namespace lockstep {
 
-/// An array with a float for each element of a network's parameters, in the memory of a device.
+/// Array in device memory with one float per element of a network's parameters, or of a part of them.
 struct NamedArena {
   std::string name;
   Buffer data;
-  std::size_t begin = 0;            ///< the element that `data` begins with
+  std::size_t begin = 0;            ///< first element of `data`
   std::size_t first = 0, last = 0;  ///< elements [first, last) are up to date on this rank after every step
 
   std::span<float> values() const { return data.floats(); }
 };
 
-/// Everything that a run is at a step boundary: how far it is, and its arenas. With the options of the run it
-/// determines all that follows. Updates and evaluations get spans of it.
+/// Complete state of a run at a step boundary: progress and arenas. Together with the options it determines
+/// the rest of the run. Updates and evaluations get spans of it.
 class TrainingState {
  public:
-  /// First values of `run`, which outlives the state. Collective. Throws on all ranks Error(usage) for
-  /// impossible options of the optimizer, Error(resource) where memory is short.
+  /// Initial state of `run`, which outlives the state. Collective. Throws Error(usage) for impossible options
+  /// of the optimizer and Error(resource) for lack of memory, on all ranks.
   TrainingState(const Session& session, const Run& run);
 
   Progress progress = {};
 
-  /// "parameters"; "average" of averaged weights, where they are wanted; "optimizer.momentum" and the like:
-  /// the elements that this rank updates.
+  /// Arenas: "parameters"; "average", if averages are kept; "optimizer.momentum" and the like, with the
+  /// elements that this rank updates.
   std::span<const NamedArena> arenas() const { return arenas_; }
   std::span<float> parameters() const { return arenas_.front().values(); }
-  /// What is evaluated and saved: the averages or, where there are none, the parameters. Device's memory.
+  /// Values to evaluate and save: the averages or, if there are none, the parameters. In device memory.
   std::span<float> results() const { return result().values(); }
-  /// What a step changes, and which rank changes which elements.
+  /// Arenas that a step changes, with the slices of the ranks.
   UpdatedArenas updated() const;
 
   /// Takes parameters from a file, on this rank. Throws Error(data).
   void load(const ModelFile& file, const LoadOptions& options);
-  /// Averages begin as the parameters. Ranks may share the arenas: all have written their parameters.
+  /// Sets the averages to the parameters. All ranks must have written these before, as they may share the
+  /// arenas.
   void start_averages();
   void save(const std::string& file, const std::map<std::string, std::string>& metadata) const;
-  /// Of the parameters, as Trainer::digest.
+  /// Digest of the parameters, as Trainer::digest returns it.
   std::string digest() const;
   /// Hash of parameters and averages, gaps included.
   std::array<std::uint64_t, 2> hash() const;
@@ -64,7 +65,7 @@ class TrainingState {
   const Run& run_;
   Slices slices_;
   std::vector<NamedArena> arenas_;
-  std::vector<HostView> views_;  ///< of parameters and, where there are any, averages
+  std::vector<HostView> views_;  ///< views of parameters and, if there are any, averages
 };
 
 }  // namespace lockstep

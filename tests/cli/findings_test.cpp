@@ -70,7 +70,8 @@ TEST(CudaFindings, SharedAndUsedGpusAreRemarked) {
   cuda::Probe probe = machine(1);
   probe.gpus[0].processes = 2;
   const std::string lines = text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4, .wants_cuda = true}));
-  EXPECT_NE(lines.find(", used by 2 processes\n               hint: others compute on it"), std::string::npos)
+  EXPECT_NE(lines.find(", used by 2 processes\n               hint: other processes use it"),
+            std::string::npos)
       << lines;
   EXPECT_NE(lines.find("4 ranks share 1 GPU\n               needed: start 1 rank on this host; --device"),
             std::string::npos)
@@ -141,7 +142,7 @@ TEST(HostFindings, LimitsMatterWhereTheyAreUsed) {
   host.shared_bytes.reset();
   EXPECT_EQ(text(describe_host(host, {.ranks = 2, .hosts = 2})),
             "memory         24.0 GiB, 23.0 GiB free\nlock limit     none\n/dev/shm       not there\n"
-            "               hint: mount a tmpfs there: MPI and NCCL want it\n");
+            "               hint: mount a tmpfs there: MPI and NCCL need it\n");
 }
 
 }  // namespace

@@ -32,11 +32,11 @@ std::vector<Ranges> coming_to(const EpochOfRun& run, const Loader& loader, int r
 }
 
 /// As readers cut them.
-Ranges micro_batches(const Ranges& ranges, std::uint64_t most) {
+Ranges micro_batches(const Ranges& ranges, std::uint64_t max) {
   Ranges cut;
   for (SampleRange rest : ranges) {
     for (; rest.samples > 0; rest = {rest.first + cut.back().samples, rest.samples - cut.back().samples}) {
-      cut.push_back({rest.first, std::min(rest.samples, most)});
+      cut.push_back({rest.first, std::min(rest.samples, max)});
     }
   }
   return cut;

@@ -88,7 +88,7 @@ ProgramTimer::ProgramTimer(Device& device)
 double ProgramTimer::seconds(Program& program, int runs) {
   const auto start = std::chrono::steady_clock::now();
   for (int run = 0; run < runs; ++run) program.run();
-  std::uint32_t seen = 0;  // a copy is done after all programs
+  std::uint32_t seen = 0;  // the copy waits for all programs
   device_.copy(&seen, looked_at_.data(), sizeof seen);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -33,18 +33,17 @@ int bench_data(World& world, const BenchOptions& options);
 int bench_ops(World& world, const BenchOptions& options);
 int bench_step(World& world, const BenchOptions& options);
 
-/// What each rank brings to a sum of `elements` floats: small whole numbers, so that every order of additions
-/// gives the same.
+/// Terms of one rank for a sum of `elements` floats: small whole numbers, whose sum is exact in any order.
 std::vector<float> terms_of_rank(int rank, std::size_t elements);
-/// Throws Error(internal) where `sum` is not that of the ranks' terms. `way`: how they were added, for the
-/// message.
+/// Throws Error(internal) unless `sum` is the sum of the terms of all ranks. `way` names the kind of sum in
+/// the message.
 void check_sum(std::span<const float> sum, int ranks, const std::string& way);
 
-/// Runs programs of a device, which outlives it, and waits for what they gave to it.
+/// Measures programs of a device, which outlives the timer.
 class ProgramTimer {
  public:
   explicit ProgramTimer(Device& device);
-  /// Seconds of `runs` runs together.
+  /// Runs `program` `runs` times, waits for the device and returns the seconds of all runs together.
   double seconds(Program& program, int runs = 1);
 
  private:
@@ -52,7 +51,7 @@ class ProgramTimer {
   Buffer looked_at_;
 };
 
-/// The middle one of `values`, of which there is at least one.
+/// Median of `values`, which are not empty.
 double median(std::vector<double> values);
 
 }  // namespace lockstep

@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::size_t sizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
                                  4 << 20, 16 << 20, 44 << 20, 64 << 20};
-constexpr std::size_t most_elements = std::ranges::max(sizes) / sizeof(float);
+constexpr std::size_t max_elements = std::ranges::max(sizes) / sizeof(float);
 
 std::size_t weight(int rank) { return 1 + static_cast<std::size_t>(rank) % 8; }
 
-/// Bytes that this host's network interfaces, but for the loopback, have sent since they are up.
+/// Bytes sent by the network interfaces of this host, except the loopback, since they came up.
 double sent_bytes() {
   double sum = 0.0;
   std::error_code none;
@@ -32,24 +32,24 @@ double sent_bytes() {
   return sum;
 }
 
-/// What a sum takes.
+/// Cost of one sum.
 struct Cost {
   double seconds = 0.0;
-  double sent = 0.0;  ///< bytes, by the network interfaces of this rank's host
+  double sent = 0.0;  ///< bytes sent by the network interfaces of this rank's host
 };
 
-/// One gradient of each rank and its sum, in memory as a run's, on what the ranks compute on. Smaller sums
-/// are of the first elements.
+/// Gradients of all ranks and their sum, in the memory of their devices as in a training run. Smaller sums
+/// use the first elements.
 class SumBench {
  public:
   SumBench(const World& world, const BenchOptions& options)
       : world_(world),
         rounds_(options.rounds),
         session_(world, find_placement(world, options.execution), one_thread(options.execution), false),
-        gradient_(agreed(world, [&] { return allocate_arenas(arenas(), device(), 1, most_elements); })),
-        sum_(arenas().common_arena(most_elements)) {
+        gradient_(agreed(world, [&] { return allocate_arenas(arenas(), device(), 1, max_elements); })),
+        sum_(arenas().common_arena(max_elements)) {
     world.agree([&] {
-      if (sum_.data() == nullptr) sum_ = device().allocate(most_elements * sizeof(float));
+      if (sum_.data() == nullptr) sum_ = device().allocate(max_elements * sizeof(float));
       timer_ = std::make_unique<ProgramTimer>(device());
     });
   }
@@ -59,7 +59,7 @@ class SumBench {
                        arenas().name());
   }
 
-  /// What a sum of `elements` floats by `way` takes; before, checks that it is right.
+  /// Checks a sum of `elements` floats by `way`, then measures it.
   Cost measure(Reduce way, std::size_t elements) {
     const Exchange exchange = plan(way, elements);
     const std::unique_ptr<Program> program = record(exchange);
@@ -68,7 +68,7 @@ class SumBench {
   }
 
  private:
-  /// A rank's sums are the work of one thread.
+  /// Options by which each rank sums with one thread.
   static ExecutionOptions one_thread(ExecutionOptions execution) {
     execution.threads = 1;
     return execution;
@@ -77,7 +77,7 @@ class SumBench {
   Device& device() const { return session_.device(); }
   Communicator& arenas() const { return session_.between_devices(); }
 
-  /// Every rank's value.
+  /// Values of all ranks, in rank order.
   std::vector<double> gather(double own) const {
     const std::vector<std::size_t> bytes(static_cast<std::size_t>(world_.size()), sizeof(double));
     std::vector<double> all(bytes.size());
@@ -86,10 +86,10 @@ class SumBench {
     return all;
   }
 
-  /// The way of a gradient to its sum on all ranks.
+  /// Exchange that leaves the sum on all ranks.
   struct Exchange {
     std::unique_ptr<GradientSums> gradients;
-    std::unique_ptr<Gather> gather;  ///< none: all ranks have the whole sum, in the gradient's place
+    std::unique_ptr<Gather> gather;  ///< null: the sum is complete on all ranks, in place of the gradient
   };
 
   Exchange plan(Reduce way, std::size_t elements) {
@@ -138,8 +138,8 @@ class SumBench {
     world_.agree([&] { check_sum(values, world_.size(), ring ? "ring" : "canonical"); });
   }
 
-  /// Median over the rounds of the slowest rank's time. A device that is given many steps at once is given
-  /// sums for a millisecond at once.
+  /// Median, over the rounds, of the time of the slowest rank. If steps are submitted together, so are sums
+  /// for about a millisecond.
   Cost measure(Program& program) {
     std::vector<double> seconds;
     int runs = 1, sums = 0;
@@ -163,7 +163,7 @@ class SumBench {
   const World& world_;
   int rounds_;
   Session session_;
-  std::vector<Buffer> gradient_;  ///< one
+  std::vector<Buffer> gradient_;  ///< one buffer
   Buffer sum_;
   std::unique_ptr<ProgramTimer> timer_;
 };

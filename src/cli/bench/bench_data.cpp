@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-/// Time on the wall, and of a core: what others run on it does not count.
+/// Elapsed time, and time that this thread ran on a core.
 struct Seconds {
   double wall = 0.0;
   double core = 0.0;
@@ -36,20 +36,20 @@ struct Seconds {
   }
 };
 
-/// A micro-batch that is read.
+/// Micro-batch to read.
 struct SourceBatch {
-  MicroBatchRule rule;       ///< of its epoch
-  std::uint32_t number = 0;  ///< in the epoch
+  MicroBatchRule rule;       ///< rule of its epoch
+  std::uint32_t number = 0;  ///< number in the epoch
   std::vector<std::uint64_t> ids = {};
 };
 
-/// What is read: the micro-batches of `steps` training steps, one epoch after the other.
+/// Micro-batches of a number of training steps, one epoch after the other.
 struct Source {
   const Dataset& dataset;
   Transform transform;
   BadSamples bad;
   std::uint32_t micro_batch;
-  std::uint64_t micro_batches;  ///< of all ranks
+  std::uint64_t micro_batches;  ///< total over all ranks
 
   Source(const Dataset& train, const BenchOptions& options, std::uint32_t parts)
       : dataset(train),
@@ -58,7 +58,7 @@ struct Source {
         micro_batch(static_cast<std::uint32_t>(options.batch.size) / parts),
         micro_batches(static_cast<std::uint64_t>(options.steps) * parts) {}
 
-  /// Micro-batch `number` of all of them.
+  /// Micro-batch `number`, counted over all epochs from 0.
   SourceBatch find(std::uint64_t number) const {
     const std::uint64_t per_epoch = (dataset.size() + micro_batch - 1) / micro_batch;
     const std::uint64_t first = number % per_epoch * micro_batch;
@@ -70,13 +70,13 @@ struct Source {
   }
 };
 
-/// Reads as a training step does. One per executor, as the next.
+/// Reads micro-batches as a training step does. Each executor has its own.
 class Loading {
  public:
   explicit Loading(Source& source)
       : reader_(source.dataset, source.transform, source.bad, source.micro_batch) {}
 
-  /// Adds to `seconds` what it took.
+  /// Reads a micro-batch and adds the time to `seconds`.
   void read(const SourceBatch& batch, Seconds& seconds) {
     const Seconds start = Seconds::now();
     reader_.read(batch.rule, batch.number, batch.ids);
@@ -87,12 +87,13 @@ class Loading {
   MicroBatchReader reader_;
 };
 
-/// Decodes the same parts of image files at the same scale, and does nothing else to them.
+/// Decodes the same parts of image files at the same scale, without further processing. Each executor has its
+/// own.
 class Decoding {
  public:
   explicit Decoding(Source& source) : source_(source) {}
 
-  /// Adds to `seconds` what the decoder took, without getting hold of the files.
+  /// Decodes a micro-batch and adds the time of the decoder, without that of reading files, to `seconds`.
   void read(const SourceBatch& batch, Seconds& seconds) {
     for (const std::uint64_t id : batch.ids) {
       try {
@@ -122,7 +123,7 @@ class Decoding {
 struct Rate {
   double images = 0.0;
   double core_seconds = 0.0;
-  double images_per_second = 0.0;  ///< of all executors together
+  double images_per_second = 0.0;  ///< sum over the executors
 
   double per_core() const { return images / core_seconds; }
 
@@ -144,7 +145,8 @@ Rate sum_over_ranks(const World& world, const BenchOptions& options, const Rate&
   return sum;
 }
 
-/// One executor's part: micro-batches as long as there are any, the first one once more without a watch.
+/// Reads micro-batches on one executor until none are left; the first one twice, of which once without
+/// measuring.
 template <typename Reader>
 Rate read_some(Source& source, std::atomic<std::uint64_t>& next, std::uint64_t ranks) {
   Reader reader(source);
@@ -162,7 +164,7 @@ Rate read_some(Source& source, std::atomic<std::uint64_t>& next, std::uint64_t r
   return {images, seconds.core, images > 0.0 ? images / seconds.wall : 0.0};
 }
 
-/// All of `source`, on the executors of all ranks.
+/// Measures reading all of `source` on the executors of all ranks.
 template <typename Reader>
 Rate measure(const World& world, const BenchOptions& options, Device& device, Source& source) {
   std::vector<Rate> rates(device.streams().size());
@@ -199,7 +201,7 @@ int bench_data(World& world, const BenchOptions& options) {
   std::optional<Source> source;
   std::unique_ptr<Device> device;
   world.agree([&] {
-    cpu::best_level();  // an error on a processor that lacks what resizing needs
+    cpu::best_level();  // throws on a processor without the instructions for resizing
     source.emplace(*data.train, options,
                    static_cast<std::uint32_t>(micro_batches_of(options.batch, DeviceKind::cpu)));
     const int cores = available_cores(world.local_rank(), world.local_size());

@@ -15,10 +15,10 @@
 namespace lockstep {
 namespace {
 
-/// One direction of a node.
+/// Cost of a node in one direction, forward or backward.
 struct Direction {
   double seconds = 0.0;
-  double operations = 0.0;  ///< floating-point, of the whole micro-batch
+  double operations = 0.0;  ///< floating-point operations of the whole micro-batch
 
   void add(const Direction& other) {
     seconds += other.seconds;
@@ -37,8 +37,8 @@ struct Row {
   double seconds() const { return forward.seconds + (backward ? backward->seconds : 0.0); }
 };
 
-/// One micro-batch of a network, compiled as for training, on one executor of this rank; its operations can
-/// be run one by one, with the values that a whole run gave them.
+/// One micro-batch of a network, compiled for training, on one executor of this rank. Its operations run one
+/// by one, on the values that a run of all operations left.
 class CompiledMicroBatch {
  public:
   CompiledMicroBatch(const World& world, const Network& network, const Dataset& dataset,
@@ -83,7 +83,7 @@ class CompiledMicroBatch {
     return row;
   }
 
-  /// Its gradient comes with it.
+  /// Measures the loss together with its gradient.
   Row measure_loss() {
     return {.name = "loss",
             .operation = "cross_entropy",
@@ -94,12 +94,12 @@ class CompiledMicroBatch {
                         0.0}};
   }
 
-  /// Everything above, one after the other.
+  /// Measures all nodes and the loss, forward and backward, in one program.
   double measure_in_one_go() {
     return measure([this](Stream& stream) { run_nodes(stream); });
   }
 
-  /// What begins a step.
+  /// Measures the preparation of the parameters at the beginning of a step.
   double measure_prepare() {
     return measure([this](Stream& stream) { runner_->prepare(stream, parameters()); });
   }
@@ -123,7 +123,8 @@ class CompiledMicroBatch {
   const float* parameters() const { return parameters_.floats().data(); }
   float* gradients() const { return gradients_.floats().data(); }
 
-  /// The gradient of the weights takes as many operations as forward does, and that of the input too.
+  /// Describes a node. Backward counts the operations of forward once for the gradient of the weights and
+  /// once more for that of the input, if it is needed.
   Row describe_node(std::size_t node) const {
     Row row{.name = graph_.nodes[node].name, .output = text_of(graph_.nodes[node].shape)};
     for (const std::size_t position : layers_of(graph_, node)) {
@@ -166,15 +167,15 @@ class CompiledMicroBatch {
     timer_.seconds(*program);
   }
 
-  /// Median seconds of `part`, which is recorded as often as fills a millisecond: then neither the clock nor
-  /// the start of a program counts.
+  /// Median seconds of `part`. It is recorded often enough to take a millisecond, so that neither the clock
+  /// nor the start of a program matters.
   double measure(const Part& part) {
     constexpr double enough = 1e-3;
-    constexpr int most = 1024;
+    constexpr int max_times = 1024;
     int times = 1;
     auto program = record(part, times);
-    timer_.seconds(*program);  // the first run of an operation may load it
-    while (times < most && timer_.seconds(*program) < enough) {
+    timer_.seconds(*program);  // the first run may load the kernels
+    while (times < max_times && timer_.seconds(*program) < enough) {
       times *= 4;
       program = record(part, times);
       timer_.seconds(*program);
@@ -214,7 +215,7 @@ void print_row(const Row& row, std::size_t name_width, std::size_t operation_wid
                     row.backward ? cells(*row.backward) : "", 100.0 * row.seconds() / all_seconds));
 }
 
-/// Returns the sum of all rows.
+/// Prints all rows and their sum. Returns the sum.
 Row print_table(const std::vector<Row>& rows) {
   Row sum{.name = "sum", .backward = Direction{}};
   std::size_t name_width = 4, operation_width = 9;
@@ -258,7 +259,7 @@ int bench_ops(World& world, const BenchOptions& options) {
   const double sum = print_table(rows).seconds();
   print(fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n", in_one_go * 1e6,
                     100.0 * in_one_go / sum, sum * 1e6));
-  constexpr double nothing = 1e-7;  // of programs without work
+  constexpr double nothing = 1e-7;  // seconds of a program without work
   if (prepare > nothing) {
     print(
         fmt::format("once a step  {:.1f} us to bring parameters into the operations' form\n", prepare * 1e6));

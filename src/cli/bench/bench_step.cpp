@@ -21,7 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Medians, of a GPU over groups of steps; parts that are nothing, or were not measured, are left out.
+/// Prints medians over steps (CUDA: over groups of steps). Omits parts that take no time or were not
+/// measured.
 void print_times(const std::vector<StepTimes>& times, int threads) {
   const auto middle = [&](double StepTimes::*part) {
     std::vector<double> values;
@@ -50,8 +51,8 @@ void print_times(const std::vector<StepTimes>& times, int threads) {
   row("step", &StepTimes::total, 1.0);
 }
 
-/// Seconds since this process was started (resolution: 10 ms). The 22nd field of /proc/self/stat, the 20th
-/// after the name, is when, in ticks after boot.
+/// Seconds since the start of this process (resolution: 10 ms). The start is the 22nd field of
+/// /proc/self/stat, the 20th after the name, in ticks since boot.
 double process_seconds() {
   std::ifstream file("/proc/self/stat");
   std::string text;

@@ -57,7 +57,7 @@ OptionSet option_set(DoctorOptions& options) {
   return set;
 }
 
-/// Prints findings as they come, on rank 0, and remembers what is missing.
+/// Prints findings on rank 0 as they are added, and collects the missing ones.
 class Findings {
  public:
   explicit Findings(const World& world) : prints_(world.rank() == 0) {}
@@ -65,7 +65,7 @@ class Findings {
   void add(const Finding& finding) {
     if (!prints_) return;
     print(text_of(finding));
-    flush_output();  // what comes next may take seconds
+    flush_output();  // the next finding may take seconds
     if (finding.kind == Kind::remark) ++remarks_;
     if (finding.kind == Kind::missing) {
       missing_ += fmt::format("{}{}: {}", missing_.empty() ? "" : "; ", finding.name, finding.value);
@@ -75,7 +75,7 @@ class Findings {
     for (const Finding& finding : findings) add(finding);
   }
   int remarks() const { return remarks_; }
-  /// Of all findings, as a line; empty where nothing is missing.
+  /// Missing findings as one line; empty: none.
   const std::string& missing() const { return missing_; }
 
  private:
@@ -115,7 +115,7 @@ Finding describe_cores(const World& world) {
   return finding;
 }
 
-/// Why hosts cannot compute with CUDA, by host; empty: that one can.
+/// Reasons why the hosts cannot compute with CUDA, by host; empty text: that host can.
 std::vector<std::string> reasons_of_hosts(const World& world, const std::string& own_reason) {
   using Reason = std::array<char, 256>;
   Reason own{};
@@ -132,7 +132,7 @@ std::vector<std::string> reasons_of_hosts(const World& world, const std::string&
   return reasons;
 }
 
-/// Adds what concerns CUDA. Returns whether all hosts can compute with it, on all ranks alike.
+/// Adds the findings about CUDA. Returns whether all hosts can compute with it; the same on all ranks.
 bool examine_cuda(const World& world, const Launched& launched, Findings& findings) {
   const cuda::Probe probe = cuda::probe(cuda::Detail::all);
   findings.add_all(describe_cuda(probe, launched));
@@ -155,7 +155,7 @@ Finding describe_data(const World& world, const DoctorOptions& options) {
     const DatasetPair data = open_dataset(world, options.data);
     return {"data set", fmt::format("{}: {} training and {} test samples", options.data.name,
                                     data.train->size(), data.test->size())};
-  } catch (const Error& error) {  // on all ranks alike
+  } catch (const Error& error) {  // the same on all ranks
     return {"data set", error.what(), Kind::missing, "see docs/data.md; --dataset synthetic needs no files"};
   }
 }
@@ -172,7 +172,7 @@ Finding describe_self_test(const World& world, const ExecutionOptions& execution
                       world.size() > 1 ? "on all ranks and on one alone" : "twice", test.seconds)};
 }
 
-/// Ranks, processors, memory and how data travels: what there is without GPUs.
+/// Adds the findings about ranks, processors and memory.
 void examine_hosts(const World& world, const Launched& launched, Findings& findings) {
   findings.add({"lockstep", version()});
   findings.add({"ranks", describe_ranks(world)});
@@ -198,7 +198,7 @@ int examine(World& world, DoctorOptions options) {
   if (launched.wants_cuda && !cuda) {
     findings.add({"self-test", "skipped: the GPUs cannot be used, see above"});
   } else if (options.self_test) {
-    options.execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // on all hosts alike
+    options.execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // the same on all hosts
     findings.add(describe_self_test(world, options.execution));
   }
   world.agree([&] {

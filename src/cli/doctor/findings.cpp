@@ -10,8 +10,8 @@ namespace {
 
 using Kind = Finding::Kind;
 
-/// Less of it per rank and exchanges of MPI and NCCL on one host may not start.
-constexpr std::uint64_t least_shared_bytes = std::uint64_t{16} << 20;
+/// Shared memory per rank below which exchanges of MPI and NCCL on one host may not start.
+constexpr std::uint64_t min_shared_bytes = std::uint64_t{16} << 20;
 
 std::string size_text(std::uint64_t bytes) {
   const double megabytes = static_cast<double>(bytes) / (1 << 20);
@@ -29,20 +29,21 @@ Finding describe_lock_limit(const HostProbe& host, const Launched& launched) {
   if (host.lock_limit && launched.hosts > 1) {
     finding.kind = Kind::remark;
     finding.hint =
-        "InfiniBand wants to lock memory: ulimit -l unlimited (limits.conf, docker run --ulimit memlock=-1)";
+        "InfiniBand needs to lock memory: ulimit -l unlimited (limits.conf, docker run --ulimit memlock=-1)";
   }
   return finding;
 }
 
 Finding describe_shared_memory(const HostProbe& host, const Launched& launched) {
   if (!host.shared_bytes || !host.shared_free) {
-    return {"/dev/shm", "not there", Kind::remark, "mount a tmpfs there: MPI and NCCL want it"};
+    return {"/dev/shm", "not there", Kind::remark, "mount a tmpfs there: MPI and NCCL need it"};
   }
   Finding finding{"/dev/shm",
                   fmt::format("{}, {} free", size_text(*host.shared_bytes), size_text(*host.shared_free))};
-  if (*host.shared_free / static_cast<std::uint64_t>(launched.local_ranks) < least_shared_bytes) {
+  if (*host.shared_free / static_cast<std::uint64_t>(launched.local_ranks) < min_shared_bytes) {
     finding.kind = Kind::remark;
-    finding.hint = "make it larger (docker run --shm-size=1g), or remove what other programs left there";
+    finding.hint =
+        "make it larger (docker run --shm-size=1g), or remove files that other programs left there";
   }
   return finding;
 }
@@ -56,7 +57,7 @@ Finding describe_gpu(std::size_t number, const cuda::GpuProbe& gpu, const Launch
   if (gpu.processes > 0) {
     finding.value += fmt::format(", used by {} process{}", gpu.processes, gpu.processes == 1 ? "" : "es");
     finding.kind = Kind::remark;
-    finding.hint = "others compute on it: nvidia-smi names them";
+    finding.hint = "other processes use it: nvidia-smi lists them";
   }
   if (gpu.mode == cuda::ComputeMode::exclusive_process && launched.local_ranks > 1) {
     finding.value += ", for one process at a time";
@@ -66,7 +67,7 @@ Finding describe_gpu(std::size_t number, const cuda::GpuProbe& gpu, const Launch
   return finding;
 }
 
-/// One line where all pairs are alike.
+/// Links between GPUs, in one line if all are alike.
 std::vector<Finding> describe_links(const cuda::Probe& probe) {
   const auto text = [&](const cuda::LinkProbe& link) {
     std::string path = link.path;
@@ -98,7 +99,7 @@ Finding describe_library(const char* name, const cuda::LibraryProbe& library) {
 
 std::optional<Finding> describe_missing_nccl(const cuda::Probe& probe, const Launched& launched) {
   if (launched.ranks == 1 || launched.through_host || !probe.nccl.version.empty()) return std::nullopt;
-  return Finding{"GPU exchange", "several GPUs want NCCL", launched.wants_cuda ? Kind::missing : Kind::remark,
+  return Finding{"GPU exchange", "several GPUs need NCCL", launched.wants_cuda ? Kind::missing : Kind::remark,
                  "install NCCL 2, put its folder into LD_LIBRARY_PATH, or use --transport messages"};
 }
 

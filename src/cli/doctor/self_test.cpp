@@ -17,15 +17,16 @@ namespace {
 
 constexpr std::uint32_t micro_batch_samples = 32;
 
-/// At least eight micro-batches, one for each rank; a power of two as --micro-batches auto gives.
+/// Number of micro-batches: a power of two, at least eight and at least one per rank.
 std::uint32_t micro_batches(int ranks) {
   return std::bit_ceil(std::max(8U, static_cast<std::uint32_t>(ranks)));
 }
 
-/// Digest of the run on the ranks of `world`, `leaves` being the same on any number of them.
+/// Trains on the ranks of `world` and returns the digest. `leaves`, the number of micro-batches, does not
+/// depend on the number of these ranks.
 std::string train(const World& world, const ExecutionOptions& execution, std::uint32_t leaves) {
   const std::uint32_t batch = leaves * micro_batch_samples;
-  // Three steps: two full, one of a few samples that leaves most ranks without work.
+  // Three steps: two full ones, and one of a few samples, in which most ranks have no work.
   const DatasetPair data = open_dataset(
       world, {.name = "synthetic", .shape = {1, 28, 28}, .samples = 2 * batch + micro_batch_samples + 5});
   const auto network = make_model("lenet", data.train->shape(), data.train->classes());
@@ -38,7 +39,7 @@ std::string train(const World& world, const ExecutionOptions& execution, std::ui
   return trainer.digest();
 }
 
-/// The texts of all ranks, which are equally long.
+/// Texts of all ranks, which have the same length.
 std::vector<std::string> gather(const World& world, const std::string& own) {
   const std::vector<std::byte> all = world.all_gather(std::as_bytes(std::span(own)));
   std::vector<std::string> texts;

@@ -9,17 +9,17 @@ namespace lockstep {
 
 class World;
 
-/// What became of the same short training run, on all ranks together and on rank 0 alone.
+/// Results of the same short training run, on all ranks together and on rank 0 alone.
 struct SelfTest {
-  std::vector<std::string> digests;  ///< of every rank
-  std::string alone;                 ///< of rank 0 alone, afterwards; empty on the other ranks
-  double seconds = 0.0;              ///< of both runs
+  std::vector<std::string> digests;  ///< digests of all ranks
+  std::string alone;                 ///< digest of the run on rank 0 alone; empty on the other ranks
+  double seconds = 0.0;              ///< time of both runs
 
-  /// What is wrong, as a sentence; empty: all digests are equal.
+  /// Description of the difference; empty: all digests are equal.
   std::string failure() const;
 };
 
-/// Trains LeNet, executed as `execution` says, on made-up images for a few steps, with a short last one.
+/// Trains LeNet, executed as `execution` says, on synthetic images for a few steps, the last one smaller.
 /// Collective; fails as Trainer does.
 SelfTest run_self_test(const World& world, const ExecutionOptions& execution);
 

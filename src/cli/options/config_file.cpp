@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t size_limit = 1 << 20;
 constexpr std::string_view blanks = " \t\r";
-// What follows the backslash, and what it stands for.
+// Characters after a backslash, and the characters that they stand for.
 constexpr std::string_view escape_letters = "\"\\ntr";
 constexpr std::string_view escape_values = "\"\\\n\t\r";
 
-/// A line being read, and what errors need to name it.
+/// Line being read, with its place for errors.
 struct ConfigLine {
   std::string_view text;
   const std::string& origin;
@@ -46,7 +46,7 @@ std::string_view without_comment(std::string_view text) {
   return text;
 }
 
-/// `text` starts with a double quote.
+/// Value of `text`, which starts with a double quote.
 std::string unquote(const ConfigLine& line, std::string_view text) {
   std::string value;
   std::size_t i = 1;

@@ -14,16 +14,17 @@ struct ConfigEntry {
   int line = 0;  ///< from 1
 };
 
-/// Reads `key = value` lines. Blank lines and everything from a # at the start of a line or after a space
-/// are passed over. A value that holds # or outer spaces is written in double quotes, with \" \\ \n \t \r
-/// inside. Keys are lower-case letters, digits and dashes, each at most once. `origin` names the input in
-/// errors. At most 1 MiB. Throws Error(usage) with origin, line and reason, and nothing else.
+/// Reads `key = value` lines, up to 1 MiB. Ignores blank lines and everything from a # at the start of a line
+/// or after a space. A value with # or outer spaces is written in double quotes, with \" \\ \n \t \r inside.
+/// Keys consist of lower-case letters, digits and dashes; each may occur once. `origin` names the input in
+/// errors. Throws only Error(usage), with origin, line and reason.
 std::vector<ConfigEntry> parse_config(std::istream& input, const std::string& origin);
 
-/// parse_config of a file. Throws Error(usage) when it cannot be read.
+/// Reads a configuration file. Throws Error(usage) as parse_config, or with field "config" if it cannot be
+/// read.
 std::vector<ConfigEntry> read_config(const std::string& file);
 
-/// `value` as parse_config reads it back, quoted where needed.
+/// Text of `value` in a configuration file, quoted if needed: parse_config reads `value` back.
 std::string config_value(std::string_view value);
 
 }  // namespace lockstep

@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t columns = 100;
 constexpr std::size_t help_column = 30;
 
-/// Words of `text` in lines that start at `indent`; the first line already holds `used` columns.
+/// Wraps the words of `text` into lines that start at column `indent`; `used` columns of the first one are
+/// taken.
 std::string wrap(const std::string& text, std::size_t indent, std::size_t used) {
   std::istringstream words(text);
   std::string result;
@@ -35,7 +36,7 @@ std::string wrap(const std::string& text, std::size_t indent, std::size_t used) 
   return result + "\n";
 }
 
-/// One entry: what is typed, then its explanation, on the next line where the first is too long.
+/// Entry of an option: its flag, then its help, on the next line if the flag is too long.
 std::string entry(const std::string& typed, const std::string& help) {
   std::string line = "  " + typed;
   if (line.size() + 2 <= help_column) return line + wrap(help, help_column, line.size());

@@ -43,7 +43,7 @@ bool describes_service(std::string_view variable) {
   return rest.empty() || rest.starts_with('_');
 }
 
-/// The one of `known` that timm or PyTorch's own programs call `name`; else `name`.
+/// Our name, among `known`, for an option that timm or PyTorch's examples call `name`; else `name`.
 std::string our_name(const std::string& name, const std::vector<std::string>& known) {
   static const std::map<std::string, std::string, std::less<>> theirs = {
       {"aa", "randaugment"},   {"b", "batch-size"},        {"initial-checkpoint", "init-from"},
@@ -76,7 +76,7 @@ void OptionSet::insert(Option option) {
     const std::string all = fmt::format("{}", fmt::join(option.choices, "|"));
     option.placeholder = all.size() > 24 ? "NAME" : all;
   }
-  // Behind the others with its heading.
+  // After the other options of its group.
   const auto same = [&](const Option& other) { return other.group == option.group; };
   const auto last = std::find_if(options_.rbegin(), options_.rend(), same);
   options_.insert(last == options_.rend() ? options_.end() : last.base(), std::move(option));

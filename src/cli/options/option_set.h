@@ -12,9 +12,9 @@
 
 namespace lockstep {
 
-/// The options of one subcommand. From their descriptions (lockstep/field.h) they are read from the command
-/// line, from LOCKSTEP_NAME in the environment and from a configuration file (the first of these that has one
-/// wins), checked, written back as such a file, compared between ranks, and explained by --help.
+/// Options of one subcommand, from their descriptions (lockstep/field.h). They are read from the command
+/// line, from LOCKSTEP_NAME in the environment and from a configuration file, in this order of precedence;
+/// checked; written back as such a file; compared between ranks; and explained by --help.
 ///
 ///   EvalOptions options;
 ///   OptionSet set("lockstep eval [options] MODEL", "Measures loss and accuracy of a saved model.");
@@ -22,12 +22,12 @@ namespace lockstep {
 ///   set.positional("MODEL", "model file", options.file);
 ///   if (!set.parse(argc, argv, environ)) return print_help(set.help());
 ///
-/// Targets must outlive the set; what they hold when added is the default that --help shows.
+/// Targets must outlive the set; their values when added are the defaults that --help shows.
 class OptionSet {
  public:
   OptionSet(std::string usage, std::string summary);
 
-  /// All options of a struct.
+  /// Adds all options of a struct.
   template <class Options>
   void add(Options& options) {
     visit(options, [this](auto& value, const Field& field) { this->add(value, field); });
@@ -35,27 +35,28 @@ class OptionSet {
   }
   /// Adds --config FILE.
   void config_file();
-  /// An argument without a name; all declared so are required, in order.
+  /// Adds a required argument without a name. Such arguments are given in the order of these calls.
   void positional(std::string placeholder, std::string help, std::string& target);
-  /// The last of them, which may be missing.
+  /// Adds the last argument without a name, which is optional.
   void optional_positional(std::string placeholder, std::string help, std::string& target);
-  /// Names that other subcommands know: ignored in the environment and in configuration files, unless this
-  /// one has them too.
+  /// Ignores options of other subcommands in the environment and in configuration files, unless this one has
+  /// them, too.
   void ignore(const std::vector<std::string>& names);
-  /// Checks over several options, at the end of `parse`; throws Error(usage).
+  /// Adds a check over several options, which throws Error(usage). `parse` calls it at its end.
   void check(std::function<void()> check);
-  /// Text before the options in --help, e.g. examples, and after them.
+  /// Sets the text before the options in --help, for example examples.
   void prologue(std::string text);
+  /// Sets the text after the options in --help.
   void epilogue(std::string text);
 
-  /// Reads all sources into the targets, and checks them. argv[0] is the subcommand's name; `environment` is
-  /// as environ, or null for none. An empty environment variable counts as absent. False when --help or -h is
-  /// among the arguments: nothing has been read then. Throws Error(usage) naming the option, the variable, or
-  /// the file and line; the value; and, for an unknown name, the nearest one that is known.
+  /// Reads all sources into the targets and checks them. Returns false, without reading anything, if --help
+  /// or -h is among the arguments. argv[0] is the name of the subcommand; `environment` is like environ, or
+  /// null for none. Empty environment variables are ignored. Throws Error(usage) with the option, the
+  /// variable, or the file and line; the value; and, for an unknown name, the nearest known one.
   bool parse(int argc, const char* const* argv, const char* const* environment);
 
-  /// What `body` returns. An Error that it throws about an option begins with where the value came from:
-  /// "--lr", "LOCKSTEP_LR", "run.cfg:3: lr".
+  /// Returns the result of `body`. An Error that it throws about an option then begins with the origin of the
+  /// value: "--lr", "LOCKSTEP_LR", "run.cfg:3: lr".
   template <class Body>
   auto explain(const Body& body) const {
     try {
@@ -66,13 +67,13 @@ class OptionSet {
     }
   }
 
-  /// Text of --help, lines of at most 100 columns; options with the same heading are together.
+  /// Text of --help in lines of up to 100 columns. Options of a group are together.
   std::string help() const;
   /// The targets' present values as a configuration file that reads back to the same values.
   std::string config() const;
-  /// The same for check_same.
+  /// Values that check_same compares between ranks.
   std::vector<Line> lines_to_compare() const;
-  /// Names of the options that may stand in a configuration file.
+  /// Names of the options that a configuration file may have.
   std::vector<std::string> names() const;
 
  private:
@@ -84,7 +85,7 @@ class OptionSet {
     std::function<void(const std::string&)> assign;  ///< throws Error without the option's name
     std::function<std::string()> value;              ///< null: not for configuration files
     std::string default_value;
-    bool repeats = false;  ///< values of several occurrences on the command line are joined by commas
+    bool repeats = false;  ///< whether it may be given several times; values are then joined by commas
   };
   struct Positional {
     std::string placeholder;
@@ -92,7 +93,7 @@ class OptionSet {
     std::string* target;
     bool required = true;
   };
-  /// A value and how errors name the place it came from.
+  /// Value with its origin, as errors name it.
   struct Source {
     std::string value;
     std::string origin;
@@ -112,22 +113,22 @@ class OptionSet {
   void assign_positionals(const std::vector<std::string>& arguments) const;
   const Option* find(std::string_view name) const;
   bool is_ignored(std::string_view name) const;
-  /// Descriptions as they are now: a scope may depend on other options.
+  /// Present values and descriptions; a scope may depend on the value of another option.
   std::vector<OptionText> texts() const;
-  /// Place of the value that the option has; empty for a name that is no option.
+  /// Origin of the value of an option; empty: no such option.
   std::string origin(const std::string& name) const;
 
   std::string usage_;
   std::string summary_;
   std::string prologue_;
   std::string epilogue_;
-  std::string group_ = "Options";  ///< of the option that was added last
+  std::string group_ = "Options";  ///< group of the option that was added last
   std::vector<Option> options_;
   std::vector<Positional> positionals_;
   std::vector<std::string> ignored_;
   std::vector<std::function<std::vector<OptionText>()>> texts_;
   std::vector<std::function<void()>> checks_;
-  std::map<std::string, std::string> origins_;  ///< of options that were given, by name
+  std::map<std::string, std::string> origins_;  ///< origins of the options that were given, by name
 };
 
 template <class T>

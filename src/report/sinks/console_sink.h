@@ -11,11 +11,11 @@ namespace lockstep {
 /// `epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  25974 img/s`
 std::string epoch_line(const EpochEvent& event);
 
-/// The line at the end: `digest xxh3:<32 hex>`, followed by ` (note)` where there is one.
+/// Line at the end of a run: `digest xxh3:<32 hex>`, followed by ` (note)` where there is one.
 std::string end_line(const EndEvent& event);
 
-/// Prints these lines to `stream`, which it does not own. `quiet`: the end only. Throws Error(resource) when
-/// the stream cannot be written.
+/// Prints these lines to `stream`, which it does not own. `quiet`: only that at the end. Throws
+/// Error(resource) if the stream cannot be written.
 class ConsoleSink : public Sink {
  public:
   ConsoleSink(std::FILE* stream, bool quiet) : stream_(stream), quiet_(quiet) {}

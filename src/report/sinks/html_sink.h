@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// Writes report.html from metrics.jsonl when the run ends; so it goes after the MetricsSink. Throws
-/// Error(resource) when it cannot be written.
+/// Writes report.html from metrics.jsonl at the end of the run; must be added after the MetricsSink. Throws
+/// Error(resource) if it cannot be written.
 class HtmlSink : public Sink {
  public:
   explicit HtmlSink(RunDirectory directory) : directory_(std::move(directory)) {}

@@ -120,7 +120,7 @@ void MetricsSink::flush() {
     const ssize_t count = ::write(descriptor_.get(), pending_.data() + done, pending_.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      pending_.clear();  // or the destructor would try again
+      pending_.clear();  // so that the destructor does not try again
       fail();
     }
     done += static_cast<std::size_t>(count);

@@ -19,8 +19,8 @@ void append_line(fmt::memory_buffer& text, const EndEvent& event);
 /// Appends events to metrics.jsonl as whole lines: at the end of an epoch and at least once a second.
 class MetricsSink : public Sink {
  public:
-  /// Opens `file` for appending; a last line that an interrupted run left incomplete is cut off. Steps whose
-  /// number `log_interval` does not divide are left out. Throws Error(resource).
+  /// Opens `file` for appending, and cuts off an incomplete last line of an interrupted run. Skips steps
+  /// whose number is not a multiple of `log_interval`. Throws Error(resource).
   MetricsSink(std::filesystem::path file, std::uint64_t log_interval);
   ~MetricsSink() override;
   MetricsSink(const MetricsSink&) = delete;

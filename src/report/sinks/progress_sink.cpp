@@ -30,7 +30,7 @@ std::string progress_line(const StepEvent& event, double images_per_second, doub
   return line;
 }
 
-// The first line waits as well: a run of a few steps shows none.
+// The first line waits, too, so that a run of a few steps shows none.
 ProgressSink::ProgressSink(std::FILE* stream, Clock clock)
     : stream_(stream), clock_(std::move(clock)), shown_at_(clock_()) {}
 

@@ -8,12 +8,13 @@
 
 namespace lockstep {
 
-/// `epoch 3/10  step 517/2350  25974 img/s  loss 0.6412  1:23 left`; the time only where it is known.
+/// Progress line, `epoch 3/10  step 517/2350  25974 img/s  loss 0.6412  1:23 left`; with the time only if it
+/// is known.
 std::string progress_line(const StepEvent& event, double images_per_second, double seconds_left);
 
-/// One line that is rewritten in place, for a terminal. At most ten times a second; cleared before a line of
-/// another sink on the same terminal (so this sink goes first) and when destroyed. Failures of the terminal
-/// are no errors.
+/// Progress line of a terminal, rewritten in place at most ten times a second. It is cleared before other
+/// sinks print a line, so this sink must be added first, and on destruction. Failures of the terminal are
+/// ignored.
 class ProgressSink : public Sink {
  public:
   /// Seconds of a steady clock.

@@ -30,10 +30,10 @@ Type type_of(DataType dtype) {
   throw Error(Category::internal, "unknown data type");
 }
 
-/// Ranks of a host take its GPUs in turn.
+/// Number of this rank on its host, whose GPUs the ranks take in turn.
 int local_rank(const World* world) { return world != nullptr ? world->local_rank() : 0; }
 
-/// Threads that read samples: the rank's share of the host's cores, less one for the rank itself.
+/// Number of threads that read samples: the rank's share of the host's cores, minus one for the rank itself.
 int reader_threads(const BackendOptions& options) {
   if (options.execution.threads > 0) return options.execution.threads;
   const int local_size = options.world != nullptr ? options.world->local_size() : 1;
@@ -52,7 +52,7 @@ class CudaCompiledGraph final : public CompiledGraph {
       : device_(device), datasets_(datasets), reader_threads_(reader_threads), plan_(std::move(plan)) {}
 
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) override {
-    // Sizes of micro-batches are known before the first one runs: full ones, and the last of the data set.
+    // Compiles for the last, smaller micro-batch of the data set, too, before the first one runs.
     const auto rest = static_cast<int>(loader.dataset().size() % loader.micro_batch());
     if (rest > 0) plan_->compile_for(rest);
     const FeedOptions options{device_, *plan_, loader, reader_threads_};

@@ -9,18 +9,18 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Says how many samples would fit when these do not: memory grows with their number.
+/// Allocates the workspace. If it does not fit, the error names the number of samples that would, as memory
+/// is proportional to it.
 Buffer allocate_workspace(Device& device, const CudaPlan& plan, std::uint32_t samples) {
   const std::size_t wanted = plan.workspace_bytes(), available = device.available_bytes();
   if (wanted <= available) return device.allocate(wanted);
   throw Error(
       Category::resource,
-      fmt::format(
-          "not enough memory of the GPU: micro-batches of {} samples take {} MB, {} MB are free; up to "
-          "{} samples fit: use more micro-batches",
-          samples, wanted >> 20, available >> 20,
-          static_cast<std::uint64_t>(static_cast<double>(samples) * static_cast<double>(available) /
-                                     static_cast<double>(wanted))));
+      fmt::format("not enough GPU memory: micro-batches of {} samples take {} MB, {} MB are free; up to "
+                  "{} samples fit: use more micro-batches",
+                  samples, wanted >> 20, available >> 20,
+                  static_cast<std::uint64_t>(static_cast<double>(samples) * static_cast<double>(available) /
+                                             static_cast<double>(wanted))));
 }
 
 class CudaLeafRunner final : public LeafRunner {
@@ -57,7 +57,7 @@ class CudaLeafRunner final : public LeafRunner {
   const CudaPlan& plan_;
   std::unique_ptr<Feed> feed_;
   Buffer workspace_;
-  MicroBatch batch_;  ///< the leaf that was loaded last
+  MicroBatch batch_;  ///< last leaf loaded
 };
 
 }  // namespace

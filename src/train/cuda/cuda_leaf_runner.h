@@ -7,8 +7,8 @@
 
 namespace lockstep::cuda {
 
-/// Runs micro-batches of a loader on a GPU, which `feed` brings there. All references outlive it; `plan` is
-/// compiled for the sizes that the loader's micro-batches have.
+/// Runner for the micro-batches of a loader on a GPU, to which `feed` brings them. All references outlive it.
+/// `plan` is compiled for all sizes of the loader's micro-batches.
 std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, const CudaPlan& plan, const Loader& loader,
                                                   std::unique_ptr<Feed> feed);
 

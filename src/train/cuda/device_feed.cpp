@@ -57,7 +57,7 @@ std::unique_ptr<Feed> make_device_feed(const FeedOptions& options, const DeviceD
 
 const DeviceDataset* DeviceDatasets::find(const Loader& loader) {
   const Dataset& dataset = loader.dataset();
-  if (!runs_on_device(dataset, loader.transform().augment()) || DeviceDataset::bytes(dataset) > most_bytes_) {
+  if (!runs_on_device(dataset, loader.transform().augment()) || DeviceDataset::bytes(dataset) > max_bytes_) {
     return nullptr;
   }
   const auto [found, fresh] = datasets_.try_emplace(&dataset);

@@ -13,50 +13,50 @@
 
 namespace lockstep::cuda {
 
-/// Brings the micro-batches of a loader to a GPU. The same bits, whichever it is.
+/// Brings the micro-batches of a loader to a GPU. All feeds bring the same bits.
 class Feed {
  public:
   virtual ~Feed() = default;
-  /// As LeafRunner::expect.
+  /// Same as LeafRunner::expect.
   virtual void expect(std::span<const SampleRange> /*coming*/) {}
-  /// Records what brings leaf `leaf` of the loader's step there, and writes its images as the plan reads
-  /// them. Returns the leaf, in memory that it has until the next one is loaded.
+  /// Records loading leaf `leaf` of the loader's step, with its images in the layout of the plan. Returns the
+  /// leaf, whose arrays the next load overwrites.
   virtual MicroBatch load(Stream& stream, std::uint32_t leaf, void* images) = 0;
-  /// Seconds that streams have waited for the host's threads so far.
+  /// Total seconds that streams have waited for reader threads.
   virtual double waited() const { return 0.0; }
-  /// Samples of all leaves so far. Outside of recordings.
+  /// Visits of all leaves so far. Not while recording.
   virtual VisitSum visits() = 0;
 };
 
-/// What a feed is made of; all of it outlives the feed.
+/// Arguments of a feed. The references outlive it.
 struct FeedOptions {
   Device& device;
   const CudaPlan& plan;
   const Loader& loader;
-  int reader_threads = 1;  ///< of the host, where it reads the samples
+  int reader_threads = 1;  ///< threads of the host that read samples
 };
 
-/// Samples lie in the GPU's memory, which chooses, changes and normalises them by itself. `log`: the steps of
-/// the loader, or nothing: one step that begins at the first sample.
+/// Feed from a data set in GPU memory. The GPU chooses, augments and normalises the samples. `log`: the steps
+/// of the loader; empty: a single step that begins at the first sample.
 std::unique_ptr<Feed> make_device_feed(const FeedOptions& options, const DeviceDataset& dataset, StepLog log);
 
-/// Samples are read and changed by threads of the host, ahead of the GPU, which is brought a micro-batch when
-/// it has finished the one before. Error(data) in that run when a sample cannot be read: what is recorded is
-/// for all of a micro-batch.
+/// Feed from the host. Reader threads read and augment samples ahead of the GPU, to which a micro-batch is
+/// copied when it has finished the previous one. A run throws Error(data) if a sample cannot be read, as
+/// whole micro-batches are recorded.
 std::unique_ptr<Feed> make_host_feed(const FeedOptions& options);
 
-/// Data sets in the memory of one device, each once.
+/// Data sets in the memory of one device, each stored once.
 class DeviceDatasets {
  public:
-  /// A data set of more than `most_bytes` stays with the host.
-  DeviceDatasets(Device& device, std::size_t most_bytes) : device_(device), most_bytes_(most_bytes) {}
+  /// Data sets of more than `max_bytes` stay on the host.
+  DeviceDatasets(Device& device, std::size_t max_bytes) : device_(device), max_bytes_(max_bytes) {}
 
-  /// The loader's, or null where the host has to feed it.
+  /// Data set of the loader in device memory; null: the host has to feed it.
   const DeviceDataset* find(const Loader& loader);
 
  private:
   Device& device_;
-  std::size_t most_bytes_;
+  std::size_t max_bytes_;
   std::map<const Dataset*, std::unique_ptr<DeviceDataset>> datasets_;
 };
 

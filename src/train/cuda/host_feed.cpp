@@ -36,8 +36,8 @@ class HostFeed final : public Feed {
   double waited() const override { return waited_; }
 
  private:
-  /// Brings a leaf to the GPU's memory, which no work uses now. The copy is done on return, so that the block
-  /// of the host can be filled again.
+  /// Copies a leaf to GPU memory that no work is using. The copy is complete on return, so that the host
+  /// block can be filled again.
   void bring(std::uint32_t leaf) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
@@ -51,13 +51,13 @@ class HostFeed final : public Feed {
       if (error.category() != Category::data) throw;
       throw Error(Category::data,
                   fmt::format("{}; on a GPU no sample can be skipped, because a step is recorded for whole "
-                              "micro-batches: take it out of the data set (lockstep data stats lists all "
-                              "such), or use the CPU",
+                              "micro-batches: remove it from the data set (lockstep data stats lists all "
+                              "such samples), or use the CPU",
                               error.what()));
     }
   }
 
-  /// Table of the samples' addresses in the GPU's block.
+  /// Table of the addresses of the samples in the GPU block.
   Buffer addresses() {
     std::vector<const std::byte*> each(options_.loader.micro_batch());
     for (std::size_t i = 0; i < each.size(); ++i) each[i] = layout_.sample(block_.data(), i);
@@ -70,7 +70,7 @@ class HostFeed final : public Feed {
   ImageTables images_;
   ReadAhead read_ahead_;
   const MicroBatchLayout& layout_;
-  Buffer block_, samples_;  ///< of the device
+  Buffer block_, samples_;  ///< in GPU memory
   VisitSum visits_;
   double waited_ = 0.0;
 };

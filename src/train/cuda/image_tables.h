@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// How the images of a loader become what a plan reads.
+/// Conversion of the images of a loader into the layout that a plan reads.
 class ImageTables {
  public:
   explicit ImageTables(const FeedOptions& options)
@@ -20,7 +20,7 @@ class ImageTables {
     format_.deviation = deviation_.size() > 0 ? deviation_.data() : nullptr;
   }
 
-  /// `placements`: how pixels are moved and blackened; null: they were already.
+  /// `placements`: how pixels are moved and blackened; null: that is already done.
   void gather(StreamHandle stream, const MicroBatch& batch, const PixelPlacement* placements,
               void* images) const {
     const ImageGather gather{.batch = batch,
@@ -39,7 +39,7 @@ class ImageTables {
  private:
   Type type_;
   Table<float> mean_, deviation_;
-  SampleFormat format_;  ///< with addresses of the device
+  SampleFormat format_;  ///< with device addresses
   int cutout_;
   Shape target_;
 };
