@@ -8,11 +8,12 @@ namespace lockstep {
 
 /// Reports passed to observers on every rank (only rank 0 should print).
 struct StepReport {
-  int epoch = 1;            ///< from 1
-  std::uint64_t step = 1;   ///< from 1 over the whole run
-  std::uint64_t steps = 0;  ///< of the whole run
-  std::uint64_t samples = 0;
-  double loss = 0.0;  ///< mean over the global batch, before the update
+  int epoch = 1;              ///< from 1
+  int epochs = 1;             ///< of the whole run
+  std::uint64_t step = 1;     ///< from 1 over the whole run
+  std::uint64_t steps = 0;    ///< of the whole run; 0: unknown
+  std::uint64_t samples = 0;  ///< of all ranks
+  double loss = 0.0;          ///< mean over the global batch, before the update
   float learning_rate = 0.0F;
   double seconds = 0.0;
 };
@@ -38,7 +39,8 @@ struct EpochReport {
   bool load_is_waiting = false;  ///< as on CUDA
   bool best = false;  ///< no epoch before had such a validation accuracy (without one, test accuracy)
 
-  /// Value by which epochs are compared.
+  double images_per_second() const { return static_cast<double>(train.samples) / seconds; }
+  /// Evaluation by which epochs are compared.
   const Evaluation& judged() const { return validation ? *validation : test; }
 };
 

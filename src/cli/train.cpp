@@ -117,32 +117,10 @@ void save_best(const TrainOptions& options, const Trainer& trainer) {
 
 /// Connects the trainer's reports to the recorder of rank 0, and keeps the best model.
 void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const TrainOptions& options) {
-  const auto epochs = options.training.epochs;
-  trainer.on_step = [&recorder, epochs](const StepReport& step) {
-    recorder.on_step({.epoch = step.epoch,
-                      .epochs = epochs,
-                      .step = step.step,
-                      .steps = step.steps,
-                      .samples = step.samples,
-                      .loss = step.loss,
-                      .learning_rate = step.learning_rate,
-                      .seconds = step.seconds});
-  };
+  trainer.on_step = [&](const StepReport& step) { recorder.on_step(step); };
   trainer.on_epoch = [&](const EpochReport& epoch) {
     warnings.look_at(epoch);
-    recorder.on_epoch(
-        {.epoch = epoch.epoch,
-         .epochs = epoch.epochs,
-         .train_loss = epoch.train.loss,
-         .train_accuracy = epoch.train.accuracy,
-         .test_loss = epoch.test.loss,
-         .test_accuracy = epoch.test.accuracy,
-         .validation_loss = epoch.validation ? std::optional(epoch.validation->loss) : std::nullopt,
-         .validation_accuracy = epoch.validation ? std::optional(epoch.validation->accuracy) : std::nullopt,
-         .train_left_out = epoch.train.skipped,
-         .test_left_out = epoch.test.skipped,
-         .images_per_second = static_cast<double>(epoch.train.samples) / epoch.seconds,
-         .seconds = epoch.seconds});
+    recorder.on_epoch(epoch);
     if (epoch.best && !options.output.run_directory.empty()) {
       recorder.attempt([&] { save_best(options, trainer); });
     }
@@ -221,10 +199,7 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
           environment_of(environment, world, trainer, options.training.execution.dtype, argc, argv));
     }
     if (prints) {
-      recorder.emplace(make_recorder({.run_directory = options.output.run_directory,
-                                      .log_interval = static_cast<std::uint64_t>(options.output.log_interval),
-                                      .quiet = options.output.quiet,
-                                      .progress = options.output.progress}));
+      recorder.emplace(make_recorder(options.output));
     }
   });
   if (prints) {

@@ -44,7 +44,7 @@ th { color: var(--soft); font-weight: 500; }
 /// Steps per epoch, from the last recorded step of the completed epochs; 0: unknown.
 double steps_per_epoch(const RunRecord& record) {
   double result = 0.0;
-  for (const StepEvent& step : record.steps) {
+  for (const StepReport& step : record.steps) {
     const bool completed = !record.epochs.empty() && step.epoch <= record.epochs.back().epoch;
     if (completed) result = std::max(result, static_cast<double>(step.step) / step.epoch);
   }
@@ -55,7 +55,7 @@ template <typename Value>
 std::vector<ChartPoint> step_points(const RunRecord& record, Value value) {
   const double per_epoch = steps_per_epoch(record);
   std::vector<ChartPoint> points;
-  for (const StepEvent& step : record.steps) {
+  for (const StepReport& step : record.steps) {
     const auto number = static_cast<double>(step.step);
     points.push_back({per_epoch > 0.0 ? number / per_epoch : number, value(step)});
   }
@@ -65,30 +65,32 @@ std::vector<ChartPoint> step_points(const RunRecord& record, Value value) {
 template <typename Value>
 std::vector<ChartPoint> epoch_points(const RunRecord& record, Value value) {
   std::vector<ChartPoint> points;
-  for (const EpochEvent& epoch : record.epochs) {
+  for (const EpochReport& epoch : record.epochs) {
     points.push_back({static_cast<double>(epoch.epoch), value(epoch)});
   }
   return points;
 }
 
-double rate(const StepEvent& step) { return static_cast<double>(step.samples) / step.seconds; }
+double rate(const StepReport& step) { return static_cast<double>(step.samples) / step.seconds; }
 
 bool has_validation(const RunRecord& record) {
   return std::ranges::any_of(record.epochs,
-                             [](const EpochEvent& epoch) { return epoch.validation_loss.has_value(); });
+                             [](const EpochReport& epoch) { return epoch.validation.has_value(); });
 }
 
 std::string charts(const RunRecord& record) {
   const std::string x_label = record.epochs.empty() ? "step" : "epoch";
-  const auto test_loss = [](const EpochEvent& epoch) { return epoch.test_loss.value_or(NAN); };
-  const auto test_accuracy = [](const EpochEvent& epoch) { return epoch.test_accuracy.value_or(NAN); };
-  const auto loss_of_step = [](const StepEvent& step) { return step.loss; };
-  const auto train_loss = [](const EpochEvent& epoch) { return epoch.train_loss; };
-  const auto train_accuracy = [](const EpochEvent& epoch) { return epoch.train_accuracy; };
-  const auto speed = [](const EpochEvent& epoch) { return epoch.images_per_second; };
-  const auto validation_loss = [](const EpochEvent& epoch) { return epoch.validation_loss.value_or(NAN); };
-  const auto validation_accuracy = [](const EpochEvent& epoch) {
-    return epoch.validation_accuracy.value_or(NAN);
+  const auto test_loss = [](const EpochReport& epoch) { return epoch.test.loss; };
+  const auto test_accuracy = [](const EpochReport& epoch) { return epoch.test.accuracy; };
+  const auto loss_of_step = [](const StepReport& step) { return step.loss; };
+  const auto train_loss = [](const EpochReport& epoch) { return epoch.train.loss; };
+  const auto train_accuracy = [](const EpochReport& epoch) { return epoch.train.accuracy; };
+  const auto speed = [](const EpochReport& epoch) { return epoch.images_per_second(); };
+  const auto validation_loss = [](const EpochReport& epoch) {
+    return epoch.validation ? epoch.validation->loss : NAN;
+  };
+  const auto validation_accuracy = [](const EpochReport& epoch) {
+    return epoch.validation ? epoch.validation->accuracy : NAN;
   };
   Chart loss{"Loss",
              x_label,
@@ -108,16 +110,19 @@ std::string charts(const RunRecord& record) {
       x_label,
       {{"step", "step", step_points(record, rate)}, {"epoch", "train", epoch_points(record, speed), true}},
       true};
-  const auto rate_of_step = [](const StepEvent& step) { return static_cast<double>(step.learning_rate); };
+  const auto rate_of_step = [](const StepReport& step) { return static_cast<double>(step.learning_rate); };
   const Chart learning_rate{
       "Learning rate", x_label, {{"step", "train", step_points(record, rate_of_step)}}, true};
   return "<div class=\"charts\">\n" + svg(loss) + svg(accuracy) + svg(learning_rate) + svg(throughput) +
          "</div>\n";
 }
 
-std::string cell(std::optional<double> value, int digits) {
-  if (!value || std::isnan(*value)) return "<td>-</td>";
-  return fmt::format("<td>{:.{}f}</td>", *value, digits);
+std::string cell(double value, int digits) {
+  return std::isnan(value) ? "<td>-</td>" : fmt::format("<td>{:.{}f}</td>", value, digits);
+}
+
+std::string cells(const Evaluation& evaluation) {
+  return cell(evaluation.loss, 4) + cell(evaluation.accuracy, 4);
 }
 
 std::string epoch_table(const RunRecord& record) {
@@ -128,13 +133,11 @@ std::string epoch_table(const RunRecord& record) {
       "<th>train accuracy</th>{}<th>test loss</th><th>test "
       "accuracy</th><th>seconds</th><th>images/s</th></tr>\n",
       validation ? "<th>validation loss</th><th>validation accuracy</th>" : "");
-  for (const EpochEvent& epoch : record.epochs) {
-    const std::string held_out =
-        validation ? cell(epoch.validation_loss, 4) + cell(epoch.validation_accuracy, 4) : "";
-    text +=
-        fmt::format("<tr><td>{}</td>{}{}{}{}{}{}{}</tr>\n", epoch.epoch, cell(epoch.train_loss, 4),
-                    cell(epoch.train_accuracy, 4), held_out, cell(epoch.test_loss, 4),
-                    cell(epoch.test_accuracy, 4), cell(epoch.seconds, 2), cell(epoch.images_per_second, 0));
+  for (const EpochReport& epoch : record.epochs) {
+    const Evaluation none{.loss = NAN, .accuracy = NAN};
+    text += fmt::format("<tr><td>{}</td>{}{}{}{}{}</tr>\n", epoch.epoch, cells(epoch.train),
+                        validation ? cells(epoch.validation.value_or(none)) : "", cells(epoch.test),
+                        cell(epoch.seconds, 2), cell(epoch.images_per_second(), 0));
   }
   return text + "</table></div>\n";
 }

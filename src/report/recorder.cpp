@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-bool shows_progress(const RecorderOptions& options) {
+bool shows_progress(const OutputOptions& options) {
   if (options.quiet || options.progress == ProgressLine::off) return false;
   return options.progress == ProgressLine::on || isatty(STDERR_FILENO) != 0;
 }
@@ -27,15 +27,15 @@ void Recorder::for_each_sink(const std::function<void(Sink&)>& pass_on) {
       sinks_, [&](const std::unique_ptr<Sink>& sink) { return !failures_.attempt([&] { pass_on(*sink); }); });
 }
 
-void Recorder::on_step(const StepEvent& event) {
+void Recorder::on_step(const StepReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_step(event); });
 }
 
-void Recorder::on_epoch(const EpochEvent& event) {
+void Recorder::on_epoch(const EpochReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_epoch(event); });
 }
 
-void Recorder::on_end(const EndEvent& event) {
+void Recorder::on_end(const EndReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_end(event); });
 }
 
@@ -43,7 +43,7 @@ void Recorder::flush() {
   for_each_sink([](Sink& sink) { sink.flush(); });
 }
 
-Recorder make_recorder(const RecorderOptions& options) {
+Recorder make_recorder(const OutputOptions& options) {
   Recorder recorder;
   // Progress first: it clears its line before the console prints one.
   if (shows_progress(options)) {
@@ -52,7 +52,8 @@ Recorder make_recorder(const RecorderOptions& options) {
   recorder.add(std::make_unique<ConsoleSink>(stdout, options.quiet));
   if (!options.run_directory.empty()) {
     const RunDirectory directory{options.run_directory};
-    recorder.add(std::make_unique<MetricsSink>(directory.metrics(), options.log_interval));
+    recorder.add(
+        std::make_unique<MetricsSink>(directory.metrics(), static_cast<std::uint64_t>(options.log_interval)));
     recorder.add(std::make_unique<HtmlSink>(directory));
   }
   return recorder;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/files/deferred_error.h"
@@ -16,9 +16,9 @@ namespace lockstep {
 class Recorder {
  public:
   void add(std::unique_ptr<Sink> sink);
-  void on_step(const StepEvent& event);
-  void on_epoch(const EpochEvent& event);
-  void on_end(const EndEvent& event);
+  void on_step(const StepReport& event);
+  void on_epoch(const EpochReport& event);
+  void on_end(const EndReport& event);
   void flush();
   /// Runs other work that writes; a failure becomes a warning.
   void attempt(const std::function<void()>& work) { failures_.attempt(work); }
@@ -36,15 +36,50 @@ class Recorder {
 enum class ProgressLine { automatic, on, off };
 inline Names choices_of(ProgressLine) { return {"auto", "on", "off"}; }
 
-struct RecorderOptions {
-  std::filesystem::path run_directory{};  ///< made by create_run_directory; empty: nothing is written
-  std::uint64_t log_interval = 1;         ///< every n-th step is written to metrics.jsonl
-  bool quiet = false;                     ///< of the lines, the digest only; no progress
+/// Output of rank 0; `visit` describes the options.
+struct OutputOptions {
+  std::string run_directory;
+  std::string save_model;
+  int log_interval = 1;
   ProgressLine progress = ProgressLine::automatic;
+  bool quiet = false;
+
+  bool operator==(const OutputOptions&) const = default;
 };
 
-/// The usual sinks of rank 0: lines on stdout, progress on stderr, metrics.jsonl and report.html in the run
-/// directory. Throws Error(resource).
-Recorder make_recorder(const RecorderOptions& options);
+template <OptionsOf<OutputOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [run_directory, save_model, log_interval, progress, quiet] = options;
+  field(run_directory,
+        {.name = "run-dir",
+         .help = "write options.cfg, environment.json, metrics.jsonl, report.html and checkpoints "
+                 "there, among them the model of the best test accuracy; without it, nothing but "
+                 "the printed lines",
+         .group = "Output",
+         .placeholder = "DIR",
+         .scope = Scope::local});
+  field(save_model, {.name = "save-model",
+                     .help = "write the trained parameters (with --model-ema: their average) to this file "
+                             "(safetensors)",
+                     .placeholder = "FILE",
+                     .scope = Scope::local});
+  field(log_interval,
+        {.name = "log-interval",
+         .help = "write every Nth step to metrics.jsonl; more than 1: a GPU is also given N steps (at "
+                 "most 1000) before the host looks at their outcomes, otherwise 50",
+         .range = {.min = 1},
+         .scope = Scope::local,
+         .needs = {{"run-dir"}}});
+  field(progress, {.name = "progress",
+                   .help = "line on stderr that shows the step; auto where stderr is a terminal",
+                   .scope = Scope::local});
+  field(quiet, {.name = "quiet",
+                .help = "print the final digest only: no progress, no line per epoch",
+                .scope = Scope::local});
+}
+
+/// Recorder of rank 0: lines on stdout, progress on stderr, metrics.jsonl and report.html in the run
+/// directory, which create_run_directory has made. Throws Error(resource).
+Recorder make_recorder(const OutputOptions& options);
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -29,12 +30,14 @@ double number(const Json& json, const char* name) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
-std::optional<double> optional_number(const Json& json, const char* name) {
-  const Json value = json.value(name, Json());
-  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+/// Loss and accuracy of the part called `part`: "train", "test" or "validation".
+Evaluation evaluation(const Json& json, const std::string& part) {
+  return {.skipped = json.value(part + "_left_out", std::uint64_t{0}),
+          .loss = number(json, (part + "_loss").c_str()),
+          .accuracy = number(json, (part + "_accuracy").c_str())};
 }
 
-StepEvent step_event(const Json& json) {
+StepReport step_event(const Json& json) {
   return {.epoch = json.at("epoch").get<int>(),
           .step = json.at("step").get<std::uint64_t>(),
           .samples = json.at("samples").get<std::uint64_t>(),
@@ -43,33 +46,30 @@ StepEvent step_event(const Json& json) {
           .seconds = number(json, "seconds")};
 }
 
-EpochEvent epoch_event(const Json& json) {
-  return {.epoch = json.at("epoch").get<int>(),
-          .train_loss = number(json, "train_loss"),
-          .train_accuracy = number(json, "train_accuracy"),
-          .test_loss = optional_number(json, "test_loss"),
-          .test_accuracy = optional_number(json, "test_accuracy"),
-          .validation_loss = optional_number(json, "validation_loss"),
-          .validation_accuracy = optional_number(json, "validation_accuracy"),
-          .train_left_out = json.value("train_left_out", std::uint64_t{0}),
-          .test_left_out = json.value("test_left_out", std::uint64_t{0}),
-          .images_per_second = number(json, "images_per_second"),
-          .seconds = number(json, "seconds")};
+EpochReport epoch_event(const Json& json) {
+  EpochReport epoch{.epoch = json.at("epoch").get<int>(),
+                    .train = evaluation(json, "train"),
+                    .test = evaluation(json, "test"),
+                    .seconds = number(json, "seconds")};
+  if (json.contains("validation_loss")) epoch.validation = evaluation(json, "validation");
+  const double samples = number(json, "images_per_second") * epoch.seconds;
+  if (std::isfinite(samples)) epoch.train.samples = static_cast<std::uint64_t>(std::llround(samples));
+  return epoch;
 }
 
 void add_line(RunRecord& record, const std::string& line) {
   const Json json = Json::parse(line);
   const auto event = json.at("event").get<std::string>();
   if (event == "step") {
-    const StepEvent step = step_event(json);
+    const StepReport step = step_event(json);
     while (!record.steps.empty() && record.steps.back().step >= step.step) record.steps.pop_back();
     record.steps.push_back(step);
   } else if (event == "epoch") {
-    const EpochEvent epoch = epoch_event(json);
+    const EpochReport epoch = epoch_event(json);
     while (!record.epochs.empty() && record.epochs.back().epoch >= epoch.epoch) record.epochs.pop_back();
     record.epochs.push_back(epoch);
   } else if (event == "end") {
-    record.end = EndEvent{json.at("digest").get<std::string>(), json.value("note", std::string())};
+    record.end = EndReport{json.at("digest").get<std::string>(), json.value("note", std::string())};
   }  // ignores other events, of later versions
 }
 
@@ -132,10 +132,10 @@ RunRecord read_run_record(const RunDirectory& directory) {
   record.options = read_options(directory.options());
   record.environment = read_environment(directory.environment());
   int epochs = 1;
-  for (const StepEvent& step : record.steps) epochs = std::max(epochs, step.epoch);
-  for (const EpochEvent& epoch : record.epochs) epochs = std::max(epochs, epoch.epoch);
-  for (StepEvent& step : record.steps) step.epochs = epochs;
-  for (EpochEvent& epoch : record.epochs) epoch.epochs = epochs;
+  for (const StepReport& step : record.steps) epochs = std::max(epochs, step.epoch);
+  for (const EpochReport& epoch : record.epochs) epochs = std::max(epochs, epoch.epoch);
+  for (StepReport& step : record.steps) step.epochs = epochs;
+  for (EpochReport& epoch : record.epochs) epoch.epochs = epochs;
   return record;
 }
 

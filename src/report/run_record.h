@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "report/events.h"
 #include "report/run_directory.h"
+#include "report/sinks/sink.h"
 
 namespace lockstep {
 
@@ -14,12 +14,12 @@ namespace lockstep {
 struct RunRecord {
   using Facts = std::vector<std::pair<std::string, std::string>>;  ///< names and values, in file order
 
-  std::string name;              ///< name of the directory
-  std::vector<StepEvent> steps;  ///< ascending; the last report of each step, which a resumed run may repeat
-  std::vector<EpochEvent> epochs;  ///< likewise; `epochs` of all reports is the largest epoch
-  std::optional<EndEvent> end;     ///< none: the run is in progress or was interrupted
-  Facts options;                   ///< options.cfg; empty: no such file
-  Facts environment;               ///< environment.json; empty: no such file
+  std::string name;               ///< name of the directory
+  std::vector<StepReport> steps;  ///< ascending; the last report of each step, which a resumed run may repeat
+  std::vector<EpochReport> epochs;  ///< likewise; `epochs` of all reports is the largest epoch
+  std::optional<EndReport> end;     ///< none: the run is in progress or was interrupted
+  Facts options;                    ///< options.cfg; empty: no such file
+  Facts environment;                ///< environment.json; empty: no such file
 };
 
 /// Reads a run directory. Ignores an incomplete last line of metrics.jsonl, of a run that is writing it or

@@ -153,6 +153,7 @@ void EpochLoop::report_steps(int epoch, const StepTimes& times) const {
     const Evaluation means = evaluation_of(outcomes[i]);
     const StepInput& input = steps_.inputs()[i];
     observers_.on_step({.epoch = epoch,
+                        .epochs = run_.options.epochs,
                         .step = input.number,
                         .steps = total_steps(),
                         .samples = means.samples,

@@ -33,11 +33,8 @@ void write_run(const RunDirectory& directory) {
     if (step % 4 == 0) {
       sink.on_epoch({.epoch = epoch,
                      .epochs = 2,
-                     .train_loss = 0.5,
-                     .train_accuracy = 0.75,
-                     .test_loss = 0.625,
-                     .test_accuracy = 0.8125,
-                     .images_per_second = 25600,
+                     .train = {.samples = 1024, .loss = 0.5, .accuracy = 0.75},
+                     .test = {.loss = 0.625, .accuracy = 0.8125},
                      .seconds = 0.04});
     }
   }
@@ -56,7 +53,7 @@ TEST(RunRecord, ReadsWhatWasWritten) {
   EXPECT_EQ(record.steps[4].learning_rate, 0.1F);
   ASSERT_EQ(record.epochs.size(), 2U);
   EXPECT_EQ(record.epochs[0].epochs, 2);
-  EXPECT_EQ(record.epochs[1].test_accuracy, 0.8125);
+  EXPECT_EQ(record.epochs[1].test.accuracy, 0.8125);
   EXPECT_EQ(record.end.value().note, "<ring>");
   EXPECT_EQ(record.options, (RunRecord::Facts{{"lr", "0.1"}}));
   EXPECT_EQ(record.environment, (RunRecord::Facts{{"cpu", "Zen"}, {"hosts", R"(["a"])"}}));
@@ -131,12 +128,10 @@ TEST(HtmlReport, ShowsTheValidationSetWhereThereIsOne) {
   MetricsSink(directory.metrics(), 1)
       .on_epoch({.epoch = 3,
                  .epochs = 3,
-                 .train_loss = 0.5,
-                 .train_accuracy = 0.75,
-                 .test_loss = 0.625,
-                 .test_accuracy = 0.8125,
-                 .validation_loss = 0.5625,
-                 .validation_accuracy = 0.8375});
+                 .train = {.samples = 1024, .loss = 0.5, .accuracy = 0.75},
+                 .test = {.loss = 0.625, .accuracy = 0.8125},
+                 .validation = Evaluation{.loss = 0.5625, .accuracy = 0.8375},
+                 .seconds = 0.04});
   const std::string html = html_report(read_run_record(directory));
   EXPECT_TRUE(holds(html, "<th>validation accuracy</th>"));
   EXPECT_TRUE(holds(html, "<td>0.5625</td><td>0.8375</td><td>0.6250</td>"));

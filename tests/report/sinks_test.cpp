@@ -21,24 +21,20 @@
 namespace lockstep {
 namespace {
 
-const StepEvent step{.epoch = 1,
-                     .epochs = 10,
-                     .step = 17,
-                     .steps = 2350,
-                     .samples = 256,
-                     .loss = 2.3025,
-                     .learning_rate = 0.2F,
-                     .seconds = 0.011};
-const EpochEvent epoch{.epoch = 3,
-                       .epochs = 10,
-                       .train_loss = 0.6412,
-                       .train_accuracy = 0.759,
-                       .test_loss = 0.612,
-                       .test_accuracy = 0.7712,
-                       .train_left_out = 37,
-                       .images_per_second = 25974.03,
-                       .seconds = 2.31};
-const EndEvent end{.digest = "xxh3:00112233445566778899aabbccddeeff"};
+const StepReport step{.epoch = 1,
+                      .epochs = 10,
+                      .step = 17,
+                      .steps = 2350,
+                      .samples = 256,
+                      .loss = 2.3025,
+                      .learning_rate = 0.2F,
+                      .seconds = 0.011};
+const EpochReport epoch{.epoch = 3,
+                        .epochs = 10,
+                        .train = {.samples = 60000, .skipped = 37, .loss = 0.6412, .accuracy = 0.759},
+                        .test = {.loss = 0.612, .accuracy = 0.7712},
+                        .seconds = 2.31};
+const EndReport end{.digest = "xxh3:00112233445566778899aabbccddeeff"};
 
 std::string contents(const std::filesystem::path& file) {
   std::ifstream input(file, std::ios::binary);
@@ -67,19 +63,14 @@ TEST(ConsoleSink, Lines) {
   EXPECT_EQ(epoch_line(epoch),
             "epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  "
             "25974 img/s");
-  EpochEvent without_test = epoch;
-  without_test.test_loss.reset();
-  without_test.test_accuracy.reset();
-  EXPECT_EQ(epoch_line(without_test), "epoch 3/10  train loss 0.6412  train acc 0.7590  2.31 s  25974 img/s");
   EXPECT_EQ(end_line(end), "digest xxh3:00112233445566778899aabbccddeeff");
   EXPECT_EQ(end_line({.digest = "xxh3:00", .note = "ring: depends on the number of ranks"}),
             "digest xxh3:00 (ring: depends on the number of ranks)");
 }
 
 TEST(ConsoleSink, ValidationStandsBeforeTheTest) {
-  EpochEvent validated = epoch;
-  validated.validation_loss = 0.6;
-  validated.validation_accuracy = 0.78;
+  EpochReport validated = epoch;
+  validated.validation = {.loss = 0.6, .accuracy = 0.78};
   EXPECT_EQ(
       epoch_line(validated),
       "epoch 3/10  train loss 0.6412  train acc 0.7590  val loss 0.6000  val acc 0.7800  test loss 0.6120  "
@@ -92,7 +83,6 @@ TEST(ConsoleSink, PrintsEpochsAndTheEnd) {
   const auto report = [](bool quiet) {
     return written([quiet](std::FILE* stream) {
       ConsoleSink sink(stream, quiet);
-      sink.on_step(step);
       sink.on_epoch(epoch);
       sink.on_end(end);
     });
@@ -114,7 +104,7 @@ TEST(ProgressSink, Line) {
             "epoch 1/10  step 17/2350  25974 img/s  loss 2.3025  1:23 left");
   EXPECT_EQ(progress_line(step, 25974.4, 3723.0),
             "epoch 1/10  step 17/2350  25974 img/s  loss 2.3025  1:02:03 left");
-  StepEvent endless = step;
+  StepReport endless = step;
   endless.steps = 0;
   EXPECT_EQ(progress_line(endless, 100.0, 0.0), "epoch 1/10  step 17  100 img/s  loss 2.3025");
 }
@@ -155,14 +145,14 @@ TEST(Metrics, ExactLines) {
   EXPECT_EQ(
       line_of(epoch),
       R"({"event":"epoch","epoch":3,"train_loss":0.6412,"train_accuracy":0.759,"test_loss":0.612,)"
-      R"("test_accuracy":0.7712,"train_left_out":37,"test_left_out":0,"images_per_second":25974.03,"seconds":2.31})"
+      R"("test_accuracy":0.7712,"train_left_out":37,"test_left_out":0,"images_per_second":25974.026,"seconds":2.31})"
       "\n");
   EXPECT_EQ(line_of(end), R"({"event":"end","digest":"xxh3:00112233445566778899aabbccddeeff"})"
                           "\n");
 }
 
 TEST(Metrics, NumbersAreValidJson) {
-  StepEvent odd = step;
+  StepReport odd = step;
   odd.loss = 1.0 / 3.0;
   odd.learning_rate = 1e-20F;
   odd.seconds = 1e300;
@@ -178,13 +168,11 @@ TEST(Metrics, NumbersAreValidJson) {
     EXPECT_TRUE(json["loss"].is_null());
     EXPECT_TRUE(json["learning_rate"].is_null());
   }
-  EpochEvent without_test = epoch;
-  without_test.test_loss.reset();
-  without_test.test_accuracy.reset();
-  json = nlohmann::json::parse(line_of(without_test));
+  EpochReport odd_epoch = epoch;
+  odd_epoch.test.loss = std::numeric_limits<double>::quiet_NaN();
+  json = nlohmann::json::parse(line_of(odd_epoch));
   EXPECT_TRUE(json["test_loss"].is_null());
-  EXPECT_TRUE(json["test_accuracy"].is_null());
-  json = nlohmann::json::parse(line_of(EndEvent{.digest = "a\"b", .note = "c\nd"}));
+  json = nlohmann::json::parse(line_of(EndReport{.digest = "a\"b", .note = "c\nd"}));
   EXPECT_EQ(json["note"], "c\nd");
 }
 
@@ -204,7 +192,7 @@ TEST(MetricsSink, LogIntervalLeavesStepsOut) {
   const auto file = folder.path() / "metrics.jsonl";
   MetricsSink sink(file, 10);
   for (std::uint64_t number = 1; number <= 25; ++number) {
-    StepEvent event = step;
+    StepReport event = step;
     event.step = number;
     sink.on_step(event);
   }
@@ -231,9 +219,9 @@ TEST(MetricsSink, FailuresNameFileAndReason) {
 
 struct CountingSink : Sink {
   explicit CountingSink(std::string& log) : calls(log) {}
-  void on_step(const StepEvent& /*event*/) override { calls += 's'; }
-  void on_epoch(const EpochEvent& /*event*/) override { calls += 'e'; }
-  void on_end(const EndEvent& /*event*/) override { calls += 'd'; }
+  void on_step(const StepReport& /*event*/) override { calls += 's'; }
+  void on_epoch(const EpochReport& /*event*/) override { calls += 'e'; }
+  void on_end(const EndReport& /*event*/) override { calls += 'd'; }
   void flush() override { calls += 'f'; }
   std::string& calls;
 };
@@ -254,12 +242,9 @@ TEST(Recorder, PassesEventsToAllSinks) {
 class FailingSink : public Sink {
  public:
   explicit FailingSink(int& steps) : steps_(steps) {}
-  void on_step(const StepEvent& /*event*/) override {
+  void on_step(const StepReport& /*event*/) override {
     if (++steps_ == 2) throw Error(Category::resource, "metrics.jsonl: No space left on device");
   }
-  void on_epoch(const EpochEvent& /*event*/) override {}
-  void on_end(const EndEvent& /*event*/) override {}
-  void flush() override {}
 
  private:
   int& steps_;

@@ -9,28 +9,25 @@
 
 namespace lockstep {
 
-std::string epoch_line(const EpochEvent& event) {
-  std::string line = fmt::format("epoch {}/{}  train loss {:.4f}  train acc {:.4f}", event.epoch,
-                                 event.epochs, event.train_loss, event.train_accuracy);
-  if (event.validation_loss) line += fmt::format("  val loss {:.4f}", *event.validation_loss);
-  if (event.validation_accuracy) line += fmt::format("  val acc {:.4f}", *event.validation_accuracy);
-  if (event.test_loss) line += fmt::format("  test loss {:.4f}", *event.test_loss);
-  if (event.test_accuracy) line += fmt::format("  test acc {:.4f}", *event.test_accuracy);
-  return line + fmt::format("  {:.2f} s  {:.0f} img/s", event.seconds, event.images_per_second);
+std::string epoch_line(const EpochReport& event) {
+  const auto part = [](const char* name, const Evaluation& evaluation) {
+    return fmt::format("  {} loss {:.4f}  {} acc {:.4f}", name, evaluation.loss, name, evaluation.accuracy);
+  };
+  return fmt::format("epoch {}/{}", event.epoch, event.epochs) + part("train", event.train) +
+         (event.validation ? part("val", *event.validation) : "") + part("test", event.test) +
+         fmt::format("  {:.2f} s  {:.0f} img/s", event.seconds, event.images_per_second());
 }
 
-std::string end_line(const EndEvent& event) {
+std::string end_line(const EndReport& event) {
   if (event.note.empty()) return "digest " + event.digest;
   return fmt::format("digest {} ({})", event.digest, event.note);
 }
 
-void ConsoleSink::on_step(const StepEvent& /*event*/) {}
-
-void ConsoleSink::on_epoch(const EpochEvent& event) {
+void ConsoleSink::on_epoch(const EpochReport& event) {
   if (!quiet_) print(epoch_line(event));
 }
 
-void ConsoleSink::on_end(const EndEvent& event) { print(end_line(event)); }
+void ConsoleSink::on_end(const EndReport& event) { print(end_line(event)); }
 
 void ConsoleSink::flush() {
   if (std::fflush(stream_) != 0) {

@@ -6,10 +6,7 @@
 
 namespace lockstep {
 
-void HtmlSink::on_step(const StepEvent& /*event*/) {}
-void HtmlSink::on_epoch(const EpochEvent& /*event*/) {}
-
-void HtmlSink::on_end(const EndEvent& /*event*/) {
+void HtmlSink::on_end(const EndReport& /*event*/) {
   write_text_file(directory_.report(), html_report(read_run_record(directory_)));
 }
 

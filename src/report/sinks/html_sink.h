@@ -12,10 +12,7 @@ namespace lockstep {
 class HtmlSink : public Sink {
  public:
   explicit HtmlSink(RunDirectory directory) : directory_(std::move(directory)) {}
-  void on_step(const StepEvent& event) override;
-  void on_epoch(const EpochEvent& event) override;
-  void on_end(const EndEvent& event) override;
-  void flush() override {}
+  void on_end(const EndReport& event) override;
 
  private:
   RunDirectory directory_;

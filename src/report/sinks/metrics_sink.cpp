@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/error.h"
@@ -41,7 +40,7 @@ void append_rate(fmt::memory_buffer& text, float value) {
 
 }  // namespace
 
-void append_line(fmt::memory_buffer& text, const StepEvent& event) {
+void append_line(fmt::memory_buffer& text, const StepReport& event) {
   fmt::format_to(fmt::appender(text), R"({{"event":"step","epoch":{},"step":{},"samples":{})", event.epoch,
                  event.step, event.samples);
   append_number(text, "loss", event.loss);
@@ -50,23 +49,24 @@ void append_line(fmt::memory_buffer& text, const StepEvent& event) {
   fmt::format_to(fmt::appender(text), "}}\n");
 }
 
-void append_line(fmt::memory_buffer& text, const EpochEvent& event) {
-  constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+void append_line(fmt::memory_buffer& text, const EpochReport& event) {
   fmt::format_to(fmt::appender(text), R"({{"event":"epoch","epoch":{})", event.epoch);
-  append_number(text, "train_loss", event.train_loss);
-  append_number(text, "train_accuracy", event.train_accuracy);
-  append_number(text, "test_loss", event.test_loss.value_or(missing));
-  append_number(text, "test_accuracy", event.test_accuracy.value_or(missing));
-  if (event.validation_loss) append_number(text, "validation_loss", *event.validation_loss);
-  if (event.validation_accuracy) append_number(text, "validation_accuracy", *event.validation_accuracy);
-  fmt::format_to(fmt::appender(text), R"(,"train_left_out":{},"test_left_out":{})", event.train_left_out,
-                 event.test_left_out);
-  append_number(text, "images_per_second", event.images_per_second);
+  append_number(text, "train_loss", event.train.loss);
+  append_number(text, "train_accuracy", event.train.accuracy);
+  append_number(text, "test_loss", event.test.loss);
+  append_number(text, "test_accuracy", event.test.accuracy);
+  if (event.validation) {
+    append_number(text, "validation_loss", event.validation->loss);
+    append_number(text, "validation_accuracy", event.validation->accuracy);
+  }
+  fmt::format_to(fmt::appender(text), R"(,"train_left_out":{},"test_left_out":{})", event.train.skipped,
+                 event.test.skipped);
+  append_number(text, "images_per_second", event.images_per_second());
   append_number(text, "seconds", event.seconds);
   fmt::format_to(fmt::appender(text), "}}\n");
 }
 
-void append_line(fmt::memory_buffer& text, const EndEvent& event) {
+void append_line(fmt::memory_buffer& text, const EndReport& event) {
   fmt::format_to(fmt::appender(text), R"({{"event":"end","digest":{})", nlohmann::json(event.digest).dump());
   if (!event.note.empty()) {
     fmt::format_to(fmt::appender(text), R"(,"note":{})", nlohmann::json(event.note).dump());
@@ -98,18 +98,18 @@ void MetricsSink::cut_incomplete_line() {
   if (::ftruncate(descriptor_.get(), end) != 0) fail();
 }
 
-void MetricsSink::on_step(const StepEvent& event) {
+void MetricsSink::on_step(const StepReport& event) {
   if (event.step % log_interval_ != 0) return;
   append_line(pending_, event);
   if (steady_seconds() - flushed_at_ >= seconds_between_flushes) flush();
 }
 
-void MetricsSink::on_epoch(const EpochEvent& event) {
+void MetricsSink::on_epoch(const EpochReport& event) {
   append_line(pending_, event);
   flush();
 }
 
-void MetricsSink::on_end(const EndEvent& event) {
+void MetricsSink::on_end(const EndReport& event) {
   append_line(pending_, event);
   flush();
 }

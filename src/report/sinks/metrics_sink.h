@@ -12,9 +12,9 @@ namespace lockstep {
 
 // Lines of metrics.jsonl, appended to `text`. Numbers have 9 significant digits, NaN and infinity are null.
 // Nothing is allocated once `text` is large enough.
-void append_line(fmt::memory_buffer& text, const StepEvent& event);
-void append_line(fmt::memory_buffer& text, const EpochEvent& event);
-void append_line(fmt::memory_buffer& text, const EndEvent& event);
+void append_line(fmt::memory_buffer& text, const StepReport& event);
+void append_line(fmt::memory_buffer& text, const EpochReport& event);
+void append_line(fmt::memory_buffer& text, const EndReport& event);
 
 /// Appends events to metrics.jsonl as whole lines: at the end of an epoch and at least once a second.
 class MetricsSink : public Sink {
@@ -26,9 +26,9 @@ class MetricsSink : public Sink {
   MetricsSink(const MetricsSink&) = delete;
   MetricsSink& operator=(const MetricsSink&) = delete;
 
-  void on_step(const StepEvent& event) override;
-  void on_epoch(const EpochEvent& event) override;
-  void on_end(const EndEvent& event) override;
+  void on_step(const StepReport& event) override;
+  void on_epoch(const EpochReport& event) override;
+  void on_end(const EndReport& event) override;
   /// Throws Error(resource) with file and reason.
   void flush() override;
 

@@ -21,7 +21,7 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-std::string progress_line(const StepEvent& event, double images_per_second, double seconds_left) {
+std::string progress_line(const StepReport& event, double images_per_second, double seconds_left) {
   std::string line = fmt::format("epoch {}/{}  step {}", event.epoch, event.epochs, event.step);
   if (event.steps > 0) line += fmt::format("/{}", event.steps);
   line += fmt::format("  {:.0f} img/s  loss {:.4f}", images_per_second, event.loss);
@@ -40,7 +40,7 @@ double ProgressSink::steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void ProgressSink::on_step(const StepEvent& event) {
+void ProgressSink::on_step(const StepReport& event) {
   const bool first = step_seconds_ == 0.0;
   step_seconds_ += (event.seconds - step_seconds_) * (first ? 1.0 : weight_of_new_step);
   const double now = clock_();
@@ -54,8 +54,8 @@ void ProgressSink::on_step(const StepEvent& event) {
   visible_ = true;
 }
 
-void ProgressSink::on_epoch(const EpochEvent& /*event*/) { clear(); }
-void ProgressSink::on_end(const EndEvent& /*event*/) { clear(); }
+void ProgressSink::on_epoch(const EpochReport& /*event*/) { clear(); }
+void ProgressSink::on_end(const EndReport& /*event*/) { clear(); }
 
 void ProgressSink::clear() {
   if (!visible_) return;

@@ -10,7 +10,7 @@ namespace lockstep {
 
 /// Progress line, `epoch 3/10  step 517/2350  25974 img/s  loss 0.6412  1:23 left`; with the time only if it
 /// is known.
-std::string progress_line(const StepEvent& event, double images_per_second, double seconds_left);
+std::string progress_line(const StepReport& event, double images_per_second, double seconds_left);
 
 /// Progress line of a terminal, rewritten in place at most ten times a second. It is cleared before other
 /// sinks print a line, so this sink must be added first, and on destruction. Failures of the terminal are
@@ -24,10 +24,9 @@ class ProgressSink : public Sink {
   ProgressSink(const ProgressSink&) = delete;
   ProgressSink& operator=(const ProgressSink&) = delete;
 
-  void on_step(const StepEvent& event) override;
-  void on_epoch(const EpochEvent& event) override;
-  void on_end(const EndEvent& event) override;
-  void flush() override {}
+  void on_step(const StepReport& event) override;
+  void on_epoch(const EpochReport& event) override;
+  void on_end(const EndReport& event) override;
 
   static double steady_seconds();
 

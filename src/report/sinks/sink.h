@@ -1,19 +1,27 @@
 #pragma once
 
-#include "report/events.h"
+#include <string>
+
+#include "lockstep/reports.h"
 
 namespace lockstep {
 
-/// A place that events go to. Calls come from one thread. They may throw Error(resource) when the place
-/// fails (disk full).
+/// Report at the end of a run.
+struct EndReport {
+  std::string digest;  ///< "xxh3:" and 32 hexadecimal digits
+  std::string note{};  ///< remark on the digest; may be empty
+};
+
+/// Destination of a run's reports. Calls come from one thread. They may throw Error(resource) when it fails,
+/// for example when the disk is full.
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void on_step(const StepEvent& event) = 0;
-  virtual void on_epoch(const EpochEvent& event) = 0;
-  virtual void on_end(const EndEvent& event) = 0;
-  /// What was reported so far is where it belongs when this returns.
-  virtual void flush() = 0;
+  virtual void on_step(const StepReport& /*step*/) {}
+  virtual void on_epoch(const EpochReport& /*epoch*/) {}
+  virtual void on_end(const EndReport& /*end*/) {}
+  /// Writes everything that was reported so far.
+  virtual void flush() {}
 };
 
 }  // namespace lockstep
