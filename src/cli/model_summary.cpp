@@ -23,20 +23,6 @@ std::string fused_into(const Graph& graph, std::size_t position) {
   return of_earlier ? graph.nodes[static_cast<std::size_t>(node)].name : "";
 }
 
-struct Widths {
-  std::size_t name = 5;
-  std::size_t operation = 9;
-};
-
-Widths measure(const Network& network) {
-  Widths widths;
-  for (const Network::Layer& layer : network.layers()) {
-    widths.name = std::max(widths.name, layer.name.size());
-    widths.operation = std::max(widths.operation, describe(layer.operation).size());
-  }
-  return widths;
-}
-
 double megabytes(std::size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 std::size_t workspace(const Network& network, int samples, bool training) {
@@ -64,7 +50,11 @@ std::size_t trained_parameters(const Network& network, const Network::Layer& lay
 
 std::string layer_table(const Network& network) {
   const Graph graph = build_graph(network);
-  const auto [name_width, operation_width] = measure(network);
+  std::size_t name_width = 5, operation_width = 9;  // of the headings
+  for (const Network::Layer& layer : network.layers()) {
+    name_width = std::max(name_width, layer.name.size());
+    operation_width = std::max(operation_width, describe(layer.operation).size());
+  }
   std::string text =
       fmt::format("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>9}  {}\n", "layer", name_width, "operation",
                   operation_width, "output", "parameters", "MFLOPs", "fused into");

@@ -10,7 +10,6 @@
 #include "lockstep/error.h"
 
 namespace lockstep {
-
 namespace {
 
 constexpr int lanes = 16;  ///< samples that a CPU computes at once
@@ -58,6 +57,10 @@ void check_ranks(const BatchOptions& batch, int ranks) {
                      batch.micro_batches == 1 ? "" : "s", more));
 }
 
+std::string describe(Shape shape, int classes) {
+  return fmt::format("{}x{}x{} images and {} classes", shape.channels, shape.height, shape.width, classes);
+}
+
 }  // namespace
 
 float largest_learning_rate(const TrainerOptions& options) {
@@ -102,6 +105,17 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
   if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch.size)) {
     refuse("drop-last", fmt::format("dropping the last short batch of {} leaves none of the {} samples",
                                     options.batch.size, train_size));
+  }
+}
+
+void check_fit(const Network& network, const Dataset& dataset) {
+  if (dataset.size() == 0) {
+    throw Error(Category::usage, "the data set has no samples");
+  }
+  if (dataset.shape() != network.input_shape() || dataset.classes() > network.classes()) {
+    throw Error(Category::usage, fmt::format("the network takes {}, the data set has {}",
+                                             describe(network.input_shape(), network.classes()),
+                                             describe(dataset.shape(), dataset.classes())));
   }
 }
 

@@ -2,12 +2,18 @@
 
 #include <cstdint>
 
+#include "lockstep/dataset.h"
+#include "lockstep/network.h"
 #include "lockstep/training_options.h"
 
 namespace lockstep {
 
-/// Throws Error(usage) for options that are impossible together, with this many ranks or with this many
-/// training samples. Each is possible by itself (check_fields); `batch.micro_batches` is resolved.
+/// Throws Error(usage) for options that are impossible together, with this number of ranks or of training
+/// samples. Each must be possible by itself (check_fields), `batch.micro_batches` resolved.
 void check_options(const TrainerOptions& options, int ranks, std::uint64_t train_size);
+
+/// Throws Error(usage) unless the network can take the data set: images of the same shape, no more classes,
+/// at least one sample.
+void check_fit(const Network& network, const Dataset& dataset);
 
 }  // namespace lockstep

@@ -38,8 +38,7 @@ EpochLoop::EpochLoop(const Session& session, const Run& run, TrainingSteps& step
       validator_(validator),
       state_(state),
       progress_(state.progress),
-      observers_(observers),
-      checks_(session.world(), session.between_hosts()) {}
+      observers_(observers) {}
 
 std::uint64_t EpochLoop::total_steps() const {
   const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(run_.options.epochs);
@@ -113,12 +112,8 @@ void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   train.skipped = totals.skipped;
   check_read(world, train, fmt::format("training samples of epoch {}", epoch));
   if (progress_.step % steps_per_epoch() == 0) {
-    checks_.each_visited_once(entry_->visits, steps_.visits(),
-                              {.size = run_.epoch.samples,
-                               .first = entry_->position * run_.epoch.batch,
-                               .last = std::min(steps_per_epoch() * run_.epoch.batch, run_.epoch.samples),
-                               .seed = run_.options.seed,
-                               .epoch = static_cast<std::uint32_t>(epoch - 1)});
+    check_visits(session_, run_, static_cast<std::uint32_t>(epoch - 1), entry_->position, entry_->visits,
+                 steps_.visits());
   }
   steps_.gather_averages();
   check_replicas();

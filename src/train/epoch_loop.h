@@ -43,7 +43,7 @@ class EpochLoop {
   StepTimes run_steps(std::uint64_t max);
 
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
-  void check_replicas() const { checks_.same_parameters(state_.hash()); }
+  void check_replicas() const { check_same_parameters(session_, state_.hash()); }
 
  private:
   std::uint64_t steps_per_epoch() const { return run_.epoch.steps; }
@@ -63,7 +63,6 @@ class EpochLoop {
   TrainingState& state_;
   Progress& progress_;  ///< part of the state
   LoopObservers observers_;
-  EpochChecks checks_;
   bool asks_ = false;  ///< whether any rank makes requests; the same on all ranks
   /// Start of this process in the epoch in progress, for check_visits.
   struct Entry {

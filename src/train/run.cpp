@@ -3,7 +3,6 @@
 #include "data/feed/transform.h"
 #include "lockstep/world.h"
 #include "train/check_options.h"
-#include "train/fit.h"
 
 namespace lockstep {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -10,13 +11,29 @@
 #include "comm/exchange.h"
 #include "device/device.h"
 #include "lockstep/model_file.h"
-#include "train/progress.h"
+#include "lockstep/reports.h"
 #include "train/run.h"
 #include "train/session/parameter_set.h"
 #include "train/session/session.h"
 #include "train/step/updater.h"
 
 namespace lockstep {
+
+/// Sums over the steps of an epoch; equal on all ranks, except `seconds`.
+struct EpochTotals {
+  double loss = 0.0;
+  std::uint64_t correct = 0;  ///< samples whose class has the largest logit
+  std::uint64_t samples = 0;  ///< samples that were computed
+  std::uint64_t skipped = 0;  ///< samples that could not be read
+  double seconds = 0.0;       ///< time on this rank
+};
+
+/// Progress of a run at a step boundary. Epoch and position in the epoch follow from `step`.
+struct Progress {
+  std::uint64_t step = 0;  ///< number of steps made
+  EpochTotals epoch = {};  ///< of the epoch in progress or, before its first step, of the last one
+  BestEpoch best = {};
+};
 
 /// Array in device memory with one float per element of a network's parameters, or of a part of them.
 struct NamedArena {

@@ -31,6 +31,15 @@ inline std::unique_ptr<Network> small_network() {
   return network;
 }
 
+/// Running statistics among the parameters.
+inline std::unique_ptr<Network> network_with_batch_norm() {
+  auto network = std::make_unique<Network>(Shape{1, 12, 12});
+  Value x = relu(batch_norm2d(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1})));
+  x = relu(batch_norm2d(conv2d(max_pool2d(x, {.kernel = 2}), {.channels = 8, .kernel = 3})));
+  network->output(linear(flatten(adaptive_avg_pool2d(x)), 4));
+  return network;
+}
+
 inline TrainerOptions options() {
   return {.epochs = 2,
           .batch = {.size = 64, .micro_batches = 4},

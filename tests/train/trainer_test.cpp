@@ -17,21 +17,13 @@ namespace lockstep {
 namespace {
 
 using test::augmented;
+using test::network_with_batch_norm;
 using test::options;
 using test::small_network;
 using test::Synthetic;
 using test::test_set;
 using test::train_set;
 using test::world;
-
-/// Running statistics among the parameters.
-std::unique_ptr<Network> network_with_batch_norm() {
-  auto network = std::make_unique<Network>(Shape{1, 12, 12});
-  Value x = relu(batch_norm2d(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1})));
-  x = relu(batch_norm2d(conv2d(max_pool2d(x, {.kernel = 2}), {.channels = 8, .kernel = 3})));
-  network->output(linear(flatten(adaptive_avg_pool2d(x)), 4));
-  return network;
-}
 
 std::string digest(const TrainerOptions& chosen) {
   const auto network = small_network();

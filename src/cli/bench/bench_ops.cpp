@@ -9,7 +9,7 @@
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "train/fit.h"
+#include "train/check_options.h"
 #include "train/session/session.h"
 
 namespace lockstep {

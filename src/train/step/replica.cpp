@@ -6,7 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 #include "ops/cpu/cpu_plan.h"
-#include "train/fit.h"
+#include "train/check_options.h"
 #include "train/session/parameter_set.h"
 
 namespace lockstep {

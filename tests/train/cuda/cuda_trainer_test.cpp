@@ -13,6 +13,7 @@ namespace lockstep {
 namespace {
 
 using test::augmented;
+using test::network_with_batch_norm;
 using test::small_network;
 using test::test_set;
 using test::train_set;
@@ -28,14 +29,6 @@ TrainerOptions on(DeviceKind device, TrainerOptions chosen) {
   chosen.execution.device = device;
   chosen.reduce = Reduce::canonical;
   return chosen;
-}
-
-std::unique_ptr<Network> network_with_batch_norm() {
-  auto network = std::make_unique<Network>(Shape{1, 12, 12});
-  Value x = relu(batch_norm2d(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1})));
-  x = relu(batch_norm2d(conv2d(max_pool2d(x, {.kernel = 2}), {.channels = 8, .kernel = 3})));
-  network->output(linear(flatten(adaptive_avg_pool2d(x)), 4));
-  return network;
 }
 
 RunRecord run(const TrainerOptions& chosen, const Network& network) {
