@@ -38,6 +38,25 @@ TEST(LockstepRun, TellsHostsFromSubcommands) {
   EXPECT_NE(line({"--tag-output", "train"}).find("--tag-output "), std::string::npos);
 }
 
+/// More lines than mpirun may fail to write before it ends a run.
+TEST(LockstepRun, GoesOnWhereNobodyReadsItsOutput) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink(LOCKSTEP_PROGRAM, folder / "lockstep");
+  const std::string model = (folder / "model.safetensors").string();
+  const std::string closed = (folder / "closed").string(), status = (folder / "status").string();
+  const Outcome outcome = run(
+      {"sh", "-c",
+       "{ until [ -e '" + closed + "' ]; do sleep 0.01; done; PATH='" + folder.string() +
+           "':/usr/bin:/bin '" LOCKSTEP_SOURCE
+           "/launcher/lockstep-run' -np 2 train --dataset synthetic --samples 64 --model mlp:4 --epochs 60 "
+           "--save-model '" +
+           model + "'; echo $? > '" + status + "'; } | { exec 0<&-; : > '" + closed + "'; }; until [ -s '" +
+           status + "' ]; do sleep 0.01; done; cat '" + status + "'"});
+  EXPECT_EQ(outcome.out, "0\n") << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(model)) << outcome.err;
+  EXPECT_NE(outcome.err.find("lockstep-run: warning: stdout: Broken pipe"), std::string::npos) << outcome.err;
+}
+
 /// The folders of Python's wheels are looked for with the program's own modules.
 TEST(BundleStart, RunsNothingFromTheCurrentFolder) {
   const TemporaryFolder folder;
