@@ -81,33 +81,36 @@ void visit(O& options, Visitor&& field) {
          classes, samples] = options;
   field(name, {.name = "dataset", .help = "data set", .group = "Data", .choices = dataset_names});
   field(directory, {.name = "data-dir",
-                    .help = "folder of the data set's files; without it, where the system keeps them",
+                    .help = "folder with the files of the data set; without it: "
+                            "/usr/share/datasets/fashion-mnist for fashion-mnist",
                     .placeholder = "DIR",
                     .scope = Scope::local});
   field(image_size, {.name = "image-size",
-                     .help = "rows and columns that the network sees",
+                     .help = "height and width, in pixels, of the images that the network sees",
                      .range = {.min = 1, .max = 4096},
                      .needs = {{"dataset", {"images"}}}});
   field(channels, {.name = "channels",
-                   .help = "3 for colour, 1 for grey, whatever the files hold",
+                   .help = "3: colour, 1: grey; files of the other kind are converted",
                    .choices =
                        [] {
                          return Names{"3", "1"};
                        },
                    .needs = {{"dataset", {"images"}}}});
-  field(label_column, {.name = "label-column",
-                       .help = "column of the classes; without it 'label', or else the last column",
-                       .needs = {{"dataset", {"csv"}}}});
+  field(label_column,
+        {.name = "label-column",
+         .help =
+             "name of the column with the classes; without it: 'label' or, if there is none, the last column",
+         .needs = {{"dataset", {"csv"}}}});
   field(test_fraction, {.name = "test-fraction",
-                        .help = "part of the rows or files that is held out for testing, where there is no "
-                                "test.csv or folder test",
+                        .help = "share of the rows or files that is held out for testing; for data without "
+                                "test.csv or a folder test",
                         .range = {.below = 1},
                         .needs = {{"dataset", {"csv", "images"}}}});
-  field(validation_fraction, {.name = "validation-fraction",
-                              .help = "part of the training samples that is held out to choose the best "
-                                      "epoch, and to stop early: the same "
-                                      "ones whatever the seed; without it the test set is used",
-                              .range = {.below = 1}});
+  field(validation_fraction,
+        {.name = "validation-fraction",
+         .help = "share of the training samples that is held out to choose the best epoch and to stop early; "
+                 "the same samples whatever the seed; 0: the test set is used for both",
+         .range = {.below = 1}});
   field(shape, {.name = "synthetic-shape",
                 .help = "channels, rows and columns of the images",
                 .needs = {{"dataset", {"synthetic"}}}});
@@ -116,7 +119,7 @@ void visit(O& options, Visitor&& field) {
                   .range = {.min = 1, .max = 1U << 20},
                   .needs = {{"dataset", {"synthetic"}}}});
   field(samples, {.name = "samples",
-                  .help = "training images; for testing there are a fifth as many",
+                  .help = "number of training images; for testing there are a fifth as many",
                   .range = {.min = 1, .max = 1099511627776.0},
                   .needs = {{"dataset", {"synthetic"}}}});
 }

@@ -59,51 +59,55 @@ void visit(O& options, Visitor&& field) {
       options;
   // With shares for ranks of different speeds, some may have a GPU and others not.
   const bool mixed = !rank_weights.empty();
-  field(device, {.name = "device",
-                 .help = "what ranks compute on; auto: a GPU each where all ranks can have one of their own, "
-                         "else the CPU",
-                 .group = "Execution",
-                 .scope = mixed ? Scope::local : Scope::result});
+  field(device,
+        {.name = "device",
+         .help =
+             "device that ranks compute on; auto: CUDA if each rank can have a GPU of its own, else the CPU",
+         .group = "Execution",
+         .scope = mixed ? Scope::local : Scope::result});
   field(dtype, {.name = "dtype",
-                .help = "CUDA: data type of convolutions and linear layers, fp32 without TensorFloat-32; CPU "
-                        "ranks compute in fp32"});
-  field(threads,
-        {.name = "threads",
-         .help = "threads of each CPU rank; of a GPU's rank, those that read samples which do not lie "
-                 "in its memory; auto shares a host's cores among its ranks",
-         .range = {.min = 1, .max = 4096},
-         .scope = Scope::local,
-         .zero = "auto"});
+                .help = "data type of convolutions and linear layers; fp32 does not use TensorFloat-32",
+                .device = "cuda"});
+  field(threads, {.name = "threads",
+                  .help = "threads of each rank: on the CPU they compute; on CUDA they read those samples "
+                          "that are not in GPU memory; auto shares the cores of a host among its ranks",
+                  .range = {.min = 1, .max = 4096},
+                  .scope = Scope::local,
+                  .zero = "auto"});
   field(simd, {.name = "simd",
-               .help = "vector instructions of CPU ranks; does not affect the result",
-               .scope = Scope::local});
-  field(cuda_graph, {.name = "cuda-graph",
-                     .help = "whether a GPU is given a whole step at once; off is for debugging and does not "
-                             "affect the result",
-                     .scope = Scope::local,
-                     .choices = [] {
-                       return Names{"on", "off"};
-                     }});
+               .help = "vector instructions; does not affect the result",
+               .scope = Scope::local,
+               .device = "cpu"});
+  field(cuda_graph,
+        {.name = "cuda-graph",
+         .help =
+             "submit each step to the GPU as one graph; off is for debugging and does not affect the result",
+         .scope = Scope::local,
+         .choices =
+             [] {
+               return Names{"on", "off"};
+             },
+         .device = "cuda"});
   field(steps_at_once, {.name = "steps-at-once",
-                        .help = "CUDA: steps submitted together; the fewest that any rank asks for",
+                        .help = "number of steps submitted together; the minimum over the ranks counts",
                         .scope = Scope::local,
+                        .device = "cuda",
                         .visible = false});
-  field(plan_cache,
-        {.name = "plan-cache",
-         .help = "CUDA: measure the library's engines and keep in this file which is the fastest for "
-                 "each operation; without it, the library's own choice",
-         .placeholder = "FILE",
-         .scope = Scope::protocol});
+  field(plan_cache, {.name = "plan-cache",
+                     .help = "measure which engine of cuDNN is the fastest for each operation, and keep the "
+                             "answers in FILE; without it: the choice of cuDNN",
+                     .placeholder = "FILE",
+                     .scope = Scope::protocol,
+                     .device = "cuda"});
   field(rank_weights, {.name = "rank-weights",
-                       .help = "relative share of the work per rank, for ranks of different speeds; empty: "
-                               "equal shares. Does not affect the result",
+                       .help = "relative share of the work of each rank, for ranks of different speeds; does "
+                               "not affect the result; without it: equal shares",
                        .scope = Scope::protocol});
-  field(transport,
-        {.name = "transport",
-         .help = "how ranks exchange data; auto is shared memory within one host, and NCCL between "
-                 "GPUs, each of one rank; the others go through the host's memory, which lets ranks "
-                 "share a GPU",
-         .scope = Scope::protocol});
+  field(transport, {.name = "transport",
+                    .help = "how ranks exchange data; auto: NCCL between GPUs, else shared memory if all "
+                            "ranks are on one host, else messages. With the other two, gradients of GPUs "
+                            "pass through host memory, which lets ranks share a GPU",
+                    .scope = Scope::protocol});
 }
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@ namespace lockstep {
 
 using Names = std::vector<std::string>;
 
-/// Ranks that must agree on an option's value.
+/// Which ranks must agree on the value of an option.
 enum class Scope {
   result,    ///< decides the trained bits: equal on all ranks
   protocol,  ///< decides which collectives ranks make, or when a run ends: equal on all ranks
@@ -19,49 +19,53 @@ enum class Scope {
   local,     ///< changes neither: each rank may have its own
 };
 
-/// Bounds of numbers: min <= x <= max, above < x < below. Numbers are finite, and not negative unless `min`
-/// says so. Real numbers keep the upper bounds when they are rounded to float, too.
+/// Bounds of numbers: min <= x <= max, above < x < below. Numbers are finite, and negative only if `min` is.
+/// Real numbers keep `above` and `below` when they are rounded to float, too.
 struct Range {
   double min = 0.0;
   double above = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   double below = std::numeric_limits<double>::infinity();
+
+  bool operator==(const Range&) const = default;
 };
 
-/// Another option that has to have one of these values (none listed: any but its default).
+/// Condition that another option has one of `values`; if there are none: any value but its default.
 struct Requirement {
   const char* option = "";
   Names values = {};
 };
 
-/// Lists of numbers that have a name.
+/// Names that stand for lists of numbers.
 using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
 
-/// Description of one option, the only one: flags, configuration files, the environment, --help, checks, the
-/// run's record and the comparison between ranks follow from it.
+/// Only description of an option. Flags, configuration files, the environment, --help, checks, the record of
+/// the run and the comparison between ranks follow from it.
 struct Field {
   const char* name = "";   ///< "weight-decay": --weight-decay, LOCKSTEP_WEIGHT_DECAY, `weight-decay = 0.1`
-  const char* help = "";   ///< one line, without the full stop
-  const char* group = "";  ///< heading in --help; empty: that of the field before
-  const char* placeholder = "";  ///< stands for the value in --help; empty: by type
-  Range range = {};              ///< of numbers, each of a list
+  const char* help = "";   ///< what it does, without range, default and final full stop
+  const char* group = "";  ///< heading in --help; empty: the heading of the previous field
+  const char* placeholder = "";  ///< stands for the value in --help; empty: chosen by type
+  Range range = {};              ///< bounds of a number, or of each number of a list
   Scope scope = Scope::result;
-  /// The texts that are possible; of a bool, those for true and false; null: any. Enumerations have
-  /// choices_of.
+  /// Possible texts; for a bool, those of true and false; null: any text. Enumerations have choices_of.
   Names (*choices)() = nullptr;
-  /// Another value than the default has an effect only where all of these hold; it is refused elsewhere.
+  /// Conditions without which the option has no effect; a value other than the default is then refused.
   std::vector<Requirement> needs = {};
-  const char* zero = "";                        ///< text that stands for 0, which is then outside `range`
+  /// "cpu" or "cuda": the only device on which the option has an effect; empty: both. It is accepted on the
+  /// other one, as ranks may differ.
+  const char* device = "";
+  const char* zero = "";                        ///< text for the value 0, which is then outside `range`
   NamedNumbers (*named)() = nullptr;            ///< names that stand for lists of numbers
   void (*check)(const std::string&) = nullptr;  ///< throws Error(usage) for an impossible text
-  bool visible = true;                          ///< whether users can set it; else programs only
+  bool visible = true;                          ///< whether users can set it, not only programs
 };
 
 /// `O` is `Options`, const or not.
 template <class O, class Options>
 concept OptionsOf = std::same_as<std::remove_const_t<O>, Options>;
 
-/// An enumeration of consecutive values from 0, with a function that returns their names in this order.
+/// Enumeration of consecutive values from 0, with a function choices_of that returns their names in order.
 template <class E>
 concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   { choices_of(value) } -> std::same_as<Names>;
@@ -73,7 +77,7 @@ std::string name_of(E value) {
   return choices_of(value).at(static_cast<std::size_t>(value));
 }
 
-/// Bounds of random numbers, as an option `MIN,MAX`.
+/// Interval of random numbers, written `MIN,MAX`.
 struct Interval {
   double min = 0.0;
   double max = 0.0;

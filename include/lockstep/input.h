@@ -26,32 +26,35 @@ struct AugmentOptions {
 template <OptionsOf<AugmentOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [random_resized_crop, scale, ratio, crop_padding, hflip, randaugment, cutout, mixup] = options;
-  field(random_resized_crop, {.name = "random-resized-crop",
-                              .help = "train on a random part of each image, resized",
-                              .group = "Augmentation"});
+  field(random_resized_crop,
+        {.name = "random-resized-crop",
+         .help = "train on a random part of each image, resized to the size of the input",
+         .group = "Augmentation"});
   field(scale, {.name = "scale",
-                .help = "area of that part, as a share of the image's",
+                .help = "area of the random part, as a share of the area of the image",
                 .range = {.above = 0, .max = 1},
                 .needs = {{"random-resized-crop"}}});
   field(ratio, {.name = "ratio",
-                .help = "width of that part over its height",
+                .help = "width of the random part divided by its height",
                 .range = {.min = 0.001, .max = 1000},
                 .needs = {{"random-resized-crop"}}});
   field(crop_padding, {.name = "crop-padding",
-                       .help = "pad the image by N black pixels on each side, then cut out a random part",
+                       .help = "pad each side of the image by N black pixels, then cut out a random part of "
+                               "the original size; 0: off",
                        .range = {.max = 1024}});
   field(hflip, {.name = "hflip",
-                .help = "swap left and right with probability P",
+                .help = "flip each image horizontally with probability P",
                 .placeholder = "P",
                 .range = {.max = 1}});
   field(randaugment, {.name = "randaugment",
                       .help = "apply N random operations of magnitude M (0 to 30) to each image",
                       .placeholder = "rand-mM-nN"});
   field(cutout, {.name = "cutout",
-                 .help = "black square of N pixels at a random place of each image",
+                 .help = "blacken a square of N x N pixels at a random place of each image; 0: off",
                  .range = {.max = 4096}});
   field(mixup, {.name = "mixup",
-                .help = "mix each image and its label with another's; the share is Beta(ALPHA, ALPHA)",
+                .help = "mix each image and its label with another image and its label, in proportions drawn "
+                        "from Beta(ALPHA, ALPHA); 0: off",
                 .placeholder = "ALPHA",
                 .range = {.max = 1000}});
 }
@@ -77,21 +80,23 @@ template <OptionsOf<InputOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [mean, deviation, crop_share, strict] = options;
   field(mean, {.name = "mean",
-               .help = "subtracted from each value (pixels are 0 to 1); a number per channel or one for all; "
-                       "without it, 0",
+               .help = "mean, which is subtracted from each value (pixels: 0 to 1): one number per channel, "
+                       "or one for all channels; without it: 0",
                .group = "Data",
                .range = {.min = -std::numeric_limits<double>::infinity()},
                .named = known_means});
   field(deviation, {.name = "std",
-                    .help = "standard deviation by which the difference is divided, as --mean; without it, 1",
+                    .help = "standard deviation, by which the difference is divided: one number per channel, "
+                            "or one for all channels; without it: 1",
                     .range = {.above = 0},
                     .named = known_deviations});
   field(crop_share, {.name = "crop-pct",
-                     .help = "images, unless randomly cropped: part of the resized image's shorter side that "
-                             "the network sees, in the middle",
-                     .range = {.min = 0.01, .max = 1}});
-  field(strict, {.name = "strict",
-                 .help = "end with an error at a sample that cannot be read, instead of skipping it"});
+                     .help = "share of the shorter side of the resized image that the centre crop keeps; "
+                             "used where images are not cropped at random",
+                     .range = {.min = 0.01, .max = 1},
+                     .needs = {{"dataset", {"images"}}}});
+  field(strict,
+        {.name = "strict", .help = "end the run at a sample that cannot be read, instead of skipping it"});
 }
 
 }  // namespace lockstep

@@ -75,17 +75,17 @@ void visit(O& options, Visitor&& field) {
                    .range = {.below = 1},
                    .needs = {{"optimizer", {"sgd", "lars"}}}});
   field(nesterov, {.name = "nesterov",
-                   .help = "Nesterov momentum",
+                   .help = "use Nesterov momentum",
                    .needs = {{"optimizer", {"sgd", "lars"}}, {"momentum"}}});
-  field(weight_decay,
-        {.name = "weight-decay",
-         .help = "sgd, lars: L2 penalty, this times the parameter is added to its gradient; adamw, lamb: "
-                 "decoupled, this times the learning rate (lamb: and the trust ratio) is taken off the "
-                 "parameter"});
-  field(filter_bias_and_bn, {.name = "filter-bias-and-bn",
-                             .help = "no weight decay on parameters with one dimension: biases and norms"});
+  field(weight_decay, {.name = "weight-decay",
+                       .help = "sgd, lars: L2 penalty: this times the parameter is added to the gradient; "
+                               "adamw, lamb: decoupled: this times the learning rate (lamb: times the trust "
+                               "ratio) times the parameter is subtracted from the parameter"});
+  field(filter_bias_and_bn,
+        {.name = "filter-bias-and-bn",
+         .help = "no weight decay of parameters with one dimension: biases, and weights of norm layers"});
   field(beta1, {.name = "beta1",
-                .help = "decay of the gradient's running mean",
+                .help = "decay of the running mean of the gradient",
                 .range = {.below = 1},
                 .needs = {{"optimizer", {"adamw", "lamb"}}}});
   field(beta2, {.name = "beta2",
@@ -93,27 +93,25 @@ void visit(O& options, Visitor&& field) {
                 .range = {.below = 1},
                 .needs = {{"optimizer", {"adamw", "lamb"}}}});
   field(eps, {.name = "opt-eps",
-              .help = "added to the root of the mean square, with lars to the gradient's norm; 0: the "
-                      "rule's default, 1e-8, of lamb 1e-6",
+              .help = "added to the denominator of the update (lars: of the trust ratio); 0: the default of "
+                      "the rule, 1e-8 (lamb: 1e-6)",
               .needs = {{"optimizer", {"adamw", "lamb", "lars"}}}});
   field(trust_coefficient, {.name = "trust-coeff",
-                            .help = "trust coefficient: largest step relative to the parameter's norm",
+                            .help = "trust coefficient: maximum step relative to the norm of the parameter",
                             .needs = {{"optimizer", {"lars"}}}});
-  field(always_adapt,
-        {.name = "always-adapt",
-         .help = "scale the rate of biases and norms by the trust ratio, too, as that of weights. Without it "
-                 "only weights have one, whatever their weight decay (timm: what has weight decay)",
-         .needs = {{"optimizer", {"lamb", "lars"}}}});
-  field(clip_grad,
-        {.name = "clip-grad",
-         .help = "scale the gradient of all trained parameters down to this norm where it is larger; "
-                 "0: no clipping (lamb's paper clips to 1)",
-         .placeholder = "NORM"});
-  field(freeze,
-        {.name = "freeze",
-         .help = "do not update these parameters: names of parameters or layers, with * and ?; may be "
-                 "given several times. A frozen batch norm keeps its running statistics, but still "
-                 "normalises by those of the micro-batch while training"});
+  field(always_adapt, {.name = "always-adapt",
+                       .help = "scale the learning rate of biases and norm layers by the trust ratio, too; "
+                               "without it only that of weights is scaled, whatever their weight decay "
+                               "(timm: that of all parameters with weight decay)",
+                       .needs = {{"optimizer", {"lamb", "lars"}}}});
+  field(clip_grad, {.name = "clip-grad",
+                    .help = "maximum norm of the gradient of all trained parameters together; larger "
+                            "gradients are scaled down to it; 0: no clipping (the paper of LAMB clips to 1)",
+                    .placeholder = "NORM"});
+  field(freeze, {.name = "freeze",
+                 .help = "do not update these parameters or layers: names, in which * and ? are wildcards; "
+                         "may be given several times. A frozen batch norm keeps its running statistics, but "
+                         "in training still normalises by those of the micro-batch"});
 }
 
 }  // namespace lockstep

@@ -28,28 +28,28 @@ template <OptionsOf<ScheduleOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [name, warmup_epochs, min_lr, decay_epochs, decay_rate, decay_milestones, power] = options;
   field(name, {.name = "sched",
-               .help = "how the learning rate changes over the run",
+               .help = "schedule: how the learning rate changes over the run",
                .group = "Learning rate",
                .choices = schedule_names});
   field(warmup_epochs, {.name = "warmup-epochs",
-                        .help = "linear rise of the learning rate over the first X epochs; of onecycle: its "
-                                "rise, 0 for 30 % of the run"});
+                        .help = "epochs at the start over which the learning rate rises linearly to --lr; "
+                                "onecycle: epochs of its rise, 0: 30 % of the run"});
   field(min_lr, {.name = "min-lr",
-                 .help = "learning rate that the schedule falls towards",
+                 .help = "minimum learning rate, which the schedule approaches",
                  .needs = {{"sched", {"cosine", "multistep", "onecycle", "polynomial", "step"}}}});
   field(decay_epochs, {.name = "decay-epochs",
-                       .help = "epochs from one decay to the next",
+                       .help = "epochs between two decays",
                        .range = {.min = 0.001},
                        .needs = {{"sched", {"step"}}}});
   field(decay_milestones, {.name = "decay-milestones",
-                           .help = "epochs after which the learning rate decays",
+                           .help = "epochs after which the learning rate is multiplied by --decay-rate",
                            .needs = {{"sched", {"multistep"}}}});
   field(decay_rate, {.name = "decay-rate",
-                     .help = "factor of a decay",
+                     .help = "factor of each decay",
                      .range = {.above = 0, .max = 1},
                      .needs = {{"sched", {"multistep", "step"}}}});
   field(power, {.name = "sched-power",
-                .help = "degree of the polynomial",
+                .help = "power of the polynomial",
                 .range = {.min = 1, .max = 100},
                 .needs = {{"sched", {"polynomial"}}}});
 }

@@ -34,13 +34,13 @@ template <OptionsOf<BatchOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [size, micro_batches] = options;
   field(size, {.name = "batch-size",
-               .help = "samples per step over all ranks together",
+               .help = "samples per step, over all ranks together",
                .group = "Training",
                .range = {.min = 1, .max = 1U << 24}});
   field(micro_batches,
         {.name = "micro-batches",
-         .help = "parts that a batch is cut into, the same on any number of ranks; must divide "
-                 "the batch size, and is the largest number of ranks that can work",
+         .help = "number of parts that each batch is cut into; must divide the batch size, and is the "
+                 "maximum number of ranks. Affects the result; auto depends on batch size and device",
          .range = {.min = 1, .max = 1U << 24},
          .zero = "auto"});
 }
@@ -74,8 +74,8 @@ template <OptionsOf<Reduce> O, class Visitor>
 void visit(O& reduce, Visitor&& field) {
   field(reduce,
         {.name = "reduce",
-         .help = "how gradients are added: canonical gives the same bits on any number of ranks, ring is "
-                 "the library's own order; auto is canonical on CPU, ring on CUDA",
+         .help = "order in which gradients are added: canonical gives the same bits on any number of ranks, "
+                 "ring is the order of the MPI library or of NCCL; auto: canonical on the CPU, ring on CUDA",
          .group = "Execution"});
 }
 
@@ -88,38 +88,43 @@ void visit(O& options, Visitor&& field) {
   visit(augment, field);
   field(epochs,
         {.name = "epochs",
-         .help = "passes over the training set; 0 trains nothing (with --save-model: writes the first "
-                 "weights)",
+         .help =
+             "passes over the training set; 0: no training (with --save-model, saves the initial parameters)",
          .group = "Training"});
   field(max_steps, {.name = "max-steps", .help = "stop after this many steps; 0: no limit"});
   visit(batch, field);
-  field(seed, {.name = "seed", .help = "chooses the first parameters and the order of the samples"});
-  field(drop_last, {.name = "drop-last", .help = "leave out the last, smaller batch of an epoch"});
-  field(label_smoothing, {.name = "smoothing",
-                          .help = "label smoothing: share of every target that is spread evenly over the "
-                                  "classes",
-                          .range = {.below = 1}});
+  field(
+      seed,
+      {.name = "seed",
+       .help = "seed of everything random: initial parameters, order of the samples, dropout, augmentation"});
+  field(drop_last,
+        {.name = "drop-last", .help = "skip the last batch of an epoch if it is smaller than the others"});
+  field(label_smoothing,
+        {.name = "smoothing",
+         .help = "label smoothing: share of each target that is spread evenly over all classes",
+         .range = {.below = 1}});
   field(model_ema, {.name = "model-ema",
-                    .help = "keep an exponential moving average of the parameters: it is what is tested and "
-                            "saved; the digest is that of the trained parameters"});
+                    .help = "keep an exponential moving average of the parameters, which is evaluated and "
+                            "saved instead of them; the digest remains that of the trained parameters"});
   field(model_ema_decay, {.name = "model-ema-decay",
-                          .help = "share of the average that a step keeps",
+                          .help = "share of the average that each step keeps",
                           .range = {.above = 0, .below = 1},
                           .needs = {{"model-ema"}}});
-  field(early_stopping,
-        {.name = "early-stopping",
-         .help = "stop after this many epochs without a better validation accuracy (test accuracy without "
-                 "--validation-fraction); 0: never",
-         .placeholder = "EPOCHS"});
-  field(learning_rate,
-        {.name = "lr", .help = "learning rate, the largest of the run", .group = "Learning rate"});
+  field(early_stopping, {.name = "early-stopping",
+                         .help = "stop after this many epochs without a better validation accuracy (without "
+                                 "--validation-fraction: test accuracy); 0: never",
+                         .placeholder = "EPOCHS"});
+  field(learning_rate, {.name = "lr",
+                        .help = "learning rate; its maximum if a schedule changes it",
+                        .group = "Learning rate"});
   field(lr_base_batch_size, {.name = "lr-base-batch-size",
-                             .help = "the learning rate is meant for batches of N samples and is scaled to "
-                                     "--batch-size; 0: it is meant for --batch-size",
+                             .help = "batch size for which --lr is given; the learning rate is scaled from "
+                                     "it to --batch-size; 0: no scaling",
                              .range = {.max = 1U << 24}});
-  field(lr_base_scale, {.name = "lr-base-scale",
-                        .help = "scaling with the batch, or with its square root",
-                        .needs = {{"lr-base-batch-size"}}});
+  field(lr_base_scale,
+        {.name = "lr-base-scale",
+         .help = "scale the learning rate with the batch size (linear) or with its square root (sqrt)",
+         .needs = {{"lr-base-batch-size"}}});
   visit(schedule, field);
   visit(optimizer, field);
   visit(reduce, field);
@@ -153,11 +158,10 @@ struct LoadOptions {
 template <OptionsOf<LoadOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [reset_head] = options;
-  field(reset_head,
-        {.name = "reset-head",
-         .help = "the last layer is reinitialised where the file has other shapes for it, or lacks "
-                 "it: for fine-tuning with other classes",
-         .needs = {{"init-from"}}});
+  field(reset_head, {.name = "reset-head",
+                     .help = "reinitialise the last layer if the file lacks it or has other shapes for it: "
+                             "for fine-tuning with other classes",
+                     .needs = {{"init-from"}}});
 }
 
 }  // namespace lockstep

@@ -8,8 +8,8 @@
 #include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
-#include "cli/options/options.h"
 #include "cli/output.h"
+#include "cli/train_options.h"
 #include "core/message.h"
 #include "core/nearest.h"
 #include "data/sets/dataset_statistics.h"
@@ -37,20 +37,18 @@ void visit(O& options, Visitor&& field) {
   visit(data, field);
   visit(input, field);
   visit(augment, field);
-  field(seed, {.name = "seed", .help = "order: the run's seed", .group = "Data"});
-  field(epoch, {.name = "epoch",
-                .help = "order: epoch, counted from 1 as in the lines that training prints",
-                .range = {.min = 1}});
+  field(seed, {.name = "seed", .help = "order: seed of the run", .group = "Data"});
+  field(epoch, {.name = "epoch", .help = "order: number of the epoch", .range = {.min = 1}});
 }
 
 OptionSet option_set(DataOptions& options) {
   OptionSet set(
       "lockstep data order|show|stats [options] (or: lockstep data pack --help)",
-      "order: prints the sample ids of the training set in the order in which an epoch visits them, "
-      "one per line. show: sizes of the data set and samples of each class. stats: reads every sample, and "
-      "prints mean and standard deviation of each channel (as --mean and --std want them), sizes of the "
-      "images, files that cannot be read (with --strict: ends at the first), and how many samples per second "
-      "one thread reads; training samples with the augmentations that are given.");
+      "order: prints the ids of the training samples, one per line, in the order in which an epoch visits "
+      "them. show: prints the number of samples, in all and of each class. stats: reads all samples and "
+      "prints the mean and standard deviation of each channel (for --mean and --std), the sizes of the "
+      "images, the files that cannot be read (with --strict: ends at the first), and how many samples one "
+      "thread reads per second, training samples with the augmentations that are given.");
   set.positional("order|show|stats", "what to print", options.action);
   set.add(options);
   set.config_file();

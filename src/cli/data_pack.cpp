@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
-#include "cli/options/options.h"
 #include "cli/output.h"
+#include "cli/train_options.h"
 #include "core/message.h"
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/pack_images.h"
@@ -30,18 +30,19 @@ template <OptionsOf<PackRequest> O, class Visitor>
 void visit(O& request, Visitor&& field) {
   [[maybe_unused]] auto& [source, target, shard_megabytes, test_fraction, options] = request;
   field(options.size, {.name = "size",
-                       .help = "shorter side of the packed images; smaller ones are left as they are",
+                       .help = "shorter side of the packed images, in pixels; smaller images keep their size",
                        .group = "Packing",
                        .range = {.min = 1, .max = 4096}});
   field(options.quality,
-        {.name = "quality", .help = "of the JPEG images, 1 to 100", .range = {.min = 1, .max = 100}});
+        {.name = "quality", .help = "quality of the JPEG compression", .range = {.min = 1, .max = 100}});
   field(shard_megabytes, {.name = "shard-size",
-                          .help = "size at which the next file is begun",
+                          .help = "size of a packed file, in megabytes, at which the next one is started",
                           .placeholder = "MB",
                           .range = {.min = 1, .max = 1000000}});
-  field(test_fraction, {.name = "test-fraction",
-                        .help = "part of the images that is held out for testing, without a folder test",
-                        .range = {.below = 1}});
+  field(test_fraction,
+        {.name = "test-fraction",
+         .help = "share of the images that is held out for testing; for folders without a folder test",
+         .range = {.below = 1}});
   field(options.strict,
         {.name = "strict",
          .help = "end with an error at an image that cannot be read, instead of skipping it"});
@@ -49,9 +50,9 @@ void visit(O& request, Visitor&& field) {
 
 OptionSet option_set(PackRequest& request) {
   OptionSet set("lockstep data pack [options] DIR OUT",
-                "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or val), or with --test-fraction "
-                "those of DIR/CLASS/, into a few large files in OUT, smaller and faster to read: --dataset "
-                "images --data-dir OUT.");
+                "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or DIR/val/CLASS/), or with "
+                "--test-fraction those of DIR/CLASS/, into a few large files in OUT, which are smaller and "
+                "faster to read. Train on them with --dataset images --data-dir OUT.");
   set.positional("DIR", "folder with the images", request.source);
   set.positional("OUT", "folder for the packed files", request.target);
   set.add(request);

@@ -12,8 +12,8 @@
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
 #include "cli/model_options.h"
-#include "cli/options/options.h"
 #include "cli/output.h"
+#include "cli/train_options.h"
 #include "core/message.h"
 #include "lockstep/dataset.h"
 #include "lockstep/evaluation.h"
@@ -44,13 +44,13 @@ void visit(O& options, Visitor&& field) {
   visit(model, field);
   visit(data, field);
   visit(input, field);
-  field(split, {.name = "split", .help = "which part of the data set"});
+  field(split, {.name = "split", .help = "part of the data set to measure"});
   field(per_class, {.name = "per-class",
-                    .help = "also print samples and accuracy of each class",
+                    .help = "also print the number of samples and the accuracy of each class",
                     .group = "Output",
                     .scope = Scope::protocol});
   field(confusion, {.name = "confusion-matrix",
-                    .help = "also print how many samples of each class (rows) were taken for which (columns)",
+                    .help = "also print the confusion matrix: a row per class, a column per predicted class",
                     .scope = Scope::protocol});
   visit(batch, field);
   visit(execution, field);
@@ -58,8 +58,9 @@ void visit(O& options, Visitor&& field) {
 
 OptionSet option_set(EvalOptions& options) {
   OptionSet set("lockstep eval [options] MODEL.safetensors",
-                "Measures loss and accuracy of a saved model: every sample once, spread over all ranks.");
-  set.positional("MODEL.safetensors", "parameters, as --save-model writes them", options.file);
+                "Measures loss and accuracy of a saved model. Each sample is evaluated once, by one of the "
+                "ranks.");
+  set.positional("MODEL.safetensors", "model file, written by lockstep train --save-model", options.file);
   set.add(options);
   set.config_file();
   set.ignore(train_option_names());

@@ -6,9 +6,9 @@
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/model_summary.h"
-#include "cli/options/option_set.h"
-#include "cli/options/options.h"
+#include "cli/options/flag.h"
 #include "cli/output.h"
+#include "cli/train_options.h"
 #include "core/hash.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -31,21 +31,22 @@ template <OptionsOf<InspectOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [file, model, input, classes, micro_batch] = options;
   visit(model, field);
-  field(input, {.name = "input", .help = "channels, height and width of the network's images"});
-  field(classes, {.name = "classes", .help = "classes", .range = {.min = 1, .max = 1U << 24}});
+  field(input, {.name = "input", .help = "channels, rows and columns of the images"});
+  field(classes, {.name = "classes", .help = "number of classes", .range = {.min = 1, .max = 1U << 24}});
   field(micro_batch, {.name = "micro-batch",
-                      .help = "images that an executor works on at once",
+                      .help = "samples of a micro-batch, for the table of memory",
                       .range = {.min = 1, .max = 1U << 20}});
 }
 
 OptionSet option_set(InspectOptions& options) {
   OptionSet set(
       "lockstep inspect FILE.safetensors | --model NAME [options]",
-      "Shows the tensors of a model file: name, type, shape, number of values, and a digest: with --model "
-      "that of 'lockstep eval', in the network's order, which 'lockstep train' printed when it "
-      "saved the file (with --model-ema it printed that of the trained parameters, not of their "
-      "saved average). Or a network: its layers, and the memory that it takes.");
-  set.optional_positional("FILE.safetensors", "model file; without one, the network is shown", options.file);
+      "With a model file: shows its tensors (name, type, shape, number of values) and a digest. With "
+      "--model, too, it is the digest that 'lockstep eval' prints, over the tensors in the order of the "
+      "network. 'lockstep train' printed the same, unless --model-ema was given: then the file holds the "
+      "average, but the printed digest is that of the trained parameters. "
+      "Without a model file: shows the layers of --model and the memory that it takes.");
+  set.optional_positional("FILE.safetensors", "model file; without it, the network is shown", options.file);
   set.add(options);
   set.config_file();
   set.ignore(train_option_names());
@@ -63,8 +64,9 @@ std::string network_digest(const ModelFile& file, const InspectOptions& options)
     return digest(*network, file);
   } catch (const Error& error) {
     const auto& [channels, height, width] = options.input;
-    throw Error(error.category(), fmt::format("{}; the network is for --input {}x{}x{} --classes {}",
-                                              error.what(), channels, height, width, options.classes));
+    throw Error(error.category(), fmt::format("{}; the network is for {} {}x{}x{} {} {}", error.what(),
+                                              flag_of(&InspectOptions::input), channels, height, width,
+                                              flag_of(&InspectOptions::classes), options.classes));
   }
 }
 
@@ -115,7 +117,7 @@ void inspect(const InspectOptions& options) {
   } else if (!options.model.name.empty()) {
     print_network(options);
   } else {
-    throw Error(Category::usage, "name a model file, or a network with --model NAME");
+    throw Error(Category::usage, "name a model file, or a network with " + flag_of(&ModelOptions::name));
   }
 }
 

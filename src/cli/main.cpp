@@ -19,27 +19,27 @@ namespace {
 constexpr std::array<Command, 7> commands{{
     {"train", "train a model on all ranks", run_train},
     {"eval", "measure a saved model on a data set", run_eval},
-    {"bench", "measure the step and the exchange of gradients", run_bench},
-    {"doctor", "check this machine and the launch", run_doctor},
-    {"inspect", "show what a model file or a model holds", run_inspect},
+    {"bench", "measure training steps, operations, reading and the exchange of gradients", run_bench},
+    {"doctor", "check this machine and how ranks are started", run_doctor},
+    {"inspect", "show a model file or a network", run_inspect},
     {"data", "show a data set, its statistics or its order; pack images", run_data},
-    {"report", "make report.html from a run directory", run_report},
+    {"report", "write report.html from a run directory", run_report},
 }};
 
 std::string help() {
   std::string text = "lockstep " + std::string(version()) +
                      ": data-parallel training with the same bits on any number of ranks.\n\n"
-                     "Usage: lockstep COMMAND [options]          one process\n"
-                     "       lockstep-run -np N COMMAND ...      N ranks, by mpirun\n\n"
+                     "Usage: lockstep COMMAND [options]          one rank\n"
+                     "       lockstep-run -np N COMMAND ...      N ranks, started by mpirun\n\n"
                      "Examples:\n"
-                     "  lockstep train --lr 0.2 --save-model lenet.safetensors   LeNet on Fashion-MNIST\n"
+                     "  lockstep train --lr 0.2 --save-model lenet.safetensors   train LeNet\n"
                      "  lockstep-run -np 2 train --lr 0.2                        the same bits on 2 ranks\n"
-                     "  lockstep eval lenet.safetensors                          its test accuracy\n\n"
+                     "  lockstep eval lenet.safetensors                          measure its accuracy\n\n"
                      "Commands:\n";
   for (const Command& command : commands) {
     text += fmt::format("  {:<9} {}\n", command.name, command.summary);
   }
-  return text + "\n'lockstep COMMAND --help' explains a command.\n";
+  return text + "\n'lockstep COMMAND --help' explains the command.\n";
 }
 
 int dispatch(int argc, char** argv) {

@@ -7,7 +7,7 @@ namespace lockstep {
 
 const char* model_help() {
   static const std::string text =
-      fmt::format("network: {}; mlp:256,128 for other widths; or FILE.json, which describes one",
+      fmt::format("network: {}; mlp with other widths, such as mlp:256,128; or a network file, FILE.json",
                   fmt::join(model_names(), ", "));
   return text.c_str();
 }

@@ -8,12 +8,12 @@
 namespace lockstep {
 
 struct ModelOptions {
-  std::string name = "lenet";  ///< as make_model takes it
+  std::string name = "lenet";  ///< name for make_model
 
   bool operator==(const ModelOptions&) const = default;
 };
 
-/// Help of --model, with the names of all models.
+/// Help text of --model, with the names of all models.
 const char* model_help();
 
 template <OptionsOf<ModelOptions> O, class Visitor>

@@ -3,8 +3,8 @@
 
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
-#include "cli/options/options.h"
 #include "cli/output.h"
+#include "cli/train_options.h"
 #include "core/files/atomic_file.h"
 #include "report/html_report.h"
 #include "report/run_directory.h"
@@ -23,7 +23,7 @@ template <OptionsOf<ReportOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [directory, output] = options;
   field(output, {.name = "output",
-                 .help = "write the page to FILE; without it, RUN_DIR/report.html",
+                 .help = "file for the page; without it: RUN_DIR/report.html",
                  .group = "Output",
                  .placeholder = "FILE"});
 }
@@ -31,9 +31,9 @@ void visit(O& options, Visitor&& field) {
 OptionSet option_set(ReportOptions& options) {
   OptionSet set(
       "lockstep report [options] RUN_DIR",
-      "Makes report.html from what a run wrote to its --run-dir, and prints its epochs. Works while "
-      "the run is still going on.");
-  set.positional("RUN_DIR", "the --run-dir of a run", options.directory);
+      "Writes report.html from the record that a run keeps in its --run-dir, and prints its epochs. Works "
+      "during the run, too.");
+  set.positional("RUN_DIR", "folder that was given to a run as --run-dir", options.directory);
   set.add(options);
   set.ignore(train_option_names());
   set.epilogue("Example:\n  lockstep report runs/lenet\n");

@@ -8,7 +8,8 @@
 
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
-#include "cli/options/options.h"
+#include "cli/options/flag.h"
+#include "cli/train_options.h"
 #include "core/files/atomic_file.h"
 #include "core/message.h"
 #include "core/version.h"
@@ -57,9 +58,10 @@ void warn_of_idle_executors(const World& world, const TrainOptions& options, con
   if (executors > busy) {
     print_warning(
         fmt::format("{} of {} executors (ranks x threads: {} x {}) have no work (micro-batches: {}); "
-                    "use --threads {} or a larger --micro-batches (a divisor of {})",
+                    "use {} {} or a larger {} (a divisor of {})",
                     executors - busy, executors, world.size(), trainer.threads(), busy,
-                    std::max(1, busy / world.size()), options.training.batch.size));
+                    flag_of(&ExecutionOptions::threads), std::max(1, busy / world.size()),
+                    flag_of(&BatchOptions::micro_batches), options.training.batch.size));
   }
 }
 
@@ -69,9 +71,10 @@ void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
   const int samples = batch / trainer.micro_batches();
   if (trainer.device() != DeviceKind::cpu || used_lanes(samples) > 0.7 || batch % 16 != 0) return;
   print_warning(fmt::format(
-      "micro-batches of {} samples leave {:.0f} % of the vector lanes without work: --micro-batches {} "
-      "fills them (and changes the result)",
-      samples, 100.0 * (1.0 - used_lanes(samples)), default_micro_batches(batch)));
+      "micro-batches of {} samples leave {:.0f} % of the vector lanes without work: {} {} fills them (and "
+      "changes the result)",
+      samples, 100.0 * (1.0 - used_lanes(samples)), flag_of(&BatchOptions::micro_batches),
+      default_micro_batches(batch)));
 }
 
 std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
@@ -102,10 +105,9 @@ std::string judging_set(const TrainOptions& options) {
 void tell_of_selection(const TrainOptions& options) {
   const bool selects = options.training.early_stopping > 0 || !options.output.run_directory.empty();
   if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
-  print_message(
-      "best.safetensors and --early-stopping select on the test set; --validation-fraction 0.1 holds out a "
-      "part of "
-      "the training set for that");
+  print_message(fmt::format(
+      "best.safetensors and {} select on the test set; {} 0.1 holds out a part of the training set for that",
+      flag_of(&TrainerOptions::early_stopping), flag_of(&DatasetOptions::validation_fraction)));
 }
 
 void save_best(const TrainOptions& options, const Trainer& trainer) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/model_options.h"
+#include "cli/options/option_set.h"
 #include "lockstep/dataset.h"
 #include "lockstep/training_options.h"
 #include "report/recorder.h"
@@ -13,7 +15,7 @@ namespace lockstep {
 struct TrainOptions {
   ModelOptions model;
   DatasetOptions data;
-  std::string init_from;  ///< model file to start from; empty: first values from the seed
+  std::string init_from;  ///< model file with the initial parameters; empty: they follow from the seed
   LoadOptions load;
   TrainerOptions training;
   OutputOptions output;
@@ -26,7 +28,7 @@ void visit(O& options, Visitor&& field) {
   auto& [model, data, init_from, load, training, output] = options;
   visit(model, field);
   field(init_from, {.name = "init-from",
-                    .help = "start from the parameters of this model file (safetensors)",
+                    .help = "model file (safetensors) with the initial parameters",
                     .placeholder = "FILE",
                     .scope = Scope::file});
   visit(load, field);
@@ -34,5 +36,14 @@ void visit(O& options, Visitor&& field) {
   visit(training, field);
   visit(output, field);
 }
+
+/// The options of `lockstep train`, with their checks. `options` outlives it.
+OptionSet train_option_set(TrainOptions& options);
+
+/// Contents of options.cfg: `lockstep train --config` on it gives equal options, but --progress auto.
+std::string train_config(const TrainOptions& options);
+
+/// Names that configuration files and the environment may hold, for OptionSet::ignore in other commands.
+std::vector<std::string> train_option_names();
 
 }  // namespace lockstep

@@ -50,31 +50,30 @@ struct OutputOptions {
 template <OptionsOf<OutputOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [run_directory, save_model, log_interval, progress, quiet] = options;
-  field(run_directory,
-        {.name = "run-dir",
-         .help = "write options.cfg, environment.json, metrics.jsonl, report.html and checkpoints "
-                 "there, among them the model of the best test accuracy; without it, nothing but "
-                 "the printed lines",
-         .group = "Output",
-         .placeholder = "DIR",
+  field(
+      run_directory,
+      {.name = "run-dir",
+       .help = "folder for the record of the run: options.cfg, environment.json, metrics.jsonl, report.html, "
+               "and checkpoints/ with the final and the best model; without it, only lines are printed",
+       .group = "Output",
+       .placeholder = "DIR",
+       .scope = Scope::local});
+  field(save_model,
+        {.name = "save-model",
+         .help = "file (safetensors) for the trained parameters, with --model-ema for their average",
+         .placeholder = "FILE",
          .scope = Scope::local});
-  field(save_model, {.name = "save-model",
-                     .help = "write the trained parameters (with --model-ema: their average) to this file "
-                             "(safetensors)",
-                     .placeholder = "FILE",
-                     .scope = Scope::local});
-  field(log_interval,
-        {.name = "log-interval",
-         .help = "write every Nth step to metrics.jsonl; more than 1: a GPU is also given N steps (at "
-                 "most 1000) before the host looks at their outcomes, otherwise 50",
-         .range = {.min = 1},
-         .scope = Scope::local,
-         .needs = {{"run-dir"}}});
+  field(log_interval, {.name = "log-interval",
+                       .help = "write every Nth step to metrics.jsonl; CUDA: above 1, N steps (at most 1000) "
+                               "are also submitted together, otherwise 50",
+                       .range = {.min = 1},
+                       .scope = Scope::local,
+                       .needs = {{"run-dir"}}});
   field(progress, {.name = "progress",
-                   .help = "line on stderr that shows the step; auto where stderr is a terminal",
+                   .help = "line on stderr that shows the current step; auto: if stderr is a terminal",
                    .scope = Scope::local});
   field(quiet, {.name = "quiet",
-                .help = "print the final digest only: no progress, no line per epoch",
+                .help = "print only the final digest: no progress line, no line per epoch",
                 .scope = Scope::local});
 }
 

@@ -1,9 +1,13 @@
 // Descriptions of options: each member of a struct has one, and what --help shows of them.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <set>
+#include <sstream>
 
-#include "cli/options/options.h"
+#include "cli/options/flag.h"
+#include "cli/train_options.h"
 
 namespace lockstep {
 namespace {
@@ -63,12 +67,31 @@ TEST(Fields, HaveNamesOfTheirOwnAndNeedOptionsThatExist) {
   });
 }
 
+TEST(Fields, GiveMessagesTheirFlags) {
+  EXPECT_EQ(flag_of(&BatchOptions::micro_batches), "--micro-batches");
+  EXPECT_EQ(flag_of(&TrainerOptions::early_stopping), "--early-stopping");
+  EXPECT_EQ(flag_of(&DatasetOptions::name), "--dataset");
+}
+
+TEST(Fields, HelpShowsConditionRangeAndChoices) {
+  TrainOptions options;
+  std::istringstream words(train_option_set(options).help());
+  const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
+  const std::string help = fmt::format("{}", fmt::join(all, " "));
+  for (const char* part :
+       {"--momentum X sgd, lars: momentum factor (at least 0, below 1) [0]", "(1 to 16777216) [256]",
+        "--simd auto|avx2|avx512|neon CPU: ", "--dtype fp32|tf32|bf16 CUDA: ",
+        "run; one of constant, cosine, multistep, onecycle, polynomial, step [constant]"}) {
+    EXPECT_NE(help.find(part), std::string::npos) << part;
+  }
+}
+
 TEST(Fields, AreGroupedByTaskInHelpAfterThreeExamples) {
   TrainOptions options;
   const std::string help = train_option_set(options).help();
   std::size_t last = help.find("\nExamples:\n");
-  for (const char* heading :
-       {"Model", "Data", "Augmentation", "Training", "Learning rate", "Optimizer", "Execution", "Output"}) {
+  for (const char* heading : {"Model", "Data", "Augmentation", "Training", "Learning rate", "Optimizer",
+                              "Execution", "Output", "Other"}) {
     const std::string line = std::string("\n") + heading + ":\n";
     const std::size_t found = help.find(line);
     ASSERT_NE(found, std::string::npos) << heading;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/options/options.h"
+#include "cli/train_options.h"
 #include "data/expect_error.h"
 #include "data/temporary_folder.h"
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "cli/options/config_file.h"
@@ -156,6 +157,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"lr", "inf", "out of range"}, BadValue{"lr", "-0.1", "out of range"},
         BadValue{"lr", "1e999", "out of range"}, BadValue{"lr", "0.1x", "not a number"},
         BadValue{"lr", "0,1", "not a number"}, BadValue{"momentum", "1", "below 1"},
+        BadValue{"momentum", "2", "below 1"}, BadValue{"threads", "-1", "out of range"},
         BadValue{"weight-decay", "-1", "out of range"}, BadValue{"seed", "-1", "out of range"},
         BadValue{"threads", "100000", "out of range"}, BadValue{"log-interval", "0", "out of range"},
         BadValue{"device", "cud", "auto, cpu, cuda; did you mean cuda?"},
@@ -217,7 +219,8 @@ TEST(TrainOptions, MisshapenCommandLines) {
   expect_usage({"--quiet", "--quiet=false"}, {"--quiet is given twice"});
   expect_usage({"stray"}, {"unexpected argument 'stray'"});
   expect_usage({"--model", "a\nb"}, {"'a?b'"});
-  expect_usage({"--config", "/nonexistent/run.cfg"}, {"/nonexistent/run.cfg", "No such file"});
+  expect_usage({"--config", "/nonexistent/run.cfg"}, {"--config: /nonexistent/run.cfg: No such file"});
+  expect_usage({}, {"LOCKSTEP_CONFIG: /nonexistent/run.cfg"}, {"LOCKSTEP_CONFIG=/nonexistent/run.cfg"});
   expect_usage({"--config", "/"}, {"/: cannot be read"});
   expect_usage({"--config", "/dev/zero"}, {"longer than 1 MiB"});
 }
@@ -260,6 +263,33 @@ TEST(TrainOptions, ProgressIsNotKeptForTheNextRun) {
   TrainOptions options;
   options.output.progress = ProgressLine::on;
   EXPECT_NE(train_config(options).find("progress = auto"), std::string::npos);
+}
+
+TEST(TrainOptions, RecordHasNoOptionsWithoutEffect) {
+  const auto names = [](const TrainOptions& options) {
+    std::set<std::string> found;
+    std::istringstream text(train_config(options));
+    for (const ConfigEntry& entry : parse_config(text, "options.cfg")) found.insert(entry.name);
+    return found;
+  };
+  TrainOptions options;
+  options.training.execution.device = DeviceKind::cpu;
+  const std::set<std::string> cpu = names(options);
+  for (const char* name : {"image-size", "channels", "test-fraction", "synthetic-shape", "crop-pct", "scale",
+                           "nesterov", "beta1", "min-lr", "model-ema-decay", "cuda-graph", "dtype"}) {
+    EXPECT_FALSE(cpu.contains(name)) << name;
+  }
+  for (const char* name : {"epochs", "dataset", "momentum", "lr", "sched", "simd", "threads", "reduce"}) {
+    EXPECT_TRUE(cpu.contains(name)) << name;
+  }
+  options.data.name = "images";
+  options.training.optimizer.name = "adamw";
+  options.training.execution.device = DeviceKind::cuda;
+  const std::set<std::string> cuda = names(options);
+  for (const char* name : {"image-size", "crop-pct", "beta1", "cuda-graph", "dtype"}) {
+    EXPECT_TRUE(cuda.contains(name)) << name;
+  }
+  for (const char* name : {"simd", "momentum"}) EXPECT_FALSE(cuda.contains(name)) << name;
 }
 
 TEST(TrainOptions, HelpFitsAndNamesEveryOption) {

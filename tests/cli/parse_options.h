@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "cli/options/options.h"
+#include "cli/train_options.h"
 #include "data/expect_error.h"
 
 /// Options of `lockstep train` as if they stood on the command line.

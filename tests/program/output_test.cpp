@@ -92,6 +92,13 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
   EXPECT_EQ(events[3]["event"], "epoch");
   EXPECT_EQ(events[8]["digest"], digest);
 
+  std::ifstream page(run + "/report.html");
+  const std::string html{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_NE(html.find("<th>momentum</th><td>0.9</td>"), std::string::npos);
+  for (const char* idle : {"image-size", "crop-pct", "beta1", "cuda-graph"}) {
+    EXPECT_EQ(html.find(std::string("<th>") + idle + "</th>"), std::string::npos) << idle;
+  }
+
   const Outcome again = lockstep(1, {"train", "--config", run + "/options.cfg", "--run-dir", run + "-again"});
   EXPECT_EQ(line_after(again.out, "digest "), digest) << again.err;
   const Outcome refused = lockstep(1, {"train", "--config", run + "/options.cfg"});
@@ -358,8 +365,6 @@ TEST_F(Output, HelpOfEveryCommandFitsATerminal) {
   EXPECT_EQ(lockstep(2, {"--help"}).out, lockstep(0, {"--help"}).out);
   EXPECT_EQ(lockstep(0, {"--version"}).status, 0);
 }
-
-TEST_F(Output, DoctorRuns) { EXPECT_EQ(lockstep(2, {"doctor", "--data-dir", data_->string()}).status, 0); }
 
 TEST_F(Output, BenchShowsThePartsOfAStep) {
   const Outcome step = lockstep(2, {"bench", "step", "--data-dir", data_->string(), "--steps", "3"});

@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "cli/commands.h"
-#include "cli/options/options.h"
+#include "cli/train_options.h"
 #include "comm/world/check_same.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"
@@ -40,12 +40,12 @@ void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [what, model, data, input, augment, batch, reduce, execution, steps, rounds] =
       options;
   field(steps, {.name = "steps",
-                .help = "step, data: steps to measure",
+                .help = "step, data: number of steps to measure",
                 .group = "Measurement",
                 .range = {.min = 1, .max = 1000000},
                 .scope = Scope::protocol});
   field(rounds, {.name = "rounds",
-                 .help = "allreduce, ops: repetitions of each size or operation; the median is printed",
+                 .help = "allreduce, ops: number of repetitions, of which the median is printed",
                  .range = {.min = 1, .max = 100000},
                  .scope = Scope::protocol});
   visit(model, field);
@@ -63,12 +63,12 @@ OptionSet option_set(BenchOptions& options) {
   OptionSet set(
       "lockstep bench allreduce|data|ops|step [options]",
       "allreduce: time and bus bandwidth of summing gradients over the ranks, canonical (the same bits "
-      "on any number of ranks) beside ring (the allreduce of MPI, or of NCCL between GPUs), and the quotient "
-      "of their times; canonical includes a copy of the rank's part of the sum. data: images/s of reading "
-      "the training set with its augmentations, and for image files of decoding alone (libjpeg-turbo, the "
-      "same parts at the same scale), which is the most that reading can reach. ops: time and GFLOP/s of "
-      "each operation of a network, forward and backward, on one micro-batch and one rank. step: images/s "
-      "of training steps, and where their time goes. allreduce and ops use one thread per rank.");
+      "on any number of ranks) and by the ring (the allreduce of MPI, or of NCCL between GPUs), and the "
+      "ratio of their times; canonical includes a copy of the rank's slice of the sum. data: images/s of "
+      "reading the training set with augmentations; for image files also of decoding alone (libjpeg-turbo, "
+      "the same parts at the same scale), the upper limit. ops: time and GFLOP/s of each operation of a "
+      "network, forward and backward, for one micro-batch on one rank. step: images/s of training, and time "
+      "by part of the step. allreduce and ops use one thread per rank.");
   set.positional("allreduce|data|ops|step", "what to measure", options.what);
   set.add(options);
   set.config_file();

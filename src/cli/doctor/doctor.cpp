@@ -9,8 +9,9 @@
 #include "cli/commands.h"
 #include "cli/doctor/findings.h"
 #include "cli/doctor/self_test.h"
-#include "cli/options/options.h"
+#include "cli/options/flag.h"
 #include "cli/output.h"
+#include "cli/train_options.h"
 #include "comm/communicator.h"
 #include "core/version.h"
 #include "device/cpu/cpu_device.h"
@@ -35,8 +36,8 @@ void visit(O& options, Visitor&& field) {
   auto& [data, execution, self_test] = options;
   visit(data, field);
   field(self_test, {.name = "self-test",
-                    .help = "train for a moment on made-up images, on all ranks and on one, and compare the "
-                            "digests: on unless --self-test=false is given",
+                    .help = "skip the self-test, which trains for a few steps on synthetic images, on all "
+                            "ranks and on one, and compares the digests",
                     .group = "Checks",
                     .scope = Scope::protocol});
   visit(execution, field);
@@ -44,10 +45,10 @@ void visit(O& options, Visitor&& field) {
 
 OptionSet option_set(DoctorOptions& options) {
   OptionSet set("lockstep doctor [options]",
-                "Checks what a run needs: the ranks and hosts that the launcher started, cores, instruction "
-                "sets, GPUs and their libraries, limits, how ranks exchange data, the data set; then trains "
-                "for a second and compares the result. Start it as you would start training. The exit status "
-                "is 4 when something is missing that was asked for.");
+                "Checks everything that a run needs: ranks and hosts as the launcher started them, cores, "
+                "instruction sets, GPUs and their libraries, limits, the exchange of data between ranks, the "
+                "data set. Then trains for about a second and compares the digests. Start it in the same way "
+                "as training. The exit status is 4 if something that the options ask for is missing.");
   set.add(options);
   set.config_file();
   set.ignore(train_option_names());
@@ -156,7 +157,8 @@ Finding describe_data(const World& world, const DoctorOptions& options) {
     return {"data set", fmt::format("{}: {} training and {} test samples", options.data.name,
                                     data.train->size(), data.test->size())};
   } catch (const Error& error) {  // the same on all ranks
-    return {"data set", error.what(), Kind::missing, "see docs/data.md; --dataset synthetic needs no files"};
+    return {"data set", error.what(), Kind::missing,
+            fmt::format("see docs/data.md; {} synthetic needs no files", flag_of(&DatasetOptions::name))};
   }
 }
 

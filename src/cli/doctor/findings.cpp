@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/options/flag.h"
+#include "lockstep/execution.h"
+
 namespace lockstep {
 namespace {
 
@@ -12,6 +15,10 @@ using Kind = Finding::Kind;
 
 /// Shared memory per rank below which exchanges of MPI and NCCL on one host may not start.
 constexpr std::uint64_t min_shared_bytes = std::uint64_t{16} << 20;
+
+std::string transport_flag(Transport transport) {
+  return fmt::format("{} {}", flag_of(&ExecutionOptions::transport), name_of(transport));
+}
 
 std::string size_text(std::uint64_t bytes) {
   const double megabytes = static_cast<double>(bytes) / (1 << 20);
@@ -99,8 +106,9 @@ Finding describe_library(const char* name, const cuda::LibraryProbe& library) {
 
 std::optional<Finding> describe_missing_nccl(const cuda::Probe& probe, const Launched& launched) {
   if (launched.ranks == 1 || launched.through_host || !probe.nccl.version.empty()) return std::nullopt;
-  return Finding{"GPU exchange", "several GPUs need NCCL", launched.wants_cuda ? Kind::missing : Kind::remark,
-                 "install NCCL 2, put its folder into LD_LIBRARY_PATH, or use --transport messages"};
+  return Finding{
+      "GPU exchange", "several GPUs need NCCL", launched.wants_cuda ? Kind::missing : Kind::remark,
+      "install NCCL 2, put its folder into LD_LIBRARY_PATH, or use " + transport_flag(Transport::messages)};
 }
 
 }  // namespace
@@ -121,13 +129,12 @@ std::vector<Finding> describe_host(const HostProbe& host, const Launched& launch
 std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched& launched) {
   const auto gpus = static_cast<int>(probe.gpus.size());
   if (launched.local_ranks <= gpus) return std::nullopt;
-  return Finding{
-      "GPUs and ranks",
-      fmt::format("{} ranks share {} GPU{}", launched.local_ranks, gpus, gpus == 1 ? "" : "s"),
-      launched.wants_cuda && !launched.through_host ? Kind::missing : Kind::remark,
-      fmt::format("start {} rank{} on this host; --device cuda --transport shared-memory lets more of "
-                  "them share, which is slow",
-                  gpus, gpus == 1 ? "" : "s")};
+  return Finding{"GPUs and ranks",
+                 fmt::format("{} ranks share {} GPU{}", launched.local_ranks, gpus, gpus == 1 ? "" : "s"),
+                 launched.wants_cuda && !launched.through_host ? Kind::missing : Kind::remark,
+                 fmt::format("start {} rank{} on this host; {} {} {} lets more of them share, which is slow",
+                             gpus, gpus == 1 ? "" : "s", flag_of(&ExecutionOptions::device),
+                             name_of(DeviceKind::cuda), transport_flag(Transport::shared_memory))};
 }
 
 std::vector<Finding> describe_cuda(const cuda::Probe& probe, const Launched& launched) {

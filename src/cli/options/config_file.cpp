@@ -115,7 +115,7 @@ std::vector<ConfigEntry> read_config(const std::string& file) {
   errno = 0;
   std::ifstream input(file, std::ios::binary);
   if (!input) {
-    throw Error(Category::usage, fmt::format("--config: {}: {}", file, std::strerror(errno)));
+    throw Error(Category::usage, fmt::format("{}: {}", file, std::strerror(errno)), "config");
   }
   return parse_config(input, file);
 }

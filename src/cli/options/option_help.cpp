@@ -43,22 +43,28 @@ std::string entry(const std::string& typed, const std::string& help) {
   return line + "\n" + wrap(help, help_column, 0);
 }
 
-/// Names of what an option needs to have an effect, before its help: "sgd, lars: ".
-std::string needs_text(const std::vector<Requirement>& needs) {
+/// Conditions for an effect of the option, before its help: "sgd, lars: ".
+std::string needs_text(const Field& field) {
   Names parts;
-  for (const auto& [option, values] : needs) {
+  if (*field.device != '\0') parts.emplace_back(std::string_view(field.device) == "cpu" ? "CPU" : "CUDA");
+  for (const auto& [option, values] : field.needs) {
     parts.push_back(values.empty() ? fmt::format("with --{}", option)
                                    : fmt::format("{}", fmt::join(values, ", ")));
   }
   return parts.empty() ? "" : fmt::format("{}: ", fmt::join(parts, ", "));
 }
 
-/// Names that stand for lists of numbers, behind its help.
-std::string named_text(NamedNumbers (*named)()) {
-  if (named == nullptr) return "";
-  Names names;
-  for (const auto& [name, numbers] : named()) names.push_back(name);
-  return fmt::format("; NAME: {}", fmt::join(names, ", "));
+/// Possible values of the option, after its help: "; one of sgd, lars", " (at least 0, below 1)".
+std::string values_text(const Field& field, const Names& choices, const std::string& placeholder) {
+  std::string text;
+  if (!choices.empty() && placeholder == "NAME") text += fmt::format("; one of {}", fmt::join(choices, ", "));
+  if (field.named != nullptr) {
+    Names names;
+    for (const auto& [name, numbers] : field.named()) names.push_back(name);
+    text += fmt::format("; NAME: one of {}", fmt::join(names, ", "));
+  }
+  const std::string bounds = bounds_text(field.range);
+  return bounds.empty() ? text : fmt::format("{} ({})", text, bounds);
 }
 
 }  // namespace
@@ -74,16 +80,17 @@ std::string OptionSet::help() const {
     if (!field.visible) continue;
     if (option.group != group) text += fmt::format("\n{}:\n", option.group);
     group = option.group;
-    std::string help = needs_text(field.needs) + field.help + named_text(field.named);
     const std::string& placeholder = option.placeholder;
-    if (!option.choices.empty() && placeholder == "NAME") {
-      help += fmt::format(": {}", fmt::join(option.choices, ", "));
-    }
-    if (!placeholder.empty() && !option.default_value.empty())
+    std::string help = needs_text(field) + field.help + values_text(field, option.choices, placeholder);
+    if (!placeholder.empty() && !option.default_value.empty()) {
       help += fmt::format(" [{}]", option.default_value);
-    text += entry(fmt::format("--{}{}{}", field.name, placeholder.empty() ? "" : " ", placeholder), help);
+    }
+    // A switch that is on by default is listed as the text that turns it off.
+    const char* const off = placeholder.empty() && option.default_value == "true" ? "=false" : "";
+    text +=
+        entry(fmt::format("--{}{}{}{}", field.name, off, placeholder.empty() ? "" : " ", placeholder), help);
   }
-  text += (options_.empty() ? "\nOptions:\n" : "") + entry("--help", "show this text");
+  text += (group == "Other" ? "" : "\nOther:\n") + entry("--help", "show this text");
   if (!epilogue_.empty()) text += "\n" + epilogue_;
   return text;
 }

@@ -84,7 +84,8 @@ void OptionSet::insert(Option option) {
 
 void OptionSet::config_file() {
   insert({.field = {.name = "config",
-                    .help = "read options from FILE, one `name = value` a line; # starts a comment"},
+                    .help = "read options from FILE: one `name = value` per line; # starts a comment",
+                    .group = "Other"},
           .group = {},
           .placeholder = "FILE",
           .choices = {},
@@ -106,7 +107,8 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
   if (!read_command_line(argc, argv, values)) return false;
   if (environment != nullptr) read_environment(environment, values);
   if (const auto config = values.find("config"); config != values.end()) {
-    read_file(std::string(config->second.value), values);
+    origins_["config"] = config->second.origin;
+    explain([&] { read_file(std::string(config->second.value), values); });
   }
   for (const auto& [name, source] : values) {
     origins_[name] = source.origin;
@@ -279,11 +281,17 @@ std::vector<OptionText> OptionSet::texts() const {
 std::vector<Line> OptionSet::lines_to_compare() const { return lockstep::lines_to_compare(texts()); }
 
 std::string OptionSet::config() const {
+  const std::vector<OptionText> all = texts();
+  const auto is_idle = [&](std::string_view name) {
+    const auto same = [&](const OptionText& text) { return text.field.name == name; };
+    const auto found = std::ranges::find_if(all, same);
+    return found->is_default() && !has_effect(all, *found);
+  };
   std::string text;
   std::string group;
   for (const Option& option : options_) {
     const std::string value = option.value && option.field.visible ? option.value() : "";
-    if (value.empty()) continue;
+    if (value.empty() || is_idle(option.field.name)) continue;
     if (option.group != group) text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", option.group);
     group = option.group;
     text += fmt::format("{} = {}\n", option.field.name, config_value(value));

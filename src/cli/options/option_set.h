@@ -69,7 +69,8 @@ class OptionSet {
 
   /// Text of --help in lines of up to 100 columns. Options of a group are together.
   std::string help() const;
-  /// The targets' present values as a configuration file that reads back to the same values.
+  /// The present values as a configuration file that reads back to the same values, without those options
+  /// that have their default and no effect.
   std::string config() const;
   /// Values that check_same compares between ranks.
   std::vector<Line> lines_to_compare() const;

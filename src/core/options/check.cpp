@@ -7,13 +7,17 @@
 namespace lockstep {
 namespace {
 
-/// Why `requirement` does not hold, as the end of a sentence; empty where it does.
+/// The option called `name`; null: it is not among `texts`.
+const OptionText* find(const std::vector<OptionText>& texts, std::string_view name) {
+  const auto found =
+      std::ranges::find_if(texts, [&](const OptionText& text) { return text.field.name == name; });
+  return found == texts.end() ? nullptr : &*found;
+}
+
+/// Why `requirement` does not hold, as the end of a sentence; empty: it holds.
 std::string why_not(const std::vector<OptionText>& texts, const Requirement& requirement) {
-  const auto is_meant = [&](const OptionText& text) {
-    return std::string_view(text.field.name) == requirement.option;
-  };
-  const auto found = std::ranges::find_if(texts, is_meant);
-  if (found == texts.end()) return "";
+  const OptionText* const found = find(texts, requirement.option);
+  if (found == nullptr) return "";
   if (requirement.values.empty()) {
     return found->is_default() ? fmt::format("without {}", requirement.option) : "";
   }
@@ -22,6 +26,13 @@ std::string why_not(const std::vector<OptionText>& texts, const Requirement& req
 }
 
 }  // namespace
+
+bool has_effect(const std::vector<OptionText>& texts, const OptionText& text) {
+  const auto holds = [&](const Requirement& requirement) { return why_not(texts, requirement).empty(); };
+  if (!std::ranges::all_of(text.field.needs, holds)) return false;
+  const OptionText* const device = *text.field.device == '\0' ? nullptr : find(texts, "device");
+  return device == nullptr || device->value == "auto" || device->value == text.field.device;
+}
 
 void check_needs(const std::vector<OptionText>& texts) {
   for (const OptionText& text : texts) {

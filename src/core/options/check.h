@@ -32,8 +32,12 @@ std::vector<OptionText> texts_of(const Options& options) {
   return texts;
 }
 
-/// Throws Error(usage) for an option that has another value than its default and no effect, naming the option
-/// and what it needs. Needs that are not among `texts` count as met.
+/// Whether the option of `text` can affect the run: its needs hold, and `device` is the one that it is for,
+/// or automatic. Options that are not among `texts` count as fitting.
+bool has_effect(const std::vector<OptionText>& texts, const OptionText& text);
+
+/// Throws Error(usage) for an option whose value is not its default and whose needs do not hold, naming both.
+/// Needs that are not among `texts` count as met.
 void check_needs(const std::vector<OptionText>& texts);
 
 /// Throws Error(usage), with the option as its field, where a value is impossible by itself or has no effect.

@@ -26,16 +26,23 @@ std::string describe(IntegerRange range) {
   return fmt::format("is out of range: {} to {}", range.min, range.max);
 }
 
-std::string describe(const Range& range) {
+Names bounds_of(const Range& range) {
   const bool above = std::isfinite(range.above), below = std::isfinite(range.below);
   const bool min = !above && std::isfinite(range.min), max = std::isfinite(range.max);
-  if (min && max) return fmt::format("is out of range: {} to {}", range.min, range.max);
+  if (min && max) return {fmt::format("{} to {}", range.min, range.max)};
   Names bounds;
   if (above) bounds.push_back(fmt::format("above {}", range.above));
   if (min) bounds.push_back(fmt::format("at least {}", range.min));
   if (max) bounds.push_back(fmt::format("at most {}", range.max));
   if (below) bounds.push_back(fmt::format("below {}", range.below));
-  if (!max && !below) bounds.emplace_back(bounds.empty() ? "finite numbers" : "finite");
+  return bounds;
+}
+
+std::string describe(const Range& range) {
+  Names bounds = bounds_of(range);
+  if (!std::isfinite(range.max) && !std::isfinite(range.below)) {
+    bounds.emplace_back(bounds.empty() ? "finite numbers" : "finite");
+  }
   return fmt::format("is out of range: {}", fmt::join(bounds, ", "));
 }
 
@@ -128,6 +135,10 @@ std::string suggestion(std::string_view name, const Names& known, std::string_vi
   const std::string best = nearest(name, known);
   if (best.empty()) return "";
   return fmt::format("; did you mean {}{}?", prefix, best);
+}
+
+std::string bounds_text(const Range& range) {
+  return range == Range{} ? "" : fmt::format("{}", fmt::join(bounds_of(range), ", "));
 }
 
 void check_number(double value, const Range& range, std::string_view text) {

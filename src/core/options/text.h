@@ -57,6 +57,9 @@ IntegerRange integer_range(const Range& range) {
   return result;
 }
 
+/// Bounds of a range for --help, "at least 0, below 1"; empty: only those that all options have.
+std::string bounds_text(const Range& range);
+
 /// Throws where a number lies outside of `range`. `text`: as it was given.
 void check_number(double value, const Range& range, std::string_view text);
 

@@ -1,0 +1,52 @@
+#include "cli/train_options.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* examples =
+    R"(Examples:
+  Train LeNet on Fashion-MNIST and keep a record of the run:
+    lockstep train --lr 0.2 --run-dir runs/lenet
+
+  Repeat the run on 2 ranks; it ends with the same digest:
+    lockstep-run -np 2 train --config runs/lenet/options.cfg --run-dir runs/lenet-2
+
+  Train another network by another recipe, without data files:
+    lockstep train --dataset synthetic --model resnet20 --epochs 1 --sched cosine --momentum 0.9
+)";
+
+constexpr const char* sources =
+    R"(Defaults are in brackets. Numbers are at least 0 unless a range is given.
+Every option can also be set as NAME = value in a --config file, for example the options.cfg of a
+run, or as LOCKSTEP_NAME in the environment (--batch-size: LOCKSTEP_BATCH_SIZE). The command line
+takes precedence over the environment, the environment over the file.
+)";
+
+}  // namespace
+
+OptionSet train_option_set(TrainOptions& options) {
+  OptionSet set(
+      "lockstep train [options]",
+      "Trains a classifier on all ranks (started by lockstep-run, mpirun or srun; without them, one "
+      "process is the only rank). Prints a digest, a hash of the trained parameters. They depend on the "
+      "model, the data, the seed and the training options, not on the number of ranks, hosts or threads.");
+  set.prologue(examples);
+  set.add(options);
+  set.config_file();
+  set.epilogue(sources);
+  set.check([&options] { micro_batches_of(options.training.batch, DeviceKind::cpu); });
+  return set;
+}
+
+std::string train_config(const TrainOptions& options) {
+  TrainOptions copy = options;
+  copy.output.progress = ProgressLine::automatic;  // depends on the terminal, not on the run
+  return train_option_set(copy).config();
+}
+
+std::vector<std::string> train_option_names() {
+  TrainOptions options;
+  return train_option_set(options).names();
+}
+
+}  // namespace lockstep
