@@ -89,13 +89,14 @@ void visit(O& options, Visitor&& field) {
                      .help = "height and width, in pixels, of the images that the network sees",
                      .range = {.min = 1, .max = 4096},
                      .needs = {{"dataset", {"images"}}}});
-  field(channels, {.name = "channels",
-                   .help = "3: colour, 1: grey; files of the other kind are converted",
-                   .choices =
-                       [] {
-                         return Names{"3", "1"};
-                       },
-                   .needs = {{"dataset", {"images"}}}});
+  field(channels,
+        {.name = "channels",
+         .help = "number of channels: 3 for colour, 1 for grey; files of the other kind are converted",
+         .choices =
+             [] {
+               return Names{"3", "1"};
+             },
+         .needs = {{"dataset", {"images"}}}});
   field(label_column,
         {.name = "label-column",
          .help =

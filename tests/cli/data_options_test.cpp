@@ -1,4 +1,4 @@
-// Options of data sets and of what is done to their samples.
+// Options of data sets and of the preparation and augmentation of samples.
 #include <gtest/gtest.h>
 
 #include "cli/parse_options.h"

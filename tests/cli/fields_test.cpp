@@ -1,4 +1,4 @@
-// Descriptions of options: each member of a struct has one, and what --help shows of them.
+// Descriptions of options: one for each member of a struct, and their part of --help.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// Stands for a member of any type.
+/// Value that converts to a member of any type.
 struct AnyMember {
   template <class T>
   operator T() const;  // NOLINT(google-explicit-constructor): never called

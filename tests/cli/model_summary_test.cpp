@@ -39,7 +39,7 @@ TEST(ModelSummary, FusedLayersMayBeCalledAsTheirHost) {
   expect_line(table, "a         add                 1x8x8                          a");
 }
 
-/// Twice the billions of multiply-adds that torchvision gives for its weights.
+/// Compares half the operations with the billions of multiply-adds that torchvision gives for its weights.
 TEST(ModelSummary, OperationsAreThePublishedOnes) {
   const auto operations = [](const std::string& model) {
     const std::string table = layer_table(*make_model(model, {3, 224, 224}, 1000));

@@ -19,7 +19,7 @@ namespace {
 
 TEST(TrainOptions, DefaultsAreThoseOfTheStruct) { EXPECT_EQ(parse({}), TrainOptions{}); }
 
-/// Another text for each kind of value than the default's; the options that it needs come with it.
+/// Sets each option to another value than its default, with the options that it needs.
 TEST(TrainOptions, EveryOptionIsReadFromEverySourceAndWrittenBack) {
   const auto all = test::other_values<TrainOptions>();
   EXPECT_EQ(all.size(), train_option_names().size());
@@ -204,7 +204,7 @@ TEST(TrainOptions, NamesOfOtherProgramsGetOurs) {
 }
 
 TEST(TrainOptions, OtherVariablesAreNotOptions) {
-  // Empty ones, and what Kubernetes sets for a service called lockstep or lockstep-0.
+  // Empty variables, and those that Kubernetes sets for a service called lockstep or lockstep-0.
   EXPECT_EQ(parse({}, {"HOME=/", "LOCKSTEP_EPOCHS=", "LOCKSTEP_SERVICE_HOST=10.0.0.1",
                        "LOCKSTEP_PORT=tcp://10.0.0.1:80", "LOCKSTEP_PORT_80_TCP_PROTO=tcp",
                        "LOCKSTEP_0_SERVICE_PORT_SSH=22"}),

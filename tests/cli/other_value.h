@@ -8,7 +8,7 @@
 
 #include "core/options/check.h"
 
-/// For every option of a struct, a value that is not its default.
+/// Values other than the default, for every option of a struct.
 namespace lockstep::test {
 
 inline std::string other_text(bool value, const Field& field) {
@@ -43,10 +43,10 @@ std::string other_text(E value, const Field&) {
   return choices_of(value).at(value == E{} ? 1 : 0);
 }
 
-/// Names and values to set: of one option, and before it of those that it needs.
+/// Names and values to set: those of the options that an option needs, then its own.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// By the option's name, for all that users can set.
+/// Settings by name, for all options that users can set.
 template <class Options>
 std::map<std::string, Settings> other_values(const Options& defaults = {}) {
   std::map<std::string, std::pair<Field, std::string>> fields;

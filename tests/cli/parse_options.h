@@ -5,7 +5,7 @@
 #include "cli/train_options.h"
 #include "data/expect_error.h"
 
-/// Options of `lockstep train` as if they stood on the command line.
+/// Parses options of `lockstep train` as if given on the command line.
 namespace lockstep {
 
 using Arguments = std::vector<const char*>;

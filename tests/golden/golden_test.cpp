@@ -1,5 +1,4 @@
-// Runs of the program end with the digests that golden.txt recorded: the file says how to read and to change
-// it.
+// Compares digests of runs of the program with those in golden.txt, which explains how to read and change it.
 //   golden_test [--record] [FILE]
 #include <gtest/gtest.h>
 
@@ -35,7 +34,7 @@ struct Case {
   std::size_t lines_of_result = 0;
 };
 
-/// What a run ended with, as the file writes it; empty where this machine cannot run it.
+/// Result of a run, as the file has it; empty: this machine cannot run it.
 struct Result {
   std::string text{};
   std::string error{};
@@ -94,7 +93,7 @@ class Samples {
     }
   }
 
-  /// The options of a run, those that it leaves out added.
+  /// Options of a run, completed by the defaults of the file.
   Words options(const Case& run, const TemporaryFolder& folder) const {
     Words rest = {"--device", run.words[0], "--seed", "0", "--reduce", "canonical", "--threads", "1"};
     Words given;
@@ -158,7 +157,7 @@ Result execute(const Case& run, const Samples& samples) {
   return {.error = missing ? "" : "status " + std::to_string(outcome.status) + ": " + outcome.err};
 }
 
-/// Results of all runs, as many at once as there are processors.
+/// Executes all runs, as many at once as there are processors.
 std::vector<Result> execute_all(const std::vector<Case>& runs) {
   const Samples samples;
   std::vector<Result> results(runs.size());
@@ -172,7 +171,7 @@ std::vector<Result> execute_all(const std::vector<Case>& runs) {
   return results;
 }
 
-/// Writes results behind the options of their runs; those that name another run stay.
+/// Writes results after the options of their runs, except those that name another run.
 void write_results(Words lines, const std::vector<Case>& runs, const std::vector<Result>& results) {
   for (std::size_t i = runs.size(); i-- > 0;) {
     if (!runs[i].expected.empty() && !runs[i].expected.starts_with("xxh3:")) continue;

@@ -22,7 +22,7 @@ class BadInput : public testing::Test {
   }
   static void TearDownTestSuite() { good_.reset(); }
 
-  /// A run that must fail: alone and on two ranks, with this status and these words in its one line.
+  /// Expects a run to fail, alone and on two ranks, with this status and one line that has these words.
   static void expect_failure(Arguments arguments, int status, const Arguments& words) {
     for (const int ranks : {0, 2}) {
       const Outcome outcome = lockstep(ranks, arguments);
@@ -42,7 +42,7 @@ class BadInput : public testing::Test {
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     expect_failure(arguments, status, words);
   }
-  /// A run on the good data set with one file changed by `change`.
+  /// Expects a run on the good data set to fail after `change` of one file.
   static void expect_data_failure(const std::string& file, const std::function<void(std::string&)>& change,
                                   const Arguments& words) {
     const TemporaryFolder folder;
@@ -75,7 +75,7 @@ TEST_F(BadInput, UnknownNamesSuggestTheNearest) {
   expect_train_failure({"--optimizer", "sdg"}, 2, {"sdg", "sgd"});
 }
 
-/// Before there is a world, ranks do not wait for each other: mpirun must leave rank 0 the time for its line.
+/// Ranks do not wait for each other before the World exists: mpirun must give rank 0 time to print its line.
 TEST_F(BadInput, UnknownCommandsSuggestTheNearest) {
   for (const int ranks : {0, 2}) {
     const Outcome outcome = lockstep(ranks, {"trian"}, {"OMPI_MCA_odls_base_sigkill_timeout=1"});
@@ -287,7 +287,7 @@ TEST_F(BadInput, LossThatIsNoNumberNamesStepAndLearningRate) {
   }
 }
 
-/// Starts three ranks with `common`, of which rank 1 alone has another environment.
+/// Starts three ranks with the environment `common`; rank 1 also has `environment`.
 Outcome run_with_other_rank_1(const std::string& environment, const std::string& data_directory,
                               const Arguments& common = {}) {
   const TemporaryFolder folder;
@@ -307,7 +307,7 @@ TEST_F(BadInput, ErrorOnOneRankEndsAllAndNamesIt) {
   EXPECT_NE(outcome.err.find("lockstep: error: rank 1 on "), std::string::npos) << outcome.err;
 }
 
-/// Each of these alone is a good option: together they would train something that nobody asked for.
+/// Each value is possible by itself, but ranks must agree on it.
 TEST_F(BadInput, RanksThatWereGivenDifferentOptionsAreRefused) {
   for (const char* environment : {"LOCKSTEP_LR=0.05", "LOCKSTEP_SEED=7", "LOCKSTEP_MAX_STEPS=2"}) {
     const Outcome outcome = run_with_other_rank_1(environment, good_->string());

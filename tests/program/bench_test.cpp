@@ -1,4 +1,4 @@
-// lockstep bench: the same command on CPUs and on GPUs, which are emulated here.
+// lockstep bench on the CPU and on the emulated GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// Where a command runs.
+/// Program and device of a command.
 struct Place {
   const char* program;
   const char* device;
@@ -33,7 +33,7 @@ Outcome bench_ops(const Place& place, int ranks, const Arguments& more = {}) {
   return bench(place, ranks, arguments);
 }
 
-/// Words of the lines of a table that begin with a name of `names`, in order.
+/// Words of those lines of a table that begin with one of `names`.
 std::map<std::string, Arguments> rows(const std::string& text, const Arguments& names) {
   std::map<std::string, Arguments> found;
   std::istringstream lines(text);
@@ -90,7 +90,7 @@ TEST(BenchOps, HasARowForEachNodeAndItsSums) {
   }
 }
 
-/// Linear layers of a GPU read LeNet's images in place.
+/// On a GPU, linear layers read LeNet's activations in place.
 TEST(BenchOps, LeavesFlatteningOutAsThePlanDoes) {
   for (const auto& [place, cells] : {std::pair{cpu, 2 + 2 + 2U}, std::pair{gpu, 2 + 1 + 2U}}) {
     const Outcome outcome = bench_ops(place, 0);

@@ -15,7 +15,7 @@ void write_script(const std::filesystem::path& file, const std::string& text) {
   std::filesystem::permissions(file, std::filesystem::perms::owner_all);
 }
 
-/// With an mpirun that prints what it was given.
+/// Uses an mpirun that prints its arguments.
 TEST(LockstepRun, TellsHostsFromSubcommands) {
   const TemporaryFolder folder;
   write_script(folder / "mpirun", "echo \"$@\"\n");
@@ -38,7 +38,7 @@ TEST(LockstepRun, TellsHostsFromSubcommands) {
   EXPECT_NE(line({"--tag-output", "train"}).find("--tag-output "), std::string::npos);
 }
 
-/// More lines than mpirun may fail to write before it ends a run.
+/// The run prints more lines than the failed writes that mpirun tolerates.
 TEST(LockstepRun, GoesOnWhereNobodyReadsItsOutput) {
   const TemporaryFolder folder;
   std::filesystem::create_symlink(LOCKSTEP_PROGRAM, folder / "lockstep");
@@ -57,7 +57,7 @@ TEST(LockstepRun, GoesOnWhereNobodyReadsItsOutput) {
   EXPECT_NE(outcome.err.find("lockstep-run: warning: stdout: Broken pipe"), std::string::npos) << outcome.err;
 }
 
-/// The folders of Python's wheels are looked for with the program's own modules.
+/// The script runs Python, which must not import from the current folder.
 TEST(BundleStart, RunsNothingFromTheCurrentFolder) {
   const TemporaryFolder folder;
   std::ofstream(folder / "glob.py") << "open('was-run', 'w')\n";
@@ -72,7 +72,7 @@ TEST(BundleStart, RunsNothingFromTheCurrentFolder) {
 class Bundle : public testing::Test {
  protected:
   void SetUp() override {
-    // One test at a time: all make the same files.
+    // One test at a time, as all write the same files.
     const Outcome made =
         run({"flock", LOCKSTEP_BUILD "/.bundle.lock", "sh", "-ec",
              "'" LOCKSTEP_CMAKE "' --build '" LOCKSTEP_BUILD "' --target bundle; tar xzf '" LOCKSTEP_BUILD
@@ -81,7 +81,7 @@ class Bundle : public testing::Test {
     ASSERT_EQ(made.status, 0) << made.out << made.err;
   }
 
-  /// Nothing in the environment but the system's programs: no mpirun of ours, no path to libraries.
+  /// Starts a program of the bundle with a minimal environment: no other mpirun, no library path.
   Outcome start(const std::string& name, const std::vector<std::string>& arguments) const {
     std::vector<std::string> command = {"env", "-i", "PATH=/usr/bin:/bin", "HOME=" + folder_.string(),
                                         (folder_ / ("bin/" + name)).string()};
@@ -108,7 +108,7 @@ TEST_F(Bundle, StartsFromAnyFolderWithNothingElse) {
   const Outcome launched = start("lockstep-run", with_ranks({"-np", "3"}));
   EXPECT_EQ(launched.status, 0) << launched.err;
   EXPECT_EQ(launched.out, alone.out);
-  // The program's name alone: mpirun finds the bundle's.
+  // By its name alone, mpirun finds the program of the bundle.
   const Outcome bare =
       start("mpirun", with_ranks({"--oversubscribe", "--bind-to", "none", "-np", "2", "lockstep"}));
   EXPECT_EQ(bare.status, 0) << bare.err;
@@ -130,7 +130,7 @@ TEST_F(Bundle, LoadsItsOwnLibraries) {
 }
 
 TEST_F(Bundle, ForeignCudaLibrariesAreFoundByPath) {
-  // Were it not taken off, it would be refused as an unknown option.
+  // The script must remove the variable, or it is refused as an unknown option.
   const Outcome outcome =
       run({"env", "-i", "PATH=/usr/bin:/bin", "LOCKSTEP_CUDA_LIBRARIES=/nowhere/cuda", "LD_DEBUG=libs",
            (folder_ / "bin/lockstep").string(), "inspect", "--model", "lenet", "--input", "1x28x28"});

@@ -49,7 +49,7 @@ TEST_F(Digests, AreEqualOnAnyNumberOfRanksAndThreads) {
   }
 }
 
-/// Up to 32 threads, which wait for each other: long where there are few cores, or busy ones.
+/// Slow on few or busy cores, as up to 32 threads wait for each other.
 using LongDigests = Digests;
 TEST_F(LongDigests, AreEqualWithSeveralThreadsOnEachOfManyRanks) {
   const std::string expected = digest(0, {"--threads", "1"});
@@ -87,7 +87,7 @@ TEST_F(Digests, AreEqualWithAnAdaptiveOptimizerAndASchedule) {
   for (const int ranks : {2, 3}) EXPECT_EQ(digest(ranks, {}, rule), expected) << ranks << " ranks";
 }
 
-/// Also the averaged weights, which are what is saved.
+/// Compares the averages, too, which are saved.
 TEST_F(Digests, AreEqualWithClippingAndAveragedWeights) {
   const std::string model = (*folder_ / "averages.safetensors").string();
   const Arguments rule = {
@@ -149,7 +149,7 @@ TEST_F(Digests, AreEqualAtEveryVectorLevelOfThisMachine) {
   }
 }
 
-/// Everything that rank 0 prints is equal but for the time.
+/// All output of rank 0 is equal, except the times.
 TEST_F(Digests, LossesAndAccuraciesAreEqualToo) {
   const auto without_time = [](const std::string& text) { return text.substr(0, text.find(" s  ") - 8); };
   EXPECT_EQ(without_time(train(1, {})), without_time(train(3, {})));

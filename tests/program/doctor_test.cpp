@@ -1,4 +1,4 @@
-// lockstep doctor on this machine. Without a GPU, what it says of GPUs is known.
+// lockstep doctor on this machine. Its findings about GPUs are known if there is none.
 #include <gtest/gtest.h>
 
 #include <regex>

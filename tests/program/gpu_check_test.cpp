@@ -1,4 +1,4 @@
-// launcher/gpu-check.sh with programs that stand for those of a machine with a GPU, and as it is without one.
+// launcher/gpu-check.sh with fake programs of a machine with a GPU, and without a GPU.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a program of a machine with a GPU prints, in so far as the script reads it.
+/// Fake program that prints the lines which the script reads.
 constexpr const char* fake_lockstep = R"(#!/bin/bash
 case "$*" in
   --version) echo lockstep 9.9 ;;
@@ -81,7 +81,7 @@ class GpuCheck : public testing::Test {
       std::ofstream(file) << text;
       fs::permissions(file, fs::perms::owner_all);
     }
-    // As a bundle, so that the build's own tests for GPUs are not found.
+    // Laid out like a bundle, so that the GPU tests of the build are not found.
     fs::create_directories(folder_ / "bench");
     fs::copy(LOCKSTEP_SOURCE "/bench/common.sh", folder_ / "bench");
     for (const char* script : {"gpu-check.sh", "gpu-check-record.sh"}) {
@@ -165,7 +165,7 @@ TEST_F(GpuCheck, EndsInTime) {
   EXPECT_EQ(outcome.status, 4) << "not even one step was made";
 }
 
-/// With the program as it is built here; where there is a GPU, it is hidden.
+/// Uses the program of this build, and hides GPUs.
 TEST_F(GpuCheck, SaysThatThereIsNoGpu) {
   fs::remove(folder_ / "bin/nvidia-smi");
   const Outcome outcome = check({}, {"LOCKSTEP=" LOCKSTEP_PROGRAM, "CUDA_VISIBLE_DEVICES="});

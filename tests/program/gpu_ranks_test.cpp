@@ -49,7 +49,7 @@ TEST(GpuRanks, HaveOneDigestOnAnyNumberOfRanksWithAndWithoutGraphs) {
   }
 }
 
-/// RandAugment is the host's: its threads read while the GPU computes.
+/// With RandAugment, threads of the host read samples while the GPU computes.
 TEST(GpuRanks, HaveOneDigestWhereTheHostReads) {
   std::string expected;
   for (const int ranks : {1, 2, 3}) {
@@ -103,8 +103,8 @@ TEST(GpuRanks, AddUpByTheRingToo) {
   EXPECT_NE(outcome.out.find("ring on 2 ranks"), std::string::npos) << outcome.out;
 }
 
-/// A network of two buckets, of which the later layers' is summed while the others' gradients are computed.
-/// Of two gradients there is one sum, whatever the order.
+/// The network has two buckets. That of the later layers is summed while the gradients of the other layers
+/// are computed. The sum of two gradients does not depend on their order.
 TEST(GpuRanks, SumBucketsInTheMiddleOfBackward) {
   std::string expected;
   for (const char* reduce : {"canonical", "ring"}) {
@@ -134,7 +134,7 @@ TEST(GpuRanks, RecordTheEnginesOfARun) {
   EXPECT_NE(text.find("conv_backward_weights: "), std::string::npos) << text;
 }
 
-/// Rank 0 on the CPU, rank 1 on the GPU, with these options; ended after a minute with status 124.
+/// Trains with rank 0 on the CPU and rank 1 on the GPU. Status 124: it took more than a minute.
 Outcome beside_cpu(const std::string& more, const std::string& learning_rate = "0.2") {
   std::string line = std::string("timeout -k 5 60 ") + LOCKSTEP_MPIEXEC + " --oversubscribe --bind-to none";
   for (const std::string device : {"cpu", "cuda"}) {
@@ -152,11 +152,11 @@ TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const std::string digest = line_after(outcome.out, "digest ");
   EXPECT_EQ(digest.size(), 37U);
-  // What was left open is decided alike: with a rank on the CPU, canonical.
+  // The automatic sum with a rank on the CPU is the canonical one.
   EXPECT_EQ(line_after(beside_cpu("--rank-weights 1,3").out, "digest "), digest);
 }
 
-/// A rank with another device than the others computes other bits: only ranks that are meant to differ may.
+/// Ranks on different devices compute different bits, which is allowed only with rank weights.
 TEST(GpuRanks, AreRefusedBesideCpuRanksUnlessSharesOfTheWorkAreGiven) {
   const Outcome outcome = beside_cpu("");
   EXPECT_EQ(outcome.status, 2) << outcome.err;

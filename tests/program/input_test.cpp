@@ -1,4 +1,4 @@
-// Everything between the data set and the network leaves the promise intact: one digest, whatever runs it.
+// Preparation and augmentation of samples: one digest on any number of ranks and threads.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ Outcome train(int ranks, Arguments data, const Arguments& more) {
   return outcome;
 }
 
-/// The digest of a run, which is the same on 1, 2 and 3 ranks with 1 and 2 threads.
+/// Digest of a run. Checks that it is the same on 1, 2 and 3 ranks with 1 and 2 threads.
 std::string only_digest(const Arguments& data, const Arguments& more) {
   const std::string expected = line_after(train(0, data, more).out, "digest ");
   for (const int ranks : {1, 2, 3}) {
@@ -93,7 +93,7 @@ TEST_F(Images, FilesThatCannotBeReadAreLeftOutAlikeOnAnyNumberOfRanks) {
   }
 }
 
-/// Another rank reads the file in another epoch.
+/// In another epoch, another rank reads the file.
 TEST_F(Images, AFileThatCannotBeReadIsNamedOnceInARun) {
   for (const int ranks : {2, 3}) {
     Arguments arguments = {"train", "--epochs", "8", "--batch-size", "48"};

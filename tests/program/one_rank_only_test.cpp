@@ -1,5 +1,5 @@
-// Each option of `lockstep train` on one rank only: the run has the same digest as without, or ends with
-// status 2 and a line that names the option; it never waits, and never has another digest.
+// Gives each option of `lockstep train` to one rank only. The run ends with the digest of a run without it,
+// or with status 2 and a line that names the option. It never hangs.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -26,7 +26,8 @@ std::string variable(const std::string& option, const std::string& value) {
   return name + "=" + value;
 }
 
-/// Two ranks with the environment `both`, of which rank 1 also has `one`; 124: ended after 20 seconds.
+/// Runs two ranks with the environment `both`; rank 1 also has `one`. Status 124: it took more than 20
+/// seconds.
 Outcome two_ranks(const Arguments& command, const Arguments& both, const Arguments& one) {
   Arguments line = {"timeout",
                     "-k",
@@ -51,13 +52,13 @@ Outcome two_ranks(const Arguments& command, const Arguments& both, const Argumen
   return run(line, environment);
 }
 
-/// Options that stand in `training` come from the environment instead.
+/// Arguments of `training`, without the options that `settings` set by the environment.
 Arguments without(const Settings& settings) {
   Arguments arguments = training;
   for (const auto& [option, value] : settings) {
     const auto place = std::ranges::find(arguments, "--" + option);
     if (place != arguments.end()) arguments.erase(place, place + 2);
-    if (option == "dataset") {  // those of the synthetic one have no effect on another
+    if (option == "dataset") {  // options of the synthetic data set have no effect on others
       for (const char* single : {"--synthetic-shape", "--samples"}) {
         const auto other = std::ranges::find(arguments, single);
         if (other != arguments.end() && value != "synthetic") arguments.erase(other, other + 2);
@@ -67,7 +68,7 @@ Arguments without(const Settings& settings) {
   return arguments;
 }
 
-/// What `settings` without the last come to on both ranks, and the last on rank 1.
+/// Gives `settings` to both ranks, except the last one, which only rank 1 gets.
 void expect_same_digest_or_refusal(Settings settings, const TemporaryFolder& folder,
                                    const std::string& digest) {
   for (auto& [option, value] : settings) {
@@ -102,7 +103,7 @@ TEST(OneRankOnly, EveryOptionHasNoEffectOrIsRefused) {
   }
 }
 
-/// The values that once ended in another digest, a crash, or nothing at all.
+/// Values that once led to another digest, a crash or a hang.
 TEST(OneRankOnly, ExecutionThatDecidesCollectivesIsRefused) {
   const TemporaryFolder folder;
   const std::vector<std::pair<std::string, std::string>> cases = {

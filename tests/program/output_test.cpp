@@ -1,4 +1,4 @@
-// What a user sees and keeps: lines on stdout, the run directory, model files, the examples.
+// Output for users: lines on stdout, the run directory, model files, the examples.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -57,7 +57,7 @@ TEST_F(Output, NoProgressLineInAPipe) {
   EXPECT_EQ(outcome.err.find('\033'), std::string::npos);
 }
 
-/// Long enough for the line to be shown once: a tenth of a second.
+/// The runs take a tenth of a second, long enough for the line to be shown once.
 TEST_F(Output, ProgressLineWhereAskedFor) {
   const std::string progress = "\r\033[Kepoch ";
   EXPECT_NE(train(1, {"--epochs", "20", "--progress", "on"}).err.find(progress), std::string::npos);
@@ -255,7 +255,7 @@ TEST_F(Output, OptionsOfARunServeTheOtherCommands) {
   EXPECT_EQ(line_after(inspected.out, "digest "), line_after(trained.out, "digest ")) << inspected.err;
 }
 
-/// Also where nothing but the last flush notices.
+/// Some commands notice it only at the last flush.
 TEST_F(Output, FullDiskBehindStdoutIsAnError) {
   const TemporaryFolder folder;
   const std::string run_directory = (folder / "run").string();
@@ -300,7 +300,7 @@ TEST_F(Output, ModelIsSavedWhereStdoutTakesNothing) {
   EXPECT_EQ(full.status, 4);
   expect_models(full, "No space left on device");
 
-  const std::string closed = (folder / "closed").string();  // there when nobody reads the pipe any more
+  const std::string closed = (folder / "closed").string();  // exists when nobody reads the pipe any more
   const std::string status = (folder / "status").string();
   expect_models(run({"sh", "-c",
                      "{ until [ -e '" + closed + "' ]; do sleep 0.01; done; " + command + "; echo $? > '" +
@@ -361,7 +361,7 @@ TEST_F(Output, HelpOfEveryCommandFitsATerminal) {
     }
   }
   EXPECT_NE(lockstep(0, {"train", "--help"}).out.find("timm"),
-            std::string::npos);  // where its rule is another
+            std::string::npos);  // for options that differ from those of timm
   EXPECT_EQ(lockstep(2, {"--help"}).out, lockstep(0, {"--help"}).out);
   EXPECT_EQ(lockstep(0, {"--version"}).status, 0);
 }
@@ -374,7 +374,7 @@ TEST_F(Output, BenchShowsThePartsOfAStep) {
   }
 }
 
-/// The examples, on all of Fashion-MNIST, against the program.
+/// Compares the examples with the program, on all of Fashion-MNIST.
 TEST(Examples, EndWithTheDigestOfTheTrainer) {
   const Outcome program = lockstep(2, {"train", "--epochs", "1", "--lr", "0.2"});
   const std::string expected = line_after(program.out, "digest ");
@@ -386,7 +386,7 @@ TEST(Examples, EndWithTheDigestOfTheTrainer) {
   }
 }
 
-/// All of Fashion-MNIST in memory once for the host, and no rank above 150 MB.
+/// Fashion-MNIST is in memory once per host.
 TEST(Memory, OfARankStaysBelow150Megabytes) {
   const Outcome outcome = lockstep(2, {"train", "--max-steps", "5"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -400,7 +400,7 @@ long kilobytes_to_show(const std::filesystem::path& csv) {
   return outcome.resident_kilobytes;
 }
 
-/// 40 MB of text, 16 as doubles and 8 as floats: never all at once.
+/// The table takes 40 MB as text, 16 MB as doubles and 8 MB as floats, which are never in memory together.
 TEST(Memory, OfATableIsNotItsText) {
   const TemporaryFolder folder;
   const auto write_rows = [&](const std::string& name, int rows) {
@@ -417,8 +417,7 @@ TEST(Memory, OfATableIsNotItsText) {
   EXPECT_LT(kilobytes_to_show(write_rows("large.csv", 100000)) - small, 45 * 1024);
 }
 
-/// Memory is taken when it is first used: what cannot be had is refused before training, not found by a
-/// signal.
+/// Memory is allocated on first use: without the check, a signal would end the run during training.
 TEST(Memory, OfWorkspacesIsCheckedBeforeTraining) {
   const auto pages =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));

@@ -1,6 +1,6 @@
-// Everything that makes a step depend on more than its own samples, in one run: batch norm, dropout, mixup,
-// AdamW, clipping, a schedule and averaged weights. One digest, whatever runs it. 520 images: four batches of
-// 128, and one of 8 in which a single rank has something to do.
+// One run with everything that makes a step depend on more than its own samples: batch norm, dropout, mixup,
+// AdamW, clipping, a schedule and averages. It has one digest on any number of ranks and threads. 520 images:
+// four batches of 128, and one of 8, in which only one rank has work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Recipe : public testing::Test {
  protected:
   Recipe() { write_small_fashion_mnist(folder_, 520, 100); }
 
-  /// The digest of the parameters after one epoch, whose loss is a number.
+  /// Digest after one epoch. Checks that the loss is finite.
   std::string digest(int ranks, const std::string& model, Arguments more) const {
     more.insert(more.begin(), {"train", "--data-dir", folder_.string(), "--model", model, "--epochs", "1",
                                "--batch-size", "128", "--micro-batches", "8"});

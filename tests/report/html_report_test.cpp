@@ -17,7 +17,7 @@ namespace {
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// A run of two epochs of four steps in `directory`.
+/// Writes a run of two epochs of four steps to `directory`.
 void write_run(const RunDirectory& directory) {
   MetricsSink sink(directory.metrics(), 1);
   for (std::uint64_t step = 1; step <= 8; ++step) {

@@ -41,7 +41,7 @@ std::string contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(input), {}};
 }
 
-/// What `work` writes to a stream.
+/// Text that `work` writes to a stream.
 template <typename Work>
 std::string written(Work work) {
   const TemporaryFolder folder;

@@ -31,7 +31,7 @@ std::vector<Ranges> coming_to(const EpochOfRun& run, const Loader& loader, int r
                         [&](std::uint32_t leaves) { return run.assigned(leaves, rank); });
 }
 
-/// As readers cut them.
+/// Micro-batches of at most `max` samples, as readers cut them.
 Ranges micro_batches(const Ranges& ranges, std::uint64_t max) {
   Ranges cut;
   for (SampleRange rest : ranges) {
@@ -42,7 +42,7 @@ Ranges micro_batches(const Ranges& ranges, std::uint64_t max) {
   return cut;
 }
 
-/// What an executor asks the loader for in the steps of an epoch.
+/// Ranges that an executor requests from the loader in the steps of an epoch.
 Ranges computed(const EpochOfRun& run, Loader& loader, int rank, std::size_t executor) {
   Ranges found;
   for (std::uint64_t step = 0; step < run.epoch().steps; ++step) {

@@ -16,7 +16,8 @@ static std::atomic<std::uint64_t> calls{0};
 #endif
 
 #ifndef LOCKSTEP_OPERATORS_ARE_TAKEN
-// All forms of the operator that the library calls, so that none meets the other allocator's memory.
+// All forms of the operator that the library calls, so that memory is freed by the allocator that it came
+// from.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++calls;
   return std::malloc(bytes);
@@ -44,8 +45,7 @@ std::uint64_t allocations() { return calls; }
 #ifndef LOCKSTEP_OPERATORS_ARE_TAKEN
 TEST(CountAllocations, SeesThem) {
   const std::uint64_t before = allocations();
-  operator delete(operator new(
-      1000));  // calls, which a compiler may not leave out as it may a new-expression
+  operator delete(operator new(1000));  // calls, which a compiler must keep, unlike new-expressions
   EXPECT_GT(allocations(), before);
 }
 #endif

@@ -47,7 +47,7 @@ NamedTensor tensor(const std::string& name, std::vector<std::int64_t> shape) {
   return {name, std::move(shape), std::span(numbers).first(size)};
 }
 
-/// As PyTorch has it for Example(3), in another order than the network's.
+/// Tensors as PyTorch saves them for Example(3), in another order than in the network.
 std::vector<NamedTensor> state_dict() {
   return {tensor("fc.bias", {3}),
           tensor("fc.weight", {3, 8}),

@@ -1,4 +1,4 @@
-// What ranks decide together from what each of them says: a table of facts.
+// Decisions that ranks make together from the facts of each of them, as a table.
 #include "train/session/placement.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ constexpr auto automatic = DeviceKind::automatic;
 constexpr auto cpu = DeviceKind::cpu;
 constexpr auto cuda = DeviceKind::cuda;
 
-/// Ranks of hosts "a", "b", ...
+/// Facts of a rank on host "a", "b", ...
 RankFacts rank(char host, DeviceKind device, const char* gpu = "", std::uint64_t steps = 0) {
   return {.host = std::string_view(&host, 1),
           .host_number = static_cast<std::uint32_t>(host - 'a'),

@@ -19,7 +19,7 @@ using test::test_set;
 using test::train_set;
 using test::world;
 
-/// Gradients of the whole network against differences of its loss, through the public pieces.
+/// Compares gradients of the whole network with differences of its loss, through the public API.
 TEST(Replica, GradientIsTheDerivativeOfTheLoss) {
   const auto network = small_network();
   Replica replica(*network, train_set(), {.micro_batch = 16, .seed = 3});

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// Names of what differs between two ranks that were given `changed` and the defaults.
+/// Names of the lines that differ between `changed` and the default options.
 std::vector<std::string> differences(const TrainerOptions& changed) {
   const test::Synthetic data(40, {1, 28, 28}, 4);
   const auto network = make_model("lenet", {1, 28, 28}, 4);
@@ -49,7 +49,7 @@ TEST(LinesOfRun, TellsWhatDiffers) {
   EXPECT_TRUE(differences({.execution = {.threads = 3, .simd = SimdLevel::avx2}}).empty());
 }
 
-/// Two rows of one class that have changed places, on a table of many.
+/// Swaps two rows of one class in a large table.
 TEST(LinesOfRun, HoldsAllSamples) {
   const auto training_set = [](bool swapped) {
     std::string text = "x,label\n";
@@ -69,7 +69,7 @@ TEST(LinesOfRun, HoldsAllSamples) {
   EXPECT_NE(training_set(false), training_set(true));
 }
 
-/// Another library shows in the pixels only: the files are the same.
+/// Another library changes only the pixels: the files remain the same.
 TEST(LinesOfRun, HoldsPixelsOfImageFiles) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "a");

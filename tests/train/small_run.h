@@ -6,7 +6,7 @@
 #include "lockstep/trainer.h"
 #include "train/synthetic.h"
 
-/// A run of a few seconds at most: data sets, network and options.
+/// Small run, of a few seconds: data sets, networks and options.
 namespace lockstep::test {
 
 inline const Synthetic& train_set() {
@@ -18,7 +18,7 @@ inline const Synthetic& test_set() {
   return set;
 }
 
-/// Branches, an addition, every fused and unfused form that the small images allow.
+/// Network with branches, an addition, and all fused and unfused forms that small images allow.
 inline std::unique_ptr<Network> small_network() {
   auto network = std::make_unique<Network>(Shape{1, 12, 12});
   Value x = relu(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1}));
@@ -31,7 +31,7 @@ inline std::unique_ptr<Network> small_network() {
   return network;
 }
 
-/// Running statistics among the parameters.
+/// Network with running statistics.
 inline std::unique_ptr<Network> network_with_batch_norm() {
   auto network = std::make_unique<Network>(Shape{1, 12, 12});
   Value x = relu(batch_norm2d(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1})));
@@ -48,7 +48,7 @@ inline TrainerOptions options() {
           .execution = {.threads = 1}};
 }
 
-/// `chosen` with everything that may happen to a sample.
+/// `chosen` with all kinds of preparation and augmentation of samples.
 inline TrainerOptions augmented(TrainerOptions chosen) {
   chosen.input = {.mean = {0.3}, .deviation = {0.4}};
   chosen.augment = {.random_resized_crop = true,

@@ -8,7 +8,7 @@
 
 namespace lockstep::test {
 
-/// The one world of a test program (MPI starts once in a process).
+/// The only World of a test program, as MPI starts once per process.
 inline World& world() {
   static World the_world(nullptr, nullptr);
   return the_world;

@@ -1,5 +1,5 @@
-// Real processes: a run goes on from any step, and what one rank asks for at a step boundary is done by all
-// at the same step. Ends with status 0 or with the line of the first check that failed.
+// Real processes: a run continues from any step, and all ranks act on the request of one of them at the same
+// step. Ends with status 0 or with the line of the first check that failed.
 #include <algorithm>
 #include <set>
 #include <span>
@@ -23,14 +23,14 @@ TrainerOptions options() {
   return options;
 }
 
-/// A request and the number of steps that were made when it was acted on.
+/// Request, with the number of steps after which it was acted on.
 struct Act {
   std::uint64_t steps = 0;
   Request request = Request::none;
   bool operator==(const Act&) const = default;
 };
 
-/// A run of which rank `asking` asks at some boundaries; after each stop it goes on.
+/// Run in which rank `asking` makes requests at some step boundaries. It continues after each stop.
 struct Run {
   std::string digest;
   std::vector<Act> acts;

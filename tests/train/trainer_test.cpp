@@ -47,7 +47,7 @@ TEST(Trainer, LearnsAndEvaluatesEverySampleOnce) {
   EXPECT_GT(epochs[23].test.accuracy, 0.9);
 }
 
-/// Two epochs of five steps: the rest of an epoch, a whole one, the end.
+/// Starts fit() within an epoch of five steps, between two epochs and at the end.
 TEST(Trainer, FitsFromAnyStep) {
   const auto network = small_network();
   TrainerOptions chosen = options();
@@ -146,7 +146,7 @@ TEST(Trainer, ImpossibleInputOptionsAreUsageErrors) {
   }
 }
 
-/// Samples that cannot be read: the first `bad` of 40; of 17, all of a micro-batch.
+/// Data set of 40 samples, of which the first `bad` cannot be read.
 class Damaged : public Synthetic {
  public:
   explicit Damaged(std::uint64_t bad = 17, Category reason = Category::data)
@@ -196,7 +196,7 @@ TEST(Trainer, DataSetsOfWhichNothingCanBeReadAreErrors) {
   expect_error(Category::data, {"none of the 40 test samples can be read"}, [&] { fit(some, all); });
 }
 
-/// A machine without memory or descriptors for a moment must not change what is trained.
+/// A temporary lack of memory or descriptors must not change the result.
 TEST(Trainer, FailuresThatAreNotTheSamplesEndTheRun) {
   const auto network = small_network();
   const Damaged failing(1, Category::resource);
@@ -291,7 +291,7 @@ TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
   }
 }
 
-/// The opposite classes: the better an epoch is on the test set, the worse it is here.
+/// The validation set has other labels: the better an epoch is on the test set, the worse it is on this one.
 TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
   class Contrary : public Synthetic {
    public:
@@ -316,7 +316,7 @@ TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
   trainer.fit();
   EXPECT_EQ(trainer.best().accuracy, best);
   EXPECT_LT(best, best_test);
-  EXPECT_EQ(trainer.digest(), trained);  // it is looked at, nothing else
+  EXPECT_EQ(trainer.digest(), trained);  // the validation set does not affect the training
 }
 
 class AllocationFree : public testing::TestWithParam<OptimizerOptions> {};
@@ -372,7 +372,8 @@ TEST(Trainer, AStepWhoseLossIsNoNumberChangesNothing) {
     EXPECT_THROW(trainer.fit(), Error);
     return trainer.digest();
   };
-  EXPECT_EQ(diverge(2), diverge(1));  // the second step's loss, the test's loss after the first
+  EXPECT_EQ(diverge(2),
+            diverge(1));  // the loss of the second step is not finite, or the test loss after the first
 }
 
 TEST(Trainer, RefusesImpossibleOptions) {

@@ -1,4 +1,4 @@
-// What a run is at a step boundary, and that it is everything.
+// State of a run at a step boundary, and whether it is complete.
 #include "train/training_state.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using test::test_set;
 using test::train_set;
 using test::world;
 
-/// The phases of a run that make steps.
+/// Phases of a run, up to its steps.
 struct Phases {
   std::unique_ptr<Network> network = small_network();
   Placement placement;

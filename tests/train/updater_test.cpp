@@ -1,5 +1,4 @@
-// The update as ranks do it together: against PyTorch (tests/optim/references.json), and bit by bit against
-// one rank.
+// Update by several ranks, compared with PyTorch (tests/optim/references.json), and bit by bit with one rank.
 #include "train/step/updater.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +21,7 @@ struct Scenario {
   std::vector<Parameter> parameters;
   OptimizerOptions options;
   std::vector<float> start;                   ///< an arena
-  std::vector<std::vector<float>> gradients;  ///< of each step; each leaf has it times its number plus 1
+  std::vector<std::vector<float>> gradients;  ///< gradient of each step; leaf i has i + 1 times it
   float learning_rate = 0.1F;
   double average_decay = 0.0;
   bool ring = false;
@@ -33,7 +32,7 @@ struct Arenas {
   bool operator==(const Arenas&) const = default;
 };
 
-/// One rank's part of a step's gradients; the sum over all leaves is 10 times the gradient.
+/// Fills one rank's gradients of a step. Their sum over all leaves is 10 times `gradient`.
 void fill(std::vector<std::vector<float>>& own, std::uint32_t first, const std::vector<float>& gradient) {
   for (std::size_t i = 0; i < own.size(); ++i) {
     const auto factor = static_cast<float>(first + i + 1);
@@ -174,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
                    .clip_grad = 1.0}}),
     [](const auto& instance) { return instance.param.name; });
 
-/// Parameters of many blocks, statistics between them, slices that would cut blocks.
+/// Scenario with parameters of many blocks, statistics between them, and slices that would cut blocks.
 Scenario large(const OptimizerOptions& options) {
   Scenario run{.parameters = {{"conv1.weight", {50, 61}, {}},
                               {"bn1.weight", {50}, {}},

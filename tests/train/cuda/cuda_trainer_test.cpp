@@ -1,5 +1,5 @@
-// Whole runs on the CUDA backend, beside the CPU's. Here the GPU is emulated: what is recorded runs as
-// recorded, and the host cannot read the device's memory.
+// Whole runs on the CUDA backend, compared with the CPU. The GPU is emulated: programs run as they were
+// recorded, and the host cannot read device memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ void expect_as_on_cpu(const TrainerOptions& chosen, const Network& network, doub
               tolerance);
 }
 
-/// What the host does while it records is no part of a step.
+/// Work of the host while it records is not part of a step.
 TEST(CudaTrainer, KnowsTimesOfWholeStepsOnly) {
   const auto network = small_network();
   for (const bool graphs : {true, false}) {
@@ -97,7 +97,7 @@ TEST(CudaTrainer, FollowsTheCpuWithEverythingElse) {
   expect_as_on_cpu(chosen, *small_network(), 1e-3);
 }
 
-/// Changes that the GPU makes itself, from samples in its own memory.
+/// The GPU augments samples in its own memory.
 TEST(CudaTrainer, FollowsTheCpuWithAugmentationOnTheGpu) {
   TrainerOptions chosen = test::options();
   chosen.input = {.mean = {0.3}, .deviation = {0.4}};

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// A feed, and the memory on a device that it writes.
+/// Feed with the device memory that it fills.
 struct Fed {
   explicit Fed(const Loader& loader, bool by_host, int threads = 1)
       : plan(build_graph(*network), layout_arena(network->parameters()),
@@ -22,7 +22,7 @@ struct Fed {
         by_host ? cuda::make_host_feed(options) : cuda::make_device_feed(options, *datasets.find(loader), {});
   }
 
-  /// The plan's workspace, then the micro-batch's arrays.
+  /// Loads a leaf. Returns the workspace of the plan, then the arrays of the micro-batch.
   std::vector<std::byte> load(std::uint32_t leaf) {
     MicroBatch batch;
     device.record([&] { batch = feed->load(device.stream, leaf, plan.images(workspace.data())); })->run();

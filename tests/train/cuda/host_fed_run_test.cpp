@@ -17,7 +17,7 @@ using test::test_set;
 using test::train_set;
 using test::world;
 
-/// RandAugment and random resized crops are the host's.
+/// Options with RandAugment and random resized crops, which the host computes.
 TrainerOptions on(DeviceKind device, int threads = 1, bool graphs = true) {
   TrainerOptions chosen = test::augmented(test::options());
   chosen.reduce = Reduce::canonical;
@@ -88,8 +88,8 @@ TEST(HostFedRun, EndsWhileSamplesAreRead) {
   EXPECT_GT(trainer.steps_per_epoch(), 1U) << "nothing would be left to read";
 }
 
-/// Samples of which some cannot be read: pixels, or PNG files of them, which the host reads even where
-/// nothing random is done.
+/// Data set in which some samples cannot be read. If they are PNG files, the host reads them even without
+/// augmentation.
 class Torn : public Dataset {
  public:
   Torn(const Dataset& whole, std::set<std::uint64_t> torn, Encoding encoding = Encoding::pixels)
@@ -143,7 +143,7 @@ TEST(HostFedRun, EndsAtATestSampleThatCannotBeRead) {
   expect_torn(train_set(), test, {"sample 70: torn", "; on a GPU no sample can be skipped"});
 }
 
-/// Such a data set lies in the GPU's memory, where the host brings it before the first step.
+/// This data set is copied to GPU memory before the first step.
 TEST(HostFedRun, DoesNotBeginWithATestSampleForTheGpusMemoryThatCannotBeRead) {
   const Torn test(test_set(), {70});
   const auto network = small_network();

@@ -1,5 +1,5 @@
-// What one step gives to a GPU, in order: kernels of our own by the names of their types, calls of the
-// library of convolutions by what they compute, copies. Each costs microseconds, however little it does.
+// Launches of one step on a GPU, in order: our kernels by the names of their types, calls of the convolution
+// library by what they compute, copies. Each costs microseconds, however small it is.
 #include <cxxabi.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ void erase_all(std::string& text, std::string_view part) {
   }
 }
 
-/// "PadWeights" of what the compiler calls lockstep::cuda::(anonymous namespace)::PadWeights<float>; SumPacks
-/// has what it sums beside it.
+/// Short name of a kernel: "PadWeights" for lockstep::cuda::(anonymous namespace)::PadWeights<float>;
+/// SumPacks with the type that it sums.
 std::string short_name(const std::string& mangled) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> demangled(
@@ -47,7 +47,7 @@ struct StepOptions {
   DataType dtype = DataType::fp32;
 };
 
-/// Sees what devices record as long as it lives.
+/// Observes the recordings of devices during its lifetime.
 class Recordings {
  public:
   explicit Recordings(std::function<void(std::span<const GraphAction>)> look) {
@@ -58,7 +58,7 @@ class Recordings {
   Recordings& operator=(const Recordings&) = delete;
 };
 
-/// One rank, samples on the GPU. Recorded, not run.
+/// Launches of a step on one rank, with samples in GPU memory. The step is recorded, but not run.
 std::vector<std::string> launches_of(const StepOptions& options) {
   const Synthetic set(options.batch, {1, 28, 28}, 10);
   const auto network = make_model(options.model, set.shape(), set.classes());
