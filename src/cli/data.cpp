@@ -45,10 +45,13 @@ OptionSet option_set(DataOptions& options) {
   OptionSet set(
       "lockstep data order|show|stats [options] (or: lockstep data pack --help)",
       "order: prints the ids of the training samples, one per line, in the order in which an epoch visits "
-      "them. show: prints the number of samples, in all and of each class. stats: reads all samples and "
+      "them.\n"
+      "show: prints the number of samples, in all and of each class.\n"
+      "stats: as show; also reads all samples, the training samples with the augmentations that are given, "
+      "and "
       "prints the mean and standard deviation of each channel (for --mean and --std), the sizes of the "
       "images, the files that cannot be read (with --strict: ends at the first), and how many samples one "
-      "thread reads per second, training samples with the augmentations that are given.");
+      "thread reads per second.");
   set.positional("order|show|stats", "what to print", options.action);
   set.add(options);
   set.config_file();

@@ -374,6 +374,24 @@ TEST_F(Output, BenchShowsThePartsOfAStep) {
   }
 }
 
+/// The second example reads the record that the first one writes.
+TEST(LongHelp, ExamplesWorkAsShown) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(LOCKSTEP_SOURCE "/launcher/lockstep-run", folder.string());
+  std::filesystem::create_symlink(LOCKSTEP_PROGRAM, folder / "lockstep");
+  std::istringstream help(lockstep(0, {"train", "--help"}).out);
+  std::vector<std::string> digests;
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("    lockstep")) continue;
+    const Outcome outcome =
+        run({"sh", "-c", "cd '" + folder.string() + "'; PATH='" + folder.string() + "':$PATH " + line});
+    EXPECT_EQ(outcome.status, 0) << line << outcome.err;
+    digests.push_back(line_after(outcome.out, "digest "));
+  }
+  ASSERT_EQ(digests.size(), 3U);
+  EXPECT_EQ(digests[0], digests[1]);
+}
+
 /// Compares the examples with the program, on all of Fashion-MNIST.
 TEST(Examples, EndWithTheDigestOfTheTrainer) {
   const Outcome program = lockstep(2, {"train", "--epochs", "1", "--lr", "0.2"});

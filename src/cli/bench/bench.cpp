@@ -64,11 +64,12 @@ OptionSet option_set(BenchOptions& options) {
       "lockstep bench allreduce|data|ops|step [options]",
       "allreduce: time and bus bandwidth of summing gradients over the ranks, canonical (the same bits "
       "on any number of ranks) and by the ring (the allreduce of MPI, or of NCCL between GPUs), and the "
-      "ratio of their times; canonical includes a copy of the rank's slice of the sum. data: images/s of "
-      "reading the training set with augmentations; for image files also of decoding alone (libjpeg-turbo, "
-      "the same parts at the same scale), the upper limit. ops: time and GFLOP/s of each operation of a "
-      "network, forward and backward, for one micro-batch on one rank. step: images/s of training, and time "
-      "by part of the step. allreduce and ops use one thread per rank.");
+      "ratio of their times; canonical includes a copy of the rank's slice of the sum; one thread per rank.\n"
+      "data: images/s of reading the training set with augmentations; for image files also of decoding "
+      "alone (libjpeg-turbo, the same parts at the same scale), the upper limit.\n"
+      "ops: time and GFLOP/s of each operation of a network, forward and backward, for one micro-batch on "
+      "one rank with one thread.\n"
+      "step: images/s of training, and time by part of the step.");
   set.positional("allreduce|data|ops|step", "what to measure", options.what);
   set.add(options);
   set.config_file();

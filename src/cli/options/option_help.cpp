@@ -36,6 +36,14 @@ std::string wrap(const std::string& text, std::size_t indent, std::size_t used) 
   return result + "\n";
 }
 
+/// Wraps each line of `text`.
+std::string wrap_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) result += wrap(line, 0, 0);
+  return result;
+}
+
 /// Entry of an option: its flag, then its help, on the next line if the flag is too long.
 std::string entry(const std::string& typed, const std::string& help) {
   std::string line = "  " + typed;
@@ -70,7 +78,7 @@ std::string values_text(const Field& field, const Names& choices, const std::str
 }  // namespace
 
 std::string OptionSet::help() const {
-  std::string text = fmt::format("Usage: {}\n\n{}", usage_, wrap(summary_, 0, 0));
+  std::string text = fmt::format("Usage: {}\n\n{}", usage_, wrap_lines(summary_));
   if (!prologue_.empty()) text += "\n" + prologue_;
   if (!positionals_.empty()) text += "\nArguments:\n";
   for (const Positional& argument : positionals_) text += entry(argument.placeholder, argument.help);
