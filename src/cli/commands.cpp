@@ -2,20 +2,13 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <string_view>
 
 #include "cli/output.h"
 #include "comm/world/check_same.h"
 #include "comm/world/launch.h"
 
 namespace lockstep {
-
-bool wants_help(int argc, const char* const* argv) {
-  return std::any_of(argv + 1, argv + argc,
-                     [](std::string_view argument) { return argument == "--help" || argument == "-h"; });
-}
 
 int print_help(const std::string& text) {
   if (is_first_process()) {

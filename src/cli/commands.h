@@ -29,8 +29,6 @@ int run_report(int argc, char** argv);
 /// compares them between ranks and calls `body`. Returns the exit status.
 int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body);
 
-/// Whether --help or -h is among the arguments.
-bool wants_help(int argc, const char* const* argv);
 /// Prints `text` on the first process only. Returns exit status 0.
 int print_help(const std::string& text);
 

@@ -126,13 +126,8 @@ void inspect(const InspectOptions& options) {
 int run_inspect(int argc, char** argv) {
   InspectOptions options;
   OptionSet set = option_set(options);
-  if (wants_help(argc, argv)) {
-    return print_help(set.help());
-  }
-  set.parse(argc, argv, environ);
-  if (is_first_process()) {
-    inspect(options);
-  }
+  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+  if (is_first_process()) inspect(options);
   return 0;
 }
 

@@ -58,6 +58,11 @@ std::string our_name(const std::string& name, const std::vector<std::string>& kn
 
 }  // namespace
 
+bool wants_help(int argc, const char* const* argv) {
+  return std::any_of(argv + std::min(argc, 1), argv + argc,
+                     [](std::string_view argument) { return argument == "--help" || argument == "-h"; });
+}
+
 OptionSet::OptionSet(std::string usage, std::string summary)
     : usage_(std::move(usage)), summary_(std::move(summary)) {}
 
@@ -138,8 +143,7 @@ bool OptionSet::read_command_line(int argc, const char* const* argv, Values& val
   const int style = Style::allow_long | Style::allow_short | Style::allow_dash_for_short |
                     Style::long_allow_adjacent | Style::long_allow_next | Style::short_allow_next;
   std::vector<std::string> tokens(argv + std::min(argc, 1), argv + argc);
-  const auto asks_for_help = [](const std::string& token) { return token == "--help" || token == "-h"; };
-  if (std::any_of(tokens.begin(), tokens.end(), asks_for_help)) return false;
+  if (wants_help(argc, argv)) return false;
   take_switch_values(tokens, values);
   std::vector<std::string> arguments;
   try {

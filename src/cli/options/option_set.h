@@ -12,6 +12,9 @@
 
 namespace lockstep {
 
+/// Whether --help or -h is among the arguments after argv[0].
+bool wants_help(int argc, const char* const* argv);
+
 /// Options of one subcommand, from their descriptions (lockstep/field.h). They are read from the command
 /// line, from LOCKSTEP_NAME in the environment and from a configuration file, in this order of precedence;
 /// checked; written back as such a file; compared between ranks; and explained by --help.
