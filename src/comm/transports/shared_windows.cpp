@@ -26,12 +26,10 @@ std::byte* SharedWindows::half(std::size_t rank, std::uint32_t round) const {
   return memory_->data() + size_ * sizeof(Flags) + (2 * rank + round % 2) * half_bytes_;
 }
 
-void SharedWindows::await(std::atomic<std::uint32_t> Flags::*counter, std::uint32_t round) {
-  Wait wait(watch_);
+void SharedWindows::await(AwaitedCounter Flags::*counter, std::uint32_t round) {
   for (std::size_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
-    const std::atomic<std::uint32_t>& reached = flags(peer).*counter;
-    while (static_cast<std::int32_t>(reached.load(std::memory_order_acquire) - round) < 0) wait.pause();
+    (flags(peer).*counter).await(round, [this] { watch_.check(); });
   }
 }
 
@@ -40,11 +38,11 @@ std::byte* SharedWindows::begin_stage() {
   return half(rank_, staged_);
 }
 
-void SharedWindows::end_stage() { flags(rank_).staged.store(++staged_, std::memory_order_release); }
+void SharedWindows::end_stage() { staged_ = flags(rank_).staged.advance(Sharing::processes); }
 
 void SharedWindows::begin_use() { await(&Flags::staged, used_ + 1); }
 
-void SharedWindows::end_use() { flags(rank_).used.store(++used_, std::memory_order_release); }
+void SharedWindows::end_use() { used_ = flags(rank_).used.advance(Sharing::processes); }
 
 void SharedWindows::barrier() {
   stage([](std::byte* /*half*/) {});

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "comm/transports/shared_memory.h"
 #include "comm/world/peer_watch.h"
+#include "core/awaited_counter.h"
 
 namespace lockstep {
 
@@ -43,10 +43,9 @@ class SharedWindows {
 
  private:
   struct Flags {
-    alignas(64) std::atomic<std::uint32_t> staged;  ///< rounds that the rank has staged
-    alignas(64) std::atomic<std::uint32_t> used;    ///< rounds that the rank has read
+    alignas(64) AwaitedCounter staged;  ///< rounds that the rank has staged
+    alignas(64) AwaitedCounter used;    ///< rounds that the rank has read
   };
-  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
   SharedWindows(std::unique_ptr<SharedMemory> memory, PeerWatch& watch, std::size_t rank, std::size_t size,
                 std::size_t half_bytes);
@@ -54,7 +53,7 @@ class SharedWindows {
   Flags& flags(std::size_t rank) const;
   std::byte* half(std::size_t rank, std::uint32_t round) const;
   /// Waits until every peer's `counter` has reached `round`; counters may wrap around.
-  void await(std::atomic<std::uint32_t> Flags::*counter, std::uint32_t round);
+  void await(AwaitedCounter Flags::*counter, std::uint32_t round);
 
   std::byte* begin_stage();
   void end_stage();

@@ -1,7 +1,6 @@
 #include "comm/world/peer_watch.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/spin_pause.h"
+#include "core/awaited_counter.h"
 
 namespace lockstep {
 namespace {
@@ -76,19 +75,13 @@ void PeerWatch::found(const Peer& ended, Time now) {
                                   std::to_string(ended.process) + ") has ended");
 }
 
-void Wait::pause() {
-  constexpr unsigned spins = 256;
-  if (++pauses_ < spins) return spin_pause();
-  sched_yield();
-  if (pauses_ % 64 == 0) watch_.check();
-}
-
 void complete(std::span<MPI_Request> requests, PeerWatch& watch) {
   int done = 0;
-  for (Wait wait(watch);; wait.pause()) {
+  for (Polling polling;;) {
     check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
               "MPI_Testall");
     if (done != 0) return;
+    if (polling.pause()) watch.check();
   }
 }
 

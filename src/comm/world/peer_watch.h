@@ -35,18 +35,7 @@ class PeerWatch {
   std::optional<Time> first_found_;
 };
 
-/// One wait for other ranks: first spins, then yields the core, and looks after the peers now and then.
-class Wait {
- public:
-  explicit Wait(PeerWatch& watch) : watch_(watch) {}
-  void pause();
-
- private:
-  PeerWatch& watch_;
-  unsigned pauses_ = 0;
-};
-
-/// Completes `requests`, yielding the core and looking after the peers.
+/// Completes `requests`, leaving the core to others and looking after the peers.
 void complete(std::span<MPI_Request> requests, PeerWatch& watch);
 void complete(MPI_Request& request, PeerWatch& watch);
 

@@ -1,7 +1,6 @@
 #include "device/cpu/cpu_device.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -15,33 +14,13 @@
 #include <system_error>
 #include <thread>
 
-#include "core/spin_pause.h"
+#include "core/awaited_counter.h"
 #include "device/available_memory.h"
 #include "device/cpu/pinning.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
-
-/// Waits until `value` reaches `target`: yields the core while a step may be the reason, then sleeps. A
-/// virtual machine may take milliseconds to wake a core that slept.
-void wait_for(const std::atomic<std::uint32_t>& value, std::uint32_t target) {
-  constexpr auto awake = std::chrono::milliseconds(20);
-  const auto start = std::chrono::steady_clock::now();
-  for (unsigned spin = 1; value.load(std::memory_order_acquire) != target; ++spin) {
-    if (spin % 64 != 0) {
-      spin_pause();
-    } else if (std::chrono::steady_clock::now() - start < awake) {
-      sched_yield();
-    } else {
-      break;
-    }
-  }
-  for (std::uint32_t seen = value.load(std::memory_order_acquire); seen != target;
-       seen = value.load(std::memory_order_acquire)) {
-    value.wait(seen, std::memory_order_acquire);
-  }
-}
 
 /// A piece of a stream's recording.
 struct Action {
@@ -104,18 +83,16 @@ class Executors {
   /// Runs task(stream) on every stream; returns when all have returned.
   void run(const std::function<void(std::size_t)>& task) {
     task_ = &task;
-    running_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
-    generation_.fetch_add(1, std::memory_order_release);
-    generation_.notify_all();
+    started_.advance();
     task(0);
-    wait_for(running_, 0);
+    returns_ += static_cast<std::uint32_t>(threads_.size());
+    returned_.await(returns_);
   }
 
  private:
   void stop() {
     stop_ = true;
-    generation_.fetch_add(1);
-    generation_.notify_all();
+    started_.advance();
     for (std::thread& thread : threads_) {
       thread.join();
     }
@@ -127,19 +104,18 @@ class Executors {
     }
     flush_denormals_to_zero();
     for (std::uint32_t seen = 1;; ++seen) {
-      wait_for(generation_, seen);
+      started_.await(seen);
       if (stop_) {
         return;
       }
       (*task_)(static_cast<std::size_t>(index));
-      if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        running_.notify_all();
-      }
+      returned_.advance();
     }
   }
 
-  std::atomic<std::uint32_t> generation_{0};
-  std::atomic<std::uint32_t> running_{0};
+  AwaitedCounter started_{};   ///< tasks
+  AwaitedCounter returned_{};  ///< threads, from all tasks
+  std::uint32_t returns_ = 0;  ///< its value when all have returned
   std::atomic<bool> stop_{false};
   const std::function<void(std::size_t)>* task_ = nullptr;
   std::vector<std::thread> threads_;
@@ -187,14 +163,11 @@ class CpuProgram : public Program {
           seconds[action.phase] += std::chrono::duration<double>(Clock::now() - start).count();
           break;
         }
-        case Action::Kind::record: {
-          auto& event = done_[static_cast<std::size_t>(action.event)];
-          event.store(round_, std::memory_order_release);
-          event.notify_all();
+        case Action::Kind::record:
+          done_[static_cast<std::size_t>(action.event)].advance();
           break;
-        }
         case Action::Kind::wait:
-          wait_for(done_[static_cast<std::size_t>(action.event)], round_);
+          done_[static_cast<std::size_t>(action.event)].await(round_);
           break;
       }
     }
@@ -218,7 +191,7 @@ class CpuProgram : public Program {
 
   Executors& executors_;
   Recording recording_;
-  std::vector<std::atomic<std::uint32_t>> done_;
+  std::vector<AwaitedCounter> done_;  ///< runs in which each event has happened
   std::vector<StreamSeconds> seconds_;
   std::function<void(std::size_t)> task_;
   std::uint32_t round_ = 0;

@@ -1,0 +1,76 @@
+#include "core/awaited_counter.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <thread>
+
+namespace lockstep {
+namespace {
+
+int operation(int plain, Sharing sharing) {
+  return sharing == Sharing::threads ? plain | FUTEX_PRIVATE_FLAG : plain;
+}
+
+/// Tells the processor that the loop around this only waits for another core.
+void spin_pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+bool AwaitedCounter::spin(std::uint32_t target) const {
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int spins = 0; spins < 16; ++spins) {
+      spin_pause();
+      if (has_reached(target)) return true;
+    }
+  } while (std::chrono::steady_clock::now() - start < spin_time);
+  return false;
+}
+
+/// Both counters are changed and read in one order that all threads agree on: either who advances the counter
+/// sees that somebody blocks, or the kernel sees the new value.
+std::uint32_t AwaitedCounter::advance(Sharing sharing) {
+  const std::uint32_t advanced = value_.fetch_add(1) + 1;
+  if (blocked_.load() > 0) {
+    syscall(SYS_futex, &value_, operation(FUTEX_WAKE, sharing), INT_MAX, nullptr, nullptr, 0);
+  }
+  return advanced;
+}
+
+bool AwaitedCounter::block(std::uint32_t target, Sharing sharing) {
+  constexpr timespec bound{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(block_time).count()};
+  blocked_.fetch_add(1);
+  const std::uint32_t seen = value_.load();
+  if (static_cast<std::int32_t>(seen - target) < 0) {
+    syscall(SYS_futex, &value_, operation(FUTEX_WAIT, sharing), seen,
+            sharing == Sharing::processes ? &bound : nullptr, nullptr, 0);
+  }
+  blocked_.fetch_sub(1);
+  return has_reached(target);
+}
+
+bool Polling::pause() {
+  constexpr std::chrono::microseconds yielding{200}, asleep{50};
+  const auto waited = Clock::now() - start_;
+  if (waited < spin_time) {
+    spin_pause();
+    return false;
+  }
+  if (waited < yielding) {
+    sched_yield();
+  } else {
+    std::this_thread::sleep_for(asleep);
+  }
+  return true;
+}
+
+}  // namespace lockstep

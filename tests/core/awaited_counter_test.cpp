@@ -1,0 +1,82 @@
+#include "core/awaited_counter.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <limits>
+#include <stdexcept>
+#include <thread>
+
+namespace lockstep {
+namespace {
+
+void await(AwaitedCounter& counter, std::uint32_t target, Sharing sharing) {
+  if (sharing == Sharing::threads) return counter.await(target);
+  counter.await(target, [] {});
+}
+
+/// Two threads advance a counter each, in turns; `pause` is what both do before they advance.
+template <class Pause>
+void take_turns(AwaitedCounter& first, AwaitedCounter& second, Sharing sharing, std::uint32_t turns,
+                const Pause& pause) {
+  std::uint32_t shared = 0;  // read and written in turns: the thread sanitizer sees to it
+  const std::jthread other([&] {
+    for (std::uint32_t turn = 1; turn <= turns; ++turn) {
+      await(first, turn, sharing);
+      ++shared;
+      pause(turn);
+      second.advance(sharing);
+    }
+  });
+  for (std::uint32_t turn = 1; turn <= turns; ++turn) {
+    ++shared;
+    pause(turn);
+    EXPECT_EQ(first.advance(sharing), turn);
+    await(second, turn, sharing);
+    EXPECT_EQ(shared, 2 * turn);
+  }
+}
+
+TEST(AwaitedCounter, ThreadsTakeTurns) {
+  AwaitedCounter first{}, second{};
+  take_turns(first, second, Sharing::threads, 20000, [](std::uint32_t /*turn*/) {});
+}
+
+TEST(AwaitedCounter, ThreadsThatBlockedAreWoken) {
+  AwaitedCounter first{}, second{};
+  take_turns(first, second, Sharing::threads, 50,
+             [](std::uint32_t turn) { std::this_thread::sleep_for(spin_time * (turn % 4)); });
+}
+
+TEST(AwaitedCounter, SharedMemoryOfZerosIsACounter) {
+  constexpr std::size_t bytes = 4096;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const counters = static_cast<AwaitedCounter*>(memory);
+  take_turns(counters[0], counters[1], Sharing::processes, 50,
+             [](std::uint32_t turn) { std::this_thread::sleep_for(spin_time * (turn % 4)); });
+  munmap(memory, bytes);
+}
+
+TEST(AwaitedCounter, MayWrapAround) {
+  AwaitedCounter counter{};
+  constexpr std::uint32_t largest = std::numeric_limits<std::uint32_t>::max();
+  EXPECT_TRUE(counter.has_reached(largest));  // one before 0
+  EXPECT_FALSE(counter.has_reached(1));
+  counter.await(largest);
+  counter.advance();
+  EXPECT_TRUE(counter.has_reached(1));
+  EXPECT_FALSE(counter.has_reached(2));
+}
+
+TEST(AwaitedCounter, AWaitEndsByWhatLookThrows) {
+  AwaitedCounter counter{};
+  int looks = 0;
+  const auto look = [&] {
+    if (++looks == 3) throw std::runtime_error("the peer has ended");
+  };
+  EXPECT_THROW(counter.await(1, look), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace lockstep
