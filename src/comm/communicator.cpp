@@ -1,13 +1,11 @@
 #include "comm/communicator.h"
 
-#include "comm/hosts_communicator.h"
+#include "comm/transports/hosts_communicator.h"
 #include "comm/world/runtime.h"
-
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
-
 namespace {
 
 /// Null where no host has several ranks, or one cannot share memory.

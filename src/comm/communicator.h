@@ -37,9 +37,8 @@ class Communicator {
 
   virtual std::unique_ptr<SumExchange> plan_sum(SumLayout layout) = 0;
   /// Bytes [bounds[i], bounds[i + 1]) of `all` are rank i's.
-  virtual std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
-                                              std::span<const std::size_t> bounds) = 0;
-  virtual std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) = 0;
+  virtual Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) = 0;
+  virtual AllReduce plan_all_reduce(std::span<float> values) = 0;
 
   // Done on return, in the host's memory. Collective. Waiting yields the core and polls for the end of a
   // peer.

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
@@ -56,21 +58,20 @@ class SumExchange {
   virtual std::optional<SumChunk> next(Stream& stream) = 0;
 };
 
-/// Brings to all ranks what each has written to its part of `all`.
-class Gather {
- public:
-  virtual ~Gather() = default;
-  virtual void record(Stream& stream) = 0;
+/// Records what brings to all ranks what each has written to its part of the memory that it is planned for.
+using Gather = std::function<void(Stream&)>;
+
+/// Sum of floats over ranks, on every rank, in place; the order of additions is the library's.
+struct AllReduce {
+  /// Records its start. Work recorded later may run beside it, where the device can do that.
+  std::function<void(Stream&)> start;
+  /// Records its end: work recorded later finds the sum, work recorded before neither reads nor writes it.
+  std::function<void(Stream&)> finish = [](Stream& /*stream*/) {};
 };
 
-/// Sum of `values` over ranks, on every rank, in place; the order of additions is the library's.
-class AllReduce {
- public:
-  virtual ~AllReduce() = default;
-  /// Work recorded later may run beside it, where the device can do that.
-  virtual void start(Stream& stream) = 0;
-  /// Work recorded later finds the sum. Until then it neither reads nor writes `values`.
-  virtual void finish(Stream& stream) = 0;
-};
+/// Records a call of `work`, a part of an exchange that the host does.
+inline auto call_in_each_run(std::function<void()> work) {
+  return [work = std::move(work)](Stream& stream) { stream.call(work, Phase::reduce); };
+}
 
 }  // namespace lockstep

@@ -26,7 +26,7 @@ class RingExchange final : public SumExchange {
   std::optional<SumChunk> next(Stream& stream) override {
     if (!finished_) {
       ready(stream, 0);
-      for (std::size_t i = buckets_.size(); i-- > 0;) buckets_[i].sum->finish(stream);
+      for (std::size_t i = buckets_.size(); i-- > 0;) buckets_[i].sum.finish(stream);
       finished_ = true;
       if (elements_ > 0) return SumChunk{0, elements_, inputs_};
     }
@@ -38,7 +38,7 @@ class RingExchange final : public SumExchange {
  private:
   struct Bucket {
     std::size_t begin, end;
-    std::unique_ptr<AllReduce> sum;
+    AllReduce sum;
   };
 
   void start(Stream& stream, const Bucket& bucket) {
@@ -48,7 +48,7 @@ class RingExchange final : public SumExchange {
     for (std::size_t i = 1; i < partials_.size(); ++i) {
       summation_.add(stream, sum, partials_[i].data + bucket.begin, count);
     }
-    bucket.sum->start(stream);
+    bucket.sum.start(stream);
   }
 
   Summation& summation_;

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "comm/communicator.h"
-#include "comm/hosts_communicator.h"
+#include "comm/transports/hosts_communicator.h"
 #include "comm/transports/staged_communicator.h"
 #include "comm/world/agreement.h"
 #include "comm/world/runtime.h"
@@ -110,7 +110,7 @@ void check_exchange(const World& world, Communicator& communicator, std::size_t 
       stream.call([&use, chunk = *chunk] { use(chunk); }, Phase::reduce);
     }
     expect(next == slices[rank + 1], "the whole slice was exchanged");
-    gather->record(stream);
+    gather(stream);
   });
   for (std::uint32_t step = 0; step < 2; ++step) {
     std::vector<float> flat;
@@ -140,7 +140,7 @@ void check_gather(const World& world, Communicator& communicator, Memory memory)
   const auto own = static_cast<std::size_t>(world.rank());
   const Buffer all = make_arena(communicator, *device, bounds.back() / sizeof(float) + 1, memory);
   const auto gather = communicator.plan_gather({all.data(), bounds.back()}, bounds);
-  const auto program = device->record([&] { gather->record(*device->streams()[0]); });
+  const auto program = device->record([&] { gather(*device->streams()[0]); });
   for (std::uint32_t step = 0; step < 2; ++step) {
     const std::vector<float> part =
         values(world.rank(), step, (bounds[own + 1] - bounds[own]) / sizeof(float));
@@ -170,8 +170,8 @@ void check_all_reduce(const World& world, Communicator& communicator) {
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   const auto reduce = communicator.plan_all_reduce(data);
   const auto program = device->record([&] {
-    reduce->start(*device->streams()[0]);
-    reduce->finish(*device->streams()[0]);
+    reduce.start(*device->streams()[0]);
+    reduce.finish(*device->streams()[0]);
   });
   for (int step = 0; step < 2; ++step) {
     std::ranges::copy(values(world.rank(), 3, 1000), data.begin());
@@ -194,7 +194,7 @@ void check_canonical(const World& world, Communicator& communicator, std::uint32
     while (const auto chunk = sums->next(stream)) {
       gradients.summation().fold(stream, sums->fold(), *chunk, sum.data() + chunk->begin);
     }
-    gather->record(stream);
+    gather(stream);
   });
   program->run();
   for (std::size_t e = 0; e < elements; ++e) {

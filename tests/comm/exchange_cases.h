@@ -81,7 +81,7 @@ class ExchangingRank {
       Stream& stream = *device_.streams()[0];
       chunks = 0;
       while (const auto chunk = sums_->next(stream)) add(stream, *chunk);
-      gather_->record(stream);
+      gather_(stream);
     });
   }
 
@@ -114,7 +114,7 @@ class ExchangingRank {
   std::vector<Buffer> arenas_;
   Buffer results_;
   std::unique_ptr<SumExchange> sums_;
-  std::unique_ptr<Gather> gather_;
+  Gather gather_;
   std::unique_ptr<Program> program_;
 };
 
@@ -130,9 +130,9 @@ inline void expect_gathers_and_reduces(Communicator& communicator, Device& devic
   bounds.clear();  // plans have their own
   const auto program = device.record([&] {
     Stream& stream = *device.streams()[0];
-    gather->record(stream);
-    reduce->start(stream);
-    reduce->finish(stream);
+    gather(stream);
+    reduce.start(stream);
+    reduce.finish(stream);
   });
   for (int run = 0; run < 2; ++run) {
     const std::vector<char> bytes(6, static_cast<char>('a' + static_cast<int>(rank) + 5 * run));

@@ -64,13 +64,13 @@ class SummingRank {
       while (const auto chunk = sums_->next(stream)) take(*chunk, sums_->fold());
     }
     EXPECT_EQ(next, sums_->owned().second);
-    if (gather_) gather_->record(stream);
+    if (gather_) gather_(stream);
   }
 
   std::vector<float> sum_;
   RankGradients gradients_;
   std::unique_ptr<GradientSums> sums_;
-  std::unique_ptr<Gather> gather_;
+  Gather gather_;
   const Fold one_{.program = {0}, .depth = 1};
   std::unique_ptr<Device> device_ = make_cpu_device({.threads = 1, .pin = false});
   std::unique_ptr<Program> program_;
@@ -184,12 +184,13 @@ class NotedSums final : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::unique_ptr<SumExchange> plan_sum(SumLayout /*layout*/) override { return nullptr; }
-  std::unique_ptr<Gather> plan_gather(std::span<std::byte> /*all*/,
-                                      std::span<const std::size_t> /*bounds*/) override {
+  Gather plan_gather(std::span<std::byte> /*all*/, std::span<const std::size_t> /*bounds*/) override {
     return nullptr;
   }
-  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
-    return std::make_unique<Noted>(notes, std::to_string(values.data() - arena_));
+  AllReduce plan_all_reduce(std::span<float> values) override {
+    const std::string part = std::to_string(values.data() - arena_);
+    return {.start = [this, part](Stream& /*stream*/) { notes += " " + part; },
+            .finish = [this, part](Stream& /*stream*/) { notes += " =" + part; }};
   }
   void all_gather_bytes(std::span<const std::byte> /*own*/, std::span<const std::size_t> /*bytes*/,
                         std::span<std::byte> /*all*/) override {}
@@ -198,13 +199,6 @@ class NotedSums final : public Communicator {
   std::string notes;
 
  private:
-  struct Noted final : AllReduce {
-    Noted(std::string& all, std::string part) : notes(all), name(std::move(part)) {}
-    void start(Stream& /*stream*/) override { notes += " " + name; }
-    void finish(Stream& /*stream*/) override { notes += " =" + name; }
-    std::string& notes;
-    std::string name;
-  };
   const float* arena_;
 };
 

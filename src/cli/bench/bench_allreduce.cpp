@@ -89,7 +89,7 @@ class SumBench {
   /// Exchange that leaves the sum on all ranks.
   struct Exchange {
     std::unique_ptr<GradientSums> gradients;
-    std::unique_ptr<Gather> gather;  ///< null: the sum is complete on all ranks, in place of the gradient
+    Gather gather;  ///< empty: the sum is complete on all ranks, in place of the gradient
   };
 
   Exchange plan(Reduce way, std::size_t elements) {
@@ -122,7 +122,7 @@ class SumBench {
         session_.backend().summation().fold(stream, gradients.fold(), *chunk,
                                             sum_.floats().data() + chunk->begin);
       }
-      exchange.gather->record(stream);
+      exchange.gather(stream);
     });
   }
 

@@ -8,186 +8,23 @@
 #include <utility>
 
 #include "comm/nccl/nccl_connection.h"
-#include "comm/transports/exchange_rounds.h"
 #include "comm/transports/scratch_memory.h"
+#include "comm/transports/sums_in_rounds.h"
 #include "comm/world/agreement.h"
 #include "device/cuda/cuda_device.h"
 
 namespace lockstep {
 namespace {
 
-/// What plans share: the connection, and sums that are under way on the device's stream for communication.
-struct NcclOperations {
-  NcclOperations(const NcclApi& library, Communicator& host, const std::string& name, Device& of)
-      : api(library),
-        device(of),
-        rank(static_cast<std::size_t>(host.rank())),
-        size(static_cast<std::size_t>(host.size())),
-        memory([&of](std::size_t bytes) { return of.allocate(bytes); }),
-        connection(library, host, name) {}
-
-  /// Gives the sends and receives of `calls` to the library as one.
-  template <class Calls>
-  void group(Stream& stream, const Calls& calls) {
-    join(stream);
-    connection.group(calls);
-  }
-  void send(const Stream& stream, std::span<const std::byte> bytes, std::size_t peer) {
-    if (bytes.empty()) return;
-    connection.check(api.send(bytes.data(), bytes.size(), ncclUint8, static_cast<int>(peer), connection.get(),
-                              cuda::handle_of(stream)),
-                     "ncclSend");
-  }
-  void receive(const Stream& stream, std::span<std::byte> bytes, std::size_t peer) {
-    if (bytes.empty()) return;
-    connection.check(api.recv(bytes.data(), bytes.size(), ncclUint8, static_cast<int>(peer), connection.get(),
-                              cuda::handle_of(stream)),
-                     "ncclRecv");
-  }
-
-  /// All that was given to `stream` comes first; join() waits for it.
-  void all_reduce_beside(Stream& stream, std::span<float> values) {
-    if (values.empty()) return;
-    Stream& side = cuda::communication_stream(device);
-    side.wait(stream.record());
-    all_reduce(side, values);
-    working = true;
-  }
-  /// Operations of one connection come one after the other.
-  void join(Stream& stream) {
-    if (std::exchange(working, false)) stream.wait(cuda::communication_stream(device).record());
-  }
-  void all_reduce(const Stream& stream, std::span<float> values) {
-    connection.group([&] {
-      connection.check(api.all_reduce(values.data(), values.data(), values.size(), ncclFloat, ncclSum,
-                                      connection.get(), cuda::handle_of(stream)),
-                       "ncclAllReduce");
-    });
-  }
-
-  const NcclApi api;
-  Device& device;
-  bool working = false;  ///< the stream for communication, on what no other waits for yet
-  const std::size_t rank, size;
-  ScratchMemory memory;
-  NcclConnection connection;  ///< ends before the memory that it may still use
-};
-
-std::span<std::byte> bytes_of(float* data, std::size_t count) {
-  return std::as_writable_bytes(std::span(data, count));
-}
-
-class NcclSums final : public SumExchange {
- public:
-  NcclSums(NcclOperations& operations, SumLayout layout, const ExchangeRounds::Limits& limits)
-      : operations_(operations), layout_(std::move(layout)), rounds_(layout_, limits) {
-    const std::size_t rank = operations_.rank;
-    const std::size_t own_length = layout_.slices[rank + 1] - layout_.slices[rank];
-    const std::size_t stride = std::min(rounds_.chunk(), (own_length + 63) & ~std::size_t{63});
-    auto* const staging = reinterpret_cast<float*>(
-        operations_.memory.at_least((layout_.inputs() - layout_.own.size()) * stride * sizeof(float)));
-    for (std::size_t round = 0; round < rounds_.count(); ++round) name_inputs(round, staging, stride);
-  }
-
-  std::optional<SumChunk> next(Stream& stream) override {
-    while (next_ < rounds_.count()) {
-      const std::size_t round = next_++;
-      if (!inputs_[round].empty()) bring(stream, round);
-      const std::size_t begin = rounds_.begin(operations_.rank, round);
-      const std::size_t length = rounds_.length(operations_.rank, round);
-      if (length > 0) return SumChunk{begin, begin + length, inputs_[round]};
-    }
-    next_ = 0;
-    return std::nullopt;
-  }
-
- private:
-  /// In the order of ranks: this rank's where they are, the others' where they arrive.
-  void name_inputs(std::size_t round, float* staging, std::size_t stride) {
-    std::vector<const float*>& inputs = inputs_.emplace_back();
-    for (std::size_t peer = 0; peer < operations_.size; ++peer) {
-      for (std::size_t i = 0; i < layout_.counts[peer]; ++i) {
-        if (peer == operations_.rank) {
-          inputs.push_back(layout_.own[i] + rounds_.begin(peer, round));
-        } else {
-          inputs.push_back(staging);
-          staging += stride;
-        }
-      }
-    }
-  }
-
-  /// What two ranks send each other arrives in order.
-  void bring(Stream& stream, std::size_t round) {
-    operations_.group(stream, [&] {
-      std::size_t next = 0;
-      for (std::size_t peer = 0; peer < operations_.size; ++peer) {
-        for (std::size_t i = 0; i < layout_.counts[peer]; ++i, ++next) {
-          if (peer == operations_.rank) continue;
-          float* const into = const_cast<float*>(inputs_[round][next]);
-          operations_.receive(stream, bytes_of(into, rounds_.length(operations_.rank, round)), peer);
-        }
-        if (peer == operations_.rank) continue;
-        for (float* own : layout_.own) {
-          operations_.send(stream, bytes_of(own + rounds_.begin(peer, round), rounds_.length(peer, round)),
-                           peer);
-        }
-      }
-    });
-  }
-
-  NcclOperations& operations_;
-  SumLayout layout_;
-  ExchangeRounds rounds_;
-  std::vector<std::vector<const float*>> inputs_;  ///< of every round
-  std::size_t next_ = 0;                           ///< round to be recorded
-};
-
-class NcclGather final : public Gather {
- public:
-  NcclGather(NcclOperations& operations, std::span<std::byte> all, std::span<const std::size_t> bounds)
-      : operations_(operations), all_(all), bounds_(bounds.begin(), bounds.end()) {}
-
-  void record(Stream& stream) override {
-    operations_.group(stream, [&] {
-      for (std::size_t peer = 0; peer < operations_.size; ++peer) {
-        if (peer == operations_.rank) continue;
-        operations_.send(stream, part(operations_.rank), peer);
-        operations_.receive(stream, part(peer), peer);
-      }
-    });
-  }
-
- private:
-  std::span<std::byte> part(std::size_t rank) const {
-    return all_.subspan(bounds_[rank], bounds_[rank + 1] - bounds_[rank]);
-  }
-
-  NcclOperations& operations_;
-  std::span<std::byte> all_;
-  std::vector<std::size_t> bounds_;
-};
-
-class NcclAllReduce final : public AllReduce {
- public:
-  NcclAllReduce(NcclOperations& operations, std::span<float> values)
-      : operations_(operations), values_(values) {}
-  void start(Stream& stream) override { operations_.all_reduce_beside(stream, values_); }
-  void finish(Stream& stream) override { operations_.join(stream); }
-
- private:
-  NcclOperations& operations_;
-  std::span<float> values_;
-};
-
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(Communicator& host, const std::string& name, Device& device, const NcclOptions& options)
       : host_(host),
         device_(device),
-        limits_{options.staging, 1 << 12, std::numeric_limits<std::size_t>::max()},
-        operations_(options.api, host, name, device) {
-    device_.while_waiting([this] { operations_.connection.check(); });
+        options_(options),
+        memory_([&device](std::size_t bytes) { return device.allocate(bytes); }),
+        connection_(options.api, host, name) {
+    device_.while_waiting([this] { connection_.check(); });
     try {
       meet(options.largest_sum);
     } catch (...) {
@@ -201,15 +38,32 @@ class NcclCommunicator final : public Communicator {
   int size() const override { return host_.size(); }
   std::string name() const override { return "NCCL"; }
 
-  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
-    return std::make_unique<NcclSums>(operations_, std::move(layout), limits_);
+  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override;
+  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
+    return [this, all, bounds = std::vector(bounds.begin(), bounds.end())](Stream& stream) {
+      const auto part = [&](std::size_t rank) {
+        return all.subspan(bounds[rank], bounds[rank + 1] - bounds[rank]);
+      };
+      const auto own = static_cast<std::size_t>(rank());
+      group(stream, [&] {
+        for (std::size_t peer = 0; peer + 1 < bounds.size(); ++peer) {
+          if (peer == own) continue;
+          send(stream, part(own), peer);
+          receive(stream, part(peer), peer);
+        }
+      });
+    };
   }
-  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
-                                      std::span<const std::size_t> bounds) override {
-    return std::make_unique<NcclGather>(operations_, all, bounds);
-  }
-  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
-    return std::make_unique<NcclAllReduce>(operations_, values);
+  AllReduce plan_all_reduce(std::span<float> values) override {
+    return {.start =
+                [this, values](Stream& stream) {
+                  if (values.empty()) return;
+                  Stream& side = cuda::communication_stream(device_);
+                  side.wait(stream.record());
+                  all_reduce(side, values);
+                  working_ = true;
+                },
+            .finish = [this](Stream& stream) { join(stream); }};
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
@@ -217,32 +71,107 @@ class NcclCommunicator final : public Communicator {
     host_.all_gather_bytes(own, bytes, all);
   }
   void barrier() override { host_.barrier(); }
-  void check() override { operations_.connection.check(); }
+  void check() override { connection_.check(); }
+
+  /// Gives the sends and receives of `calls` to the library as one, after sums that are under way: operations
+  /// of one connection come one after the other.
+  template <class Calls>
+  void group(Stream& stream, const Calls& calls) {
+    join(stream);
+    connection_.group(calls);
+  }
+  void send(const Stream& stream, std::span<const std::byte> bytes, std::size_t peer) {
+    if (bytes.empty()) return;
+    connection_.check(options_.api.send(bytes.data(), bytes.size(), ncclUint8, static_cast<int>(peer),
+                                        connection_.get(), cuda::handle_of(stream)),
+                      "ncclSend");
+  }
+  void receive(const Stream& stream, std::span<std::byte> bytes, std::size_t peer) {
+    if (bytes.empty()) return;
+    connection_.check(options_.api.recv(bytes.data(), bytes.size(), ncclUint8, static_cast<int>(peer),
+                                        connection_.get(), cuda::handle_of(stream)),
+                      "ncclRecv");
+  }
 
  private:
+  /// Lets `stream` wait for the sums that are under way on the device's stream for communication.
+  void join(Stream& stream) {
+    if (std::exchange(working_, false)) stream.wait(cuda::communication_stream(device_).record());
+  }
+  void all_reduce(const Stream& stream, std::span<float> values) {
+    connection_.group([&] {
+      connection_.check(options_.api.all_reduce(values.data(), values.data(), values.size(), ncclFloat,
+                                                ncclSum, connection_.get(), cuda::handle_of(stream)),
+                        "ncclAllReduce");
+    });
+  }
+
   /// Connections are made by the first operations, for each way that the library has of doing them, which
   /// depends on their size. Better outside of a recording: a rank that fails there would leave the others
   /// waiting.
   void meet(std::size_t largest_sum) {
     Stream& stream = *device_.streams()[0];
-    const std::size_t size = operations_.size;
-    const Buffer numbers = device_.allocate(std::max(size, largest_sum) * sizeof(float));
-    std::vector<std::size_t> bounds(size + 1);
-    for (std::size_t i = 0; i <= size; ++i) bounds[i] = i * sizeof(float);
-    NcclGather(operations_, {numbers.data(), bounds.back()}, bounds).record(stream);
+    const auto ranks = static_cast<std::size_t>(size());
+    const Buffer numbers = device_.allocate(std::max(ranks, largest_sum) * sizeof(float));
+    std::vector<std::size_t> bounds(ranks + 1);
+    for (std::size_t i = 0; i <= ranks; ++i) bounds[i] = i * sizeof(float);
+    plan_gather({numbers.data(), bounds.back()}, bounds)(stream);
     for (std::size_t elements = 64; elements < largest_sum; elements *= 16) {
-      operations_.all_reduce(stream, numbers.floats().first(elements));
+      all_reduce(stream, numbers.floats().first(elements));
     }
-    operations_.all_reduce(stream, numbers.floats());
+    all_reduce(stream, numbers.floats());
     float first = 0.0F;
     device_.copy(&first, numbers.data(), sizeof first);
   }
 
   Communicator& host_;
   Device& device_;
-  ExchangeRounds::Limits limits_;
-  NcclOperations operations_;
+  const NcclOptions options_;
+  bool working_ = false;  ///< whether a sum is under way that no stream waits for yet
+  ScratchMemory memory_;
+  NcclConnection connection_;  ///< ends before the memory that it may still use
 };
+
+/// Rounds use the same memory one after the other.
+class NcclSums final : public RoutedSums {
+ public:
+  NcclSums(NcclCommunicator& communicator, ScratchMemory& memory, std::size_t rank, SumLayout layout,
+           std::size_t chunk)
+      : RoutedSums(rank, std::move(layout),
+                   routes_to_all(rank, static_cast<std::size_t>(communicator.size())), chunk),
+        communicator_(communicator) {
+    std::byte* const arrived = memory.at_least(arrivals() * arrival_stride() * sizeof(float));
+    for (std::size_t round = 0; round < rounds(); ++round) {
+      place_inputs(round, reinterpret_cast<float*>(arrived));
+    }
+  }
+
+ private:
+  /// Data from one rank to another arrive in the order of the sends.
+  void bring(Stream& stream, std::size_t round) override {
+    if (layout_.inputs() == 0) return;
+    communicator_.group(stream, [&] {
+      transfer(
+          round,
+          [&](std::span<std::byte> bytes, std::size_t peer, std::size_t /*i*/) {
+            communicator_.receive(stream, bytes, peer);
+          },
+          [&](std::span<const std::byte> bytes, std::size_t peer, std::size_t /*i*/) {
+            communicator_.send(stream, bytes, peer);
+          });
+    });
+  }
+
+  NcclCommunicator& communicator_;
+};
+
+std::unique_ptr<SumExchange> NcclCommunicator::plan_sum(SumLayout layout) {
+  const ChunkLimits limits{
+      .staging = options_.staging, .smallest = 1 << 12, .largest = std::numeric_limits<std::size_t>::max()};
+  const std::size_t chunk = limits.chunk(layout.inputs());
+  return std::make_unique<NcclSums>(*this, memory_, static_cast<std::size_t>(rank()), std::move(layout),
+                                    chunk);
+}
 
 }  // namespace
 

@@ -1,92 +1,56 @@
 #include <algorithm>
 
-#include "comm/hosts_communicator.h"
-#include "comm/messages.h"
-#include "comm/mpi_all_reduce.h"
+#include "comm/transports/hosts_communicator.h"
+#include "comm/transports/messages.h"
 #include "comm/world/runtime.h"
 
 namespace lockstep {
 namespace {
 
-class MessageGather final : public Gather {
- public:
-  MessageGather(const Peers& peers, std::span<std::byte> all, std::span<const std::size_t> bounds)
-      : peers_(peers), all_(all), bounds_(bounds.begin(), bounds.end()), messages_(peers) {}
-
-  void record(Stream& stream) override {
-    stream.call([this] { gather(); }, Phase::reduce);
-  }
-
- private:
-  void gather() {
-    for (std::size_t peer = 0; peer < peers_.size; ++peer) {
-      if (peer == peers_.rank) continue;
-      messages_.receive(part(peer), peer);
-      messages_.send(part(peers_.rank), peer);
-    }
-    messages_.complete();
-  }
-  std::span<std::byte> part(std::size_t rank) const {
-    return all_.subspan(bounds_[rank], bounds_[rank + 1] - bounds_[rank]);
-  }
-
-  const Peers& peers_;
-  std::span<std::byte> all_;
-  std::vector<std::size_t> bounds_;
-  Messages messages_;
-};
-
 class MessageCommunicator final : public Communicator {
  public:
-  MessageCommunicator(const MpiGroup& world, PeerWatch& watch) : peers_(world, watch), messages_(peers_) {}
+  MessageCommunicator(const MpiGroup& world, PeerWatch& watch)
+      : messages_(world, watch), routes_(routes_to_all(messages_.rank(), messages_.size())) {}
 
-  int rank() const override { return static_cast<int>(peers_.rank); }
-  int size() const override { return static_cast<int>(peers_.size); }
+  int rank() const override { return static_cast<int>(messages_.rank()); }
+  int size() const override { return static_cast<int>(messages_.size()); }
   std::string name() const override { return "messages"; }
 
   std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
-    SumRoutes routes;
-    for (std::size_t rank = 0; rank < peers_.size; ++rank) {
-      routes.sources.push_back({rank, layout.counts[rank]});
-    }
-    for (std::size_t step = 1; step < peers_.size; ++step) {
-      routes.owners.push_back((peers_.rank + step) % peers_.size);  // not all to one owner at once
-    }
-    return plan_routed_sums(peers_, std::move(routes), std::move(layout));
+    return plan_message_sums(messages_, std::move(layout), routes_);
   }
-  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
-                                      std::span<const std::size_t> bounds) override {
-    return std::make_unique<MessageGather>(peers_, all, bounds);
+  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
+    return plan_message_gather(messages_, all, bounds, routes_);
   }
-  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
-    return plan_mpi_all_reduce(values, peers_.group);
+  AllReduce plan_all_reduce(std::span<float> values) override {
+    return plan_mpi_all_reduce(messages_.group(), values);
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                         std::span<std::byte> all) override {
-    for (std::size_t peer = 0, begin = 0; peer < peers_.size; begin += bytes[peer++]) {
+    for (std::size_t peer = 0, begin = 0; peer < messages_.size(); begin += bytes[peer++]) {
       const std::span<std::byte> part = all.subspan(begin, bytes[peer]);
-      if (peer == peers_.rank) {
+      if (peer == messages_.rank()) {
         std::copy(own.begin(), own.end(), part.begin());
       } else {
-        messages_.receive(part, peer);
-        messages_.send(own, peer);
+        messages_.receive(requests_, part, peer);
+        messages_.send(requests_, own, peer);
       }
     }
-    messages_.complete();
+    messages_.complete(requests_);
   }
 
   void barrier() override {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Ibarrier(peers_.group.get(), &request), "MPI_Ibarrier");
-    complete(request, peers_.watch);
+    check_mpi(MPI_Ibarrier(messages_.group().get(), &requests_.emplace_back()), "MPI_Ibarrier");
+    messages_.complete(requests_);
   }
 
-  void check() override { peers_.watch.check(); }
+  void check() override { messages_.watch().check(); }
 
  private:
-  Peers peers_;
   Messages messages_;
+  Routes routes_;
+  std::vector<MPI_Request> requests_;
 };
 
 }  // namespace

@@ -5,12 +5,11 @@
 #include <numeric>
 
 #include "comm/communicator.h"
-#include "comm/hosts_communicator.h"
-#include "comm/mpi_all_reduce.h"
-#include "comm/sum_chunks.h"
-#include "comm/transports/exchange_rounds.h"
+#include "comm/transports/hosts_communicator.h"
+#include "comm/transports/messages.h"
 #include "comm/transports/shared_memory.h"
 #include "comm/transports/shared_windows.h"
+#include "comm/transports/sums_in_rounds.h"
 #include "comm/world/runtime.h"
 
 namespace lockstep {
@@ -44,47 +43,12 @@ void gather_through(SharedWindows& windows, std::size_t own_rank, const std::byt
               });
 }
 
-/// Ranks read each other's arenas where they are.
-class MappedSums final : public SumExchange {
- public:
-  MappedSums(SharedWindows& windows, std::size_t begin, std::size_t end,
-             const std::vector<const float*>& partials)
-      : windows_(windows), chunks_(begin, end, partials, end - begin) {}
-
-  std::optional<SumChunk> next(Stream& stream) override {
-    if (chunks_.at_first()) {
-      stream.call([this] { windows_.barrier(); }, Phase::reduce);
-    }
-    return chunks_.next();
-  }
-
- private:
-  SharedWindows& windows_;
-  SumChunks chunks_;
-};
-
 /// Arenas travel through the windows: while a chunk is summed, the next one is staged.
-class WindowSums final : public SumExchange {
+class WindowSums final : public SumsInRounds {
  public:
-  WindowSums(SharedWindows& windows, std::size_t rank, SumLayout layout)
-      : windows_(windows),
-        rank_(rank),
-        layout_(std::move(layout)),
-        rounds_(layout_.slices, staged_chunk(layout_, windows.half_bytes())),
-        inputs_(layout_.inputs()) {}
-
-  std::optional<SumChunk> next(Stream& stream) override {
-    while (next_ < rounds_.count()) {
-      const std::size_t round = next_++;
-      stream.call([this, round] { bring(round); }, Phase::reduce);
-      const std::size_t begin = rounds_.begin(rank_, round), length = rounds_.length(rank_, round);
-      if (length > 0) return SumChunk{begin, begin + length, inputs_};
-    }
-    if (next_ > 0) {
-      stream.call([this] { windows_.end_use(); }, Phase::reduce);
-    }
-    next_ = 0;
-    return std::nullopt;
+  WindowSums(SharedWindows& windows, std::size_t rank, const SumLayout& layout)
+      : SumsInRounds(rank, layout, staged_chunk(layout, windows.half_bytes())), windows_(windows) {
+    for (std::size_t round = 0; round < rounds(); ++round) inputs(round).resize(layout.inputs());
   }
 
  private:
@@ -92,11 +56,18 @@ class WindowSums final : public SumExchange {
   static std::size_t staged_chunk(const SumLayout& layout, std::size_t half_bytes) {
     const std::size_t most = std::ranges::max(layout.counts);
     const std::size_t pieces = std::max<std::size_t>(1, most * (layout.counts.size() - 1));
-    const std::size_t chunk = half_bytes / sizeof(float) / pieces & ~std::size_t{15};
-    if (chunk > 0) return chunk;
+    const std::size_t elements = half_bytes / sizeof(float) / pieces & ~std::size_t{15};
+    if (elements > 0) return elements;
     throw Error(Category::resource, fmt::format("{} ranks are too many for shared memory; use --transport "
                                                 "messages",
                                                 layout.counts.size()));
+  }
+
+  void bring(Stream& stream, std::size_t round) override {
+    stream.call([this, round] { bring(round); }, Phase::reduce);
+  }
+  void end(Stream& stream) override {
+    stream.call([this] { windows_.end_use(); }, Phase::reduce);
   }
 
   void bring(std::size_t round) {
@@ -108,7 +79,7 @@ class WindowSums final : public SumExchange {
     } else {
       windows_.end_use();
     }
-    if (round + 1 < rounds_.count()) stage(round + 1);
+    if (round + 1 < rounds()) stage(round + 1);
     windows_.begin_use();
     find_inputs(round);
   }
@@ -118,88 +89,32 @@ class WindowSums final : public SumExchange {
 
   void stage_partials(std::size_t round, float* pieces) const {
     for (std::size_t owner = 0; owner < layout_.counts.size(); ++owner) {
-      const std::size_t begin = rounds_.begin(owner, round), length = rounds_.length(owner, round);
-      if (owner == rank_ || length == 0) continue;
-      float* to = pieces + piece(owner, rank_) * layout_.own.size() * rounds_.chunk();
+      const std::size_t bytes = length(owner, round) * sizeof(float);
+      if (owner == rank_ || bytes == 0) continue;
+      float* to = pieces + piece(owner, rank_) * layout_.own.size() * chunk();
       for (const float* partial : layout_.own) {
-        std::memcpy(to, partial + begin, length * sizeof(float));
-        to += rounds_.chunk();
+        std::memcpy(to, partial + begin(owner, round), bytes);
+        to += chunk();
       }
     }
   }
 
   void find_inputs(std::size_t round) {
-    auto input = inputs_.begin();
+    auto input = inputs(round).begin();
     for (std::size_t peer = 0; peer < layout_.counts.size(); ++peer) {
       if (peer == rank_) {
-        for (const float* partial : layout_.own) *input++ = partial + rounds_.begin(rank_, round);
+        for (const float* partial : layout_.own) *input++ = partial + begin(rank_, round);
         continue;
       }
       const auto* pieces = reinterpret_cast<const float*>(windows_.staged_by(peer));
       const std::size_t first = piece(rank_, peer) * layout_.counts[peer];
       for (std::size_t i = 0; i < layout_.counts[peer]; ++i) {
-        *input++ = pieces + (first + i) * rounds_.chunk();
+        *input++ = pieces + (first + i) * chunk();
       }
     }
   }
 
   SharedWindows& windows_;
-  std::size_t rank_;
-  SumLayout layout_;
-  ExchangeRounds rounds_;
-  std::vector<const float*> inputs_;  ///< of the chunk at hand
-  std::size_t next_ = 0;              ///< round to be recorded
-};
-
-/// Ranks write to one memory, or copy from each other's. `of_ranks`: the whole, as this process sees it.
-class MappedGather final : public Gather {
- public:
-  MappedGather(SharedWindows& windows, std::size_t rank, std::vector<std::byte*> of_ranks, bool common,
-               std::span<const std::size_t> bounds)
-      : windows_(windows),
-        rank_(rank),
-        of_ranks_(std::move(of_ranks)),
-        common_(common),
-        bounds_(bounds.begin(), bounds.end()) {}
-
-  void record(Stream& stream) override {
-    stream.call([this] { gather(); }, Phase::reduce);
-  }
-
- private:
-  void gather() {
-    windows_.barrier();
-    if (common_) return;
-    for (std::size_t step = 1; step < of_ranks_.size(); ++step) {
-      const std::size_t peer = (rank_ + step) % of_ranks_.size();
-      std::memcpy(of_ranks_[rank_] + bounds_[peer], of_ranks_[peer] + bounds_[peer],
-                  bounds_[peer + 1] - bounds_[peer]);
-    }
-    windows_.barrier();  // until then peers may read what the next step overwrites
-  }
-
-  SharedWindows& windows_;
-  std::size_t rank_;
-  std::vector<std::byte*> of_ranks_;
-  bool common_;
-  std::vector<std::size_t> bounds_;
-};
-
-class WindowGather final : public Gather {
- public:
-  WindowGather(SharedWindows& windows, std::size_t rank, std::byte* all, std::span<const std::size_t> bounds)
-      : windows_(windows), rank_(rank), all_(all), bounds_(bounds.begin(), bounds.end()) {}
-
-  void record(Stream& stream) override {
-    stream.call([this] { gather_through(windows_, rank_, all_ + bounds_[rank_], all_, bounds_); },
-                Phase::reduce);
-  }
-
- private:
-  SharedWindows& windows_;
-  std::size_t rank_;
-  std::byte* all_;
-  std::vector<std::size_t> bounds_;
 };
 
 /// Arenas of all ranks: `bytes` from rank * stride on are a rank's. Stride 0: they are everyone's.
@@ -252,7 +167,7 @@ class SharedMemoryCommunicator final : public Communicator {
     const std::vector<std::uint64_t> places =
         all_gather_numbers(own, {layout.counts.begin(), layout.counts.end()});
     if (std::ranges::find(places, not_shared) != places.end()) {
-      return std::make_unique<WindowSums>(*windows_, rank_, std::move(layout));
+      return std::make_unique<WindowSums>(*windows_, rank_, layout);
     }
     std::vector<const float*> partials;
     auto place = places.begin();
@@ -261,27 +176,37 @@ class SharedMemoryCommunicator final : public Communicator {
         partials.push_back(reinterpret_cast<const float*>(address_of(*place++, rank)));
       }
     }
-    return std::make_unique<MappedSums>(*windows_, layout.slices[rank_], layout.slices[rank_ + 1], partials);
+    return std::make_unique<SumsInPlace>(rank_, layout.slices, layout.slices.back(), partials,
+                                         call_in_each_run([this] { barrier(); }));
   }
 
-  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
-                                      std::span<const std::size_t> bounds) override {
+  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
     const std::vector<std::uint64_t> places =
         all_gather_numbers({place_of(all.data())}, std::vector<std::size_t>(size_, 1));
+    std::vector<std::size_t> own_bounds(bounds.begin(), bounds.end());
     if (std::ranges::find(places, not_shared) != places.end()) {
-      return std::make_unique<WindowGather>(*windows_, rank_, all.data(), bounds);
+      return call_in_each_run([this, all = all.data(), bounds = std::move(own_bounds)] {
+        gather_through(*windows_, rank_, all + bounds[rank_], all, bounds);
+      });
     }
-    std::vector<std::byte*> of_ranks;
-    for (std::size_t rank = 0; rank < size_; ++rank) of_ranks.push_back(address_of(places[rank], rank));
     const bool common =
         std::ranges::all_of(places, [&](std::uint64_t place) { return place == places[0]; }) &&
         arenas_[places[0] >> offset_bits].stride == 0;
-    return std::make_unique<MappedGather>(*windows_, rank_, std::move(of_ranks), common, bounds);
+    if (common) return call_in_each_run([this] { barrier(); });
+    std::vector<std::byte*> of_ranks;  // the whole, as this process sees it
+    for (std::size_t rank = 0; rank < size_; ++rank) of_ranks.push_back(address_of(places[rank], rank));
+    return call_in_each_run([this, of_ranks = std::move(of_ranks), bounds = std::move(own_bounds)] {
+      barrier();
+      for (std::size_t step = 1; step < size_; ++step) {
+        const std::size_t peer = (rank_ + step) % size_;
+        std::memcpy(of_ranks[rank_] + bounds[peer], of_ranks[peer] + bounds[peer],
+                    bounds[peer + 1] - bounds[peer]);
+      }
+      barrier();  // until then peers may read what the next step overwrites
+    });
   }
 
-  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
-    return plan_mpi_all_reduce(values, group_);
-  }
+  AllReduce plan_all_reduce(std::span<float> values) override { return plan_mpi_all_reduce(group_, values); }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                         std::span<std::byte> all) override {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "comm/transports/scratch_memory.h"
+#include "comm/transports/sums_in_rounds.h"
 
 namespace lockstep {
 namespace {
@@ -28,130 +29,60 @@ std::size_t whole_lines(std::size_t elements) {
   return (elements + line - 1) / line * line;
 }
 
-class StagedSums final : public SumExchange {
+class StagedSums final : public RoutedSums {
  public:
-  StagedSums(Communicator& host, Staging& staging, SumLayout layout)
-      : staging_(staging), layout_(std::move(layout)) {
-    const auto rank = static_cast<std::size_t>(host.rank());
-    begin_ = layout_.slices[rank];
-    end_ = layout_.slices[rank + 1];
-    own_begin_ = std::accumulate(layout_.counts.begin(),
-                                 layout_.counts.begin() + static_cast<std::ptrdiff_t>(rank), std::size_t{0});
-    SumLayout staged{{}, layout_.counts, layout_.slices};
-    const std::size_t own = layout_.own.size(), stride = whole_lines(layout_.slices.back());
-    arrivals_ = begin_ == end_ ? 0 : layout_.inputs() - own;
-    arrival_stride_ = whole_lines(end_ - begin_);
-    auto* const memory = reinterpret_cast<float*>(
-        staging.host_memory.at_least(own * stride * sizeof(float) + arrival_bytes()));
-    for (std::size_t i = 0; i < own; ++i) staged.own.push_back(memory + i * stride);
-    staged_ = staged.own;
+  StagedSums(Communicator& host, Staging& staging, const SumLayout& layout)
+      : StagedSums(host, staging, layout, static_cast<std::size_t>(host.rank())) {}
+
+ private:
+  StagedSums(Communicator& host, Staging& staging, const SumLayout& layout, std::size_t rank)
+      : RoutedSums(rank, layout, routes_to_all(rank, layout.counts.size()),
+                   whole_lines(layout.slices.back())),
+        staging_(staging),
+        first_(layout.slices[rank]),
+        last_(layout.slices[rank + 1]),
+        own_begin_(std::accumulate(layout.counts.begin(),
+                                   layout.counts.begin() + static_cast<std::ptrdiff_t>(rank),
+                                   std::size_t{0})),
+        arrival_bytes_(arrivals() * arrival_stride() * sizeof(float)) {
+    const std::size_t own = layout.own.size(), stride = whole_lines(layout.slices.back());
+    auto* const memory =
+        reinterpret_cast<float*>(staging.host_memory.at_least(own * stride * sizeof(float) + arrival_bytes_));
+    for (std::size_t i = 0; i < own; ++i) staged_.push_back(memory + i * stride);
     arriving_ = memory + own * stride;
-    arrived_ = reinterpret_cast<float*>(staging.device_memory.at_least(arrival_bytes()));
-    name_inputs();
-    host_ = host.plan_sum(std::move(staged));
+    arrived_ = reinterpret_cast<float*>(staging.device_memory.at_least(arrival_bytes_));
+    if (rounds() > 0) place_inputs(0, arrived_);
+    host_ = host.plan_sum({.own = staged_, .counts = layout.counts, .slices = layout.slices});
   }
 
-  std::optional<SumChunk> next(Stream& stream) override {
-    if (std::exchange(given_, !given_)) return std::nullopt;
+  void bring(Stream& stream, std::size_t /*round*/) override {
     for (std::size_t i = 0; i < staged_.size(); ++i) {  // all but the own slice
-      staging_.copy(stream, staged_[i], layout_.own[i], begin_ * sizeof(float));
-      staging_.copy(stream, staged_[i] + end_, layout_.own[i] + end_,
-                    (layout_.slices.back() - end_) * sizeof(float));
+      staging_.copy(stream, staged_[i], layout_.own[i], first_ * sizeof(float));
+      staging_.copy(stream, staged_[i] + last_, layout_.own[i] + last_,
+                    (layout_.slices.back() - last_) * sizeof(float));
     }
     while (const auto chunk = host_->next(stream)) {
       stream.call([this, chunk = *chunk] { keep(chunk); }, Phase::reduce);
     }
-    staging_.copy(stream, arrived_, arriving_, arrival_bytes());
-    if (begin_ < end_) return SumChunk{begin_, end_, inputs_};
-    given_ = false;
-    return std::nullopt;
-  }
-
- private:
-  std::size_t arrival_bytes() const { return arrivals_ * arrival_stride_ * sizeof(float); }
-  bool is_own(std::size_t input) const {
-    return input >= own_begin_ && input < own_begin_ + layout_.own.size();
-  }
-
-  /// In the order of ranks: this rank's where they are, the others' where they arrive.
-  void name_inputs() {
-    const float* arrived = arrived_;
-    for (std::size_t i = 0; i < arrivals_ + layout_.own.size(); ++i) {
-      if (is_own(i)) {
-        inputs_.push_back(layout_.own[i - own_begin_] + begin_);
-      } else {
-        inputs_.push_back(arrived);
-        arrived += arrival_stride_;
-      }
-    }
+    staging_.copy(stream, arrived_, arriving_, arrival_bytes_);
   }
 
   void keep(const SumChunk& chunk) const {
-    float* to = arriving_ + (chunk.begin - begin_);
+    float* to = arriving_ + (chunk.begin - first_);
     for (std::size_t i = 0; i < chunk.inputs.size(); ++i) {
-      if (is_own(i)) continue;
+      if (i >= own_begin_ && i < own_begin_ + staged_.size()) continue;
       std::copy_n(chunk.inputs[i], chunk.size(), to);
-      to += arrival_stride_;
+      to += arrival_stride();
     }
   }
 
   Staging& staging_;
-  SumLayout layout_;
-  std::size_t begin_ = 0, end_ = 0;  ///< the own slice
-  std::size_t own_begin_ = 0;        ///< number of this rank's first partial sum, over all ranks
-  std::size_t arrivals_ = 0;         ///< partial sums of the peers
-  std::size_t arrival_stride_ = 0;   ///< elements from one to the next
-  std::vector<float*> staged_;       ///< this rank's partial sums on the host
+  std::size_t first_, last_;    ///< the own slice
+  std::size_t own_begin_;       ///< number of this rank's first partial sum, over all ranks
+  std::size_t arrival_bytes_;   ///< of the peers' partial sums of the own slice
+  std::vector<float*> staged_;  ///< this rank's partial sums on the host
   float *arriving_ = nullptr, *arrived_ = nullptr;  ///< the peers', on the host and on the device
-  std::vector<const float*> inputs_;
   std::unique_ptr<SumExchange> host_;
-  bool given_ = false;
-};
-
-class StagedGather final : public Gather {
- public:
-  StagedGather(Communicator& host, Staging& staging, std::span<std::byte> all,
-               std::span<const std::size_t> bounds)
-      : staging_(staging), all_(all), staged_(staging.host_memory.at_least(all.size()), all.size()) {
-    begin_ = bounds[static_cast<std::size_t>(host.rank())];
-    end_ = bounds[static_cast<std::size_t>(host.rank()) + 1];
-    host_ = host.plan_gather(staged_, bounds);
-  }
-
-  void record(Stream& stream) override {
-    staging_.copy(stream, staged_.data() + begin_, all_.data() + begin_, end_ - begin_);
-    host_->record(stream);
-    staging_.copy(stream, all_.data(), staged_.data(), begin_);
-    staging_.copy(stream, all_.data() + end_, staged_.data() + end_, all_.size() - end_);
-  }
-
- private:
-  Staging& staging_;
-  std::span<std::byte> all_, staged_;
-  std::size_t begin_, end_;  ///< bytes of this rank
-  std::unique_ptr<Gather> host_;
-};
-
-class StagedAllReduce final : public AllReduce {
- public:
-  StagedAllReduce(Communicator& host, Staging& staging, std::span<float> values)
-      : staging_(staging),
-        values_(values),
-        staged_(reinterpret_cast<float*>(staging.host_memory.at_least(values.size_bytes())), values.size()),
-        host_(host.plan_all_reduce(staged_)) {}
-
-  void start(Stream& stream) override {
-    staging_.copy(stream, staged_.data(), values_.data(), values_.size_bytes());
-    host_->start(stream);
-    host_->finish(stream);
-    staging_.copy(stream, values_.data(), staged_.data(), values_.size_bytes());
-  }
-  void finish(Stream& /*stream*/) override {}
-
- private:
-  Staging& staging_;
-  std::span<float> values_, staged_;
-  std::unique_ptr<AllReduce> host_;
 };
 
 class StagedCommunicator final : public Communicator {
@@ -173,14 +104,28 @@ class StagedCommunicator final : public Communicator {
   }
 
   std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
-    return std::make_unique<StagedSums>(host_, staging_, std::move(layout));
+    return std::make_unique<StagedSums>(host_, staging_, layout);
   }
-  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
-                                      std::span<const std::size_t> bounds) override {
-    return std::make_unique<StagedGather>(host_, staging_, all, bounds);
+  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
+    const std::span staged(staging_.host_memory.at_least(all.size()), all.size());
+    const auto rank = static_cast<std::size_t>(host_.rank());
+    return [this, all, staged, begin = bounds[rank], end = bounds[rank + 1],
+            gather = host_.plan_gather(staged, bounds)](Stream& stream) {
+      staging_.copy(stream, staged.data() + begin, all.data() + begin, end - begin);
+      gather(stream);
+      staging_.copy(stream, all.data(), staged.data(), begin);
+      staging_.copy(stream, all.data() + end, staged.data() + end, all.size() - end);
+    };
   }
-  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
-    return std::make_unique<StagedAllReduce>(host_, staging_, values);
+  AllReduce plan_all_reduce(std::span<float> values) override {
+    const std::size_t bytes = values.size_bytes();
+    const std::span staged(reinterpret_cast<float*>(staging_.host_memory.at_least(bytes)), values.size());
+    return {.start = [this, values, staged, bytes, reduce = host_.plan_all_reduce(staged)](Stream& stream) {
+      staging_.copy(stream, staged.data(), values.data(), bytes);
+      reduce.start(stream);
+      reduce.finish(stream);
+      staging_.copy(stream, values.data(), staged.data(), bytes);
+    }};
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "comm/communicator.h"
-#include "comm/sum_chunks.h"
+#include "comm/transports/sums_in_rounds.h"
 
 namespace lockstep {
 namespace {
@@ -27,95 +27,6 @@ struct Meeting {
   }
 };
 
-class ThreadSums final : public SumExchange {
- public:
-  ThreadSums(Meeting& meeting, std::size_t rank, const SumLayout& layout)
-      : meeting_(meeting),
-        chunks_(layout.slices[rank], layout.slices[rank + 1], all_partials(meeting, rank, layout), chunk) {}
-
-  std::optional<SumChunk> next(Stream& stream) override {
-    if (chunks_.at_first()) {
-      stream.call([this] { meeting_.wait(); }, Phase::reduce);
-    }
-    return chunks_.next();
-  }
-
- private:
-  static constexpr std::size_t chunk = 4096;
-
-  static std::vector<const float*> all_partials(Meeting& meeting, std::size_t rank, const SumLayout& layout) {
-    std::vector<const float*> partials;
-    for (const SumLayout* peer : meeting.show(rank, &layout)) {
-      partials.insert(partials.end(), peer->own.begin(), peer->own.end());
-    }
-    meeting.wait();  // the layouts may go
-    return partials;
-  }
-
-  Meeting& meeting_;
-  SumChunks chunks_;
-};
-
-class ThreadGather final : public Gather {
- public:
-  ThreadGather(Meeting& meeting, std::size_t rank, std::span<std::byte> all,
-               std::span<const std::size_t> bounds)
-      : meeting_(meeting),
-        rank_(rank),
-        of_ranks_(meeting.show(rank, all.data())),
-        bounds_(bounds.begin(), bounds.end()) {}
-
-  void record(Stream& stream) override {
-    stream.call([this] { gather(); }, Phase::reduce);
-  }
-
- private:
-  void gather() {
-    meeting_.wait();
-    for (std::size_t peer = 0; peer < of_ranks_.size(); ++peer) {
-      const std::size_t bytes = bounds_[peer + 1] - bounds_[peer];
-      if (peer == rank_ || bytes == 0) continue;
-      std::memcpy(of_ranks_[rank_] + bounds_[peer], of_ranks_[peer] + bounds_[peer], bytes);
-    }
-    meeting_.wait();
-  }
-
-  Meeting& meeting_;
-  std::size_t rank_;
-  std::vector<std::byte*> of_ranks_;
-  std::vector<std::size_t> bounds_;
-};
-
-class ThreadAllReduce final : public AllReduce {
- public:
-  ThreadAllReduce(Meeting& meeting, std::size_t rank, std::span<float> values)
-      : meeting_(meeting),
-        of_ranks_(meeting.show(rank, values.data())),
-        values_(values),
-        sum_(values.size()) {}
-
-  void start(Stream& stream) override {
-    stream.call([this] { reduce(); }, Phase::reduce);
-  }
-  void finish(Stream& /*stream*/) override {}
-
- private:
-  void reduce() {
-    meeting_.wait();
-    std::ranges::fill(sum_, 0.0F);
-    for (const float* peer : of_ranks_) {
-      for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += peer[i];
-    }
-    meeting_.wait();
-    std::ranges::copy(sum_, values_.begin());
-  }
-
-  Meeting& meeting_;
-  std::vector<float*> of_ranks_;
-  std::span<float> values_;
-  std::vector<float> sum_;
-};
-
 class ThreadCommunicator final : public Communicator {
  public:
   ThreadCommunicator(std::shared_ptr<Meeting> meeting, std::size_t rank)
@@ -126,14 +37,38 @@ class ThreadCommunicator final : public Communicator {
   std::string name() const override { return "threads"; }
 
   std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
-    return std::make_unique<ThreadSums>(*meeting_, rank_, layout);
+    constexpr std::size_t chunk = 4096;
+    std::vector<const float*> partials;
+    for (const SumLayout* peer : meeting_->show(rank_, &layout)) {
+      partials.insert(partials.end(), peer->own.begin(), peer->own.end());
+    }
+    meeting_->wait();  // the layouts may go
+    return std::make_unique<SumsInPlace>(rank_, layout.slices, chunk, partials,
+                                         call_in_each_run([this] { meeting_->wait(); }));
   }
-  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
-                                      std::span<const std::size_t> bounds) override {
-    return std::make_unique<ThreadGather>(*meeting_, rank_, all, bounds);
+  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
+    return call_in_each_run([this, of_ranks = meeting_->show(rank_, all.data()),
+                             bounds = std::vector(bounds.begin(), bounds.end())] {
+      meeting_->wait();
+      for (std::size_t peer = 0; peer < of_ranks.size(); ++peer) {
+        const std::size_t bytes = bounds[peer + 1] - bounds[peer];
+        if (peer == rank_ || bytes == 0) continue;
+        std::memcpy(of_ranks[rank_] + bounds[peer], of_ranks[peer] + bounds[peer], bytes);
+      }
+      meeting_->wait();
+    });
   }
-  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
-    return std::make_unique<ThreadAllReduce>(*meeting_, rank_, values);
+  AllReduce plan_all_reduce(std::span<float> values) override {
+    return {.start = call_in_each_run([this, of_ranks = meeting_->show(rank_, values.data()), values,
+                                       sum = std::vector<float>(values.size())]() mutable {
+              meeting_->wait();
+              std::ranges::fill(sum, 0.0F);
+              for (const float* peer : of_ranks) {
+                for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += peer[i];
+              }
+              meeting_->wait();
+              std::ranges::copy(sum, values.begin());
+            })};
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,

@@ -83,7 +83,7 @@ class GradientSum::Implementation {
     while (const auto chunk = gradients.next(stream)) {
       summation_->fold(stream, gradients.fold(), *chunk, total_.floats().data() + chunk->begin);
     }
-    gather_->record(stream);
+    gather_(stream);
   }
 
   const PartialSumPlan::LeafStep& leaf() const {
@@ -99,7 +99,7 @@ class GradientSum::Implementation {
   std::size_t elements_;
   Buffer total_;
   Slices slices_;
-  std::unique_ptr<Gather> gather_;
+  Gather gather_;
   std::vector<Buffer> arenas_;
   std::map<std::uint32_t, Step> steps_;
   Step* step_ = nullptr;

@@ -42,14 +42,14 @@ class LeafPass {
   LeafResult* result(std::uint32_t leaf) const { return results_.as<LeafResult>() + leaf; }
   std::span<const LeafResult> results() const { return {results_.as<LeafResult>(), assignment_.leaves}; }
   /// Records what brings the results of all leaves to all ranks.
-  void gather_results(Stream& stream) { gather_->record(stream); }
+  void gather_results(Stream& stream) { gather_(stream); }
 
  private:
   Device& device_;
   const LeafRunners& runners_;
   Assignment assignment_;
   Buffer results_;
-  std::unique_ptr<Gather> gather_;
+  Gather gather_;
 };
 
 }  // namespace lockstep

@@ -7,8 +7,7 @@ namespace {
 
 const Fold one_input{.program = {0}, .depth = 1};
 
-std::unique_ptr<Gather> plan_arena_gather(Communicator& communicator, std::span<float> arena,
-                                          const Slices& slices) {
+Gather plan_arena_gather(Communicator& communicator, std::span<float> arena, const Slices& slices) {
   std::vector<std::size_t> bounds;
   for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
   return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
@@ -77,11 +76,11 @@ void Updater::record(Stream& stream, GradientSums& gradients) {
   } else {
     while (const auto chunk = gradients.next(stream)) update_->apply(stream, *chunk, gradients.fold());
   }
-  values_->record(stream);  // peers have read the partial sums when they come to it
+  values_(stream);  // peers have read the partial sums when they come to it
 }
 
 void Updater::record_averages(Stream& stream) {
-  if (averages_) averages_->record(stream);
+  if (averages_) averages_(stream);
 }
 
 void Updater::scale_by_norms(Stream& stream, float* sum) {
@@ -100,7 +99,7 @@ void Updater::scale_by_norms(Stream& stream, float* sum) {
 
 void Updater::measure(Stream& stream, const float* owned, const BlockSums& sums) {
   update_->measure(stream, owned, sums.values.as<double>() + norms_.block_at(first_));
-  sums.gather->record(stream);
+  sums.gather(stream);
 }
 
 }  // namespace lockstep

@@ -55,7 +55,7 @@ class Updater {
   /// Sums of squares of all blocks of an arena: double by double.
   struct BlockSums {
     Buffer values;
-    std::unique_ptr<Gather> gather;
+    Gather gather;
   };
 
   BlockSums plan_block_sums(Device& device) const;
@@ -71,7 +71,7 @@ class Updater {
   Communicator& owners_;
   std::size_t first_ = 0, last_ = 0;  ///< elements that this rank updates
   std::unique_ptr<ArenaUpdate> update_;
-  std::unique_ptr<Gather> values_, averages_;
+  Gather values_, averages_;
   BlockSums gradient_sums_, parameter_sums_;
 };
 

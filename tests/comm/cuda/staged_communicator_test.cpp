@@ -113,7 +113,7 @@ TEST(StagedCommunicator, CarriesTheCanonicalSum) {
           while (const auto chunk = sums->next(stream)) {
             gradients.summation().fold(stream, sums->fold(), *chunk, sum.data() + chunk->begin);
           }
-          gather->record(stream);
+          gather(stream);
         });
         for (int run = 0; run < 2; ++run) {
           program->run();

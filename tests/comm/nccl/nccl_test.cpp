@@ -26,13 +26,10 @@ class WatchedRanks final : public Communicator {
   std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
     return ranks_.plan_sum(std::move(layout));
   }
-  std::unique_ptr<Gather> plan_gather(std::span<std::byte> all,
-                                      std::span<const std::size_t> bounds) override {
+  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
     return ranks_.plan_gather(all, bounds);
   }
-  std::unique_ptr<AllReduce> plan_all_reduce(std::span<float> values) override {
-    return ranks_.plan_all_reduce(values);
-  }
+  AllReduce plan_all_reduce(std::span<float> values) override { return ranks_.plan_all_reduce(values); }
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                         std::span<std::byte> all) override {
     ranks_.all_gather_bytes(own, bytes, all);
@@ -132,7 +129,7 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
     ranks.barrier();
     EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
     const auto sum = nccl->plan_all_reduce({static_cast<float*>(nullptr), 1});
-    EXPECT_EQ(error_of([&] { sum->start(gpu.stream); }).first, 5);
+    EXPECT_EQ(error_of([&] { sum.start(gpu.stream); }).first, 5);
   });
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
@@ -235,10 +232,10 @@ struct OverlappedSums {
     program = gpu.record([&] {
       for (const std::size_t i : {1, 0}) {
         gpu.stream.launch([part = values.subspan(i * half, half)] { ++part.front(), part.back() += 2; });
-        reduces[i]->start(gpu.stream);
+        reduces[i].start(gpu.stream);
       }
       gpu.stream.launch([=] { *seen = values.front(); });
-      for (const auto& reduce : reduces) reduce->finish(gpu.stream);
+      for (const auto& reduce : reduces) reduce.finish(gpu.stream);
       gpu.copy(gpu.stream, sums.data(), arena.data(), arena.bytes());
     });
   }
@@ -256,7 +253,7 @@ struct OverlappedSums {
   GraphDevice& gpu;
   Buffer arena = gpu.allocate(2 * half * sizeof(float)), sums = gpu.allocate(arena.bytes()),
          meanwhile = gpu.allocate(sizeof(float));
-  std::array<std::unique_ptr<AllReduce>, 2> reduces;
+  std::array<AllReduce, 2> reduces;
   std::unique_ptr<Program> program;
   float seen_meanwhile = 0.0F;
 };
@@ -296,8 +293,8 @@ TEST(Nccl, OtherExchangesWaitForSumsThatAreBegun) {
     const auto gather = nccl->plan_gather({all.data(), all.bytes()}, bounds);
     const auto program = gpu.record([&] {
       gpu.stream.launch([at = all.floats().data() + own] { *at = 21.0F; });
-      sum->start(gpu.stream);
-      gather->record(gpu.stream);
+      sum.start(gpu.stream);
+      gather(gpu.stream);
     });
     program->run();
     std::vector<float> gathered(2);

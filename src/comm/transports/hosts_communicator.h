@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-/// Of ranks on several hosts: memory is shared within hosts, messages go between them. Null where the ranks
-/// of a host cannot share memory (agreed by all ranks). `world`: all ranks, those of a host contiguous;
-/// `host`: this one's. Collective.
+/// A communicator of ranks on several hosts: shared memory within hosts, messages between them. Null where
+/// the ranks of a host cannot share memory (agreed by all ranks). `world`: all ranks, those of a host
+/// contiguous; `host`: this one's. Collective.
 std::unique_ptr<Communicator> make_hosts_communicator(const MpiGroup& world, const MpiGroup& host,
                                                       const HostRanks& hosts, PeerWatch& watch);
 

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/exchange.h"
+#include "comm/transports/sums_in_rounds.h"
+#include "comm/world/mpi_handles.h"
+#include "comm/world/peer_watch.h"
+
+namespace lockstep {
+
+/// Messages between the ranks of a group.
+class Messages {
+ public:
+  /// Duplicates `group`; `watch` outlives the messages. Collective.
+  Messages(const MpiGroup& group, PeerWatch& watch)
+      : group_(MpiGroup::duplicate(group.get())),
+        watch_(watch),
+        rank_(static_cast<std::size_t>(group_.rank())),
+        size_(static_cast<std::size_t>(group_.size())) {}
+
+  std::size_t rank() const { return rank_; }
+  std::size_t size() const { return size_; }
+  const MpiGroup& group() const { return group_; }
+  PeerWatch& watch() const { return watch_; }
+
+  /// Start a message and add it to `requests`. Messages between two ranks with one tag stay in order.
+  void send(std::vector<MPI_Request>& requests, std::span<const std::byte> bytes, std::size_t peer,
+            std::size_t tag = 0) const;
+  void receive(std::vector<MPI_Request>& requests, std::span<std::byte> bytes, std::size_t peer,
+               std::size_t tag = 0) const;
+  /// Waits for all of `requests` and clears them.
+  void complete(std::vector<MPI_Request>& requests) const;
+
+ private:
+  MpiGroup group_;
+  PeerWatch& watch_;
+  std::size_t rank_, size_;
+};
+
+// Plans; `messages` and `group` outlive them.
+
+/// As Communicator::plan_sum, along `routes`; layout.counts: of every source.
+std::unique_ptr<SumExchange> plan_message_sums(const Messages& messages, SumLayout layout, Routes routes);
+/// Brings the part of each owner in `routes` to this rank, and this rank's part to its sources.
+Gather plan_message_gather(const Messages& messages, std::span<std::byte> all,
+                           std::span<const std::size_t> bounds, const Routes& routes);
+/// MPI's own sum of memory of the host, done when it is started.
+AllReduce plan_mpi_all_reduce(const MpiGroup& group, std::span<float> values);
+
+}  // namespace lockstep
