@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures sums of gradients between hosts, beside MPI_Allreduce in the same run. The hosts are network namespaces of
 # this machine, each with its own link to one switch. Prints times, bytes sent, and the share of the link's rate,
-# counting the bytes that one rank per host has to send. Must run as root; removes its namespaces at the end.
+# counting the bytes that one rank per host has to send. Must run as root. Ends its processes and removes its namespaces
+# at the end, also when it is interrupted or terminated.
 #
 #   bench/hosts.sh [--hosts N] [--ranks N] [--rate MBIT] [--rounds N] [--program FILE] [-- COMMAND...]
 #
@@ -30,7 +31,7 @@ while (($# > 0)); do
     --rounds) rounds=${2:-} && shift ;;
     --program) program=${2:-} && shift ;;
     --) shift && command=("$@") && break ;;
-    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *) fail "unknown option $1 (see --help)" ;;
   esac
   shift
@@ -42,12 +43,32 @@ done
 
 name=hosts$$  # of the namespaces and their switch
 work=$(mktemp -d)
+signal_hosts() { # sends signal $1 to all processes of the hosts; fails when there are none
+  local found=1
+  for ((i = 0; i < hosts; ++i)); do
+    for process in $(ip netns pids "$name-$i" 2> /dev/null); do
+      kill -s "$1" "$process" 2> /dev/null || true
+      found=0
+    done
+  done
+  return $found
+}
 tear_down() {
+  trap '' HUP INT TERM
+  if signal_hosts TERM; then
+    for ((tenth = 0; tenth < 20; ++tenth)); do
+      if signal_hosts 0; then sleep 0.1; fi
+    done
+    signal_hosts KILL || true
+  fi
   for ((i = 0; i < hosts; ++i)); do ip netns delete "$name-$i" 2> /dev/null || true; done
   ip netns delete "$name" 2> /dev/null || true
   rm -rf "$work"
 }
 trap tear_down EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 address() { echo "10.213.$((($$ / 2) % 256)).$(($1 + 1))"; }
 
@@ -101,7 +122,8 @@ if ((${#command[@]} == 0)); then
   command=("$program" bench allreduce --rounds "$rounds")
 fi
 before=$(bytes)
-on_hosts "${command[@]}" | tee "$work/output"
+on_hosts "${command[@]}" | tee "$work/output" & # in the background: bash interrupts only `wait` for its traps
+wait $!
 after=$(bytes)
 if [[ $sums == yes ]]; then
   awk -v hosts="$hosts" -v rate="$rate" '$1 >= 16777216 {
