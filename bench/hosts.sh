@@ -126,7 +126,7 @@ on_hosts "${command[@]}" | tee "$work/output" & # in the background: bash interr
 wait $!
 after=$(bytes)
 if [[ $sums == yes ]]; then
-  awk -v hosts="$hosts" -v rate="$rate" '$1 >= 16777216 {
+  awk -v hosts="$hosts" -v rate="$rate" '$1 + 0 >= 16777216 {
     ideal = 2 * (hosts - 1) / hosts * $1 / (rate / 8)  # microseconds
     printf "%d bytes: ring %.0f %%, canonical %.0f %% of the link\n", $1, 100 * ideal / $2, 100 * ideal / $4
   }' "$work/output"
