@@ -195,14 +195,13 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   std::optional<Recorder> recorder;
   DataWarnings warnings(options);
   world.agree([&] {
-    if (prints && !options.output.run_directory.empty()) {
+    if (!prints) return;
+    if (!options.output.run_directory.empty()) {
       make_run_directory(
           options, trainer,
           environment_of(environment, world, trainer, options.training.execution.dtype, argc, argv));
     }
-    if (prints) {
-      recorder.emplace(make_recorder(options.output));
-    }
+    recorder.emplace(make_recorder(options.output));
   });
   if (prints) {
     print_warning(data.train->skipped_files());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "support/run.h"
@@ -351,15 +352,24 @@ TEST_F(Output, OrderOfAnEpochIsAPermutation) {
   }
 }
 
-TEST_F(Output, HelpOfEveryCommandFitsATerminal) {
+TEST_F(Output, HelpOfEveryCommandFitsATerminalAndNamesOptionsThatExist) {
+  std::set<std::string> named, listed;
+  const std::regex flag("--[a-z0-9-]+"), list("^  (--[a-z0-9-]+)");
   for (const char* command : {"train", "eval", "bench", "doctor", "inspect", "data", "report"}) {
     const Outcome outcome = lockstep(0, {command, "--help"});
+    for (const std::string& line : lines(outcome.out)) {
+      std::smatch match;
+      if (std::regex_search(line, match, list)) listed.insert(match[1].str());
+      for (std::sregex_iterator it(line.begin(), line.end(), flag), end; it != end; ++it)
+        named.insert(it->str());
+    }
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_EQ(outcome.out.rfind("Usage: lockstep " + std::string(command), 0), 0U) << outcome.out;
     for (const std::string& line : lines(outcome.out)) {
       EXPECT_LE(line.size(), 100U) << line;
     }
   }
+  EXPECT_EQ(named, listed);
   EXPECT_NE(lockstep(0, {"train", "--help"}).out.find("timm"),
             std::string::npos);  // for options that differ from those of timm
   EXPECT_EQ(lockstep(2, {"--help"}).out, lockstep(0, {"--help"}).out);
