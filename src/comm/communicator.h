@@ -53,6 +53,16 @@ class Communicator {
   virtual void check() {}
 };
 
+/// Values of all ranks, in rank order; for small types without pointers. Collective.
+template <class T>
+std::vector<T> all_gather(Communicator& communicator, const T& own) {
+  std::vector<T> all(static_cast<std::size_t>(communicator.size()));
+  const std::vector<std::size_t> bytes(all.size(), sizeof own);
+  communicator.all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
+                                std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
 /// A communicator over the world, which outlives it: self for one rank; shared memory where all ranks are on
 /// one host that allows it; shared memory within hosts and messages between them where hosts have several
 /// ranks (comm/host_ranks.h); messages otherwise. Forcing shared memory where it cannot be had:

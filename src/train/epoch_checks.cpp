@@ -12,18 +12,11 @@ namespace {
 
 using Words = std::array<std::uint64_t, 2>;
 
-/// The words of all ranks, in rank order.
-std::vector<Words> gather(const Session& session, const Words& own) {
-  std::vector<Words> all(static_cast<std::size_t>(session.world().size()));
-  const std::vector<std::size_t> bytes(all.size(), sizeof own);
-  session.between_hosts().all_gather_bytes(std::as_bytes(std::span(own)), bytes,
-                                           std::as_writable_bytes(std::span(all)));
-  return all;
-}
-
 VisitSum sum_over_ranks(const Session& session, const VisitSum& own) {
   VisitSum sum;
-  for (const Words& words : gather(session, own.words())) sum.add(VisitSum::from_words(words));
+  for (const Words& words : all_gather(session.between_hosts(), own.words())) {
+    sum.add(VisitSum::from_words(words));
+  }
   return sum;
 }
 
@@ -46,7 +39,7 @@ void check_visits(const Session& session, const Run& run, std::uint32_t epoch, s
 }
 
 void check_same_parameters(const Session& session, std::array<std::uint64_t, 2> hash) {
-  const std::vector<Words> all = gather(session, hash);
+  const std::vector<Words> all = all_gather(session.between_hosts(), hash);
   const auto other = std::ranges::find_if(all, [&](const Words& words) { return words != all[0]; });
   if (other == all.end()) return;
   session.world().agree([&] {

@@ -20,11 +20,7 @@ double working_seconds(const StepTimes& times) {
 
 /// Maximum over all ranks.
 std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(communicator.size()));
-  const std::vector<std::size_t> bytes(all.size(), sizeof own);
-  communicator.all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
-                                std::as_writable_bytes(std::span(all)));
-  return std::ranges::max(all);
+  return std::ranges::max(all_gather(communicator, own));
 }
 
 }  // namespace

@@ -77,15 +77,6 @@ class SumBench {
   Device& device() const { return session_.device(); }
   Communicator& arenas() const { return session_.between_devices(); }
 
-  /// Values of all ranks, in rank order.
-  std::vector<double> gather(double own) const {
-    const std::vector<std::size_t> bytes(static_cast<std::size_t>(world_.size()), sizeof(double));
-    std::vector<double> all(bytes.size());
-    session_.between_hosts().all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
-                                              std::as_writable_bytes(std::span(all)));
-    return all;
-  }
-
   /// Exchange that leaves the sum on all ranks.
   struct Exchange {
     std::unique_ptr<GradientSums> gradients;
@@ -147,7 +138,8 @@ class SumBench {
     const double sent = sent_bytes();
     for (int round = -2; round < rounds_; ++round) {  // two rounds to warm up
       session_.between_hosts().barrier();
-      const double slowest = std::ranges::max(gather(timer_->seconds(program, runs))) / runs;
+      const double own = timer_->seconds(program, runs);
+      const double slowest = std::ranges::max(all_gather(session_.between_hosts(), own)) / runs;
       sums += runs;
       if (round >= 0) {
         seconds.push_back(slowest);

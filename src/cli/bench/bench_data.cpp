@@ -136,12 +136,8 @@ struct Rate {
 
 Rate sum_over_ranks(const World& world, const BenchOptions& options, const Rate& own) {
   const auto communicator = make_communicator(world, options.execution.transport);
-  const std::vector<std::size_t> bytes(static_cast<std::size_t>(world.size()), sizeof(Rate));
-  std::vector<Rate> all(bytes.size());
-  communicator->all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
-                                 std::as_writable_bytes(std::span(all)));
   Rate sum;
-  for (const Rate& rate : all) sum.add(rate);
+  for (const Rate& rate : all_gather(*communicator, own)) sum.add(rate);
   return sum;
 }
 
