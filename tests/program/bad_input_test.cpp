@@ -56,13 +56,6 @@ class BadInput : public testing::Test {
     all.push_back(file);
     expect_failure({"train", "--epochs", "1", "--data-dir", folder.string()}, 3, all);
   }
-  static int count(const std::string& text, const std::string& part) {
-    int found = 0;
-    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-      ++found;
-    }
-    return found;
-  }
 
   static std::unique_ptr<TemporaryFolder> good_;
 };

@@ -81,8 +81,7 @@ TEST_F(Images, FilesThatCannotBeReadAreLeftOutAlikeOnAnyNumberOfRanks) {
   only_digest(data(folder_.string()), {"--random-resized-crop", "--hflip", "0.5"});
   const Outcome one = train(1, data(folder_.string()), {});
   const std::string warning = "/train/odd/7.jpg: is neither a JPEG nor a PNG file; skipped\n";
-  EXPECT_NE(one.err.find(warning), std::string::npos) << one.err;
-  EXPECT_EQ(one.err.find(warning), one.err.rfind(warning)) << one.err;
+  EXPECT_EQ(count(one.err, warning), 1) << one.err;
   Arguments arguments = {"train", "--strict"};
   const Arguments where = data(folder_.string());
   arguments.insert(arguments.end(), where.begin(), where.end());
@@ -103,8 +102,7 @@ TEST_F(Images, AFileThatCannotBeReadIsNamedOnceInARun) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     for (const char* part : {"train", "val"}) {
       const std::string warning = std::string("/") + part + "/odd/7.jpg: is neither a JPEG nor a PNG file";
-      EXPECT_NE(outcome.err.find(warning), std::string::npos) << outcome.err;
-      EXPECT_EQ(outcome.err.find(warning), outcome.err.rfind(warning)) << outcome.err;
+      EXPECT_EQ(count(outcome.err, warning), 1) << outcome.err;
     }
   }
 }
@@ -116,8 +114,7 @@ TEST_F(Images, SamplesThatWereLeftOutAreCountedOnce) {
     for (const char* line :
          {"lockstep: warning: 1 of 90 training samples could not be read and were skipped\n",
           "lockstep: warning: 1 of 20 test samples could not be read and were skipped\n"}) {
-      EXPECT_NE(outcome.err.find(line), std::string::npos) << outcome.err;
-      EXPECT_EQ(outcome.err.find(line), outcome.err.rfind(line)) << outcome.err;
+      EXPECT_EQ(count(outcome.err, line), 1) << outcome.err;
     }
     std::ifstream metrics(run + "/metrics.jsonl");
     const std::string text((std::istreambuf_iterator<char>(metrics)), {});
@@ -136,8 +133,7 @@ TEST_F(Images, DataOfWhichNothingCanBeReadIsAnError) {
     const Outcome outcome = lockstep(ranks, arguments);
     EXPECT_EQ(outcome.status, 3) << outcome.err;
     const std::string error = ": none of the 90 training samples of epoch 1 can be read\n";
-    EXPECT_NE(outcome.err.find(error), std::string::npos) << outcome.err;
-    EXPECT_EQ(outcome.err.find(error), outcome.err.rfind(error)) << outcome.err;
+    EXPECT_EQ(count(outcome.err, error), 1) << outcome.err;
   }
 }
 
@@ -192,14 +188,14 @@ TEST_F(Images, FoldersPerClassAreDivided) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     return outcome.out;
   };
-  const auto count = [](const std::string& text, const std::string& part) {
+  const auto number_after = [](const std::string& text, const std::string& part) {
     return std::stoi(line_after(text, part));
   };
   const std::string shown = with_fraction({"data", "show", "--dataset", "images", "--data-dir", place});
-  EXPECT_EQ(count(shown, "train  ") + count(shown, "test   "), 90) << shown;
+  EXPECT_EQ(number_after(shown, "train  ") + number_after(shown, "test   "), 90) << shown;
   const std::string packed = (folder_ / "packed").string();
   const std::string pack = with_fraction({"data", "pack", place, packed});
-  EXPECT_EQ(count(pack, "train  ") + count(pack, "test   "), 89) << pack;  // one cannot be read
+  EXPECT_EQ(number_after(pack, "train  ") + number_after(pack, "test   "), 89) << pack;  // one cannot be read
   const Outcome refused =
       lockstep(0, {"data", "show", "--dataset", "images", "--data-dir", packed, "--test-fraction", "0.2"});
   EXPECT_EQ(refused.status, 2) << refused.err;
@@ -217,8 +213,7 @@ TEST_F(Images, FilesOfOtherKindsAreToldOnce) {
                               "odd/1.webp\n";
   const auto expect_once = [&](const Outcome& outcome) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
-    EXPECT_NE(outcome.err.find(warning), std::string::npos) << outcome.err;
-    EXPECT_EQ(outcome.err.find(warning), outcome.err.rfind(warning)) << outcome.err;
+    EXPECT_EQ(count(outcome.err, warning), 1) << outcome.err;
   };
   expect_once(train(2, data(place), {"--max-steps", "1"}));
   expect_once(lockstep(0, {"data", "pack", place, (folder_ / "packed").string()}));

@@ -123,6 +123,12 @@ void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t trai
   write_head(folder / "t10k-labels-idx1-ubyte", "t10k-labels-idx1-ubyte.gz", test, 8, 1);
 }
 
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
 std::string line_after(const std::string& text, const std::string& start) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

@@ -43,6 +43,9 @@ class TemporaryFolder {
 /// --data-dir: runs of a tenth of a second on real data.
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test);
 
+/// Number of occurrences of `part` in `text`.
+int count(const std::string& text, const std::string& part);
+
 /// The line of `text` that starts with `start`, without it; fails the test when there is none.
 std::string line_after(const std::string& text, const std::string& start);
 
