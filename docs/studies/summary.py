@@ -53,7 +53,7 @@ def scaled_rate(options):
     """What --lr-base-batch-size makes of --lr."""
     base = int(options["lr-base-batch-size"])
     ratio = int(options["batch-size"]) / base if base else 1.0
-    return float(options["lr"]) * (math.sqrt(ratio) if options["lr-base-scale"] == "sqrt" else ratio)
+    return float(options["lr"]) * (math.sqrt(ratio) if options.get("lr-base-scale") == "sqrt" else ratio)
 
 
 def rows_of(directory):
