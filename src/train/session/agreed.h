@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// What `make` returns, once it has succeeded on every rank. If ranks meet in it, nothing that only one of
-/// them can fail at comes before.
+/// Returns the result of `make` after it has succeeded on every rank. If `make` has collective calls, nothing
+/// that can fail on a single rank may come before them.
 template <class Make>
 auto agreed(const World& world, const Make& make) {
   std::optional<decltype(make())> made;

@@ -19,9 +19,10 @@ namespace lockstep {
 class CompiledGraph {
  public:
   virtual ~CompiledGraph() = default;
-  /// For the micro-batches of `loader`, whose steps are those of `log`. Throws Error(resource).
+  /// Makes a runner for the micro-batches of `loader`, whose steps are those of `log`. Throws
+  /// Error(resource).
   virtual std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) = 0;
-  /// What backward computes; by node of the graph that was compiled, of which a device may leave some out.
+  /// Gradients that backward computes, by node of the compiled graph; a device may omit some nodes.
   virtual GradientFlow gradients() const = 0;
 };
 
@@ -31,30 +32,31 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual Device& device() = 0;
-  /// Additions of arenas.
+  /// Additions of arenas on the device.
   virtual Summation& summation() = 0;
   virtual std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                                  const PlanOptions& options) = 0;
   virtual std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) = 0;
-  /// Records the step's outcome, from the results of all its leaves, added in their order. What comes after
-  /// in this step, the update, finds it in the table's concluded(); its log() goes on to the next.
+  /// Records computing the outcome of the step from the results of all its leaves, added in their order. The
+  /// update of this step finds it at concluded() of the table, whose log() moves on to the next step.
   virtual void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) = 0;
-  /// How many streams run leaves at once, and what they run on: an instruction set, or a GPU.
+  /// Number of streams that run leaves at the same time.
   virtual int threads() const = 0;
+  /// Name of the processor: an instruction set, or that of a GPU.
   virtual std::string name() const = 0;
-  /// Which engines of a library compute what, as the text of a file of plans (JSON); empty where nothing is
-  /// chosen.
+  /// Engines of the GPU library by operation, as the text of a plan file (JSON); empty: there is no choice of
+  /// engines.
   virtual std::string engines() const { return {}; }
 };
 
 struct BackendOptions {
-  ExecutionOptions execution = {};  ///< but for the device, which is the backend's
-  bool pin = true;                  ///< CPU: threads to cores
-  const World* world = nullptr;     ///< null: a process that shares its host with none
+  ExecutionOptions execution = {};  ///< `device` is ignored
+  bool pin = true;                  ///< CPU: whether threads are bound to cores
+  const World* world = nullptr;     ///< null: a process alone on its host
 };
 
-/// Throw Error(usage) for unknown names and for what the device cannot compute in, Error(resource) where
-/// there is no such device.
+/// Throw Error(usage) for unknown names and for data types that the device does not support, Error(resource)
+/// if there is no such device.
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options);
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options);
 

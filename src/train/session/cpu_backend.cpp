@@ -67,7 +67,7 @@ class CpuLeafRunner final : public LeafRunner {
   Buffer workspace_;
   MicroBatchReader reader_;
   std::vector<std::uint64_t> ids_;
-  MicroBatch batch_;  ///< the leaf that was loaded last
+  MicroBatch batch_;  ///< last leaf loaded
   VisitSum visits_;
 };
 
@@ -83,8 +83,8 @@ class CpuCompiledGraph final : public CompiledGraph {
   GradientFlow gradients() const override { return plan_.gradients(); }
 
  private:
-  /// Memory is taken when it is first written to: too much of it would end in the middle of a step, by a
-  /// signal.
+  /// Checks that the workspaces fit into memory. As memory is allocated on first write, a signal would
+  /// otherwise end the run in the middle of a step.
   void check_workspaces(std::uint32_t samples) const {
     const std::size_t executors = device_.streams().size();
     const std::size_t wanted = plan_.workspace_bytes() * executors, available = device_.available_bytes();

@@ -13,18 +13,20 @@ namespace lockstep {
 
 namespace {
 
-/// PyTorch counts the batches that each batch norm saw; only a momentum of None, which we have not, uses it.
+/// Suffix of the number of batches that PyTorch counts for each batch norm. Only a momentum of None, which
+/// lockstep does not have, uses it.
 constexpr std::string_view batch_count = ".num_batches_tracked";
 constexpr std::string_view running_mean = ".running_mean";
 
-/// Name of the batch count that goes with a parameter; empty where none does.
+/// Name of the batch count that belongs to a parameter; empty: none.
 std::string batch_count_beside(const Parameter& parameter) {
   const std::string& name = parameter.name;
   return name.ends_with(running_mean) ? name.substr(0, name.size() - running_mean.size()).append(batch_count)
                                       : std::string();
 }
 
-/// Parameters of the layer that gives the logits, or of the last one before it that has any.
+/// Parameters of the layer that computes the logits or, if it has none, of the last layer before it that has
+/// some.
 std::vector<int> head_parameters(const Network& network) {
   const auto at = [&](int id) -> const Network::Layer& {
     return network.layers()[static_cast<std::size_t>(id)];

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// "xxh3:" and the XXH3-128 of all values in the order of the network, little-endian, without the arena's
-/// gaps.
+/// Digest: "xxh3:" and the XXH3-128 of all values in the order of the network, little-endian, without the
+/// gaps of the arena.
 std::string digest_of(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                       std::span<const float> arena);
 
@@ -26,10 +26,12 @@ class ParameterSet {
     return arena_.subspan(layout_.offsets[i], parameters_[i].size());
   }
 
-  /// Exact names and shapes, but for what `options` say; throws Error(data) naming the first tensor that is
-  /// missing, extra or different. PyTorch's num_batches_tracked may be there.
+  /// Loads all parameters. Names and shapes must match exactly, except as `options` allow; PyTorch's
+  /// num_batches_tracked is ignored. Throws Error(data) with the first tensor that is missing, unknown or
+  /// different.
   void load(const ModelFile& file, const LoadOptions& options = {}) const;
-  /// With a num_batches_tracked of 0 for each batch norm; `metadata` is added to the file's.
+  /// Saves all parameters, with a num_batches_tracked of 0 for each batch norm. `metadata` is added to that
+  /// of the file.
   void save(const std::string& file, std::map<std::string, std::string> metadata = {}) const;
   std::string digest() const { return digest_of(parameters_, layout_, arena_); }
 

@@ -23,7 +23,7 @@ using Gpu = std::pair<std::uint32_t, std::string>;  // number of the host, PCI a
 
 Gpu gpu_of(const RankFacts& rank) { return {rank.host_number, rank.gpu.text()}; }
 
-/// The ranks of one host that want a GPU, or may have one, and the GPUs that they would take.
+/// Ranks of one host that request a GPU or may use one, and the GPUs that they would take.
 struct HostDemand {
   std::size_t ranks = 0;
   std::size_t first = 0;  ///< the lowest of these ranks
@@ -41,7 +41,7 @@ HostDemand demand_on(const Roster& roster, std::uint32_t host) {
   return demand;
 }
 
-/// What becomes of the ranks that left it open.
+/// Device of the ranks that request an automatic one.
 DeviceKind resolve_automatic(const Roster& roster, Transport transport, std::vector<std::string>& warnings) {
   const auto left_open = [](const RankFacts& rank) { return rank.device == DeviceKind::automatic; };
   if (std::ranges::any_of(roster.ranks,
@@ -68,7 +68,7 @@ DeviceKind resolve_automatic(const Roster& roster, Transport transport, std::vec
   return resolved;
 }
 
-/// The lowest rank before `rank` that computes on the same GPU.
+/// Lowest rank before `rank` that computes on the same GPU.
 std::optional<std::size_t> shares_gpu_with(const Roster& roster, const std::vector<DeviceKind>& devices,
                                            std::size_t rank) {
   if (devices[rank] != DeviceKind::cuda) return {};
@@ -85,7 +85,7 @@ std::string describe_gpu(const RankFacts& rank) {
   return fmt::format("GPU {} of {}", rank.gpu.text(), rank.host.text());
 }
 
-/// Why NCCL cannot connect the ranks; empty where it can.
+/// Reason why NCCL cannot connect the ranks; empty: it can.
 std::string why_not_nccl(const Roster& roster, const std::vector<DeviceKind>& devices) {
   for (std::size_t rank = 0; rank < devices.size(); ++rank) {
     if (devices[rank] == DeviceKind::cpu) return fmt::format("rank {} computes on the CPU", rank);
@@ -96,14 +96,14 @@ std::string why_not_nccl(const Roster& roster, const std::vector<DeviceKind>& de
   return {};
 }
 
-/// Steps that a rank on such a device would submit together.
+/// Number of steps that a rank on `device` would submit together.
 std::size_t steps_at_once(DeviceKind device, std::uint64_t asked_for) {
   constexpr std::uint64_t usual = 50, most = 1000;
   if (device == DeviceKind::cpu) return 1;
   return asked_for == 0 ? usual : std::min(asked_for, most);
 }
 
-/// Number of the host that `rank` is on.
+/// Number of the host of `rank`.
 std::uint32_t host_number(const World& world, int rank) {
   const auto& first = world.host_boundaries();
   return static_cast<std::uint32_t>(std::ranges::upper_bound(first, rank) - first.begin() - 1);

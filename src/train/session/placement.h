@@ -14,7 +14,7 @@ namespace lockstep {
 
 class World;
 
-/// Text of a fixed size, as ranks send it to each other; what does not fit is cut off.
+/// Text of a fixed size, which ranks can send as bytes. Longer texts are cut off.
 template <std::size_t capacity>
 struct FixedText {
   std::array<char, capacity> characters{};
@@ -27,24 +27,24 @@ struct FixedText {
   bool empty() const { return characters[0] == '\0'; }
 };
 
-/// What one rank tells the others before they decide together. Ranks may differ in all of it.
+/// Facts that a rank sends to the others before they decide together. Ranks may differ in all of them.
 struct RankFacts {
   FixedText<256> host = {};  ///< name, for messages
   std::uint32_t host_number = 0;
   DeviceKind device = DeviceKind::automatic;  ///< requested
   FixedText<64> gpu = {};  ///< PCI address of the GPU that it would take; empty: none, or not looked for
-  FixedText<512> why_no_gpu = {};   ///< rest of a sentence; empty: it has one, or did not look
+  FixedText<512> why_no_gpu = {};   ///< end of a sentence; empty: it has a GPU, or did not look for one
   std::uint64_t steps_at_once = 0;  ///< requested number of steps submitted together; 0: automatic
 };
 
-/// The facts of all ranks, as each of them sees them.
+/// Facts of all ranks.
 struct Roster {
   std::vector<RankFacts> ranks;
-  std::size_t own = 0;  ///< the rank that this process is
+  std::size_t own = 0;  ///< rank of this process
 };
 
-/// How a rank computes and exchanges data. Everything but `device`, `gpu` and `warnings` is equal on all
-/// ranks.
+/// Decisions on how a rank computes and exchanges data. All but `device`, `gpu` and `warnings` are equal on
+/// all ranks.
 struct Placement {
   DeviceKind device = DeviceKind::cpu;  ///< of this rank: cpu or cuda
   std::string gpu = {};                 ///< PCI address of this rank's GPU; empty on the CPU
@@ -52,19 +52,19 @@ struct Placement {
   bool nccl = false;                    ///< whether NCCL connects the ranks
   Reduce reduce = Reduce::canonical;    ///< canonical or ring
   std::size_t steps_at_once = 1;        ///< steps submitted together, before the host reads their outcomes
-  /// Printed by this rank, so that each appears once per host, or once in the run.
+  /// Warnings that this rank prints, so that each appears once per host, or once per run.
   std::vector<std::string> warnings = {};
 
-  /// What defaults that all ranks share are for: cuda where every rank computes with it, else cpu.
+  /// Device for defaults that all ranks share: cuda if every rank computes with CUDA, else cpu.
   DeviceKind common_device() const { return all_cuda ? DeviceKind::cuda : DeviceKind::cpu; }
 };
 
-/// Decides for all ranks alike from their facts; `transport` and `reduce` are equal on all ranks. A rank that
-/// gets what it was not asked for is told why. Throws Error(resource) on those ranks that cannot have what
-/// they were asked for: no GPU, or the GPU of another rank without a transport that lets them share it. Pure.
+/// Decides from the facts of all ranks, consistently on all of them; `transport` and `reduce` are equal on
+/// all ranks. Warnings explain fallbacks. Throws Error(resource) on ranks whose request cannot be met: no
+/// GPU, or the GPU of another rank with a transport that does not let them share it. Pure function.
 Placement place(const Roster& roster, Transport transport, Reduce reduce);
 
-/// The facts of all ranks. Looks for GPUs where `execution` may use one. Collective.
+/// Gathers the facts of all ranks. Looks for GPUs if `execution` allows one. Collective.
 Roster gather_roster(const World& world, const ExecutionOptions& execution);
 
 /// Gathers the roster, places this rank and prints its warnings. Throws on all ranks what `place` throws on

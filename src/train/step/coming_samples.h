@@ -9,9 +9,9 @@
 
 namespace lockstep {
 
-/// The positions of the epoch that each executor of this rank computes from step `first_step` of the epoch
-/// on: by executor, then by step (an executor may have no part in some). `assigned`: who computes a step of
-/// so many leaves.
+/// Positions in the epoch that each executor of this rank computes, from step `first_step` of the epoch on:
+/// by executor, then by step; an executor may have no part in a step. `assigned`: assignment of a step of
+/// `leaves` leaves.
 std::vector<std::vector<SampleRange>> coming_samples(
     const Loader& loader, const EpochSteps& epoch, std::uint64_t first_step,
     const std::function<Assignment(std::uint32_t leaves)>& assigned);

@@ -13,39 +13,41 @@
 
 namespace lockstep {
 
-/// Runs the micro-batches of a loader on one stream: a compiled graph, a workspace, and what brings samples
-/// there. Its methods record; it outlives the recording. Addresses are the device's. Nodes are those of the
-/// graph. Used by one thread at a time.
+/// Runs the micro-batches of a loader on one stream: a compiled graph with a workspace and a source of
+/// samples. Its methods record work; it outlives the recorded programs. Addresses are in device memory. Nodes
+/// are those of the graph. Used by one thread at a time.
 class LeafRunner {
  public:
   virtual ~LeafRunner() = default;
 
-  /// Once a step, before its leaves.
+  /// Prepares the parameters. Once per step, before its leaves.
   virtual void prepare(Stream& /*stream*/, const float* /*parameters*/) {}
-  /// Loads leaf `leaf` of the loader's step. CPU: samples that cannot be read are left out, and the result
-  /// says how many there were; none: loss 0 and gradients of 0. CUDA: while it is described the loader is set
-  /// to a step of this size.
+  /// Loads leaf `leaf` of the loader's step. CPU: skips samples that cannot be read, and counts the others in
+  /// the result; without any, loss and gradients are 0. CUDA: while recording, the loader must be set to a
+  /// step of this size.
   virtual void load(Stream& stream, std::uint32_t leaf) = 0;
-  /// Nodes of the leaf that was loaded, the first one first; the loss, if it is among them, goes to `result`.
+  /// Computes `nodes` of the loaded leaf, in ascending order. The loss, if it is among them, is written to
+  /// `result`.
   virtual void forward(Stream& stream, NodeRange nodes, const float* parameters, LeafResult* result) = 0;
-  /// After forward: one prediction per sample of a micro-batch.
+  /// Writes one prediction per sample of a full micro-batch. After forward.
   virtual void predict(Stream& stream, Prediction* predictions) = 0;
-  /// After forward: writes the gradients that nodes make, the last one first, to the arena `gradients`.
+  /// Computes the backward pass of `nodes`, in descending order, and writes their gradients to the arena
+  /// `gradients`. After forward.
   virtual void backward(Stream& stream, NodeRange nodes, const float* parameters, float* gradients) = 0;
 
   /// All nodes that are computed, without the loss. Graphs compiled with PlanOptions::nodes_apart can run any
-  /// range of them, any number of times and in any order, with what a run of all left; nodes without
-  /// gradients do nothing in backward.
+  /// range of them, any number of times and in any order, on the values that a run of all nodes left; nodes
+  /// without gradients do nothing in backward.
   virtual NodeRange nodes() const = 0;
   NodeRange nodes_and_loss() const { return {nodes().begin, nodes().end + 1}; }
-  /// Parts of backward in their order, all nodes together.
+  /// Parts of the backward pass in their order; together they have all nodes.
   virtual std::vector<GradientPart> parts() const { return {{nodes(), 0}}; }
 
-  /// What will be run from now on, in this order: positions in the loader's order as it is now, a range for
-  /// each step. Samples may be read before they are wanted. Forgets what was said before. Outside of
-  /// recordings; before anything is run.
+  /// Announces the samples that will be run next, in this order: positions in the present order of the
+  /// loader, a range for each step. They may be read in advance. Replaces earlier announcements. Not while
+  /// recording; before anything is run.
   virtual void expect(std::span<const SampleRange> /*coming*/) {}
-  /// Samples of all leaves run so far. Outside of recordings.
+  /// Visits of all leaves run so far. Not while recording.
   virtual VisitSum visits() = 0;
   /// CUDA: seconds that the GPU has waited for samples so far.
   virtual double waited() const { return 0.0; }

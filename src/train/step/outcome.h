@@ -8,11 +8,11 @@
 
 namespace lockstep {
 
-/// What a step finds, from the results of its leaves in their order. One without samples, or whose loss is
+/// Outcome of a step, from the results of its leaves in their order. A step without samples, or whose loss is
 /// not finite, updates nothing.
 StepOutcome outcome_of(std::span<const LeafResult> results);
 
-/// As means over the samples that were really computed; of none: 0.
+/// Evaluation with means over the samples that were computed; without any: 0.
 Evaluation evaluation_of(const StepOutcome& outcome);
 
 }  // namespace lockstep

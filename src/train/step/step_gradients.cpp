@@ -28,7 +28,7 @@ StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, 
   sums_ = ring_ ? plan_ring_sums(ranks, options, buckets_) : plan_canonical_sums(ranks, options, slices);
 }
 
-/// Nothing that only one rank can fail at comes before the collective call.
+/// Grows the arenas. Nothing that can fail on a single rank may come before the collective call.
 void StepGradients::grow(const Session& session, GradientArenas& arenas, std::size_t elements) const {
   arenas.executors.resize(plans_.size());
   std::size_t missing = 0;
@@ -52,7 +52,7 @@ void StepGradients::record_leaf(Stream& stream, LeafRunner& runner, std::size_t 
     return arenas_.executors[executor][number].floats().data();
   };
   const PartialSumPlan::LeafStep& fold = plans_[executor].leaves()[leaf - assignment_.executors[executor]];
-  std::size_t end = elements_;  // of what is not folded yet
+  std::size_t end = elements_;  // end of the elements that are not folded yet
   for (const GradientPart& part : parts_of_leaf(runner, leaf)) {
     runner.backward(stream, part.nodes, parameters, arena(fold.write_to));
     const std::size_t begin = part.final_from;
@@ -65,8 +65,9 @@ void StepGradients::record_leaf(Stream& stream, LeafRunner& runner, std::size_t 
   }
 }
 
-/// Parts of a leaf's backward. The rank's last leaf has several where that lets an exchange begin early: each
-/// completes a bucket. With several executors the others' partial sums are not final then.
+/// Parts of the backward pass of a leaf. With the ring, the last leaf of the rank has several, each of which
+/// completes a bucket, so that the exchange can begin early. With several executors it has one, as the
+/// partial sums of the others may not be final.
 std::vector<GradientPart> StepGradients::parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const {
   const bool last = plans_.size() == 1 && leaf + 1 == assignment_.executors.back();
   if (!last || !ring_) return {{runner.nodes(), 0}};

@@ -12,18 +12,18 @@
 
 namespace lockstep {
 
-/// Gradient arenas of each executor, shared by all kinds of steps of a run, which are never in progress
-/// together; as many as the largest of them needs.
+/// Gradient arenas of each executor, as many as the largest kind of step needs. All kinds of steps of a run
+/// share them, as they never run at the same time.
 struct GradientArenas {
   std::vector<std::vector<Buffer>> executors;
 };
 
-/// The gradients of one kind of step: each leaf's is folded into its siblings' as soon as it is there; what
-/// is left is summed over the ranks.
+/// Gradients of one kind of step. The gradient of each leaf is folded into those of its siblings as soon as
+/// it is complete; the remaining partial sums are added over the ranks.
 class StepGradients {
  public:
-  /// Grows `arenas`, which outlive it. `slices`: what each rank updates. Collective. Throws Error(resource)
-  /// where memory is short.
+  /// Grows `arenas`, which outlive it. `slices`: the elements that each rank updates. Collective. Throws
+  /// Error(resource) for lack of memory.
   StepGradients(const Session& session, const ArenaLayout& layout, const Assignment& assignment,
                 const Slices& slices, GradientArenas& arenas);
 
@@ -40,10 +40,10 @@ class StepGradients {
   Summation& summation_;
   bool ring_;
   std::size_t elements_;
-  std::vector<std::size_t> buckets_;  ///< of the ring, see plan_ring_exchange
+  std::vector<std::size_t> buckets_;  ///< buckets of the ring; see plan_ring_exchange
   Assignment assignment_;
   GradientArenas& arenas_;
-  std::vector<PartialSumPlan> plans_;  ///< of each executor
+  std::vector<PartialSumPlan> plans_;  ///< one per executor
   std::unique_ptr<GradientSums> sums_;
 };
 

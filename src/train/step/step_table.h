@@ -8,23 +8,24 @@
 
 namespace lockstep {
 
-/// The steps that a device is handed at once: what they are told goes there, what they found comes back.
+/// Table of the steps submitted together, in device memory: their inputs and their outcomes.
 class StepTable {
  public:
-  /// For up to `steps` steps at once.
+  /// Table for up to `steps` steps.
   StepTable(Device& device, std::size_t steps);
 
-  /// At the step whose leaves run.
+  /// Log at the step whose leaves are running.
   StepLog log() const;
-  /// At the step whose leaves have run, which is concluded and updates: from Backend::conclude on.
+  /// Log at the step that Backend::conclude has concluded, which updates the parameters.
   StepLog concluded() const;
-  /// Of both, in that order; on the device.
+  /// Positions of log() and concluded(), in this order; in device memory.
   std::uint32_t* positions() const { return positions_.as<std::uint32_t>(); }
   std::size_t capacity() const { return capacity_; }
 
-  /// Hands over the next steps, at most capacity(), after those before have been fetched.
+  /// Submits the inputs of the next steps, at most capacity(), after the outcomes of the previous ones were
+  /// fetched.
   void begin(std::span<const StepInput> inputs);
-  /// What the steps since begin found, the first `steps` of them; waits for them.
+  /// Waits for the steps, and returns the outcomes of the first `steps` of them since begin.
   std::span<const StepOutcome> fetch(std::size_t steps);
 
  private:
