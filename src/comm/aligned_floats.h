@@ -9,7 +9,7 @@ namespace lockstep {
 class AlignedFloats {
  public:
   explicit AlignedFloats(std::size_t count = 0) { grow(count); }
-  /// At least `count` floats from now on; pointers stay valid when they fit already.
+  /// Grows to at least `count` floats. Pointers stay valid if that many fit already.
   void grow(std::size_t count) {
     if (lines_.size() * per_line < count) lines_.resize((count + per_line - 1) / per_line);
   }

@@ -10,11 +10,11 @@
 
 #include "device/device.h"
 
-/// The ways of a gradient between ranks, as plans: a Communicator makes them collectively, once per kind of
-/// step; they are given to a stream while a recording is described, by all ranks in the same order, and take
-/// part in each run. Memory is that of the communicator's device. A plan is outlived by its communicator and
-/// by the memory that it is made for, and outlives the programs that it is part of. In a run, waiting yields
-/// the core and polls for the end of a peer (Error(peer)); nothing is allocated after the first.
+/// Exchanges between ranks, as plans. A Communicator makes them collectively, once per kind of step. All
+/// ranks record them in the same order, and they take part in each run. Memory is that of the communicator's
+/// device. A plan outlives the programs that it is recorded in; its communicator and the memory that it is
+/// made for outlive the plan. In a run, waiting yields the core and polls for the end of a peer
+/// (Error(peer)); nothing is allocated after the first run.
 namespace lockstep {
 
 /// Element boundaries of the part of an arena that each rank owns: size() + 1 ascending entries.
@@ -23,21 +23,21 @@ using Slices = std::vector<std::size_t>;
 /// `elements` cut into `parts` slices of nearly equal length, boundaries at multiples of 16.
 Slices even_slices(std::size_t elements, int parts);
 
-/// Partial sums that the ranks bring to a sum, each a whole arena.
+/// Partial sums that the ranks contribute to a sum, each a whole arena.
 struct SumLayout {
-  std::vector<float*> own;            ///< this rank's
+  std::vector<float*> own;            ///< partial sums of this rank
   std::vector<std::uint32_t> counts;  ///< number of partial sums of every rank; counts[rank] == own.size()
-  Slices slices;                      ///< what each rank owns
+  Slices slices;                      ///< elements that each rank owns
 
   /// Number of partial sums of all ranks.
   std::size_t inputs() const;
 };
 
-/// A part of the slice that this rank owns: elements [begin, end) of the arena.
+/// Part of the slice that this rank owns: elements [begin, end) of the arena.
 struct SumChunk {
   std::size_t begin = 0, end = 0;
-  /// Addresses of element `begin` of all partial sums: rank 0's, rank 1's, ... The plan's memory. CPU: filled
-  /// in each run, so read by recorded work only.
+  /// Addresses of element `begin` of all partial sums, in rank order, in memory of the plan. CPU: filled in
+  /// each run, so only recorded work may read them.
   std::span<const float* const> inputs;
 
   std::size_t size() const { return end - begin; }
@@ -47,29 +47,30 @@ struct SumChunk {
 class SumExchange {
  public:
   virtual ~SumExchange() = default;
-  /// Elements from `begin` on of this rank's partial sums are final: what can be exchanged of them may begin,
-  /// beside what makes the others. `begin` descends in a step; where one rank calls it, all call ready(0)
-  /// before anything else is exchanged.
+  /// Tells that elements from `begin` on of this rank's partial sums are final: their exchange may begin
+  /// while the others are computed. `begin` descends within a step. If one rank calls it, all ranks call
+  /// ready(0) before any other exchange.
   virtual void ready(Stream& /*stream*/, std::size_t /*begin*/) {}
-  /// Records what brings the next chunk, in ascending order; nothing after the last, and the following call
-  /// begins the next step's. Work recorded before the following call may read the inputs, and overwrite those
-  /// of this rank. Peers may read this rank's partial sums where they are: before a later step writes to
-  /// them, a Gather of the same slices is recorded.
+  /// Records the transfer of the next chunk, in ascending order. Returns nothing after the last one; the
+  /// following call then begins with the first again, for the next step. Work recorded before the following
+  /// call may read the inputs and overwrite those of this rank. Peers may read this rank's partial sums in
+  /// place: a Gather of the same slices is recorded before a later step writes to them.
   virtual std::optional<SumChunk> next(Stream& stream) = 0;
 };
 
-/// Records what brings to all ranks what each has written to its part of the memory that it is planned for.
+/// Records a transfer that brings the part of each rank to all ranks, in the memory that it is planned for.
 using Gather = std::function<void(Stream&)>;
 
 /// Sum of floats over ranks, on every rank, in place; the order of additions is the library's.
 struct AllReduce {
-  /// Records its start. Work recorded later may run beside it, where the device can do that.
+  /// Records the start of the sum. Work recorded later may run beside it, if the device can do that.
   std::function<void(Stream&)> start;
-  /// Records its end: work recorded later finds the sum, work recorded before neither reads nor writes it.
+  /// Records the end of the sum. Work recorded later finds it; work recorded between the two neither reads
+  /// nor writes it.
   std::function<void(Stream&)> finish = [](Stream& /*stream*/) {};
 };
 
-/// Records a call of `work`, a part of an exchange that the host does.
+/// Function that records a call of `work`, the host's part of an exchange.
 inline auto call_in_each_run(std::function<void()> work) {
   return [work = std::move(work)](Stream& stream) { stream.call(work, Phase::reduce); };
 }

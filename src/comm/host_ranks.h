@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Ranks on several hosts, those of a host sharing memory. What travels between hosts does so between one
-/// rank of each: the owner of a slice, and on every other host the local rank that has it as its share.
+/// Ranks on several hosts, where ranks of one host share memory. Data travels between hosts between one rank
+/// of each: the owner of a slice, and on every other host the local rank to whose share the slice belongs.
 class HostRanks {
  public:
   /// `boundaries`: first rank of every host, then the number of ranks; `rank`: this one.
@@ -22,10 +22,10 @@ class HostRanks {
   std::size_t first(std::size_t host) const { return boundaries_[host]; }
   std::size_t size(std::size_t host) const { return boundaries_[host + 1] - boundaries_[host]; }
   std::size_t host_of(std::size_t rank) const;
-  /// The rank of `host` that has what `owner` owns as its share; on the owner's host the owner.
+  /// Rank of `host` to whose share the slice of `owner` belongs; on the owner's host, the owner.
   std::size_t partner(std::size_t owner, std::size_t host) const;
-  /// Boundaries of the shares of this host's ranks in what the ranks of `host` own, whose boundaries are
-  /// bounds[first(host)] to bounds[first(host + 1)].
+  /// Boundaries of the shares that this host's ranks have in the slices of the ranks of `host`. The
+  /// boundaries of these slices are bounds[first(host)] to bounds[first(host + 1)].
   std::vector<std::size_t> shares(std::span<const std::size_t> bounds, std::size_t host) const;
 
  private:
@@ -33,15 +33,15 @@ class HostRanks {
   std::size_t rank_, host_;
 };
 
-/// A communicator over several hosts.
+/// Communicator over several hosts.
 class HostsCommunicator : public Communicator {
  public:
   virtual const HostRanks& hosts() const = 0;
   /// Connects the ranks of this host.
   virtual Communicator& within_host() = 0;
-  /// As plan_sum, of partial sums that the hosts bring. layout.own: those of this host, the same on its ranks
-  /// but for what they hold: elements of a rank's shares. layout.counts: of every host. Inputs of a chunk are
-  /// in the order of hosts.
+  /// Same as plan_sum, for partial sums of whole hosts. layout.own: those of this host; all its ranks pass
+  /// the same, but each has computed only the elements of its shares. layout.counts: of every host. Inputs of
+  /// a chunk are in the order of hosts.
   virtual std::unique_ptr<SumExchange> plan_host_sums(SumLayout layout) = 0;
 };
 

@@ -73,8 +73,7 @@ class NcclCommunicator final : public Communicator {
   void barrier() override { host_.barrier(); }
   void check() override { connection_.check(); }
 
-  /// Gives the sends and receives of `calls` to the library as one, after sums that are under way: operations
-  /// of one connection come one after the other.
+  /// Submits the sends and receives of `calls` to NCCL as one group.
   template <class Calls>
   void group(Stream& stream, const Calls& calls) {
     join(stream);
@@ -94,7 +93,7 @@ class NcclCommunicator final : public Communicator {
   }
 
  private:
-  /// Lets `stream` wait for the sums that are under way on the device's stream for communication.
+  /// Makes `stream` wait for the sums in progress on the device's communication stream.
   void join(Stream& stream) {
     if (std::exchange(working_, false)) stream.wait(cuda::communication_stream(device_).record());
   }
@@ -106,9 +105,9 @@ class NcclCommunicator final : public Communicator {
     });
   }
 
-  /// Connections are made by the first operations, for each way that the library has of doing them, which
-  /// depends on their size. Better outside of a recording: a rank that fails there would leave the others
-  /// waiting.
+  /// Makes NCCL's connections by a first operation of each kind: the library connects late, and by the size
+  /// of the operation. This is done outside of recordings, in which the failure of one rank would leave the
+  /// others waiting.
   void meet(std::size_t largest_sum) {
     Stream& stream = *device_.streams()[0];
     const auto ranks = static_cast<std::size_t>(size());
@@ -127,12 +126,12 @@ class NcclCommunicator final : public Communicator {
   Communicator& host_;
   Device& device_;
   const NcclOptions options_;
-  bool working_ = false;  ///< whether a sum is under way that no stream waits for yet
+  bool working_ = false;  ///< whether a sum is in progress that no stream waits for yet
   ScratchMemory memory_;
-  NcclConnection connection_;  ///< ends before the memory that it may still use
+  NcclConnection connection_;  ///< destroyed before the memory that it may use
 };
 
-/// Rounds use the same memory one after the other.
+/// Sums in rounds, which use the same memory one after the other.
 class NcclSums final : public RoutedSums {
  public:
   NcclSums(NcclCommunicator& communicator, ScratchMemory& memory, std::size_t rank, SumLayout layout,

@@ -9,13 +9,14 @@ namespace lockstep {
 
 struct NcclOptions {
   NcclApi api;
-  /// Elements of the peers' partial sums that are staged at a time; more where a chunk would get under 4,096.
+  /// Elements of the peers' partial sums that are staged at once; more if chunks would have fewer than 4,096
+  /// elements.
   std::size_t staging = std::size_t{1} << 25;
-  /// Elements of the largest sum that connections are made for at the start.
+  /// Elements of the largest sum for which connections are made at the start.
   std::size_t largest_sum = std::size_t{1} << 24;
 };
 
-/// make_nccl_communicator with a library that is there.
+/// Same as make_nccl_communicator, with a library that is already open.
 std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const std::string& gpu, Device& device,
                                               const NcclOptions& options);
 

@@ -32,7 +32,7 @@ NcclConnection::~NcclConnection() {
   end_aborted();
 }
 
-/// Together with the peers.
+/// Finishes the connection together with the peers.
 void NcclConnection::finish() noexcept {
   if (raw_ == nullptr) return;
   try {
@@ -49,7 +49,7 @@ void NcclConnection::end_aborted() noexcept {
   if (aborting_.joinable()) aborting_.join();
 }
 
-/// Rank 0's. Where it has none all ranks throw.
+/// Returns the id that rank 0 makes. Throws on all ranks if rank 0 fails.
 ncclUniqueId NcclConnection::share_unique_id() const {
   struct Made {
     ncclResult_t result;
@@ -98,7 +98,7 @@ ncclResult_t NcclConnection::state() const {
   return asked == ncclSuccess ? state : asked;
 }
 
-/// Waits until NCCL has done what it was asked for, yielding the core and looking after the peers.
+/// Waits until NCCL has completed the call. Yields the core and checks the peers meanwhile.
 void NcclConnection::settle(const char* call) {
   for (ncclResult_t now = state(); now != ncclSuccess; now = state()) {
     check(now, call);
@@ -107,13 +107,13 @@ void NcclConnection::settle(const char* call) {
   }
 }
 
-/// Stops what NCCL does on the GPU at once, then waits for the graphs that it is part of, which may die later
-/// than this is called: by a thread of its own.
+/// Stops NCCL's work on the GPU at once. Then waits, on a thread of its own, for the graphs that contain it,
+/// as they may be destroyed after this call.
 void NcclConnection::abort() noexcept {
   if (raw_ == nullptr) return;
   try {
     aborting_ = std::thread([abort = api_.comm_abort, raw = raw_] { abort(raw); });
-  } catch (...) {  // it is left as it is, and ends with the process
+  } catch (...) {  // without a thread it stays open until the process ends
   }
   raw_ = nullptr;
 }

@@ -10,12 +10,12 @@
 
 namespace lockstep {
 
-/// Owner of a communicator of NCCL's, which does not block: finished together with the peers' at the end,
-/// aborted where something failed or an exception unwinds. What was recorded with it must be gone before this
-/// ends, not before it is aborted.
+/// Owner of a non-blocking NCCL communicator. It is finished together with the peers at the end, and aborted
+/// after a failure or while an exception unwinds. Recordings that contain its operations must be destroyed
+/// before the connection, but not before it is aborted.
 class NcclConnection {
  public:
-  /// Connects the ranks of `host`. `device`: what errors name. Collective.
+  /// Connects the ranks of `host`. `device`: its name, for errors. Collective.
   NcclConnection(const NcclApi& api, Communicator& host, std::string device);
   ~NcclConnection();
   NcclConnection(const NcclConnection&) = delete;
@@ -23,14 +23,14 @@ class NcclConnection {
 
   ncclComm_t get() const { return raw_; }
 
-  /// Gives the operations of `calls` to NCCL as one, and waits until it has given them to their streams.
+  /// Submits the operations of `calls` to NCCL as one group, and waits until NCCL has enqueued them.
   void group(const std::function<void()>& calls);
 
-  /// Aborts and throws Error(resource), or Error(peer) where a peer is the reason, unless `result`, that of
-  /// the function `call`, is good.
+  /// Unless `result`, that of the function `call`, is success: aborts and throws Error(resource), or
+  /// Error(peer) if a peer is the cause.
   void check(ncclResult_t result, const char* call);
 
-  /// Aborts and throws Error(peer) where NCCL or `host` knows of a failure. After that, throws again.
+  /// Aborts and throws Error(peer) if NCCL or `host` knows of a failure. Later calls throw again.
   void check();
 
  private:

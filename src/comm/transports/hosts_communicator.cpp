@@ -41,7 +41,7 @@ class SharingHosts final : public HostsCommunicator {
   std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
     return without_sharing_->plan_sum(std::move(layout));
   }
-  /// Each owner's part goes to one rank of every other host, and from there to the others of the host.
+  /// Sends each owner's part to one rank of every other host, which passes it on within its host.
   Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
     std::vector<Gather> gathers{plan_message_gather(messages_, all, bounds, routes_)};
     for (std::size_t host = 0; host < hosts_.hosts(); ++host) {

@@ -8,14 +8,14 @@
 
 namespace lockstep {
 
-/// A communicator of ranks on several hosts: shared memory within hosts, messages between them. Null where
-/// the ranks of a host cannot share memory (agreed by all ranks). `world`: all ranks, those of a host
-/// contiguous; `host`: this one's. Collective.
+/// Communicator of ranks on several hosts: shared memory within hosts, messages between them. Null if the
+/// ranks of a host cannot share memory (agreed by all ranks). `world`: all ranks, those of a host contiguous;
+/// `host`: those of this host. Collective.
 std::unique_ptr<Communicator> make_hosts_communicator(const MpiGroup& world, const MpiGroup& host,
                                                       const HostRanks& hosts, PeerWatch& watch);
 
 std::unique_ptr<Communicator> make_message_communicator(const MpiGroup& world, PeerWatch& watch);
-/// Null where a shared mapping cannot be made (agreed by the ranks of `host`, which are all on one).
+/// Null if shared memory cannot be mapped (agreed by the ranks of `host`, which are all on one host).
 std::unique_ptr<Communicator> make_shared_memory_communicator(const MpiGroup& host, PeerWatch& watch);
 
 }  // namespace lockstep

@@ -13,13 +13,13 @@ namespace {
 constexpr std::size_t staged_elements = 1 << 20;
 constexpr ChunkLimits limits{.staging = staged_elements, .smallest = 1 << 12, .largest = 15360};
 
-/// As many as take twice the elements of a round of the largest chunks.
+/// Number of rounds in transit at once: as many as hold twice the elements of a round of the largest chunks.
 std::size_t rounds_under_way(std::size_t inputs, std::size_t chunk) {
   constexpr std::size_t most = 64;
   return std::clamp<std::size_t>(2 * staged_elements / std::max<std::size_t>(1, inputs * chunk), 2, most);
 }
 
-/// Several rounds are under way at once: some arrive while another is summed.
+/// Transfers of one round. Several rounds are in transit at once: some arrive while another is summed.
 class MessageSums final : public RoutedSums {
  public:
   MessageSums(const Messages& messages, SumLayout layout, Routes routes)
@@ -61,7 +61,7 @@ class MessageSums final : public RoutedSums {
   std::vector<MPI_Request>& requests_of(std::size_t round) { return requests_[round % requests_.size()]; }
 
   const Messages& messages_;
-  std::vector<std::vector<MPI_Request>> requests_;  ///< of the rounds under way
+  std::vector<std::vector<MPI_Request>> requests_;  ///< requests of the rounds in transit
   AlignedFloats arrived_;
   std::size_t started_ = 0;  ///< rounds that were started in the run in progress
 };

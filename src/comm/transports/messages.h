@@ -43,12 +43,13 @@ class Messages {
 
 // Plans; `messages` and `group` outlive them.
 
-/// As Communicator::plan_sum, along `routes`; layout.counts: of every source.
+/// Same as Communicator::plan_sum, along `routes`. The sum of layout.counts is the number of inputs of every
+/// slice.
 std::unique_ptr<SumExchange> plan_message_sums(const Messages& messages, SumLayout layout, Routes routes);
 /// Brings the part of each owner in `routes` to this rank, and this rank's part to its sources.
 Gather plan_message_gather(const Messages& messages, std::span<std::byte> all,
                            std::span<const std::size_t> bounds, const Routes& routes);
-/// MPI's own sum of memory of the host, done when it is started.
+/// MPI's sum of `values`, in host memory; complete when `start` returns.
 AllReduce plan_mpi_all_reduce(const MpiGroup& group, std::span<float> values);
 
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-/// One rank: all data are where they should be.
+/// Communicator of a single rank, which has nothing to exchange.
 class SelfCommunicator final : public Communicator {
  public:
   int rank() const override { return 0; }

@@ -32,8 +32,8 @@ class File {
   int descriptor_;
 };
 
-/// Where the first rank's file is found, and what tells it from another process's file: the same process
-/// number may mean another process in another container.
+/// Place of the first rank's file, and its identity: the same process number may belong to another process in
+/// another container.
 struct Place {
   std::int64_t process = -1;
   std::int64_t descriptor = -1;

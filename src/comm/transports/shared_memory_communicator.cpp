@@ -16,7 +16,7 @@ namespace lockstep {
 namespace {
 
 /// Brings rank i's bytes to all[bounds[i], bounds[i + 1]) on the other ranks, through the windows. `own`:
-/// this rank's.
+/// bytes of this rank.
 void gather_through(SharedWindows& windows, std::size_t own_rank, const std::byte* own, std::byte* all,
                     std::span<const std::size_t> bounds) {
   const std::size_t half_bytes = windows.half_bytes(), size = bounds.size() - 1;
@@ -43,7 +43,7 @@ void gather_through(SharedWindows& windows, std::size_t own_rank, const std::byt
               });
 }
 
-/// Arenas travel through the windows: while a chunk is summed, the next one is staged.
+/// Exchange of arenas through the windows: while a chunk is summed, the next one is staged.
 class WindowSums final : public SumsInRounds {
  public:
   WindowSums(SharedWindows& windows, std::size_t rank, const SumLayout& layout)
@@ -52,7 +52,8 @@ class WindowSums final : public SumsInRounds {
   }
 
  private:
-  /// A half of a window holds as many elements of each of its rank's partial sums for every other rank.
+  /// Elements of a chunk, so that half of a window holds those of each partial sum of its rank for every
+  /// other rank.
   static std::size_t staged_chunk(const SumLayout& layout, std::size_t half_bytes) {
     const std::size_t most = std::ranges::max(layout.counts);
     const std::size_t pieces = std::max<std::size_t>(1, most * (layout.counts.size() - 1));
@@ -117,7 +118,8 @@ class WindowSums final : public SumsInRounds {
   SharedWindows& windows_;
 };
 
-/// Arenas of all ranks: `bytes` from rank * stride on are a rank's. Stride 0: they are everyone's.
+/// Arenas of all ranks: `bytes` from rank * stride on are those of a rank. Stride 0: the same arena for all
+/// ranks.
 struct SharedArenas {
   std::unique_ptr<SharedMemory> memory;
   std::size_t bytes;

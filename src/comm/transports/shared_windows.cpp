@@ -17,7 +17,8 @@ SharedWindows::SharedWindows(std::unique_ptr<SharedMemory> memory, PeerWatch& wa
                              std::size_t size, std::size_t half_bytes)
     : memory_(std::move(memory)), watch_(watch), rank_(rank), size_(size), half_bytes_(half_bytes) {}
 
-/// A fresh mapping is zeroed, and zero bytes are a valid counter of zero on every platform we build for.
+/// Counters of a rank. A fresh mapping is zeroed, and zero bytes are a counter of zero on every supported
+/// platform.
 SharedWindows::Flags& SharedWindows::flags(std::size_t rank) const {
   return reinterpret_cast<Flags*>(memory_->data())[rank];
 }

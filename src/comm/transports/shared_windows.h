@@ -17,7 +17,8 @@ namespace lockstep {
 /// it reads.
 class SharedWindows {
  public:
-  /// Between the ranks of `host`, which are all on one. Null where they cannot share memory; collective.
+  /// Makes the windows of the ranks of `host`, which are all on one host. Null if they cannot share memory.
+  /// Collective.
   static std::unique_ptr<SharedWindows> create(const MpiGroup& host, PeerWatch& watch);
 
   /// Bytes that a rank can stage per round.
@@ -29,7 +30,7 @@ class SharedWindows {
     fill(begin_stage());
     end_stage();
   }
-  /// Waits until the peers have staged the next round; staged_by() is theirs until end_use().
+  /// Waits until the peers have staged the next round. staged_by() is valid until end_use().
   void begin_use();
   const std::byte* staged_by(std::size_t peer) const { return half(peer, used_); }
   void end_use();
@@ -38,7 +39,7 @@ class SharedWindows {
   /// through `staged_by`. Staging is one round ahead of use.
   template <typename Stage, typename Use>
   void run(std::size_t rounds, const Stage& stage_round, const Use& use);
-  /// Returns when all peers have come to it.
+  /// Waits until all peers have called it.
   void barrier();
 
  private:

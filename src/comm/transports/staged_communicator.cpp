@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// A device, and memory that its plans use one after the other.
+/// Device, and host memory that its plans use one after the other.
 struct Staging {
   Device& device;
   ScratchMemory host_memory, device_memory;
@@ -79,7 +79,7 @@ class StagedSums final : public RoutedSums {
   Staging& staging_;
   std::size_t first_, last_;    ///< the own slice
   std::size_t own_begin_;       ///< number of this rank's first partial sum, over all ranks
-  std::size_t arrival_bytes_;   ///< of the peers' partial sums of the own slice
+  std::size_t arrival_bytes_;   ///< size of the peers' partial sums of the own slice
   std::vector<float*> staged_;  ///< this rank's partial sums on the host
   float *arriving_ = nullptr, *arrived_ = nullptr;  ///< the peers', on the host and on the device
   std::unique_ptr<SumExchange> host_;
@@ -93,7 +93,7 @@ class StagedCommunicator final : public Communicator {
   int size() const override { return host_.size(); }
   std::string name() const override { return host_.name() + " through host memory"; }
 
-  // The peers may have such: this rank takes part and brings none.
+  // Peers may have shared arenas: this rank takes part in the collective call with none.
   std::vector<Buffer> shared_arenas(std::size_t /*count*/, std::size_t elements) override {
     host_.shared_arenas(0, elements);
     return {};

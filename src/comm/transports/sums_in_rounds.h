@@ -28,9 +28,9 @@ class SumsInRounds : public SumExchange {
   /// `rank`: this one; `chunk`: elements of a slice per round.
   SumsInRounds(std::size_t rank, SumLayout layout, std::size_t chunk);
 
-  /// Records what brings the chunks of `round`.
+  /// Records the transfer of the chunks of `round`.
   virtual void bring(Stream& stream, std::size_t round) = 0;
-  /// Records what follows the use of the last round's chunks.
+  /// Records the work after the use of the last round's chunks.
   virtual void end(Stream& /*stream*/) {}
 
   std::size_t rounds() const { return inputs_.size(); }
@@ -47,11 +47,11 @@ class SumsInRounds : public SumExchange {
 
  private:
   std::size_t chunk_;
-  std::vector<std::vector<const float*>> inputs_;  ///< of every round
+  std::vector<std::vector<const float*>> inputs_;  ///< inputs of each round
   std::size_t next_ = 0;                           ///< round to be recorded
 };
 
-/// Sums of arenas that this rank reads where they are.
+/// Sums of arenas that this rank reads in place.
 class SumsInPlace final : public SumsInRounds {
  public:
   /// `partials`: arenas of all ranks; `meet` records a wait for all ranks to come to it.
@@ -70,8 +70,8 @@ struct Routes {
   std::vector<std::size_t> owners;   ///< other ranks whose slices this rank has partial sums of
 };
 
-/// Routes of a rank with partial sums of all slices. Owners begin behind this rank: not all send to one at
-/// once.
+/// Routes of a rank with partial sums of all slices. The first owner is the rank after this one, so that not
+/// all ranks send to the same one at once.
 Routes routes_to_all(std::size_t rank, std::size_t size);
 
 /// Sums of arenas whose parts are copied between ranks. Inputs are in the order of `routes.sources`, of which
@@ -85,7 +85,7 @@ class RoutedSums : public SumsInRounds {
   /// Elements between two arrivals in memory for all arrivals of one round: those of a chunk of this rank's
   /// slice, rounded up to whole cache lines.
   std::size_t arrival_stride() const;
-  /// Lets the arrivals of `round` lie at `memory`; this rank's inputs stay where they are.
+  /// Places the arrivals of `round` at `memory`; this rank's inputs stay in place.
   void place_inputs(std::size_t round, float* memory);
   /// Calls receive(bytes, source, i) for each arrival of `round`, the ith of its source, then
   /// send(bytes, owner, i) for the parts of this rank's ith partial sum.

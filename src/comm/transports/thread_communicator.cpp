@@ -8,14 +8,14 @@
 namespace lockstep {
 namespace {
 
-/// What the threads show each other; read between two barriers only.
+/// Data that threads show each other; read between two barriers only.
 struct Meeting {
   explicit Meeting(int ranks) : barrier(ranks), shown(static_cast<std::size_t>(ranks)) {}
   std::barrier<> barrier;
   std::vector<const void*> shown;
 
   void wait() { barrier.arrive_and_wait(); }
-  /// Every rank's pointer.
+  /// Pointers of all ranks, in rank order.
   template <class T>
   std::vector<T*> show(std::size_t rank, T* own) {
     shown[rank] = own;

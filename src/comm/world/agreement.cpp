@@ -9,8 +9,8 @@
 namespace lockstep {
 namespace {
 
-/// Failures of all ranks in one number, smaller is more important: own errors before those that only
-/// repeat another rank's, then the lower rank.
+/// Outcome of a rank as one number; the smallest decides. A rank's own error comes before errors that repeat
+/// another rank's, then the lower rank.
 struct Verdict {
   static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   static std::int64_t encode(bool repeated, int rank, int status) {

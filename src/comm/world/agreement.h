@@ -10,26 +10,27 @@
 
 namespace lockstep {
 
-/// An error that every rank knows of (World::agree): all ranks are unwinding, none has to be stopped.
+/// Error that every rank knows of (World::agree): all ranks are unwinding, and none has to be stopped.
 class AgreedError : public Error {
  public:
   using Error::Error;
 };
 
-/// What the other ranks throw when one rank failed; that rank prints the reason.
+/// Error that the other ranks throw if a rank has failed; that rank prints the reason.
 class PeerFailure : public AgreedError {
  public:
   using AgreedError::AgreedError;
 };
 
-/// How this rank fared with work that all ranks do, to be compared with the others.
+/// Outcome, on this rank, of work that all ranks do, to be compared with the others'.
 class Outcome {
  public:
   /// Calls `work` and keeps what it throws.
   Outcome(const std::function<void()>& work, int rank);
-  /// The smallest of all ranks' codes tells what happened.
+  /// Code of the outcome. The smallest code of all ranks decides for all.
   std::int64_t code() const { return code_; }
-  /// Returns where no rank failed; else throws what World::agree says.
+  /// Returns if no rank failed; otherwise throws as World::agree does. `smallest`: the smallest code of all
+  /// ranks.
   void settle(std::int64_t smallest) const;
 
  private:
@@ -38,10 +39,10 @@ class Outcome {
   std::int64_t code_;
 };
 
-/// World::agree for the ranks of a communicator for memory of the host. Collective.
+/// Same as World::agree, for the ranks of a communicator for host memory. Collective.
 void agree(Communicator& communicator, const std::function<void()>& work);
 
-/// Any exception as an Error: out of memory is a missing resource, an unknown one a defect.
+/// Converts any exception to an Error: out of memory becomes Error(resource), an unknown one Error(internal).
 Error as_error(const std::exception_ptr& exception);
 
 }  // namespace lockstep

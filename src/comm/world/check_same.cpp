@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// Names and values, each with a zero behind it.
+/// Names and values, each terminated by a zero.
 std::string pack(const std::vector<Line>& lines) {
   std::string text;
   for (const auto& [name, value] : lines) {

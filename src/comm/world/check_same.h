@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-/// Throws Error(usage) on all ranks where one has another line than rank 0, with the line's name as its
-/// field: "rank 1 has lr = 0.05, rank 0 has 0.1". So is a rank refused that runs another version of lockstep.
-/// Collective. Whatever these lines decide about collectives has to come after it.
+/// Throws Error(usage) on all ranks if the lines of a rank differ from those of rank 0, with the name of the
+/// line as its field: "rank 1 has lr = 0.05, rank 0 has 0.1". Versions of lockstep are compared too.
+/// Collective; comes before every collective that depends on these lines.
 void check_same(const World& world, const std::vector<Line>& lines);
 
 }  // namespace lockstep

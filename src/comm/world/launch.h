@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// What the environment says about how this process was started, read before MPI starts.
+/// How this process was started, according to the environment; read before MPI starts.
 struct Launch {
   int processes = 1;     ///< started together; 1 also where unknown
   int rank = 0;          ///< of this process, 0 where unknown
@@ -12,8 +12,8 @@ struct Launch {
   bool one_host = true;  ///< all of them on this host; true without a launcher
 };
 
-/// `lookup` returns a variable's value or null, as std::getenv does. A shell inside a Slurm job that srun
-/// did not start counts as no launcher, whatever the job's number of tasks.
+/// Reads the environment by `lookup`, which returns a variable's value or null, as std::getenv does. A shell
+/// inside a Slurm job that srun did not start has no launcher, whatever the job's number of tasks.
 Launch read_launch(const std::function<const char*(const char*)>& lookup);
 
 /// Settings that let Open MPI start in 0.03 s instead of 0.3 s: no daemon for a lone process, and no search

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-/// Knows the processes of the other ranks on this host, to notice when one is gone: a launcher may not end
-/// the survivors (srun without -K1, a killed mpirun). Ranks in another process namespace are not watched.
+/// Watches the processes of the other ranks on this host, to notice when one has ended: a launcher may not
+/// end the survivors (srun without -K1, a killed mpirun). Ranks in another process namespace are not watched.
 class PeerWatch {
  public:
   /// Collective over `host`, the ranks of this host; `first` is the world's number of its first rank.
@@ -35,7 +35,7 @@ class PeerWatch {
   std::optional<Time> first_found_;
 };
 
-/// Completes `requests`, leaving the core to others and looking after the peers.
+/// Completes `requests`. Yields the core and checks the peers meanwhile.
 void complete(std::span<MPI_Request> requests, PeerWatch& watch);
 void complete(MPI_Request& request, PeerWatch& watch);
 

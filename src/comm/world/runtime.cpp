@@ -16,7 +16,8 @@ Launch prepare_launch() {
   return launch;
 }
 
-/// Every process would be rank 0 of 1 and do the whole work; one of them says so.
+/// Refuses to run if MPI connected fewer processes than the launcher started: each would be rank 0 of 1 and
+/// do the whole work. One of them prints the error.
 void check_connected(const Launch& launch, int connected) {
   if (connected > 1 || launch.processes <= 1) return;
   const std::string started = std::to_string(launch.processes);

@@ -20,10 +20,10 @@ struct RanksByHost {
 /// Collective over `all`. `host`: this rank's host, its ranks ordered as in `all`.
 RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host);
 
-/// MPI as the rest of this folder uses it. Members die in reverse order, the session last.
+/// MPI handles and numbers of this process. Members are destroyed in reverse order, the session last.
 struct World::Runtime {
   Runtime(int* argc, char*** argv);
-  /// Of this rank alone, within another runtime's session.
+  /// Runtime of this rank alone, within another runtime's session.
   explicit Runtime(std::string host_name);
 
   Launch launch;
