@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// Which leaves (micro-batches) of a step each rank and each of its executors computes.
+/// Leaves (micro-batches) of a step that each rank and each of its executors computes.
 struct Assignment {
   std::uint32_t leaves = 0;
   std::vector<std::uint32_t> ranks;      ///< boundaries over ranks

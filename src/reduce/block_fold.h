@@ -15,14 +15,14 @@ class BlockFold {
  public:
   static constexpr std::size_t block = 2048;  ///< elements; 512 to 2048 measured alike, 4096 slower
 
-  /// Takes the memory that `program` needs.
+  /// Allocates the memory that `program` needs.
   void reserve(const Fold& program);
 
   /// Sum of elements [begin, begin + count) of the inputs, count <= block: a pointer to the sum, valid until
   /// the next call; of a single input, the input itself. `program`: one that was reserved.
   const float* sum(const Fold& program, std::span<const float* const> inputs, std::size_t begin,
                    std::size_t count);
-  /// The same, written to `into`, which may be those elements of one of the inputs.
+  /// Same as `sum`, written to `into`, which may be those elements of one of the inputs.
   void sum_into(const Fold& program, std::span<const float* const> inputs, std::size_t begin,
                 std::size_t count, float* into);
 

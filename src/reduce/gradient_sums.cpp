@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// An error here would otherwise show as a wrong sum or a hang.
+/// Checks the options. A mistake in them would otherwise show as a wrong sum or a hang.
 void check(const GradientSumsOptions& options, int rank) {
   if (options.assignment.leaves == 0) throw Error(Category::internal, "a step without micro-batches");
   const auto at = static_cast<std::size_t>(rank);
@@ -23,8 +23,8 @@ void check(const GradientSumsOptions& options, int rank) {
   }
 }
 
-/// The communicator where all ranks have one that knows hosts, else null: ranks with a GPU may sum beside
-/// ranks without. Collective.
+/// The communicator as a HostsCommunicator if it is one on all ranks, else null: ranks with a GPU may sum
+/// beside ranks without. Collective.
 HostsCommunicator* find_hosts(Communicator& communicator) {
   auto* const hosts = dynamic_cast<HostsCommunicator*>(&communicator);
   const auto own = static_cast<std::byte>(hosts != nullptr ? 1 : 0);
@@ -61,8 +61,8 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
   sums->first_ = slices[rank];
   sums->last_ = slices[rank + 1];
 
-  std::vector<Node> nodes;                  // whose sums are the inputs of the fold
-  std::vector<std::vector<Node>> of_ranks;  // the same, of every rank
+  std::vector<Node> nodes;                  // subtrees whose sums are the inputs of the fold
+  std::vector<std::vector<Node>> of_ranks;  // subtrees of every rank
   SumLayout layout{.own = {}, .counts = {}, .slices = slices};
   if (communicator.size() == 1) {
     for (const Partial& partial : options.partials) {
@@ -80,7 +80,7 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
       layout.counts.push_back(static_cast<std::uint32_t>(of_ranks.back().size()));
     }
   }
-  // Of this rank's slice nobody else reads its partial sums.
+  // Only this rank reads its own partial sums of its slice, so the sum may overwrite them.
   if (!layout.own.empty()) sums->sum_ = layout.own.front() + sums->first_;
   if (auto* const hosts = find_hosts(communicator)) {
     HostExchange planned = plan_host_exchange(*hosts, options.summation, layout, of_ranks);

@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-/// The subtrees that the ranks of `host` bring together.
+/// Subtrees that the ranks of `host` contribute together.
 std::vector<Node> nodes_of_host(const HostRanks& hosts, std::size_t host,
                                 const std::vector<std::vector<Node>>& nodes) {
   std::vector<Node> all;
@@ -48,7 +48,7 @@ class MergedByHosts final : public SumExchange {
   }
 
  private:
-  /// Of this rank's shares.
+  /// Merges the host's partial sums over the elements of this rank's shares.
   void merge(Stream& stream) {
     for (const auto& sums : within_) {
       while (const auto chunk = sums->next(stream)) {
@@ -61,7 +61,7 @@ class MergedByHosts final : public SumExchange {
 
   Summation& summation_;
   std::vector<Fold> merges_;
-  std::vector<Buffer> arenas_;                        ///< this host's sums, where they are this rank's shares
+  std::vector<Buffer> arenas_;  ///< sums of this host; this rank computes the elements of its shares
   std::vector<std::unique_ptr<SumExchange>> within_;  ///< by the host whose ranks own the elements
   std::unique_ptr<SumExchange> between_;
   bool merged_ = false;

@@ -9,16 +9,16 @@
 
 namespace lockstep {
 
-/// A way for partial sums over several hosts, and which subtrees its inputs are the sums of.
+/// Exchange of partial sums over several hosts, and the subtrees whose sums are its inputs.
 struct HostExchange {
   std::unique_ptr<SumExchange> exchange;
   std::vector<Node> inputs;
 };
 
-/// The partial sums of a host's ranks are merged, as far as the tree allows, by the ranks that have them as
-/// their share; what is left travels between hosts: as many bytes as of one rank per host. The bits are those
-/// of any other way. `layout`: as for Communicator::plan_sum; `nodes`: the subtrees that every rank brings
-/// the sums of. `summation` outlives it. Collective.
+/// Plans an exchange in which the ranks of a host first merge their partial sums as far as the tree allows,
+/// each rank the elements of its shares. Only the rest travels between hosts: as many bytes as with one rank
+/// per host. The bits are those of every other exchange. `layout`: as for Communicator::plan_sum; `nodes`: by
+/// rank, the subtrees of its partial sums. `summation` outlives it. Collective.
 HostExchange plan_host_exchange(HostsCommunicator& communicator, Summation& summation,
                                 const SumLayout& layout, const std::vector<std::vector<Node>>& nodes);
 

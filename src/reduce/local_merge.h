@@ -7,15 +7,15 @@
 
 namespace lockstep {
 
-/// Adds up the partial sums that a rank's executors left, as far as the tree allows: into the arenas of the
-/// first of each group of siblings. One pass over memory, less to exchange.
+/// Merges the partial sums of a rank's executors as far as the tree allows, into the arena of the first of
+/// each group of siblings. This costs one pass over memory and leaves less to exchange.
 class LocalMerge {
  public:
-  /// Of nothing.
+  /// Merge without partial sums.
   LocalMerge() = default;
   LocalMerge(const std::vector<Partial>& partials, std::size_t elements);
 
-  /// The partial sums that are left: the cover of the rank's leaves.
+  /// Merged partial sums: the cover of the rank's leaves.
   const std::vector<Partial>& results() const { return results_; }
 
   void record(Stream& stream, Summation& summation) const;

@@ -9,7 +9,7 @@ bool are_siblings(const Node& left, const Node& right) {
   return left.level == right.level && left.end() == right.begin && left.begin % (2u << left.level) == 0;
 }
 
-/// Numbers of arenas that hold nothing; the lowest is given out first.
+/// Numbers of free arenas; the lowest is taken first.
 class FreeArenas {
  public:
   std::uint32_t take() {

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// A partial sum of this rank: the gradients of a complete subtree.
+/// Partial sum of this rank: the gradients of a complete subtree, added up.
 struct Partial {
   Node node;
   float* data = nullptr;
@@ -21,7 +21,7 @@ class PartialSumPlan {
  public:
   PartialSumPlan(std::uint32_t begin, std::uint32_t end);
 
-  /// Arenas that it needs.
+  /// Number of arenas that it needs.
   std::uint32_t arenas() const { return arenas_; }
   struct LeafStep {
     std::uint32_t write_to;  ///< arena that the leaf's gradient is written to

@@ -54,11 +54,11 @@ class RingExchange final : public SumExchange {
   Summation& summation_;
   std::vector<Partial> partials_;
   std::size_t elements_;
-  Buffer zeros_;  ///< of a rank without micro-batches
+  Buffer zeros_;  ///< contribution of a rank without micro-batches
   float* sum_ = nullptr;
   std::vector<const float*> inputs_;  ///< the sum
   std::vector<Bucket> buckets_;
-  std::size_t left_ = 0;  ///< buckets that are not started in the step at hand
+  std::size_t left_ = 0;  ///< buckets of the current step that have not been started
   bool finished_ = false;
 };
 

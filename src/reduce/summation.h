@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Additions of arenas, which lie in the memory of one device; recorded on a stream.
+/// Additions of arenas in the memory of one device; they are recorded on a stream.
 class Summation {
  public:
   virtual ~Summation() = default;
@@ -19,11 +19,11 @@ class Summation {
   /// Sums the inputs of `chunk` in the order of `program`, which outlives the recording. `into`: element
   /// chunk.begin of the sum, which may be that of one of the inputs. On one stream at a time.
   virtual void fold(Stream& stream, const Fold& program, const SumChunk& chunk, float* into) = 0;
-  /// Memory of that device.
+  /// Allocates memory of that device.
   virtual Buffer allocate(std::size_t elements) const = 0;
 };
 
-/// For arenas that the host can read.
+/// Summation for arenas that the host can read.
 std::unique_ptr<Summation> make_cpu_summation();
 
 }  // namespace lockstep

@@ -11,12 +11,12 @@
 /// [0, count); fastest where addresses are multiples of 16 bytes, and counts of 4.
 namespace lockstep::cuda {
 
-/// Arrays that are summed at once, at most: their addresses travel with the kernel.
+/// Maximum number of inputs of a sum: their addresses are arguments of the kernel.
 constexpr std::size_t most_inputs = 1024;
 
-/// output[i] = the sum of inputs[..][begin + i] in the order of `program` (Fold); zeros for an empty one. The
-/// output may be the same elements of an input. What the spans hold is copied. Throws Error(internal) for
-/// more inputs.
+/// output[i] = sum of inputs[..][begin + i] in the order of `program` (Fold); zeros for an empty one. The
+/// output may be the same elements of an input. The contents of the spans are copied. Throws Error(internal)
+/// for more than most_inputs inputs.
 void fold(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
           std::size_t begin, std::size_t count, float* output);
 

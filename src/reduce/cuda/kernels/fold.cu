@@ -9,7 +9,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Sums on the stack of a fold, at most: leaves are numbered with 32 bits.
+/// Maximum number of sums on the stack of a fold, as leaves have 32-bit numbers.
 constexpr std::uint32_t most_sums = 33;
 
 /// Runs the program on `width` neighbouring elements. The topmost sum stays in registers; those below it are
