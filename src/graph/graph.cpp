@@ -127,7 +127,8 @@ bool fuse_activation(GraphNode& producer, Activation::Kind kind) {
   return false;
 }
 
-/// Takes `layer` into the epilogue of `producer`, its only input, where the epilogue's order allows it.
+/// Fuses `layer` into the epilogue of `producer`, its only input, if the order of the epilogue allows it.
+/// Returns whether it did.
 bool fuse(GraphNode& producer, const Network::Layer& layer) {
   if (const auto* activation = std::get_if<Activation>(&layer.operation)) {
     return fuse_activation(producer, activation->kind);
@@ -182,7 +183,7 @@ class Fusion {
 
   bool read_once(int layer) const { return consumers_[index(layer)] == 1; }
 
-  /// The node that takes in a layer of one input, or -1.
+  /// Node into which a layer of one input can be fused, or -1.
   int fusable(const Network::Layer& layer) {
     if (layer.inputs.size() != 1 || !read_once(layer.inputs[0])) {
       return -1;
@@ -191,7 +192,8 @@ class Fusion {
     return fuse(graph_.nodes[index(producer)], layer) ? producer : -1;
   }
 
-  /// The batch norm that takes in an addition: the one computed last, so that the other value is there.
+  /// Batch norm into which an addition can be fused, or -1: the one computed last, when the other value
+  /// exists.
   int norm_to_add_to(const Network::Layer& layer) {
     int norm = node_of_[index(layer.inputs[0])];
     int other = node_of_[index(layer.inputs[1])];

@@ -26,13 +26,13 @@ struct GraphNode {
   Epilogue epilogue;
   std::vector<int> inputs;      ///< ids of nodes
   std::vector<int> parameters;  ///< indices into the network's parameters
-  Shape shape;                  ///< of the stored result, per image
+  Shape shape;                  ///< shape of the stored result, per image
 };
 
 struct Graph {
   std::vector<GraphNode> nodes;  ///< in the order of execution; node 0 is the input
   int output = -1;               ///< the logits
-  /// By layer of the network: the node that computes it, perhaps fused with others; -1: nothing reads it.
+  /// Node that computes each layer of the network, perhaps fused with others; -1: no layer reads it.
   std::vector<int> node_of_layer;
 
   /// Nodes that have `node` as an input, ascending.
@@ -63,7 +63,8 @@ struct ArenaLayout {
 };
 ArenaLayout layout_arena(const std::vector<Parameter>& parameters);
 
-/// The parameters' first values in an arena of `layout`: Initializer, seed, position in the network.
+/// Writes initial values of the parameters to an arena of `layout`. They follow from Initializer, seed and
+/// position in the network.
 void initialize_parameters(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                            std::uint64_t seed, float* arena);
 

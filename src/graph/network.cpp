@@ -16,7 +16,7 @@ bool is_too_large(const Shape& shape) {
   return 1.0 * shape.channels * shape.height * shape.width > static_cast<double>(max_values);
 }
 
-/// Keeps products of extents within their types, and typing errors from taking all memory.
+/// Checks sizes, so that products of extents fit their types, and a typing error does not take all memory.
 void check_sizes(const LayerContext& layer, std::span<const Parameter> parameters) {
   constexpr double max_parameter_values = 1LL << 40;
   if (is_too_large(layer.output)) {
@@ -39,7 +39,7 @@ void check_inputs(const Operation& operation, const LayerContext& layer) {
   layer.refuse(fmt::format("takes {} inputs, not {}", wanted, layer.inputs.size()));
 }
 
-/// Whether the operation's options have a name: that of its parameters.
+/// Whether the options of the operation have a name, which is then that of its parameters.
 bool names_parameters(const Operation& operation) {
   return std::visit(
       [](const auto& options) {
@@ -116,7 +116,8 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs, const 
   return {this, static_cast<int>(layers_.size()) - 1};
 }
 
-/// Parameters are called by their layer, so what layers without any are called takes no name from the others.
+/// Whether another layer has this name. Names of parameters must differ; apart from them, layers without
+/// parameters may share a name.
 bool Network::is_taken(const std::string& name, const Operation& operation) const {
   return std::any_of(layers_.begin(), layers_.end(), [&](const Layer& other) {
     return other.name == name && (!other.parameters.empty() || !names_parameters(operation));

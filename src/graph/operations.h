@@ -48,7 +48,7 @@ struct InputCount {
   std::size_t max = 1;
 };
 
-/// Which pixels of its input an output pixel depends on, which decides what may be cropped.
+/// Pixels of its input that an output pixel depends on. They decide what may be cropped.
 enum class Reads {
   window,       ///< those in a window that slides: the options have kernel, stride and padding
   same,         ///< the same one

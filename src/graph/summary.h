@@ -18,12 +18,12 @@ std::string describe(const Operation& operation);
 /// 0 for others. Padding counts, cropping does not: the number that papers and torchvision give.
 std::uint64_t multiply_adds(const Network& network, const Network::Layer& layer);
 
-/// The layers that a node of the network's graph computes: positions in the network.
+/// Layers that a node of the network's graph computes: positions in the network.
 std::vector<std::size_t> layers_of(const Graph& graph, std::size_t node);
 
-/// Hash of all that decides what a network computes, 32 hexadecimal digits: operations with every option,
-/// names, connections, shapes, which layer is the output, and how parameters get their first values. Equal on
-/// ranks that were given the same network.
+/// Hash of everything that decides what a network computes, 32 hexadecimal digits: operations with all
+/// options, names, connections, shapes, the output layer, and initializers. Equal on ranks with the same
+/// network.
 std::string fingerprint(const Network& network);
 
 }  // namespace lockstep
