@@ -10,14 +10,14 @@
 
 namespace lockstep {
 
-/// Which elements a dropout layer drops, and what it multiplies the others by.
+/// Elements that a dropout layer drops, and the factor of the others.
 struct DropoutRule {
-  std::uint32_t position = 0;   ///< of the layer in the graph: each draws numbers of its own
+  std::uint32_t position = 0;   ///< position of the layer in the graph: each layer draws its own numbers
   std::uint32_t threshold = 0;  ///< of 24 bits: below it, an element is dropped
   float scale = 1.0F;
 
-  /// For the elements [4 block, 4 block + 4) of a sample, in [channel][row][column] order. Their counter is
-  /// (purpose and layer, epoch, sample, element / 4).
+  /// Random numbers of the elements [4 block, 4 block + 4) of a sample, in [channel][row][column] order.
+  /// Their counter is (purpose and layer, epoch, sample, element / 4).
   LOCKSTEP_HD std::array<std::uint32_t, 4> numbers(const RandomKey& random, std::uint64_t sample,
                                                    std::uint32_t block) const {
     const std::uint32_t purpose = static_cast<std::uint32_t>(Purpose::dropout) | position << 8 |
@@ -27,7 +27,7 @@ struct DropoutRule {
   LOCKSTEP_HD bool keeps(std::uint32_t number) const { return number >> 8 >= threshold; }
 };
 
-/// The rule of a layer with probability `p` at `position` of the graph.
+/// Rule of a layer with probability `p` at `position` of the graph.
 inline DropoutRule dropout_rule(double p, int position) {
   return {.position = static_cast<std::uint32_t>(position),
           .threshold = static_cast<std::uint32_t>(std::lround(p * 16777216.0)),

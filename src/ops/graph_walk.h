@@ -9,11 +9,11 @@
 
 namespace lockstep {
 
-/// One micro-batch on its way through a plan. Addresses are the device's.
+/// Arguments of a micro-batch's way through a plan. Addresses are in device memory.
 struct Pass {
   MicroBatch batch;                   ///< of at least 1 sample
   const float* parameters = nullptr;  ///< an arena of the plan's layout
-  float* gradients = nullptr;         ///< the same; backward only
+  float* gradients = nullptr;         ///< an arena of the plan's layout; backward only
   std::byte* workspace = nullptr;
 };
 
@@ -46,7 +46,7 @@ class GraphWalk {
         flow_(trace_gradients(graph_, options)),
         cleared_(ranges_without_gradient(graph_, layout_, flow_)) {}
 
-  /// First to last; `result` is written with the loss.
+  /// Runs nodes forward, first to last. `result` is written with the loss.
   template <class AnyPass>
   void walk_forward(const AnyPass& pass, NodeRange range, LeafResult* result) const {
     for (std::size_t i = std::max<std::size_t>(range.begin, 1); i < std::min(range.end, nodes()); ++i) {
@@ -56,8 +56,8 @@ class GraphWalk {
     if (range.end > nodes()) plan().run_loss(pass, loss_memory(pass, result));
   }
 
-  /// Last to first. Writes all gradients of the range's parameters; with the last node, clears those that no
-  /// node writes, since sums of gradients add up what is there.
+  /// Runs nodes backward, last to first. Writes all gradients of the range's parameters. With the last node,
+  /// clears gradients that no node writes, as they are added up too.
   template <class AnyPass>
   void walk_backward(const AnyPass& pass, NodeRange range) const {
     if (range.end >= nodes()) {
@@ -71,7 +71,7 @@ class GraphWalk {
     }
   }
 
-  /// Without gradients.
+  /// Memory of a node, without gradients.
   template <class AnyPass>
   auto node_memory(const AnyPass& pass, std::size_t i) const {
     const GraphNode& node = graph_.nodes[i];
@@ -103,7 +103,7 @@ class GraphWalk {
   auto* aside(std::size_t k, std::byte* workspace) const { return element(workspace + memory_.aside[k]); }
 
   static std::size_t at(int id) { return static_cast<std::size_t>(id); }
-  /// Null where there is no such block.
+  /// Address of a block; null if there is no such block.
   static std::byte* block(std::byte* workspace, std::size_t offset) {
     return offset == WorkspaceLayout::none ? nullptr : workspace + offset;
   }

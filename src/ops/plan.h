@@ -17,7 +17,7 @@ struct LeafResult {
   double loss = 0.0;
   std::uint64_t correct = 0;   ///< samples whose largest logit (lowest index wins) is their class's
   std::uint64_t correct5 = 0;  ///< samples with fewer than 5 logits above that of their class
-  std::uint64_t samples = 0;   ///< that were computed: without those that could not be read
+  std::uint64_t samples = 0;   ///< number of samples that were computed, without those that could not be read
 
   LOCKSTEP_HD LeafResult& operator+=(const LeafResult& other) {
     loss += other.loss;
@@ -34,8 +34,8 @@ struct NodeRange {
   bool operator==(const NodeRange&) const = default;
 };
 
-/// A part of backward, which goes from the last node to the first: what is left to do when it is done makes
-/// no gradients of elements from `final_from` on.
+/// Part of backward, which goes from the last node to the first. After it, gradients of elements from
+/// `final_from` on are final.
 struct GradientPart {
   NodeRange nodes;
   std::size_t final_from = 0;
@@ -46,8 +46,8 @@ struct PlanOptions {
   int samples = 0;               ///< maximum number in a micro-batch
   bool training = true;          ///< false: forward only, less memory
   float label_smoothing = 0.0F;  ///< in [0, 1)
-  /// By parameter of the network: whether it is not updated. Backward ends where nothing before is updated.
-  /// Empty: all are.
+  /// By parameter of the network: whether it is frozen, that is, not updated. Backward ends where all earlier
+  /// parameters are frozen. Empty: none is.
   std::vector<bool> frozen = {};
   bool nodes_apart = false;  ///< blocks of the workspace share no memory, so that nodes can run alone
 };

@@ -8,7 +8,8 @@ namespace {
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-/// Inputs come before what reads them.
+/// By node: whether it, or a node before it, has parameters that are not frozen. Inputs come before the nodes
+/// that read them.
 std::vector<bool> find_needed(const Graph& graph, const PlanOptions& options) {
   std::vector<bool> needed(graph.nodes.size(), false);
   if (!options.training) return needed;
@@ -23,7 +24,7 @@ std::vector<bool> find_needed(const Graph& graph, const PlanOptions& options) {
   return needed;
 }
 
-/// When things happen: node i forward at i, the loss at n, node i backward at 2n - i.
+/// Times of a micro-batch: node i runs forward at i, the loss at n, node i backward at 2n - i.
 class Timeline {
  public:
   Timeline(const Graph& graph, const GradientFlow& flow, const std::vector<NodeBytes>& nodes)
@@ -64,10 +65,10 @@ class Timeline {
 
 bool same_time(const MemoryBlock& a, const MemoryBlock& b) { return a.first <= b.last && b.first <= a.last; }
 
-/// Blocks, and the variables that take their offsets.
+/// Blocks of memory, and the variables that receive their offsets.
 class Blocks {
  public:
-  /// `apart`: all of them are in use all the time, until `end`.
+  /// `apart`: all blocks are in use all the time, until `end`.
   Blocks(bool apart, int end) : apart_(apart), end_(end) {}
 
   void add(std::size_t bytes, int first, int last, std::size_t* offset) {
@@ -77,7 +78,7 @@ class Blocks {
   void add_if_any(std::size_t bytes, int first, int last, std::size_t* offset) {
     if (bytes > 0) add(bytes, first, last, offset);
   }
-  /// Returns the bytes of all.
+  /// Sets the offsets; returns the bytes of all blocks.
   std::size_t place(std::size_t alignment) {
     const std::size_t bytes = place_blocks(blocks_, alignment);
     for (std::size_t i = 0; i < offsets_.size(); ++i) {

@@ -12,13 +12,13 @@
 /// is in use.
 namespace lockstep {
 
-/// The gradient that an operation gives to one of its inputs.
+/// Gradient that an operation contributes to one of its inputs.
 struct Contribution {
   bool wanted = false;
   bool first = false;  ///< written in place; later ones are computed aside, then added, in backward's order
 };
 
-/// Which gradients a plan computes. Backward runs from the last node to the first.
+/// Gradients that a plan computes. Backward runs from the last node to the first.
 struct GradientFlow {
   std::vector<bool> needed;  ///< by node: it, or anything before it, has parameters that are not frozen
   std::vector<std::array<Contribution, max_inputs>> contributions;  ///< by node and input
@@ -26,7 +26,7 @@ struct GradientFlow {
   bool needed_by_any(const std::vector<int>& ids) const;
 };
 
-/// Plans that are not for training compute none.
+/// Finds the gradients that a plan computes; one that is not for training computes none.
 GradientFlow trace_gradients(const Graph& graph, const PlanOptions& options);
 
 /// Shapes of the node's inputs.
@@ -38,8 +38,8 @@ struct ArenaRange {
   std::size_t end = 0;
 };
 
-/// Ranges in which backward computes no gradients, because everything there is frozen: to be cleared.
-/// Parameters with the gaps after them; neighbours are one range.
+/// Ranges of the arena in which backward computes no gradients because all their parameters are frozen: they
+/// are to be cleared. A range includes the gaps after parameters; adjacent ranges are joined.
 std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaLayout& layout,
                                                 const GradientFlow& flow);
 
@@ -57,17 +57,17 @@ std::size_t place_blocks(std::span<MemoryBlock> blocks, std::size_t alignment = 
 
 /// A node's memory in bytes, for the largest micro-batch.
 struct NodeBytes {
-  std::size_t value = 0;     ///< its result; the result's gradient has as many
+  std::size_t value = 0;     ///< its result, and the gradient of its result
   std::size_t saved = 0;     ///< kept from forward to backward
   std::size_t prepared = 0;  ///< kept for all micro-batches of a step
   bool backward_reads_inputs = false;
   bool backward_reads_output = false;
 };
 
-/// Memory that an executor needs, as the device's operations say it.
+/// Memory that an executor needs, according to the device's operations.
 struct WorkspaceBytes {
   std::vector<NodeBytes> nodes;
-  std::size_t scratch = 0;     ///< of the operation that needs most
+  std::size_t scratch = 0;     ///< maximum over the operations
   std::size_t samples = 0;     ///< entries of arrays with one per sample
   std::size_t alignment = 64;  ///< of every block
 };

@@ -2,7 +2,7 @@
 
 namespace lockstep {
 
-/// Positions [begin, end) of the input in one window, and how many an average counts them as.
+/// Positions [begin, end) of the input in one window, and the number by which an average divides.
 struct PoolRange {
   int begin;
   int end;

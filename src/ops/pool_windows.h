@@ -8,7 +8,7 @@ namespace lockstep {
 
 /// Windows of a pooling layer in one direction.
 struct PoolAxis {
-  int size = 0;     ///< of the input
+  int size = 0;     ///< size of the input
   int outputs = 0;  ///< number of windows
   int kernel = 0;   ///< 0: adaptive
   int stride = 1;
@@ -48,7 +48,7 @@ struct PoolWindows {
   PoolAxis columns;
 };
 
-/// The windows of pooling with the options of a layer; those without a kernel are adaptive.
+/// Windows of a pooling layer; options without a kernel are adaptive.
 template <class Pool>
 PoolWindows pool_windows(const Pool& pool, Shape input, Shape output) {
   PoolAxis axis;

@@ -16,7 +16,7 @@ struct BatchNormLayer {
   bool training;
 };
 
-/// Statistics that forward keeps of each channel.
+/// Statistics of each channel that forward keeps for backward.
 struct Saved {
   float* mean;
   float* variance;

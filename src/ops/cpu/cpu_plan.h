@@ -24,10 +24,10 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   /// where the loss is among them.
   void forward(const MicroBatch& batch, NodeRange range, const float* parameters, LeafResult* result,
                std::byte* workspace) const;
-  /// After forward: class of the largest logit of each sample; memory of the workspace.
+  /// Class of the largest logit of each sample, after forward; memory of the workspace.
   std::span<const std::int32_t> predictions(const MicroBatch& batch, const std::byte* workspace) const;
-  /// After forward: writes (does not add) the gradients of the loss's sum that nodes make, last to first.
-  /// Training plans only. Gradients of frozen parameters are unspecified.
+  /// Writes (does not add) the gradients of the loss's sum that the nodes make, last to first. After forward,
+  /// for training plans only. Gradients of frozen parameters are unspecified.
   void backward(const MicroBatch& batch, NodeRange range, const float* parameters, float* gradients,
                 std::byte* workspace) const;
 

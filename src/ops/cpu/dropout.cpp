@@ -13,7 +13,7 @@ struct DropoutLayer {
   DropoutRule rule;
 };
 
-/// Bit `sample % 16` of every element's mask.
+/// Draws bit `sample % 16` of every element's mask.
 void draw(const DropoutLayer& layer, const OpMemory& memory, int sample, std::uint16_t* masks) {
   const auto bit = static_cast<unsigned>(1 << (sample % lanes));
   for (std::size_t first = 0; first < layer.elements; first += 4) {

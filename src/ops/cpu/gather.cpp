@@ -8,7 +8,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Columns at once, so that a partner's values fit on the stack.
+/// Maximum number of columns at once, so that a partner's values fit on the stack.
 constexpr int most_columns = 64;
 
 /// Columns of one row, as offset into every sample.

@@ -9,7 +9,8 @@ namespace lockstep::cpu {
 
 /// Best level of this machine. Throws Error(resource) when the machine has none of them.
 Level best_level();
-/// "auto", "avx2", "avx512" or "neon"; throws Error(usage) for others and for one this machine lacks.
+/// Level called "auto", "avx2", "avx512" or "neon". Throws Error(usage) for other names and for a level that
+/// this machine lacks.
 Level level_by_name(const std::string& name);
 const char* level_name(Level level);
 /// Levels that this machine can run, the best last.

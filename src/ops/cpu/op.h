@@ -24,8 +24,8 @@ constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
 using OpMemory = NodeMemory<float>;
 
-/// How one operation runs on a CPU executor, for micro-batches of up to the planned number of samples.
-/// Nothing in it depends on the number of executors; no allocation when run.
+/// Plan of an operation for a CPU executor, for micro-batches of up to the planned number of samples. It does
+/// not depend on the number of executors, and allocates nothing when run.
 struct Op {
   std::size_t saved_bytes = 0;
   std::size_t scratch_bytes = 0;
@@ -35,11 +35,11 @@ struct Op {
   std::function<void(const OpMemory&)> backward;
 };
 
-/// The loss's view. Arrays with one entry per sample are [group][16]: in missing lanes, labels are -1,
+/// Memory of the loss. Arrays with one entry per sample are [group][16]: in missing lanes, labels are -1,
 /// shares 1.
 using LossMemory = LossTensors<float>;
 
-/// How the loss runs on a CPU executor.
+/// Plan of the loss for a CPU executor.
 struct Loss {
   std::size_t scratch_bytes = 0;
   std::function<void(const LossMemory&)> run;
@@ -59,10 +59,10 @@ struct OpRequest {
   bool training;                         ///< false: forward only, running statistics, no dropout
   bool input_gradient;                   ///< whether backward must write grad_inputs
   Level level;
-  int position = 0;  ///< of the node in the graph
+  int position = 0;  ///< position of the node in the graph
 };
 
-/// The plan of the node's operation.
+/// Plan of the node's operation.
 Op plan_op(const OpRequest& request);
 
 // plan(options, request) for each operation, which request.node holds: a file of each name.
@@ -75,7 +75,7 @@ LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 /// 2016).
 Loss plan_cross_entropy(Shape logits, float smoothing, Level level);
 
-/// Brings one group of a micro-batch, its samples from `first` (a multiple of 16) on, into lanes: see
+/// Loads one group of a micro-batch into lanes, its samples from `first` (a multiple of 16) on: see
 /// MicroBatch for the arithmetic. Samples are cropped to the leading rows and columns of `target`; missing
 /// lanes are zeros.
 void gather(Level level, const MicroBatch& batch, const SampleFormat& format, int first, Shape target,

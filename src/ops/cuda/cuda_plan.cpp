@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 
-/// By node: the end of the last parameter of all nodes before it.
+/// End of the last parameter of all nodes before each node.
 std::vector<std::size_t> ends_of_parameters_before(const Graph& graph, const ArenaLayout& layout) {
   std::vector<std::size_t> ends;
   std::size_t end = 0;
@@ -30,7 +30,7 @@ Op plan_op(const OpRequest& request) {
   return std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
 }
 
-/// The input is loaded, not computed.
+/// Empty plan: the input is loaded, not computed.
 Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
@@ -69,7 +69,7 @@ void CudaPlan::compile_for(int samples) {
 
 std::vector<CudaPlan::Join> CudaPlan::find_joins(const Operations& operations) const {
   std::vector<Join> joins(graph_.nodes.size());
-  int next = 0;  // whose backward comes after that of i
+  int next = 0;  // node whose backward comes after that of i
   for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
     if (!flow_.needed[i]) continue;
     const std::vector<int>& inputs = graph_.nodes[i].inputs;
@@ -90,7 +90,7 @@ std::size_t CudaPlan::value_bytes(std::size_t node, int samples) const {
          bytes_of(type_);
 }
 
-/// Enough for each number of samples: the library may want more memory for fewer.
+/// Memory for every number of samples: the library may need more for fewer samples.
 WorkspaceBytes CudaPlan::needed_bytes() const {
   WorkspaceBytes bytes;
   bytes.samples = at(options_.samples);

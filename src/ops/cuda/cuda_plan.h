@@ -9,17 +9,17 @@
 
 namespace lockstep::cuda {
 
-/// A graph compiled for a GPU: the part of a step that is a micro-batch. Its functions give work to a stream
-/// and return; addresses are of the device's memory. `parameters` and `gradients` are arenas of the layout,
-/// with zeros in the gaps. Executors that run at once have a workspace each.
+/// Graph compiled for a GPU: the part of a step that is a micro-batch. Its functions enqueue work on a stream
+/// and return; addresses are in device memory. `parameters` and `gradients` are arenas of the layout, with
+/// zeros in the gaps. Executors that run at the same time have a workspace each.
 class CudaPlan : public GraphWalk<CudaPlan> {
  public:
-  /// Compiled for micro-batches of options.samples. `dnn` must live as long as it is asked to compile. Throws
-  /// Error(resource) where the library has no way to run an operation.
+  /// Compiles for micro-batches of options.samples. `dnn` outlives all calls of compile_for. Throws
+  /// Error(resource) if the library cannot run an operation.
   CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type, Dnn& dnn);
 
-  /// Makes micro-batches of `samples` possible, 1 to options.samples: the library's plans are for exact
-  /// sizes. Before workspace_bytes() is asked for. Not safe to call while the plan is in use.
+  /// Compiles for micro-batches of `samples`, 1 to options.samples, too: plans of the library are for exact
+  /// sizes. Comes before workspace_bytes(), and not while the plan is in use.
   void compile_for(int samples);
 
   /// Memory of an executor: everything but parameters and gradients. Aligned to 256.
@@ -32,17 +32,17 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   Shape image_shape() const { return graph_.nodes[0].shape; }
   Type type() const { return type_; }
 
-  /// Brings the parameters into the form that operations want; before the first micro-batch after they
-  /// changed.
+  /// Converts the parameters to the form that operations read; before the first micro-batch after each
+  /// change.
   void prepare(StreamHandle stream, const float* parameters, std::byte* workspace) const;
   /// Runs nodes of a micro-batch of a size that was compiled for, first to last. `result` is written where
   /// the loss is among them. Samples need no addresses: `images` are in place.
   void forward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,
                LeafResult* result, std::byte* workspace) const;
-  /// After forward: class of the largest logit of each sample.
+  /// Class of the largest logit of each sample, after forward.
   const std::int32_t* predictions(const std::byte* workspace) const;
-  /// After forward, of training plans: writes (does not add) the gradients of the loss's sum that nodes make,
-  /// last to first. Gradients of frozen parameters are unspecified.
+  /// Writes (does not add) the gradients of the loss's sum that the nodes make, last to first. After forward,
+  /// for training plans only. Gradients of frozen parameters are unspecified.
   void backward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,
                 float* gradients, std::byte* workspace) const;
   /// Parts of backward in their order, all nodes together.
@@ -57,7 +57,7 @@ class CudaPlan : public GraphWalk<CudaPlan> {
     Loss loss;
   };
 
-  /// A contribution to a gradient that comes last and is added by the operation that reads the gradient next.
+  /// Contribution to a gradient that comes last: the operation that reads the gradient next adds it.
   struct Join {
     int reader = -1;  ///< whose contribution it is; -1: there is none
     std::size_t input = 0;
@@ -98,7 +98,8 @@ class CudaPlan : public GraphWalk<CudaPlan> {
 
   Type type_;
   Dnn* dnn_;
-  /// By node: where in the arena gradients are written from when it, and all after it, were run.
+  /// By node: first element of the arena from which on gradients are written once it and all later nodes have
+  /// run.
   std::vector<std::size_t> written_from_;
   std::map<int, Operations> operations_;
   std::vector<Join> joins_;  ///< by the node whose gradient it is

@@ -17,23 +17,23 @@
 
 namespace lockstep::cuda {
 
-/// One operation's view of the device's memory during one micro-batch. Activations and their gradients:
-/// [sample][row][column][channel], channels padded with zeros (dnn.h), of the plan's type. Vectors: 1 x 1
-/// images. All addresses are the device's, aligned to 256 bytes but for parameters (64).
+/// Memory of one operation during one micro-batch. Activations and their gradients:
+/// [sample][row][column][channel], channels padded with zeros (dnn.h), of the plan's type; vectors are 1 x 1
+/// images. All addresses are in device memory, aligned to 256 bytes except for parameters (64).
 struct OpMemory : NodeMemory<void> {
   StreamHandle stream = nullptr;
-  /// Kernels that work for several operations, which add their shares. `padding`: in prepare; `finish`: in
-  /// backward, at most one thing of each kind for an operation.
+  /// Kernels that do a part of the work of several operations, which add it. `padding`: in prepare; `finish`:
+  /// in backward, at most one item of each kind per operation.
   WeightPadding* padding = nullptr;
   GradientFinish* finish = nullptr;
-  /// Added to grad_output by operations that say backward_adds; else null.
+  /// Gradient to add to grad_output, for operations with backward_adds; otherwise null.
   const void* more_grad_output = nullptr;
-  std::byte* prepared = nullptr;  ///< kept for all of a step: `prepare` makes it of the parameters
-  std::byte* left = nullptr;      ///< written by backward, kept for `finish`
+  std::byte* prepared = nullptr;  ///< computed by `prepare` from the parameters, kept for the whole step
+  std::byte* left = nullptr;      ///< written by backward and read by `finish`
 };
 
-/// How one operation runs on a GPU, for micro-batches of exactly the planned number of samples. The functions
-/// give work to the stream and return; no allocation.
+/// Plan of an operation on a GPU, for micro-batches of exactly the planned number of samples. The functions
+/// enqueue work on the stream and return; they allocate nothing.
 struct Op {
   std::size_t prepared_bytes = 0;
   std::size_t saved_bytes = 0;
@@ -47,12 +47,12 @@ struct Op {
   std::function<void(const OpMemory&)> backward;
 };
 
-/// The loss's view. Arrays with one entry per sample are [sample].
+/// Memory of the loss. Arrays with one entry per sample are [sample].
 struct LossMemory : LossTensors<void> {
   StreamHandle stream = nullptr;
 };
 
-/// How the loss runs on a GPU, for exactly the planned number of samples.
+/// Plan of the loss on a GPU, for exactly the planned number of samples.
 struct Loss {
   std::size_t scratch_bytes = 0;
   std::function<void(const LossMemory&)> run;
@@ -69,10 +69,10 @@ struct OpRequest {
   bool input_gradient;  ///< whether backward must write grad_inputs
   Type type;
   Dnn& dnn;
-  int position = 0;  ///< of the node in the graph
+  int position = 0;  ///< position of the node in the graph
 };
 
-/// The plan of the node's operation.
+/// Plan of the node's operation.
 Op plan_op(const OpRequest& request);
 
 // plan(options, request) for each operation, which request.node holds: a file of each name.

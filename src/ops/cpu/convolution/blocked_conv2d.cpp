@@ -12,8 +12,8 @@ namespace {
 
 /// Packed weights and sums of their gradients stay below this: 8 MiB.
 constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
-/// Room for the pixels of a tile, in pixels: 48 KiB, so deep that sums are seldom stored and loaded
-/// again. They are in the second-level cache, whose latency the register block hides.
+/// Pixels of a tile, at most: 48 KiB, so deep that sums are rarely stored and loaded again. They are in the
+/// second-level cache, whose latency the register block hides.
 constexpr int tile_limit = 768;
 /// Part of the second-level cache that a region, and the weights used with it, may take.
 constexpr int region_limit = 4096;         // pixels: 256 KiB
@@ -26,12 +26,12 @@ constexpr int fewest_region_pixels = 14;
 int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 int pieces(int value, int most) { return (value + most - 1) / most; }
 
-/// Grids of target pixels, as the kernel sees them.
+/// Grids of target pixels, in the form that the kernel takes.
 struct BlockedGrids {
   TapGrids grids;
   ConvBlocking blocking;
   std::vector<int> offsets;  ///< of the taps in a region
-  int targets_at_once;       ///< whose packed weights are in scratch together
+  int targets_at_once;       ///< target channels whose packed weights are in scratch together
 };
 
 /// Everything about a convolution that is known before it runs.
@@ -119,7 +119,7 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
   return layer;
 }
 
-/// One pass over a grid: which way, and where.
+/// Memory of one pass over a grid, forward or backward.
 struct PassMemory {
   const float* source;
   const std::uint16_t* masks;  ///< of the source
@@ -150,7 +150,7 @@ void pack_targets(const BlockedConvLayer& layer, const TapGrids& grids, const Pa
   }
 }
 
-/// Computes those target channels for all images.
+/// Computes target channels [first, first + count) for all images.
 void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
                  const OpMemory& memory, int conv_group, int first, int count) {
   const TapGrids& grids = blocked.grids;

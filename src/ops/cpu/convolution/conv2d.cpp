@@ -146,8 +146,9 @@ void backward_data(const DirectConvLayer& layer, const OpMemory& memory, const f
   }
 }
 
-/// The first layer needs no gradient of its input: its weights' kernel expands a few rows at a time, which
-/// stay in the first-level cache. Other layers expand once for both kernels.
+/// Gradients of weights and input. The first layer needs no gradient of its input: the kernel of its weights
+/// expands a few rows at a time, which stay in the first-level cache. Other layers expand the gradient once
+/// for both kernels.
 void backward(const DirectConvLayer& layer, const OpMemory& memory) {
   const float* grad = memory.grad_output;
   const float* input = memory.inputs[0];

@@ -7,7 +7,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Pixels first, first + spacing, ... below size.
+/// Number of pixels first, first + spacing, ... below size.
 int count_of(int size, int first, int spacing) { return (size - first + spacing - 1) / spacing; }
 
 /// Appends the phase of input pixels (row, column) modulo the stride.

@@ -27,13 +27,14 @@ struct ConvShapes {
   Shape output;
 };
 
-/// A convolution that sees no neighbours (1 x 1, stride 1) sees no rows either: its images become one row.
+/// Shapes of a convolution without neighbours (1 x 1, stride 1) with each image as a single row, as rows make
+/// no difference to it. Other convolutions are unchanged.
 ConvShapes flattened(ConvShapes shapes);
 
-/// Output from input: one phase.
+/// Grids that compute the output from the input: one phase.
 TapGrids forward_taps(const ConvShapes& shapes);
-/// Gradient of the input from that of the output: a phase for each row and column modulo the stride, without
-/// those that have no pixels or no taps.
+/// Grids that compute the gradient of the input from that of the output: a phase for each row and column
+/// modulo the stride, without those that have no pixels or no taps.
 TapGrids backward_taps(const ConvShapes& shapes);
 
 /// Rows and columns that the taps span.
@@ -43,11 +44,11 @@ struct TapBounds {
 };
 TapBounds bounds_of(const std::vector<ConvTap>& taps);
 
-/// `count` channels from `first` of a group of images in an array whose groups have `shape`. `masks` may be
-/// null.
+/// Planes of `count` channels from `first` on of a group of images, in an array whose groups have `shape`.
+/// `masks` may be null.
 PixelPlanes planes(const float* data, const std::uint16_t* masks, const Shape& shape, int group, int first,
                    int count);
-/// The grids' pixels in an array whose groups have `shape`, from `channel` on.
+/// Pixels of the grids in an array whose groups have `shape`, from `channel` on.
 PixelGrid target_of(float* data, const Shape& shape, int group, int channel, const TapGrids& grids);
 
 }  // namespace lockstep::cpu

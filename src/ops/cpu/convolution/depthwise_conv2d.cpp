@@ -11,7 +11,7 @@ namespace {
 /// Part of the second-level cache that a band of a channel may take: 128 KiB.
 constexpr int band_limit = 2048;  // pixels
 
-/// Grids of target pixels, as the kernel sees them.
+/// Grids of target pixels, in the form that the kernel takes.
 struct DepthwiseGrids {
   TapGrids grids;
   TapBounds bounds;
@@ -63,7 +63,7 @@ DepthwiseConvLayer depthwise_layer(const OpRequest& request) {
   return layer;
 }
 
-/// All but the target.
+/// Task of the kernel, without the target.
 DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& grid, const PixelPlanes& source,
                       const OpMemory& memory) {
   const int kernel = layer.shapes.options.kernel;

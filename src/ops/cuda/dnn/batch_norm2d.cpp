@@ -17,7 +17,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 /// what the library writes for padded channels.
 struct BatchNormLayer {
   BatchNormProblem problem;
-  int channels = 0;  ///< the network's
+  int channels = 0;  ///< channels of the network, without padding
   double eps = 0.0;
   GraphNode::Epilogue epilogue;
   std::unique_ptr<DnnOperation> forward;  ///< these two in training only
@@ -25,7 +25,7 @@ struct BatchNormLayer {
   std::size_t second = 0;    ///< offset of the second of two arrays with one float per channel
   std::size_t library = 0;   ///< in scratch memory, like the rest
   std::size_t grad = 0;      ///< before the activation
-  std::size_t unwanted = 0;  ///< gradient of the input where nobody wants it: the library writes it anyway
+  std::size_t unwanted = 0;  ///< gradient of the input if it is not needed: the library writes it anyway
 
   bool activates() const { return epilogue.relu || epilogue.relu6; }
   float limit() const { return epilogue.relu6 ? 6.0F : infinity; }
@@ -80,7 +80,7 @@ void forward(const BatchNormLayer& norm, const OpMemory& memory) {
   }
 }
 
-/// The gradient before the activation, which is the residual's too.
+/// Returns the gradient before the activation, which is also that of the residual.
 void* undo_activation(const BatchNormLayer& norm, const OpMemory& memory) {
   void* const residual = norm.epilogue.add ? memory.grad_inputs[1] : nullptr;
   if (norm.activates()) {
@@ -156,7 +156,7 @@ Op plan_training(const OpRequest& request) {
   norm->library = scratch.add(std::max(norm->forward->workspace_bytes(), norm->backward->workspace_bytes()));
   norm->grad =
       scratch.add(norm->activates() || norm->epilogue.add || !request.input_gradient ? activation : 0);
-  // Where only the residual's gradient is wanted, the one before the activation is there, and its place free.
+  // If only the residual's gradient is needed, the gradient before the activation is written in its place.
   const bool both = norm->activates() && !request.input_gradient;
   norm->unwanted = both ? scratch.add(activation) : norm->grad;
   Op op;

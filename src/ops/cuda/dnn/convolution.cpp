@@ -11,7 +11,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// The gradient passes a ReLU where its output is positive, however large.
+/// Limit of an activation without one: the gradient passes a ReLU wherever its output is positive.
 constexpr float no_limit = std::numeric_limits<float>::infinity();
 
 /// Everything about a convolution that is known before it runs. Offsets are in bytes.
@@ -81,7 +81,7 @@ void forward(const ConvolutionLayer& conv, const OpMemory& memory) {
   if (conv.pools()) average_pool(memory.stream, conv.pool, output, memory.output);
 }
 
-/// The gradient before the epilogue. Whatever kernel reads it first sums it for the bias.
+/// Returns the gradient before the epilogue. The kernel that reads it first also sums it for the bias.
 void* undo_epilogue(const ConvolutionLayer& conv, const OpMemory& memory) {
   auto* const chunks = conv.bias ? reinterpret_cast<float*>(memory.left + conv.chunks) : nullptr;
   if (!conv.undoes_epilogue()) {
@@ -152,7 +152,7 @@ ConvolutionLayer layer_of(const OpRequest& request, int groups, bool bias) {
   return conv;
 }
 
-/// Asks the library for its plans; returns the bytes of its memory.
+/// Makes the plans of the library; returns the bytes of its workspace.
 std::size_t compile(const OpRequest& request, ConvolutionLayer& conv) {
   conv.forward = request.dnn.conv_forward(conv.problem, conv.bias, conv.relu);
   std::size_t bytes = conv.forward->workspace_bytes();
@@ -187,7 +187,7 @@ void lay_out(const OpRequest& request, std::size_t library_bytes, ConvolutionLay
   op.scratch_bytes = scratch.bytes();
 }
 
-/// `groups`: the network's.
+/// Plans a convolution. `groups`: those of the network.
 Op plan_convolution(const OpRequest& request, int groups, bool bias) {
   const auto conv = std::make_shared<ConvolutionLayer>(layer_of(request, groups, bias));
   Op op;
@@ -207,7 +207,7 @@ Op plan(const Conv2d& conv, const OpRequest& request) {
   return plan_convolution(request, conv.groups, conv.bias);
 }
 
-/// A linear layer is a convolution of images of one pixel.
+/// Plans a linear layer as a convolution of images of one pixel.
 Op plan(const Linear& linear, const OpRequest& request) { return plan_convolution(request, 1, linear.bias); }
 
 }  // namespace lockstep::cuda

@@ -8,8 +8,8 @@
 
 namespace lockstep::cuda {
 
-/// Most memory that an operation of cuDNN may ask for besides its tensors. A constant, since free memory
-/// differs from run to run, and with it the choice of engines, and with that the bits.
+/// Maximum workspace of an operation of cuDNN. A constant, since free memory differs from run to run, and
+/// with it the choice of engines and the bits.
 constexpr std::size_t cudnn_workspace_limit = std::size_t{512} << 20;
 
 struct CudnnOptions {

@@ -66,7 +66,7 @@ class DnnOperation {
   /// Enqueues the operation. `tensors`: device addresses in the order that its maker documents, each aligned
   /// to 16 bytes; `workspace`: workspace_bytes() of memory, aligned to 256.
   virtual void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const = 0;
-  /// Which engine it is, for the run's record: the library's own name.
+  /// Name of its engine, as the library calls it, for the run's record.
   virtual std::string description() const = 0;
 };
 

@@ -5,14 +5,15 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Elements up to which another pass over the weights and their gradients takes less time than moving the
-/// activations: two launches, or 4 MB read and written twice (computed, not measured).
+/// Maximum number of weights for which one more pass over them, and one over their gradients, takes less time
+/// than moving the activations: two launches, or 4 MB read and written twice (computed, not measured).
 constexpr std::size_t cheap_weights = std::size_t{1} << 20;
 
 const GraphNode& node_at(const Graph& graph, int id) { return graph.nodes[static_cast<std::size_t>(id)]; }
 
-/// One pixel needs no order. Several do, which is free where the weights are rewritten anyway; and the
-/// padding of each pixel's channels must not make them much larger.
+/// Whether a linear layer may read images as they are stored. One pixel needs no reordering. Several pixels
+/// do, which is free if the weights are rewritten anyway, unless the padding of each pixel's channels makes
+/// them much larger.
 bool reads_images_well(const Shape& image, const GraphNode& linear, Type type) {
   if (image.height * image.width == 1) return true;
   if (4 * padded_channels(image.channels) > 5 * image.channels) return false;

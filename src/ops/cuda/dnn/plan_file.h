@@ -7,10 +7,10 @@
 
 namespace lockstep::cuda {
 
-/// Which engine of a library runs a problem.
+/// Engine of a library that runs a problem.
 struct EngineChoice {
-  std::string engine;         ///< the library's name for it
-  double microseconds = 0.0;  ///< of a timing run; 0: chosen without one
+  std::string engine;         ///< name that the library gives it
+  double microseconds = 0.0;  ///< time in a measurement; 0: chosen without one
   bool operator==(const EngineChoice&) const = default;
 };
 
@@ -19,13 +19,14 @@ struct EngineChoice {
 /// file serves several.
 class PlanFile {
  public:
-  /// An empty path is a file that is never there. Throws Error(data) naming file and reason for anything
-  /// that is not such a file, Error(resource) where it cannot be read; one that does not exist is empty.
+  /// Opens the file at `path`. An empty path is a file that never exists; a file that does not exist is
+  /// empty. Throws Error(data) naming file and reason if it is not such a file, Error(resource) if it cannot
+  /// be read.
   PlanFile(std::filesystem::path path, std::string where);
 
   std::optional<EngineChoice> find(const std::string& problem) const;
   void set(const std::string& problem, const EngineChoice& choice);
-  /// Text that the file would hold.
+  /// Contents of the file.
   std::string text() const;
   /// Replaces the file as a whole; see AtomicFile.
   void save() const;

@@ -18,14 +18,14 @@ struct Target {
   std::int32_t other;
   float own_share;
   float other_share;
-  float every;  ///< of each class
+  float every;  ///< share of each class
 
   LOCKSTEP_HD float of_class(int c) const {
     return (c == label ? own_share : 0.0F) + (c == other ? other_share : 0.0F) + every;
   }
 };
 
-/// A sample's largest logit, its first place, and the sum of exp(logit - largest).
+/// Largest logit of a sample, the first class that has it, and the sum of exp(logit - largest).
 struct Softmax {
   float largest;
   float sum;
@@ -122,8 +122,8 @@ struct Loss {
   LOCKSTEP_HD void finish(const LeafResult& totals) const { *task.result = totals; }
 };
 
-/// Few classes: a thread does all of a sample, and adds over the classes as the CPU does, to the same bits. A
-/// single row, whose terms are the samples.
+/// For few classes: one thread computes a sample, and adds over the classes as the CPU does, to the same
+/// bits. A single row, whose terms are the samples.
 template <class T>
 struct WholeSamples {
   using Sum = LeafResult;
@@ -152,7 +152,7 @@ struct WholeSamples {
   LOCKSTEP_HD void finish(std::size_t /*row*/, const LeafResult& totals) const { loss.finish(totals); }
 };
 
-// Many classes: a row of threads per sample.
+// For many classes: a row of threads computes a sample.
 
 /// The largest logit so far; of equal ones, that of the lowest class.
 struct Largest {
@@ -229,7 +229,7 @@ struct SumSamples {
   LOCKSTEP_HD void finish(std::size_t /*row*/, const LeafResult& sum) const { loss.finish(sum); }
 };
 
-/// Up to how many classes a thread takes a whole sample.
+/// Maximum number of classes for which a thread computes a whole sample.
 constexpr int few_classes = 32;
 
 template <class T>

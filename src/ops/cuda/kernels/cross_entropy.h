@@ -9,8 +9,8 @@
 
 namespace lockstep::cuda {
 
-/// Softmax and cross-entropy of [sample][padded class], as plan_cross_entropy says. A sample with a negative
-/// label is missing: no loss, no gradient, not counted.
+/// Softmax and cross-entropy of [sample][padded class], see plan_cross_entropy. A sample with a negative
+/// label is missing: it has no loss and no gradient, and is not counted.
 struct CrossEntropyTask {
   Type type;
   int samples;

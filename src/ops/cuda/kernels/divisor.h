@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Divides by a number that is known before the kernel starts: a few products instead of the many
+/// Divisor that is known before the kernel starts: a division then takes a few products, and not the many
 /// instructions of a GPU's integer division. Made on the host.
 class Divisor {
  public:

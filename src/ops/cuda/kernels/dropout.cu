@@ -40,7 +40,8 @@ struct Forward {
     output[index] = select(input[index], mask, rule.scale);
   }
 
-  /// Bit k: whether channel `first` + k is kept. On vectors four of them share a block of random numbers.
+  /// Bit k of the result: whether channel `first` + k is kept. On vectors, four channels share a block of
+  /// random numbers.
   LOCKSTEP_HD unsigned draw(std::uint64_t id, unsigned first, unsigned pixel) const {
     const RandomKey key = *random;
     std::array<std::uint32_t, 4> numbers{};

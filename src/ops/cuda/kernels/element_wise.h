@@ -6,8 +6,8 @@
 #include "ops/cuda/dnn/dnn.h"
 #include "ops/cuda/kernels/parameters/column_sum.h"
 
-/// Kernels that treat all elements alike. `packs`: elements / channel_unit. Addresses are of device memory;
-/// results may stand in place of what is read.
+/// Kernels that treat all elements alike. `packs`: elements / channel_unit. Addresses are in device memory;
+/// results may overwrite inputs.
 namespace lockstep::cuda {
 
 /// sum = a + b.
@@ -15,15 +15,16 @@ void add(StreamHandle stream, Type type, std::size_t packs, const void* a, const
 void copy(StreamHandle stream, Type type, std::size_t packs, const void* from, void* to);
 /// min(max(x, 0), limit); NaN stays NaN.
 void clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* input, void* output);
-/// The gradient before such a clamp by its output: that after it, or zero where the output is 0 or `limit`.
+/// Gradient before a clamp, from the output of the clamp: the gradient after it, or zero where the output is
+/// 0 or `limit`.
 struct ClampGradient {
-  ColumnSum tensor;  ///< what all but the chunks are
+  ColumnSum tensor;  ///< shape of all tensors but the chunks
   float limit = 0.0F;
   const void* output = nullptr;
   const void* grad_output = nullptr;
-  const void* more_grad_output = nullptr;  ///< null, or what is added to it
+  const void* more_grad_output = nullptr;  ///< added to grad_output; null: nothing
   void* grad_input = nullptr;
-  float* chunks = nullptr;  ///< null, or where the sums of the chunks of grad_input go (column_sum.h)
+  float* chunks = nullptr;  ///< sums of the chunks of grad_input (column_sum.h); null: not computed
 };
 void undo_clamp(StreamHandle stream, const ClampGradient& task);
 void fill_zeros(StreamHandle stream, std::size_t count, float* values);

@@ -7,8 +7,8 @@
 
 namespace lockstep::cuda {
 
-/// values = relu?(values [+ bias] [+ residual]), in place: what comes after an operation of a library that
-/// does not do it itself.
+/// Computes values = relu?(values [+ bias] [+ residual]) in place: the part of an epilogue that an operation
+/// of a library does not do itself.
 struct LateEpilogue {
   Type type = Type::fp32;
   void* values = nullptr;          ///< [pixels][channels], stored as the type is

@@ -10,7 +10,7 @@
 /// of a pixel that lie together, adjacent threads adjacent ones.
 namespace lockstep::cuda {
 
-/// Adjacent channels of a pixel; read and written at once.
+/// Adjacent channels of a pixel, read and written at once.
 template <class T>
 struct alignas(sizeof(T) * channel_unit < 16 ? sizeof(T) * channel_unit : 16) Pack {
   T values[channel_unit];

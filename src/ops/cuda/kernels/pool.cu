@@ -21,7 +21,7 @@ struct PackedImages {
   }
 };
 
-/// A task as its kernels need it.
+/// Task in the form that its kernels take.
 struct Pool {
   explicit Pool(const PoolTask& task)
       : windows(task.windows),
@@ -55,7 +55,7 @@ LOCKSTEP_HD float share_of(const PoolRange& rows, const PoolRange& columns) {
   return 1.0F / static_cast<float>(rows.count * columns.count);
 }
 
-/// For an output: its window's largest value, and which of the window's pixels that is.
+/// Computes an output: the largest value of its window, and which of the window's pixels has it.
 template <class T, class Place>
 struct MaxForward {
   Pool pool;
@@ -88,7 +88,7 @@ struct MaxForward {
   }
 };
 
-/// For an input: the gradients of the windows whose largest value it is.
+/// Computes the gradient of an input: the sum over the windows whose largest value it is.
 template <class T, class Place>
 struct MaxBackward {
   Pool pool;

@@ -17,8 +17,8 @@ struct PoolTask {
   PoolWindows windows;
 };
 
-/// Size of `places`: which pixel of each window is the largest. The first of equals is, the last NaN before
-/// all.
+/// Bytes of `places`: which pixel of each window is the largest. Of equal values it is the first; a NaN comes
+/// before all numbers, of several NaNs the last.
 std::size_t max_pool_places_bytes(const PoolTask& task);
 /// `places`: written; may be null.
 void max_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output,

@@ -7,7 +7,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// In packs.
+/// Sizes in packs.
 struct PoolSizes {
   Index packs, height, width, window;
   Index pooled() const { return packs * height * width; }
@@ -20,7 +20,7 @@ PoolSizes sizes_of(const PoolEpilogue& pool) {
           .window = static_cast<Index>(pool.window)};
 }
 
-/// Averages with the same bits: a division by a power of two is a product, everything else is not.
+/// Averages as products, for windows whose size is a power of two: the same bits as a division.
 struct Product {
   float factor;
   LOCKSTEP_HD float operator()(float sum) const { return sum * factor; }
@@ -44,7 +44,7 @@ void with_average(const PoolEpilogue& pool, const Run& run) {
   });
 }
 
-/// One thread for each pack of the output.
+/// Computes the averages: one thread for each pack of the output.
 template <class T, class Average>
 struct AveragePool {
   PoolSizes sizes;
@@ -70,7 +70,7 @@ struct AveragePool {
   }
 };
 
-/// One thread for each pack of the input.
+/// Computes the gradient: one thread for each pack of the input.
 template <class T, class Average>
 struct UndoAveragePool {
   PoolSizes sizes;

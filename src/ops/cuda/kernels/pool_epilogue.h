@@ -5,7 +5,7 @@
 
 namespace lockstep::cuda {
 
-/// The average of window x window pixels that a convolution ends with (GraphNode::Epilogue).
+/// Average of window x window pixels at the end of a convolution (GraphNode::Epilogue).
 struct PoolEpilogue {
   int samples = 0;
   int channels = 0;  ///< padded
@@ -17,8 +17,8 @@ struct PoolEpilogue {
 
 void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* input, void* output);
 
-/// The gradient before pooling and, where `activated` is not null, before the ReLU whose output it is; unless
-/// `chunks` is null, also the sums of that gradient's chunks (column_sum.h).
+/// Computes the gradient before pooling and, unless `activated` is null, before the ReLU with this output;
+/// unless `chunks` is null, also the sums of the chunks of that gradient (column_sum.h).
 void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* activated,
                        const void* grad_output, void* grad_input, float* chunks);
 

@@ -10,13 +10,13 @@
 /// channels; padding is written too.
 namespace lockstep::cuda {
 
-/// An image's [channel][row][column] as the channels of one pixel.
+/// Flattens images: [channel][row][column] become the channels of one pixel.
 void flatten(StreamHandle stream, Type type, int samples, const Shape& image, const void* input,
              void* output);
 void undo_flatten(StreamHandle stream, Type type, int samples, const Shape& image, const void* grad_output,
                   void* grad_input);
 
-/// Channels of up to max_inputs tensors side by side.
+/// Concatenation of the channels of up to max_inputs tensors.
 struct ConcatTask {
   Type type = Type::fp32;
   std::size_t pixels = 0;  ///< of all samples
@@ -25,7 +25,7 @@ struct ConcatTask {
 };
 void concatenate(StreamHandle stream, const ConcatTask& task,
                  const std::array<const void*, max_inputs>& inputs, void* output);
-/// Null addresses: not wanted.
+/// Splits a gradient; gradients with null addresses are not written.
 void undo_concatenate(StreamHandle stream, const ConcatTask& task, const void* grad_output,
                       const std::array<void*, max_inputs>& grad_inputs);
 

@@ -43,7 +43,7 @@ class CudnnOperation final : public DnnOperation {
   std::size_t workspace_bytes_;
 };
 
-/// Clears one of the tensors first: for an operation that writes a part of it.
+/// Operation that first clears one of the tensors, of which it writes a part.
 class ClearedOperation final : public DnnOperation {
  public:
   ClearedOperation(std::unique_ptr<DnnOperation> operation, std::size_t tensor, std::size_t bytes)
@@ -62,8 +62,8 @@ class ClearedOperation final : public DnnOperation {
   std::size_t bytes_;
 };
 
-/// An operation that does not do all that was asked for, and a kernel that does the rest. The tensor
-/// `argument` is the kernel's alone.
+/// Operation of the library that does a part of the work, and a kernel that does the rest. The tensor
+/// `argument` is read by the kernel only.
 class FinishedOperation final : public DnnOperation {
  public:
   struct Rest {
@@ -173,8 +173,8 @@ class Cudnn final : public Dnn {
                                 .result = 4});
   }
 
-  /// The engine for the problem called `what`, from before, from the file, or chosen now. Where there is
-  /// none: null if the caller has another way, else an error.
+  /// Engine for the problem called `what`: one chosen earlier, one of the file, or one chosen now. If there
+  /// is none: null if the caller has another way, otherwise an error.
   template <class MakeGraph>
   std::shared_ptr<const Chosen> choose(const std::string& what, const MakeGraph& make_graph,
                                        bool has_another_way = false) {

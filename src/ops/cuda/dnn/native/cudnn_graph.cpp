@@ -1,6 +1,6 @@
 #include "ops/cuda/dnn/native/cudnn_graph.h"
 
-// The only source that includes this header: it takes half a minute.
+// Only this source includes the header of the frontend, which takes half a minute to compile.
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
 #include <cudnn_frontend.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include "ops/cuda/dnn/cudnn.h"
 #include "ops/cuda/dnn/problems.h"
 
-// What the frontend's own functions are found in.
+// Handle of the library in which the frontend looks up functions.
 void* cudnn_frontend::cudnn_dlhandle = nullptr;
 
 namespace lockstep::cuda {
@@ -40,7 +40,7 @@ void check(fe::error_t status, const std::string& what) {
     throw Error(Category::resource, "cuDNN: " + what + ": " + one_line(status.get_message()));
 }
 
-/// Calls `code`; what the frontend throws becomes an error of ours.
+/// Calls `code` and converts exceptions of the frontend to Error.
 template <class Code>
 auto guarded(const std::string& what, const Code& code) {
   try {
@@ -90,7 +90,8 @@ fe::DataType_t storage_of(Type type) {
   return type == Type::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
 }
 
-/// Deterministic engines that sum in float; of fp32, those that multiply in it as well.
+/// Properties of engines that are not used: those that are not deterministic or sum in less than float, and
+/// for fp32 those that do not multiply in float.
 std::vector<fe::NumericalNote_t> unwanted_notes(Type type) {
   using Note = fe::NumericalNote_t;
   if (type == Type::fp32) {
@@ -100,7 +101,7 @@ std::vector<fe::NumericalNote_t> unwanted_notes(Type type) {
   return {Note::NONDETERMINISTIC, Note::REDUCED_PRECISION_REDUCTION};
 }
 
-/// Opens up the lists that the frontend keeps to itself.
+/// Gives access to protected lists of the frontend.
 struct OpenGraph : fe::graph::Graph {
   bool is_wanted(std::int64_t i) { return plans.check_support_at_index(i).is_good(); }
   bool is_compiled_late(std::int64_t i) const {
@@ -117,7 +118,7 @@ class GraphImpl final : public CudnnGraph {
     graph_.set_io_data_type(storage_of(type))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
-    // The frontend would look for a CUDA runtime of its own to keep plans alive; their owner does.
+    // The owner keeps plans alive. The frontend would load a CUDA runtime of its own to do so.
     graph_.set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
   }
 
@@ -152,7 +153,7 @@ class GraphImpl final : public CudnnGraph {
   }
   OpenGraph& graph() { return graph_; }
 
-  /// Ends the description: asks for the engines.
+  /// Ends the description of the graph, and requests its engines.
   void finish() {
     guarded(what_, [&] {
       if (target_.is_described()) graph_.set_device_properties(target_.properties());

@@ -17,7 +17,7 @@ class DeviceProperties;
 
 namespace lockstep::cuda {
 
-/// The GPU that operations are made for: the current one, or one that a file describes (CudnnOptions).
+/// GPU for which operations are made: the current one, or one that a file describes (CudnnOptions).
 class CudnnTarget {
  public:
   explicit CudnnTarget(const std::filesystem::path& device_properties);
@@ -25,11 +25,11 @@ class CudnnTarget {
 
   /// "NVIDIA H200, cuDNN 9.19.0"
   const std::string& name() const { return name_; }
-  /// Whether it is described and not here: nothing can run.
+  /// Whether it is only described: nothing can run.
   bool is_described() const { return !handle_.has_value(); }
-  /// Handle of the GPU that is here.
+  /// Handle of the current GPU, if it is not only described.
   const CudnnHandle& handle() const { return *handle_; }
-  /// Properties of the GPU that is described, else null.
+  /// Properties of the described GPU; null for the current one.
   const std::shared_ptr<const cudnn_frontend::DeviceProperties>& properties() const { return properties_; }
 
  private:
@@ -38,8 +38,8 @@ class CudnnTarget {
   std::string name_;
 };
 
-/// An operation as cuDNN sees it, with the engines that can run it: deterministic ones within the workspace
-/// limit, without duplicates, in the order of cuDNN's heuristics (its first choice, then what always works).
+/// Operation as a graph of cuDNN, with the engines that can run it: deterministic ones within the workspace
+/// limit, without duplicates, in the order of cuDNN's heuristics (first choice, then fallbacks).
 class CudnnGraph {
  public:
   struct Engine {
@@ -49,12 +49,12 @@ class CudnnGraph {
 
   virtual ~CudnnGraph() = default;
   virtual const std::vector<Engine>& engines() const = 0;
-  /// Why there are none, where there are none.
+  /// Reason if there are no engines.
   virtual const std::string& refusal() const = 0;
-  /// Makes an engine ready to run. False where it cannot be, as cuDNN finds out only then.
+  /// Makes an engine ready to run. Returns false if that is impossible, which cuDNN finds out only here.
   virtual bool build(std::size_t engine) = 0;
 
-  // Of an engine that was built.
+  // Properties of an engine that was built.
   virtual std::size_t workspace_bytes(std::size_t engine) const = 0;
   virtual void run(std::size_t engine, StreamHandle stream, std::span<void* const> tensors,
                    void* workspace) const = 0;

@@ -8,10 +8,10 @@
 
 namespace lockstep::cuda {
 
-/// libcudnn, opened when first asked for and never closed. Safe from any thread.
+/// libcudnn, opened on first use and never closed. Safe from any thread.
 class CudnnLibrary {
  public:
-  /// Throws Error(resource) naming what is missing, also at later calls.
+  /// Opens the library. Throws Error(resource) that names what is missing, at later calls too.
   static const CudnnLibrary& open();
 
   void* handle() const { return handle_; }

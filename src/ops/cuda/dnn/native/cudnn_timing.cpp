@@ -11,7 +11,8 @@ namespace {
 
 using DeviceMemory = Handle<void*, cudaFree>;
 
-/// Later ones in cuDNN's order are hardly ever faster, and each may take seconds to compile.
+/// Number of engines to measure: later ones in cuDNN's order are hardly ever faster, and each may take
+/// seconds to compile.
 constexpr std::size_t engines_tried = 10;
 constexpr int runs = 5;  ///< measured one by one; the least counts
 

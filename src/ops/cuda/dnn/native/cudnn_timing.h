@@ -7,13 +7,13 @@
 
 namespace lockstep::cuda {
 
-/// The fastest on the current GPU of the first engines that can be built, with its time.
+/// Fastest engine on the current GPU, among the first that can be built, with its time.
 struct TimedEngine {
   std::size_t engine = 0;
   double microseconds = 0.0;
 };
-/// Allocates tensors of zeros and works on a stream of its own. Nothing where no engine can be built.
-/// Throws Error(resource) where memory is too small.
+/// Measures engines. Allocates tensors of zeros and uses a stream of its own. Returns nothing if no engine
+/// can be built. Throws Error(resource) for lack of memory.
 std::optional<TimedEngine> fastest_engine(CudnnGraph& graph);
 
 }  // namespace lockstep::cuda

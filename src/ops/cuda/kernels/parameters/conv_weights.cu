@@ -6,10 +6,10 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Layers of one kernel: its arguments may be 4 KB.
+/// Maximum number of layers of one kernel, whose arguments may have 4 KB.
 constexpr Index most_layers = 48;
 
-/// Taps that are read before the first of them is written: those of a 3 x 3 kernel.
+/// Number of taps that are read before the first of them is written: those of a 3 x 3 kernel.
 constexpr Index tap_group = 9;
 
 /// Number of pairs of an out channel with an in channel of its group, in the padded weights.
@@ -21,8 +21,8 @@ Index indices_of(const WeightPadding::Layer& layer) {
   return pairs_of(layer.forms) + (layer.bias != nullptr ? layer.forms.padded_out_channels : 0);
 }
 
-/// One thread for the taps of each pair of channels, then for each element of the padded bias, layer by
-/// layer. Taps lie together in what it reads, pairs in what it writes.
+/// Pads weights: one thread for the taps of each pair of channels, then one for each element of the padded
+/// bias, layer by layer. Taps are adjacent in the input, pairs in the output.
 template <class T>
 struct PadWeights {
   using Layer = WeightPadding::Layer;
@@ -61,7 +61,7 @@ struct PadWeights {
     }
   }
 
-  /// Null where the network has no such weights.
+  /// Taps of a pair of channels; null if the network has no such weights.
   LOCKSTEP_HD static const float* taps_of(const Layer& layer, Index k, Index input) {
     const WeightForms& forms = layer.forms;
     if (k >= forms.out_channels) return nullptr;

@@ -6,12 +6,12 @@
 #include "device/cuda/launch.h"
 #include "ops/cuda/dnn/dnn.h"
 
-/// Weights between the arena, where they are PyTorch's, and the library of convolutions, which has them with
-/// padded channels. Addresses are of device memory.
+/// Conversion of weights between the arena, where they have PyTorch's layout, and the library of
+/// convolutions, where channels are padded. Addresses are in device memory.
 namespace lockstep::cuda {
 
-/// The network's own channels and groups; the problem has the padded ones. Where the problem has one group
-/// and the network several, padded weights hold zeros between the groups.
+/// Channels and groups of the network; the problem has padded ones. If the problem has one group and the
+/// network several, padded weights hold zeros between the groups.
 struct WeightShape {
   int out_channels = 0;
   int in_channels = 0;
@@ -29,8 +29,8 @@ struct WeightForms {
 };
 WeightForms weight_forms(const ConvProblem& problem, const WeightShape& shape);
 
-/// Whether the library can use the weights and the bias where they are in the arena, and write their
-/// gradients there: both forms are the same.
+/// Whether both forms are the same, so that the library can use weights and bias in the arena, and write
+/// their gradients there.
 bool same_forms(const ConvProblem& problem, const WeightShape& shape);
 
 /// Elements of the padded weights.
@@ -52,7 +52,7 @@ class WeightPadding {
     void* padded_bias;
   };
   void add(const Layer& layer);
-  /// Gives the stream what was added since the last time.
+  /// Enqueues what was added since the last call.
   void run();
 
  private:

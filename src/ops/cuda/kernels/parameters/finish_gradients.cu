@@ -20,12 +20,12 @@ LOCKSTEP_HD std::size_t terms_of(std::size_t elements, std::size_t row) {
   return rest < row_elements ? rest : row_elements;
 }
 
-/// An Unpadding as the kernel has it.
+/// Argument of the kernel that describes an Unpadding.
 struct UnpaddingArgument {
   Index count, taps, group_inputs, padded_inputs;
   Index group_outputs, padded_group_outputs;
   Divisor by_taps, by_group_inputs;
-  bool joins_groups;  ///< else input c of a group is input c of the padded group
+  bool joins_groups;  ///< whether a padded group holds several groups; if not, inputs keep their numbers
   const void* padded;
   float* weight;
 };
@@ -48,7 +48,7 @@ UnpaddingArgument weights_of(const Unpadding& of) {
           .weight = of.weight};
 }
 
-/// Elements lie in the order of `weight`: what is written is written together.
+/// Moves elements in the order of `weight`, so that writes are adjacent.
 template <class T>
 LOCKSTEP_HD void unpad_element(const UnpaddingArgument& of, Index i) {
   const Index pair = of.by_taps.quotient(i);
@@ -71,7 +71,7 @@ LOCKSTEP_HD void observe_channel(const NormObservation& of, std::size_t c) {
   of.grad_variance[c] = samples * (static_cast<float>(variance < 0.0 ? 0.0 : variance) * unbiased);
 }
 
-/// A ChunkAddition as the kernel has it.
+/// Argument of the kernel that describes a ChunkAddition.
 struct AdditionArgument {
   Index chunks, stride;
   const float* from;
@@ -92,7 +92,7 @@ struct FinishGradients {
 
   struct Place {
     Index part;
-    std::size_t row;  ///< of the part
+    std::size_t row;  ///< number within the part
   };
   LOCKSTEP_HD Place place(std::size_t row) const {
     const Index part = find_part(ends, parts, row);

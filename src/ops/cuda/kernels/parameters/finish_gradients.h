@@ -9,14 +9,14 @@
 
 namespace lockstep::cuda {
 
-/// The reverse of WeightPadding, of a gradient.
+/// Gradient of padded weights, and the place of the gradient in the arena: the reverse of WeightPadding.
 struct Unpadding {
   WeightForms forms;
   const void* padded;  ///< of the type
   float* weight;
 };
 
-/// The second half of a ColumnSum: sums[channel] = sum over the chunks, of the first `channels`.
+/// Second step of a ColumnSum: sums[channel] = sum over the chunks, for the first `channels` channels.
 struct ChunkAddition {
   ColumnSum problem;
   int channels;
@@ -24,8 +24,8 @@ struct ChunkAddition {
   float* sums;
 };
 
-/// A micro-batch's contribution to running statistics: samples * mean and samples * variance, this with
-/// n / (n - 1) of the n values of a channel (1 for n = 1).
+/// Contribution of a micro-batch to running statistics: samples * mean and samples * variance, the variance
+/// with n / (n - 1) of the n values of a channel (1 for n = 1).
 struct NormObservation {
   int channels = 0;
   int samples = 0;
@@ -37,8 +37,8 @@ struct NormObservation {
   float* grad_variance = nullptr;
 };
 
-/// The last of what makes gradients of parameters, small work of several operations, in one kernel. What is
-/// read must stay as it is until run().
+/// Last part of the gradients of parameters: small work of several operations, in one kernel. Inputs stay
+/// unchanged until run().
 class GradientFinish {
  public:
   /// Maximum of each kind of work between two runs.
@@ -49,7 +49,7 @@ class GradientFinish {
   void add(const Unpadding& unpadding) { unpaddings_.push_back(unpadding); }
   void add(const ChunkAddition& addition) { additions_.push_back(addition); }
   void add(const NormObservation& observation) { observations_.push_back(observation); }
-  /// Gives the stream what was added since the last time. Throws Error(internal) when it is too much.
+  /// Enqueues what was added since the last call. Throws Error(internal) for more than `capacity` of a kind.
   void run();
 
  private:

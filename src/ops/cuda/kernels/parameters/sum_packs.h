@@ -15,8 +15,8 @@ struct PackSum {
   }
 };
 
-/// The first half of a ColumnSum, over what source(index of a pack) gives, which may write it too: each is
-/// asked for once. A row for each pack of channels of each chunk of pixels.
+/// First step of a ColumnSum, over the values that source(index of a pack) returns. `source` may also store
+/// them: it is called once for each. A row for each pack of channels of each chunk of pixels.
 template <class Source>
 struct SumPacks {
   using Sum = PackSum;
@@ -41,7 +41,7 @@ struct SumPacks {
   }
 };
 
-/// `chunks` null: no sum is wanted, only what the source does.
+/// Calls `source` for all packs, and sums chunks unless `chunks` is null.
 template <class Source>
 void run_and_sum(StreamHandle stream, const ColumnSum& problem, const Source& source, float* chunks) {
   const auto packs = static_cast<std::size_t>(problem.channels / channel_unit);
