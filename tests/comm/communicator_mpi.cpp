@@ -65,7 +65,7 @@ enum class Memory {
   common,  ///< and one arena of results for all ranks
 };
 
-/// An arena as `memory` says; `common`: the same for all ranks where that can be had.
+/// Arena of the kind that `memory` names. `common`: the same memory for all ranks of a host, if possible.
 Buffer make_arena(Communicator& communicator, Device& device, std::size_t elements, Memory memory) {
   Buffer arena;
   if (memory == Memory::common) arena = communicator.common_arena(elements);
@@ -130,7 +130,7 @@ void check_exchange(const World& world, Communicator& communicator, std::size_t 
   }
 }
 
-/// Small parts of different lengths, in place.
+/// Checks gathers of small parts of different lengths, in place.
 void check_gather(const World& world, Communicator& communicator, Memory memory) {
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   std::vector<std::size_t> bounds{0};
@@ -234,7 +234,7 @@ void check_transport(const World& world, Transport transport) {
   check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator, 30011);
 }
 
-/// The world's ranks as hosts with these first ranks.
+/// Checks the ranks of the world as if they were on hosts with these first ranks.
 void check_hosts(const World& world, const std::vector<std::size_t>& boundaries) {
   const HostRanks hosts(boundaries, static_cast<std::size_t>(world.rank()));
   const MpiGroup host = MpiGroup::split(world.runtime().ranks.world.get(), static_cast<int>(hosts.host()), 0);
@@ -281,7 +281,7 @@ void check_world(const World& world) {
   }
 }
 
-/// Even and odd ranks as two hosts: the even ones come first.
+/// Checks numbers with even and odd ranks as two hosts: the even ones come first.
 void check_numbering(const World& world) {
   const MPI_Comm all = world.runtime().ranks.world.get();
   const MpiGroup host = MpiGroup::split(all, world.rank() % 2, 0);

@@ -46,7 +46,7 @@ inline float partial_sum(int rank, std::size_t number, int run, std::size_t elem
                   element);
 }
 
-/// What the owner makes of the partial sums: their sum in the order of ranks.
+/// Results of the owner: the sum of the partial sums in the order of ranks.
 inline std::vector<float> expected_results(const ExchangeCase& c, int run) {
   std::vector<float> results(c.elements());
   for (int rank = 0; rank < c.ranks(); ++rank) {

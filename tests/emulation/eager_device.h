@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// The same GPU without graphs: a recording is described in each run, and what it launches is done later,
-/// when the host waits for it.
+/// Emulated GPU without graphs: a recording is described in each run, and its launches run later, when the
+/// host waits for them.
 class EagerDevice final : public cuda::CudaDevice {
  public:
   Buffer allocate(std::size_t bytes) override { return gpu_.allocate(bytes); }
@@ -29,7 +29,8 @@ class EagerDevice final : public cuda::CudaDevice {
   }
 
  private:
-  /// Both streams launch on the GPU's one, in the order in which they are given work: events allow that.
+  /// Stream that launches on the GPU's only queue, in the order in which both streams are given work; events
+  /// allow that order.
   struct EagerStream final : cuda::CudaStream {
     explicit EagerStream(GraphDevice& device) : gpu(device) {}
     cuda::StreamHandle handle() const override { return gpu.stream.handle(); }

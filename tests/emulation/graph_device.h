@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-/// Memory of a device: code of the host that touches it dies.
+/// Memory of a device: host code that accesses it crashes.
 class GuardedMemory {
  public:
   GuardedMemory() { enlist(this, true); }
@@ -26,8 +26,8 @@ class GuardedMemory {
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  /// For work on the null stream, which is of no device: that of all devices. Not while other threads have
-  /// any.
+  /// Calls `work` with access to the memory of all devices, for the null stream, which belongs to none. Not
+  /// while other threads have devices.
   template <class Work>
   static void open_all_for(const Work& work) {
     for (GuardedMemory* memory : all()) memory->protect(PROT_READ | PROT_WRITE);
@@ -77,7 +77,7 @@ class GuardedMemory {
   std::set<std::pair<void*, std::size_t>> parts_;
 };
 
-/// What a stream of a GPU was given.
+/// Work that a stream of a GPU was given.
 struct GraphAction {
   std::string name;
   bool on_host = false;
@@ -87,8 +87,8 @@ struct GraphAction {
   int waits_for = -1;
 };
 
-/// Records as a GPU does: work is called once, what it gives to the stream runs in each run, and code of the
-/// host comes between. Streams of a device share a list.
+/// Stream that records as a GPU does: `describe` is called once, its launches run in each run, with calls of
+/// the host between them. Streams of a device share a list.
 class GraphStream final : public cuda::CudaStream {
  public:
   explicit GraphStream(std::vector<GraphAction>& list, int number = 0) : actions(list), number_(number) {}
@@ -102,7 +102,7 @@ class GraphStream final : public cuda::CudaStream {
     if (number_ != 0) throw Error(Category::internal, "a call of the host on another stream than the first");
     actions.push_back({.name = "host", .on_host = true, .work = std::move(work)});
   }
-  /// What a kernel would be.
+  /// Adds a launch of `work`, in place of a kernel.
   void launch(std::function<void()> work, std::string name = "launch") {
     actions.push_back({.name = std::move(name), .work = std::move(work), .stream = number_});
   }
@@ -174,7 +174,7 @@ class GraphProgram final : public Program {
     return true;
   }
 
-  /// CUDA cannot end what it captures before that.
+  /// Checks that all streams are joined before the recording ends, as CUDA demands.
   void expect_joined(std::size_t position) const {
     if (next_[1] < order_[1].size() && order_[1][next_[1]] < position) {
       throw Error(Category::internal, "code of the host runs while another stream works");
@@ -230,7 +230,7 @@ class GraphDevice final : public cuda::CudaDevice {
   std::vector<GraphAction> actions_;
 
  public:
-  /// Sees all that is recorded, by any device.
+  /// Called with all that any device records.
   static inline std::function<void(std::span<const GraphAction>)> on_record;
 
   GuardedMemory memory;

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// A device like a GPU without graphs, for tests of single kernels: a recording is described in each
-/// run, what it launches is done at once, and the host may look at the memory.
+/// Device like a GPU without graphs, for tests of single kernels: a recording is described in each run,
+/// launches run at once, and the host may access the memory.
 class OpenDevice final : public Device {
  public:
   Buffer allocate(std::size_t bytes) override { return cpu_->allocate(bytes); }

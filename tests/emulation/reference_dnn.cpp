@@ -40,7 +40,7 @@ void write(Type type, const Doubles& values, void* data) {
   type == Type::bf16 ? write_as<Bfloat16>(values, data) : write_as<float>(values, data);
 }
 
-/// NaN passes, as it does through the kernels of this project.
+/// max(value, 0); NaN passes, as in the kernels of this project.
 double positive(double value) { return value <= 0 ? 0 : value; }
 
 class ReferenceOperation final : public DnnOperation {

@@ -11,7 +11,8 @@
 
 namespace lockstep::testing {
 
-/// Floats aligned to 64 bytes, at first NaN so that reading what was not written shows; the end is guarded.
+/// Floats aligned to 64 bytes, initially NaN, so that reading an element that was not written shows; the end
+/// is guarded.
 class Lanes {
  public:
   explicit Lanes(std::size_t count = 0) : count_(count), data_(allocate(count + guard), std::free) {

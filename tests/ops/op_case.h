@@ -19,7 +19,7 @@ struct OpCase {
   bool winograd = false;      ///< planned by plan_winograd(), whatever its rule says
   double tolerance = 1.5e-5;  ///< largest difference from the reference over the largest value
 
-  /// Zero where there is no such parameter.
+  /// Sizes of the parameters; zero: there is none.
   std::array<std::size_t, max_parameters> parameter_sizes() const {
     const std::size_t outputs = static_cast<std::size_t>(node.shape.channels);
     if (const auto* conv = std::get_if<Conv2d>(&node.operation)) {

@@ -13,7 +13,7 @@
 
 namespace lockstep::testing {
 
-/// What goes into an operation: random, exactly representable as floats.
+/// Inputs of an operation: random numbers that are exact as floats.
 struct OpInputs {
   Tensors inputs;
   Parameters parameters;
@@ -44,7 +44,7 @@ inline OpInputs random_inputs(const OpCase& op_case, int samples, unsigned seed 
   return result;
 }
 
-/// What the reference computes from some inputs.
+/// Results of the reference.
 struct Expected {
   Expected(const OpCase& op_case, const OpInputs& values) {
     const Reference reference(op_case.node, values.inputs, values.parameters);

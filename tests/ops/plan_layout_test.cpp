@@ -134,7 +134,7 @@ TEST(WorkspaceLayout, SharesNoMemoryWithWhatIsPrepared) {
   }
 }
 
-/// A layout of blocks whose lives are short otherwise.
+/// Layout of blocks whose lives are short unless nodes run apart.
 WorkspaceLayout layout_with(bool nodes_apart) {
   const Graph graph = branched();
   const PlanOptions options{.samples = 16, .nodes_apart = nodes_apart};

@@ -1,4 +1,4 @@
-// Whole networks: what backward computes and what it leaves out.
+// Whole networks: gradients that backward computes, and those that it omits.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -48,7 +48,7 @@ std::vector<float> gradients_of(const Network& network, const std::vector<bool>&
   return {gradients.data(), gradients.data() + gradients.size()};
 }
 
-/// Freezes the first 1 and more parameters: what is left has the same gradients, the others none or theirs.
+/// Freezes the first parameter, the first two, and so on: the gradients of the others do not change.
 void expect_same_gradients(const Network& network) {
   const std::vector<Parameter>& parameters = network.parameters();
   const ArenaLayout layout = layout_arena(parameters);
@@ -82,7 +82,7 @@ TEST(Plan, FrozenParametersChangeNoOtherGradients) {
   expect_same_gradients(network);
 }
 
-/// Where none adds to what another wrote, whatever the order is.
+/// Nodes can run alone in any order unless one adds to the result of another.
 TEST(Plan, NodesRunAloneAndAgain) {
   Network network({3, 12, 12});
   Value x = batch_norm2d(conv2d(network.input(), {.channels = 16, .kernel = 3, .padding = 1}));
@@ -112,7 +112,7 @@ TEST(Plan, NodesRunAloneAndAgain) {
   }
 }
 
-/// Needs less memory, too: nothing is kept for a backward pass that does not happen.
+/// Plans with frozen layers also need less memory, as nothing is kept for their backward pass.
 TEST(Plan, BackwardEndsWhereEverythingBeforeIsFrozen) {
   const auto network = make_model("resnet20", {3, 32, 32}, 10);
   const ArenaLayout layout = layout_arena(network->parameters());

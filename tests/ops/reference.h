@@ -71,7 +71,7 @@ inline double slope(Activation::Kind kind, double x) {
   return 1;
 }
 
-/// Pixels of a window that are inside of the image, and what an average divides by.
+/// Pixels of a window that are inside the image, and the divisor of an average.
 struct PoolWindow {
   std::pair<int, int> rows, columns;  ///< [first, second)
   double count = 1;
@@ -144,7 +144,7 @@ void for_each_concatenated(const Tensors& inputs, const Visit& visit) {
   }
 }
 
-/// Of a channel, over samples and pixels; the variance divided by their number.
+/// Moments of a channel over samples and pixels; the variance is divided by their number.
 struct Moments {
   double mean = 0;
   double variance = 0;
@@ -167,7 +167,8 @@ inline std::vector<Moments> moments_of(const Tensor& x) {
   return moments;
 }
 
-/// The last two parameters' gradients are what running statistics take: samples * observed value.
+/// Gradients of a batch norm. Those of the last two parameters are contributions to running statistics:
+/// samples * observed value.
 inline void norm_backward(const BatchNorm2d& norm, const Tensor& x, const Parameters& parameters,
                           const Tensor& grad, Tensor& dx, Parameters& grad_parameters) {
   const std::vector<Moments> moments = moments_of(x);
@@ -191,7 +192,7 @@ inline void norm_backward(const BatchNorm2d& norm, const Tensor& x, const Parame
   });
 }
 
-/// Of the channels [first, first + count) of one sample.
+/// Moments of the channels [first, first + count) of one sample.
 inline Moments moments_of(const Tensor& x, int sample, int first, int count) {
   Moments moments;
   const double values = static_cast<double>(count) * x.shape.height * x.shape.width;

@@ -47,7 +47,7 @@ class SummingRank {
   }
 
  private:
-  /// By chunks, or all `at_once`.
+  /// Sums chunk by chunk, or all at once.
   void describe(Stream& stream, bool at_once) {
     sums_->ready(stream, 0);
     std::size_t next = sums_->owned().first;
@@ -76,7 +76,7 @@ class SummingRank {
   std::unique_ptr<Program> program_;
 };
 
-/// Every rank's sum, after two steps.
+/// Sums of all ranks after two steps.
 std::vector<std::vector<float>> run(Way way, const Case& c, bool at_once) {
   std::vector<std::vector<float>> all(static_cast<std::size_t>(c.ranks));
   run_as_ranks(c.ranks, [&](Communicator& communicator) {
@@ -224,7 +224,8 @@ TEST(RingSums, BeginBucketsThatAreReady) {
   });
 }
 
-/// Bits of the ring are those of its parts; ranks without micro-batches bring zeros in each step.
+/// The ring's sum has the same bits in buckets and as a whole; ranks without micro-batches contribute zeros
+/// in each step.
 TEST(RingSums, OfBucketsAreThoseOfTheWhole) {
   constexpr std::size_t buckets[] = {0, 160, 480, 800};
   for (const int ranks : {1, 2, 3, 8}) {

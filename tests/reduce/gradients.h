@@ -20,7 +20,7 @@ inline float gradient(std::uint32_t leaf, std::size_t element) {
   return (bits >> 31) != 0 ? -fraction * scale : fraction * scale;
 }
 
-/// The sum as the definition of the tree says it.
+/// Sum according to the definition of the tree.
 inline float reference_sum(std::uint32_t begin, std::uint32_t end, std::size_t element) {
   if (end - begin == 1) return gradient(begin, element);
   std::uint32_t left = 1;
@@ -28,7 +28,7 @@ inline float reference_sum(std::uint32_t begin, std::uint32_t end, std::size_t e
   return reference_sum(begin, begin + left, element) + reference_sum(begin + left, end, element);
 }
 
-/// What one executor does with its leaves: the arenas after the last one.
+/// Arenas of one executor after its last leaf.
 inline std::vector<AlignedFloats> compute(const PartialSumPlan& plan, std::uint32_t first_leaf,
                                           std::size_t elements) {
   std::vector<AlignedFloats> arenas;
@@ -45,7 +45,7 @@ inline std::vector<AlignedFloats> compute(const PartialSumPlan& plan, std::uint3
   return arenas;
 }
 
-/// One rank's share of a step: its executors' gradients, and what their sums are planned with.
+/// Share of one rank in a step: gradients of its executors, and the plan of their sums.
 class RankGradients {
  public:
   RankGradients(std::uint32_t leaves, int ranks, int rank, int executors, std::size_t elements)

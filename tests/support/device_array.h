@@ -8,11 +8,11 @@
 
 namespace lockstep::testing {
 
-/// Values in a device's memory, which the host reaches by copies only.
+/// Values in device memory, which the host reaches by copies only.
 template <class T>
 class DeviceArray {
  public:
-  /// Zeros.
+  /// Makes an array of zeros.
   DeviceArray(Device& device, std::size_t size)
       : device_(device), size_(size), buffer_(device.allocate(size * sizeof(T))) {}
   DeviceArray(Device& device, const std::vector<T>& values) : DeviceArray(device, values.size()) {
@@ -36,12 +36,12 @@ class DeviceArray {
   Buffer buffer_;
 };
 
-/// Returns when what `describe` gives to the device's first stream is done.
+/// Runs what `describe` gives to the device's first stream, and waits for its end.
 inline void run_on(Device& device, const std::function<void(Stream&)>& describe) {
   device.record([&] { describe(*device.streams()[0]); })->run();
 }
 
-/// The same on a CUDA device.
+/// Same as run_on, on a CUDA device.
 inline void run_kernels(Device& device, const std::function<void(cuda::StreamHandle)>& work) {
   run_on(device, [&](Stream& stream) { work(cuda::handle_of(stream)); });
 }

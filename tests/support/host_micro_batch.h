@@ -6,7 +6,7 @@
 
 namespace lockstep::testing {
 
-/// A micro-batch in memory of its own, whose arrays a test fills: at first zeros, without addresses of
+/// Micro-batch in memory of its own, whose arrays a test fills. Initially zeros, without addresses of
 /// samples.
 class HostMicroBatch {
  public:

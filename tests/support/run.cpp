@@ -77,8 +77,7 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
 
   std::vector<std::string> arguments = command;
   std::vector<std::string> variables = environment;
-  // Of mpirun: it may be started as root, and does not wait for two seconds when it ends ranks after an
-  // error.
+  // mpirun: may run as root, and does not wait for two seconds when it ends ranks after an error.
   variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                      "OMPI_MCA_odls_base_sigkill_timeout=0"});
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -7,7 +7,7 @@
 
 namespace lockstep::test {
 
-/// What a program left behind.
+/// Status and output of a program that has ended.
 struct Outcome {
   int status = 0;  ///< exit status, or 128 + signal
   std::string out;
@@ -25,7 +25,7 @@ Outcome mpirun(const std::string& program, int ranks, const std::vector<std::str
 Outcome lockstep(int ranks, const std::vector<std::string>& arguments,
                  const std::vector<std::string>& environment = {});
 
-/// An empty folder, removed with what it holds.
+/// Empty folder, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();

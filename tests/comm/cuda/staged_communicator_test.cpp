@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// A rank of the case, with memory of its own or on a device, twice.
+/// Runs a rank of the case twice, with its own memory or on a device.
 void run_case(const ExchangeCase& c, Communicator& host, bool on_device) {
   GraphDevice gpu;
   const auto cpu = make_cpu_device({.threads = 1, .pin = false});
@@ -93,7 +93,7 @@ TEST(StagedCommunicator, HasTheHostsRanks) {
   });
 }
 
-/// Canonical sums on the emulated GPU, beside CPU ranks: those of the tree.
+/// Canonical sums on the emulated GPU, beside CPU ranks, are those of the tree.
 TEST(StagedCommunicator, CarriesTheCanonicalSum) {
   constexpr std::size_t elements = 5003;
   for (int ranks = 1; ranks <= 8; ++ranks) {

@@ -17,7 +17,7 @@ std::string address_of_gpu(const Communicator& host) {
   return "0000:1" + std::to_string(host.rank()) + ":00";
 }
 
-/// Threads whose communicator can tell that a peer is gone.
+/// Ranks as threads, with a communicator that can tell that a peer has ended.
 class WatchedRanks final : public Communicator {
  public:
   WatchedRanks(Communicator& ranks, const std::atomic<bool>& gone) : ranks_(ranks), gone_(gone) {}
@@ -44,7 +44,7 @@ class WatchedRanks final : public Communicator {
   const std::atomic<bool>& gone_;
 };
 
-/// What `work` throws: the exit status and the message.
+/// Exit status and message of the error that `work` throws.
 std::pair<int, std::string> error_of(const std::function<void()>& work) {
   try {
     work();
@@ -217,7 +217,7 @@ TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
   });
 }
 
-/// Sums of two halves of an arena, the second half's first, and what else the device does meanwhile.
+/// Sums of two halves of an arena, the second half first, and other work of the device meanwhile.
 struct OverlappedSums {
   static constexpr std::size_t half = 100;
 

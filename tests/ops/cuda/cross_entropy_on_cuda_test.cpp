@@ -94,7 +94,7 @@ void mix(LossCase& given) {
   }
 }
 
-/// Sums over up to 32 classes are the CPU's; over more they are folded by threads.
+/// Compares with the CPU. Sums over up to 32 classes have its bits; sums over more are folded by threads.
 void expect_as_on_cpu(LossCase given, Type type) {
   given.logits = rounded(given.logits, type);
   const LossResults cpu = run_on_cpu(given);
@@ -158,7 +158,7 @@ TEST(CrossEntropyOnCuda, EqualLogitsCountTheLowestClass) {
   }
 }
 
-/// One after the other: each place, as one of the label's and not.
+/// Tries each place one after the other, as the label's and as another class.
 TEST(CrossEntropyOnCuda, NanAndInfinityAreTheCpus) {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const int classes : {2, 10, 40, 300}) {

@@ -14,7 +14,8 @@ namespace {
 constexpr int full = 6;
 constexpr int part = 5;
 
-/// Odd channels, strides, groups; fused and other additions, several readers of a value, concatenation.
+/// Network with odd channels, strides, groups, fused and other additions, several readers of a value,
+/// concatenation.
 std::unique_ptr<Network> residual_network() {
   auto network = std::make_unique<Network>(Shape{3, 13, 12});
   Value x =
@@ -29,7 +30,7 @@ std::unique_ptr<Network> residual_network() {
   return network;
 }
 
-/// Averages over windows of three and of two, of what a convolution with ReLU gives.
+/// Network with averages over windows of three and of two, behind a convolution with ReLU.
 std::unique_ptr<Network> averaging_network() {
   auto network = std::make_unique<Network>(Shape{3, 12, 12});
   const Value x =
@@ -45,7 +46,7 @@ std::unique_ptr<Network> network_called(const std::string& name) {
   return make_model(name, name == "resnet20" ? Shape{3, 8, 8} : Shape{1, 28, 28}, 10);
 }
 
-/// Of what is trained and of running statistics, by their length.
+/// Distance of gradients of trained parameters and of running statistics, relative to their length.
 double relative_distance(const std::vector<float>& actual, const std::vector<float>& expected,
                          std::size_t begin, std::size_t size) {
   double difference = 0.0;
@@ -59,7 +60,7 @@ double relative_distance(const std::vector<float>& actual, const std::vector<flo
   return std::sqrt(difference / std::max(length, 1e-12));
 }
 
-/// Of each parameter's gradient.
+/// Compares the gradients of each parameter.
 void expect_same_gradients(const Network& network, const std::vector<float>& actual,
                            const std::vector<float>& expected, double tolerance, const std::string& where) {
   ASSERT_EQ(actual.size(), expected.size());
@@ -135,7 +136,7 @@ TEST_P(CudaNetworks, GiveTheSameBitsAgain) {
   }
 }
 
-/// Where no node adds to what another wrote: not in residual networks.
+/// Nodes can run alone in networks where no node adds to the result of another, so not in residual networks.
 TEST(CudaPlan, RunsNodesAloneAndAgain) {
   for (const cuda::Type type : {cuda::Type::fp32, cuda::Type::bf16}) {
     const auto network = network_called("lenet");
@@ -228,7 +229,7 @@ TEST(CudaPlan, FreezesParameters) {
   }
 }
 
-/// What is summed over ranks in the middle of backward is not written later.
+/// Gradients that are summed over ranks in the middle of backward are not written later.
 TEST(CudaPlan, SaysWhichGradientsAreWritten) {
   struct Parts {
     const char* network;

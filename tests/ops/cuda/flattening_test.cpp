@@ -7,7 +7,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Whether flattening of such an image is gone where a linear layer reads it.
+/// Whether a linear layer reads such an image without a Flatten node.
 bool is_gone(Shape image, int features, Type type) {
   Network network(image);
   network.output(linear(flatten(network.input()), features));

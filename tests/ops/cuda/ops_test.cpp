@@ -12,7 +12,7 @@ struct TypeCase {
   double tolerance;  ///< largest difference over the largest value
 };
 
-/// bf16 keeps 8 bits; what passes two kernels is rounded twice.
+/// Types with their tolerances. bf16 keeps 8 bits, and values that pass two kernels are rounded twice.
 constexpr TypeCase types[] = {{cuda::Type::fp32, "fp32", 1.5e-5}, {cuda::Type::bf16, "bf16", 1.2e-2}};
 
 /// Inputs that the type holds exactly; parameters of convolutions, too.

@@ -23,7 +23,7 @@ inline void store_element(cuda::Type type, double value, std::byte* data, std::s
   }
 }
 
-/// As the type holds it.
+/// The value rounded to the type.
 inline double rounded(double value, cuda::Type type) {
   alignas(float) std::byte stored[sizeof(float)];
   store_element(type, value, stored, 0);
@@ -42,7 +42,7 @@ inline bool same_number(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }
 
-/// A tensor as CUDA's operations have it, [sample][row][column][padded channel], in the device's memory.
+/// Tensor in the layout of CUDA's operations, [sample][row][column][padded channel], in device memory.
 class PaddedTensor {
  public:
   PaddedTensor() = default;
@@ -56,7 +56,7 @@ class PaddedTensor {
     memory_.store(bytes);
   }
 
-  /// Null where it is empty.
+  /// Address; null if the tensor is empty.
   void* data() const { return memory_.data(); }
   std::vector<std::byte> bytes() const { return memory_.fetch(); }
   bool end_intact() const { return memory_.end_intact(); }

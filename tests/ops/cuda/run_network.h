@@ -25,7 +25,7 @@ struct NetworkInputs {
       ids.push_back(generator());
     }
   }
-  /// All but the samples.
+  /// Writes the arrays of a micro-batch, without the samples.
   void write_arrays(const MicroBatch& batch) const {
     std::ranges::copy(labels, batch.labels);
     std::ranges::copy(ids, batch.ids);
@@ -49,7 +49,8 @@ struct NetworkResults {
   std::vector<float> gradients;  ///< an arena; of training plans
 };
 
-/// An arena of the network's first values; running statistics and biases are not the usual ones.
+/// Arena with the initial values of the network's parameters; running statistics and biases have unusual
+/// values.
 inline std::vector<float> first_parameters(const Network& network) {
   const ArenaLayout layout = layout_arena(network.parameters());
   std::vector<float> arena(layout.elements, 0.0F);
@@ -99,7 +100,7 @@ inline NetworkResults run_on_cpu(const Network& network, const PlanOptions& opti
 /// A network on the CUDA backend, with memory for one executor.
 class NetworkOnCuda {
  public:
-  /// `sizes`: of micro-batches, beside the full one.
+  /// `sizes`: sizes of micro-batches besides the full one.
   NetworkOnCuda(const Network& network, const PlanOptions& options, cuda::Type type,
                 const std::vector<int>& sizes = {})
       : network_(network),
@@ -112,7 +113,7 @@ class NetworkOnCuda {
     gradients_ = DeviceMemory(layout_.elements * sizeof(float));
   }
 
-  /// Gives something to the stream when gradients from `begin` on are final.
+  /// Called during backward: gives work to the stream when gradients from `begin` on are final.
   std::function<void(cuda::StreamHandle, float* gradients, std::size_t begin)> ready = {};
 
   NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) {
@@ -141,8 +142,8 @@ class NetworkOnCuda {
     return results;
   }
 
-  /// The gradients of the last run, of plans with nodes apart, from its nodes alone: first to last, each
-  /// twice.
+  /// Gradients of the last run, computed again node by node, first to last, each node twice; for plans with
+  /// nodes apart.
   std::vector<float> gradients_of_nodes() {
     spoil_gradients();
     const std::size_t nodes = build_graph(network_).nodes.size();
@@ -168,7 +169,7 @@ class NetworkOnCuda {
   cuda::CudaPlan& plan() { return plan_; }
 
  private:
-  /// What the gathering kernel does.
+  /// Loads the samples as the gathering kernel does.
   void load(const NetworkInputs& inputs) {
     const Shape full = inputs.images.shape;
     const Shape shape = plan_.image_shape();
@@ -194,7 +195,7 @@ class NetworkOnCuda {
     device_under_test().copy(to, values.data(), values.size() * sizeof(Value));
   }
 
-  /// What backward must write is not a number; gaps are zeros.
+  /// Fills with NaN all gradients that backward must write; gaps are zeros.
   void spoil_gradients() const {
     std::vector<float> values(layout_.elements, 0.0F);
     for (std::size_t p = 0; p < layout_.offsets.size(); ++p) {

@@ -12,7 +12,7 @@
 
 namespace lockstep::testing {
 
-/// For operations that need no library.
+/// Stands for the library in tests of operations that use none.
 class NoLibrary final : public cuda::Dnn {
  public:
   std::unique_ptr<cuda::DnnOperation> conv_forward(const cuda::ConvProblem&, bool, bool) override {
@@ -101,7 +101,7 @@ inline PaddedTensor run_in_evaluation(PlanSmallOp plan, const OpCase& op_case, c
   return output;
 }
 
-/// That `actual` has the numbers of `expected`, each rounded to `type`.
+/// Expects that `actual` has the numbers of `expected`, each rounded to `type`.
 inline void expect_same(const Tensor& actual, const Tensor& expected, cuda::Type type,
                         const std::string& what) {
   ASSERT_EQ(actual.values.size(), expected.values.size()) << what;
@@ -112,7 +112,7 @@ inline void expect_same(const Tensor& actual, const Tensor& expected, cuda::Type
   }
 }
 
-/// That the operation gives the CPU's bits, rounded to `type`.
+/// Expects that the operation gives the CPU's bits, rounded to `type`.
 inline void expect_as_on_cpu(PlanSmallOp plan, const OpCase& op_case, const Tensor& given_input,
                              const Tensor& given_grad, cuda::Type type) {
   OpInputs values;

@@ -17,7 +17,7 @@ using lockstep::testing::run_kernels;
 
 class Steps : public ::testing::Test {
  protected:
-  /// Of the next step of the log.
+  /// Outcome of the next step of the log.
   StepOutcome conclude(const std::vector<LeafResult>& results) {
     const DeviceArray<LeafResult> leaves(*device_, results);
     const std::uint32_t at = positions_.fetch()[0];

@@ -22,7 +22,7 @@ namespace {
 
 const std::filesystem::path h200 = std::filesystem::path(LOCKSTEP_TEST_DATA) / "ops/h200-deviceprop.json";
 
-/// What cannot be shown here, and why: operations by the beginning of their names.
+/// Operations without a plan here, by the beginning of their names, with the reason.
 struct KnownGap {
   const char* name;
   bool (*is_here)();
@@ -110,7 +110,7 @@ enum class Outcome {
   gap,
 };
 
-/// Makes plans, each once, and keeps what came of it.
+/// Makes each plan once, and keeps the result.
 class Planner {
  public:
   Outcome plan(const Operation& operation) {
@@ -257,7 +257,7 @@ TEST_F(PlanCache, OfAnotherRankIsNotWritten) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-/// Engines on tensor cores come first in cuDNN's order; those of fp32 are others.
+/// In cuDNN's order, engines on tensor cores come first. Those of fp32 do not use them.
 TEST(CudaPlans, OfFp32AreNotThoseOfTf32) {
   const auto dnn = make_cudnn({.device_properties = h200});
   ConvProblem fp32 = small;
@@ -299,7 +299,7 @@ TEST(CudaPlans, NameTheDescriptionThatIsDamaged) {
   }
 }
 
-/// Run alone, where the library that is found is none.
+/// Runs alone, in a process that finds no library.
 TEST(WithoutCudnn, DISABLED_SaysWhatIsMissing) {
   try {
     make_cudnn({.device_properties = h200});

@@ -119,7 +119,7 @@ class TrainingRun {
   StepLog log_at(std::size_t position) const {
     return {inputs_.data(), outcomes_.data(), positions_.data() + position};
   }
-  /// Of the step that is concluded.
+  /// Log of the step that is concluded.
   StepLog log() const { return log_at(1); }
 
   void run_step(Stream& stream) {
@@ -141,7 +141,7 @@ class TrainingRun {
     apply(stream);
   }
 
-  /// The CPU's at once, the kernels' in parts of odd lengths, in units of 16.
+  /// Applies the update: on the CPU at once, by kernels in parts of odd lengths, in units of 16.
   void apply(Stream& stream) {
     inputs_of_chunks_.clear();
     for (std::size_t begin = 0; begin < layout_.elements;) {
@@ -245,7 +245,7 @@ TEST(UpdateOnKernels, ChangesNothingAfterALossThatIsNotFinite) {
   }
 }
 
-/// Of a rank that updates the elements from `first` on, the second half of the arena after two steps.
+/// Second half of the arena after two steps, on a rank that updates the elements from `first` on.
 std::vector<float> second_half(std::size_t first) {
   const ArenaLayout layout = layout_arena(parameters());
   const std::size_t half = layout.elements / 32 * 16;
