@@ -121,16 +121,17 @@ class GraphStream final : public cuda::CudaStream {
   int number_;
 };
 
-/// In which order two streams do what no event orders.
-enum class Haste {
-  first_stream,  ///< the other only does what is waited for
-  other_stream,  ///< as soon as it may
+/// Order in which two streams run work that no event orders.
+enum class StreamOrder {
+  first_stream,  ///< the other stream runs only what the first one waits for
+  other_stream,  ///< the other stream runs its work as soon as events allow
 };
 
 class GraphProgram final : public Program {
  public:
-  GraphProgram(GuardedMemory& memory, std::vector<GraphAction> actions, Haste haste = Haste::first_stream)
-      : memory_(memory), actions_(std::move(actions)), haste_(haste) {
+  GraphProgram(GuardedMemory& memory, std::vector<GraphAction> actions,
+               StreamOrder stream_order = StreamOrder::first_stream)
+      : memory_(memory), actions_(std::move(actions)), stream_order_(stream_order) {
     for (std::size_t i = 0; i < actions_.size(); ++i) {
       order_[static_cast<std::size_t>(actions_[i].stream)].push_back(i);
     }
@@ -142,8 +143,8 @@ class GraphProgram final : public Program {
   void run() override {
     next_ = {};
     events_.clear();
-    const std::size_t hasty = haste_ == Haste::first_stream ? 0 : 1;
-    while (step(hasty) || step(1 - hasty)) {
+    const std::size_t ahead = stream_order_ == StreamOrder::first_stream ? 0 : 1;
+    while (step(ahead) || step(1 - ahead)) {
     }
     if (next_[0] < order_[0].size() || next_[1] < order_[1].size()) {
       throw Error(Category::internal, "a stream waits for an event that never comes");
@@ -183,7 +184,7 @@ class GraphProgram final : public Program {
 
   GuardedMemory& memory_;
   std::vector<GraphAction> actions_;
-  Haste haste_;
+  StreamOrder stream_order_;
   std::array<std::vector<std::size_t>, 2> order_;
   std::array<std::size_t, 2> next_{};
   std::set<int> events_;
@@ -202,7 +203,8 @@ class GraphDevice final : public cuda::CudaDevice {
   Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (look_) look_();
-    if (!recording_) GraphProgram(memory, std::exchange(actions_, {}), haste).run();  // given outside of one
+    if (!recording_)
+      GraphProgram(memory, std::exchange(actions_, {}), stream_order).run();  // given outside of one
     if (bytes > 0) memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
@@ -221,7 +223,7 @@ class GraphDevice final : public cuda::CudaDevice {
     }
     recording_ = false;
     if (on_record) on_record(actions_);
-    return std::make_unique<GraphProgram>(memory, std::exchange(actions_, {}), haste);
+    return std::make_unique<GraphProgram>(memory, std::exchange(actions_, {}), stream_order);
   }
 
   void while_waiting(std::function<void()> look) override { look_ = std::move(look); }
@@ -236,7 +238,7 @@ class GraphDevice final : public cuda::CudaDevice {
   GuardedMemory memory;
   GraphStream stream{actions_};
   GraphStream communication{actions_, 1};
-  Haste haste = Haste::first_stream;
+  StreamOrder stream_order = StreamOrder::first_stream;
   std::size_t host_bytes = 0;
   std::size_t available = std::size_t{1} << 32;
 

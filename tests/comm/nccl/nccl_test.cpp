@@ -259,11 +259,11 @@ struct OverlappedSums {
 };
 
 TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
-  for (const Haste haste : {Haste::first_stream, Haste::other_stream}) {
+  for (const StreamOrder stream_order : {StreamOrder::first_stream, StreamOrder::other_stream}) {
     FakeNccl fake;
     run_as_ranks(3, [&](Communicator& host) {
       GraphDevice gpu;
-      gpu.haste = haste;
+      gpu.stream_order = stream_order;
       const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
       OverlappedSums sums(*nccl, gpu);
       for (int run = 0; run < 2; ++run) {
@@ -275,7 +275,7 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
           expected[begin + OverlappedSums::half - 1] += 6.0F;
         }
         EXPECT_EQ(sums.run(own), expected);
-        EXPECT_EQ(sums.seen_meanwhile, haste == Haste::first_stream ? own + 1.0F : total + 3.0F);
+        EXPECT_EQ(sums.seen_meanwhile, stream_order == StreamOrder::first_stream ? own + 1.0F : total + 3.0F);
       }
     });
   }
