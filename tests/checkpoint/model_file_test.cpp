@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
@@ -50,11 +50,6 @@ ModelFile parse(const std::string& text) {
 
 void expect_bad(const std::string& text, const std::string& part) {
   expect_error(Category::data, {"model: ", part}, [&] { parse(text); });
-}
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 const std::vector<float> six = {1.0F, -2.0F, 3.5F, 0.0F, 1e-30F, 7.0F};
@@ -249,19 +244,6 @@ TEST(WriteModelFile, RefusesWhatItCouldNotRead) {
   expect_error(Category::internal, {"tensor 'w'"}, [&] { write({{"w", {1}, one}, {"w", {1}, one}}); });
   expect_error(Category::internal, {"tensor '__metadata__'"}, [&] { write({{"__metadata__", {1}, one}}); });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-}
-
-TEST(WriteModelFile, ReplacesTheOldFileOnlyWhenComplete) {
-  const TemporaryFolder folder;
-  const auto file = folder.write("m", "old");
-  write_model_file(file, some, {});
-  EXPECT_EQ(ModelFile::read(file).tensors().size(), 1U);
-  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
-}
-
-TEST(WriteModelFile, FolderMissing) {
-  expect_error(Category::resource, {"/no/such/m: cannot create a file beside it: No such file or directory"},
-               [] { write_model_file("/no/such/m", some, {}); });
 }
 
 TEST(WriteModelFile, PartialWriteKeepsTheOldFile) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/expect_error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "data/expect_error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

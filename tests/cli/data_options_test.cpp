@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/parse_options.h"
-#include "data/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {

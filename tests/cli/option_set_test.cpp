@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/train_options.h"
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 

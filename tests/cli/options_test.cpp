@@ -10,9 +10,9 @@
 
 #include "cli/options/config_file.h"
 #include "cli/other_value.h"
-#include "data/temporary_folder.h"
 #include "lockstep/optimizer.h"
 #include "lockstep/schedule.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {

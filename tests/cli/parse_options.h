@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cli/train_options.h"
-#include "data/expect_error.h"
+#include "support/expect_error.h"
 
 /// Parses options of `lockstep train` as if given on the command line.
 namespace lockstep {

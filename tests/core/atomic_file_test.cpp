@@ -5,18 +5,13 @@
 
 #include <iterator>
 
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
 using Names = std::vector<std::string>;
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream input(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(input), {}};
-}
 
 void write(AtomicFile& file, std::string_view text) { file.write(std::as_bytes(std::span(text))); }
 

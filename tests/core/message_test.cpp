@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "core/files/deferred_error.h"
-#include "data/expect_error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/options/check.h"
-#include "data/expect_error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 

@@ -9,8 +9,8 @@
 
 #include "data/augment/randaugment_ops.h"
 #include "data/augment/random_resized_crop.h"
-#include "data/expect_error.h"
 #include "data/feed/micro_batch_rule.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

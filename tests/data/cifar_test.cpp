@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "data/expect_error.h"
-#include "data/idx_files.h"
-#include "data/temporary_folder.h"
+#include "support/expect_error.h"
+#include "support/idx_files.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "data/expect_error.h"
 #include "data/sets/csv_dataset.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

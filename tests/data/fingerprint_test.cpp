@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/image_files.h"
 #include "data/sets/csv_dataset.h"
 #include "data/sets/images/image_folder.h"
 #include "data/sets/images/pack_images.h"
 #include "data/sets/images/packed_images.h"
-#include "data/temporary_folder.h"
+#include "support/image_files.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {

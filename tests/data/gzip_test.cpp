@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "data/expect_error.h"
-#include "data/idx_files.h"
+#include "support/expect_error.h"
+#include "support/idx_files.h"
 
 namespace lockstep {
 namespace {

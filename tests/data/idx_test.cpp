@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "data/expect_error.h"
-#include "data/idx_files.h"
+#include "support/expect_error.h"
+#include "support/idx_files.h"
 
 namespace lockstep {
 namespace {

@@ -6,10 +6,10 @@
 // <cstdio> comes before it.
 #include <jpeglib.h>
 
-#include "data/expect_error.h"
 #include "data/image/decoder.h"
 #include "data/image/resample.h"
-#include "data/image_files.h"
+#include "support/expect_error.h"
+#include "support/image_files.h"
 
 namespace lockstep {
 namespace {

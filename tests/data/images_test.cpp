@@ -7,16 +7,16 @@
 #include <iterator>
 
 #include "core/files/file.h"
-#include "data/expect_error.h"
 #include "data/feed/micro_batch_reader.h"
 #include "data/files/shard_index.h"
-#include "data/image_files.h"
 #include "data/sets/dataset_statistics.h"
 #include "data/sets/images/image_folder.h"
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/pack_images.h"
 #include "data/sets/images/packed_images.h"
-#include "data/temporary_folder.h"
+#include "support/expect_error.h"
+#include "support/image_files.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
@@ -250,8 +250,7 @@ struct PackedPets : Pets {
     return open_packed_images(path() / "packed", "train", shape);
   }
   void change(const std::string& file, const std::function<void(std::string&)>& edit) const {
-    std::ifstream in(path() / "packed" / file, std::ios::binary);
-    std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    std::string bytes = contents(path() / "packed" / file);
     edit(bytes);
     write("packed/" + file, bytes);
   }

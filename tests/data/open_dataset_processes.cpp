@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "data/idx_files.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
+#include "support/idx_files.h"
 
 namespace lockstep {
 namespace {

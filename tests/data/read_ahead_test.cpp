@@ -6,9 +6,9 @@
 #include <mutex>
 #include <set>
 
-#include "data/expect_error.h"
 #include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

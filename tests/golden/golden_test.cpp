@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-#include "data/image_files.h"
+#include "support/image_files.h"
 #include "support/run.h"
 
 namespace lockstep::test {

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "data/expect_error.h"
 #include "graph/summary.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

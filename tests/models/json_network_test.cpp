@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
 #include "lockstep/models.h"
 #include "models/json/json_document.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {

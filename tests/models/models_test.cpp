@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "data/expect_error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "data/expect_error.h"
 #include "lockstep/error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "data/image_files.h"
+#include "support/image_files.h"
 #include "support/run.h"
 
 namespace lockstep::test {

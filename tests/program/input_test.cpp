@@ -5,7 +5,7 @@
 #include <fstream>
 #include <regex>
 
-#include "data/image_files.h"
+#include "support/image_files.h"
 #include "support/run.h"
 
 namespace lockstep::test {

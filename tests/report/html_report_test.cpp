@@ -6,11 +6,11 @@
 #include <cmath>
 #include <iterator>
 
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
 #include "report/chart.h"
 #include "report/sinks/html_sink.h"
 #include "report/sinks/metrics_sink.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {

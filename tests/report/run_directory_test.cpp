@@ -6,17 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files/atomic_file.h"
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
 #include "report/environment.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream input(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(input), {}};
-}
 
 TEST(RunDirectory, IsMadeWithItsFiles) {
   const TemporaryFolder folder;

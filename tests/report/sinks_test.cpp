@@ -11,12 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
 #include "report/recorder.h"
 #include "report/sinks/console_sink.h"
 #include "report/sinks/metrics_sink.h"
 #include "report/sinks/progress_sink.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
@@ -35,11 +35,6 @@ const EpochReport epoch{.epoch = 3,
                         .test = {.loss = 0.612, .accuracy = 0.7712},
                         .seconds = 2.31};
 const EndReport end{.digest = "xxh3:00112233445566778899aabbccddeeff"};
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream input(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(input), {}};
-}
 
 /// Text that `work` writes to a stream.
 template <typename Work>

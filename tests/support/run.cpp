@@ -14,12 +14,6 @@
 namespace lockstep::test {
 namespace {
 
-std::string contents(const std::filesystem::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return std::move(text).str();
-}
-
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) {
@@ -52,19 +46,6 @@ void write_head(const std::filesystem::path& target, const std::string& source, 
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-test-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) {
-    throw std::runtime_error("no temporary folder");
-  }
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   const TemporaryFolder folder;
   const std::string out = (folder / "out").string();
@@ -77,7 +58,7 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
 
   std::vector<std::string> arguments = command;
   std::vector<std::string> variables = environment;
-  // mpirun: may run as root, and does not wait for two seconds when it ends ranks after an error.
+  // Lets root start mpirun, which does not wait for two seconds when it ends ranks after an error.
   variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                      "OMPI_MCA_odls_base_sigkill_timeout=0"});
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -5,14 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "support/temporary_folder.h"
+
 namespace lockstep::test {
 
-/// Status and output of a program that has ended.
+/// Result of a program.
 struct Outcome {
   int status = 0;  ///< exit status, or 128 + signal
   std::string out;
   std::string err;
-  long resident_kilobytes = 0;  ///< most that one of its processes ever held in memory
+  long resident_kilobytes = 0;  ///< maximum over its processes
 };
 
 /// Runs `command` and waits. `environment`: NAME=VALUE, added to this process's.
@@ -24,20 +26,6 @@ Outcome mpirun(const std::string& program, int ranks, const std::vector<std::str
 /// Runs the lockstep program on `ranks` ranks under mpirun; 0: without mpirun.
 Outcome lockstep(int ranks, const std::vector<std::string>& arguments,
                  const std::vector<std::string>& environment = {});
-
-/// Empty folder, removed with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  std::string string() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Writes the first `train` and `test` samples of Fashion-MNIST into `folder` as plain IDX files, for
 /// --data-dir: runs of a tenth of a second on real data.

@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {

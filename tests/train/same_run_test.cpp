@@ -4,11 +4,11 @@
 
 #include <functional>
 
-#include "data/image_files.h"
 #include "data/sets/csv_dataset.h"
 #include "data/sets/images/image_folder.h"
-#include "data/temporary_folder.h"
 #include "lockstep/models.h"
+#include "support/image_files.h"
+#include "support/temporary_folder.h"
 #include "train/synthetic.h"
 
 namespace lockstep {

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <functional>
 
-#include "data/expect_error.h"
-#include "data/temporary_folder.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 #include "train/count_allocations.h"
 #include "train/small_run.h"
 

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "data/temporary_folder.h"
 #include "lockstep/error.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep::cuda {
 namespace {

@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "data/temporary_folder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "ops/cuda/dnn/cudnn.h"
 #include "ops/cuda/dnn/flattening.h"
 #include "ops/cuda/dnn/problems.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep::cuda {
 namespace {

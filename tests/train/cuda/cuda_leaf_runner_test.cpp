@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "data/expect_error.h"
 #include "emulation/graph_device.h"
 #include "ops/cuda/dnn/cudnn.h"
+#include "support/expect_error.h"
 #include "train/small_run.h"
 
 namespace lockstep {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <set>
 
-#include "data/expect_error.h"
-#include "data/image_files.h"
 #include "lockstep/sampler.h"
+#include "support/expect_error.h"
+#include "support/image_files.h"
 #include "train/small_run.h"
 
 namespace lockstep {

@@ -1,22 +1,24 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
+#include <iterator>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lockstep {
 
-/// A new folder, removed with its files at the end of the scope.
+/// A new folder, removed with its contents at the end of the scope.
 class TemporaryFolder {
  public:
-  TemporaryFolder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("lockstep-" + std::to_string(std::random_device{}()))) {
-    std::filesystem::create_directories(path_);
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-test-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = pattern;
   }
   ~TemporaryFolder() {
     std::error_code ignored;
@@ -26,12 +28,14 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  std::string string() const { return path_.string(); }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     std::ofstream(path_ / name, std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path_ / name;
   }
-  /// Names of what lies in it, ascending.
+  /// Names of the folder's entries, ascending.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {
@@ -44,5 +48,11 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// All bytes of `file`.
+inline std::string contents(const std::filesystem::path& file) {
+  std::ifstream input(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(input), {}};
+}
 
 }  // namespace lockstep
