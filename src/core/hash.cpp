@@ -35,11 +35,6 @@ std::string Digest::hex() const {
   return fmt::format("{:016x}{:016x}", high, low);
 }
 
-std::array<std::uint64_t, 2> hash_text(std::string_view text) {
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return {hash.low64, hash.high64};
-}
-
 double in_unit_interval(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
 
 }  // namespace lockstep

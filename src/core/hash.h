@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
 struct XXH3_state_s;
 
@@ -31,9 +30,6 @@ class Digest {
   };
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
-
-/// XXH3 128-bit hash of the bytes of `text`: low, high.
-std::array<std::uint64_t, 2> hash_text(std::string_view text);
 
 /// A word of a hash as a number in [0, 1).
 double in_unit_interval(std::uint64_t word);

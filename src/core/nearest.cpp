@@ -80,4 +80,9 @@ std::string unknown_name(std::string_view kind, std::string_view name, std::span
   return message;
 }
 
+std::string suggestion(std::string_view name, std::span<const std::string> known, std::string_view prefix) {
+  const std::string best = nearest(name, known);
+  return best.empty() ? "" : fmt::format("; did you mean {}{}?", prefix, best);
+}
+
 }  // namespace lockstep

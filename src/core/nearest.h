@@ -14,4 +14,8 @@ std::string nearest(std::string_view name, std::span<const std::string> known);
 /// named: "model", "data set", "option". Up to 20 names are all listed, of more the first 12.
 std::string unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known);
 
+/// "; did you mean PREFIXname?" with the nearest of `known`; empty when none is near.
+std::string suggestion(std::string_view name, std::span<const std::string> known,
+                       std::string_view prefix = "");
+
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #include "core/printable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace lockstep {
@@ -14,11 +16,11 @@ bool has_control_characters(std::string_view text) { return std::ranges::any_of(
 std::string without_control_characters(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool second_block = text[at] == '\xc2' && at + 1 < text.size() &&
-                              static_cast<unsigned char>(text[at + 1]) >= 0x80 &&
-                              static_cast<unsigned char>(text[at + 1]) < 0xa0;
-    result += second_block || is_control_character(text[at]) ? '?' : text[at];
-    at += second_block ? 1 : 0;
+    const bool c1_control = text[at] == '\xc2' && at + 1 < text.size() &&
+                            static_cast<unsigned char>(text[at + 1]) >= 0x80 &&
+                            static_cast<unsigned char>(text[at + 1]) < 0xa0;
+    result += c1_control || is_control_character(text[at]) ? '?' : text[at];
+    at += c1_control ? 1 : 0;
   }
   return result;
 }
@@ -27,5 +29,7 @@ std::string printable(std::string_view text) {
   constexpr std::size_t longest = 100;
   return without_control_characters(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
+
+std::string in_quotes(std::string_view text) { return fmt::format("'{}'", without_control_characters(text)); }
 
 }  // namespace lockstep

@@ -16,4 +16,7 @@ std::string without_control_characters(std::string_view text);
 /// after the first 100 bytes "...".
 std::string printable(std::string_view text);
 
+/// `text` without control characters, in single quotes.
+std::string in_quotes(std::string_view text);
+
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files/deferred_error.h"
+#include "core/message.h"
 #include "lockstep/field.h"
 #include "report/sinks/sink.h"
 

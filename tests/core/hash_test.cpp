@@ -68,12 +68,6 @@ TEST(Wide, AddsAndMultipliesWithCarries) {
   EXPECT_EQ(product.high, 0x121fa00ad77d7422ULL);
 }
 
-TEST(HashText, IsTheDigestOfItsBytes) {
-  Digest digest;
-  digest.update(bytes_of("lockstep"));
-  EXPECT_EQ(hash_text("lockstep"), digest.words());
-}
-
 TEST(UnitInterval, HoldsEveryWord) {
   EXPECT_EQ(in_unit_interval(0), 0.0);
   EXPECT_EQ(in_unit_interval(1ULL << 63), 0.5);

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 
-#include "core/files/deferred_error.h"
 #include "support/expect_error.h"
 
 namespace lockstep {

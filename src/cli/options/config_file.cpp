@@ -9,7 +9,7 @@
 #include <istream>
 #include <set>
 
-#include "core/options/text.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

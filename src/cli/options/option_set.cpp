@@ -9,6 +9,7 @@
 
 #include "cli/options/config_file.h"
 #include "core/nearest.h"
+#include "core/printable.h"
 
 namespace lockstep {
 namespace {

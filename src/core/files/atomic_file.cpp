@@ -17,12 +17,9 @@ namespace {
 /// Makes a rename inside `directory` survive a crash. Some network file systems cannot; the file itself is
 /// complete either way.
 void sync_directory(const std::filesystem::path& directory) {
-  const int descriptor =
-      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor >= 0) {
-    ::fsync(descriptor);
-    ::close(descriptor);
-  }
+  const FileDescriptor descriptor(
+      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.get() >= 0) ::fsync(descriptor.get());
 }
 
 }  // namespace
@@ -42,24 +39,19 @@ AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
 /// O_EXCL refuses every name that exists, symbolic links too. Not mkostemp, whose files only their owner may
 /// read.
 void AtomicFile::create_temporary() {
-  constexpr int most_attempts = 100;
-  for (int attempt = 0; attempt < most_attempts && descriptor_ < 0; ++attempt) {
+  constexpr int max_attempts = 100;
+  for (int attempt = 0; attempt < max_attempts && descriptor_.get() < 0; ++attempt) {
     std::uint32_t name = 0;
     if (::getrandom(&name, sizeof name, 0) != sizeof name) fail("name a temporary file");
     temporary_ = fmt::format("{}.{:08x}.tmp", file_.string(), name);
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ < 0 && errno != EEXIST) break;
+    descriptor_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (descriptor_.get() < 0 && errno != EEXIST) break;
   }
-  if (descriptor_ < 0) fail("create a file beside it");
+  if (descriptor_.get() < 0) fail("create a file beside it");
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-  }
-  if (!committed_) {
-    ::unlink(temporary_.c_str());
-  }
+  if (!committed_) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::fail(const char* action) const {
@@ -70,7 +62,7 @@ void AtomicFile::fail(const char* action) const {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t count = ::write(descriptor_.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) {
       continue;
     }
@@ -82,14 +74,10 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) {
+  if (::fsync(descriptor_.get()) != 0) {
     fail("sync");
   }
-  const int closed = ::close(descriptor_);
-  descriptor_ = -1;
-  if (closed != 0) {
-    fail("close");
-  }
+  if (::close(descriptor_.release()) != 0) fail("close");
   if (::rename(temporary_.c_str(), file_.c_str()) != 0) {
     fail("replace the old one");
   }

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/files/file.h"
+
 namespace lockstep {
 
 /// Replaces a file as a whole: readers see the old one or the new one, also after a crash. Writes to a new
@@ -15,6 +17,7 @@ class AtomicFile {
  public:
   /// Refuses a `file` that exists and is not a regular one: a folder, a device.
   explicit AtomicFile(const std::filesystem::path& file);
+  /// Removes the temporary file unless it was committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -29,7 +32,7 @@ class AtomicFile {
 
   std::filesystem::path file_;
   std::filesystem::path temporary_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
   bool committed_ = false;
 };
 

@@ -1,15 +1,39 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "core/files/file_descriptor.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
+
+/// A descriptor of the system, closed at the end of the scope; negative: none.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int value) : value_(value) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : value_(other.release()) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+
+  int get() const { return value_; }
+  /// Gives it up without closing it.
+  int release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_ = -1;
+};
 
 /// What the system's `reason` (errno) for not opening or reading a file says: data where the file is at
 /// fault, resource where the machine is (no descriptors, no memory, a failing disk), which may pass.

@@ -65,6 +65,25 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
+/// Decimal notation, exponent allowed; NaN for a number outside the range of doubles.
+double parse_number(std::string_view text) {
+  double value = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, value);
+  if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a number");
+  // Numbers that are too small are as impossible as those that are too large: neither can be written back.
+  return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Throws where `value`, written as `text`, lies outside `range`.
+void check_number(double value, const Range& range, std::string_view text) {
+  const auto rounded = static_cast<float>(value);
+  const bool inside = value >= range.min && value > range.above && value <= range.max && value < range.below;
+  const bool inside_as_float = std::isfinite(rounded) && rounded > static_cast<float>(range.above) &&
+                               rounded < static_cast<float>(range.below);
+  if (!std::isfinite(value) || !inside || !inside_as_float) reject(text, describe(range));
+}
+
 std::vector<double> parse_numbers(std::string_view text, const Range& range) {
   std::vector<double> values;
   if (text.empty()) return values;
@@ -74,6 +93,25 @@ std::vector<double> parse_numbers(std::string_view text, const Range& range) {
     check_number(values.back(), range, part);
   }
   return values;
+}
+
+bool parse_flag(std::string_view text) {
+  static const Names words = {"true", "false", "yes", "no", "on", "off", "1", "0"};
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) reject(text, "is neither true nor false");
+  return (found - words.begin()) % 2 == 0;
+}
+
+Shape parse_shape(std::string_view text) {
+  std::vector<int> extents;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('x', begin), text.size());
+    const ParsedInteger extent = parse_integer(text.substr(begin, end - begin), {.min = 1, .max = 1U << 16});
+    extents.push_back(static_cast<int>(extent.magnitude));
+    begin = end + 1;
+  }
+  if (extents.size() != 3) reject(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
+  return {.channels = extents[0], .height = extents[1], .width = extents[2]};
 }
 
 }  // namespace
@@ -89,22 +127,6 @@ ParsedInteger parse_integer(std::string_view text, IntegerRange range) {
   return value;
 }
 
-double parse_number(std::string_view text) {
-  double value = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, value);
-  if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a number");
-  // Numbers that are too small are as impossible as those that are too large: neither can be written back.
-  return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
-}
-
-bool parse_flag(std::string_view text) {
-  static const Names words = {"true", "false", "yes", "no", "on", "off", "1", "0"};
-  const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) reject(text, "is neither true nor false");
-  return (found - words.begin()) % 2 == 0;
-}
-
 std::size_t parse_choice(std::string_view text, const Names& names) {
   const auto found = std::find(names.begin(), names.end(), text);
   if (found == names.end()) {
@@ -113,40 +135,8 @@ std::size_t parse_choice(std::string_view text, const Names& names) {
   return static_cast<std::size_t>(found - names.begin());
 }
 
-Shape parse_shape(std::string_view text) {
-  std::vector<int> extents;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('x', begin), text.size());
-    const ParsedInteger extent = parse_integer(text.substr(begin, end - begin), {.min = 1, .max = 1U << 16});
-    extents.push_back(static_cast<int>(extent.magnitude));
-    begin = end + 1;
-  }
-  if (extents.size() != 3) reject(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
-  return {.channels = extents[0], .height = extents[1], .width = extents[2]};
-}
-
-std::string in_quotes(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return result + "'";
-}
-
-std::string suggestion(std::string_view name, const Names& known, std::string_view prefix) {
-  const std::string best = nearest(name, known);
-  if (best.empty()) return "";
-  return fmt::format("; did you mean {}{}?", prefix, best);
-}
-
 std::string bounds_text(const Range& range) {
   return range == Range{} ? "" : fmt::format("{}", fmt::join(bounds_of(range), ", "));
-}
-
-void check_number(double value, const Range& range, std::string_view text) {
-  const auto rounded = static_cast<float>(value);
-  const bool inside = value >= range.min && value > range.above && value <= range.max && value < range.below;
-  const bool inside_as_float = std::isfinite(rounded) && rounded > static_cast<float>(range.above) &&
-                               rounded < static_cast<float>(range.below);
-  if (!std::isfinite(value) || !inside || !inside_as_float) reject(text, describe(range));
 }
 
 std::string value_text(bool value) { return value ? "true" : "false"; }

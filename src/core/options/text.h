@@ -28,23 +28,8 @@ struct ParsedInteger {
 };
 ParsedInteger parse_integer(std::string_view text, IntegerRange range);
 
-/// Decimal notation, exponent allowed; may be infinite or NaN.
-double parse_number(std::string_view text);
-
-/// true, yes, on, 1 / false, no, off, 0.
-bool parse_flag(std::string_view text);
-
 /// Position of `text` in `names`. The error lists the names and the nearest one.
 std::size_t parse_choice(std::string_view text, const Names& names);
-
-/// "3x224x224": channels, rows, columns.
-Shape parse_shape(std::string_view text);
-
-/// `text` in single quotes, control characters replaced: messages stay on one line.
-std::string in_quotes(std::string_view text);
-
-/// "; did you mean X?" with the nearest of `known`, or nothing when none is near.
-std::string suggestion(std::string_view name, const Names& known, std::string_view prefix = "");
 
 /// The field's bounds for values of the type T, which may be narrower.
 template <std::integral T>
@@ -59,9 +44,6 @@ IntegerRange integer_range(const Range& range) {
 
 /// Bounds of a range for --help, "at least 0, below 1"; empty: only those that all options have.
 std::string bounds_text(const Range& range);
-
-/// Throws where a number lies outside of `range`. `text`: as it was given.
-void check_number(double value, const Range& range, std::string_view text);
 
 std::string value_text(bool value);
 std::string value_text(double value);

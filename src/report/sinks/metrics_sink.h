@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "core/files/file_descriptor.h"
+#include "core/files/file.h"
 #include "report/sinks/sink.h"
 
 namespace lockstep {

@@ -58,7 +58,9 @@ ImageList split_off_test_images(ImageList& list, double fraction) {
   ImageList test{.folder = list.folder, .classes = list.classes};
   std::vector<ImageList::File> train;
   for (ImageList::File& file : list.files) {
-    const bool held_out = in_unit_interval(hash_text(file.name)[0]) < fraction;
+    Digest digest;
+    digest.update(std::as_bytes(std::span(file.name)));
+    const bool held_out = in_unit_interval(digest.words()[0]) < fraction;
     (held_out ? test.files : train).push_back(std::move(file));
   }
   list.files = std::move(train);
