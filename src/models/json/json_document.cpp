@@ -102,8 +102,8 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
     if (read > size_) return stop("not valid JSON: the text ends too early");
     const std::string unexpected = last_character(token);
     const bool line_ended = unexpected == "<U+000A>";  // read, so counted, already
-    stop("not valid JSON: unexpected " +
-         (line_ended ? "end of the line" : "'" + printable(unexpected) + "'"));
+    stop(fmt::format("not valid JSON: unexpected {}",
+                     line_ended ? "end of the line" : in_quotes(printable(unexpected))));
     problem_line -= line_ended ? 1 : 0;
     return false;
   }
