@@ -3,9 +3,115 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
-#include "device/available_memory.h"
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace lockstep {
+namespace {
+
+using Bytes = std::optional<std::uint64_t>;
+
+/// The number after `name` in a file of lines "NAME NUMBER".
+Bytes entry(const std::filesystem::path& path, const std::string& name) {
+  std::ifstream file(path);
+  std::string word;
+  while (file >> word) {
+    std::uint64_t value = 0;
+    if (word == name && file >> value) return value;
+    file.clear();
+    std::getline(file, word);
+  }
+  return std::nullopt;
+}
+
+/// The number that a file holds; none for the word "max" and for a file that is not there.
+Bytes number_in(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  return file >> value ? Bytes(value) : std::nullopt;
+}
+
+Bytes smaller(Bytes one, Bytes other) { return one && other ? std::min(*one, *other) : (one ? one : other); }
+
+Bytes kilobytes(Bytes value) { return value ? Bytes(*value * 1024) : std::nullopt; }
+
+/// Names of a version's files. Documentation of Linux: admin-guide/cgroup-v1/memory, admin-guide/cgroup-v2.
+struct Version {
+  const char* mount;
+  const char* limit;
+  const char* usage;
+  const char* cached;  ///< entry of memory.stat
+};
+constexpr Version version_1 = {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                               "total_inactive_file"};
+constexpr Version version_2 = {"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+
+struct Group {
+  const Version* version;
+  std::string path;  ///< below the mount, as the process sees it
+};
+
+/// Lines "0::/PATH" (version 2) and "7:cpu,memory:/PATH" (version 1) of /proc/self/cgroup.
+std::vector<Group> groups_of_process(const std::filesystem::path& root) {
+  std::ifstream file(root / "proc/self/cgroup");
+  std::vector<Group> groups;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    std::string number, controllers, path;
+    std::getline(fields, number, ':');
+    std::getline(fields, controllers, ':');
+    std::getline(fields, path);
+    if (controllers.empty()) groups.push_back({&version_2, path});
+    std::istringstream names(controllers);
+    for (std::string name; std::getline(names, name, ',');) {
+      if (name == "memory") groups.push_back({&version_1, path});
+    }
+  }
+  return groups;
+}
+
+/// Folders of a group and of all groups around it. The path is another host's where /proc is not the
+/// container's own: folders that are not there have no limit, and the mount itself is always looked at.
+std::vector<std::filesystem::path> folders_of(const Group& group, const std::filesystem::path& root) {
+  std::vector<std::filesystem::path> folders = {root / group.version->mount};
+  for (const auto& name : std::filesystem::path(group.path).relative_path()) {
+    if (name == ".." || name.empty()) break;
+    folders.push_back(folders.back() / name);
+  }
+  return folders;
+}
+
+}  // namespace
+
+Bytes available_memory(const std::filesystem::path& root) {
+  Bytes available = kilobytes(entry(root / "proc/meminfo", "MemAvailable:"));
+  for (const Group& group : groups_of_process(root)) {
+    for (const std::filesystem::path& folder : folders_of(group, root)) {
+      const Bytes limit = number_in(folder / group.version->limit);
+      const Bytes usage = number_in(folder / group.version->usage);
+      if (!limit || !usage) continue;
+      const std::uint64_t cached =
+          std::min(*usage, entry(folder / "memory.stat", group.version->cached).value_or(0));
+      const std::uint64_t used = *usage - cached;
+      available = smaller(available, *limit > used ? *limit - used : 0);
+    }
+  }
+  return available;
+}
+
+Bytes total_memory(const std::filesystem::path& root) {
+  Bytes total = kilobytes(entry(root / "proc/meminfo", "MemTotal:"));
+  for (const Group& group : groups_of_process(root)) {
+    for (const std::filesystem::path& folder : folders_of(group, root)) {
+      total = smaller(total, number_in(folder / group.version->limit));
+    }
+  }
+  return total;
+}
+
 HostProbe probe_host() {
   HostProbe found;
   found.memory_bytes = total_memory();

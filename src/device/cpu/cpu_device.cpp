@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "core/awaited_counter.h"
-#include "device/available_memory.h"
 #include "device/cpu/pinning.h"
+#include "device/host_probe.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

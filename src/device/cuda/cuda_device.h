@@ -27,15 +27,9 @@ class CudaDevice : public Device {
 StreamHandle handle_of(const Stream& stream);
 CudaStream& communication_stream(Device& device);
 
-struct CudaOptions {
-  /// Which of the visible GPUs: the rank's number on its host, modulo their number.
-  int local_rank = 0;
-  /// Whether what was recorded becomes CUDA graphs, else it is given to the stream anew in each run. The same
-  /// bits.
-  bool graphs = true;
-};
-
-/// One GPU, one stream. Throws Error(resource) saying why there is none.
-std::unique_ptr<Device> make_cuda_device(const CudaOptions& options);
+/// Device on GPU `local_rank` modulo the number of visible GPUs, with one stream. `graphs`: whether
+/// recordings become CUDA graphs, instead of being described to the stream anew in each run; does not affect
+/// the result. Throws Error(resource) saying why there is no GPU.
+std::unique_ptr<Device> make_cuda_device(int local_rank = 0, bool graphs = true);
 
 }  // namespace lockstep::cuda

@@ -75,8 +75,7 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(const BackendOptions& options)
       : options_(options),
         gpu_(gpu_of_rank(options.world)),
-        device_(make_cuda_device(
-            {.local_rank = local_rank(options.world), .graphs = options.execution.cuda_graph})),
+        device_(make_cuda_device(local_rank(options.world), options.execution.cuda_graph)),
         dnn_(make_cudnn({.time_plans = !options.execution.plan_cache.empty(),
                          .plan_cache = options.execution.plan_cache,
                          .write_plan_cache = options.world == nullptr || options.world->rank() == 0})),

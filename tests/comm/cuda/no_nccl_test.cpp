@@ -9,7 +9,7 @@ namespace {
 
 TEST(NoNccl, SaysWhatIsMissing) {
   const auto host = make_self_communicator();
-  const auto device = cuda::make_cuda_device({});
+  const auto device = cuda::make_cuda_device();
   try {
     make_nccl_communicator(*host, "0000:1b:00", *device);
     FAIL() << "made";

@@ -10,7 +10,7 @@ namespace {
 
 TEST(CommunicationStream, WorksWhenItsEventComesInEachRun) {
   for (const bool graphs : {true, false}) {
-    const std::unique_ptr<Device> device = make_cuda_device({.graphs = graphs});
+    const std::unique_ptr<Device> device = make_cuda_device(0, graphs);
     Stream& stream = *device->streams()[0];
     CudaStream& communication = communication_stream(*device);
     std::string done;

@@ -10,7 +10,7 @@
 namespace lockstep::testing {
 
 inline Device& device_under_test() {
-  static const std::unique_ptr<Device> device = cuda::make_cuda_device({});
+  static const std::unique_ptr<Device> device = cuda::make_cuda_device();
   return *device;
 }
 

@@ -30,7 +30,7 @@ class Steps : public ::testing::Test {
     return outcomes_.fetch()[at];
   }
 
-  std::unique_ptr<Device> device_ = make_cuda_device({});
+  std::unique_ptr<Device> device_ = make_cuda_device();
   DeviceArray<StepInput> inputs_{*device_, 4};
   DeviceArray<StepOutcome> outcomes_{*device_, 4};
   DeviceArray<std::uint32_t> positions_{*device_, 2};

@@ -71,7 +71,7 @@ class TrainingRun {
   TrainingRun(const Scenario& scenario, bool on_cuda)
       : scenario_(scenario),
         on_cuda_(on_cuda),
-        device_(on_cuda ? make_cuda_device({}) : make_cpu_device({.threads = 1, .pin = false})),
+        device_(on_cuda ? make_cuda_device() : make_cpu_device({.threads = 1, .pin = false})),
         optimizer_(make_optimizer(scenario.options)),
         segments_(make_segments(parameters(), layout_, scenario.options, optimizer_->layerwise())) {
     for (std::size_t i = 0; i < optimizer_->states().size(); ++i) {
@@ -250,7 +250,7 @@ std::vector<float> second_half(std::size_t first) {
   const ArenaLayout layout = layout_arena(parameters());
   const std::size_t half = layout.elements / 32 * 16;
   const OptimizerOptions options{.momentum = 0.9};
-  const auto device = make_cuda_device({});
+  const auto device = make_cuda_device();
   const UpdateTables tables(*device, make_segments(parameters(), layout, options, false),
                             BlockNorms(parameters(), layout));
   const DeviceArray<StepInput> input(*device, {{.learning_rate = 0.5F}});
@@ -284,7 +284,7 @@ TEST(Norms, HaveTheBitsOfBlockNorms) {
   const std::vector<float> arena = random_arena(3, 100.0F);
   std::vector<double> expected(norms.blocks());
   norms.measure(arena, 0, expected);
-  const auto device = make_cuda_device({});
+  const auto device = make_cuda_device();
   const UpdateTables tables(*device, make_segments(parameters(), layout, {}, false), norms);
   const DeviceArray<float> values(*device, arena);
   const DeviceArray<double> sums(*device, norms.blocks()), squares(*device, parameters().size());

@@ -67,7 +67,7 @@ class FoldKernel : public ::testing::Test {
     return result;
   }
 
-  std::unique_ptr<Device> device_ = make_cuda_device({});
+  std::unique_ptr<Device> device_ = make_cuda_device();
 };
 
 TEST_F(FoldKernel, HasTheBitsOfTheCpusFold) {

@@ -25,8 +25,8 @@ int device_count() {
 
 class NativeDevice final : public CudaDevice {
  public:
-  explicit NativeDevice(const CudaOptions& options)
-      : device_(options.local_rank % device_count()), stream_(events_, select(device_, options.graphs)) {
+  NativeDevice(int local_rank, bool graphs)
+      : device_(local_rank % device_count()), stream_(events_, select(device_, graphs)) {
     streams_[0] = &stream_;
   }
 
@@ -109,8 +109,8 @@ CudaStream& communication_stream(Device& device) {
 
 StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStream&>(stream).handle(); }
 
-std::unique_ptr<Device> make_cuda_device(const CudaOptions& options) {
-  return std::make_unique<NativeDevice>(options);
+std::unique_ptr<Device> make_cuda_device(int local_rank, bool graphs) {
+  return std::make_unique<NativeDevice>(local_rank, graphs);
 }
 
 }  // namespace lockstep::cuda

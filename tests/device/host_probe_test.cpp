@@ -1,4 +1,4 @@
-#include "device/available_memory.h"
+#include "device/host_probe.h"
 
 #include <gtest/gtest.h>
 
