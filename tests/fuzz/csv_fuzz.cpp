@@ -9,14 +9,16 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const lockstep::CsvTable table = lockstep::parse_csv_table(text, "file", "");
-    if (table.values.size() != table.rows() * table.features.size() ||
-        lockstep::sorted_classes(table.labels).empty()) {
+    lockstep::CsvTable table = lockstep::parse_csv_table(text, "file", "");
+    if (table.values.size() != table.rows() || lockstep::sorted_classes(table.labels).empty()) {
       __builtin_trap();
     }
-    for (const float value : lockstep::standardized(table, lockstep::csv_statistics(table))) {
-      if (!(value > -3.4e38F && value < 3.4e38F)) {
-        __builtin_trap();
+    const std::size_t features = table.features.size();
+    const auto numbers = lockstep::standardized(table.values, lockstep::csv_statistics(table));
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      if (numbers[row].size() != features) __builtin_trap();
+      for (const float value : numbers[row]) {
+        if (!(value > -3.4e38F && value < 3.4e38F)) __builtin_trap();
       }
     }
   } catch (const lockstep::Error& error) {

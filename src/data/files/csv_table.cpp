@@ -28,15 +28,6 @@ std::string_view without_spaces(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// A field in an error message: short, on one line.
-std::string shown(std::string_view text) {
-  std::string result;
-  for (const char c : text.substr(0, 40)) {
-    result += static_cast<unsigned char>(c) < 32 ? '?' : c;
-  }
-  return "'" + result + "'";
-}
-
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
@@ -69,7 +60,7 @@ void check_names(const CsvReader& reader, const std::vector<std::string>& header
   const bool values = numbers + 1 == header.size() && fraction != header.end();
   if (header.empty() || (numbers < header.size() && !values)) return;
   fail_csv(fmt::format("{}: line {}: {} is a number; the first line must name the columns", reader.name(),
-                       reader.line(), shown(fraction != header.end() ? *fraction : header[0])));
+                       reader.line(), in_quotes(fraction != header.end() ? *fraction : header[0])));
 }
 
 /// Reads the header into `table`; returns the position of the label column.
@@ -84,8 +75,8 @@ std::size_t read_header(CsvReader& reader, const std::string& wanted, CsvTable& 
   std::unordered_set<std::string_view> names;
   for (const std::string& name : header) {
     if (!names.insert(name).second) {
-      fail_csv(
-          fmt::format("{}: line {}: two columns are called {}", reader.name(), reader.line(), shown(name)));
+      fail_csv(fmt::format("{}: line {}: two columns are called {}", reader.name(), reader.line(),
+                           in_quotes(name)));
     }
   }
   const auto found = std::find(header.begin(), header.end(), wanted.empty() ? "label" : wanted);
@@ -109,8 +100,8 @@ double parse_value(const CsvReader& reader, const std::string& column, std::stri
   const std::optional<double> value = number(without_spaces(field));
   if (!value || !std::isfinite(*value)) {
     const char* what = value ? "is not a finite number" : "is not a number";
-    fail_csv(fmt::format("{}: line {}, column {}: {} {}", reader.name(), reader.line(), shown(column),
-                         shown(field), what));
+    fail_csv(fmt::format("{}: line {}, column {}: {} {}", reader.name(), reader.line(), in_quotes(column),
+                         in_quotes(field), what));
   }
   return *value;
 }
@@ -128,22 +119,26 @@ CsvTable parse_csv_table(CsvReader& reader, const std::string& label_column) {
   table.name = name;
   const std::size_t label = read_header(reader, label_column, table);
   const std::size_t columns = table.features.size() + 1;
+  table.values = RowBlocks<double>(columns - 1);
+  std::vector<double> row;
   std::vector<std::string> fields;
   while (reader.next(fields)) {
     if (fields.size() != columns) {
       fail_csv(fmt::format("{}: line {}: {} fields, the header has {}", name, reader.line(), fields.size(),
                            columns));
     }
+    row.clear();
     for (std::size_t i = 0; i < columns; ++i) {
       if (i != label) {
-        table.values.push_back(parse_value(reader, table.features[i < label ? i : i - 1], fields[i]));
+        row.push_back(parse_value(reader, table.features[i < label ? i : i - 1], fields[i]));
       }
     }
+    table.values.append(row);
     table.labels.emplace_back(without_spaces(fields[label]));
     table.lines.push_back(reader.line());
     if (table.labels.back().empty()) {
-      fail_csv(
-          fmt::format("{}: line {}, column {}: no class", name, reader.line(), shown(table.label_column)));
+      fail_csv(fmt::format("{}: line {}, column {}: no class", name, reader.line(),
+                           in_quotes(table.label_column)));
     }
   }
   if (table.rows() == 0) {
@@ -167,38 +162,42 @@ CsvStatistics csv_statistics(const CsvTable& table) {
   const std::size_t columns = table.features.size();
   const auto rows = static_cast<double>(table.rows());
   CsvStatistics result{std::vector<double>(columns), std::vector<double>(columns)};
-  for (std::size_t column = 0; column < columns; ++column) {
-    double sum = 0.0;
-    for (std::size_t at = column; at < table.values.size(); at += columns) {
-      sum += table.values[at];
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    for (std::size_t i = 0; i < columns; ++i) result.mean[i] += table.values[row][i];
+  }
+  for (double& mean : result.mean) mean /= rows;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    for (std::size_t i = 0; i < columns; ++i) {
+      const double difference = table.values[row][i] - result.mean[i];
+      result.deviation[i] += difference * difference;
     }
-    const double mean = sum / rows;
-    double squares = 0.0;
-    for (std::size_t at = column; at < table.values.size(); at += columns) {
-      squares += (table.values[at] - mean) * (table.values[at] - mean);
-    }
-    if (!std::isfinite(squares)) {
+  }
+  for (std::size_t i = 0; i < columns; ++i) {
+    if (!std::isfinite(result.deviation[i])) {
       fail_csv(
-          fmt::format("{}: column {}: its numbers are too large", table.name, shown(table.features[column])));
+          fmt::format("{}: column {}: its numbers are too large", table.name, in_quotes(table.features[i])));
     }
-    result.mean[column] = mean;
-    result.deviation[column] = std::sqrt(squares / rows);
+    result.deviation[i] = std::sqrt(result.deviation[i] / rows);
   }
   return result;
 }
 
-std::vector<float> standardized(const CsvTable& table, const CsvStatistics& statistics) {
-  const std::size_t columns = table.features.size();
-  std::vector<float> values(table.values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double mean = statistics.mean[i % columns];
-    const double deviation = statistics.deviation[i % columns];
-    // The mean of a constant column may be off by rounding, and its deviation then tiny instead of 0.
-    const bool constant = deviation <= 1e-12 * std::fabs(mean);
-    const double value = constant ? 0.0 : (table.values[i] - mean) / deviation;
-    values[i] = static_cast<float>(std::clamp(value, -3e38, 3e38));
-  }
-  return values;
+RowBlocks<float> standardized(RowBlocks<double>& values, const CsvStatistics& statistics) {
+  const std::size_t columns = statistics.mean.size();
+  RowBlocks<float> result(columns);
+  std::vector<float> row(columns);
+  values.consume([&](std::span<const double> numbers) {
+    for (std::size_t i = 0; i < columns; ++i) {
+      const double mean = statistics.mean[i];
+      const double deviation = statistics.deviation[i];
+      // Rounding may leave the mean of a constant column slightly off, and its deviation tiny instead of 0.
+      const bool constant = deviation <= 1e-12 * std::fabs(mean);
+      const double value = constant ? 0.0 : (numbers[i] - mean) / deviation;
+      row[i] = static_cast<float>(std::clamp(value, -3e38, 3e38));
+    }
+    result.append(row);
+  });
+  return result;
 }
 
 }  // namespace lockstep

@@ -5,17 +5,18 @@
 #include <vector>
 
 #include "data/files/csv.h"
+#include "data/files/row_blocks.h"
 
 namespace lockstep {
 
 /// Numbers and classes of a table with a header line: every column but one is a feature.
 struct CsvTable {
-  std::string name;                   ///< of the file
-  std::vector<std::string> features;  ///< names of the columns, in order
-  std::string label_column;
-  std::vector<double> values;       ///< [row][feature], all finite
-  std::vector<std::string> labels;  ///< of the rows, as written
-  std::vector<std::size_t> lines;   ///< on which the rows begin
+  std::string name = {};                   ///< of the file
+  std::vector<std::string> features = {};  ///< names of the columns, in order
+  std::string label_column = {};
+  RowBlocks<double> values{0};           ///< [row][feature], all finite
+  std::vector<std::string> labels = {};  ///< of the rows, as written
+  std::vector<std::size_t> lines = {};   ///< on which the rows begin
 
   std::size_t rows() const { return labels.size(); }
 };
@@ -39,7 +40,8 @@ struct CsvStatistics {
 };
 CsvStatistics csv_statistics(const CsvTable& table);
 
-/// (value - mean) / deviation, rounded to float; constant columns become 0. [row][feature]
-std::vector<float> standardized(const CsvTable& table, const CsvStatistics& statistics);
+/// (value - mean) / deviation, rounded to float; constant columns become 0. Consumes `values`, so that the
+/// memory of both is never needed at once.
+RowBlocks<float> standardized(RowBlocks<double>& values, const CsvStatistics& statistics);
 
 }  // namespace lockstep

@@ -20,11 +20,11 @@ namespace {
 
 class CsvDataset : public Dataset {
  public:
-  CsvDataset(const CsvTable& table, const std::vector<std::string>& classes, const CsvStatistics& statistics)
+  CsvDataset(CsvTable table, const std::vector<std::string>& classes, const CsvStatistics& statistics)
       : name_(table.name),
         classes_(classes),
-        lines_(table.lines),
-        values_(standardized(table, statistics)),
+        lines_(std::move(table.lines)),
+        values_(standardized(table.values, statistics)),
         features_(table.features.size()) {
     std::unordered_map<std::string_view, int> numbers;
     for (const std::string& name : classes) numbers.emplace(name, static_cast<int>(numbers.size()));
@@ -33,7 +33,7 @@ class CsvDataset : public Dataset {
       if (found == numbers.end()) {
         throw Error(Category::data,
                     fmt::format("{}: line {}, column '{}': class '{}' is not in the training rows",
-                                table.name, table.lines[row], table.label_column, table.labels[row]));
+                                table.name, lines_[row], table.label_column, table.labels[row]));
       }
       labels_.push_back(found->second);
     }
@@ -45,7 +45,7 @@ class CsvDataset : public Dataset {
   Encoding encoding() const override { return Encoding::floats; }
   std::span<const std::uint8_t> sample(std::uint64_t id,
                                        std::vector<std::uint8_t>& /*buffer*/) const override {
-    const auto row = std::as_bytes(std::span(values_).subspan(id * features_, features_));
+    const auto row = std::as_bytes(values_[id]);
     return {reinterpret_cast<const std::uint8_t*>(row.data()), row.size()};
   }
   int label(std::uint64_t id) const override { return labels_[id]; }
@@ -58,7 +58,7 @@ class CsvDataset : public Dataset {
   std::string name_;
   std::vector<std::string> classes_;
   std::vector<std::size_t> lines_;
-  std::vector<float> values_;
+  RowBlocks<float> values_;
   std::size_t features_;
   std::vector<int> labels_;
 };
@@ -78,22 +78,6 @@ CsvTable read_table(const std::filesystem::path& path, const std::string& label_
   return parse_csv_table(reader, label_column);
 }
 
-void append_row(const CsvTable& from, std::size_t row, CsvTable& to) {
-  const auto first = from.values.begin() + static_cast<std::ptrdiff_t>(row * from.features.size());
-  to.values.insert(to.values.end(), first, first + static_cast<std::ptrdiff_t>(from.features.size()));
-  to.labels.push_back(from.labels[row]);
-  to.lines.push_back(from.lines[row]);
-}
-
-/// Moves a row to a place at or before its own.
-void move_row(CsvTable& table, std::size_t from, std::size_t to) {
-  const std::size_t columns = table.features.size();
-  std::copy_n(table.values.begin() + static_cast<std::ptrdiff_t>(from * columns), columns,
-              table.values.begin() + static_cast<std::ptrdiff_t>(to * columns));
-  if (from != to) table.labels[to] = std::move(table.labels[from]);
-  table.lines[to] = table.lines[from];
-}
-
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
   std::error_code unknown;  // reading then says what is wrong
   const bool is_file = std::filesystem::is_regular_file(place, unknown);
@@ -106,8 +90,8 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
                   "test-fraction");
     }
     CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
-    const CsvTable test = split_off_test_rows(train, options.test_fraction);
-    return make_csv_datasets(train, test);
+    CsvTable test = split_off_test_rows(train, options.test_fraction);
+    return make_csv_datasets(std::move(train), std::move(test));
   }
   if (is_file) {
     throw Error(
@@ -117,34 +101,38 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
                     place.string()),
         "data-dir");
   }
-  const CsvTable train = read_table(place / "train.csv", options.label_column);
-  return make_csv_datasets(train, read_table(test_file, train.label_column));
+  CsvTable train = read_table(place / "train.csv", options.label_column);
+  CsvTable test = read_table(test_file, train.label_column);
+  return make_csv_datasets(std::move(train), std::move(test));
 }
 
 }  // namespace
 
 CsvTable split_off_test_rows(CsvTable& table, double fraction) {
-  CsvTable test{table.name, table.features, table.label_column, {}, {}, {}};
-  const std::size_t rows = table.rows();
-  std::size_t kept = 0;
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (in_unit_interval(hash_integer(row).low) < fraction) {
-      append_row(table, row, test);
-    } else {
-      move_row(table, row, kept++);
-    }
-  }
-  if (kept == 0 || test.rows() == 0) {
+  const auto without_rows = [&] {
+    return CsvTable{.name = table.name,
+                    .features = table.features,
+                    .label_column = table.label_column,
+                    .values = RowBlocks<double>(table.features.size())};
+  };
+  CsvTable train = without_rows(), test = without_rows();
+  std::size_t row = 0;
+  table.values.consume([&](std::span<const double> numbers) {
+    CsvTable& part = in_unit_interval(hash_integer(row).low) < fraction ? test : train;
+    part.values.append(numbers);
+    part.labels.push_back(std::move(table.labels[row]));
+    part.lines.push_back(table.lines[row]);
+    ++row;
+  });
+  if (train.rows() == 0 || test.rows() == 0) {
     throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} rows leaves none to {}",
-                                            table.name, fraction, rows, test.rows() == 0 ? "test" : "train"));
+                                            table.name, fraction, row, test.rows() == 0 ? "test" : "train"));
   }
-  table.values.resize(kept * table.features.size());
-  table.labels.resize(kept);
-  table.lines.resize(kept);
+  table = std::move(train);
   return test;
 }
 
-DatasetPair make_csv_datasets(const CsvTable& train, const CsvTable& test) {
+DatasetPair make_csv_datasets(CsvTable train, CsvTable test) {
   if (test.features != train.features || test.label_column != train.label_column) {
     throw Error(Category::data, fmt::format("{}: line 1: other columns than in {}", test.name, train.name));
   }
@@ -156,8 +144,8 @@ DatasetPair make_csv_datasets(const CsvTable& train, const CsvTable& test) {
   }
   const CsvStatistics statistics = csv_statistics(train);
   DatasetPair pair;
-  pair.train = std::make_unique<CsvDataset>(train, classes, statistics);
-  pair.test = std::make_unique<CsvDataset>(test, classes, statistics);
+  pair.train = std::make_unique<CsvDataset>(std::move(train), classes, statistics);
+  pair.test = std::make_unique<CsvDataset>(std::move(test), classes, statistics);
   return pair;
 }
 
