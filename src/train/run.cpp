@@ -31,7 +31,7 @@ Run check_run(const World& world, const Placement& placement, const Network& net
     check_options(run.options, world.size(), train.size());
     check_fit(network, train);
     check_fit(network, test);
-    const Transform checked(options.input, train, {.augment = options.augment, .seed = options.seed});
+    const Transform checked(options.input, train, options.augment, options.seed);
     run.epoch = steps_of_epoch(run.options, train.size());
   });
   return run;

@@ -20,7 +20,7 @@ std::uint64_t hash(const std::string& text) {
 std::uint64_t hash_decoded(const Dataset& dataset) {
   constexpr std::uint64_t max_samples = 4;
   if (dataset.encoding() != Encoding::image_file) return 0;
-  const Transform transform({}, dataset, {});
+  const Transform transform({}, dataset);
   SampleReader reader(dataset, transform);
   std::vector<std::byte> pixels(reader.sample_bytes());
   Digest digest;

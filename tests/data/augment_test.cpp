@@ -29,13 +29,13 @@ Pixels augmented(const AugmentOptions& options, const SampleVisit& visit, Pixels
   MicroBatchRule rule = MicroBatchRule::make(options, shape, 1, visit.seed);
   rule.epoch = visit.epoch;
   const PixelPlacement placement = rule.placement(visit.id);
-  for (const auto& one : make_augmentations(options, shape)) {
+  for (const auto& one : make_augmentations(options)) {
     one->apply({pixels.data(), shape}, visit, placement, scratch);
   }
   return pixels;
 }
 
-TEST(Augmentation, NoneByDefault) { EXPECT_TRUE(make_augmentations({}, shape).empty()); }
+TEST(Augmentation, NoneByDefault) { EXPECT_TRUE(make_augmentations({}).empty()); }
 
 TEST(Augmentation, DependsOnSeedEpochAndSampleOnly) {
   const AugmentOptions options{.crop_padding = 2, .hflip = 0.5, .randaugment = "rand-m9-n2", .cutout = 2};

@@ -27,9 +27,9 @@ std::string record(char coarse, char fine, char value) {
 }
 
 std::unique_ptr<Dataset> open_split(const TemporaryFolder& folder) {
-  const CifarSplit split(hundred, folder.path(), hundred.train_files);
-  return make_cifar_dataset(
-      hundred, split, HostBlock(split.size(), [&](std::span<std::byte> bytes) { split.unpack(bytes); }), {});
+  const std::vector<PackedFile> files = find_cifar_files(hundred, folder.path(), hundred.train_files);
+  HostBlock block(unpacked_size(files), [&](std::span<std::byte> bytes) { unpack(files, bytes); });
+  return make_cifar_dataset(hundred, files, std::move(block), {});
 }
 
 TEST(Cifar, TheFineLabelCountsAndFilesFollowEachOther) {

@@ -18,9 +18,9 @@ const IdxDescription description = {.name = "tiny",
                                     .advice = "fetch it"};
 
 std::unique_ptr<Dataset> open_train(const TemporaryFolder& folder) {
-  const IdxSplit split(folder.path(), "train", description.advice);
-  return make_idx_dataset(description, split,
-                          HostBlock(split.size(), [&](std::span<std::byte> bytes) { split.unpack(bytes); }));
+  const std::vector<PackedFile> files = find_idx_files(folder.path(), "train", description.advice);
+  HostBlock block(unpacked_size(files), [&](std::span<std::byte> bytes) { unpack(files, bytes); });
+  return make_idx_dataset(description, files, std::move(block));
 }
 
 /// Contents of the two files of the split; `extension` is empty or .gz.
@@ -66,7 +66,7 @@ TEST(IdxDataset, PlainAndCompressedFiles) {
 TEST(IdxDataset, MissingFolderOrFileSaysHowToGetIt) {
   const TemporaryFolder folder;
   expect_error(Category::data, {"/no/such/place: no such folder; fetch it"},
-               [] { IdxSplit("/no/such/place", "train", "fetch it"); });
+               [] { find_idx_files("/no/such/place", "train", "fetch it"); });
   expect_error(Category::data, {folder.path().string() + ": no train-images-idx3-ubyte.gz there; fetch it"},
                [&] { open_train(folder); });
   folder.write("train-images-idx3-ubyte", Files{}.images);

@@ -169,7 +169,7 @@ TEST(ImageParts, NeedSeveralClasses) {
 
 /// Labels of what a micro-batch of all samples holds.
 std::vector<std::int32_t> readable_labels(const Dataset& data, bool strict) {
-  const Transform transform({}, data, {});
+  const Transform transform({}, data);
   BadSamples bad(strict);
   MicroBatchReader reader(data, transform, bad, data.size());
   std::vector<std::uint64_t> ids(data.size());

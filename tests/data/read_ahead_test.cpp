@@ -108,9 +108,7 @@ Contents expected(const Loader& loader, SampleRange range) {
 struct Reading {
   explicit Reading(std::uint64_t size, std::uint32_t micro_batch = 8, int threads = 2,
                    const AugmentOptions& augment = {})
-      : data(size),
-        loader(data, micro_batch, {}, {.augment = augment, .seed = 3}),
-        ahead(*device, loader, threads) {}
+      : data(size), loader(data, micro_batch, {}, augment, 3), ahead(*device, loader, threads) {}
 
   void expect(const std::vector<SampleRange>& coming) { ahead.expect(coming); }
   void expect_next(SampleRange range) {

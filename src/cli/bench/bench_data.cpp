@@ -53,7 +53,7 @@ struct Source {
 
   Source(const Dataset& train, const BenchOptions& options, std::uint32_t parts)
       : dataset(train),
-        transform(options.input, train, {.augment = options.augment}),
+        transform(options.input, train, options.augment),
         bad(options.input.strict),
         micro_batch(static_cast<std::uint32_t>(options.batch.size) / parts),
         micro_batches(static_cast<std::uint64_t>(options.steps) * parts) {}

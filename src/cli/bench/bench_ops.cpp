@@ -49,7 +49,7 @@ class CompiledMicroBatch {
         rounds_(options.rounds),
         session_(world, find_placement(world, options.execution), one_executor(options.execution)),
         samples_(samples_of(options, dataset, session_.placement())),
-        loader_(dataset, samples_, options.input, {.augment = options.augment}),
+        loader_(dataset, samples_, options.input, options.augment),
         plan_{.samples = static_cast<int>(samples_), .nodes_apart = true},
         compiled_(backend().compile(graph_, layout_, plan_)),
         flow_(compiled_->gradients()),

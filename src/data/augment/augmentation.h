@@ -27,6 +27,6 @@ class Augmentation {
 };
 
 /// Those that `options` ask for, in the order of the registry. Throws Error(usage) for impossible ones.
-std::vector<std::unique_ptr<Augmentation>> make_augmentations(const AugmentOptions& options, Shape shape);
+std::vector<std::unique_ptr<Augmentation>> make_augmentations(const AugmentOptions& options);
 
 }  // namespace lockstep

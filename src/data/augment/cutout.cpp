@@ -32,7 +32,7 @@ class Cutout : public Augmentation {
 
 }  // namespace
 
-std::unique_ptr<Augmentation> make_cutout(const AugmentOptions& options, Shape /*shape*/) {
+std::unique_ptr<Augmentation> make_cutout(const AugmentOptions& options) {
   return options.cutout == 0 ? nullptr : std::make_unique<Cutout>(options.cutout);
 }
 

@@ -108,7 +108,7 @@ class RandAugment : public Augmentation {
 
 }  // namespace
 
-std::unique_ptr<Augmentation> make_randaugment(const AugmentOptions& options, Shape /*shape*/) {
+std::unique_ptr<Augmentation> make_randaugment(const AugmentOptions& options) {
   if (options.randaugment.empty()) {
     return nullptr;
   }

@@ -32,7 +32,7 @@ class RandomCrop : public Augmentation {
 
 }  // namespace
 
-std::unique_ptr<Augmentation> make_random_crop(const AugmentOptions& options, Shape /*shape*/) {
+std::unique_ptr<Augmentation> make_random_crop(const AugmentOptions& options) {
   return options.crop_padding == 0 ? nullptr : std::make_unique<RandomCrop>();
 }
 

@@ -38,7 +38,7 @@ class RandomFlip : public Augmentation {
 
 }  // namespace
 
-std::unique_ptr<Augmentation> make_random_flip(const AugmentOptions& options, Shape /*shape*/) {
+std::unique_ptr<Augmentation> make_random_flip(const AugmentOptions& options) {
   return options.hflip > 0.0 ? std::make_unique<RandomFlip>() : nullptr;
 }
 

@@ -12,8 +12,7 @@
 
 namespace lockstep {
 
-#define LOCKSTEP_DECLARE(function) \
-  std::unique_ptr<Augmentation> function(const AugmentOptions& options, Shape shape);
+#define LOCKSTEP_DECLARE(function) std::unique_ptr<Augmentation> function(const AugmentOptions& options);
 LOCKSTEP_AUGMENTATIONS(LOCKSTEP_DECLARE)
 #undef LOCKSTEP_DECLARE
 

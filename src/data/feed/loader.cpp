@@ -5,10 +5,10 @@
 namespace lockstep {
 
 Loader::Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOptions& input,
-               const Transform::Use& use)
+               const AugmentOptions& augment, std::uint64_t seed)
     : dataset_(dataset),
       micro_batch_(micro_batch),
-      transform_(input, dataset, use),
+      transform_(input, dataset, augment, seed),
       bad_samples_(input.strict),
       rule_(transform_.rule()) {}
 

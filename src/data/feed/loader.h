@@ -22,7 +22,7 @@ class Loader {
  public:
   /// Leaves hold `micro_batch` samples; the last of a step may hold fewer. Throws as Transform.
   Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOptions& input = {},
-         const Transform::Use& use = {});
+         const AugmentOptions& augment = {}, std::uint64_t seed = 0);
 
   /// Shuffles the samples as epoch `number` does; before the first call they have the data set's own order.
   void start_epoch(std::uint32_t number) { rule_.start_epoch(number); }

@@ -44,14 +44,31 @@ void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
 
 }  // namespace
 
-Transform::Transform(const InputOptions& options, const Dataset& dataset, const Use& use)
+NamedNumbers known_means() {
+  return {{"mnist", {0.1307}},
+          {"fashion-mnist", {0.2860}},
+          {"cifar10", {0.4914, 0.4822, 0.4465}},
+          {"cifar100", {0.5071, 0.4865, 0.4409}},
+          {"imagenet", {0.485, 0.456, 0.406}}};
+}
+
+NamedNumbers known_deviations() {
+  return {{"mnist", {0.3081}},
+          {"fashion-mnist", {0.3530}},
+          {"cifar10", {0.2470, 0.2435, 0.2616}},
+          {"cifar100", {0.2673, 0.2564, 0.2762}},
+          {"imagenet", {0.229, 0.224, 0.225}}};
+}
+
+Transform::Transform(const InputOptions& options, const Dataset& dataset, const AugmentOptions& augment,
+                     std::uint64_t seed)
     : shape_(dataset.shape()),
       floats_(dataset.encoding() == Encoding::floats),
       crop_share_(options.crop_share),
-      augment_(use.augment),
-      rule_(MicroBatchRule::make(augment_, shape_, dataset.size(), use.seed)) {
+      augment_(augment),
+      rule_(MicroBatchRule::make(augment_, shape_, dataset.size(), seed)) {
   check_augmentation(augment_, dataset);
-  augmentations_ = make_augmentations(augment_, shape_);
+  augmentations_ = make_augmentations(augment_);
   check_fields(options);
   if (crop_share_ != InputOptions{}.crop_share && dataset.encoding() != Encoding::image_file) {
     throw Error(Category::usage, "has an effect on image files only, which these samples are not: omit it",

@@ -17,13 +17,10 @@ namespace lockstep {
 /// executors.
 class Transform {
  public:
-  /// Random changes, for training only, and the seed that they are drawn from.
-  struct Use {
-    AugmentOptions augment = {};
-    std::uint64_t seed = 0;
-  };
-  /// Throws Error(usage) for options that are impossible, or impossible for this data set.
-  Transform(const InputOptions& options, const Dataset& dataset, const Use& use);
+  /// `augment`, drawn from `seed`: for training only. Throws Error(usage) for options that are impossible, or
+  /// impossible for this data set.
+  Transform(const InputOptions& options, const Dataset& dataset, const AugmentOptions& augment = {},
+            std::uint64_t seed = 0);
 
   /// Random changes: none in evaluation.
   const AugmentOptions& augment() const { return augment_; }

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-#include <optional>
 #include <sstream>
 
 #include "core/files/file.h"
+#include "data/sets/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -83,58 +82,61 @@ std::vector<std::string> read_class_names(const CifarDescription& description,
   return names;
 }
 
-std::unique_ptr<Dataset> open_files(const World& world, const CifarDescription& description,
+std::unique_ptr<Dataset> open_split(const World& world, const CifarDescription& description,
                                     const std::filesystem::path& directory,
-                                    const std::vector<std::string>& files) {
-  std::optional<CifarSplit> split;
-  world.agree([&] { split.emplace(description, directory, files); });
-  HostBlock block =
-      HostBlock::share(world, split->size(), [&](std::span<std::byte> bytes) { split->unpack(bytes); });
+                                    const std::vector<std::string>& names) {
+  std::vector<PackedFile> files;
+  world.agree([&] { files = find_cifar_files(description, directory, names); });
+  HostBlock block = HostBlock::share(world, unpacked_size(files),
+                                     [&](std::span<std::byte> bytes) { unpack(files, bytes); });
   std::unique_ptr<Dataset> dataset;
   world.agree([&] {
     dataset =
-        make_cifar_dataset(description, *split, std::move(block), read_class_names(description, directory));
+        make_cifar_dataset(description, files, std::move(block), read_class_names(description, directory));
   });
   return dataset;
 }
 
+/// Collective. The folder that `directory` names may be the archive's, or the one that holds it.
+DatasetPair open_cifar(const World& world, const CifarDescription& description,
+                       const std::string& directory) {
+  std::filesystem::path folder;
+  world.agree([&] { folder = find_folder(description, directory); });
+  DatasetPair pair;
+  pair.train = open_split(world, description, folder, description.train_files);
+  pair.test = open_split(world, description, folder, description.test_files);
+  return pair;
+}
+
 }  // namespace
 
-CifarSplit::CifarSplit(const CifarDescription& description, const std::filesystem::path& directory,
-                       const std::vector<std::string>& files) {
-  for (const std::string& name : files) {
+std::vector<PackedFile> find_cifar_files(const CifarDescription& description,
+                                         const std::filesystem::path& directory,
+                                         const std::vector<std::string>& names) {
+  std::vector<PackedFile> files;
+  for (const std::string& name : names) {
     if (!file_exists(directory / name)) {
       throw Error(Category::data,
                   fmt::format("{}: no {} there; the binary version of {} unpacks to a folder {}, which "
                               "must be named",
                               directory.string(), name, description.name, description.folder));
     }
-    files_.emplace_back(directory / name);
-    const std::size_t bytes = files_.back().size();
+    files.emplace_back(directory / name);
+    const std::size_t bytes = files.back().size();
     if (bytes == 0 || bytes % record_bytes(description) != 0) {
       throw Error(Category::data,
                   fmt::format("{}: {} bytes are no whole number of {}'s records of {} bytes",
-                              files_.back().name(), bytes, description.name, record_bytes(description)));
+                              files.back().name(), bytes, description.name, record_bytes(description)));
     }
   }
+  return files;
 }
 
-std::size_t CifarSplit::size() const {
-  return std::accumulate(files_.begin(), files_.end(), std::size_t{0},
-                         [](std::size_t sum, const PackedFile& file) { return sum + file.size(); });
-}
-
-void CifarSplit::unpack(std::span<std::byte> destination) const {
-  for (const PackedFile& file : files_) {
-    file.unpack(destination.first(file.size()));
-    destination = destination.subspan(file.size());
-  }
-}
-
-std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description, const CifarSplit& split,
-                                            HostBlock block, std::vector<std::string> class_names) {
+std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description,
+                                            const std::vector<PackedFile>& files, HostBlock block,
+                                            std::vector<std::string> class_names) {
   std::size_t begin = 0;
-  for (const PackedFile& file : split.files()) {
+  for (const PackedFile& file : files) {
     const auto bytes = block.bytes().subspan(begin, file.size());
     for (std::size_t at = description.label_bytes - 1; at < bytes.size(); at += record_bytes(description)) {
       if (const int label = std::to_integer<int>(bytes[at]); label >= description.classes) {
@@ -148,14 +150,31 @@ std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description,
   return std::make_unique<CifarDataset>(description, std::move(block), std::move(class_names));
 }
 
-DatasetPair open_cifar(const World& world, const CifarDescription& description,
-                       const std::string& directory) {
-  std::filesystem::path folder;
-  world.agree([&] { folder = find_folder(description, directory); });
-  DatasetPair pair;
-  pair.train = open_files(world, description, folder, description.train_files);
-  pair.test = open_files(world, description, folder, description.test_files);
-  return pair;
+/// 32x32 colour images, 10 classes, 50,000 and 10,000 (Krizhevsky, 2009).
+DatasetPair open_cifar10(const World& world, const DatasetOptions& options) {
+  return open_cifar(world,
+                    {.name = "cifar10",
+                     .folder = "cifar-10-batches-bin",
+                     .train_files = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                     "data_batch_4.bin", "data_batch_5.bin"},
+                     .test_files = {"test_batch.bin"},
+                     .label_bytes = 1,
+                     .classes = 10,
+                     .names_file = "batches.meta.txt"},
+                    options.directory);
+}
+
+/// 32x32 colour images, 100 classes ("fine" labels), 50,000 and 10,000 (Krizhevsky, 2009).
+DatasetPair open_cifar100(const World& world, const DatasetOptions& options) {
+  return open_cifar(world,
+                    {.name = "cifar100",
+                     .folder = "cifar-100-binary",
+                     .train_files = {"train.bin"},
+                     .test_files = {"test.bin"},
+                     .label_bytes = 2,
+                     .classes = 100,
+                     .names_file = "fine_label_names.txt"},
+                    options.directory);
 }
 
 }  // namespace lockstep

@@ -22,29 +22,16 @@ struct CifarDescription {
   std::string names_file;  ///< names of the classes, one per line; need not exist
 };
 
-/// Some of the files, found and measured but not read.
-class CifarSplit {
- public:
-  /// Throws Error(data) for files that are missing, empty or hold no whole number of records.
-  CifarSplit(const CifarDescription& description, const std::filesystem::path& directory,
-             const std::vector<std::string>& files);
+/// The files `names` of `directory`, not read yet. Throws Error(data) for a file that is missing, empty or
+/// holds no whole number of records.
+std::vector<PackedFile> find_cifar_files(const CifarDescription& description,
+                                         const std::filesystem::path& directory,
+                                         const std::vector<std::string>& names);
 
-  /// Bytes of memory that unpack() fills.
-  std::size_t size() const;
-  void unpack(std::span<std::byte> destination) const;
-  const std::vector<PackedFile>& files() const { return files_; }
-
- private:
-  std::vector<PackedFile> files_;
-};
-
-/// The checked data set in `block`, which `split` was unpacked into. Throws Error(data) naming file and byte
-/// of a class that is out of range.
-std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description, const CifarSplit& split,
-                                            HostBlock block, std::vector<std::string> class_names);
-
-/// Opens both splits; see open_dataset. The folder may also be the one that holds `description.folder`.
-/// Collective.
-DatasetPair open_cifar(const World& world, const CifarDescription& description, const std::string& directory);
+/// Data set in `block`, which holds `files` unpacked. Throws Error(data) naming file and byte of a class that
+/// is out of range.
+std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description,
+                                            const std::vector<PackedFile>& files, HostBlock block,
+                                            std::vector<std::string> class_names);
 
 }  // namespace lockstep

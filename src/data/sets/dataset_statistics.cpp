@@ -53,7 +53,7 @@ void add_size(std::span<const std::uint8_t> file, ImageDecoder& decoder, Dataset
 DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& input,
                                   const AugmentOptions& augment,
                                   const std::function<void(const std::string&)>& on_bad) {
-  const Transform transform(input, dataset, {.augment = augment});
+  const Transform transform(input, dataset, augment);
   SampleReader reader(dataset, transform);
   ImageDecoder decoder;
   DatasetStatistics found;

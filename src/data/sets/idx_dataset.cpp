@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "data/files/idx.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -81,31 +79,27 @@ void check_labels(const IdxDescription& description, const IdxArray& labels, con
 
 std::unique_ptr<Dataset> open_split(const World& world, const IdxDescription& description,
                                     const std::string& directory, const std::string& name) {
-  std::optional<IdxSplit> split;
-  world.agree([&] { split.emplace(directory, name, description.advice); });
-  HostBlock block =
-      HostBlock::share(world, split->size(), [&](std::span<std::byte> bytes) { split->unpack(bytes); });
+  std::vector<PackedFile> files;
+  world.agree([&] { files = find_idx_files(directory, name, description.advice); });
+  HostBlock block = HostBlock::share(world, unpacked_size(files),
+                                     [&](std::span<std::byte> bytes) { unpack(files, bytes); });
   std::unique_ptr<Dataset> dataset;
-  world.agree([&] { dataset = make_idx_dataset(description, *split, std::move(block)); });
+  world.agree([&] { dataset = make_idx_dataset(description, files, std::move(block)); });
   return dataset;
 }
 
 }  // namespace
 
-IdxSplit::IdxSplit(const std::filesystem::path& directory, const std::string& split,
-                   const std::string& advice)
-    : images_(find_file(directory, split + "-images-idx3-ubyte", advice)),
-      labels_(find_file(directory, split + "-labels-idx1-ubyte", advice)) {}
-
-void IdxSplit::unpack(std::span<std::byte> destination) const {
-  images_.unpack(destination.first(images_.size()));
-  labels_.unpack(destination.subspan(images_.size()));
+std::vector<PackedFile> find_idx_files(const std::filesystem::path& directory, const std::string& split,
+                                       const std::string& advice) {
+  return {PackedFile(find_file(directory, split + "-images-idx3-ubyte", advice)),
+          PackedFile(find_file(directory, split + "-labels-idx1-ubyte", advice))};
 }
 
-std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description, const IdxSplit& split,
-                                          HostBlock block) {
-  const PackedFile& image_file = split.images();
-  const PackedFile& label_file = split.labels();
+std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description,
+                                          const std::vector<PackedFile>& files, HostBlock block) {
+  const PackedFile& image_file = files.at(0);
+  const PackedFile& label_file = files.at(1);
   const IdxArray images =
       parse_idx(block.bytes().first(image_file.size()),
                 {.name = image_file.name(), .compressed = image_file.compressed(), .dimensions = 3});

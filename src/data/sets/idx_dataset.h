@@ -12,40 +12,27 @@
 
 namespace lockstep {
 
-/// What an IDX data set looks like. Files are `<split>-images-idx3-ubyte` and `<split>-labels-idx1-ubyte`,
-/// plain or with .gz, where split is train or t10k.
+/// Description of an IDX data set. Its files are SPLIT-images-idx3-ubyte and SPLIT-labels-idx1-ubyte, plain
+/// or with .gz, where SPLIT is train or t10k.
 struct IdxDescription {
   std::string name;
   Shape shape;
   int classes = 0;
   std::string default_directory;  ///< empty: none
-  std::string advice;             ///< for errors: how to get the files
+  std::string advice;             ///< end of error messages: how to get the files
   std::vector<std::string> class_names = {};
 };
 
-/// The two files of one split, found and measured but not read.
-class IdxSplit {
- public:
-  /// Throws Error(data) for files that are missing or of an impossible size.
-  IdxSplit(const std::filesystem::path& directory, const std::string& split, const std::string& advice);
+/// The image file and the label file of one split, neither read yet. Throws Error(data) for a file that is
+/// missing or has an impossible size.
+std::vector<PackedFile> find_idx_files(const std::filesystem::path& directory, const std::string& split,
+                                       const std::string& advice);
 
-  /// Bytes of memory that unpack() fills.
-  std::size_t size() const { return images_.size() + labels_.size(); }
-  void unpack(std::span<std::byte> destination) const;
-
-  const PackedFile& images() const { return images_; }
-  const PackedFile& labels() const { return labels_; }
-
- private:
-  PackedFile images_;
-  PackedFile labels_;
-};
-
-/// The checked data set in `block`, which `split` was unpacked into. Throws Error(data): wrong magic number
-/// or size, counts that differ, images of another size than `description` says, none at all, a label
-/// out of range.
-std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description, const IdxSplit& split,
-                                          HostBlock block);
+/// Data set in `block`, which holds `files` unpacked. Throws Error(data) for a wrong magic number or size,
+/// different numbers of images and labels, none at all, images of another size than `description` says, and a
+/// label out of range.
+std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description,
+                                          const std::vector<PackedFile>& files, HostBlock block);
 
 /// Opens both splits; see open_dataset. Collective.
 DatasetPair open_idx_datasets(const World& world, const IdxDescription& description,

@@ -14,4 +14,18 @@ DatasetPair open_mnist(const World& world, const DatasetOptions& options) {
                            options.directory);
 }
 
+/// 28x28 grey images of clothes, 10 classes, 60,000 and 10,000 (Xiao, Rasul, Vollgraf, 2017).
+DatasetPair open_fashion_mnist(const World& world, const DatasetOptions& options) {
+  return open_idx_datasets(
+      world,
+      {.name = "fashion-mnist",
+       .shape = {.channels = 1, .height = 28, .width = 28},
+       .classes = 10,
+       .default_directory = "/usr/share/datasets/fashion-mnist",
+       .advice = "install Debian's package dataset-fashion-mnist, or name the folder of its files",
+       .class_names = {"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
+                       "ankle boot"}},
+      options.directory);
+}
+
 }  // namespace lockstep

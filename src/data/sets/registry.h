@@ -4,8 +4,8 @@
 
 #include "lockstep/dataset.h"
 
-/// The data sets: name for --dataset, and the function that opens it, as open_dataset does, which is the one
-/// thing that a data set's own file src/data/sets/<name>.cpp defines.
+/// All data sets: the name for --dataset and the function that opens it as open_dataset does, which a file of
+/// this folder defines.
 #define LOCKSTEP_DATASETS(ENTRY)             \
   ENTRY("fashion-mnist", open_fashion_mnist) \
   ENTRY("mnist", open_mnist)                 \

@@ -17,7 +17,7 @@ class Replica::Implementation {
       : network_(fitting(network, dataset, options.micro_batch)),
         layout_(layout_arena(network.parameters())),
         device_(make_cpu_device({.threads = 1, .pin = false})),
-        transform_(options.input, dataset, {.augment = options.augment, .seed = options.seed}),
+        transform_(options.input, dataset, options.augment, options.seed),
         plan_(build_graph(network), layout_, {.samples = options.micro_batch}, cpu::best_level()),
         workspace_(device_->allocate(plan_.workspace_bytes())),
         micro_batch_(static_cast<std::size_t>(options.micro_batch)),

@@ -33,8 +33,7 @@ TrainingSteps::TrainingSteps(const Session& session, const Run& run, CompiledGra
                               return LearningRate(run.options.schedule, largest_learning_rate(run.options),
                                                   run.epoch.steps, run.options.epochs);
                             })),
-      loader_(run.train, run.micro_batch(), run.options.input,
-              {.augment = run.options.augment, .seed = run.options.seed}),
+      loader_(run.train, run.micro_batch(), run.options.input, run.options.augment, run.options.seed),
       table_(session.device(), session.placement().steps_at_once),
       runners_(make_runners(session, graph, loader_, table_.log())),
       updater_(agreed(session.world(),

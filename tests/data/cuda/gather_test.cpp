@@ -92,11 +92,10 @@ class Gathering {
   explicit Gathering(const Case& given)
       : case_(given),
         dataset_(size, given.shape, given.encoding),
-        loader_(dataset_, micro_batch, given.input,
-                {.augment = given.augment, .seed = given.training ? seed : 0}),
+        loader_(dataset_, micro_batch, given.input, given.augment, given.training ? seed : 0),
         bad_(true),
         reader_(dataset_, loader_.transform(), bad_, micro_batch),
-        device_(make_cuda_device({})),
+        device_(make_cuda_device()),
         on_device_(*device_, dataset_),
         layout_(micro_batch, 0, loader_.transform().mixes()),
         block_(*device_, layout_.bytes(0)) {}
@@ -257,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(GatherImages, OfAStagedMicroBatchTakesItAsItIs) {
   const Noise dataset(6, grey, Encoding::pixels);
-  const auto device = make_cuda_device({});
+  const auto device = make_cuda_device();
   const DeviceDataset staged(*device, dataset);
   std::vector<const std::byte*> addresses;
   for (std::size_t i = 0; i < 6; ++i) addresses.push_back(staged.array().samples + i * grey.size());

@@ -53,11 +53,11 @@ struct Fed {
 
 TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
   for (const bool training : {false, true}) {
-    Loader loader(
-        test::test_set(), 16, training ? InputOptions{.mean = {0.3}, .deviation = {0.4}} : InputOptions{},
-        training ? Transform::Use{.augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2},
-                                  .seed = 9}
-                 : Transform::Use{.augment = {}, .seed = 9});
+    Loader loader(test::test_set(), 16,
+                  training ? InputOptions{.mean = {0.3}, .deviation = {0.4}} : InputOptions{},
+                  training ? AugmentOptions{.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2}
+                           : AugmentOptions{},
+                  9);
     loader.set_step(0, test::test_set().size());
     for (const int threads : {1, 2, 3}) {
       Fed by_device(loader, false), by_host(loader, true, threads);
