@@ -13,50 +13,49 @@ namespace lockstep {
 
 class World;
 
-/// How a data set keeps its samples.
+/// Format in which a data set gives its samples.
 enum class Encoding {
   pixels,      ///< uint8, [channel][row][column] of the data set's shape
-  floats,      ///< float32 of the machine's byte order, aligned as floats; as many as the shape has elements
+  floats,      ///< float32 in the machine's byte order, aligned as floats, one per element of the shape
   image_file,  ///< a JPEG or PNG file of any size
 };
 
-/// Labelled samples, random access. Thread-safe: const and without state.
+/// Labelled samples with random access. Immutable: safe from any thread.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual std::uint64_t size() const = 0;
-  /// What the network sees of a sample.
+  /// Shape of a sample as the network receives it.
   virtual Shape shape() const = 0;
   virtual int classes() const = 0;
   virtual Encoding encoding() const { return Encoding::pixels; }
-  /// Bytes of sample `id` in that encoding: memory of the data set, or read into `buffer` (which grows and is
-  /// used again). id < size(). Throws Error(data) for a sample that cannot be read.
+  /// Bytes of sample `id` < size(), in that encoding: a view of the data set's memory, or of `buffer`, which
+  /// only grows. Throws Error(data) for a sample that cannot be read.
   virtual std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const = 0;
   /// Class of sample `id`, in [0, classes()).
   virtual int label(std::uint64_t id) const = 0;
-  /// Hash that differs where samples, labels or their order differ, wherever the files lie: 32 hexadecimal
-  /// digits. Reads all samples here; data sets that are files know better. Samples that cannot be read count
-  /// as empty.
+  /// Hash of the samples, labels and their order, independent of where files lie: 32 hexadecimal digits. This
+  /// implementation reads all samples; one that cannot be read counts as empty.
   virtual std::string fingerprint() const;
-  /// Where sample `id` comes from, for messages: a file's path, or "sample 17".
+  /// Origin of sample `id`, for messages: a file's path, or "sample 17".
   virtual std::string sample_name(std::uint64_t id) const;
-  /// Names of the classes, in order; empty where they have none.
+  /// Names of the classes, in order; empty: they have none.
   virtual std::vector<std::string> class_names() const { return {}; }
   /// Files in its folders that are no samples, as the line of a warning; empty: there are none.
   virtual std::string skipped_files() const { return {}; }
 };
 
-/// Training and test samples: the same shape, classes and encoding.
+/// Training and test samples, with equal shape, classes and encoding.
 struct DatasetPair {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
-  /// Part of the training set that is held out to choose between models; null without a validation fraction.
+  /// Held-out part of the training set, for choosing between models; null without a validation fraction.
   std::unique_ptr<Dataset> validation = nullptr;
-  /// Owner of the samples of train and validation; null without the latter.
+  /// Owner of the samples of `train` and `validation`; null without a validation fraction.
   std::unique_ptr<Dataset> whole = nullptr;
 };
 
-/// Choice of a data set, with options of single ones; `visit` describes them.
+/// Choice of a data set, and options that some data sets have; `visit` describes them.
 struct DatasetOptions {
   std::string name = "fashion-mnist";
   std::string directory = {};
@@ -125,9 +124,9 @@ void visit(O& options, Visitor&& field) {
                   .needs = {{"dataset", {"synthetic"}}}});
 }
 
-/// Opens the data set. One copy of what is held in memory per host, shared by its ranks (a private copy where
-/// hosts do not allow that). Collective. Throws Error(usage) for impossible options, Error(data) for missing
-/// or bad files, on all ranks.
+/// Opens the data set. Ranks of one host share one copy of what is held in memory (on hosts that do not allow
+/// sharing, each rank has its own). Collective. Throws on all ranks: Error(usage) for impossible options,
+/// Error(data) for missing or bad files.
 DatasetPair open_dataset(const World& world, const DatasetOptions& options = {});
 
 }  // namespace lockstep

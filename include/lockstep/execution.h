@@ -11,7 +11,7 @@ namespace lockstep {
 
 /// The device of a rank.
 enum class DeviceKind : std::uint32_t {
-  automatic,  ///< CUDA where all ranks that leave it open can have a GPU of their own, else the CPU
+  automatic,  ///< CUDA if every rank with this value can have a GPU of its own, else the CPU
   cpu,
   cuda,
 };
@@ -19,21 +19,20 @@ inline Names choices_of(DeviceKind) { return {"auto", "cpu", "cuda"}; }
 
 /// Instruction set of CPU ranks. Does not affect the result.
 enum class SimdLevel {
-  automatic,  ///< the best that the processor has
+  automatic,  ///< the best one that the processor has
   avx2,
   avx512,
   neon,
 };
 inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "neon"}; }
 
-/// What convolutions and linear layers compute in, and what activations are kept in. Parameters, gradients'
-/// sums and statistics are floats in all of them.
+/// Data type of convolutions, linear layers and stored activations. Parameters, sums of gradients and
+/// statistics are floats with each of them.
 enum class DataType {
   fp32,
-  tf32,  ///< CUDA: multiplications of floats rounded to 10 bits of mantissa
+  tf32,  ///< CUDA: floats, rounded to 10 bits of mantissa for multiplication
   bf16,  ///< CUDA: activations and weights in bfloat16, sums in float
 };
-
 inline Names choices_of(DataType) { return {"fp32", "tf32", "bf16"}; }
 
 /// Device and execution of a rank; `visit` describes the options. Only the device and the data type affect
@@ -44,7 +43,7 @@ struct ExecutionOptions {
   int threads = 0;
   SimdLevel simd = SimdLevel::automatic;
   bool cuda_graph = true;
-  /// CUDA: steps submitted together, before the host looks at their outcomes; 0: automatic.
+  /// CUDA: steps submitted before the host reads their outcomes; 0: automatic.
   std::uint64_t steps_at_once = 0;
   std::string plan_cache = {};
   Transport transport = Transport::automatic;
@@ -57,7 +56,7 @@ template <OptionsOf<ExecutionOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [device, dtype, threads, simd, cuda_graph, steps_at_once, plan_cache, transport, rank_weights] =
       options;
-  // With shares for ranks of different speeds, some may have a GPU and others not.
+  // Ranks with different shares of the work may have different devices.
   const bool mixed = !rank_weights.empty();
   field(device,
         {.name = "device",

@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-/// Random changes of the training images (of data sets of numbers: mixup only), after the options of PyTorch
-/// and timm; `visit` describes them. Each random number is a function of (seed, purpose, epoch, sample): the
-/// same on any number of ranks. All off by default.
+/// Augmentations of training images, named as in PyTorch and timm; `visit` describes them. All are off by
+/// default. Data sets of numbers allow mixup only. Each random number is a function of (seed, purpose, epoch,
+/// sample), the same on any number of ranks.
 struct AugmentOptions {
   bool random_resized_crop = false;
   Interval scale = {0.08, 1.0};
@@ -59,9 +59,8 @@ void visit(O& options, Visitor&& field) {
                 .range = {.max = 1000}});
 }
 
-/// Preparation of every sample between the data set and the network; `visit` describes the options. The
-/// network sees (value - mean) / deviation, where value is pixel / 255, or the number that a data set of
-/// numbers has.
+/// Preparation of every sample for the network; `visit` describes the options. The network receives
+/// (value - mean) / deviation, where value is pixel / 255, or the number itself in a data set of numbers.
 struct InputOptions {
   std::vector<double> mean = {};
   std::vector<double> deviation = {};
@@ -71,8 +70,8 @@ struct InputOptions {
   bool operator==(const InputOptions&) const = default;
 };
 
-/// Means and standard deviations of the channels of well-known training sets, as PyTorch's and timm's recipes
-/// have them.
+/// Means and standard deviations of the channels of well-known training sets, from PyTorch's and timm's
+/// recipes.
 NamedNumbers known_means();
 NamedNumbers known_deviations();
 

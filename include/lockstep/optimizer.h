@@ -43,7 +43,7 @@ class Optimizer {
   virtual float trust_ratio(double parameter_norm, double gradient_norm, const Step& step) const = 0;
 };
 
-/// Rule by which the gradient changes the parameters; `visit` describes the options.
+/// Choice of an update rule and its options, which `visit` describes.
 struct OptimizerOptions {
   std::string name = "sgd";
   double momentum = 0.0;
@@ -61,7 +61,7 @@ struct OptimizerOptions {
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-/// The rule called `options.name`. Throws Error(usage) for an unknown name or impossible options.
+/// Makes the rule `options.name`. Throws Error(usage) for an unknown name or impossible options.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options);
 std::vector<std::string> optimizer_names();
 

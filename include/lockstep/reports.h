@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// Reports passed to observers on every rank (only rank 0 should print).
+/// A finished step. Reports are passed to observers on every rank; only rank 0 should print them.
 struct StepReport {
   int epoch = 1;              ///< from 1
   int epochs = 1;             ///< of the whole run
@@ -17,6 +17,7 @@ struct StepReport {
   float learning_rate = 0.0F;
   double seconds = 0.0;
 };
+
 struct Evaluation {
   std::uint64_t samples = 0;
   std::uint64_t skipped = 0;  ///< samples that could not be read; not counted in `samples`
@@ -26,49 +27,52 @@ struct Evaluation {
   /// Samples by [class][predicted class]; empty where it was not asked for.
   std::vector<std::uint64_t> confusion{};
 };
+
 struct EpochReport {
   int epoch = 1;
   int epochs = 1;
-  Evaluation train;  ///< over the epoch's steps, each before its update
+  Evaluation train;  ///< over the epoch's steps, each before its own update
   Evaluation test;
-  std::optional<Evaluation> validation = {};  ///< of the validation set, where there is one
+  std::optional<Evaluation> validation = {};  ///< none without a validation set
   std::uint64_t steps = 0;                    ///< of this epoch
   double seconds = 0.0;                       ///< training only
-  double load_seconds = 0.0;  ///< of this rank's executors together, reading samples; CUDA: waiting for them
-  double load_share = 0.0;    ///< part of their working time that this is
-  bool load_is_waiting = false;  ///< as on CUDA
-  bool best = false;  ///< no epoch before had such a validation accuracy (without one, test accuracy)
+  double load_seconds =
+      0.0;                  ///< reading samples, summed over this rank's executors; CUDA: waiting for samples
+  double load_share = 0.0;  ///< load_seconds as a share of the executors' working time
+  bool load_is_waiting = false;  ///< whether load_seconds were spent waiting (CUDA)
+  bool best =
+      false;  ///< whether no earlier epoch had this validation accuracy (without validation, test accuracy)
 
   double images_per_second() const { return static_cast<double>(train.samples) / seconds; }
   /// Evaluation by which epochs are compared.
   const Evaluation& judged() const { return validation ? *validation : test; }
 };
 
-/// The epoch with the best validation accuracy (without a validation set, test accuracy), the first of
-/// equals.
+/// The first epoch with the best validation accuracy (without a validation set, test accuracy).
 struct BestEpoch {
   int epoch = 0;  ///< 0: none yet
   double accuracy = 0.0;
 };
 
-/// What a rank asks for at a step boundary; of several ranks' requests the largest counts.
+/// A rank's request at a step boundary. The largest request of all ranks is carried out.
 enum class Request : std::uint64_t {
   none,
-  checkpoint,  ///< keep the run's state, and go on
-  stop,        ///< end the run here
+  checkpoint,  ///< save the run's state and continue
+  stop,        ///< end the run
 };
 
-/// Seconds of some steps on this rank, by part; the first four are sums over its executors. CUDA: the total,
-/// and as load the time that the GPU waited for samples which the host reads; the others are 0.
+/// Seconds of some steps on this rank, by part; load, forward, backward and fold are sums over its executors.
+/// CUDA: only the total and load, the time that the GPU waited for samples read by the host; the other parts
+/// are 0.
 struct StepTimes {
   int steps = 0;
-  bool by_part = true;  ///< not on CUDA
+  bool by_part = true;  ///< whether parts were measured (not on CUDA)
   double load = 0.0;
   double forward = 0.0;
   double backward = 0.0;
-  double fold = 0.0;    ///< adding up the micro-batches' gradients
-  double reduce = 0.0;  ///< waiting for other ranks, exchange, sum over the ranks where norms are wanted
-  double update = 0.0;  ///< sum over the ranks, update rule
+  double fold = 0.0;    ///< adding the gradients of this rank's micro-batches
+  double reduce = 0.0;  ///< waiting for other ranks and exchange; with norms, also the sum over the ranks
+  double update = 0.0;  ///< sum over the ranks and update rule
   double total = 0.0;
   std::uint64_t samples = 0;  ///< over all ranks
 };

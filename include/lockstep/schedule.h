@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// How the learning rate changes over a run; `visit` describes the options. Numbers of epochs may be
-/// fractions; decays happen at whole epochs.
+/// Schedule of the learning rate; `visit` describes the options. Numbers of epochs may be fractions, but
+/// decays happen at whole epochs.
 struct ScheduleOptions {
   std::string name = "constant";
   double warmup_epochs = 0.0;
@@ -54,14 +54,14 @@ void visit(O& options, Visitor&& field) {
                 .needs = {{"sched", {"polynomial"}}}});
 }
 
-/// The learning rate of every step: a pure function of the step, so there is nothing to save or to keep equal
-/// between ranks. Computed from additions, multiplications and divisions only: the same bits everywhere.
+/// Learning rate of each step, a pure function of the step's number. Computed by IEEE additions,
+/// multiplications and divisions only: the same bits on every machine.
 class LearningRate {
  public:
-  /// `base` is the largest rate. Throws Error(usage) for an unknown name or impossible options.
+  /// `base`: the largest rate of the run. Throws Error(usage) for an unknown name or impossible options.
   LearningRate(const ScheduleOptions& options, double base, std::uint64_t steps_per_epoch, int epochs);
 
-  /// Rate of step `step`, from 1. Steps beyond the last epoch have its last rate.
+  /// Rate of step `step`, counted from 1. Steps after the last one have its rate.
   float at(std::uint64_t step) const;
 
  private:

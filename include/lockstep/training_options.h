@@ -11,15 +11,15 @@
 
 namespace lockstep {
 
-/// How the gradients of the ranks are added.
+/// Order in which the gradients of all ranks are added.
 enum class Reduce {
   automatic,  ///< canonical on CPU ranks, ring on CUDA ranks
   canonical,  ///< in the order of one fixed tree: the same bits on any number of ranks
-  ring,       ///< the library's allreduce: bits depend on the number of ranks
+  ring,       ///< the library's all-reduce: bits depend on the number of ranks
 };
 inline Names choices_of(Reduce) { return {"auto", "canonical", "ring"}; }
 
-/// How the learning rate follows from the batch size.
+/// Scaling of the learning rate with the batch size.
 enum class BatchScaling { linear, square_root };
 inline Names choices_of(BatchScaling) { return {"linear", "sqrt"}; }
 
@@ -45,8 +45,7 @@ void visit(O& options, Visitor&& field) {
          .zero = "auto"});
 }
 
-/// Everything that the result of a run depends on, and (`execution`) what mostly changes its time; `visit`
-/// describes the options.
+/// Options of a training run, which `visit` describes.
 struct TrainerOptions {
   int epochs = 10;
   std::uint64_t max_steps = 0;
@@ -131,22 +130,20 @@ void visit(O& options, Visitor&& field) {
   visit(execution, field);
 }
 
-/// The learning rate, scaled from its base batch size to the batch size and rounded to float, as steps use
-/// it.
+/// Learning rate scaled from its base batch size to the batch size, and rounded to float as in steps.
 float largest_learning_rate(const TrainerOptions& options);
 
-/// Number of micro-batches that `micro_batches = 0` stands for on `device`, cpu or cuda: the largest power of
-/// two that divides the batch and leaves at least 32 samples, or 128 where every rank computes with CUDA; on
-/// CPUs, of batches below 256 that are a multiple of 16, micro-batches of 16, so that a few ranks can share
-/// small ones.
+/// Value of `micro_batches = 0` on `device`, cpu or cuda: the largest power of two that divides the batch
+/// into micro-batches of at least 32 samples (128 if all ranks use CUDA). CPUs get micro-batches of 16
+/// samples from batches below 256 samples that 16 divides, so that a few ranks can share small batches.
 int default_micro_batches(int batch_size, DeviceKind device = DeviceKind::cpu);
 
-/// Micro-batches of a batch on `device`, cpu or cuda: as many as are asked for, or default_micro_batches.
-/// Throws Error(usage) where they do not divide it, naming the nearest number that does.
+/// Number of micro-batches of a batch on `device`, cpu or cuda. Throws Error(usage) if it does not divide the
+/// batch size, naming the nearest number that does.
 int micro_batches_of(const BatchOptions& batch, DeviceKind device);
 
-/// How a CPU computes micro-batches of `samples`: 16 at a time, so that others leave vector lanes empty.
-/// Share of the lanes that have work, in (0, 1].
+/// Share of vector lanes, in (0, 1], that a CPU uses for micro-batches of `samples`: it computes 16 samples
+/// at a time.
 double used_lanes(int samples);
 
 struct LoadOptions {

@@ -17,16 +17,16 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are little-endian");
 
-constexpr std::uint64_t length_bytes = 8;            // of the field that holds the header's length
-constexpr std::uint64_t longest_header = 100000000;  // the reference reader's limit
+constexpr std::uint64_t length_bytes = 8;        // size of the field with the header's length
+constexpr std::uint64_t max_header = 100000000;  // the reference reader's limit
 
-/// What torch.save writes: a zip archive, or before PyTorch 1.6 a pickle of protocol 2.
+/// Whether `file` begins as one of torch.save: a zip archive, or before PyTorch 1.6 a pickle of protocol 2.
 bool begins_as_torch_save(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   return text.starts_with("PK\x03\x04") || text.starts_with("\x80\x02");
 }
 
-/// Length of the header, checked against the file's.
+/// Length of the header, checked against the length of the file.
 std::size_t header_length(std::span<const std::byte> file, const std::string& origin) {
   if (file.size() < length_bytes) {
     throw Error(Category::data,
@@ -34,17 +34,17 @@ std::size_t header_length(std::span<const std::byte> file, const std::string& or
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof(length));
-  if (length > longest_header && begins_as_torch_save(file)) {
+  if (length > max_header && begins_as_torch_save(file)) {
     throw Error(Category::data,
                 fmt::format("{}: a file of torch.save, not in the safetensors format: write it "
                             "with safetensors.torch.save_file",
                             origin));
   }
-  if (length > longest_header || length > file.size() - length_bytes) {
+  if (length > max_header || length > file.size() - length_bytes) {
     throw Error(Category::data,
                 fmt::format("{}: header length {} at byte 0 exceeds {}", origin, length,
-                            length > longest_header ? fmt::format("the limit of {} bytes", longest_header)
-                                                    : fmt::format("the file's {} bytes", file.size())));
+                            length > max_header ? fmt::format("the limit of {} bytes", max_header)
+                                                : fmt::format("the file's {} bytes", file.size())));
   }
   return static_cast<std::size_t>(length);
 }
@@ -72,7 +72,7 @@ ModelFile ModelFile::parse(std::vector<std::byte> bytes, const std::string& orig
   model.metadata_ = std::move(header.metadata);
   model.storage_ = std::move(bytes);
   model.data_begin_ = length_bytes + length;
-  if (model.data_begin_ % alignof(double) != 0) {  // a writer that does not pad the header
+  if (model.data_begin_ % alignof(double) != 0) {  // the writer did not pad the header
     model.storage_.erase(model.storage_.begin(),
                          model.storage_.begin() + static_cast<std::ptrdiff_t>(model.data_begin_));
     model.data_begin_ = 0;

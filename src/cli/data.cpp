@@ -79,8 +79,8 @@ void print_statistics(const std::string& part, const Dataset& dataset, const Dat
   print(fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part, fmt::join(found.mean, ","),
                     fmt::join(found.deviation, ",")));
   if (dataset.encoding() == Encoding::image_file && found.read > 0) {
-    print(fmt::format("{:<6} widths {} to {}, heights {} to {} pixels\n", part, found.least_width,
-                      found.most_width, found.least_height, found.most_height));
+    print(fmt::format("{:<6} widths {} to {}, heights {} to {} pixels\n", part, found.min_width,
+                      found.max_width, found.min_height, found.max_height));
   }
   print(fmt::format("{:<6} {} read, {} not readable, {:.0f} {}/s on one thread\n", part, found.read,
                     found.bad, static_cast<double>(found.read) / std::max(found.seconds, 1e-9),

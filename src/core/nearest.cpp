@@ -29,7 +29,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-/// The only known name that starts with `name`; empty when there is none or there are several.
+/// The only known name that starts with `name`; empty: none or several.
 std::string completion(std::string_view name, std::span<const std::string> known) {
   std::string found;
   for (const std::string& candidate : known) {
@@ -46,7 +46,7 @@ std::string completion(std::string_view name, std::span<const std::string> known
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> known) {
-  constexpr std::size_t longest = 100;  // nobody misspells more; keeps the table small
+  constexpr std::size_t longest = 100;  // bounds the table of edit_distance
   if (name.empty() || name.size() > longest) {
     return "";
   }
@@ -54,7 +54,7 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 4) + 1;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(name, candidate);
-    // As many edits as letters would make any short name out of any other.
+    // As many edits as letters would turn any short name into any other.
     if (distance < std::min(best_distance, name.size()) && distance < candidate.size()) {
       best = candidate;
       best_distance = distance;
@@ -70,9 +70,9 @@ std::string unknown_name(std::string_view kind, std::string_view name, std::span
     message += fmt::format("; did you mean '{}'?", guess);
   }
   message += guess.empty() ? "; known:" : " known:";
-  constexpr std::size_t most_listed = 20;
+  constexpr std::size_t max_listed = 20;
   constexpr std::size_t first_of_more = 12;
-  const std::size_t listed = known.size() <= most_listed ? known.size() : first_of_more;
+  const std::size_t listed = known.size() <= max_listed ? known.size() : first_of_more;
   for (std::size_t i = 0; i < listed; ++i) {
     message += (i == 0 ? " " : ", ") + known[i];
   }

@@ -5,10 +5,10 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int least_major = 8;  // bf16 and tf32; what the kernels are compiled for
+constexpr int min_major = 8;  // required by bf16, tf32 and the compiled kernels
 
-/// The oldest driver that runs programs of a CUDA version (release notes of the CUDA toolkit, table 3).
-std::string least_driver(int version) {
+/// Oldest driver for programs of a CUDA version (release notes of the CUDA toolkit, table 3).
+std::string min_driver(int version) {
   switch (version / 1000) {
     case 13:
       return "580";
@@ -22,7 +22,7 @@ std::string least_driver(int version) {
 Obstacle build_obstacle(const Probe& found) {
   if (found.not_built.empty()) return {};
   return {fmt::format("this program was built without CUDA ({})", found.not_built),
-          "build it where CUDA, cuDNN and NCCL are; docs/gpu.md"};
+          "build it on a machine with CUDA, cuDNN and NCCL: docs/gpu.md"};
 }
 
 Obstacle driver_obstacle(const Probe& found) {
@@ -35,11 +35,11 @@ Obstacle driver_obstacle(const Probe& found) {
     return {
         fmt::format("the NVIDIA driver{} is too old: it is for CUDA {}, this program for CUDA {}", version,
                     cuda_version_text(found.driver_supports), cuda_version_text(found.built_for)),
-        fmt::format("install driver {} or newer, or build lockstep with CUDA {}",
-                    least_driver(found.built_for), found.driver_supports / 1000)};
+        fmt::format("install driver {} or newer, or build lockstep with CUDA {}", min_driver(found.built_for),
+                    found.driver_supports / 1000)};
   }
   if (!found.failure.empty()) {
-    return {"CUDA does not start: " + found.failure, "see what nvidia-smi and dmesg say"};
+    return {"CUDA does not start: " + found.failure, "check nvidia-smi and dmesg"};
   }
   return {};
 }
@@ -50,18 +50,18 @@ Obstacle gpu_obstacle(const Probe& found) {
             "unset CUDA_VISIBLE_DEVICES, or name GPUs of nvidia-smi -L in it"};
   }
   if (found.gpus.empty()) {
-    return {"the NVIDIA driver shows no GPU",
-            "ask for one: docker run --gpus all, sbatch --gpus-per-node; see what nvidia-smi says"};
+    return {"the NVIDIA driver finds no GPU",
+            "request one: docker run --gpus all, sbatch --gpus-per-node; check nvidia-smi"};
   }
   for (std::size_t i = 0; i < found.gpus.size(); ++i) {
     const GpuProbe& gpu = found.gpus[i];
-    if (gpu.major < least_major) {
-      return {fmt::format("GPU {} ({}) has compute capability {}.{}, {}.0 is the least", i, gpu.name,
-                          gpu.major, gpu.minor, least_major),
+    if (gpu.major < min_major) {
+      return {fmt::format("GPU {} ({}) has compute capability {}.{}, {}.0 is required", i, gpu.name,
+                          gpu.major, gpu.minor, min_major),
               "hide it with CUDA_VISIBLE_DEVICES"};
     }
     if (gpu.mode == ComputeMode::prohibited) {
-      return {fmt::format("GPU {} ({}) allows no computing", i, gpu.name),
+      return {fmt::format("GPU {} ({}) is in compute mode 'prohibited'", i, gpu.name),
               "nvidia-smi -c 0, or hide it with CUDA_VISIBLE_DEVICES"};
     }
   }

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// Whether all of `text` fits `pattern`. Goes back to the last * only: that is enough for globs.
+/// Whether `text` matches the glob `pattern`, which needs backtracking to the last * only.
 bool matches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -30,7 +30,7 @@ bool matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-/// The name itself, and what stands before each of its dots.
+/// The parameter's name, and its prefix before each dot.
 std::vector<std::string> names_of(const Parameter& parameter) {
   std::vector<std::string> names{parameter.name};
   for (std::size_t dot = parameter.name.find('.'); dot != std::string::npos;
@@ -52,7 +52,7 @@ std::vector<std::string> names_of(const Parameter& parameter) {
                                        : fmt::format("; did you mean '{}'?", best)));
 }
 
-bool alike(const Segment& left, const Segment& right) {
+bool can_merge(const Segment& left, const Segment& right) {
   return left.kind == right.kind && left.weight_decay == right.weight_decay && !left.adapts &&
          !right.adapts && left.momentum == right.momentum;
 }
@@ -95,7 +95,7 @@ std::vector<Segment> make_segments(const std::vector<Parameter>& parameters, con
       segment.adapts = layerwise && (!vector || options.always_adapt);
       trains = true;
     }
-    if (!segments.empty() && alike(segments.back(), segment)) {
+    if (!segments.empty() && can_merge(segments.back(), segment)) {
       segments.back().end = segment.end;
       ++segments.back().parameters;
     } else {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-// <cstdio> comes before it.
+// This needs <cstdio> before it.
 #include <jpeglib.h>
 
 #include "data/image/decoder.h"
@@ -51,7 +51,7 @@ TEST(ImageDecoder, TransparencyIsIgnoredAndGreyBecomesColour) {
   EXPECT_EQ(decode_all(encode_png({7, 9}, 2, 1, PNG_FORMAT_GRAY), 1).image.channels, 1);
 }
 
-/// Each colour with as many pixels as the brightness.
+/// Progressive JPEG without subsampling of colours.
 std::string progressive_jpeg(int size) {
   const Image image = test_image(size, size, 1);
   jpeg_error_mgr errors{};
@@ -81,7 +81,7 @@ std::string progressive_jpeg(int size) {
 
 Bytes as_bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
-/// The first scan again and again: what a hostile file of 100 kB may ask for.
+/// A hostile file of 100 kB could repeat the first scan thousands of times.
 TEST(ImageDecoder, ProgressiveJpegsHaveALimitOfScans) {
   const std::string file = progressive_jpeg(32);
   EXPECT_EQ(decode_all(as_bytes(file)).image.width, 32);
@@ -98,7 +98,7 @@ TEST(ImageDecoder, ProgressiveJpegsHaveALimitOfScans) {
 TEST(ImageDecoder, ProgressiveJpegsHaveALimitOfMemory) {
   std::string file = progressive_jpeg(32);
   file.replace(file.find("\xff\xc2") + 5, 4, std::string("\x20\0\x20\0", 4));  // 8192 x 8192
-  expect_error(Category::data, {"is no readable JPEG image: it takes more than 256 MB to decode"},
+  expect_error(Category::data, {"is no readable JPEG image: it needs more than 256 MB to decode"},
                [&] { decode_all(as_bytes(file)); });
 }
 

@@ -50,7 +50,7 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
   EXPECT_EQ(data->label(3), 1);
 }
 
-TEST(ImageFolder, TellsWhatIsPassedOver) {
+TEST(ImageFolder, TellsWhichFilesItSkips) {
   const Pets pets;
   const std::string folder = (pets.path() / "train").string();
   EXPECT_EQ(pets.open()->skipped_files(),
@@ -86,7 +86,7 @@ TEST(ImageFolder, FoldersThatDoNotFit) {
                [&] { list_images(pets.path() / "train"); });
 }
 
-/// A folder per class, 100 names in each; what is only listed needs no contents.
+/// Two classes with 100 empty files each, for listing only.
 struct Undivided : TemporaryFolder {
   Undivided() {
     for (const std::string& name : {std::string("cat"), std::string("dog")}) {
@@ -167,7 +167,7 @@ TEST(ImageParts, NeedSeveralClasses) {
                [&] { list_image_parts(pets.path(), 0.25); });
 }
 
-/// Labels of what a micro-batch of all samples holds.
+/// Labels of a micro-batch of all samples.
 std::vector<std::int32_t> readable_labels(const Dataset& data, bool strict) {
   const Transform transform({}, data);
   BadSamples bad(strict);
@@ -189,7 +189,7 @@ TEST(ImageFolder, FilesThatCannotBeReadAreLeftOutOrAreErrors) {
                [&] { readable_labels(*pets.open(), true); });
 }
 
-/// Descriptors of this process that are still to be had: none while it lives.
+/// Prevents this process from opening files while it lives.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -207,7 +207,7 @@ class NoDescriptors {
 TEST(ImageFolder, AFailingMachineIsNoDamagedFile) {
   const Pets pets;
   const auto data = pets.open();
-  // The sanitizer opens a pipe when it meets a type for the first time: before there are no descriptors left.
+  // Sanitizers open a pipe when they first meet a type, so this must happen while there are descriptors.
   EXPECT_EQ(readable_labels(*data, false).size(), 4U);
   expect_error(Category::data, {"missing: cannot open"}, [&] { InputFile(pets.path() / "missing"); });
   {
@@ -378,9 +378,10 @@ TEST(ShardIndex, IsReadAsItWasWritten) {
   EXPECT_EQ(again.entries[0].checksum, ~0ULL);
   EXPECT_EQ(again.entries[0].shard, 1U);
   index.entries[0].label = 2;
-  expect_error(Category::data, {"t: class 2 of 2"}, [&] { parse_shard_index(serialize(index), "t"); });
+  expect_error(Category::data, {"t: class 2 is out of range: 2 classes"},
+               [&] { parse_shard_index(serialize(index), "t"); });
   index.entries[0] = {.name_length = 100};
-  expect_error(Category::data, {"t: names of the samples of 100 bytes"},
+  expect_error(Category::data, {"t: the samples' names have 100 bytes"},
                [&] { parse_shard_index(serialize(index), "t"); });
 }
 

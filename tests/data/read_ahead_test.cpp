@@ -15,7 +15,7 @@ namespace {
 
 constexpr Shape image_shape{1, 6, 5};
 
-/// Some samples cannot be read; reading can be held up.
+/// Data set in which some samples cannot be read, and whose reads can be blocked.
 class Samples : public Dataset {
  public:
   explicit Samples(std::uint64_t size) : size_(size) {}
@@ -65,7 +65,7 @@ class Samples : public Dataset {
   bool held_ = false;
 };
 
-/// All that a micro-batch holds.
+/// Contents of a micro-batch.
 struct Contents {
   std::vector<std::vector<std::byte>> samples;
   std::vector<std::int32_t> labels, partner_labels;
@@ -94,7 +94,7 @@ Contents contents(const MicroBatch& batch, Sample&& sample) {
   return found;
 }
 
-/// What the reader of CPU ranks makes of it.
+/// Contents of the micro-batch `range` by the reader of CPU ranks.
 Contents expected(const Loader& loader, SampleRange range) {
   BadSamples bad(true);
   MicroBatchReader reader(loader.dataset(), loader.transform(), bad, loader.micro_batch());
@@ -207,11 +207,11 @@ TEST(ReadAhead, AnErrorOfTheUseLeavesTheNextMicroBatch) {
 
 TEST(ReadAhead, RefusesWhatWasNotExpected) {
   Reading reading(24);
-  reading.expect_next_fails(0, Category::internal, {"from position 0 on are wanted"});
+  reading.expect_next_fails(0, Category::internal, {"from position 0 on are requested"});
   reading.expect({{8, 8}});
-  reading.expect_next_fails(0, Category::internal, {"from position 0 on are wanted"});
+  reading.expect_next_fails(0, Category::internal, {"from position 0 on are requested"});
   reading.expect_next({8, 8});  // was not taken
-  reading.expect_next_fails(16, Category::internal, {"from position 16 on are wanted"});
+  reading.expect_next_fails(16, Category::internal, {"from position 16 on are requested"});
 }
 
 TEST(ReadAhead, ForgetsWhatWasExpectedBefore) {

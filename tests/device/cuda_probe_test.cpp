@@ -33,15 +33,15 @@ const Case cases[] = {
      }},
     {"CUDA does not start: system not yet initialized",
      [](Probe& probe) { probe.failure = "system not yet initialized"; }},
-    {"the NVIDIA driver shows no GPU", [](Probe& probe) { probe.gpus.clear(); }},
+    {"the NVIDIA driver finds no GPU", [](Probe& probe) { probe.gpus.clear(); }},
     {"no GPU is visible, CUDA_VISIBLE_DEVICES is ''",
      [](Probe& probe) {
        probe.gpus.clear();
        probe.visible_devices = "";
      }},
-    {"GPU 1 (Tesla V100) has compute capability 7.0, 8.0 is the least",
+    {"GPU 1 (Tesla V100) has compute capability 7.0, 8.0 is required",
      [](Probe& probe) { probe.gpus.push_back({.name = "Tesla V100", .major = 7, .minor = 0}); }},
-    {"GPU 0 (NVIDIA H200) allows no computing",
+    {"GPU 0 (NVIDIA H200) is in compute mode 'prohibited'",
      [](Probe& probe) { probe.gpus[0].mode = ComputeMode::prohibited; }},
     {"cuDNN cannot be opened (no such file)",
      [](Probe& probe) { probe.cudnn = {.failure = "no such file"}; }},

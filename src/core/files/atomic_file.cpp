@@ -14,8 +14,8 @@
 namespace lockstep {
 namespace {
 
-/// Makes a rename inside `directory` survive a crash. Some network file systems cannot; the file itself is
-/// complete either way.
+/// Makes a rename inside `directory` survive a crash. Some network file systems do not support this, which is
+/// ignored: the file itself is complete.
 void sync_directory(const std::filesystem::path& directory) {
   const FileDescriptor descriptor(
       ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -25,8 +25,8 @@ void sync_directory(const std::filesystem::path& directory) {
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
-  std::error_code unknown;  // creating the file then says what is wrong
-  const auto status = std::filesystem::status(file, unknown);
+  std::error_code ignored;  // creating the file reports it
+  const auto status = std::filesystem::status(file, ignored);
   if (std::filesystem::is_directory(status)) {
     throw Error(Category::resource, fmt::format("{}: is a folder, not a file", file.string()));
   }
@@ -36,8 +36,8 @@ AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
   create_temporary();
 }
 
-/// O_EXCL refuses every name that exists, symbolic links too. Not mkostemp, whose files only their owner may
-/// read.
+/// O_EXCL refuses existing names, symbolic links among them. mkostemp would create a file that only its owner
+/// may read.
 void AtomicFile::create_temporary() {
   constexpr int max_attempts = 100;
   for (int attempt = 0; attempt < max_attempts && descriptor_.get() < 0; ++attempt) {

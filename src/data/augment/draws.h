@@ -7,19 +7,19 @@
 
 namespace lockstep {
 
-/// A sample as one epoch of a run sees it: what its random numbers are made of.
+/// Visit of a sample in an epoch of a run, on which its random numbers depend.
 struct SampleVisit {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
-  std::uint64_t id = 0;  ///< below 2^48; dropout takes 2^40 at most
+  std::uint64_t id = 0;  ///< below 2^48 (below 2^40 with dropout)
 };
 
-/// The random numbers of one purpose for one sample, one after the other: no state but how many were drawn.
+/// Sequence of random numbers for one purpose and one visit.
 class Draws {
  public:
   LOCKSTEP_HD Draws(const SampleVisit& visit, Purpose purpose) : visit_(visit), purpose_(purpose) {}
 
-  /// 32 random bits. At most 2^18 of them.
+  /// Draws 32 random bits; at most 2^18 times.
   LOCKSTEP_HD std::uint32_t bits() {
     if (drawn_ % 4 == 0) {
       words_ = philox(visit_.seed, {static_cast<std::uint32_t>(purpose_), visit_.epoch,
@@ -30,7 +30,7 @@ class Draws {
   }
   /// Uniform in (0, 1).
   LOCKSTEP_HD double uniform() { return (static_cast<double>(bits()) + 0.5) * 0x1p-32; }
-  LOCKSTEP_HD double uniform(double least, double most) { return least + (most - least) * uniform(); }
+  LOCKSTEP_HD double uniform(double min, double max) { return min + (max - min) * uniform(); }
   /// Uniform in [0, count).
   LOCKSTEP_HD int below(int count) {
     return static_cast<int>((std::uint64_t{bits()} * static_cast<std::uint64_t>(count)) >> 32);

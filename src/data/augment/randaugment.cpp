@@ -11,36 +11,37 @@
 namespace lockstep {
 namespace {
 
-constexpr int most_magnitude = 30;
+constexpr int max_magnitude = 30;
 
 struct RandAugmentChoice {
   int magnitude = 9;
   int count = 2;
 };
 
-/// "rand-m9-n2".
+/// Parses a text such as "rand-m9-n2".
 RandAugmentChoice parse_randaugment(const std::string& text) {
   RandAugmentChoice choice;
   std::string_view rest = text;
-  const auto take = [&](std::string_view prefix, int least, int most, int& value) {
+  const auto take = [&](std::string_view prefix, int min, int max, int& value) {
     if (!rest.starts_with(prefix)) return false;
     rest.remove_prefix(prefix.size());
     const auto [stop, status] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
     rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
-    return status == std::errc() && value >= least && value <= most;
+    return status == std::errc() && value >= min && value <= max;
   };
-  if (!take("rand-m", 0, most_magnitude, choice.magnitude) || !take("-n", 1, 14, choice.count) ||
+  if (!take("rand-m", 0, max_magnitude, choice.magnitude) || !take("-n", 1, 14, choice.count) ||
       !rest.empty()) {
     throw Error(Category::usage,
                 fmt::format("'{}' is not rand-mM-nN with M from 0 to {} and N from 1 to 14, e.g. rand-m9-n2",
-                            text, most_magnitude),
+                            text, max_magnitude),
                 "randaugment");
   }
   return choice;
 }
 
-/// N operations, each chosen uniformly of 14, of one magnitude (Cubuk et al., "RandAugment: Practical
-/// automated data augmentation with a reduced search space", 2020), with torchvision's 31 magnitudes.
+/// Applies N operations of one magnitude, each chosen uniformly from 14 (Cubuk et al., "RandAugment:
+/// Practical automated data augmentation with a reduced search space", 2020), with torchvision's 31
+/// magnitudes.
 class RandAugment : public Augmentation {
  public:
   explicit RandAugment(RandAugmentChoice choice) : choice_(choice) {}
@@ -60,11 +61,11 @@ class RandAugment : public Augmentation {
   }
 
  private:
-  /// Magnitude on a scale that ends at `most`.
-  double magnitude(double most) const { return most * choice_.magnitude / most_magnitude; }
+  /// Magnitude on a scale from 0 to `max`.
+  double magnitude(double max) const { return max * choice_.magnitude / max_magnitude; }
 
   void apply_signed(int operation, double sign, Planes image, std::vector<std::uint8_t>& scratch) const {
-    constexpr double translation = 150.0 / 331.0;  // of the largest magnitude, as a share of the image
+    constexpr double translation = 150.0 / 331.0;  // at the maximum magnitude, as a share of the image
     const double factor = 1.0 + sign * magnitude(0.9);
     switch (operation) {
       case 0:

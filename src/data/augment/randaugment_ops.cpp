@@ -36,7 +36,7 @@ int grey_of(const Planes& image, std::size_t i) {
          16;
 }
 
-/// Replaces the values of one channel by a table's.
+/// Replaces each value by its entry in `table`.
 void look_up(std::uint8_t* pixels, std::size_t count, const std::array<std::uint8_t, 256>& table) {
   for (std::size_t i = 0; i < count; ++i) {
     pixels[i] = table[pixels[i]];
@@ -145,9 +145,9 @@ void solarize(Planes image, double threshold) {
 void autocontrast(Planes image) {
   const std::size_t plane = plane_size(image.shape);
   for (std::uint8_t* first = image.pixels; first < image.pixels + image.shape.size(); first += plane) {
-    const auto [least, most] = std::minmax_element(first, first + plane);
-    const int low = *least;
-    const int range = *most - low;
+    const auto [min, max] = std::minmax_element(first, first + plane);
+    const int low = *min;
+    const int range = *max - low;
     if (range > 0) {
       look_up(first, plane, table_of([&](int value) {
                 return std::clamp((std::clamp(value - low, 0, range) * 510 + range) / (2 * range), 0, 255);

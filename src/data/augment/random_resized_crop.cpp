@@ -10,7 +10,7 @@ namespace {
 
 double rounded(double value) { return std::floor(value + 0.5); }
 
-Box middle_part(const AugmentOptions& options, ImageSize size) {
+Box centre_crop(const AugmentOptions& options, ImageSize size) {
   const double ratio = static_cast<double>(size.width) / size.height;
   Box box{0.0, 0.0, static_cast<double>(size.width), static_cast<double>(size.height)};
   if (ratio < options.ratio.min) {
@@ -29,11 +29,11 @@ Box random_resized_crop(const AugmentOptions& options, ImageSize size, const Sam
   constexpr int attempts = 10;
   Draws draws(visit, Purpose::resized_crop);
   const double area = static_cast<double>(size.width) * size.height;
-  const double log_least = logarithm(options.ratio.min);
-  const double log_most = logarithm(options.ratio.max);
+  const double log_min = logarithm(options.ratio.min);
+  const double log_max = logarithm(options.ratio.max);
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const double target = area * draws.uniform(options.scale.min, options.scale.max);
-    const double ratio = exponential(draws.uniform(log_least, log_most));
+    const double ratio = exponential(draws.uniform(log_min, log_max));
     const double width = rounded(std::sqrt(target * ratio));
     const double height = rounded(std::sqrt(target / ratio));
     if (width >= 1.0 && height >= 1.0 && width <= size.width && height <= size.height) {
@@ -42,7 +42,7 @@ Box random_resized_crop(const AugmentOptions& options, ImageSize size, const Sam
       return {static_cast<double>(left), static_cast<double>(top), width, height};
     }
   }
-  return middle_part(options, size);
+  return centre_crop(options, size);
 }
 
 }  // namespace lockstep

@@ -12,8 +12,9 @@
 namespace lockstep {
 namespace {
 
-/// Small enough that all threads have a part of a micro-batch, large enough that they seldom meet.
-std::uint64_t samples_at_once(std::uint64_t micro_batch, std::uint64_t threads) {
+/// Number of samples that a thread reads at once: small enough that all threads get some of a micro-batch,
+/// large enough that they rarely contend for the lock.
+std::uint64_t samples_of_part(std::uint64_t micro_batch, std::uint64_t threads) {
   return std::clamp<std::uint64_t>(micro_batch / (4 * threads), 1, 16);
 }
 
@@ -30,8 +31,8 @@ void ReadAhead::Failures::add(const Failures& other) {
 ReadAhead::ReadAhead(Device& device, const Loader& loader, int threads)
     : loader_(loader),
       layout_(loader.micro_batch(), loader.transform().format().sample_bytes(), loader.transform().mixes()),
-      chunk_samples_(samples_at_once(loader.micro_batch(), static_cast<std::uint64_t>(threads))),
-      // One to be taken, one to be read; more where one has not enough samples for all threads.
+      part_samples_(samples_of_part(loader.micro_batch(), static_cast<std::uint64_t>(threads))),
+      // One micro-batch is taken while the next is read; small ones need more slots to occupy all threads.
       slots_(2 + static_cast<std::size_t>(threads) / loader.micro_batch()) {
   for (Slot& slot : slots_) slot.memory = device.allocate_host(layout_.bytes(loader.micro_batch()));
   threads_.reserve(static_cast<std::size_t>(threads));
@@ -83,8 +84,9 @@ void ReadAhead::take(std::uint64_t first, const Use& use) {
     slot = &slots_[taken_ % slots_.size()];
     ready_.wait(lock, [&] { return begun_ > taken_ ? slot->unread == 0 : all_begun(); });
     if (begun_ == taken_ || slot->range.first != first) {
-      throw Error(Category::internal,
-                  fmt::format("the samples from position {} on are wanted, others were read", first));
+      throw Error(
+          Category::internal,
+          fmt::format("the samples from position {} on are requested, but others were expected", first));
     }
   }
   struct GiveBack {
@@ -116,27 +118,27 @@ void ReadAhead::serve(SampleReader& reader) {
   flush_denormals_to_zero();  // as on the executors of CPU ranks
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    const std::optional<Chunk> chunk = next_chunk();
-    if (!chunk) {
+    const std::optional<Part> part = next_part();
+    if (!part) {
       work_.wait(lock);
       continue;
     }
     ++reading_;
     lock.unlock();
-    const Failures failures = read(reader, *chunk);
+    const Failures failures = read(reader, *part);
     lock.lock();
     --reading_;
-    finish(*chunk, failures);
+    finish(*part, failures);
   }
 }
 
-/// Micro-batches are read in their order: the first one has all threads.
-std::optional<ReadAhead::Chunk> ReadAhead::next_chunk() {
+/// Micro-batches are read in order: all threads work on the first one.
+std::optional<ReadAhead::Part> ReadAhead::next_part() {
   const auto newest = [&]() -> Slot& { return slots_[(begun_ - 1) % slots_.size()]; };
   if ((begun_ == 0 || given_ == newest().range.samples) && !begin_micro_batch()) return {};
   const std::uint64_t begin = given_;
-  given_ = std::min(begin + chunk_samples_, newest().range.samples);
-  return Chunk{&newest(), begin, given_};
+  given_ = std::min(begin + part_samples_, newest().range.samples);
+  return Part{&newest(), begin, given_};
 }
 
 bool ReadAhead::begin_micro_batch() {
@@ -158,13 +160,13 @@ MicroBatch ReadAhead::arrays(const Slot& slot) const {
   return layout_.arrays(slot.memory.data(), static_cast<std::uint32_t>(slot.range.samples));
 }
 
-ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Chunk& chunk) const {
-  const SampleRange& range = chunk.slot->range;
-  const MicroBatch batch = arrays(*chunk.slot);
+ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Part& part) const {
+  const SampleRange& range = part.slot->range;
+  const MicroBatch batch = arrays(*part.slot);
   const float share = rule_.share(static_cast<std::uint32_t>(range.first / loader_.micro_batch()));
   Failures failures;
-  for (std::uint64_t i = chunk.begin; i < chunk.end; ++i) {
-    std::byte* const place = layout_.sample(chunk.slot->memory.data(), i);
+  for (std::uint64_t i = part.begin; i < part.end; ++i) {
+    std::byte* const place = layout_.sample(part.slot->memory.data(), i);
     try {
       const std::uint64_t id = rule_.id(range.first + i);
       rule_.write(batch, static_cast<std::uint32_t>(i), id, loader_.dataset().label(id), share);
@@ -177,10 +179,10 @@ ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Chunk& chunk) co
   return failures;
 }
 
-void ReadAhead::finish(const Chunk& chunk, const Failures& failures) {
-  Slot& slot = *chunk.slot;
+void ReadAhead::finish(const Part& part, const Failures& failures) {
+  Slot& slot = *part.slot;
   slot.failures.add(failures);
-  slot.unread -= chunk.end - chunk.begin;
+  slot.unread -= part.end - part.begin;
   if (slot.unread == 0) ready_.notify_one();
   if (reading_ == 0) idle_.notify_one();
 }

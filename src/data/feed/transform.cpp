@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// `values`, of which there is one per channel or one for all.
+/// One value per channel, from `values` with one per channel or one for all.
 std::vector<float> per_channel(const std::vector<double>& values, int channels, const char* name) {
   const auto count = static_cast<std::size_t>(channels);
   if (values.size() == 1) {
@@ -34,7 +34,7 @@ void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
   of_pixels.mixup = 0.0;
   if (dataset.encoding() == Encoding::floats && of_pixels != AugmentOptions{}) {
     throw Error(Category::usage,
-                "the samples are numbers, not images: of the augmentations only mixup is possible");
+                "the samples are numbers, not images: mixup is the only possible augmentation");
   }
   if (augment.mixup != 0.0 && augment.mixup < 1e-3) {
     throw Error(Category::usage, fmt::format("{} is neither 0 nor from 0.001 to 1000", augment.mixup),
@@ -86,8 +86,8 @@ Box Transform::frame(ImageSize size, const SampleVisit& visit) const {
   if (augment_.random_resized_crop) {
     return random_resized_crop(augment_, size, visit);
   }
-  // Resized so that the shorter of both sides, relative to the network's, is its side / crop_share, rounded
-  // down to whole pixels; what is seen of that, in pixels of the file:
+  // The image is resized such that the side which is shorter relative to the network's becomes that side /
+  // crop_share, rounded down; the result is the centre of the network's size, in pixels of the file.
   const double rows_per_row = static_cast<double>(size.height) / std::floor(shape_.height / crop_share_);
   const double columns_per_column = static_cast<double>(size.width) / std::floor(shape_.width / crop_share_);
   const double step = std::min(rows_per_row, columns_per_column);

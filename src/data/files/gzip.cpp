@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint64_t highest_ratio = 1032;  // of deflate: 258 bytes from two bits
+constexpr std::uint64_t max_ratio = 1032;  // of deflate: 258 bytes from two bits
 
 struct FreeDecompressor {
   void operator()(libdeflate_decompressor* decompressor) const { libdeflate_free_decompressor(decompressor); }
@@ -39,7 +39,7 @@ std::size_t gzip_size(std::uint64_t compressed_bytes, std::span<const std::byte,
   for (std::size_t i = 0; i < trailer.size(); ++i) {
     promised |= std::to_integer<std::uint32_t>(trailer[i]) << (8 * i);
   }
-  if (promised > compressed_bytes * highest_ratio) {
+  if (promised > compressed_bytes * max_ratio) {
     fail(origin,
          fmt::format("truncated or damaged gzip data: promises {} bytes, which {} compressed ones cannot "
                      "hold",

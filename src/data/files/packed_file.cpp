@@ -11,8 +11,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint64_t largest_size = std::uint64_t{1} << 30;
-constexpr std::uint64_t smallest_gzip = 18;  // header and trailer
+constexpr std::uint64_t max_size = std::uint64_t{1} << 30;
+constexpr std::uint64_t min_gzip = 18;  // header and trailer
 
 }  // namespace
 
@@ -28,16 +28,16 @@ PackedFile::PackedFile(const std::filesystem::path& path) : path_(path) {
   compressed_ = is_gzip(start);
   std::uint64_t size = file.size();
   if (compressed_) {
-    if (size < smallest_gzip) {
+    if (size < min_gzip) {
       throw Error(Category::data, fmt::format("{}: truncated gzip data: {} bytes", name(), size));
     }
     std::array<std::byte, 4> trailer{};
     file.read(size - trailer.size(), trailer);
     size = gzip_size(size, trailer, name());
   }
-  if (size > largest_size) {
-    throw Error(Category::data, fmt::format("{}: {} bytes unpacked, {} is the most for this format", name(),
-                                            size, largest_size));
+  if (size > max_size) {
+    throw Error(Category::data, fmt::format("{}: {} bytes unpacked, {} are the maximum for this format",
+                                            name(), size, max_size));
   }
   size_ = static_cast<std::size_t>(size);
 }

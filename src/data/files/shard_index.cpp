@@ -66,7 +66,7 @@ ShardHeader check_shard_header(std::span<const std::byte> file, const std::strin
   };
   const std::string_view version = shard_magic.substr(0, shard_magic.size() - 1);
   if (file.size() < shard_header_bytes + shard_digest_bytes || !text_of(file).starts_with(version)) {
-    refuse("is no index of packed images");
+    refuse("is not an index of packed images");
   }
   if (!text_of(file).starts_with(shard_magic)) {
     refuse(fmt::format("packed by another version of lockstep (format {}, this one reads 1): pack again",
@@ -92,7 +92,7 @@ ShardHeader check_shard_header(std::span<const std::byte> file, const std::strin
   return header;
 }
 
-/// None where the last line has no end.
+/// Lines of `text`; none: the last line has no end.
 std::optional<std::vector<std::string>> lines_of(std::string_view text) {
   if (!text.empty() && text.back() != '\n') {
     return std::nullopt;
@@ -124,18 +124,19 @@ ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string&
     entry.name_length = take_number<std::uint32_t>(rest);
     sample_name_bytes += entry.name_length;
     if (entry.label >= header.classes) {
-      throw Error(Category::data, fmt::format("{}: class {} of {}", name, entry.label, header.classes));
+      throw Error(Category::data,
+                  fmt::format("{}: class {} is out of range: {} classes", name, entry.label, header.classes));
     }
   }
   const std::string_view names = text_of(rest.first(header.name_bytes));
   if (sample_name_bytes > names.size()) {
-    throw Error(Category::data, fmt::format("{}: names of the samples of {} bytes, it holds {} of all names",
+    throw Error(Category::data, fmt::format("{}: the samples' names have {} bytes, but all names have {}",
                                             name, sample_name_bytes, names.size()));
   }
   index.sample_names = names.substr(0, sample_name_bytes);
   auto classes = lines_of(names.substr(sample_name_bytes));
   if (!classes || classes->size() != header.classes) {
-    throw Error(Category::data, fmt::format("{}: the header promises names of {} classes, they are not there",
+    throw Error(Category::data, fmt::format("{}: the header promises names of {} classes, which are missing",
                                             name, header.classes));
   }
   index.classes = std::move(*classes);

@@ -26,16 +26,16 @@ ImageSize ImageDecoder::open(std::span<const std::uint8_t> file) {
     throw Error(Category::data, file.empty() ? "is empty" : "is neither a JPEG nor a PNG file");
   }
   const ImageSize size = is_jpeg_ ? jpeg_.open(file) : png_.open(file);
-  if (size.width < 1 || size.height < 1 || std::int64_t{size.width} * size.height > most_pixels) {
+  if (size.width < 1 || size.height < 1 || std::int64_t{size.width} * size.height > max_pixels) {
     throw Error(Category::data, fmt::format("an image of {}x{} pixels is too large: at most {} are read",
-                                            size.width, size.height, most_pixels));
+                                            size.width, size.height, max_pixels));
   }
   return size;
 }
 
-void ImageDecoder::decode(const Box& box, ImageSize least, int channels, ImagePart& part) {
+void ImageDecoder::decode(const Box& box, ImageSize min_size, int channels, ImagePart& part) {
   if (is_jpeg_) {
-    jpeg_.decode(box, least, channels, part);
+    jpeg_.decode(box, min_size, channels, part);
   } else {
     png_.decode(channels, part.image);
     part.box = box;

@@ -5,16 +5,16 @@
 
 namespace lockstep {
 
-/// Image files of either kind, told apart by their first bytes. One per executor. Errors have the reason
-/// alone: Error(data) for other kinds of files, damaged ones, images of more than most_pixels,
+/// Decoder of JPEG and PNG files, which it tells apart by their first bytes. For one executor. Errors have
+/// the reason only: Error(data) for other or damaged files and images of more than max_pixels,
 /// Error(resource) when memory is short.
 class ImageDecoder {
  public:
-  /// Reads the header of `file`, which must live until decode has returned.
+  /// Reads the header of `file`, which must outlive the next decode.
   ImageSize open(std::span<const std::uint8_t> file);
-  /// Decodes at least the part `box` of the opened file as `channels` channels; it has `least` pixels or
-  /// more, unless it has fewer in the file.
-  void decode(const Box& box, ImageSize least, int channels, ImagePart& part);
+  /// Decodes at least the part `box` of the opened file as `channels` channels, at a resolution that gives
+  /// the part at least `min_size` pixels if the file has as many.
+  void decode(const Box& box, ImageSize min_size, int channels, ImagePart& part);
 
  private:
   JpegDecoder jpeg_;

@@ -5,12 +5,12 @@
 
 namespace lockstep {
 
-/// Pixels as decoders give them: [row][column][channel].
+/// Decoded pixels, [row][column][channel].
 struct Image {
   int width = 0;
   int height = 0;
   int channels = 0;
-  std::vector<std::uint8_t> pixels;  ///< may be longer than the image: it only grows
+  std::vector<std::uint8_t> pixels;  ///< may be longer than the image, as it only grows
 };
 
 struct ImageSize {
@@ -18,7 +18,7 @@ struct ImageSize {
   int height = 0;
 };
 
-/// A part of an image; pixel (row, column) covers [column, column + 1) x [row, row + 1).
+/// Part of an image, in which pixel (row, column) covers [column, column + 1) x [row, row + 1).
 struct Box {
   double left = 0.0;
   double top = 0.0;
@@ -26,13 +26,13 @@ struct Box {
   double height = 0.0;
 };
 
-/// An image, and where in it the wanted part lies.
+/// An image and the requested part of it.
 struct ImagePart {
   Image image;
   Box box;
 };
 
-/// Most pixels that an image file may have; checked before memory is taken.
-constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
+/// Maximum number of pixels of an image file, checked before memory is allocated.
+constexpr std::int64_t max_pixels = std::int64_t{1} << 26;
 
 }  // namespace lockstep

@@ -16,8 +16,8 @@
 
 namespace lockstep {
 
-/// libjpeg's errors end in a jump back to the function that called it: no C++ object with a destructor may
-/// live in between.
+/// State of libjpeg's error handling. An error jumps back to the function that called libjpeg: no C++ object
+/// with a destructor may live in between.
 struct JpegErrors {
   jpeg_error_mgr manager{};
   jpeg_progress_mgr progress{};
@@ -27,7 +27,7 @@ struct JpegErrors {
 
 namespace {
 
-constexpr long most_jpeg_memory = 256L << 20;
+constexpr long max_jpeg_memory = 256L << 20;
 
 void jump_on_error(j_common_ptr info) {
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
@@ -35,8 +35,8 @@ void jump_on_error(j_common_ptr info) {
   std::longjmp(errors->jump, 1);  // NOLINT(cert-err52-cpp): the only way out of libjpeg
 }
 
-/// libjpeg goes on with grey pixels where data are missing or senseless; here they are errors. What files of
-/// other programs often have, such as bytes between two segments, is none.
+/// Turns warnings about missing or invalid data, which libjpeg replaces by grey pixels, into errors. Common
+/// oddities, such as bytes between two segments, remain warnings.
 void judge_warning(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   if (level < 0 && (code == JWRN_HIT_MARKER || code == JWRN_JPEG_EOF || code == JWRN_HUFF_BAD_CODE)) {
@@ -44,13 +44,14 @@ void judge_warning(j_common_ptr info, int level) {
   }
 }
 
-/// Each scan of a progressive image is a pass over all of it: a small file may ask for thousands.
+/// Limits the scans of a progressive image: each is a pass over the whole image, and a small file may have
+/// thousands.
 void limit_scans(j_common_ptr info) {
-  constexpr int most_scans = 100;  // usual are 10; encoders that try all divisions come to some 60
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= most_scans) return;
+  constexpr int max_scans = 100;  // 10 are usual; encoders that try all divisions reach about 60
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= max_scans) return;
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
   info->err->msg_code = 0;
-  std::snprintf(errors->message, sizeof errors->message, "more than %d scans", most_scans);
+  std::snprintf(errors->message, sizeof errors->message, "more than %d scans", max_scans);
   std::longjmp(errors->jump, 1);  // NOLINT(cert-err52-cpp): the only way out of libjpeg
 }
 
@@ -70,7 +71,7 @@ void cmyk_to_rgb(const std::uint8_t* cmyk, int count, std::uint8_t* rgb) {
   }
 }
 
-/// Luma of ITU-R BT.601 in 16-bit fixed point, as libjpeg has it.
+/// Luma of ITU-R BT.601 in 16-bit fixed point, as in libjpeg.
 void rgb_to_grey(const std::uint8_t* rgb, int count, std::uint8_t* grey) {
   for (int i = 0; i < count; ++i, rgb += 3) {
     grey[i] = static_cast<std::uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
@@ -88,8 +89,8 @@ struct JpegDecoder::State {
     info.err = prepare(errors);
     if (setjmp(errors.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
     jpeg_create_decompress(&info);
-    // Progressive images are held as coefficients: 3 to 8 bytes a pixel.
-    info.mem->max_memory_to_use = most_jpeg_memory;
+    // Progressive images are stored as coefficients, 3 to 8 bytes per pixel.
+    info.mem->max_memory_to_use = max_jpeg_memory;
     errors.progress.progress_monitor = limit_scans;
     info.progress = &errors.progress;
     return true;
@@ -103,8 +104,8 @@ struct JpegDecoder::State {
     return true;
   }
 
-  /// Prepares to decode rows from `top` on, and columns that include [left, left + width), which become the
-  /// first and the number of the columns that it really decodes. All at the chosen resolution.
+  /// Prepares to decode rows from `top` on, at the chosen resolution, and columns that include [left, left +
+  /// width); `left` and `width` become the first and the number of the decoded columns.
   bool start(unsigned& left, unsigned& width, unsigned top) {
     if (setjmp(errors.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
     jpeg_start_decompress(&info);
@@ -121,8 +122,8 @@ struct JpegDecoder::State {
 
   [[noreturn]] void fail() {
     if (info.err->msg_code == JERR_NO_BACKING_STORE) {
-      throw Error(Category::data, fmt::format("is no readable JPEG image: it takes more than {} MB to decode",
-                                              most_jpeg_memory >> 20));
+      throw Error(Category::data, fmt::format("is no readable JPEG image: it needs more than {} MB to decode",
+                                              max_jpeg_memory >> 20));
     }
     const bool memory = info.err->msg_code == JERR_OUT_OF_MEMORY;
     throw Error(memory ? Category::resource : Category::data,
@@ -142,10 +143,10 @@ struct JpegDecoder::State {
     if (channels == 1) rgb_to_grey(rgb, width, place);
   }
 
-  void choose_format(const Box& box, ImageSize least, int channels) {
+  void choose_format(const Box& box, ImageSize min_size, int channels) {
     unsigned eighths = 1;
     while (eighths < 8 &&
-           (box.width * eighths < 8.0 * least.width || box.height * eighths < 8.0 * least.height)) {
+           (box.width * eighths < 8.0 * min_size.width || box.height * eighths < 8.0 * min_size.height)) {
       eighths *= 2;
     }
     info.scale_num = eighths;
@@ -170,10 +171,10 @@ ImageSize JpegDecoder::open(std::span<const std::uint8_t> file) {
   return {static_cast<int>(state_->info.image_width), static_cast<int>(state_->info.image_height)};
 }
 
-void JpegDecoder::decode(const Box& box, ImageSize least, int channels, ImagePart& part) {
-  constexpr double margin = 8.0;  // columns at the edge of what is decoded lack neighbours
+void JpegDecoder::decode(const Box& box, ImageSize min_size, int channels, ImagePart& part) {
+  constexpr double margin = 8.0;  // columns at the edges lack neighbours
   jpeg_decompress_struct& info = state_->info;
-  state_->choose_format(box, least, channels);
+  state_->choose_format(box, min_size, channels);
   const double scale = info.scale_num / 8.0;
   const auto width_all = std::ceil(info.image_width * scale);
   const auto height_all = std::ceil(info.image_height * scale);

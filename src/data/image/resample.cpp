@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// Rounds `count` weights of the given sum to integers that add up to 1 in fixed point.
+/// Rounds `count` weights with the given sum to fixed-point numbers that add up to 1.
 void quantize(const double* exact, double sum, int count, std::int16_t* weights) {
   int missing = 1 << kernels::weight_bits;
   int largest = 0;
@@ -27,9 +27,9 @@ void quantize(const double* exact, double sum, int count, std::int16_t* weights)
 void Resampler::plan(double begin, double extent, int inputs, int outputs, Axis& axis) {
   const double step = extent / outputs;
   const double support = std::max(1.0, step);
-  const int least = std::clamp(static_cast<int>(std::floor(begin)), 0, inputs - 1);
-  const int most = std::clamp(static_cast<int>(std::ceil(begin + extent)), least + 1, inputs);
-  axis.taps = std::min(static_cast<int>(std::ceil(2.0 * support)), most - least);
+  const int min = std::clamp(static_cast<int>(std::floor(begin)), 0, inputs - 1);
+  const int max = std::clamp(static_cast<int>(std::ceil(begin + extent)), min + 1, inputs);
+  axis.taps = std::min(static_cast<int>(std::ceil(2.0 * support)), max - min);
   const auto count = static_cast<std::size_t>(outputs);
   axis.stride = axis.taps + axis.taps % 2;
   const auto stride = static_cast<std::size_t>(axis.stride);
@@ -38,8 +38,7 @@ void Resampler::plan(double begin, double extent, int inputs, int outputs, Axis&
   axis.exact.resize(std::max(axis.exact.size(), stride));
   for (std::size_t x = 0; x < count; ++x) {
     const double center = begin + (static_cast<double>(x) + 0.5) * step;
-    const int first =
-        std::clamp(static_cast<int>(std::floor(center - support + 0.5)), least, most - axis.taps);
+    const int first = std::clamp(static_cast<int>(std::floor(center - support + 0.5)), min, max - axis.taps);
     double sum = 0.0;
     for (int k = 0; k < axis.taps; ++k) {
       const double weight = std::max(0.0, 1.0 - std::fabs(first + k + 0.5 - center) / support);
@@ -47,7 +46,7 @@ void Resampler::plan(double begin, double extent, int inputs, int outputs, Axis&
       sum += weight;
     }
     axis.first[x] = first;
-    if (sum <= 0.0) {  // only where rounding leaves nothing: the nearest pixel
+    if (sum <= 0.0) {  // all weights were rounded to 0: takes the nearest pixel
       axis.exact[0] = sum = 1.0;
     }
     std::int16_t* weights = axis.weights.data() + x * stride;

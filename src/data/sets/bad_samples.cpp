@@ -17,8 +17,8 @@ void BadSamples::add(std::uint64_t id, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (!ids_.insert(id).second) return;
   unshared_.push_back(id);
-  if (ids_.size() > most_warnings + 1) return;
-  if (ids_.size() <= most_warnings) {
+  if (ids_.size() > max_warnings + 1) return;
+  if (ids_.size() <= max_warnings) {
     print_warning(reason + "; skipped");
   } else {
     print_warning("further samples that cannot be read are only counted");
@@ -34,9 +34,9 @@ void BadSamples::share(const World& world) {
     std::memcpy(all.data(), bytes.data(), bytes.size());
     return all;
   };
-  const std::uint64_t most = std::ranges::max(gather({unshared_.size()}));
-  if (most == 0) return;
-  unshared_.resize(most, none);
+  const std::uint64_t max_count = std::ranges::max(gather({unshared_.size()}));
+  if (max_count == 0) return;
+  unshared_.resize(max_count, none);
   for (const std::uint64_t id : gather(unshared_)) {
     if (id != none) ids_.insert(id);
   }

@@ -11,29 +11,28 @@ namespace lockstep {
 
 class World;
 
-/// Samples of one data set that turned out to be unreadable while a run was using them. Safe from any
-/// thread.
+/// Samples of a data set that could not be read during a run. Safe from any thread.
 class BadSamples {
  public:
-  /// Strict: the first one ends the run.
+  /// `strict`: whether the first such sample ends the run.
   explicit BadSamples(bool strict) : strict_(strict) {}
 
-  /// Notes that sample `id` cannot be read because of `reason`, which names it, and warns of it on stderr the
-  /// first time, as long as there are few. Strict: throws Error(data) instead.
+  /// Adds sample `id`, which cannot be read for `reason`. Prints a warning the first time, for the first
+  /// samples only; `reason` names the sample. Strict: throws Error(data) instead.
   void add(std::uint64_t id, const std::string& reason);
-  /// Different ones so far.
+  /// Number of different samples so far.
   std::uint64_t count() const;
 
-  /// Tells all ranks of those that this one has met since the last call, so that none of them warns of one
-  /// that another has named. Collective.
+  /// Exchanges the samples that ranks have added since the last call, so that no rank warns of a sample that
+  /// another one has named. Collective.
   void share(const World& world);
 
  private:
-  static constexpr std::size_t most_warnings = 10;
+  static constexpr std::size_t max_warnings = 10;
   const bool strict_;
   mutable std::mutex mutex_;
   std::set<std::uint64_t> ids_;
-  std::vector<std::uint64_t> unshared_;  ///< of ids_, met on this rank
+  std::vector<std::uint64_t> unshared_;  ///< added on this rank since the last share()
 };
 
 }  // namespace lockstep

@@ -63,7 +63,7 @@ class CsvDataset : public Dataset {
   std::vector<int> labels_;
 };
 
-/// Holds the numbers, never the whole text.
+/// Reads a table without ever holding its whole text.
 CsvTable read_table(const std::filesystem::path& path, const std::string& label_column) {
   const InputFile file(path);
   std::uint64_t at = 0;
@@ -79,11 +79,11 @@ CsvTable read_table(const std::filesystem::path& path, const std::string& label_
 }
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
-  std::error_code unknown;  // reading then says what is wrong
-  const bool is_file = std::filesystem::is_regular_file(place, unknown);
+  std::error_code ignored;  // reading the file reports it
+  const bool is_file = std::filesystem::is_regular_file(place, ignored);
   const std::filesystem::path test_file = place / "test.csv";
   if (options.test_fraction > 0.0) {
-    if (!is_file && std::filesystem::exists(test_file, unknown)) {
+    if (!is_file && std::filesystem::exists(test_file, ignored)) {
       throw Error(Category::usage,
                   fmt::format("has no effect beside {}: omit it, or name one file instead of the folder",
                               test_file.string()),
@@ -96,9 +96,10 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
   if (is_file) {
     throw Error(
         Category::usage,
-        fmt::format("{} is a file: give a test fraction, the part of its rows to test with, or the folder of "
-                    "train.csv and test.csv",
-                    place.string()),
+        fmt::format(
+            "{} is a file: give a test fraction, the share of its rows to test with, or the folder of "
+            "train.csv and test.csv",
+            place.string()),
         "data-dir");
   }
   CsvTable train = read_table(place / "train.csv", options.label_column);
@@ -149,8 +150,8 @@ DatasetPair make_csv_datasets(CsvTable train, CsvTable test) {
   return pair;
 }
 
-/// Tables of numbers: DIR/train.csv and DIR/test.csv, or with a test fraction the one file that the directory
-/// option names, or DIR/train.csv alone. Every rank keeps its own copy.
+/// Tables of numbers: DIR/train.csv and DIR/test.csv; with a test fraction, the file that the directory
+/// option names, or DIR/train.csv. Every rank has its own copy.
 DatasetPair open_csv(const World& world, const DatasetOptions& options) {
   DatasetPair pair;
   world.agree([&] {

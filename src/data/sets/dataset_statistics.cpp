@@ -27,7 +27,7 @@ struct ChannelSums {
 void add_sample(const std::uint8_t* bytes, bool floats, std::size_t plane,
                 std::vector<ChannelSums>& channels) {
   for (std::size_t c = 0; c < channels.size(); ++c) {
-    ChannelSums sums;  // of one sample first: short sums lose little
+    ChannelSums sums;  // of the sample alone: short sums have small rounding errors
     for (std::size_t i = c * plane; i < (c + 1) * plane; ++i) {
       const double value = floats ? static_cast<double>(reinterpret_cast<const float*>(bytes)[i])
                                   : static_cast<double>(bytes[i]) / 255.0;
@@ -41,11 +41,11 @@ void add_sample(const std::uint8_t* bytes, bool floats, std::size_t plane,
 
 void add_size(std::span<const std::uint8_t> file, ImageDecoder& decoder, DatasetStatistics& found) {
   const ImageSize size = decoder.open(file);
-  const bool first = found.most_width == 0;
-  found.least_width = first ? size.width : std::min(found.least_width, size.width);
-  found.least_height = first ? size.height : std::min(found.least_height, size.height);
-  found.most_width = std::max(found.most_width, size.width);
-  found.most_height = std::max(found.most_height, size.height);
+  const bool first = found.max_width == 0;
+  found.min_width = first ? size.width : std::min(found.min_width, size.width);
+  found.min_height = first ? size.height : std::min(found.min_height, size.height);
+  found.max_width = std::max(found.max_width, size.width);
+  found.max_height = std::max(found.max_height, size.height);
 }
 
 }  // namespace

@@ -9,16 +9,15 @@
 namespace lockstep {
 namespace {
 
-/// Samples at positions [first, first + size) of a permutation of another data set's. Computed when they are
-/// asked for: no memory.
+/// Samples at positions [first, first + size) of a permutation of another data set, computed on request.
 class Subset final : public Dataset {
  public:
-  Subset(const Dataset& whole, std::uint64_t first, std::uint64_t size, bool tells_skipped)
+  Subset(const Dataset& whole, std::uint64_t first, std::uint64_t size, bool reports_skipped)
       : whole_(whole),
         permutation_(keyed_permutation(whole.size(), 0, 0, Purpose::validation)),
         first_(first),
         size_(size),
-        tells_skipped_(tells_skipped) {}
+        reports_skipped_(reports_skipped) {}
 
   std::uint64_t size() const override { return size_; }
   Shape shape() const override { return whole_.shape(); }
@@ -36,7 +35,7 @@ class Subset final : public Dataset {
   }
   std::vector<std::string> class_names() const override { return whole_.class_names(); }
   std::string skipped_files() const override {
-    return tells_skipped_ ? whole_.skipped_files() : std::string();
+    return reports_skipped_ ? whole_.skipped_files() : std::string();
   }
 
  private:
@@ -44,7 +43,7 @@ class Subset final : public Dataset {
   KeyedPermutation permutation_;
   std::uint64_t first_;
   std::uint64_t size_;
-  bool tells_skipped_;  ///< once for the whole
+  bool reports_skipped_;  ///< whether it reports the whole set's skipped files, as one of its parts does
 };
 
 }  // namespace

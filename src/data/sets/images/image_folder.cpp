@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 28;
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 28;
 
 class ImageFolder : public Dataset {
  public:
@@ -25,7 +25,7 @@ class ImageFolder : public Dataset {
   Encoding encoding() const override { return Encoding::image_file; }
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     const InputFile file(list_.folder / list_.files[id].name);
-    if (file.size() > most_file_bytes) {
+    if (file.size() > max_file_bytes) {
       throw Error(Category::data,
                   fmt::format("{}: {} bytes are too many for an image", sample_name(id), file.size()));
     }
@@ -34,16 +34,16 @@ class ImageFolder : public Dataset {
     file.read(0, std::as_writable_bytes(bytes));
     return bytes;
   }
-  /// Names, classes and sizes of all files, contents of a few.
+  /// Covers names, classes and sizes of all files, but contents of a few only.
   std::string fingerprint() const override {
-    constexpr std::uint64_t most_contents = 64;
+    constexpr std::uint64_t max_contents = 64;
     Fingerprint fingerprint(*this);
     for (const ImageList::File& file : list_.files) {
       std::error_code missing;
       fingerprint.add(file.name).add(std::filesystem::file_size(list_.folder / file.name, missing));
     }
     std::vector<std::uint8_t> buffer;
-    for (std::uint64_t id = 0; id < size(); id += size() / most_contents + 1) {
+    for (std::uint64_t id = 0; id < size(); id += size() / max_contents + 1) {
       fingerprint.add(std::as_bytes(readable_sample(*this, id, buffer)));
     }
     return fingerprint.text();
@@ -71,7 +71,7 @@ bool is_image_name(const std::filesystem::path& path) {
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
-/// What lies in a folder, ascending; names that begin with a dot are hidden.
+/// Names of a folder's entries, ascending. Names that begin with a dot are hidden.
 struct FolderNames {
   std::vector<std::string> wanted;
   std::vector<std::string> others;
@@ -96,7 +96,7 @@ FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& want
   return names;
 }
 
-void pass_over(ImageList& list, const std::string& prefix, const std::vector<std::string>& names) {
+void note_skipped(ImageList& list, const std::string& prefix, const std::vector<std::string>& names) {
   if (list.skipped_files == 0 && !names.empty()) {
     list.first_skipped_file = prefix + names.front();
   }
@@ -120,7 +120,7 @@ void add_class(ImageList& list, const std::string& name) {
   for (const std::string& file : files.wanted) {
     list.files.push_back({fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
   }
-  pass_over(list, name + "/", files.others);
+  note_skipped(list, name + "/", files.others);
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
     fail_images(folder, "holds no folders named after classes");
   }
   ImageList list{.folder = folder, .classes = classes.empty() ? found.wanted : classes};
-  pass_over(list, "", found.others);
+  note_skipped(list, "", found.others);
   for (const std::string& name : found.wanted) {
     add_class(list, name);
   }

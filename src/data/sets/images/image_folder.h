@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Image files of one part of a data set, in folders named after their classes: FOLDER/CLASS/NAME.jpg.
+/// Image files of a part of a data set, in folders named after their classes: FOLDER/CLASS/NAME.jpg.
 struct ImageList {
   struct File {
     std::string name;  ///< CLASS/NAME.jpg
@@ -22,23 +22,22 @@ struct ImageList {
   std::string first_skipped_file = {};  ///< without FOLDER
 };
 
-/// Lists the files with the extensions jpg, jpeg and png, in upper or lower case. `classes` empty: the names
-/// of all folders, ascending; else those that are allowed. Throws Error(data) for a folder that is missing,
-/// holds no classes, a class without images, one that is not in `classes`, or one with control characters in
-/// its name, which an index of packed images has no place for.
+/// Lists files with the extensions jpg, jpeg and png, in upper or lower case. `classes`: allowed classes;
+/// empty: all folders, ascending. Throws Error(data) for a folder that is missing or has no classes, and for
+/// a class that has no images, is not allowed, or has control characters in its name, which an index of
+/// packed images cannot contain.
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
 
 /// Line of a warning about the entries that were skipped; empty: there are none.
 std::string skipped_files_text(const ImageList& list);
 
-/// Throws Error(data) naming `place` where there is nothing to tell apart.
+/// Throws Error(data) naming `place` if there is only one class.
 void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes);
 
-/// The folder of classes inside `folder` that is this part of a data set: train, or test (also called val or
-/// validation). Empty where there is none.
+/// Folder in `folder` with this part of a data set: train, or test (also val or validation). Empty: none.
 std::filesystem::path find_image_part(const std::filesystem::path& folder, const std::string& part);
 
-/// The files as they lie on disk; one that cannot be read is an error when it is asked for.
+/// Data set of the files, which are read when samples are requested.
 std::unique_ptr<Dataset> make_image_folder(ImageList list, Shape shape);
 
 }  // namespace lockstep

@@ -8,8 +8,8 @@
 namespace lockstep {
 namespace {
 
-/// Refuses folders that are not there, or one that the fraction has no use beside. `train` and `test`: those
-/// found in `folder`, or empty.
+/// Throws for missing folders, and for a test fraction beside a folder with test images. `train` and `test`:
+/// folders found in `folder`; empty: none.
 void check_parts(const std::filesystem::path& folder, const std::filesystem::path& train,
                  const std::filesystem::path& test, double test_fraction) {
   if (!test.empty() && test_fraction > 0.0) {
@@ -26,14 +26,15 @@ void check_parts(const std::filesystem::path& folder, const std::filesystem::pat
   if (test.empty() && !(test_fraction > 0.0) && std::filesystem::is_directory(folder, ignored)) {
     throw Error(
         Category::usage,
-        fmt::format("{}: no folder{} test there: give a test fraction, the part of the images to test "
+        fmt::format("{}: no folder{} test there: give a test fraction, the share of the images to test "
                     "with, or make train/CLASS/ and test/CLASS/ (or val/CLASS/)",
                     folder.string(), train.empty() ? "s train and" : ""),
         "data-dir");
   }
 }
 
-/// Every class needs an image to train with; not every one is tested.
+/// Throws if a class has no training image, or if there are no test images. Not every class needs test
+/// images.
 void check_split(const ImageList& train, const ImageList& test, double fraction) {
   std::vector<bool> trained(train.classes.size());
   for (const ImageList::File& file : train.files) {

@@ -2,8 +2,8 @@
 
 #include <array>
 
-// The few calls and numbers of NVML's stable interface (NVML API reference) that are used here: not every
-// toolkit has nvml.h.
+// Calls and numbers of NVML's stable interface (NVML API reference) are declared here, as not every toolkit
+// has nvml.h.
 namespace lockstep::cuda {
 namespace {
 
@@ -13,7 +13,7 @@ constexpr int insufficient_size = 7;
 struct Memory {
   unsigned long long total, free, used;
 };
-constexpr unsigned most_nvlinks = 36;
+constexpr unsigned max_nvlinks = 36;
 
 enum PeerCapability { peer_read = 0, peer_nvlink = 2 };
 constexpr int peer_ok = 0;
@@ -78,14 +78,14 @@ void Nvml::describe(Device device, GpuProbe& gpu) const {
   if (call("nvmlDeviceGetMemoryInfo", device, &memory)) gpu.free_bytes = memory.free;
   int mode = 0;
   if (call("nvmlDeviceGetComputeMode", device, &mode)) gpu.mode = mode_of(mode);
-  // Asked for no names, it fails with the number of processes, unless there is none.
+  // Without room for the processes, the call fails and returns their number, unless there are none.
   auto* const processes =
       library_.function<int(Device, unsigned*, void*)>("nvmlDeviceGetComputeRunningProcesses_v3");
   unsigned count = 0;
   if (processes != nullptr && processes(device, &count, nullptr) == insufficient_size) {
     gpu.processes = static_cast<int>(count);
   }
-  for (unsigned link = 0; link < most_nvlinks; ++link) {
+  for (unsigned link = 0; link < max_nvlinks; ++link) {
     int active = 0;
     if (!call("nvmlDeviceGetNvLinkState", device, link, &active)) break;
     gpu.nvlinks += active;

@@ -34,7 +34,7 @@ Event EventPool::take() {
 }
 
 void OrderedStream::call(std::function<void()> /*work*/, Phase /*phase*/) {
-  throw Error(Category::internal, "a call of the host was given to a stream that waits for none");
+  throw Error(Category::internal, "a call of the host was added to a stream that cannot make it");
 }
 
 Event OrderedStream::record() {
@@ -95,7 +95,7 @@ void RecordingStream::call(std::function<void()> work, Phase /*phase*/) {
   begin_capture();
 }
 
-/// Where other ranks may be why the work does not end, somebody looks after them meanwhile.
+/// Calls `look_` while it waits, because the work may depend on other ranks.
 void RecordingStream::synchronize() {
   if (!look_) return check_cuda(cudaStreamSynchronize(handle()), "cudaStreamSynchronize");
   constexpr unsigned yields = 64;
@@ -139,8 +139,8 @@ void RecordingStream::abandon() noexcept {
   cudaGetLastError();
 }
 
-/// Relaxed: memory is taken in the middle of recordings, and libraries load code when it is first launched;
-/// no part of what is captured.
+/// The mode is relaxed because memory is allocated during recordings, and libraries load code at its first
+/// launch; neither is part of the capture.
 void RecordingStream::begin_capture() {
   check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
 }
