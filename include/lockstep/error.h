@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// What kind of failure this is. The value is the program's exit status.
+/// Kind of a failure. The value is the program's exit status.
 enum class Category {
   usage = 2,      ///< wrong option, value or combination of values
   data = 3,       ///< a file that is missing, truncated or holds something impossible
@@ -16,11 +16,11 @@ enum class Category {
   stopped = 75,   ///< ended on request; the run can be resumed
 };
 
-/// The one exception type of lockstep. The message is a single line that says what was wrong, where
-/// (file, offset, option, value) and what to do; `run_program` adds the rank and the host.
+/// The exception type of lockstep. The message is a single line that says what is wrong, where (file, offset,
+/// option, value) and what to do; `run_program` adds the rank and the host.
 class Error : public std::exception {
  public:
-  /// `field`: name of the option that is wrong, as its description has it, e.g. "weight-decay"; empty: none.
+  /// `field`: name of the wrong option as in its description, e.g. "weight-decay"; empty: none.
   Error(Category category, std::string message, std::string field = {})
       : category_(category), message_(std::move(message)), field_(std::move(field)) {
     if (!field_.empty()) locate(field_);
@@ -35,7 +35,7 @@ class Error : public std::exception {
   const std::string& field() const { return field_; }
   const std::string& message() const { return message_; }  ///< without the field
 
-  /// Writes `place` before the message instead of the field: where its value came from, "--lr", "run.cfg:3".
+  /// Replaces the field in what() by `place`, the origin of its value: "--lr", "run.cfg:3".
   void locate(const std::string& place) { located_ = place + ": " + message_; }
 
  private:

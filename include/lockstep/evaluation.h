@@ -16,15 +16,14 @@ class World;
 
 struct EvaluationOptions {
   bool confusion = false;   ///< whether to count samples by class and predicted class
-  InputOptions input = {};  ///< as in training; nothing random is done
-  /// Losses are added up per micro-batch: those of a training run with these numbers, so that its sums
-  /// repeat.
+  InputOptions input = {};  ///< as in training; no augmentation is applied
+  /// Losses are added per micro-batch: with the values of a training run, its sums repeat.
   BatchOptions batch = {};
   ExecutionOptions execution = {};
 };
 
 /// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of
-/// ranks. Collective; throws on all ranks, Error(data) also when no sample can be read.
+/// ranks. Collective. Throws on all ranks; Error(data) also when no sample can be read.
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options);
 

@@ -13,10 +13,10 @@ using Names = std::vector<std::string>;
 
 /// Which ranks must agree on the value of an option.
 enum class Scope {
-  result,    ///< decides the trained bits: equal on all ranks
-  protocol,  ///< decides which collectives ranks make, or when a run ends: equal on all ranks
+  result,    ///< affects the trained bits: equal on all ranks
+  protocol,  ///< affects which collectives ranks call, or when a run ends: equal on all ranks
   file,      ///< names a file, whose path may differ between hosts: given on all ranks or on none
-  local,     ///< changes neither: each rank may have its own
+  local,     ///< affects neither: may differ between ranks
 };
 
 /// Bounds of numbers: min <= x <= max, above < x < below. Numbers are finite, and negative only if `min` is.
@@ -61,7 +61,7 @@ struct Field {
   bool visible = true;                          ///< whether users can set it, not only programs
 };
 
-/// `O` is `Options`, const or not.
+/// Whether `O` is `Options`, const or not.
 template <class O, class Options>
 concept OptionsOf = std::same_as<std::remove_const_t<O>, Options>;
 
@@ -71,7 +71,7 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   { choices_of(value) } -> std::same_as<Names>;
 };
 
-/// Name of a value of an enumeration.
+/// Name of `value` as users write it.
 template <NamedEnum E>
 std::string name_of(E value) {
   return choices_of(value).at(static_cast<std::size_t>(value));

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// Tensors in the safetensors format (https://github.com/huggingface/safetensors): readable by
-/// safetensors.torch.load_file.
+/// Header entry of a tensor in the safetensors format (https://github.com/huggingface/safetensors), which
+/// safetensors.torch.load_file reads.
 struct TensorInfo {
   std::string name;
   std::string dtype;  ///< "F32", ...
@@ -20,20 +20,20 @@ struct TensorInfo {
   std::uint64_t end = 0;
 };
 
-/// A whole model file, checked: header length and JSON within bounds, names unique, byte ranges in order
-/// without gap or overlap, sizes equal to shape times element size, file length exact.
+/// Contents of a model file. All of it has been checked: header length and JSON within bounds, names unique,
+/// byte ranges without gap or overlap, sizes equal to shape times element size, file length exact.
 class ModelFile {
  public:
-  /// Throws Error(data) with file, offset or tensor, and reason.
+  /// Reads `file`. Throws Error(data) with file, offset or tensor, and reason.
   static ModelFile read(const std::filesystem::path& file);
 
-  /// The same checks on bytes in memory; `origin` names them in errors. Takes over `bytes`.
+  /// Takes over `bytes`, a whole file; `origin` names them in errors, which are those of read().
   static ModelFile parse(std::vector<std::byte> bytes, const std::string& origin);
 
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  ///< in order of their data
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& origin() const { return origin_; }
-  /// Values of an F32 tensor. Throws Error(data) when there is none of that name, type and shape.
+  /// Values of the F32 tensor `name`. Throws Error(data) when it is missing or has another type or shape.
   std::span<const float> floats(const std::string& name, std::span<const std::int64_t> shape) const;
   std::span<const std::byte> bytes(const TensorInfo& tensor) const;
 
@@ -55,12 +55,12 @@ struct NamedTensor {
   }
 };
 
-/// Writes tensors, in the order given, to a new file beside `file`, syncs it and renames it: a reader sees
-/// the old file or the new one. Throws Error(resource) with the system's reason (no space, not writable).
+/// Writes the tensors in this order to a new file beside `file`, syncs it and renames it: readers see the old
+/// file or the new one. Throws Error(resource) with the system's reason (no space, not writable).
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
 
-/// Throws the error that write_model_file would, as far as it can be known before; leaves nothing behind.
+/// Throws the error of write_model_file, as far as it can be known before writing. Leaves no file behind.
 void check_model_file_writable(const std::filesystem::path& file);
 
 }  // namespace lockstep

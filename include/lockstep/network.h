@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// Decides the first values of a parameter. Element i of a parameter is a function of (seed, the parameter's
-/// position in the network, i) only.
+/// Rule for the initial values of a parameter. Element i is a function of (seed, the parameter's position in
+/// the network, i) only.
 struct Initializer {
   enum class Kind { standard, zeros, ones, normal, uniform, he_fan_out } kind = Kind::standard;
   double scale = 0.0;  ///< normal: standard deviation; uniform: half width of the interval around 0
@@ -20,10 +20,10 @@ struct Initializer {
   static Initializer standard() { return {}; }
   static Initializer zeros() { return {Kind::zeros, 0.0}; }
   static Initializer ones() { return {Kind::ones, 0.0}; }
-  /// Biases of such a layer are zeros.
+  /// Biases of the layer are zeros.
   static Initializer normal(double deviation) { return {Kind::normal, deviation}; }
   static Initializer uniform(double half_width) { return {Kind::uniform, half_width}; }
-  /// normal(sqrt(2 / fan out)): He et al., 2015, as torchvision's networks have it. Biases are zeros.
+  /// normal(sqrt(2 / fan out)) (He et al., 2015), as in torchvision's networks. Biases are zeros.
   static Initializer he_fan_out() { return {Kind::he_fan_out, 0.0}; }
 };
 
@@ -32,18 +32,18 @@ struct Parameter {
   std::string name;                 ///< e.g. "conv1.weight"
   std::vector<std::int64_t> shape;  ///< e.g. {20, 1, 3, 3}: output, input, rows, columns
   Initializer initializer;
-  /// 0: trained. Else a running statistic: each step moves it by this share from its value towards the mean,
-  /// over the samples of the step, of what their micro-batches observed. Its "gradient" is the sum of
-  /// samples * observed value.
+  /// Share by which each step moves a running statistic from its value towards the mean, over the samples of
+  /// the step, of the values that their micro-batches observed; its "gradient" is the sum of samples *
+  /// observed value. 0: the parameter is trained.
   double statistic_momentum = 0.0;
 
   std::size_t size() const;
   bool trained() const { return statistic_momentum == 0.0; }
 };
 
-// One struct per operation: its options, as PyTorch names them. `name` becomes the prefix of its
-// parameters, and no two layers with parameters share one; left empty, layers are numbered by kind: conv1,
-// conv2, ..., fc1, fc2, ...
+// One struct per operation holds its options, named as in PyTorch. `name` is the prefix of its parameters'
+// names and unique among layers with parameters; empty: layers are numbered by kind, conv1, conv2, ..., fc1,
+// fc2, ...
 struct Input {};
 struct Conv2d {
   int channels = 0;  ///< output channels
@@ -62,19 +62,19 @@ struct Linear {
   Initializer weight{};
   std::string name{};
 };
-/// Training: by mean and variance of the micro-batch, per channel over samples and pixels; the running ones
-/// (variance with n / (n - 1), or 1 for n = 1) are for evaluation.
+/// Normalises each channel by its mean and variance over the samples and pixels of the micro-batch in
+/// training, by running statistics (variance times n / (n - 1), or 1 for n = 1) in evaluation.
 struct BatchNorm2d {
   double eps = 1e-5;
   double momentum = 0.1;
   Initializer weight = Initializer::ones();
   std::string name{};
 };
-/// By mean and variance per image, over the pixels of the channels of each group: no running statistics, the
-/// same in training and evaluation, and nothing depends on the size of the micro-batch.
+/// Normalises each group of channels of an image by its mean and variance: the same in training and
+/// evaluation, without running statistics, independent of the micro-batch's size.
 struct GroupNorm {
-  int groups =
-      0;  ///< divides the channels; 1: layer normalization, as many as channels: instance normalization
+  /// Divides the channels. 1: layer normalization; equal to the channels: instance normalization.
+  int groups = 0;
   double eps = 1e-5;
   Initializer weight = Initializer::ones();
   std::string name{};
@@ -84,13 +84,13 @@ struct Activation {
     relu,
     relu6,
     silu,
-    gelu  ///< the exact one, by the error function
+    gelu  ///< exact, by the error function
   } kind = Kind::relu;
 };
 struct MaxPool2d {
   int kernel = 2;
   int stride = 0;          ///< 0: same as kernel
-  int padding = 0;         ///< at most half of the kernel; such pixels are never the largest
+  int padding = 0;         ///< at most half of the kernel; padding is never the maximum
   bool ceil_mode = false;  ///< whether the output size is rounded up; no window starts in the right padding
 };
 struct AvgPool2d {
@@ -100,15 +100,16 @@ struct AvgPool2d {
   bool ceil_mode = false;
   bool count_include_pad = true;  ///< whether padding counts in the divisor
 };
-/// Average of size x size windows that cover the image evenly; 1: global average pooling.
+/// Averages size x size windows that cover the image evenly; 1: global average pooling.
 struct AdaptiveAvgPool2d {
   int size = 1;
 };
 struct Flatten {};
 struct Add {};
-/// Channels of all inputs one after the other.
+/// Concatenates the channels of its inputs.
 struct Concat {};
-/// Training: zero with probability p, else divided by 1 - p; by (seed, epoch, sample, element) alone.
+/// In training, zeroes an element with probability p, else divides it by 1 - p; a function of (seed, epoch,
+/// sample, element) only.
 struct Dropout {
   double p = 0.5;
 };
@@ -118,8 +119,8 @@ using Operation = std::variant<Input, Conv2d, Linear, BatchNorm2d, GroupNorm, Ac
 
 class Network;
 
-/// An activation of a network under construction: a small handle, free to copy, used any number of times
-/// (branches), valid as long as its network.
+/// Output of a layer of a network under construction. A small handle, valid as long as its network; copies
+/// are cheap, and several layers may use it.
 class Value {
  public:
   const Shape& shape() const;
@@ -133,24 +134,23 @@ class Value {
   int id_;
 };
 
-/// A network as the user builds it: operations in the order of construction, each with its inputs and
-/// parameters. Shapes are checked at once; a mismatch throws Error(usage) naming the layer.
+/// Layers in the order of construction, with their inputs and parameters. Shapes are checked when a layer is
+/// added; a mismatch throws Error(usage) naming the layer.
 class Network {
  public:
-  /// A layer: operation, ids of its inputs, its output shape, indices of its parameters.
   struct Layer {
     Operation operation;
     std::string name;
-    std::vector<int> inputs;
-    Shape shape;
-    std::vector<int> parameters;
+    std::vector<int> inputs;      ///< ids of layers
+    Shape shape;                  ///< of the output
+    std::vector<int> parameters;  ///< indices
   };
 
   explicit Network(Shape input);
   Network(Network&&) = delete;  // values point to it
 
   Value input();
-  /// The logits: one channel per class. Must be called once, before the network is used.
+  /// Sets the logits, one channel per class. Must be called once before the network is used.
   void output(Value logits);
 
   const std::vector<Layer>& layers() const { return layers_; }
@@ -159,8 +159,8 @@ class Network {
   Shape input_shape() const { return layers_.front().shape; }
   int classes() const;
 
-  /// Adds a layer; the functions below are the usual way. `name`, where it is not empty, stands for that in
-  /// the options; a layer without parameters is called by it in errors and tables.
+  /// Adds a layer; the functions below are the usual way to call it. `name`, unless empty, replaces the name
+  /// in the options; errors and tables call a layer without parameters by it.
   Value add(Operation operation, const std::vector<Value>& inputs, const std::string& name = {});
 
  private:
@@ -175,7 +175,7 @@ class Network {
 /// Maximum number of inputs of a layer.
 constexpr std::size_t max_inputs = 4;
 
-/// 2-d cross-correlation with bias:
+/// Two-dimensional cross-correlation with bias:
 /// [C, H, W] -> [channels, (H + 2 padding - dilation (kernel - 1) - 1) / stride + 1, ...].
 inline Value conv2d(Value x, Conv2d options) { return x.network().add(std::move(options), {x}); }
 /// y = W x + b on a vector.
@@ -200,9 +200,9 @@ inline Value adaptive_avg_pool2d(Value x, int size = 1) {
 }
 /// [C, H, W] -> [C*H*W], in that order.
 inline Value flatten(Value x) { return x.network().add(Flatten{}, {x}); }
-/// Sum of two values of equal shape.
+/// Sum of two values with equal shapes.
 inline Value operator+(Value a, Value b) { return a.network().add(Add{}, {a, b}); }
-/// 2 to 4 values of equal height and width.
+/// Concatenates 2 to 4 values with equal height and width.
 Value concat(const std::vector<Value>& values);
 inline Value dropout(Value x, double p) { return x.network().add(Dropout{p}, {x}); }
 

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// Shape of one image or one activation, without the batch. Vectors have height = width = 1.
+/// Shape of one image or activation, without the batch. Vectors have height = width = 1.
 struct Shape {
   int channels = 0;
   int height = 1;

@@ -6,8 +6,8 @@ namespace lockstep {
 
 /// How ranks exchange data. Does not affect the result.
 enum class Transport {
-  automatic,      ///< shared memory where all ranks are on one host that allows it, else messages
-  shared_memory,  ///< windows that the ranks of one host share
+  automatic,      ///< shared memory if all ranks are on one host that allows it, else messages
+  shared_memory,  ///< memory that the ranks of one host share
   messages,       ///< MPI messages
 };
 inline Names choices_of(Transport) { return {"auto", "shared-memory", "messages"}; }

@@ -9,20 +9,19 @@
 
 namespace lockstep {
 
-/// The processes of this run: owner of the MPI runtime. Ranks are renumbered so that the ranks of one host
-/// are contiguous. Without mpirun it is a world of one rank. At most one World per process, but for
-/// alone(); calls from the thread that made it.
+/// The processes of this run, and owner of the MPI runtime. Ranks are renumbered so that those of one host
+/// are contiguous. Without mpirun there is one rank. A process has one World, except for alone(); its methods
+/// are called on the thread that made it.
 class World {
  public:
   /// Starts MPI. Throws Error(resource) when MPI cannot start, Error(usage) when the launcher started more
-  /// processes than MPI connected (a Slurm job whose MPI plugin does not match: N single worlds).
+  /// processes than MPI connected (as in a Slurm job whose MPI plugin does not match).
   World(int* argc, char*** argv);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// A world of this rank alone, which must not outlive the one it came from: to repeat here what all ranks
-  /// did.
+  /// World of this rank alone, to repeat locally what all ranks did. Must not outlive this world.
   World alone() const;
 
   int rank() const;
@@ -35,19 +34,19 @@ class World {
   const std::string& host() const;  ///< this host's name
   std::string library() const;      ///< name and version of the MPI library
 
-  /// Runs `work` on every rank and waits for all. When it throws Error on some ranks, all ranks throw: the
-  /// lowest failing rank its own error, the others a PeerFailure of the same category, which is not
-  /// printed. So every rank ends with the same status and one line is printed. Collective.
+  /// Runs `work` on every rank and waits for all. If it throws Error on some ranks, all ranks throw: the
+  /// lowest failing rank its own error, the others a PeerFailure of the same category, which is not printed,
+  /// so that one line is printed and every rank ends with the same status. Collective.
   void agree(const std::function<void()>& work) const;
 
-  /// Every rank's `own`, one after the other in rank order; the same number of bytes on all ranks. For small
-  /// data: needs no communicator of the steps. Collective.
+  /// Concatenates `own` of all ranks in rank order; its length is the same on all ranks. For small data.
+  /// Collective.
   std::vector<std::byte> all_gather(std::span<const std::byte> own) const;
-  /// Rank 0's bytes, on every rank; the others' `own` is ignored. For small data. Collective.
+  /// Returns rank 0's `own` on every rank. For small data. Collective.
   std::vector<std::byte> broadcast(std::span<const std::byte> own) const;
   void barrier() const;
 
-  /// Ends all ranks with `status`, at once. For an error that the others cannot know of.
+  /// Ends all ranks with `status` at once, because of an error that the others cannot know of.
   [[noreturn]] void abort(int status) const;
 
   struct Runtime;  ///< the MPI handles; src/comm only
@@ -58,9 +57,9 @@ class World {
   std::unique_ptr<Runtime> runtime_;
 };
 
-/// Body of main: makes the World, runs `body`, prints an Error as the one line
-/// `lockstep: error: rank R on HOST: message` (stderr) and turns it into the exit status. An error that was
-/// not agreed on ends the other ranks too.
+/// Body of main: makes the World and runs `body`. Prints an Error to stderr as one line,
+/// `lockstep: error: rank R on HOST: message`, and returns its exit status. An error that was not agreed on
+/// ends the other ranks, too.
 int run_program(int argc, char** argv, const std::function<int(World&)>& body);
 
 }  // namespace lockstep
