@@ -7,8 +7,8 @@
 namespace lockstep {
 namespace {
 
-/// 1 / (first + 2 i)! with alternating signs: Taylor's series of sine / x (first 1) and cosine (first 0) in
-/// x * x.
+/// Coefficients of Taylor's series in x * x of sine(x) / x (`first` 1) or cosine(x) (`first` 0):
+/// 1 / (first + 2 i)! with alternating signs.
 std::array<double, 10> alternating_series(int first) {
   std::array<double, 10> coefficients{};
   double term = 1.0;
@@ -19,11 +19,12 @@ std::array<double, 10> alternating_series(int first) {
   return coefficients;
 }
 
-/// Of an angle in [-45, 45] degrees.
 struct SineAndCosine {
   double sine;
   double cosine;
 };
+
+/// `degrees` in [-45, 45].
 SineAndCosine small_angle(double degrees) {
   const double x = degrees * 0.017453292519943295;
   return {x * horner(alternating_series(1), x * x), horner(alternating_series(0), x * x)};

@@ -7,8 +7,8 @@
 
 #include "core/host_device.h"
 
-/// Functions of the C library whose results differ between its versions and processors, here the same bits
-/// everywhere: IEEE additions, multiplications, divisions and square roots only.
+/// Functions whose results in the C library depend on its version and the processor. These give the same bits
+/// everywhere: they consist of IEEE additions, multiplications, divisions and square roots only.
 namespace lockstep {
 
 /// c[0] + c[1] x + ... by Horner's rule.
@@ -21,7 +21,7 @@ LOCKSTEP_HD inline double horner(const std::array<double, count>& c, double x) {
   return sum;
 }
 
-/// Natural logarithm of a positive normal number, error below one unit in the last place (method and
+/// Natural logarithm of a positive normal number, with an error below one unit in the last place (method and
 /// constants of fdlibm's e_log.c).
 LOCKSTEP_HD inline double logarithm(double x) {
   constexpr double ln2_high = 6.93147180369123816490e-01;  // 33 bits: exponent * ln2_high is exact
@@ -50,7 +50,7 @@ LOCKSTEP_HD inline double logarithm(double x) {
   const double k = exponent;
   return k * ln2_high - ((half_square - (s * (half_square + remainder) + k * ln2_low)) - f);
 }
-/// e to the power of x, relative error below 1e-14; 0 below -700, x <= 700.
+/// e to the power of x <= 700, with a relative error below 1e-14; 0 for x < -700.
 LOCKSTEP_HD inline double exponential(double x) {
   constexpr double ln2_high = 6.93147180369123816490e-01;  // 33 bits: exponent * ln2_high is exact
   constexpr double ln2_low = 1.90821492927058770002e-10;
@@ -69,7 +69,7 @@ LOCKSTEP_HD inline double exponential(double x) {
 /// Sine and cosine of an angle in degrees, |angle| <= 360, within 1e-15.
 double sine_of_degrees(double angle);
 double cosine_of_degrees(double angle);
-/// A base to a power, by squaring.
+/// `base` to the power of `exponent`, by squaring.
 LOCKSTEP_HD inline double integer_power(double base, std::uint64_t exponent) {
   double result = 1.0;
   for (; exponent > 0; exponent /= 2) {

@@ -11,17 +11,17 @@ struct XXH3_state_s;
 
 namespace lockstep {
 
-/// Streaming XXH3 128-bit hash. The same bytes give the same digest however they are cut into updates, on
-/// any machine, and the digest that `xxhsum -H128` prints. Not safe from several threads at once.
+/// Streaming XXH3 128-bit hash, as printed by `xxhsum -H128`. It depends on the bytes only, not on the
+/// machine or on their division into updates. Not safe from several threads at once.
 class Digest {
  public:
   Digest();
   void update(std::span<const std::byte> bytes);
   /// Hashes the little-endian IEEE bytes of `values`.
   void update(std::span<const float> values);
-  /// 32 lower-case hexadecimal digits of everything so far; further updates may follow.
+  /// 32 lower-case hexadecimal digits of all bytes so far; further updates may follow.
   std::string hex() const;
-  /// The same as two numbers: low, high.
+  /// The digest of hex() as two numbers: low, high.
   std::array<std::uint64_t, 2> words() const;
 
  private:
@@ -31,7 +31,7 @@ class Digest {
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
-/// A word of a hash as a number in [0, 1).
+/// Maps a word of a hash to [0, 1).
 double in_unit_interval(std::uint64_t word);
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Marks functions that the CPU and the GPU both run, with the same bits: IEEE additions, multiplications,
+/// Marks functions that CPU and GPU run with the same bits: they use IEEE additions, multiplications,
 /// divisions, square roots and fma only.
 #ifdef __CUDACC__
 #define LOCKSTEP_HD __host__ __device__

@@ -8,20 +8,19 @@
 
 namespace lockstep {
 
-/// Writes `text` and a line end to stderr, at once, so that lines of several threads do not mix. Control
-/// characters, which names of files may hold, become question marks. Never throws: no run ends because nobody
-/// listens.
+/// Writes `text` as one line to stderr, in a single call, so that lines of several threads do not mix.
+/// Control characters, which file names may contain, become question marks. Ignores errors.
 void print_message(std::string_view text);
 
-/// The same with "lockstep: warning: " before it; nothing where `text` is empty.
+/// Prints "lockstep: warning: " and `text`; nothing if `text` is empty.
 void print_warning(std::string_view text);
 
-/// Failures of work that a run can go on without: told when they happen, thrown when the run is over.
+/// Failures that do not end a run: printed when they happen, thrown when the run is over.
 class DeferredError {
  public:
-  /// Whether `work` succeeded. What it throws becomes a warning on stderr.
+  /// Runs `work` and prints its exception as a warning. Returns whether it succeeded.
   bool attempt(const std::function<void()>& work);
-  /// Throws the first failure; returns where there was none.
+  /// Throws the first failure, if any.
   void rethrow() const;
 
  private:

@@ -6,15 +6,15 @@
 
 namespace lockstep {
 
-/// The known name that `name` was probably meant to be: fewest insertions, deletions, replacements and
-/// swaps of neighbours, or the only one that starts with it. Empty when nothing is near.
+/// The known name with the smallest number of insertions, deletions, replacements and swaps of neighbours
+/// from `name`, or the only one that starts with it. Empty: none is near.
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
-/// "unknown model 'lenett'; did you mean 'lenet'? known: lenet, resnet18". `kind` is the word for what is
-/// named: "model", "data set", "option". Up to 20 names are all listed, of more the first 12.
+/// Message such as "unknown model 'lenett'; did you mean 'lenet'? known: lenet, resnet18". `kind`: "model",
+/// "data set", "option". Lists all of up to 20 names, the first 12 of more.
 std::string unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known);
 
-/// "; did you mean PREFIXname?" with the nearest of `known`; empty when none is near.
+/// End of a message, "; did you mean PREFIXname?", with the nearest of `known`; empty: none is near.
 std::string suggestion(std::string_view name, std::span<const std::string> known,
                        std::string_view prefix = "");
 

@@ -5,15 +5,13 @@
 
 namespace lockstep {
 
-/// Whether there are bytes in it below that of a space, such as line ends, or DEL.
+/// Whether `text` contains a byte below that of a space, such as a line end, or DEL.
 bool has_control_characters(std::string_view text);
 
-/// `text` with a question mark for each control character, those of Unicode's second block (U+0080 to U+009F)
-/// too.
+/// `text` with a question mark for each control character, those of U+0080 to U+009F included.
 std::string without_control_characters(std::string_view text);
 
-/// Text from outside for a message of one line: control characters become question marks, and what comes
-/// after the first 100 bytes "...".
+/// `text` for a one-line message: without control characters, cut to 100 bytes and "..." if it is longer.
 std::string printable(std::string_view text);
 
 /// `text` without control characters, in single quotes.

@@ -6,28 +6,28 @@
 
 namespace lockstep {
 
-/// What the work of one step is told: written by the host before the step, to the memory of the device.
+/// Inputs of a step, which the host writes to the device's memory before the step.
 struct StepInput {
   std::uint64_t number = 1;   ///< of the step, from 1 over the whole run
-  std::uint64_t first = 0;    ///< position in the epoch of its first sample
-  std::uint64_t samples = 0;  ///< of all ranks
+  std::uint64_t first = 0;    ///< position of its first sample in the epoch
+  std::uint64_t samples = 0;  ///< on all ranks
   std::uint32_t epoch = 0;    ///< from 0
   float learning_rate = 0.0F;
 };
 
-/// What a step found: written by its own work, read by the host when it wants to know, steps later perhaps.
+/// Outcome of a step, which its work writes to the device's memory; the host may read it some steps later.
 struct StepOutcome {
   double loss = 0.0;             ///< sum over the samples, before the update
   std::uint64_t correct = 0;     ///< as in LeafResult
   std::uint64_t correct5 = 0;    ///< as in LeafResult
-  std::uint64_t samples = 0;     ///< really computed, on all ranks
-  double gradient_norm = 0.0;    ///< 0 when it is not wanted
-  float gradient_scale = 0.0F;   ///< that the sum of the gradients is multiplied by: 1 / samples, clipped
-  float statistic_scale = 0.0F;  ///< the same for running statistics: 1 / samples
-  std::uint32_t updates = 0;     ///< whether the parameters change: not after a loss that is not finite
+  std::uint64_t samples = 0;     ///< computed on all ranks; skipped ones do not count
+  double gradient_norm = 0.0;    ///< 0: not requested
+  float gradient_scale = 0.0F;   ///< factor of the sum of gradients: 1 / samples, times that of clipping
+  float statistic_scale = 0.0F;  ///< factor of the sums of observed statistics: 1 / samples
+  std::uint32_t updates = 0;     ///< whether parameters change; 0 if the loss or a clipped norm is not finite
 };
 
-/// The steps that a device was handed at once, and which of them is in progress; in the device's memory.
+/// Steps submitted together, and the position of the one in progress; addresses of the device.
 struct StepLog {
   const StepInput* inputs = nullptr;
   StepOutcome* outcomes = nullptr;

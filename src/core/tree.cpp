@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-/// Largest complete subtree that begins at `begin` and ends at or before `end`; begin < end.
+/// Largest complete subtree from `begin` on that ends at or before `end` > `begin`.
 Node largest_subtree(std::uint32_t begin, std::uint32_t end) {
   const int fits = std::bit_width(end - begin) - 1;
   const int aligned = begin == 0 ? fits : std::countr_zero(begin);
@@ -24,8 +24,9 @@ std::uint32_t count_subtrees(std::uint32_t begin, std::uint32_t end) {
   return count;
 }
 
-/// Dynamic programming over parts. With `longest` the shortest possible longest range, the end of part p is
-/// begin + (p + 1) * longest - deficit, and the deficit only grows, up to `slack`: the table is small.
+/// Search for the best partition by dynamic programming over parts. `longest` is the minimum length of the
+/// longest range. The end of part p is begin + (p + 1) * longest - deficit; the deficit grows from part to
+/// part up to `slack`, which keeps the table small.
 class PartitionSearch {
  public:
   PartitionSearch(std::uint32_t begin, std::uint32_t end, std::uint32_t parts)
@@ -84,12 +85,12 @@ class PartitionSearch {
   std::vector<Cell> cells_;
 };
 
-/// Writes the postfix program of one tree node from consecutive inputs.
+/// Writer of the postfix program that computes one node of the tree from consecutive inputs.
 class FoldWriter {
  public:
   FoldWriter(std::span<const Node> inputs, std::size_t next) : inputs_(inputs), next_(next) {}
 
-  /// Emits the sum of the leaves [begin, end), a node of the tree.
+  /// Writes the sum of the leaves [begin, end), which are a node of the tree.
   void emit(std::uint32_t begin, std::uint32_t end) {
     if (next_ < inputs_.size() && inputs_[next_].begin == begin && inputs_[next_].end() == end) {
       return push();

@@ -6,13 +6,13 @@
 
 namespace lockstep {
 
-/// The one order in which micro-batch gradients are added.
+/// Order in which the gradients of micro-batches are added, on any number of ranks.
 ///
-/// The M micro-batches of a step are the leaves 0..M-1 of a binary tree: a range of n > 1 leaves splits
-/// at the largest power of two below n. A prefix of the leaves therefore has the same complete subtrees,
-/// so a short last batch (missing leaves) needs no padding.
+/// The M micro-batches of a step are the leaves 0..M-1 of a binary tree, in which a range of n > 1 leaves
+/// splits at the largest power of two below n. A prefix of the leaves has the same complete subtrees, so that
+/// a short last batch needs no padding.
 
-/// A complete subtree: leaves [begin, begin + 2^level), begin a multiple of 2^level.
+/// A complete subtree: leaves [begin, begin + 2^level), where begin is a multiple of 2^level.
 struct Node {
   std::uint32_t begin = 0;
   std::uint8_t level = 0;
@@ -21,40 +21,40 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
-/// Contiguous ranges of `leaves` leaves for `parts` workers: parts + 1 ascending boundaries, first 0, last
-/// `leaves`. Minimises the longest range first, then the number of maximal complete subtrees that the
-/// ranges consist of (7 parts, 64 leaves: 13). Ranges are empty only when parts > leaves.
+/// Divides `leaves` leaves into `parts` contiguous ranges: parts + 1 ascending boundaries from 0 to `leaves`.
+/// Minimises the longest range, then the number of maximal complete subtrees in all ranges (13 for 64 leaves
+/// in 7 parts). Ranges are empty only if parts > leaves. Throws Error(internal) for 0 parts.
 std::vector<std::uint32_t> partition(std::uint32_t leaves, std::uint32_t parts);
 
-/// Ranges whose lengths are as the weights, each boundary rounded to the nearest leaf: for workers of
-/// different speeds. Weights are finite and not negative, and one is positive.
+/// Divides `leaves` leaves into ranges with lengths proportional to `weights`, boundaries rounded to the
+/// nearest leaf. Weights are finite and not negative, and at least one is positive.
 std::vector<std::uint32_t> partition(std::uint32_t leaves, std::span<const double> weights);
 
-/// As the first, for the leaves [begin, end): first boundary `begin`, last `end`.
+/// Divides the leaves [begin, end) as the first overload does.
 std::vector<std::uint32_t> partition(std::uint32_t begin, std::uint32_t end, std::uint32_t parts);
 
-/// The maximal complete subtrees that make up the leaves [begin, end), in order.
+/// Maximal complete subtrees of the leaves [begin, end), in order.
 std::vector<Node> cover(std::uint32_t begin, std::uint32_t end);
 
-/// A postfix program of additions: entry >= 0 pushes input number `entry`, `Fold::add` replaces the two
-/// topmost values a (below) and b (on top) by a + b.
+/// Postfix program of additions: an entry >= 0 pushes the input with that number, `Fold::add` replaces the
+/// two topmost values a (below) and b (on top) by a + b.
 struct Fold {
   static constexpr std::int32_t add = -1;
   std::vector<std::int32_t> program;
-  /// Largest number of values on the stack at once.
+  /// Maximum number of values on the stack.
   std::uint32_t depth = 0;
 };
 
-/// The program that sums `inputs` (complete subtrees in order, together exactly the leaves [0, leaves))
-/// in the order of the tree. Throws Error(internal) when they do not tile that range.
+/// Program that adds `inputs`, complete subtrees which tile the leaves [0, leaves), in the order of the tree.
+/// Throws Error(internal) when they do not tile that range.
 Fold plan_fold(std::span<const Node> inputs, std::uint32_t leaves);
 
-/// Merges true siblings only: the maximal complete subtrees of the range that `inputs` covers (they need
-/// not start at leaf 0), each with the program that makes it from `inputs`.
+/// A complete subtree, and the program that computes it from its parts.
 struct Merge {
   Node node;
   Fold fold;
 };
+/// Merges of siblings into the maximal complete subtrees of the range that `inputs` cover, from any leaf on.
 std::vector<Merge> plan_merge(std::span<const Node> inputs);
 
 }  // namespace lockstep

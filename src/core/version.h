@@ -5,7 +5,7 @@ namespace lockstep {
 /// Version of lockstep, "0.1.0".
 const char* version();
 
-/// Digest of the sources that decide results: ranks whose programs differ in it may compute other bits.
+/// Digest of the sources that affect results: ranks whose programs differ in it may compute different bits.
 const char* revision();
 
 }  // namespace lockstep

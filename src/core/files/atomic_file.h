@@ -9,13 +9,13 @@
 
 namespace lockstep {
 
-/// Replaces a file as a whole: readers see the old one or the new one, also after a crash. Writes to a new
-/// file FILE.XXXXXXXX.tmp beside it, with a random name, which is gone afterwards, whatever happens (a killed
-/// process leaves it). Two writers of one file do not disturb each other: the last to commit wins. Symbolic
-/// links are replaced, not followed. All errors are Error(resource) with the path and the system's reason.
+/// Replaces a file as a whole: readers see the old file or the new one, also after a crash. The new one is
+/// written beside it as FILE.XXXXXXXX.tmp, with a random name, which only a killed process leaves behind. Of
+/// two writers of one file, the last to commit wins. Symbolic links are replaced, not followed. Errors are
+/// Error(resource) with the path and the system's reason.
 class AtomicFile {
  public:
-  /// Refuses a `file` that exists and is not a regular one: a folder, a device.
+  /// Refuses an existing `file` that is not a regular one, such as a folder or a device.
   explicit AtomicFile(const std::filesystem::path& file);
   /// Removes the temporary file unless it was committed.
   ~AtomicFile();
@@ -23,7 +23,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// Puts the bytes on the disk and the new file in place. Without it the old file stays.
+  /// Syncs the new file to the disk and replaces the old one, which otherwise stays.
   void commit();
 
  private:
@@ -36,7 +36,7 @@ class AtomicFile {
   bool committed_ = false;
 };
 
-/// Replaces `file` with one that holds `text`, by AtomicFile.
+/// Replaces `file` by one that contains `text`; see AtomicFile.
 void write_text_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace lockstep

@@ -37,7 +37,7 @@ Category category_of_failure(int reason) {
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   struct stat status {};
-  // Looked at before it is opened: opening a pipe would wait for a writer.
+  // The type is checked before opening, because opening a pipe waits for a writer.
   if (::stat(path.c_str(), &status) != 0) {
     fail(path, "open", errno);
   }
@@ -74,7 +74,7 @@ void allow_open_files(std::size_t count) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, count);
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, opening a file says so
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // if it fails, opening a file reports the limit
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path) {

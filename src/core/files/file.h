@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// A descriptor of the system, closed at the end of the scope; negative: none.
+/// Owner of a file descriptor; negative: none.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -28,25 +28,25 @@ class FileDescriptor {
   }
 
   int get() const { return value_; }
-  /// Gives it up without closing it.
+  /// Returns the descriptor without closing it, and owns none afterwards.
   int release() { return std::exchange(value_, -1); }
 
  private:
   int value_ = -1;
 };
 
-/// What the system's `reason` (errno) for not opening or reading a file says: data where the file is at
-/// fault, resource where the machine is (no descriptors, no memory, a failing disk), which may pass.
+/// Category of a failure to open or read a file with errno `reason`: data if the file is at fault, resource
+/// if the machine is (no descriptors, no memory, a failing disk).
 Category category_of_failure(int reason);
 
-/// A regular file, open for reading. Errors, of category_of_failure: path, what was tried, the system's
-/// reason.
+/// A regular file, open for reading. Errors have path, failed action and the system's reason, and the
+/// category of category_of_failure. `read` is safe from any thread.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
 
   std::uint64_t size() const { return size_; }
-  /// Fills `destination` from byte `offset` on. Throws Error(data) where the file ends earlier.
+  /// Fills `destination` with the bytes from `offset` on. Throws Error(data) if the file ends earlier.
   void read(std::uint64_t offset, std::span<std::byte> destination) const;
 
  private:
@@ -55,7 +55,7 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// Lets this process have so many files open at once, as far as its hard limit allows.
+/// Raises the number of files that this process may have open to `count`, or to its hard limit.
 void allow_open_files(std::size_t count);
 
 /// All bytes of the file at `path`.

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// An option's description with its value and its default as text.
+/// An option's description, with its value and its default as text.
 struct OptionText {
   Field field;
   std::string value;
@@ -18,7 +18,7 @@ struct OptionText {
   bool is_default() const { return value == default_value; }
 };
 
-/// All options of a struct, in the order of its description.
+/// All options of a struct, in the order of `visit`.
 template <class Options>
 std::vector<OptionText> texts_of(const Options& options) {
   std::vector<OptionText> texts;
@@ -32,19 +32,15 @@ std::vector<OptionText> texts_of(const Options& options) {
   return texts;
 }
 
-/// Whether the option of `text` can affect the run: its needs hold, and `device` is the one that it is for,
-/// or automatic. Options that are not among `texts` count as fitting.
-bool has_effect(const std::vector<OptionText>& texts, const OptionText& text);
-
-/// Throws Error(usage) for an option whose value is not its default and whose needs do not hold, naming both.
-/// Needs that are not among `texts` count as met.
+/// Throws Error(usage) for an option with a value other than its default and an unmet requirement, naming
+/// both. Requirements of options that are not among `texts` count as met.
 void check_needs(const std::vector<OptionText>& texts);
 
-/// Throws Error(usage), with the option as its field, where a value is impossible by itself or has no effect.
+/// Throws Error(usage), with the option as its field, for a value that is out of range or has no effect.
 template <class Options>
 void check_fields(const Options& options) {
   visit(options, [](auto value, const Field& field) {
-    try {  // what reads back is possible
+    try {  // a value is possible if its text can be read back
       from_text(to_text(value, field), field, value);
     } catch (const Error& error) {
       throw Error(error.category(), error.what(), field.name);
@@ -53,7 +49,7 @@ void check_fields(const Options& options) {
   check_needs(texts_of(options));
 }
 
-/// `name = value`, compared between ranks.
+/// A name and a value that are compared between ranks.
 struct Line {
   std::string name;
   std::string value;
@@ -61,7 +57,7 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
-/// What must be equal on all ranks: all options but local ones; of files, whether they are given.
+/// Lines that must be equal on all ranks: all options but local ones; of a file, only whether it is given.
 std::vector<Line> lines_to_compare(const std::vector<OptionText>& texts);
 template <class Options>
 std::vector<Line> lines_to_compare(const Options& options) {

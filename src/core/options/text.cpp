@@ -48,7 +48,7 @@ std::string describe(const Range& range) {
 
 bool holds(IntegerRange range, ParsedInteger value) {
   if (value.negative && value.magnitude > 0) {
-    // -(min + 1) cannot overflow, unlike -min.
+    // Unlike -min, -(min + 1) cannot overflow.
     return range.min < 0 && value.magnitude - 1 <= static_cast<std::uint64_t>(-(range.min + 1));
   }
   return std::cmp_greater_equal(value.magnitude, range.min) && value.magnitude <= range.max;
@@ -71,7 +71,7 @@ double parse_number(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, value);
   if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a number");
-  // Numbers that are too small are as impossible as those that are too large: neither can be written back.
+  // Neither numbers that are too large nor those that are too small could be written back.
   return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
 }
 

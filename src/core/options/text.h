@@ -10,28 +10,28 @@
 #include "lockstep/field.h"
 #include "lockstep/shape.h"
 
-/// Values of options as text and back. Texts are exact: reading one gives the value that was written.
-/// Functions that read throw Error(usage) with the text in quotes and the reason, without the option's name;
-/// the whole text must be the value, without spaces or trailing characters.
+/// Conversion of option values to text and back. Texts are exact: reading one gives the value that was
+/// written. Functions that read throw Error(usage) with the text in quotes and the reason, without the
+/// option's name. A text is the value only, without spaces or trailing characters.
 namespace lockstep {
 
-/// Bounds of a whole number, both included.
+/// Inclusive bounds of a whole number.
 struct IntegerRange {
   std::int64_t min = 0;
   std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// Magnitude and sign of a whole number in `range`, decimal digits only.
 struct ParsedInteger {
   std::uint64_t magnitude = 0;
   bool negative = false;
 };
+/// Reads a whole number in `range`, of decimal digits.
 ParsedInteger parse_integer(std::string_view text, IntegerRange range);
 
 /// Position of `text` in `names`. The error lists the names and the nearest one.
 std::size_t parse_choice(std::string_view text, const Names& names);
 
-/// The field's bounds for values of the type T, which may be narrower.
+/// Intersection of the field's range and the range of T.
 template <std::integral T>
 IntegerRange integer_range(const Range& range) {
   using Limits = std::numeric_limits<T>;
@@ -78,7 +78,7 @@ void read_value(const std::string& text, const Field& /*field*/, E& value) {
   value = static_cast<E>(parse_choice(text, choices_of(E{})));
 }
 
-/// The value as users write it.
+/// Text of `value` as users write it.
 template <class T>
 std::string to_text(const T& value, const Field& field) {
   if constexpr (std::same_as<T, bool>) {
@@ -89,7 +89,7 @@ std::string to_text(const T& value, const Field& field) {
   return value_text(value);
 }
 
-/// Reads and checks a value as users write it; `value` stays as it was where that fails.
+/// Reads and checks a value as users write it. If that throws, `value` is unchanged.
 template <class T>
 void from_text(const std::string& text, const Field& field, T& value) {
   if (field.choices != nullptr) {
@@ -109,11 +109,11 @@ void from_text(const std::string& text, const Field& field, T& value) {
   read_value(text, field, value);
 }
 
-/// How --help shows that an option takes a value of type T; empty for a switch.
+/// Placeholder in --help for a value of type T; empty: a switch, or an option whose choices are listed.
 template <class T>
 std::string placeholder_of(const T& /*value*/, const Field& field) {
   if (*field.placeholder != '\0') return field.placeholder;
-  if (field.choices != nullptr || std::same_as<T, bool> || NamedEnum<T>) return "";  // choices are listed
+  if (field.choices != nullptr || std::same_as<T, bool> || NamedEnum<T>) return "";
   if constexpr (std::integral<T>) {
     return *field.zero != '\0' ? std::string("N|") + field.zero : "N";
   } else if constexpr (std::same_as<T, double>) {

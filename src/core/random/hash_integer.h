@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// A number of 128 bits; additions modulo 2^128.
+/// Number of 128 bits, added modulo 2^128.
 struct Wide {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -18,7 +18,7 @@ struct Wide {
   }
 };
 
-/// The whole product.
+/// Product of two 64-bit numbers.
 LOCKSTEP_HD inline Wide multiply_wide(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t half = 0xffffffffULL;
   const std::uint64_t low = (a & half) * (b & half);
@@ -29,7 +29,8 @@ LOCKSTEP_HD inline Wide multiply_wide(std::uint64_t a, std::uint64_t b) {
 
 /// XXH3 128-bit hash of the eight little-endian bytes of `value` (xxHash's XXH3_len_4to8_128b, seed 0).
 LOCKSTEP_HD inline Wide hash_integer(std::uint64_t value) {
-  constexpr std::uint64_t secret = 0xdb979083e96dd4deULL ^ 0x1f67b3b7a4a44072ULL;  // bytes 16 to 31 of it
+  constexpr std::uint64_t secret =
+      0xdb979083e96dd4deULL ^ 0x1f67b3b7a4a44072ULL;  // bytes 16 to 31 of XXH3's secret
   constexpr std::uint64_t prime = 0x9e3779b185ebca87ULL;
   constexpr std::uint64_t bytes = 8;
   Wide hash = multiply_wide(value ^ secret, prime + (bytes << 2));

@@ -9,9 +9,7 @@
 
 namespace lockstep {
 
-// Coefficients a..f of algorithm AS 241, PPND16.
-
-/// Absolute value of the normal quantile whose smaller tail has `probability` below 0.075.
+/// Absolute value of the normal quantile with tail `probability` < 0.075; coefficients of AS 241, PPND16.
 LOCKSTEP_HD inline double tail_quantile(double probability) {
   constexpr std::array<double, 8> middle_numerator = {1.42343711074968357734e0,  4.63033784615654529590e0,
                                                       5.76949722146069140550e0,  3.64784832476320460504e0,
@@ -42,9 +40,9 @@ LOCKSTEP_HD inline double tail_quantile(double probability) {
   return horner(tail_numerator, r - 5.0) / horner(tail_denominator, r - 5.0);
 }
 
-/// Standard normal number from 52 random bits, by inversion of the distribution function (Wichura,
-/// algorithm AS 241, PPND16, Applied Statistics 37, 1988). IEEE additions, multiplications, divisions and
-/// square roots only, logarithm included, so that every machine gives the same bits.
+/// Standard normal number from 52 random bits, by inversion of the distribution function (Wichura, algorithm
+/// AS 241, PPND16, Applied Statistics 37, 1988). The same bits on every machine: IEEE additions,
+/// multiplications, divisions and square roots only, also for the logarithm.
 LOCKSTEP_HD inline double normal(std::uint32_t high, std::uint32_t low) {
   constexpr std::array<double, 8> central_numerator = {
       3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3, 1.3731693765509461125e+4,
@@ -57,7 +55,7 @@ LOCKSTEP_HD inline double normal(std::uint32_t high, std::uint32_t low) {
                                                          3.9307895800092710610e+4,
                                                          2.8729085735721942674e+4,
                                                          5.2264952788528545610e+3};
-  // Middle of one of 2^52 equal intervals: exact in double, never 0 or 1, symmetric around 1/2.
+  // The middle of one of 2^52 equal intervals is exact in double, never 0 or 1, and symmetric around 1/2.
   const std::uint64_t bits = (std::uint64_t{high} << 20) | (low >> 12);
   const double probability = (static_cast<double>(bits) + 0.5) * 0x1p-52;
   const double q = probability - 0.5;

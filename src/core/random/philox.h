@@ -7,24 +7,24 @@
 
 namespace lockstep {
 
-/// What a random number is for: word 0 of every counter, so that no two purposes ever share numbers.
-/// Values are fixed for ever: they are part of the result of a run.
+/// Use of a random number: word 0 of every counter, so that no two purposes share numbers. Values never
+/// change, as results of runs depend on them.
 enum class Purpose : std::uint32_t {
   parameters = 1,  ///< initial weights
   order = 2,       ///< order of the samples in an epoch
   dropout = 3,     ///< elements that dropout zeroes
-  synthetic = 4,   ///< pixels of made-up images
-  crop = 16,       ///< place of the part of an image that is cut out
+  synthetic = 4,   ///< pixels of synthetic images
+  crop = 16,       ///< position of a random crop
   resized_crop = 17,
   flip = 18,
   cutout = 19,
   mixup = 20,
   randaugment = 21,
-  validation = 22,  ///< part of the training set that is held out
+  validation = 22,  ///< choice of the held-out training samples
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011):
-/// a keyed bijection of 128-bit counters. No state: the same key and counter give the same numbers anywhere.
+/// a keyed bijection of 128-bit counters, without state.
 LOCKSTEP_HD inline std::array<std::uint32_t, 4> philox(std::uint64_t key,
                                                        std::array<std::uint32_t, 4> counter) {
   constexpr std::uint64_t multiplier_0 = 0xD2511F53;
@@ -44,7 +44,7 @@ LOCKSTEP_HD inline std::array<std::uint32_t, 4> philox(std::uint64_t key,
   return counter;
 }
 
-/// 24-bit uniform number in [0, 1), exact in float.
+/// Uniform number in [0, 1) with 24 bits, exact in float.
 LOCKSTEP_HD inline float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
 
 }  // namespace lockstep
