@@ -10,12 +10,12 @@
 
 namespace lockstep {
 
-/// A point in the work of a stream. Valid inside the recording that made it.
+/// A point in the work of a stream. Valid within the recording that made it.
 struct Event {
   int index = -1;
 };
 
-/// Parts of a step that are measured.
+/// Part of a step whose time is measured.
 enum class Phase { load, forward, backward, fold, reduce, update };
 constexpr std::size_t phase_count = 6;
 
@@ -33,35 +33,33 @@ class PhaseSeconds {
   std::array<double, phase_count> seconds_{};
 };
 
-/// An ordered queue of work on a device. CPU: a pinned executor thread (stream 0: the calling thread). CUDA:
-/// a stream of the GPU. Given work only while a recording is described.
+/// Ordered queue of work on a device. CPU: an executor's thread (stream 0: the calling thread). CUDA: a
+/// stream of the GPU. Work is added only while a recording is described.
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// Adds a call of `work` by the host, in each run, in the order of the stream: all that the stream was
-  /// given before is done when it is called. CPU: by the stream's thread; this is how kernels of the CPU are
-  /// run. CUDA: the GPU has nothing to do meanwhile. `phase`: what its time counts as. Throws Error(internal)
-  /// outside of a recording.
+  /// Adds a call of `work` on the host, in each run, after all earlier work of the stream is done. CPU: on
+  /// the stream's thread; CPU kernels are run in this way. CUDA: the GPU is idle meanwhile. `phase`: its time
+  /// is added to this phase. Throws Error(internal) outside a recording.
   virtual void call(std::function<void()> work, Phase phase) = 0;
-  /// A point between what the stream was given so far and what it will be.
+  /// Returns the point after all work that has been added so far.
   virtual Event record() = 0;
-  /// Later work of this stream starts after the event's work is done.
+  /// Makes later work of this stream start after the work before `event` is done.
   virtual void wait(Event event) = 0;
 };
 
-/// Work recorded once and run many times.
+/// Recorded work that can be run many times.
 class Program {
  public:
   virtual ~Program() = default;
-  /// Runs all of it. CPU: returns when it is done; an exception thrown by recorded work is rethrown here,
-  /// after every stream has stopped. CUDA: may return earlier; Device::copy waits.
+  /// Runs the work. CPU: returns when it is done, and rethrows an exception of the work after all streams
+  /// have stopped. CUDA: may return earlier; Device::copy waits.
   virtual void run() = 0;
-  /// CPU: seconds of the calls of the last run, by phase, of all streams together. CUDA: nothing, the host
-  /// does not see how long the parts of a program take.
+  /// Seconds of the calls of the last run by phase, summed over all streams. None on CUDA.
   virtual std::optional<PhaseSeconds> phases() const { return std::nullopt; }
 };
 
-/// Memory of a device, zeroed, aligned to 4,096 bytes. Owned.
+/// Owner of memory of a device, which is zeroed at first and aligned to 4,096 bytes.
 class Buffer {
  public:
   Buffer() : Buffer(nullptr, 0, [](void*) {}) {}
@@ -79,45 +77,46 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
+/// A processor with its memory. Methods are called on the thread that made it.
 class Device {
  public:
   virtual ~Device() = default;
-  /// Throws Error(resource) when there is not enough memory.
+  /// Throws Error(resource) when memory is short.
   virtual Buffer allocate(std::size_t bytes) = 0;
-  /// What is left of its memory for this rank; CPU: this rank's share of the host's. Not a promise.
+  /// Estimate of the memory that this rank can still allocate; CPU: its share of the host's.
   virtual std::size_t available_bytes() const = 0;
-  /// Memory of the host that this device copies to and from fast.
+  /// Allocates memory of the host with fast copies to and from this device.
   virtual Buffer allocate_host(std::size_t bytes) = 0;
-  /// What the host looks at instead of `buffer`: the same memory where it can, else as much of its own.
+  /// Memory in which the host can access the contents of `buffer`: the same memory if possible, else a
+  /// copy's.
   virtual Buffer mirror(const Buffer& buffer) = 0;
-  /// Copies between memory of this device and of the host, at either end; done on return, after all programs.
-  /// While recording: at once, no part of the recording.
+  /// Copies between memory of this device and the host, in any direction. Waits for all programs; done on
+  /// return. While recording, copies at once and records nothing.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
-  /// The same as part of a recording, in the stream's order. Memory of the host: of allocate_host or mirror.
+  /// Records a copy in the stream's order. Memory of the host must come from allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual std::span<Stream* const> streams() = 0;
-  /// `look` is called now and then while this device waits for what its streams were given, which may wait
-  /// for other ranks; what it throws ends the wait. Empty: no more. Where work is done on return, it is not
-  /// called.
+  /// Sets a function that is called from time to time while the host waits for this device, whose work may
+  /// depend on other ranks; an exception ends the wait. Empty: none. Devices whose work is done on return do
+  /// not call it.
   virtual void while_waiting(std::function<void()> /*look*/) {}
-  /// Makes a program of what `describe` gives to this device's streams. `describe` is called once, or (CUDA
-  /// without graphs) in each run: it reads nothing that changes between runs, and what it refers to outlives
-  /// the program.
+  /// Makes a program of the work that `describe` adds to this device's streams. `describe` is called once, or
+  /// (CUDA without graphs) in each run: it must not read anything that changes between runs, and whatever it
+  /// refers to must outlive the program.
   virtual std::unique_ptr<Program> record(std::function<void()> describe) = 0;
 };
 
-/// Throws Error(resource) when `bytes` are more than was `available` before they were allocated: the host's
-/// memory is only missing when it is written to. `purpose`: what for, in the plural.
+/// Throws Error(resource) when `bytes` exceed `available`, the memory before their allocation: Linux would
+/// end the process only when it writes to them. `purpose`: their use, in the plural.
 void check_memory(std::size_t available, std::size_t bytes, const char* purpose);
 
-/// A buffer of a device as the host sees it. Owns no part of it; the buffer outlives the view.
+/// Host's view of a device's buffer, which must outlive it.
 class HostView {
  public:
   HostView(Device& device, const Buffer& buffer);
   std::span<float> floats() const { return mirror_.floats(); }
-  /// Brings the device's values to the host, and the host's to the device.
-  void fetch() const;
-  void store() const;
+  void fetch() const;  ///< copies the device's values to the host
+  void store() const;  ///< copies the host's values to the device
 
  private:
   Device* device_;

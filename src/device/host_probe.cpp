@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::optional<std::uint64_t>;
 
-/// The number after `name` in a file of lines "NAME NUMBER".
+/// The number after `name` in a file with lines "NAME NUMBER".
 Bytes entry(const std::filesystem::path& path, const std::string& name) {
   std::ifstream file(path);
   std::string word;
@@ -27,7 +27,7 @@ Bytes entry(const std::filesystem::path& path, const std::string& name) {
   return std::nullopt;
 }
 
-/// The number that a file holds; none for the word "max" and for a file that is not there.
+/// The number in a file; none for the word "max" and for a missing file.
 Bytes number_in(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::uint64_t value = 0;
@@ -38,7 +38,8 @@ Bytes smaller(Bytes one, Bytes other) { return one && other ? std::min(*one, *ot
 
 Bytes kilobytes(Bytes value) { return value ? Bytes(*value * 1024) : std::nullopt; }
 
-/// Names of a version's files. Documentation of Linux: admin-guide/cgroup-v1/memory, admin-guide/cgroup-v2.
+/// File names of a version of control groups (Linux documentation: admin-guide/cgroup-v1/memory,
+/// admin-guide/cgroup-v2).
 struct Version {
   const char* mount;
   const char* limit;
@@ -51,10 +52,10 @@ constexpr Version version_2 = {"sys/fs/cgroup", "memory.max", "memory.current", 
 
 struct Group {
   const Version* version;
-  std::string path;  ///< below the mount, as the process sees it
+  std::string path;  ///< below the mount, in the process's view
 };
 
-/// Lines "0::/PATH" (version 2) and "7:cpu,memory:/PATH" (version 1) of /proc/self/cgroup.
+/// Reads the lines "0::/PATH" (version 2) and "7:cpu,memory:/PATH" (version 1) of /proc/self/cgroup.
 std::vector<Group> groups_of_process(const std::filesystem::path& root) {
   std::ifstream file(root / "proc/self/cgroup");
   std::vector<Group> groups;
@@ -73,8 +74,8 @@ std::vector<Group> groups_of_process(const std::filesystem::path& root) {
   return groups;
 }
 
-/// Folders of a group and of all groups around it. The path is another host's where /proc is not the
-/// container's own: folders that are not there have no limit, and the mount itself is always looked at.
+/// Folders of a group and of the groups that contain it, the mount first. Where /proc is not the container's
+/// own, the path is that of the host: folders that do not exist have no limit.
 std::vector<std::filesystem::path> folders_of(const Group& group, const std::filesystem::path& root) {
   std::vector<std::filesystem::path> folders = {root / group.version->mount};
   for (const auto& name : std::filesystem::path(group.path).relative_path()) {

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Values that the host wrote once to memory of a device, for its work to read.
+/// Constant values in memory of a device.
 template <class T>
 class Table {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -18,7 +18,7 @@ class Table {
       : buffer_(device.allocate(values.size_bytes())), size_(values.size()) {
     if (!values.empty()) device.copy(buffer_.data(), values.data(), values.size_bytes());
   }
-  /// Address on the device.
+  /// Address in the device's memory.
   const T* data() const { return reinterpret_cast<const T*>(buffer_.data()); }
   std::size_t size() const { return size_; }
 

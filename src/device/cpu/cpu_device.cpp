@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-/// A piece of a stream's recording.
+/// One action of a stream's recording.
 struct Action {
   enum class Kind { call, record, wait } kind;
   std::function<void()> work = {};
@@ -174,7 +174,7 @@ class CpuProgram : public Program {
     seconds_[stream].value = seconds;
   }
 
-  /// After a failure the other work is left out, but events still happen, so that every stream ends.
+  /// After a failure, skips the remaining work; events still happen, so that every stream ends.
   void guarded(const std::function<void()>& work) {
     if (failed_.load(std::memory_order_acquire)) {
       return;
@@ -270,7 +270,7 @@ class CpuDevice : public Device {
     }
   }
 
-  ThreadState caller_;  // restored last
+  ThreadState caller_;  // first, so that it is restored last
   std::vector<int> processors_;
   Executors executors_;
   std::size_t local_size_;  ///< ranks that share the host's memory

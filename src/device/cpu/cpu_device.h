@@ -8,18 +8,20 @@
 namespace lockstep {
 
 struct CpuOptions {
-  int threads = 1;  ///< executors, the calling thread included
-  /// Cores of this host are dealt out to its ranks: this rank takes part `local_rank` of `local_size`.
+  int threads = 1;  ///< number of executors, the calling thread included
+  /// This rank uses part `local_rank` of the host's cores, divided into `local_size` parts.
   int local_rank = 0;
   int local_size = 1;
   bool pin = true;
 };
 
-/// Executors pinned to cores (hwloc), with flush-to-zero on all of them alike. Where the process is already
-/// bound to fewer cores than executors (a launcher's choice), executors share what they were given.
+/// Makes a device whose executors flush denormals to zero and, if `pin`, are pinned to cores (hwloc). If the
+/// launcher bound the process to fewer cores than executors, the executors share those. Throws
+/// Error(resource) when threads cannot be started.
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options);
 
-/// Cores that a rank may use: those this process is bound to, divided among the ranks that share them.
+/// Number of cores that a rank may use: those that this process is bound to, divided among the ranks that
+/// share them.
 int available_cores(int local_rank, int local_size);
 
 }  // namespace lockstep

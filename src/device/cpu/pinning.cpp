@@ -35,10 +35,9 @@ Topology load_topology() {
   return hwloc_topology_load(topology) == 0 ? std::move(owner) : nullptr;
 }
 
-/// First logical processor of every core that the process may run on, and whether those are all cores.
 struct Cores {
-  std::vector<int> processors;
-  bool all = false;
+  std::vector<int> processors;  ///< first logical processor of every core that the process may run on
+  bool all = false;             ///< whether those are all cores of the machine
 };
 
 Cores find_cores() {
@@ -88,7 +87,7 @@ std::vector<int> processors_for_executors(int threads, int local_rank, int local
   return {cores.processors.begin() + first, cores.processors.begin() + first + threads};
 }
 
-// The floating-point environment holds the control bits of MXCSR (x86) and FPCR (ARM) too.
+// The floating-point environment includes the control bits of MXCSR (x86) and FPCR (ARM).
 ThreadState::ThreadState() : bound_(sched_getaffinity(0, sizeof processors_, &processors_) == 0) {
   std::fegetenv(&arithmetic_);
 }

@@ -7,14 +7,13 @@
 
 namespace lockstep {
 
-/// Logical processors for `threads` executors of this rank: one for each core first. The cores that the
-/// process is bound to are shared with the host's other ranks when the launcher bound none of them (every
-/// rank sees all cores): then this rank takes its part. Empty when there are fewer cores than threads:
-/// nothing is pinned.
+/// Logical processors for `threads` executors of this rank, each on a core of its own. If the launcher bound
+/// no rank (every rank sees all cores), the host's ranks divide the cores. Empty: there are fewer cores than
+/// threads, and nothing is to be pinned.
 std::vector<int> processors_for_executors(int threads, int local_rank, int local_size);
 
-/// What a device changes on the thread that makes it, put back when destroyed: the cores it is bound to and
-/// the treatment of denormals. Made and destroyed on the same thread.
+/// Saves the calling thread's binding to cores and its treatment of denormals, and restores them when
+/// destroyed, on the same thread.
 class ThreadState {
  public:
   ThreadState();
@@ -28,11 +27,11 @@ class ThreadState {
   std::fenv_t arithmetic_{};
 };
 
-/// Binds the calling thread to one logical processor. Failure is not an error: the thread stays free.
+/// Binds the calling thread to one logical processor. On failure the thread stays unbound.
 void pin_this_thread(int processor);
 
-/// Denormal results and inputs are zeros, on this thread. Alike on all executors, so that bits do not depend
-/// on which one computes.
+/// Makes denormal results and inputs zeros on this thread. All executors do so: bits do not depend on which
+/// one computes.
 void flush_denormals_to_zero();
 
 }  // namespace lockstep

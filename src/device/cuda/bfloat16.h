@@ -7,7 +7,7 @@
 
 namespace lockstep::cuda {
 
-/// The upper half of a float: 8 bits of exponent, 7 of mantissa. Storage only; arithmetic is float's.
+/// Upper half of a float: 8 bits of exponent, 7 of mantissa. For storage only; arithmetic is done in float.
 struct Bfloat16 {
   std::uint16_t bits;
 };

@@ -8,22 +8,22 @@
 
 namespace lockstep::cuda {
 
-/// A stream of the CUDA device, as kernels and libraries are given it while a recording is described.
+/// A stream of a CUDA device. Kernels and libraries use its handle while a recording is described.
 class CudaStream : public Stream {
  public:
   virtual StreamHandle handle() const = 0;
 };
 
-/// A device of which CUDA's layers know more.
+/// A CUDA device, with the operations that only CUDA code uses.
 class CudaDevice : public Device {
  public:
-  /// Beside streams(): for what should begin as soon as it can, before kernels of the others that wait for
-  /// room on the GPU. Its work waits for an event of another stream first; another stream waits for it before
-  /// the recording ends, and before code of the host.
+  /// Stream of highest priority for communication, not among streams(). In a recording, its work first waits
+  /// for an event of another stream, and another stream waits for it before the end of the recording and
+  /// before calls of the host.
   virtual CudaStream& communication_stream() = 0;
 };
 
-/// Of a stream, or device, that is known to be CUDA's.
+/// The argument must be a stream, or device, of CUDA.
 StreamHandle handle_of(const Stream& stream);
 CudaStream& communication_stream(Device& device);
 

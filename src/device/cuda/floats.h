@@ -6,7 +6,8 @@
 
 namespace lockstep::cuda {
 
-/// Neighbouring floats that one thread moves at once: the GPU reaches its memory's full rate with four.
+/// Neighbouring floats that one thread loads or stores at once. GPUs need four to reach the full memory
+/// bandwidth.
 template <std::size_t count>
 struct alignas(count * sizeof(float)) Floats {
   float values[count];
@@ -16,7 +17,7 @@ struct alignas(count * sizeof(float)) Floats {
 };
 constexpr std::size_t four_floats = 4;
 
-// The address is a multiple of the size. Not by memcpy, which nvcc turns into loads of bytes.
+// Addresses must be multiples of the size. nvcc would turn a memcpy into loads of bytes.
 template <std::size_t count>
 LOCKSTEP_HD inline Floats<count> load_floats(const float* from) {
   return *reinterpret_cast<const Floats<count>*>(from);

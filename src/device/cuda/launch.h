@@ -4,20 +4,20 @@
 
 #include "core/host_device.h"
 
-/// How all kernels of this project are written: as a function of an index, which the GPU calls from its
-/// threads and tests call in a loop on the host, with the same bits. Sources under cuda/kernels only.
+/// Launch of kernels that are written as a function of an index, which the GPU calls from its threads and
+/// tests call in a loop on the host, with the same bits. For sources in cuda/kernels only.
 
 struct CUstream_st;
 
 namespace lockstep::cuda {
 
-/// An ordered queue of work of the GPU: cudaStream_t. Not looked at on the host.
+/// cudaStream_t, which the host only passes on.
 using StreamHandle = CUstream_st*;
 
-/// Threads that share a row, see for_each_row.
+/// Number of threads that share a row in for_each_row.
 constexpr unsigned row_threads = 256;
 
-/// What for_each_row gives its work for `row`.
+/// Argument that for_each_row passes to `work` for `row`.
 template <class Work>
 LOCKSTEP_HD auto place_in(const Work& work, std::size_t row) {
   if constexpr (requires { work.place(row); }) {

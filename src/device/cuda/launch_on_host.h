@@ -8,11 +8,11 @@
 
 namespace lockstep::cuda {
 
-/// Calls `work` now on the null stream; else it takes its place in what the stream is given, as kernels do.
-/// `name`: for lists of what was given; a kernel's is that of its type, as the compiler mangles it.
+/// Adds `work` to the stream as a kernel; on the null stream, calls it at once. `name`: for lists of kernels;
+/// the mangled name of the kernel's type.
 void give(StreamHandle stream, const char* name, std::function<void()> work);
 
-/// Calls work(i) for every i in [0, count), in any order, after the work that the stream was given before.
+/// Calls work(i) for every i in [0, count), in any order, after earlier work of the stream.
 template <class Work>
 void for_each(StreamHandle stream, std::size_t count, const Work& work) {
   give(stream, typeid(Work).name(), [count, work] {
@@ -20,10 +20,10 @@ void for_each(StreamHandle stream, std::size_t count, const Work& work) {
   });
 }
 
-/// For every row: folds work.term(row, k) for k in [0, work.terms(row)), then calls work.finish(row, sum).
-/// A sum begins as Work::Sum{} and grows by `+=`, on terms and on sums. The order is fixed: sum t of 256
-/// takes k = t, t + 256, ...; then sum t takes in sum t + 128, t + 64, ..., t + 1.
-/// What takes time to find for a row, work.place(row) finds once: its result is given for `row` above.
+/// For each row, adds work.term(row, k) for k in [0, work.terms(row)), then calls work.finish(row, sum). Sums
+/// start as Work::Sum{} and add terms and other sums by `+=`, in a fixed order: sum t of 256 adds the terms
+/// t, t + 256, ...; then sum t adds sum t + 128, t + 64, ..., t + 1. If the work has place(row), its result,
+/// computed once per row, replaces `row` in these calls.
 template <class Work>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work) {
   give(stream, typeid(Work).name(), [rows, work] {

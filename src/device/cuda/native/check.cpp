@@ -8,7 +8,7 @@ namespace lockstep::cuda {
 
 void check_cuda(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
-  cudaGetLastError();  // a failed call leaves its error behind
+  cudaGetLastError();  // clears the error, which later calls would return
   int device = -1;
   const bool known = cudaGetDevice(&device) == cudaSuccess;
   throw Error(Category::resource, (known ? "GPU " + std::to_string(device) + ": " : std::string()) + call +

@@ -14,7 +14,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Throws Error(resource) saying why there is no GPU to compute on.
+/// Number of visible GPUs. Throws Error(resource) with the reason if none can be used.
 int device_count() {
   const std::string why = why_no_cuda();
   if (!why.empty()) throw Error(Category::resource, why);
@@ -85,8 +85,7 @@ class NativeDevice final : public CudaDevice {
 
  private:
   static bool select(int device, bool graphs) {
-    // Waiting for 50 steps is no work for a core; by default the driver spins where it has one for each
-    // context.
+    // The host sleeps while it waits for submitted steps; by default the driver may spin.
     check_cuda(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid),
                "cudaInitDevice");
     check_cuda(cudaSetDevice(device), "cudaSetDevice");
@@ -97,7 +96,7 @@ class NativeDevice final : public CudaDevice {
   EventPool events_;
   RecordingStream stream_;
   OrderedStream communication_{events_, make_stream_of_highest_priority()};
-  StreamOwner copies_ = make_stream();  ///< of what is done at once, while the other may be recording
+  StreamOwner copies_ = make_stream();  ///< for immediate copies, also while stream_ is recording
   std::array<Stream*, 1> streams_{};
 };
 

@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Owner of a handle of CUDA's: null or destroyed once. Destructors ignore errors: there is nobody to tell.
+/// Owner of a CUDA handle; null: none. Its destructor ignores errors.
 template <class Raw, cudaError_t (*destroy)(Raw)>
 class Handle {
  public:

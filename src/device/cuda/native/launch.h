@@ -5,7 +5,7 @@
 #include "device/cuda/launch.h"
 #include "device/cuda/native/check.h"
 
-/// The same as launch_on_host.h, on the GPU.
+/// Functions of launch_on_host.h for the GPU.
 namespace lockstep::cuda {
 
 template <class Work>

@@ -8,8 +8,8 @@
 
 namespace lockstep::cuda {
 
-/// The driver's management library: facts about GPUs without a context on them. Where it
-/// is missing or does not answer, nothing is known and nothing fails.
+/// The driver's management library, which describes GPUs without creating a context. If it is missing or does
+/// not answer, results are empty; nothing throws.
 class Nvml {
  public:
   using Device = void*;
@@ -20,11 +20,11 @@ class Nvml {
   Nvml& operator=(const Nvml&) = delete;
 
   std::string driver_version() const;
-  /// Null where unknown. `bus` is a PCI address as cudaDeviceGetPCIBusId writes it.
+  /// GPU at PCI address `bus`, as written by cudaDeviceGetPCIBusId; null: unknown.
   Device device(const std::string& bus) const;
-  /// Adds free memory, compute mode, processes and NVLinks to `gpu`.
+  /// Sets free memory, compute mode, processes and NVLinks of `gpu`.
   void describe(Device device, GpuProbe& gpu) const;
-  /// Path and whether it is direct.
+  /// Path between two GPUs, without their numbers.
   LinkProbe link(Device first, Device second) const;
 
  private:

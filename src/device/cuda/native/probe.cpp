@@ -11,7 +11,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// CUDA's first call fails where there is no GPU, too.
+/// Number of visible GPUs, 0 after a failure. CUDA's first call also fails if there is no GPU.
 int visible_gpus(Probe& found) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
@@ -23,7 +23,7 @@ int visible_gpus(Probe& found) {
   return 0;
 }
 
-/// None where CUDA does not say.
+/// None: CUDA does not describe the GPU.
 std::optional<GpuProbe> gpu_at(int number) {
   cudaDeviceProp properties{};
   std::array<char, 32> bus{};

@@ -6,8 +6,8 @@
 
 namespace lockstep::cuda {
 
-/// A library that may be missing, opened by name. It stays in memory when its owner is gone: libraries of
-/// CUDA keep threads and exit handlers.
+/// A shared library that may be missing, opened by name. It is never unloaded: CUDA's libraries keep threads
+/// and exit handlers.
 class SharedLibrary {
  public:
   explicit SharedLibrary(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
@@ -24,7 +24,7 @@ class SharedLibrary {
   explicit operator bool() const { return handle_ != nullptr; }
   const std::string& failure() const { return failure_; }
 
-  /// Null where the library, or this function in it, is missing.
+  /// The function `name`; null: it or the library is missing.
   template <class Function>
   Function* function(const char* name) const {
     return handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, name));

@@ -11,17 +11,17 @@
 namespace lockstep::cuda {
 
 StreamOwner make_stream();
-/// Its kernels begin before those of other streams that wait for room on the GPU; in graphs too.
+/// Its kernels start before waiting kernels of other streams, also in graphs.
 StreamOwner make_stream_of_highest_priority();
 
-/// Points in the work of all streams of a device.
+/// Events for all streams of a device.
 class EventPool {
  public:
   Event take();
   cudaEvent_t operator[](Event event) const {
     return events_.at(static_cast<std::size_t>(event.index)).get();
   }
-  /// All may be taken again: what waits for them was given to its stream.
+  /// Makes all events available again. Waits for them must have been submitted.
   void reuse() { used_ = 0; }
 
  private:
@@ -29,7 +29,7 @@ class EventPool {
   std::size_t used_ = 0;
 };
 
-/// A stream that is ordered with others by events alone.
+/// A stream that makes no calls of the host, and is ordered with other streams by events.
 class OrderedStream : public CudaStream {
  public:
   OrderedStream(EventPool& events, StreamOwner stream) : events_(events), stream_(std::move(stream)) {}
@@ -48,15 +48,15 @@ class OrderedStream : public CudaStream {
   StreamOwner stream_;
 };
 
-/// The stream that records by capture: what is launched becomes a graph; a call of the host ends one graph
-/// and begins another. Without graphs the description is kept and called in each run.
+/// A stream that records by capture: launches become a graph; a call of the host ends one graph and begins
+/// the next. Without graphs, the description is stored and called in each run.
 class RecordingStream final : public OrderedStream {
  public:
   RecordingStream(EventPool& events, bool graphs) : OrderedStream(events, make_stream()), graphs_(graphs) {}
 
   void call(std::function<void()> work, Phase phase) override;
 
-  /// Returns when all work is done; calls `look` meanwhile, see Device::while_waiting.
+  /// Waits until all work is done, with the calls of Device::while_waiting.
   void synchronize();
   void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
@@ -65,7 +65,7 @@ class RecordingStream final : public OrderedStream {
   std::unique_ptr<Program> record(std::function<void()> describe);
 
  private:
-  /// A program consists of launches, between which the host is called.
+  /// Part of a program.
   using HostCall = std::function<void()>;
   using Part = std::variant<ExecutableGraphOwner, HostCall>;
   class GraphProgram;
@@ -73,7 +73,7 @@ class RecordingStream final : public OrderedStream {
 
   void begin_capture();
   void end_capture();
-  /// After an exception in the middle of a recording.
+  /// Ends a recording after an exception.
   void abandon() noexcept;
 
   bool graphs_;
