@@ -38,7 +38,7 @@ constexpr std::array<ElementType, 15> element_types = {{{"BOOL", 1},
                                                         {"I64", 8},
                                                         {"F64", 8}}};
 
-/// A tensor while its object is being read.
+/// A tensor whose object is being read.
 struct Draft {
   TensorInfo info;
   std::vector<std::int64_t> offsets;
@@ -47,8 +47,8 @@ struct Draft {
   bool has_offsets = false;
 };
 
-/// Receives the JSON events of a header; each returns false, with `problem` set, to stop the parser. Unlike
-/// a document tree it sees repeated names, and never holds more than the tensors.
+/// Reader of a header's JSON events. An event that returns false has set `problem` and stops the parser.
+/// Unlike a document tree, it detects repeated names and holds the tensors only.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   ModelHeader header;
@@ -167,21 +167,21 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   Place place_ = Place::outside;
-  std::string name_;  ///< of the tensor, at the top level
-  std::string key_;   ///< inside the tensor or the metadata
+  std::string name_;  ///< last key of the top level: a tensor's name
+  std::string key_;   ///< last key of a tensor or the metadata
   std::set<std::string> names_;
   Draft draft_;
-  std::vector<std::int64_t>* numbers_ = nullptr;  ///< where numbers go while inside a list
+  std::vector<std::int64_t>* numbers_ = nullptr;  ///< list that is being read; null: none
 };
 
 [[noreturn]] void fail(const std::string& origin, const TensorInfo& tensor, const std::string& what) {
   throw Error(Category::data, fmt::format("{}: tensor '{}': {}", origin, printable(tensor.name), what));
 }
 
-/// Number of bytes of the tensor; empty when it does not fit 64 bits.
+/// Number of bytes of the tensor; none: it does not fit 64 bits.
 std::optional<std::uint64_t> bytes_of(const TensorInfo& tensor, std::uint64_t element_bytes) {
   std::uint64_t bytes = element_bytes;
-  // A zero makes the product zero, however large the others are.
+  // A zero makes the product zero, even if the other factors overflow.
   if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) {
     return 0;
   }

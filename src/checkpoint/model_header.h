@@ -11,20 +11,18 @@
 
 namespace lockstep {
 
-/// What the JSON header of a safetensors file says.
+/// Contents of the JSON header of a safetensors file.
 struct ModelHeader {
   std::vector<TensorInfo> tensors;  ///< in order of their data
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses the header and checks it against a data section of `data_bytes`. Accepts the format's schema and
-/// nothing else; nesting is bounded by it, memory by the length of `json`. Throws Error(data); `origin` is
-/// the file in the message.
+/// Parses the header and checks it against a data section of `data_bytes`. Accepts the format's schema only,
+/// which bounds nesting; the length of `json` bounds memory. Throws Error(data) naming `origin`.
 ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, const std::string& origin);
 
-/// The header's JSON for tensors that lie behind each other in this order, padded with spaces to a
-/// multiple of 8 bytes. Throws Error(internal) for a repeated or reserved name, or a shape that does not
-/// fit the values.
+/// JSON header for contiguous tensors in this order, padded with spaces to a multiple of 8 bytes. Throws
+/// Error(internal) for a repeated or reserved name, or a shape that does not fit the values.
 std::string make_model_header(std::span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata);
 

@@ -15,42 +15,41 @@
 
 namespace lockstep {
 
-/// What an update is made of; everything named here outlives it.
+/// Arguments of an update; objects that they refer to must outlive it.
 struct ArenaUpdateOptions {
   Device& device;
   const Optimizer& optimizer;
-  const OptimizerOptions& rule;  ///< what the optimizer was made of
+  const OptimizerOptions& rule;  ///< options of the optimizer
   const std::vector<Segment>& segments;
   const BlockNorms& norms;
-  std::size_t parameters = 0;                ///< of the network
+  std::size_t parameters = 0;                ///< number of the network's parameters
   std::size_t first = 0, last = 0;           ///< elements that this rank updates
-  std::span<float> values;                   ///< the parameters' arena, in the device's memory
-  std::span<float> averages;                 ///< of the averaged weights; empty: there are none
+  std::span<float> values;                   ///< arena of the parameters
+  std::span<float> averages;                 ///< arena of the averaged weights; empty: none
   double average_decay = 0.0;                ///< averages += (1 - average_decay) * (values - averages)
-  std::span<const std::span<float>> states;  ///< of the rule, of elements [first, last)
-  StepLog log;                               ///< which step this is: rate and number; what it found
+  std::span<const std::span<float>> states;  ///< of the optimizer, for elements [first, last)
+  StepLog log;                               ///< input and outcome of the step
 };
 
-/// What a step does to the elements of the arenas that one rank updates: norms, clipping, the optimizer's
-/// rule, running statistics, averages. On one device; recorded on a stream, and
-/// outlives the recording. All addresses are the device's. The same bits on any number of ranks. Nothing
-/// changes in a step whose outcome says so (StepOutcome::updates).
+/// Update of the elements that one rank owns: norms, clipping, the optimizer's rule, running statistics and
+/// averages. Methods record work on a stream; the update must outlive the recording. All addresses are the
+/// device's. The same bits on any number of ranks. Steps with StepOutcome::updates 0 change nothing.
 class ArenaUpdate {
  public:
   virtual ~ArenaUpdate() = default;
-  /// Applies the total gradient of the chunk's elements, which is what `fold` makes of its inputs. `fold`
-  /// outlives the recording.
+  /// Folds the chunk's inputs and applies the resulting total gradient to its elements. `fold` must outlive
+  /// the recording.
   virtual void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) = 0;
-  /// Sums of squares of the blocks of this rank's elements, of which `values` holds some quantity.
+  /// Writes the sums of squares of the blocks of this rank's elements; `values` has one value for each
+  /// element.
   virtual void measure(Stream& stream, const float* values, double* sums) = 0;
-  /// From the sums of squares of all blocks of the gradient: writes its norm to the step's outcome, and
-  /// scales the step so that it is at most the largest that the rule allows. A norm that is not finite: no
-  /// update.
+  /// Computes the gradient's norm from the sums of squares of all blocks, writes it to the step's outcome,
+  /// and reduces the step's gradient scale if the norm exceeds clip_grad. A norm that is not finite prevents
+  /// the update.
   virtual void clip(Stream& stream, const double* sums) = 0;
-  /// Layer-wise rules: turns `sum`, the total gradient of this rank's elements, into what the trust ratios
-  /// are about.
+  /// Layer-wise rules: Optimizer::prepare on `sum`, the total gradient of this rank's elements.
   virtual void prepare(Stream& stream, float* sum) = 0;
-  /// Layer-wise rules: trust ratios from the sums of squares of all blocks.
+  /// Layer-wise rules: sets trust ratios from the sums of squares of all blocks.
   virtual void choose_trust_ratios(Stream& stream, const double* gradient_sums,
                                    const double* parameter_sums) = 0;
 };

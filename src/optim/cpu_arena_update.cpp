@@ -34,7 +34,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
   }
 
  private:
-  /// Folds and updates block by block: the sum is in the L1 cache when it is used.
+  /// Folds and updates block by block, so that the sum is still in the L1 cache when it is used.
   void apply_chunk(const SumChunk& chunk, const Fold& fold) {
     if (options_.log.outcome().updates == 0) return;
     for (std::size_t at = 0; at < chunk.size(); at += BlockFold::block) {
@@ -141,7 +141,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
 
   ArenaUpdateOptions options_;
   std::vector<std::span<float>> state_parts_;
-  std::vector<float> trust_ratios_;  ///< of parameters
+  std::vector<float> trust_ratios_;  ///< [parameter]
   BlockFold blocks_;
 };
 

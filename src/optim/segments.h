@@ -10,34 +10,35 @@
 
 namespace lockstep {
 
-/// A range of the arena and what a step does there.
+/// Range of the arena that a step treats alike.
 struct Segment {
   enum class Kind {
-    trained,    ///< the optimizer's rule
-    statistic,  ///< moves towards the mean of what was observed: Parameter::statistic_momentum
-    frozen,     ///< nothing
+    trained,    ///< updated by the optimizer's rule
+    statistic,  ///< running statistic, updated by Parameter::statistic_momentum
+    frozen,     ///< not updated
   };
   std::size_t begin = 0, end = 0;
   Kind kind = Kind::trained;
   bool weight_decay = true;
-  bool adapts = false;         ///< has a trust ratio of its own; else the ratio is 1
-  double momentum = 0.0;       ///< of a statistic
-  std::size_t parameter = 0;   ///< first of the parameters that lie here
-  std::size_t parameters = 1;  ///< how many
+  bool adapts = false;         ///< whether it has a trust ratio of its own; false: 1
+  double momentum = 0.0;       ///< statistic_momentum of a statistic
+  std::size_t parameter = 0;   ///< index of the first parameter
+  std::size_t parameters = 1;  ///< number of parameters
 };
 
-/// Ascending segments that tile the arena. Neighbours that are treated alike are one segment; one that adapts
-/// holds one parameter. `layerwise`: the rule has trust ratios. Throws Error(usage) for a pattern of
-/// options.freeze that matches nothing, naming the nearest parameter or layer, and when nothing is trained.
+/// Ascending segments that tile the arena. Neighbouring parameters with the same treatment share a segment;
+/// one that adapts has a single parameter. `layerwise`: whether the rule has trust ratios. Throws
+/// Error(usage) for a pattern of options.freeze that matches nothing, naming the nearest parameter or layer,
+/// and when nothing is trained.
 std::vector<Segment> make_segments(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                                    const OptimizerOptions& options, bool layerwise);
 
-/// Which parameters the patterns of options.freeze match: a parameter's whole name, or the layers before one
-/// of its dots ("layer1" matches "layer1.0.conv1.weight"); * stands for any text and ? for one character.
+/// Whether each parameter matches a pattern of options.freeze. A pattern matches a whole name, or its prefix
+/// before a dot ("layer1" matches "layer1.0.conv1.weight"); * matches any text and ? one character.
 std::vector<bool> frozen_parameters(const std::vector<Parameter>& parameters,
                                     const std::vector<std::string>& patterns);
 
-/// Calls visit(segment, first, last) for the parts of segments that lie in [begin, end), ascending.
+/// Calls visit(segment, first, last) for the part of each segment in [begin, end), ascending.
 template <typename Visit>
 void visit_segments(const std::vector<Segment>& segments, std::size_t begin, std::size_t end,
                     const Visit& visit) {

@@ -50,7 +50,7 @@ class CudaArenaUpdate final : public ArenaUpdate {
   }
 
  private:
-  /// A single input is its own sum.
+  /// Address of the sum of the chunk's inputs; a single input is its own sum.
   const float* sum_of(Stream& stream, const SumChunk& chunk, const Fold& fold) {
     if (fold.program.size() == 1) return chunk.inputs[static_cast<std::size_t>(fold.program[0])];
     auto* const sum = reinterpret_cast<float*>(sums_.at_least(chunk.size() * sizeof(float)));
@@ -62,7 +62,7 @@ class CudaArenaUpdate final : public ArenaUpdate {
   OptimizerRule rule_;
   UpdateTables tables_;
   UpdateMemory memory_;
-  Buffer gradient_squares_, parameter_squares_;  ///< of parameters
+  Buffer gradient_squares_, parameter_squares_;  ///< [parameter]
   ScratchMemory sums_{[this](std::size_t bytes) { return options_.device.allocate(bytes); }};
 };
 

@@ -7,8 +7,8 @@
 
 namespace lockstep::cuda {
 
-/// On a CUDA device. `stopped`: in its memory, as conclude_leaves (ops/cuda/step.h) has
-/// it; a norm that is not finite sets it too.
+/// Makes an update on a CUDA device. `stopped`: flag of conclude_leaves (ops/cuda/step.h) in its memory,
+/// which a norm that is not finite also sets.
 std::unique_ptr<ArenaUpdate> make_arena_update(const ArenaUpdateOptions& options, std::uint32_t* stopped);
 
 }  // namespace lockstep::cuda

@@ -7,10 +7,10 @@
 
 namespace lockstep {
 
-/// Layer-wise adaptive moments (You et al., 2020) as timm's `lamb`: Adam's step with corrected bias,
+/// Layer-wise adaptive moments (You et al., 2020) as in timm's `lamb`: Adam's step with corrected bias,
 /// u = m / (1 - beta1^t) / (sqrt(v) / sqrt(1 - beta2^t) + eps) + weight_decay * p, then
-/// p -= learning_rate * |p| / |u| * u by the norms of the whole parameter, the factor 1 where either is 0.
-/// The paper's limit of the gradient's norm is OptimizerOptions::clip_grad, which timm sets to 1.
+/// p -= learning_rate * |p| / |u| * u with norms of the whole parameter; the ratio is 1 if either norm is 0.
+/// OptimizerOptions::clip_grad is the paper's limit of the gradient's norm, which timm sets to 1.
 struct Lamb {
   static constexpr const char* name = "lamb";
   static constexpr bool cheap_coefficients = false;

@@ -4,9 +4,9 @@
 
 namespace lockstep {
 
-/// Layer-wise adaptive rate scaling (You, Gitman and Ginsburg, 2017) as timm's `lars`:
-/// g = (g + weight_decay * p) * trust_coefficient * |p| / (|g| + weight_decay * |p| + eps), by the norms of
-/// the whole parameter and the gradient without decay, the factor 1 where either is 0; then as sgd.
+/// Layer-wise adaptive rate scaling (You, Gitman and Ginsburg, 2017) as in timm's `lars`:
+/// g = (g + weight_decay * p) * trust_coefficient * |p| / (|g| + weight_decay * |p| + eps) with norms of the
+/// whole parameter and of its gradient without decay (the ratio is 1 if either is 0); then as sgd.
 template <Momentum momentum>
 struct Lars {
   static constexpr const char* name = "lars";
@@ -19,7 +19,7 @@ struct Lars {
   double trust_coefficient = 0.0;
   double eps = 0.0;
   double weight_decay = 0.0;
-  float keep = 0.0F;  ///< of the velocity
+  float keep = 0.0F;  ///< momentum factor
 
   struct Coefficients {
     float scale, decay, ratio, rate, keep;

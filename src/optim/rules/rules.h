@@ -13,7 +13,7 @@ using OptimizerRule =
     std::variant<Sgd<Momentum::none>, Sgd<Momentum::classic>, Sgd<Momentum::nesterov>, AdamW,
                  Lars<Momentum::none>, Lars<Momentum::classic>, Lars<Momentum::nesterov>, Lamb>;
 
-/// The rule called `options.name`. Throws Error(usage) for an unknown name or impossible options.
+/// Makes the rule `options.name`. Throws Error(usage) for an unknown name or impossible options.
 OptimizerRule make_rule(const OptimizerOptions& options);
 
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 namespace lockstep {
 
 /// Stochastic gradient descent as in torch.optim.SGD: g += weight_decay * p; v = momentum * v + g;
-/// p -= learning_rate * v (dampening 0; without momentum v = g and there is no state), with nesterov
+/// p -= learning_rate * v (dampening 0; without momentum, v = g and there is no state); with nesterov,
 /// p -= learning_rate * (g + momentum * v).
 template <Momentum momentum>
 struct Sgd {
@@ -16,7 +16,7 @@ struct Sgd {
   static std::vector<std::string> state_names() { return momentum_states(momentum); }
 
   float weight_decay = 0.0F;
-  float keep = 0.0F;  ///< of the velocity
+  float keep = 0.0F;  ///< momentum factor
 
   struct Coefficients {
     float scale, decay, rate, keep;

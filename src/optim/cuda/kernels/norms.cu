@@ -5,11 +5,11 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Blocks that a row of threads sums: 16 lanes each.
+/// Number of blocks that a row of threads sums, with 16 lanes each.
 constexpr std::size_t lanes = 16;
 constexpr std::size_t row_blocks = row_threads / lanes;
 
-/// A sum for each block of a row.
+/// One sum for each block of a row.
 struct BlockSums {
   double values[row_blocks] = {};
 
@@ -19,11 +19,12 @@ struct BlockSums {
   }
 };
 
-/// sum_of_squares of optim/block_norms.h: term i is the sum of a lane of block i / 16 of the row. Sums 128 to
-/// 16 apart are of different blocks, so that zeros are added, and those 8 to 1 apart are its pairs.
+/// sum_of_squares of optim/block_norms.h. Term i is the sum of lane i % 16 of the row's block i / 16. The
+/// reduction adds zeros to sums 128 to 16 apart, which belong to different blocks, and the pairs of a block 8
+/// to 1 apart.
 struct MeasureBlocks {
   using Sum = BlockSums;
-  const BlockNorms::Block* blocks;  ///< from the first on
+  const BlockNorms::Block* blocks;  ///< the first one to measure and those after it
   std::size_t count;
   const float* values;
   double* sums;
@@ -54,7 +55,7 @@ struct MeasureBlocks {
   }
 };
 
-/// Sums of doubles in ascending order. Loads in groups, so that they do not wait for one another.
+/// Sum of doubles in ascending order. Loads are grouped, so that they do not wait for one another.
 LOCKSTEP_HD double sum_in_order(const double* values, std::size_t count) {
   constexpr std::size_t group = 16;
   double sum = 0.0;

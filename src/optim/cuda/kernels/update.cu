@@ -7,7 +7,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Elements of one thread: arenas are laid out in units of 16, so they are of one segment.
+/// Number of elements of one thread. They belong to one segment, as arenas are laid out in units of 16.
 constexpr std::size_t width = four_floats;
 using Elements = Floats<width>;
 
@@ -24,7 +24,7 @@ LOCKSTEP_HD std::uint32_t segment_of(const UpdateMemory& memory, std::size_t ele
   return first;
 }
 
-/// Updater::step_of.
+/// As CpuArenaUpdate::step_of.
 LOCKSTEP_HD Optimizer::Step step_of(const UpdateMemory& memory, const Segment& segment) {
   const StepInput& input = memory.log.input();
   Optimizer::Step step;
@@ -36,7 +36,7 @@ LOCKSTEP_HD Optimizer::Step step_of(const UpdateMemory& memory, const Segment& s
   return step;
 }
 
-/// Writes the coefficients of each segment, where threads cannot afford to compute them.
+/// Coefficients of each segment: from a table that it writes, or computed by each thread if that is cheap.
 template <class Rule>
 struct Coefficients {
   using Value = typename Rule::Coefficients;
@@ -62,7 +62,8 @@ struct Coefficients {
   }
 };
 
-/// The first `count` states of a thread's elements. A count of int: nvcc warns of unsigned ones below 0.
+/// The first `count` states of a thread's elements. `count` is an int because nvcc warns about an unsigned k
+/// < 0.
 template <int count>
 class ElementStates {
  public:
@@ -175,7 +176,7 @@ struct ChooseTrustRatios {
   }
 };
 
-/// `code` for rules that are layer-wise.
+/// Calls `code` if the rule is layer-wise.
 template <class Code>
 void visit_layerwise(const OptimizerRule& rule, const Code& code) {
   std::visit(
