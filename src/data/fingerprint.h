@@ -12,11 +12,11 @@
 
 namespace lockstep {
 
-/// Sample `id`, or nothing where it cannot be read, which is dealt with when a step meets it.
+/// Sample `id`, or no bytes if it cannot be read; a step that needs the sample reports the error.
 std::span<const std::uint8_t> readable_sample(const Dataset& dataset, std::uint64_t id,
                                               std::vector<std::uint8_t>& buffer);
 
-/// A Dataset's fingerprint while it is computed: begins with what the network is told of the data set.
+/// Hash for Dataset::fingerprint. It begins with the data set's size, encoding, shape and number of classes.
 class Fingerprint {
  public:
   explicit Fingerprint(const Dataset& dataset) {
@@ -31,7 +31,7 @@ class Fingerprint {
     digest_.update(std::as_bytes(std::span(&number, 1)));
     return *this;
   }
-  /// Bytes of any number, which counts too.
+  /// Adds the number of bytes, then the bytes.
   Fingerprint& add(std::span<const std::byte> bytes) {
     add(std::uint64_t{bytes.size()});
     digest_.update(bytes);

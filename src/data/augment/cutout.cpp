@@ -5,8 +5,8 @@
 namespace lockstep {
 namespace {
 
-/// Blackens a square whose middle is a uniformly random pixel; what lies outside of the image is cut off
-/// (DeVries, Taylor, "Improved regularization of convolutional neural networks with cutout", 2017).
+/// Blackens a square around a uniformly random pixel, clipped to the image (DeVries, Taylor, "Improved
+/// regularization of convolutional neural networks with cutout", 2017).
 class Cutout : public Augmentation {
  public:
   explicit Cutout(int side) : side_(side) {}

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Joehnk's method (1964) for alpha <= 1: u^(1/alpha) and v^(1/alpha), accepted when their sum is at most 1.
-/// Both may be too small for a double: their ratio is then taken from the logarithms.
+/// Beta(alpha, alpha) for alpha <= 1 by Joehnk's method (1964): u^(1/alpha) and v^(1/alpha) are accepted if
+/// their sum is at most 1. Logarithms keep their ratio exact where both are too small for a double.
 LOCKSTEP_HD inline double joehnk(double alpha, Draws& draws) {
   for (;;) {
     const double x = logarithm(draws.uniform()) / alpha;
@@ -39,8 +39,8 @@ LOCKSTEP_HD inline double gamma_number(double alpha, Draws& draws) {
   }
 }
 
-/// Share of a sample itself when it is mixed with its partner (Zhang et al., "mixup: Beyond empirical risk
-/// minimization", 2018): Beta(alpha, alpha), one number for micro-batch `number` of an epoch, alpha > 0.
+/// Share of each sample in its mixture with a partner, for all of micro-batch `number` of an epoch:
+/// Beta(alpha, alpha), alpha > 0 (Zhang et al., "mixup: Beyond empirical risk minimization", 2018).
 LOCKSTEP_HD inline float mixup_share(double alpha, std::uint64_t seed, std::uint32_t epoch,
                                      std::uint32_t number) {
   Draws draws({.seed = seed, .epoch = epoch, .id = number}, Purpose::mixup);

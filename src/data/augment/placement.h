@@ -4,10 +4,11 @@
 #include "data/augment/draws.h"
 #include "lockstep/shape.h"
 
-/// Random numbers of the augmentations that move and blacken pixels, for CPU and GPU alike.
+/// Random numbers of the augmentations that move or blacken pixels, for CPU and GPU.
 namespace lockstep {
 
-/// Random crop: pixel (row, column) becomes pixel (row + down, column + right), black outside.
+/// Random crop: output pixel (row, column) is input pixel (row + down, column + right), black outside the
+/// image.
 struct Shift {
   int down = 0;
   int right = 0;
@@ -19,12 +20,12 @@ LOCKSTEP_HD inline Shift draw_shift(int padding, const SampleVisit& visit) {
   return {down, right};
 }
 
-/// Random flip: whether left and right are swapped.
+/// Random flip: whether to swap left and right.
 LOCKSTEP_HD inline bool draw_flip(double probability, const SampleVisit& visit) {
   return Draws(visit, Purpose::flip).uniform() < probability;
 }
 
-/// Cutout: the first row and column of the square, which may lie outside.
+/// Cutout: first row and column of the square, which may lie outside the image.
 struct Corner {
   int row = 0;
   int column = 0;
@@ -36,7 +37,7 @@ LOCKSTEP_HD inline Corner draw_cutout(int side, const Shape& shape, const Sample
   return {row, column};
 }
 
-/// All of them for one sample; nothing happens where they are not asked for.
+/// Random numbers of one sample. The defaults have no effect.
 struct PixelPlacement {
   Shift shift;
   Corner cut;

@@ -5,8 +5,8 @@
 namespace lockstep {
 namespace {
 
-/// The image with a black border of `padding` pixels, of which a part of the image's size is cut out at a
-/// uniformly random place: a shift by up to `padding` pixels in each direction.
+/// Pads the image with a black border and cuts out a part of its original size at a uniformly random place: a
+/// shift by up to the width of the border.
 class RandomCrop : public Augmentation {
  public:
   void apply(Planes image, const SampleVisit& /*visit*/, const PixelPlacement& placement,

@@ -6,9 +6,10 @@
 
 namespace lockstep {
 
-/// The random part of an image that is resized to what the network sees: area uniform in `scale` of the
-/// image's, width over height log-uniform in `ratio`, whole pixels; after ten parts that do not fit, the
-/// largest middle part of an allowed ratio. As torchvision's RandomResizedCrop (Szegedy et al., 2015).
+/// Random part of an image, in whole pixels, that is resized to the network's input: its share of the area is
+/// uniform in `scale`, its ratio of width to height log-uniform in `ratio`. If ten attempts do not fit the
+/// image, the largest centred part with an allowed ratio. As torchvision's RandomResizedCrop (Szegedy et al.,
+/// 2015).
 Box random_resized_crop(const AugmentOptions& options, ImageSize size, const SampleVisit& visit);
 
 }  // namespace lockstep

@@ -2,8 +2,8 @@
 
 #include "data/augment/augmentation.h"
 
-/// The augmentations in the order in which they are applied: the function that makes one, or gives null where
-/// the options do not ask for it, which is the one thing that its file defines.
+/// Functions that make the augmentations, in the order in which they are applied. They return null if the
+/// options do not include the augmentation; a file of this folder defines each.
 #define LOCKSTEP_AUGMENTATIONS(ENTRY) \
   ENTRY(make_random_crop)             \
   ENTRY(make_random_flip)             \

@@ -20,7 +20,7 @@ std::vector<std::int32_t> labels_of(const Dataset& dataset) {
   return labels;
 }
 
-/// By way of memory that the device copies from fast.
+/// Copies all samples to `to`, through host memory with fast copies to the device.
 void copy_samples(Device& device, const Dataset& dataset, std::byte* to) {
   constexpr std::size_t stage_bytes = std::size_t{8} << 20;
   const std::size_t each = sample_bytes(dataset);

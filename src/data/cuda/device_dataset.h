@@ -8,10 +8,10 @@ namespace lockstep::cuda {
 /// A data set in a device's memory.
 class DeviceDataset {
  public:
-  /// Memory that it takes up there.
+  /// Bytes that `dataset` takes up in a device's memory.
   static std::size_t bytes(const Dataset& dataset);
-  /// Copies it; its samples are not files. Throws Error(resource) when memory is short, and Error(data) for a
-  /// sample that cannot be read: the device has no way to leave it out.
+  /// Copies `dataset`, whose samples are not files. Throws Error(resource) when memory is short, Error(data)
+  /// for a sample that cannot be read, which a device cannot skip.
   DeviceDataset(Device& device, const Dataset& dataset);
 
   SampleArray array() const {

@@ -11,16 +11,16 @@ namespace lockstep {
 
 class World;
 
-/// Read-only bytes that the ranks of a host need alike: one copy per host where it can be shared, else one
-/// per rank.
+/// Read-only bytes that are equal on the ranks of a host: one copy per host if it can be shared, else one per
+/// rank.
 class HostBlock {
  public:
   using Fill = std::function<void(std::span<std::byte>)>;
 
-  /// Memory of this rank alone.
+  /// Makes a copy for this rank alone.
   HostBlock(std::size_t bytes, const Fill& fill);
-  /// Collective. `fill` runs on the first rank of each host, or on every rank that has its own copy; what it
-  /// throws, all ranks throw. `bytes` is the same on all ranks of a host.
+  /// Collective; `bytes` is equal on all ranks of a host. `fill` runs on the first rank of each host, or on
+  /// every rank with its own copy; all ranks throw its exception.
   static HostBlock share(const World& world, std::size_t bytes, const Fill& fill);
 
   std::span<const std::byte> bytes() const;

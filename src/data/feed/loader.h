@@ -16,27 +16,28 @@ struct SampleRange {
   bool operator==(const SampleRange&) const = default;
 };
 
-/// The micro-batches (leaves) of the step in progress, and what is done to their samples. Set between steps
-/// by one thread; read during a step by all executors.
+/// Micro-batches (leaves) of the step in progress, and the preparation of their samples. One thread changes
+/// it between steps; all executors read it during a step.
 class Loader {
  public:
-  /// Leaves hold `micro_batch` samples; the last of a step may hold fewer. Throws as Transform.
+  /// Leaves have `micro_batch` samples; the last one of a step may have fewer. Throws the errors of
+  /// Transform.
   Loader(const Dataset& dataset, std::uint32_t micro_batch, const InputOptions& input = {},
          const AugmentOptions& augment = {}, std::uint64_t seed = 0);
 
-  /// Shuffles the samples as epoch `number` does; before the first call they have the data set's own order.
+  /// Shuffles the samples for epoch `number`. Before the first call, they have the data set's own order.
   void start_epoch(std::uint32_t number) { rule_.start_epoch(number); }
 
-  /// The step in progress: positions [first, first + samples).
+  /// Sets the step in progress to the positions [first, first + samples) of the epoch.
   void set_step(std::uint64_t first, std::uint64_t samples);
-  /// Leaves that a step of `samples` samples has.
+  /// Number of leaves of a step with `samples` samples.
   std::uint32_t leaves(std::uint64_t samples) const;
-  /// Samples of leaf `leaf` of the step in progress.
+  /// Number of samples of leaf `leaf` of the step in progress.
   std::uint32_t samples(std::uint32_t leaf) const;
   std::uint32_t micro_batch() const { return micro_batch_; }
   const Dataset& dataset() const { return dataset_; }
   const Transform& transform() const { return transform_; }
-  /// Samples that readers of the data set could not read.
+  /// Samples that could not be read.
   BadSamples& bad_samples() const { return bad_samples_; }
   /// Rule of the epoch in progress.
   const MicroBatchRule& rule() const { return rule_; }

@@ -8,45 +8,45 @@
 
 namespace lockstep {
 
-/// Seed and epoch: all that random numbers of a step depend on beside the sample.
+/// Seed and epoch, on which a step's random numbers depend beside the sample.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
 };
 
-/// Layout of samples in memory, and how they become what the network reads: (value - mean) / deviation of the
-/// channel, where value is pixel / 255, or the number itself; each step is rounded once to float.
+/// Layout of samples in memory, and their conversion to the network's input: (value - mean) / deviation of
+/// the channel, where value is pixel / 255, or the number itself. Each operation is rounded to float.
 struct SampleFormat {
   Shape shape;          ///< [channel][row][column]
-  bool floats = false;  ///< numbers; otherwise pixels, one byte each
-  // Per channel, in the memory of who reads the samples. Null: 0 and 1.
-  const float* mean = nullptr;
-  const float* deviation = nullptr;  ///< positive
+  bool floats = false;  ///< whether values are floats; false: pixels of one byte
+  // In the memory of the device that reads the samples.
+  const float* mean = nullptr;       ///< [channel]; null: zeros
+  const float* deviation = nullptr;  ///< [channel], positive; null: ones
 
   std::size_t sample_bytes() const { return shape.size() * (floats ? sizeof(float) : 1); }
 };
 
-/// A micro-batch in memory of the host or of a device: views, one entry per sample. MicroBatchRule says which
-/// samples it has and which of them are partners. Where samples are mixed, the network reads
-/// fma(share, own, (1 - share) * partner) of the two values, and the target is the same mixture of labels.
+/// View of a micro-batch in memory of the host or a device. MicroBatchRule decides its samples and their
+/// partners. If samples are mixed, the network's input is fma(share, own, (1 - share) * partner), and the
+/// target is the same mixture of labels.
 struct MicroBatch {
-  std::uint32_t size = 0;               ///< number of samples
-  const std::byte** samples = nullptr;  ///< address of each
-  std::uint64_t* ids = nullptr;
-  std::int32_t* labels = nullptr;
-  std::int32_t* partner_labels = nullptr;  ///< null where samples are not mixed, as shares
-  float* shares = nullptr;      ///< share of the sample itself, in [0, 1]; its partner has the rest
-  RandomKey* random = nullptr;  ///< one
+  std::uint32_t size = 0;                  ///< number of samples
+  const std::byte** samples = nullptr;     ///< [sample] addresses
+  std::uint64_t* ids = nullptr;            ///< [sample]
+  std::int32_t* labels = nullptr;          ///< [sample]
+  std::int32_t* partner_labels = nullptr;  ///< [sample]; null: samples are not mixed
+  float* shares = nullptr;  ///< [sample] share of the sample itself, in [0, 1]; null: samples are not mixed
+  RandomKey* random = nullptr;  ///< a single one
 
   LOCKSTEP_HD bool mixes() const { return shares != nullptr; }
 };
 
 /// Offsets of a micro-batch's arrays in one block of memory, the same on host and device: in bytes, aligned
-/// to 256, so that each array has room for whole groups of 16 entries. The samples come last: a short
-/// micro-batch is a short block.
+/// to 256, so that each array has room for whole groups of 16 entries. The samples come last, so that a short
+/// micro-batch needs the beginning of the block only.
 class MicroBatchLayout {
  public:
-  /// Room for `capacity` samples of `sample_bytes` each; 0: they lie elsewhere.
+  /// Layout for up to `capacity` samples of `sample_bytes` bytes; 0 bytes: samples are stored elsewhere.
   MicroBatchLayout(std::size_t capacity, std::size_t sample_bytes, bool mixes)
       : sample_bytes_(sample_bytes),
         ids_(after(0, sizeof(RandomKey))),
@@ -56,12 +56,12 @@ class MicroBatchLayout {
         samples_(after(shares_, mixes ? capacity * sizeof(float) : 0)),
         mixes_(mixes) {}
 
-  /// Length of a block whose first `samples` samples matter.
+  /// Bytes of the beginning of a block with `samples` samples.
   std::size_t bytes(std::size_t samples) const { return samples_ + samples * sample_bytes_; }
   std::size_t sample_bytes() const { return sample_bytes_; }
   std::byte* sample(std::byte* block, std::size_t i) const { return block + samples_ + i * sample_bytes_; }
 
-  /// The arrays of a block, without the addresses of the samples.
+  /// Arrays of a block with `size` samples, without the addresses of the samples.
   MicroBatch arrays(std::byte* block, std::uint32_t size) const {
     MicroBatch batch{.size = size};
     batch.ids = reinterpret_cast<std::uint64_t*>(block + ids_);

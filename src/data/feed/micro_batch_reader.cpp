@@ -34,7 +34,7 @@ const MicroBatch& MicroBatchReader::read(const MicroBatchRule& rule, std::uint32
   return batch_;
 }
 
-/// Appends it, in the place after the last one.
+/// Appends the sample to the micro-batch.
 void MicroBatchReader::read_sample(const MicroBatchRule& rule, std::uint64_t id) {
   const std::uint32_t i = batch_.size;
   batch_.samples[i] = reader_.read(rule, id, layout_.sample(block_.data()->bytes, i));

@@ -10,17 +10,17 @@
 
 namespace lockstep {
 
-/// Micro-batches of the host, read sample by sample; samples that need no change stay in the data set's
-/// memory. One per executor; nothing is allocated after the first micro-batches but for files that are larger
-/// than all before. What is passed in outlives it.
+/// Reader of micro-batches on the host. Samples that need no change stay in the data set's memory. For one
+/// executor; allocates only for the first micro-batches, and for files larger than all before. Arguments must
+/// outlive it.
 class MicroBatchReader {
  public:
-  /// Micro-batches have up to `capacity` samples.
+  /// `capacity`: maximum number of samples.
   MicroBatchReader(const Dataset& dataset, const Transform& transform, BadSamples& bad, std::size_t capacity);
 
-  /// Micro-batch `number` of the rule's epoch: the samples `ids` without those that cannot be read, in that
-  /// order. Valid until the next call. Errors that are not the sample's (Error(resource) and others) are
-  /// thrown: they would change what is trained.
+  /// Reads micro-batch `number` of the rule's epoch: the samples `ids` in this order, except those that
+  /// cannot be read. Valid until the next call. Throws errors other than Error(data): skipping would then
+  /// change the result.
   const MicroBatch& read(const MicroBatchRule& rule, std::uint32_t number,
                          std::span<const std::uint64_t> ids);
 

@@ -11,23 +11,23 @@
 
 namespace lockstep {
 
-/// The samples of micro-batches and what is drawn for them, on host and device alike: order, augmentations
-/// that move or blacken pixels, mixing. Each number is a function of (seed, epoch, position or sample). A
-/// value, which kernels copy; safe from any thread.
+/// Samples of micro-batches and the random numbers drawn for them, on host and device: order, augmentations
+/// that move or blacken pixels, and mixing. Each number is a function of (seed, epoch, position or sample). A
+/// plain value, which kernels copy; safe from any thread.
 struct MicroBatchRule {
-  std::uint64_t samples = 0;  ///< of the data set
+  std::uint64_t samples = 0;  ///< number of the data set's samples
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
-  bool shuffled = false;  ///< false: in the data set's own order
+  bool shuffled = false;  ///< whether samples are shuffled; false: in the data set's own order
   KeyedPermutation order{};
   Shape shape{};  ///< of images
-  // As in AugmentOptions; 0: not asked for.
+  // As in AugmentOptions; 0: off.
   int crop_padding = 0;
   double flip = 0.0;
   int cutout = 0;
   double mixup = 0.0;
 
-  /// Epoch 0 of a data set of `samples` samples, in its own order.
+  /// Rule of epoch 0 of a data set with `samples` samples, in its own order.
   static MicroBatchRule make(const AugmentOptions& augment, Shape shape, std::uint64_t samples,
                              std::uint64_t seed) {
     return {.samples = samples,
@@ -39,7 +39,7 @@ struct MicroBatchRule {
             .mixup = augment.mixup};
   }
 
-  /// Shuffles the samples as epoch `number` does.
+  /// Shuffles the samples for epoch `number`.
   LOCKSTEP_HD void start_epoch(std::uint32_t number) {
     epoch = number;
     shuffled = true;
@@ -59,15 +59,15 @@ struct MicroBatchRule {
   }
 
   LOCKSTEP_HD bool mixes() const { return mixup > 0.0; }
-  /// Share of each sample itself in micro-batch `number` of the epoch; 1 where samples are not mixed.
+  /// Share of each sample itself in micro-batch `number` of the epoch; 1: samples are not mixed.
   LOCKSTEP_HD float share(std::uint32_t number) const {
     return mixes() ? mixup_share(mixup, seed, epoch, number) : 1.0F;
   }
-  /// The sample that sample `i` of a micro-batch of `size` samples is mixed with: the micro-batch reversed,
-  /// as timm's. Each is the partner of its own.
+  /// Index of the sample that sample `i` of `size` samples is mixed with: the micro-batch is mixed with its
+  /// reverse, as in timm. Partners are mutual.
   LOCKSTEP_HD static std::uint32_t partner(std::uint32_t i, std::uint32_t size) { return size - 1 - i; }
 
-  /// Writes all of entry `i` but the sample's address. Entries may be written by several threads.
+  /// Writes entry `i`, except the sample's address. Different entries may be written by different threads.
   LOCKSTEP_HD void write(const MicroBatch& batch, std::uint32_t i, std::uint64_t id, std::int32_t label,
                          float share) const {
     if (i == 0) *batch.random = {.seed = seed, .epoch = epoch};

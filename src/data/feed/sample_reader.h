@@ -9,16 +9,16 @@
 
 namespace lockstep {
 
-/// Samples of a data set as the network wants them: decoded, cropped, augmented. One per executor; buffers
-/// grow at first and are used again. Data set and transform outlive it.
+/// Reader of a data set's samples: decoded, cropped and augmented. For one executor; its buffers only grow.
+/// Data set and transform must outlive it.
 class SampleReader {
  public:
   SampleReader(const Dataset& dataset, const Transform& transform);
 
-  /// Length of a sample: pixels, or floats.
+  /// Bytes of a sample.
   std::size_t sample_bytes() const { return sample_bytes_; }
-  /// Sample `id` as it is seen in the rule's epoch: memory of the data set, or written to `place`, which has
-  /// sample_bytes() bytes, aligned as floats. Throws Error(data) naming a sample that cannot be read.
+  /// Reads sample `id` for the rule's epoch. Returns memory of the data set, or `place`, which has
+  /// sample_bytes() bytes aligned as floats. Throws Error(data) naming a sample that cannot be read.
   const std::byte* read(const MicroBatchRule& rule, std::uint64_t id, std::byte* place);
 
  private:
@@ -33,7 +33,7 @@ class SampleReader {
   ImageDecoder decoder_;
   ImagePart part_;
   Resampler resampler_;
-  std::vector<std::uint8_t> scratch_;  ///< of the augmentations
+  std::vector<std::uint8_t> scratch_;  ///< for augmentations
 };
 
 }  // namespace lockstep

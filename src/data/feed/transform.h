@@ -13,8 +13,7 @@
 
 namespace lockstep {
 
-/// What is done to the samples of one data set on their way into the network. Immutable, shared by all
-/// executors.
+/// Preparation of a data set's samples for the network. Immutable: safe from any thread.
 class Transform {
  public:
   /// `augment`, drawn from `seed`: for training only. Throws Error(usage) for options that are impossible, or
@@ -22,21 +21,21 @@ class Transform {
   Transform(const InputOptions& options, const Dataset& dataset, const AugmentOptions& augment = {},
             std::uint64_t seed = 0);
 
-  /// Random changes: none in evaluation.
+  /// Augmentations: none in evaluation.
   const AugmentOptions& augment() const { return augment_; }
   /// Rule of the micro-batches, in the data set's own order.
   const MicroBatchRule& rule() const { return rule_; }
-  /// Layout of the samples once they are changed, with means and deviations in this object's memory.
+  /// Format of prepared samples, with means and deviations in this object's memory.
   SampleFormat format() const;
-  /// The part of an image of this size that is resized to what the network sees.
+  /// Part of an image of this size that is resized to the network's input.
   Box frame(ImageSize size, const SampleVisit& visit) const;
-  /// Whether samples that are pixels already are cut and resized too.
+  /// Whether samples that are pixels are also cut and resized.
   bool reframes_pixels() const { return augment_.random_resized_crop; }
-  /// Changes of its pixels that follow, in this order.
+  /// Augmentations of the resized pixels, in this order.
   std::span<const std::unique_ptr<Augmentation>> augmentations() const { return augmentations_; }
   /// Whether samples are mixed with partners.
   bool mixes() const { return rule_.mixes(); }
-  /// Per channel; both empty where values stay as they are.
+  /// Per channel; both empty: values are not normalised.
   std::span<const float> mean() const { return mean_; }
   std::span<const float> deviation() const { return deviation_; }
 
@@ -44,7 +43,7 @@ class Transform {
   Shape shape_;
   bool floats_;
   double crop_share_;
-  AugmentOptions augment_;  ///< none in evaluation
+  AugmentOptions augment_;
   MicroBatchRule rule_;
   std::vector<std::unique_ptr<Augmentation>> augmentations_;
   std::vector<float> mean_;

@@ -62,7 +62,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
   record_line_ = line_;
   fields.push_back(read_field());
   while (!at_line_end()) {
-    ++at_;  // a comma: nothing else ends a field inside a line
+    ++at_;  // a comma: only it and the end of the line end a field
     fields.push_back(read_field());
   }
   skip_line_end();

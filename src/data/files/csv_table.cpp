@@ -35,7 +35,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return status == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-/// A number, a + before it allowed; infinite where it is too large for a double, 0 where it is too small.
+/// Parses a number, which may begin with +. Too large for a double: infinite; too small: 0.
 std::optional<double> number(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const char* end = text.data() + text.size();
@@ -43,15 +43,16 @@ std::optional<double> number(std::string_view text) {
   const auto [stop, status] = std::from_chars(text.data(), end, value);
   if (text.empty() || stop != end || status == std::errc::invalid_argument) return std::nullopt;
   if (status != std::errc::result_out_of_range) return value;
-  long double wide = std::numeric_limits<long double>::infinity();  // has a longer exponent
+  long double wide =
+      std::numeric_limits<long double>::infinity();  // its wider exponent tells large from small
   std::from_chars(text.data(), end, wide);
   return static_cast<double>(wide);
 }
 
-/// Refuses a first line of values: all fields are numbers, or all but a class and not only whole ones (whole
-/// numbers may be names).
+/// Refuses a first line that consists of values: all fields are numbers, or all but one and not only whole
+/// numbers, which may be names of columns.
 void check_names(const CsvReader& reader, const std::vector<std::string>& header) {
-  const auto is_number = [](const std::string& field) {  // a column may be called inf
+  const auto is_number = [](const std::string& field) {  // not inf, which may be a name
     return std::isfinite(number(field).value_or(std::numeric_limits<double>::infinity()));
   };
   const auto is_fraction = [&](const std::string& field) { return is_number(field) && !whole_number(field); };
@@ -63,7 +64,7 @@ void check_names(const CsvReader& reader, const std::vector<std::string>& header
                        reader.line(), in_quotes(fraction != header.end() ? *fraction : header[0])));
 }
 
-/// Reads the header into `table`; returns the position of the label column.
+/// Reads the header into `table`. Returns the index of the label column.
 std::size_t read_header(CsvReader& reader, const std::string& wanted, CsvTable& table) {
   std::vector<std::string> header;
   if (!reader.next(header)) {

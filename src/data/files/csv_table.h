@@ -9,35 +9,36 @@
 
 namespace lockstep {
 
-/// Numbers and classes of a table with a header line: every column but one is a feature.
+/// Numbers and classes of a table with a header line. All columns but the label column are features.
 struct CsvTable {
-  std::string name = {};                   ///< of the file
+  std::string name = {};                   ///< name of the file
   std::vector<std::string> features = {};  ///< names of the columns, in order
   std::string label_column = {};
   RowBlocks<double> values{0};           ///< [row][feature], all finite
-  std::vector<std::string> labels = {};  ///< of the rows, as written
-  std::vector<std::size_t> lines = {};   ///< on which the rows begin
+  std::vector<std::string> labels = {};  ///< [row], as written
+  std::vector<std::size_t> lines = {};   ///< [row], on which the row begins
 
   std::size_t rows() const { return labels.size(); }
 };
 
-/// Parses a table. `label_column` empty: the one called "label", or else the last. Throws Error(data) naming
-/// line and column: no header (or one of numbers) or rows, a column twice, rows of another length, fields
-/// that are no finite numbers, classes that are empty, no such label column (naming those there are).
+/// Parses a table. `label_column` empty: the column "label", or else the last one. Throws Error(data) naming
+/// line and column for a missing header (or one of numbers) or no rows, repeated columns, rows of another
+/// length, fields that are not finite numbers, empty classes, and an unknown label column (naming the known
+/// ones).
 CsvTable parse_csv_table(std::string_view text, const std::string& name, const std::string& label_column);
-/// The same from what `reader` has not read yet.
+/// Parses a table from the rest of `reader`.
 CsvTable parse_csv_table(CsvReader& reader, const std::string& label_column);
 
-/// The names of all classes in `labels`, each once: ascending as numbers where all are whole numbers, else
-/// as texts.
+/// Names of all classes in `labels`, each once, ascending: as numbers if all are whole numbers, else as
+/// texts.
 std::vector<std::string> sorted_classes(const std::vector<std::string>& labels);
 
-/// Mean and population standard deviation of each feature, summed in the order of the rows in double.
-/// Throws Error(data) for a column whose numbers are too large to be squared and added.
 struct CsvStatistics {
-  std::vector<double> mean;
-  std::vector<double> deviation;
+  std::vector<double> mean;       ///< [feature]
+  std::vector<double> deviation;  ///< [feature], population standard deviation
 };
+/// Statistics of each feature, added in the order of the rows in double. Throws Error(data) for a column
+/// whose numbers are too large to be squared and added.
 CsvStatistics csv_statistics(const CsvTable& table);
 
 /// (value - mean) / deviation, rounded to float; constant columns become 0. Consumes `values`, so that the

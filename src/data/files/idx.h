@@ -8,21 +8,21 @@
 
 namespace lockstep {
 
-/// An IDX file of bytes (http://yann.lecun.com/exdb/mnist/): two zero bytes, type 8, number of dimensions,
-/// each dimension as a big-endian 32-bit number, the values.
+/// Array of an IDX file of bytes (http://yann.lecun.com/exdb/mnist/): two zero bytes, type 8, number of
+/// dimensions, each dimension as a big-endian 32-bit number, then the values.
 struct IdxArray {
   std::vector<std::uint32_t> dimensions;
-  std::span<const std::uint8_t> values;  ///< views the file's bytes
+  std::span<const std::uint8_t> values;  ///< view of the file's bytes
 };
 
-/// What the caller knows of the file.
+/// Expected properties of an IDX file.
 struct IdxExpectation {
   std::string name;         ///< for errors
-  bool compressed = false;  ///< errors then say that sizes are those after decompression
+  bool compressed = false;  ///< whether errors say that sizes are those after decompression
   std::size_t dimensions = 1;
 };
 
-/// Checks the header against the expectation and the file's exact size. No copy. Throws Error(data).
+/// Parses a file without copying it. Throws Error(data) if it does not fit the expectation or its own header.
 IdxArray parse_idx(std::span<const std::byte> file, const IdxExpectation& expected);
 
 }  // namespace lockstep

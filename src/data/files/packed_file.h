@@ -7,19 +7,19 @@
 
 namespace lockstep {
 
-/// A file that may be gzip-compressed (by its first bytes, not its name). Its unpacked size is known
-/// without reading it, so that it can be unpacked straight into its final place. All errors: Error(data).
+/// A file that may be gzip-compressed, as its first bytes tell. Its unpacked size is known before reading it,
+/// so that it can be unpacked directly to its destination. Errors are Error(data).
 class PackedFile {
  public:
-  /// Looks at the file's size and its first and last bytes. Refuses more than 1 GiB unpacked: memory is
-  /// taken before the file's own header can be checked. A gzip file of several members, whose end does not
-  /// tell the size, fails in unpack().
+  /// Reads the file's size and its first and last bytes. Refuses more than 1 GiB unpacked, because memory is
+  /// allocated before the file's own header can be checked. unpack() fails for a gzip file of several
+  /// members, whose end does not give the size.
   explicit PackedFile(const std::filesystem::path& path);
 
   std::size_t size() const { return size_; }
   bool compressed() const { return compressed_; }
   std::string name() const { return path_.string(); }
-  /// Fills `destination`, of size() bytes.
+  /// Fills `destination`, which has size() bytes.
   void unpack(std::span<std::byte> destination) const;
 
  private:

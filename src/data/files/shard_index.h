@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// Index of a part of a packed data set, PART.index: where in the files PART-00000.shard, PART-00001.shard
-/// ... each sample lies. All numbers are little-endian:
+/// Index of a part of a packed data set, PART.index: the place of each sample in the files PART-00000.shard,
+/// PART-00001.shard, ... All numbers are little-endian:
 ///
 ///   "lockstep-images" and a byte 1 (version)                          16 bytes
 ///   samples, classes, bytes of all names                              3 x 8
@@ -26,21 +26,21 @@ struct ShardIndex {
     std::uint32_t name_length = 0;
   };
   std::vector<Entry> entries;
-  std::string sample_names;  ///< one after the other
+  std::string sample_names;  ///< concatenated
   std::vector<std::string> classes;
-  std::array<std::uint64_t, 2> digest{};  ///< of the file that was parsed
+  std::array<std::uint64_t, 2> digest{};  ///< checksum of the parsed file
 };
 
-/// Throws Error(data) naming `name` and what is wrong: another kind of file or version, a size that does not
-/// fit, a wrong checksum, a label without a class.
+/// Parses an index. Throws Error(data) naming `name` for another kind of file or version, a wrong size or
+/// checksum, and a label without a class.
 ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string& name);
 
 std::vector<std::byte> serialize(const ShardIndex& index);
 
-/// xxh3-64.
+/// XXH3 64-bit hash of a sample's bytes.
 std::uint64_t shard_checksum(std::span<const std::byte> bytes);
 
-/// "train-00007.shard"
+/// File name of a shard: "train-00007.shard".
 std::string shard_name(const std::string& part, std::uint32_t number);
 
 }  // namespace lockstep

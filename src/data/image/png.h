@@ -9,15 +9,15 @@
 
 namespace lockstep {
 
-/// PNG files through libpng. One per executor. All errors are Error(data) with the reason alone.
+/// Decoder of PNG files (libpng). For one executor. Errors are Error(data) with the reason only.
 class PngDecoder {
  public:
   PngDecoder();
   ~PngDecoder();
 
-  /// Reads the header of `file`, which must live until the next decode has returned.
+  /// Reads the header of `file`, which must outlive the next decode.
   ImageSize open(std::span<const std::uint8_t> file);
-  /// Decodes all of the opened file as `channels` (1 or 3) channels of 8 bits. Transparency is ignored.
+  /// Decodes the whole opened file as `channels` (1 or 3) channels of 8 bits, ignoring transparency.
   void decode(int channels, Image& image);
 
  private:
@@ -25,7 +25,7 @@ class PngDecoder {
   std::unique_ptr<State> state_;
 };
 
-/// Name and version of the library that is in use.
+/// Name and version of the loaded library.
 std::string png_library();
 
 }  // namespace lockstep

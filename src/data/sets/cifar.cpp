@@ -150,7 +150,7 @@ std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description,
   return std::make_unique<CifarDataset>(description, std::move(block), std::move(class_names));
 }
 
-/// 32x32 colour images, 10 classes, 50,000 and 10,000 (Krizhevsky, 2009).
+/// 32x32 colour images in 10 classes, 50,000 for training and 10,000 for testing (Krizhevsky, 2009).
 DatasetPair open_cifar10(const World& world, const DatasetOptions& options) {
   return open_cifar(world,
                     {.name = "cifar10",
@@ -164,7 +164,8 @@ DatasetPair open_cifar10(const World& world, const DatasetOptions& options) {
                     options.directory);
 }
 
-/// 32x32 colour images, 100 classes ("fine" labels), 50,000 and 10,000 (Krizhevsky, 2009).
+/// 32x32 colour images in 100 classes (the "fine" labels), 50,000 for training and 10,000 for testing
+/// (Krizhevsky, 2009).
 DatasetPair open_cifar100(const World& world, const DatasetOptions& options) {
   return open_cifar(world,
                     {.name = "cifar100",

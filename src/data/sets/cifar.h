@@ -10,16 +10,16 @@
 
 namespace lockstep {
 
-/// The binary version of CIFAR (https://www.cs.toronto.edu/~kriz/cifar.html): records of `label_bytes` bytes,
-/// of which the last is the class, then 32x32 pixels of red, of green and of blue.
+/// Description of a binary version of CIFAR (https://www.cs.toronto.edu/~kriz/cifar.html). A record has
+/// `label_bytes` bytes, the last of which is the class, then 32x32 pixels of red, of green and of blue.
 struct CifarDescription {
   std::string name;
-  std::string folder;  ///< that the archive unpacks to
+  std::string folder;  ///< name of the archive's folder
   std::vector<std::string> train_files;
   std::vector<std::string> test_files;
   std::size_t label_bytes = 1;
   int classes = 10;
-  std::string names_file;  ///< names of the classes, one per line; need not exist
+  std::string names_file;  ///< optional file with names of the classes, one per line
 };
 
 /// The files `names` of `directory`, not read yet. Throws Error(data) for a file that is missing, empty or

@@ -3,7 +3,8 @@
 
 namespace lockstep {
 
-/// 28x28 grey images of handwritten digits, 60,000 and 10,000 (LeCun, Cortes, Burges).
+/// 28x28 grey images of handwritten digits, 60,000 for training and 10,000 for testing (LeCun, Cortes,
+/// Burges).
 DatasetPair open_mnist(const World& world, const DatasetOptions& options) {
   return open_idx_datasets(world,
                            {.name = "mnist",
@@ -14,7 +15,8 @@ DatasetPair open_mnist(const World& world, const DatasetOptions& options) {
                            options.directory);
 }
 
-/// 28x28 grey images of clothes, 10 classes, 60,000 and 10,000 (Xiao, Rasul, Vollgraf, 2017).
+/// 28x28 grey images of clothes in 10 classes, 60,000 for training and 10,000 for testing (Xiao, Rasul,
+/// Vollgraf, 2017).
 DatasetPair open_fashion_mnist(const World& world, const DatasetOptions& options) {
   return open_idx_datasets(
       world,

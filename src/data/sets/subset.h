@@ -4,9 +4,9 @@
 
 namespace lockstep {
 
-/// Divides `pair.train`: `fraction` of its samples, rounded down, become `pair.validation`. A keyed
-/// permutation of the samples chooses them (key 0, Purpose::validation), so that they are the same in every
-/// run on the same data. Throws Error(data) where one of both would be empty.
+/// Moves `fraction` of the samples of `pair.train`, rounded down, to `pair.validation`. They are chosen by a
+/// keyed permutation (key 0, Purpose::validation): the same ones in every run on the same data. Throws
+/// Error(data) if either part would be empty.
 void hold_out_validation(DatasetPair& pair, double fraction);
 
 }  // namespace lockstep

@@ -10,8 +10,8 @@
 namespace lockstep {
 namespace {
 
-/// Images computed when they are asked for. The value of a pixel is noise (0 to 127), plus 128 in those parts
-/// of a 4x4 grid, by channel, that its class has bright: random numbers of (image; position) and of (class).
+/// Images computed on request. A pixel is noise from 0 to 127, a random number of (image; position), plus 128
+/// in the bright cells of a 4x4 grid per channel, which are random numbers of (class).
 class SyntheticDataset : public Dataset {
  public:
   SyntheticDataset(const DatasetOptions& options, std::uint64_t first, std::uint64_t size)
@@ -64,7 +64,7 @@ class SyntheticDataset : public Dataset {
 
 }  // namespace
 
-/// Made-up images of any shape, without files: for measurements and tests.
+/// Synthetic images of any shape, without files, for measurements and tests.
 DatasetPair open_synthetic(const World& /*world*/, const DatasetOptions& options) {
   DatasetPair pair;
   pair.train = std::make_unique<SyntheticDataset>(options, 0, options.samples);

@@ -3,12 +3,12 @@
 namespace lockstep::cuda {
 namespace {
 
-/// One row, so that the hashes of the samples' ids are summed: its terms are the samples.
+/// A single row, whose terms are the samples and whose sum is that of their hashes.
 struct ChooseSamples {
   using Sum = Wide;
   MicroBatchDraw draw;
 
-  /// The micro-batch's place in the run, found once.
+  /// The micro-batch's place in the run.
   struct Place {
     MicroBatchRule rule;  ///< of the epoch
     std::uint64_t first;  ///< position of the first sample

@@ -5,7 +5,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Channels that one thread writes.
+/// Number of channels that one thread writes.
 constexpr int unit = 8;
 
 template <class Value>
@@ -13,7 +13,7 @@ struct alignas(16) StoredChannels {
   Value values[unit];
 };
 
-/// Some channels of one pixel of one sample.
+/// Writes `unit` channels of one pixel of one sample.
 template <class Value>
 struct GatherImages {
   ImageGather gather;
@@ -48,7 +48,7 @@ struct GatherImages {
     output[i] = stored;
   }
 
-  /// A sample, and an element of its channel 0; no sample for a pixel that is black.
+  /// A sample and an element of its channel 0; null: a black pixel.
   struct Source {
     const std::byte* sample;
     std::size_t element;
@@ -71,7 +71,7 @@ struct GatherImages {
                 static_cast<std::size_t>(from_column)};
   }
 
-  /// As SampleFormat defines it.
+  /// Value of the network's input, as defined by SampleFormat.
   LOCKSTEP_HD float network_value(const Source& source, int channel) const {
     const SampleFormat& format = gather.format;
     const std::size_t element = source.element + static_cast<std::size_t>(channel) *

@@ -19,7 +19,7 @@ hn::Vec<Tag> weight_pair(Tag tag, std::int16_t first, std::int16_t second) {
   return hn::InterleaveLower(tag, hn::Set(tag, first), hn::Set(tag, second));
 }
 
-/// (a, a', b, b', ...) times (w, w', w, w', ...), neighbours added, to `sum`.
+/// Multiplies (a, a', b, b', ...) by (w, w', w, w', ...) and adds neighbouring products to `sum`.
 template <typename Tag, typename Values, typename Sum>
 Sum add_products(Tag tag, Values values, Values weights, Sum sum) {
   auto second = hn::Zero(tag);
@@ -27,8 +27,8 @@ Sum add_products(Tag tag, Values values, Values weights, Sum sum) {
   return hn::Add(sum, hn::RearrangeToOddPlusEven(first, second));
 }
 
-/// As many values as fit a vector at once, two rows at a time. The upper and the lower half of a block are
-/// interleaved, multiplied and put together again, which restores the order.
+/// Types of add_block, which processes as many values as fit a vector, and two rows at a time. Interleaving
+/// the lower and the upper half of a block and narrowing the sums again keeps the order of values.
 const hn::CappedTag<std::int16_t, 16> row_tag;
 const hn::RepartitionToWide<decltype(row_tag)> row_sum_tag;
 const hn::Rebind<std::uint8_t, decltype(row_tag)> row_byte_tag;
@@ -62,7 +62,7 @@ void add_blocks(const std::uint8_t* input, std::size_t count, const std::int16_t
   }
 }
 
-/// One pixel: (red, green, blue, without meaning), before its shift.
+/// One pixel: (red, green, blue, unspecified).
 template <int known_taps>
 hn::Vec<decltype(wide)> add_columns(const std::int16_t* value, const std::int16_t* weights, int taps) {
   const int count = known_taps > 0 ? known_taps : taps;
@@ -77,7 +77,7 @@ hn::Vec<decltype(wide)> add_columns(const std::int16_t* value, const std::int16_
   return hn::ShiftRight<second_shift>(sum);
 }
 
-/// Four pixels -> four bytes of each plane.
+/// Stores four pixels as four bytes of each plane.
 template <typename Pixel>
 void store_pixels(Pixel first, Pixel second, Pixel third, Pixel fourth, std::uint8_t* output,
                   std::size_t plane) {
@@ -96,7 +96,7 @@ void store_pixels(Pixel first, Pixel second, Pixel third, Pixel fourth, std::uin
   }
 }
 
-/// `columns` by value: what is reached by reference would be read again after every store of bytes.
+/// `columns` is passed by value because members of a reference would be reloaded after every store of bytes.
 template <int known_taps>
 void resize_columns(const std::int16_t* row, ColumnWeights columns, int width, std::uint8_t* output,
                     std::size_t plane) {

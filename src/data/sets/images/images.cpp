@@ -39,7 +39,8 @@ DatasetPair open_parts(const std::filesystem::path& folder, double test_fraction
 
 }  // namespace
 
-/// JPEG and PNG files in folders named after their classes, or packed into shards. Every rank lists them.
+/// JPEG and PNG files in folders named after their classes, or packed into shards. Every rank lists the
+/// files.
 DatasetPair open_images(const World& world, const DatasetOptions& options) {
   DatasetPair pair;
   world.agree([&] {

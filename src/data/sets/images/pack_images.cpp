@@ -14,13 +14,13 @@
 namespace lockstep {
 namespace {
 
-/// Brings image files to their packed form.
+/// Conversion of image files to their packed form.
 class Shrinker {
  public:
   Shrinker(int size, int quality) : size_(size), quality_(quality) {}
 
-  /// The file itself where the image is small enough; else a smaller one. Throws Error(data), also for a
-  /// small file that does not decode.
+  /// Returns the file itself if the image is small enough, else a smaller image. Throws Error(data) for a
+  /// file that cannot be decoded.
   std::span<const std::uint8_t> shrink(std::span<const std::uint8_t> file) {
     const ImageSize size = decoder_.open(file);
     const Box all{0.0, 0.0, static_cast<double>(size.width), static_cast<double>(size.height)};
@@ -64,13 +64,13 @@ void write_index(const ShardIndex& index, const std::filesystem::path& path) {
   file.commit();
 }
 
-/// Removes shards of an earlier, larger packing.
+/// Removes the shards from `number` on, which an earlier packing left.
 void remove_shards_from(const std::filesystem::path& folder, const std::string& part, std::uint32_t number) {
   std::error_code error;
   while (std::filesystem::remove(folder / shard_name(part, number), error)) ++number;
 }
 
-/// Writes samples into shards one after the other and notes where they are.
+/// Writer of samples to consecutive shards, and of their index.
 class ShardWriter {
  public:
   ShardWriter(const std::filesystem::path& folder, const std::string& part, std::uint64_t shard_bytes)
@@ -107,7 +107,7 @@ class ShardWriter {
   std::string part_;
   std::uint64_t shard_bytes_;
   std::unique_ptr<AtomicFile> shard_;
-  std::uint64_t written_ = 0;  ///< to that shard
+  std::uint64_t written_ = 0;  ///< bytes of shard_
   std::uint32_t shards_ = 0;
   std::uint64_t total_ = 0;
 };
@@ -122,7 +122,7 @@ PackResult pack_images(const ImageList& list, const std::filesystem::path& folde
     throw Error(Category::resource, fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
   }
   const std::filesystem::path index_file = folder / (part + ".index");
-  std::filesystem::remove(index_file, error);  // of an earlier packing, which the shards now cease to fit
+  std::filesystem::remove(index_file, error);  // of an earlier packing, whose shards will be replaced
   const auto images = make_image_folder(list, {});
   ShardWriter writer(folder, part, options.shard_bytes);
   writer.index.classes = list.classes;

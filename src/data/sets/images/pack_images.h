@@ -10,11 +10,12 @@
 namespace lockstep {
 
 struct PackOptions {
-  int size = 256;                             ///< shorter side; smaller images stay as they are
-  int quality = 90;                           ///< of the JPEG files, 1 to 100
-  std::uint64_t shard_bytes = 1'000'000'000;  ///< a shard ends when it has this many
-  bool strict = false;                        ///< the first file that cannot be read is an error
-  std::function<void(const std::string&)> on_bad_file = {};  ///< called with a line that names it
+  int size = 256;    ///< maximum length of the shorter side; smaller images are copied
+  int quality = 90;  ///< of the JPEG files, 1 to 100
+  std::uint64_t shard_bytes = 1'000'000'000;  ///< minimum size of all shards but the last
+  bool strict = false;                        ///< whether the first file that cannot be read is an error
+  std::function<void(const std::string&)> on_bad_file =
+      {};  ///< called with a line for each file that cannot be read
 };
 
 struct PackResult {
@@ -24,9 +25,9 @@ struct PackResult {
   std::uint32_t shards = 0;
 };
 
-/// Writes the images of `list` into `folder` as part `part`: shards, then the index, under its name only when
-/// it is complete; shards of an earlier packing that are left over are removed. Throws Error(resource) for
-/// what cannot be written, Error(data) when no image is readable.
+/// Writes the images of `list` to `folder` as part `part`: shards, then the index, which appears when it is
+/// complete; then removes remaining shards of an earlier packing. Throws Error(resource) for a file that
+/// cannot be written, Error(data) when no image can be read.
 PackResult pack_images(const ImageList& list, const std::filesystem::path& folder, const std::string& part,
                        const PackOptions& options);
 

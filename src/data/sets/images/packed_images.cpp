@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// Descriptors that the rest of the process may need, the other part's shards among them.
+/// Number of descriptors for the rest of the process, which includes shards of the other part.
 constexpr std::size_t files_of_others = 1024;
 
 class PackedImages : public Dataset {
@@ -43,7 +43,7 @@ class PackedImages : public Dataset {
   Shape shape() const override { return shape_; }
   int classes() const override { return static_cast<int>(index_.classes.size()); }
   Encoding encoding() const override { return Encoding::image_file; }
-  /// Read instead of mapped: a shard that is cut during a run is then an error of one sample, not a SIGBUS.
+  /// Reads instead of mapping the shard: if it is truncated during a run, samples fail instead of a SIGBUS.
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     const ShardIndex::Entry& entry = index_.entries[id];
     buffer.resize(std::max<std::size_t>(buffer.size(), entry.length));
@@ -56,7 +56,7 @@ class PackedImages : public Dataset {
     return bytes;
   }
   int label(std::uint64_t id) const override { return static_cast<int>(index_.entries[id].label); }
-  /// The index has a checksum of each sample, which is compared when the sample is read.
+  /// Uses the index, which has a checksum of each sample; sample() compares it.
   std::string fingerprint() const override {
     return Fingerprint(*this).add(index_.digest[0]).add(index_.digest[1]).text();
   }

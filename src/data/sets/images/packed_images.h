@@ -7,11 +7,11 @@
 
 namespace lockstep {
 
-/// Whether `folder` holds the part "train" or "test" as `lockstep data pack` writes it.
+/// Whether `folder` contains the part "train" or "test" as written by `lockstep data pack`.
 bool has_packed_images(const std::filesystem::path& folder, const std::string& part);
 
-/// Opens it. Nothing is read ahead; each sample's checksum is compared when it is asked for. Throws
-/// Error(data) for a bad index, and for shards that are missing or too short.
+/// Opens a part. Reads the index only; samples are read, and their checksums compared, when they are
+/// requested. Throws Error(data) for a bad index and for shards that are missing or too short.
 std::unique_ptr<Dataset> open_packed_images(const std::filesystem::path& folder, const std::string& part,
                                             Shape shape);
 
