@@ -20,7 +20,7 @@ TEST(Nearest, FindsTheNameThatWasMeant) {
   EXPECT_EQ(nearest("learning", known), "learning-rate");  // the only one that starts so
 }
 
-/// Half of a short name is another name.
+/// Names that agree in half of their letters are not suggested.
 TEST(Nearest, IsEmptyWhereOnlySomeLettersAgree) {
   const std::vector<std::string> options = {"reduce", "cutout", "crop-pct", "1.weight"};
   for (const char* name : {"resume", "output", "drop-path", "conv1.weight"}) {

@@ -28,14 +28,14 @@ TEST(Uniform, IsTheTop24BitsOver2To24) {
   EXPECT_EQ(uniform(~0U), 1.0F - 0x1p-24F);
 }
 
-/// Tail probability that the bits (high, low) stand for: below 1/2, exact.
+/// Exact probability below 1/2 that the bits (high, low) represent.
 long double lower_probability(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 20) | (low >> 12);
   return (static_cast<long double>(bits) + 0.5L) * 0x1p-52L;
 }
 
-/// Error of `z` as a quantile of `probability`: the difference of probabilities over the density, by erfc in
-/// long double.
+/// Error of the quantile `z` of `probability`: difference of probabilities divided by the density, in long
+/// double.
 long double quantile_error(double z, long double probability) {
   const long double reached =
       0.5L * std::erfc(-static_cast<long double>(z) / std::numbers::sqrt2_v<long double>);

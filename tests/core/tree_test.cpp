@@ -30,7 +30,7 @@ std::size_t subtrees(const Boundaries& boundaries) {
   return result;
 }
 
-/// Fewest subtrees of any partition into non-empty ranges of at most `limit` leaves, by trying all.
+/// Minimum number of subtrees over all partitions into non-empty ranges of at most `limit` leaves.
 std::size_t fewest_subtrees(std::uint32_t begin, std::uint32_t leaves, std::uint32_t parts,
                             std::uint32_t limit) {
   if (parts == 0) return begin == leaves ? 0 : std::numeric_limits<std::size_t>::max() / 2;
@@ -41,7 +41,7 @@ std::size_t fewest_subtrees(std::uint32_t begin, std::uint32_t leaves, std::uint
   return best;
 }
 
-/// The tree as its definition says it, with additions written out.
+/// Additions in the order that the definition of the tree prescribes, as text.
 std::string reference_sum(std::uint32_t begin, std::uint32_t end) {
   if (end - begin == 1) return std::to_string(begin);
   std::uint32_t left = 1;

@@ -1,4 +1,4 @@
-// Data sets have the same fingerprint exactly where a run on them gives the same bits.
+// Data sets have equal fingerprints exactly if runs on them give the same bits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@ namespace {
 constexpr Shape shape = {.channels = 3, .height = 24, .width = 24};
 constexpr int rows = 3000;
 
-/// Rows 0 to 2999, of which a pair may have changed places, and one have another class.
+/// Fingerprint of rows 0 to 2999, with rows `swapped` and `swapped` + 2 exchanged and row `relabelled` of
+/// another class.
 std::string table_fingerprint(int swapped, int relabelled) {
   std::string text = "x,label\n";
   for (int row = 0; row < rows; ++row) {

@@ -1,5 +1,5 @@
-// Run by mpirun on any number of ranks: all of them see the same data set, and fail alike where it is bad.
-// The argument is a new folder that all ranks see.
+// Run by mpirun on any number of ranks: all ranks read the same data set, and all fail if it is bad. The
+// argument is a folder to create, on a file system that all ranks share.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -49,7 +49,7 @@ void check_samples(const Dataset& data) {
   }
 }
 
-/// Every rank must end with an error of this category.
+/// Requires every rank to throw an error of this category.
 void expect_failure(const World& world, Category category, const std::string& name,
                     const std::string& folder) {
   try {

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-/// `rows` samples; the line in a sample's name tells which one it is.
+/// Data set of `rows` samples, whose names contain their lines.
 DatasetPair open(int rows, double fraction) {
   std::string text = "x,label\n";
   for (int row = 0; row < rows; ++row) text += fmt::format("{},{}\n", row, row % 2 == 0 ? "even" : "odd");

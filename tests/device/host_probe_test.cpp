@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kilobyte = 1024;
 
-/// A machine of 1,000 kB, 800 of them available.
+/// Files of a machine with 1,000 kB of memory, of which 800 kB are available.
 struct Machine : TemporaryFolder {
   Machine() {
     put("proc/meminfo", "MemTotal:  1000 kB\nMemFree: 100 kB\nMemAvailable:  800 kB\nBuffers: 1 kB\n");
@@ -57,7 +57,7 @@ TEST(AvailableMemory, StaysBelowTheLimitsOfVersion1) {
   EXPECT_EQ(machine.available(), 500000U);
 }
 
-/// /proc names the group as the host sees it, the mount is the container's own.
+/// /proc has the group's path on the host, but the mount is the container's.
 TEST(AvailableMemory, FindsTheLimitOfAContainerWithThePathOfItsHost) {
   const Machine machine;
   machine.put("proc/self/cgroup", "7:memory:/docker/1\n");

@@ -6,8 +6,8 @@
 #include "data/files/gzip.h"
 #include "lockstep/error.h"
 
-/// Data are decompressed into memory of the size that the trailer promises, and into less, or refused; the
-/// sanitizer sees a write beyond.
+/// Data are decompressed into memory of the size in the trailer, and into less, or refused; the sanitizer
+/// detects writes beyond it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto file = std::as_bytes(std::span(data, size));
   if (size < 4) {

@@ -6,7 +6,7 @@
 #include "data/image/resample.h"
 #include "lockstep/error.h"
 
-/// An image that is accepted can be decoded in part, and resized, or says that it is damaged.
+/// A part of an accepted image can be decoded and resized, or the image is refused as damaged.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     lockstep::ImageDecoder decoder;

@@ -10,7 +10,7 @@ namespace {
 
 volatile float sink;
 
-/// Touches every byte that the file gives out, for the sanitizer, and every F32 tensor the usual way.
+/// Reads all bytes of all tensors, so that the sanitizer checks them, and all F32 tensors as floats.
 void read_all(const lockstep::ModelFile& model) {
   for (const lockstep::TensorInfo& tensor : model.tensors()) {
     for (const std::byte value : model.bytes(tensor)) {

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// The rule with values for all options that it has.
+/// Options of the schedule `name`, with values for all that it uses.
 ScheduleOptions options_of(const std::string& name, double min_lr) {
   ScheduleOptions options{.name = name};
   if (name != "constant") options.min_lr = min_lr;

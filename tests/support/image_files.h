@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Waves of another length and direction for each `seed`, as smooth as photographs are.
+/// Image of waves whose length and direction depend on `seed`, as smooth as photographs.
 inline Image test_image(int width, int height, std::uint32_t seed, int channels = 3) {
   Image image{width, height, channels, {}};
   const auto words = philox(seed, {0, 0, 0, 0});

@@ -23,7 +23,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-/// The first bytes of a gzip file of the data set's package.
+/// First bytes of a decompressed file of Fashion-MNIST.
 std::string decompressed_head(const std::string& name, std::size_t bytes) {
   const char* folder = std::getenv("FASHION_MNIST");
   const std::string path = std::string(folder != nullptr ? folder : "/usr/share/datasets/fashion-mnist");
@@ -34,7 +34,7 @@ std::string decompressed_head(const std::string& name, std::size_t bytes) {
   return outcome.out;
 }
 
-/// The first `count` records of an IDX file, its header adjusted.
+/// Writes the first `count` records of an IDX file, with an adjusted header.
 void write_head(const std::filesystem::path& target, const std::string& source, std::uint32_t count,
                 std::size_t header, std::size_t record) {
   std::string bytes = decompressed_head(source, header + count * record);
@@ -87,7 +87,7 @@ Outcome mpirun(const std::string& program, int ranks, const std::vector<std::str
                const std::vector<std::string>& environment) {
   std::vector<std::string> command;
   if (ranks > 0) {
-    // A wrong run must end by itself; the bound only keeps a hang from holding up the other tests.
+    // Runs must end by themselves; the bound keeps a hang from blocking other tests.
     command = {"timeout",         "-k",        "5",    "120", LOCKSTEP_MPIEXEC,
                "--oversubscribe", "--bind-to", "none", "-np", std::to_string(ranks)};
   }

@@ -30,7 +30,7 @@ TEST(ForEachRow, SumsEachRow) {
   }
 }
 
-/// Its rows are found once each, from the last to the first.
+/// Sums rows in reverse order, by their places.
 struct SumOfPlace {
   using Sum = double;
   struct Place {

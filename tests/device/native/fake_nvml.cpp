@@ -1,4 +1,4 @@
-// A library with the calls of NVML that are used, of a machine with two GPUs that NVLink joins.
+// Library with the functions of NVML that lockstep calls, for a machine with two GPUs connected by NVLink.
 #include <algorithm>
 #include <cstring>
 #include <string_view>

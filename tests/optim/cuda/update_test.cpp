@@ -227,7 +227,7 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
     const std::vector<Result> results = run.train();
     EXPECT_TRUE(std::isinf(run.outcomes()[1].gradient_norm));
     EXPECT_NE(results[0].values, random_arena(9, 0.01F));
-    for (std::size_t step = 1; step < steps; ++step) {  // the ones that were on their way, too
+    for (std::size_t step = 1; step < steps; ++step) {  // also steps that had been submitted
       EXPECT_EQ(run.outcomes()[step].updates, 0U) << step;
       EXPECT_EQ(results[step].values, results[0].values) << step;
       EXPECT_EQ(results[step].averages, results[0].averages) << step;
