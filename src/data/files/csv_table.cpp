@@ -149,9 +149,9 @@ CsvTable parse_csv_table(CsvReader& reader, const std::string& label_column) {
 }
 
 std::vector<std::string> sorted_classes(const std::vector<std::string>& labels) {
-  std::vector<std::string> classes = labels;
+  const std::unordered_set<std::string_view> distinct(labels.begin(), labels.end());
+  std::vector<std::string> classes(distinct.begin(), distinct.end());
   std::ranges::sort(classes);
-  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
   const auto is_number = [](const std::string& text) { return whole_number(text).has_value(); };
   if (std::ranges::all_of(classes, is_number)) {
     std::ranges::stable_sort(classes, {}, [](const std::string& text) { return *whole_number(text); });
