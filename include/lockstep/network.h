@@ -33,8 +33,8 @@ struct Parameter {
   std::vector<std::int64_t> shape;  ///< e.g. {20, 1, 3, 3}: output, input, rows, columns
   Initializer initializer;
   /// Share by which each step moves a running statistic from its value towards the mean, over the samples of
-  /// the step, of the values that their micro-batches observed; its "gradient" is the sum of samples *
-  /// observed value. 0: the parameter is trained.
+  /// the step, of the values that their micro-batches observed; its "gradient" is the sum over micro-batches
+  /// of samples * observed value. 0: the parameter is trained.
   double statistic_momentum = 0.0;
 
   std::size_t size() const;
@@ -142,7 +142,7 @@ class Network {
     Operation operation;
     std::string name;
     std::vector<int> inputs;      ///< ids of layers
-    Shape shape;                  ///< of the output
+    Shape shape;                  ///< shape of the output
     std::vector<int> parameters;  ///< indices
   };
 

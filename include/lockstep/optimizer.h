@@ -17,9 +17,9 @@ class Optimizer {
   struct Step {
     float gradient_scale = 1.0F;  ///< 1 / samples of the global batch: gradients are passed as sums
     float learning_rate = 0.0F;
-    std::uint64_t number = 1;  ///< of the step, from 1 over the whole run
+    std::uint64_t number = 1;  ///< number of the step, from 1 over the whole run
     bool weight_decay = true;  ///< whether these elements decay
-    float trust_ratio = 1.0F;  ///< of the parameter that these elements belong to; layer-wise rules
+    float trust_ratio = 1.0F;  ///< layer-wise rules: trust ratio of the elements' parameter
   };
 
   virtual ~Optimizer() = default;

@@ -19,7 +19,7 @@ struct ReplicaOptions {
   int micro_batch = 32;     ///< maximum number of samples of one forward_backward
   InputOptions input = {};  ///< `strict` has no effect: samples that cannot be read are errors
   AugmentOptions augment = {};
-  std::uint64_t seed = 0;  ///< of initial values, dropout and augmentation
+  std::uint64_t seed = 0;  ///< seed of initial values, dropout and augmentation
 };
 
 /// A network on this rank, for training loops of one's own (examples/from_scratch.cpp). Parameters, gradients
@@ -27,8 +27,8 @@ struct ReplicaOptions {
 /// `offset(i)`; the gaps between parameters are 0.
 ///
 /// Running statistics (parameters with statistic_momentum m > 0) must not be passed to an optimizer: their
-/// "gradient" is the sum of the observed values over the samples. With n samples in the step, value = float(1
-/// - m) * value + float(m) * (sum * (1 / n)).
+/// "gradient" is the sum of the observed values over the samples. A step with n samples computes
+/// value = float(1 - m) * value + float(m) * (sum * (1 / n)).
 class Replica {
  public:
   /// Computes on the calling thread, which flushes denormals to zero as long as the replica lives. Network
@@ -57,7 +57,7 @@ class Replica {
   Result forward_backward(std::span<const std::uint64_t> ids, Position position,
                           std::span<const float> parameters, std::span<float> gradient);
 
-  /// As Trainer::digest.
+  /// Digest of `parameters` in the format of Trainer::digest.
   std::string digest(std::span<const float> parameters) const;
 
  private:

@@ -34,14 +34,13 @@ struct EpochReport {
   Evaluation train;  ///< over the epoch's steps, each before its own update
   Evaluation test;
   std::optional<Evaluation> validation = {};  ///< none without a validation set
-  std::uint64_t steps = 0;                    ///< of this epoch
+  std::uint64_t steps = 0;                    ///< number of this epoch's steps
   double seconds = 0.0;                       ///< training only
-  double load_seconds =
-      0.0;                  ///< reading samples, summed over this rank's executors; CUDA: waiting for samples
-  double load_share = 0.0;  ///< load_seconds as a share of the executors' working time
+  /// Time for reading samples, summed over this rank's executors; CUDA: time waiting for samples.
+  double load_seconds = 0.0;
+  double load_share = 0.0;       ///< load_seconds as a share of the executors' working time
   bool load_is_waiting = false;  ///< whether load_seconds were spent waiting (CUDA)
-  bool best =
-      false;  ///< whether no earlier epoch had this validation accuracy (without validation, test accuracy)
+  bool best = false;             ///< whether judged().accuracy exceeds that of all earlier epochs
 
   double images_per_second() const { return static_cast<double>(train.samples) / seconds; }
   /// Evaluation by which epochs are compared.

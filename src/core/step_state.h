@@ -8,7 +8,7 @@ namespace lockstep {
 
 /// Inputs of a step, which the host writes to the device's memory before the step.
 struct StepInput {
-  std::uint64_t number = 1;   ///< of the step, from 1 over the whole run
+  std::uint64_t number = 1;   ///< number of the step, from 1 over the whole run
   std::uint64_t first = 0;    ///< position of its first sample in the epoch
   std::uint64_t samples = 0;  ///< on all ranks
   std::uint32_t epoch = 0;    ///< from 0

@@ -27,7 +27,7 @@ struct ArenaUpdateOptions {
   std::span<float> values;                   ///< arena of the parameters
   std::span<float> averages;                 ///< arena of the averaged weights; empty: none
   double average_decay = 0.0;                ///< averages += (1 - average_decay) * (values - averages)
-  std::span<const std::span<float>> states;  ///< of the optimizer, for elements [first, last)
+  std::span<const std::span<float>> states;  ///< the optimizer's states of elements [first, last)
   StepLog log;                               ///< input and outcome of the step
 };
 

@@ -15,7 +15,7 @@ struct KeyedPermutation {
   static constexpr std::size_t rounds = 8;
 
   std::uint64_t size = 1;
-  std::uint32_t half_bits = 0;  ///< of the numbers that the network permutes: 4^half_bits >= size
+  std::uint32_t half_bits = 0;  ///< half the bits of permuted numbers: 4^half_bits >= size
   std::array<std::uint64_t, rounds> round_keys{};
 
   LOCKSTEP_HD std::uint64_t operator()(std::uint64_t position) const {

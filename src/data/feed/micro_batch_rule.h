@@ -20,8 +20,8 @@ struct MicroBatchRule {
   std::uint32_t epoch = 0;
   bool shuffled = false;  ///< whether samples are shuffled; false: in the data set's own order
   KeyedPermutation order{};
-  Shape shape{};  ///< of images
-  // As in AugmentOptions; 0: off.
+  Shape shape{};  ///< shape of images
+  // Options of AugmentOptions; 0: off.
   int crop_padding = 0;
   double flip = 0.0;
   int cutout = 0;

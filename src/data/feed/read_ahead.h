@@ -52,7 +52,7 @@ class ReadAhead {
   struct Failures {
     std::uint64_t count = 0;
     std::uint64_t first = 0;   ///< index of the first one in the micro-batch
-    std::exception_ptr error;  ///< of the first one
+    std::exception_ptr error;  ///< error of the first one
     void add(const Failures& other);
   };
   struct Slot {

@@ -10,7 +10,7 @@ struct ChooseSamples {
 
   /// The micro-batch's place in the run.
   struct Place {
-    MicroBatchRule rule;  ///< of the epoch
+    MicroBatchRule rule;  ///< rule of the epoch
     std::uint64_t first;  ///< position of the first sample
     float share;
   };

@@ -11,11 +11,11 @@ namespace lockstep {
 
 struct PackOptions {
   int size = 256;    ///< maximum length of the shorter side; smaller images are copied
-  int quality = 90;  ///< of the JPEG files, 1 to 100
+  int quality = 90;  ///< quality of the JPEG files, 1 to 100
   std::uint64_t shard_bytes = 1'000'000'000;  ///< minimum size of all shards but the last
   bool strict = false;                        ///< whether the first file that cannot be read is an error
-  std::function<void(const std::string&)> on_bad_file =
-      {};  ///< called with a line for each file that cannot be read
+  /// Called with a line for each file that cannot be read.
+  std::function<void(const std::string&)> on_bad_file = {};
 };
 
 struct PackResult {

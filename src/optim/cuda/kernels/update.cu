@@ -24,7 +24,7 @@ LOCKSTEP_HD std::uint32_t segment_of(const UpdateMemory& memory, std::size_t ele
   return first;
 }
 
-/// As CpuArenaUpdate::step_of.
+/// Step of `segment`, computed like CpuArenaUpdate::step_of.
 LOCKSTEP_HD Optimizer::Step step_of(const UpdateMemory& memory, const Segment& segment) {
   const StepInput& input = memory.log.input();
   Optimizer::Step step;
