@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "lockstep/field.h"
-#include "lockstep/transport.h"
 
 namespace lockstep {
 
@@ -34,6 +33,14 @@ enum class DataType {
   bf16,  ///< CUDA: activations and weights in bfloat16, sums in float
 };
 inline Names choices_of(DataType) { return {"fp32", "tf32", "bf16"}; }
+
+/// How ranks exchange data. Does not affect the result.
+enum class Transport {
+  automatic,      ///< shared memory if all ranks are on one host that allows it, else messages
+  shared_memory,  ///< memory that the ranks of one host share
+  messages,       ///< MPI messages
+};
+inline Names choices_of(Transport) { return {"auto", "shared-memory", "messages"}; }
 
 /// Device and execution of a rank; `visit` describes the options. Only the device and the data type affect
 /// the result.

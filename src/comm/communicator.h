@@ -8,7 +8,7 @@
 
 #include "comm/exchange.h"
 #include "device/device.h"
-#include "lockstep/transport.h"
+#include "lockstep/execution.h"
 
 namespace lockstep {
 

@@ -32,6 +32,10 @@ std::vector<OptionText> texts_of(const Options& options) {
   return texts;
 }
 
+/// Whether the option of `text` can affect the run: its requirements hold, and `device` is the one that it is
+/// for, or automatic. Requirements of options that are not among `texts` count as met.
+bool has_effect(const std::vector<OptionText>& texts, const OptionText& text);
+
 /// Throws Error(usage) for an option with a value other than its default and an unmet requirement, naming
 /// both. Requirements of options that are not among `texts` count as met.
 void check_needs(const std::vector<OptionText>& texts);

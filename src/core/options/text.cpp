@@ -19,13 +19,6 @@ namespace {
   throw Error(Category::usage, fmt::format("{} {}", in_quotes(text), reason));
 }
 
-std::string describe(IntegerRange range) {
-  if (range.max == std::numeric_limits<std::uint64_t>::max()) {
-    return fmt::format("is out of range: at least {}", range.min);
-  }
-  return fmt::format("is out of range: {} to {}", range.min, range.max);
-}
-
 Names bounds_of(const Range& range) {
   const bool above = std::isfinite(range.above), below = std::isfinite(range.below);
   const bool min = !above && std::isfinite(range.min), max = std::isfinite(range.max);
@@ -44,14 +37,6 @@ std::string describe(const Range& range) {
     bounds.emplace_back(bounds.empty() ? "finite numbers" : "finite");
   }
   return fmt::format("is out of range: {}", fmt::join(bounds, ", "));
-}
-
-bool holds(IntegerRange range, ParsedInteger value) {
-  if (value.negative && value.magnitude > 0) {
-    // Unlike -min, -(min + 1) cannot overflow.
-    return range.min < 0 && value.magnitude - 1 <= static_cast<std::uint64_t>(-(range.min + 1));
-  }
-  return std::cmp_greater_equal(value.magnitude, range.min) && value.magnitude <= range.max;
 }
 
 /// Parts of `text` between commas.
@@ -106,8 +91,7 @@ Shape parse_shape(std::string_view text) {
   std::vector<int> extents;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
-    const ParsedInteger extent = parse_integer(text.substr(begin, end - begin), {.min = 1, .max = 1U << 16});
-    extents.push_back(static_cast<int>(extent.magnitude));
+    extents.push_back(static_cast<int>(parse_integer(text.substr(begin, end - begin), 1, 1U << 16)));
     begin = end + 1;
   }
   if (extents.size() != 3) reject(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
@@ -116,14 +100,19 @@ Shape parse_shape(std::string_view text) {
 
 }  // namespace
 
-ParsedInteger parse_integer(std::string_view text, IntegerRange range) {
-  ParsedInteger value;
-  value.negative = text.starts_with('-');
-  const std::string_view digits = text.substr(value.negative ? 1 : 0);
+long double parse_integer(std::string_view text, long double min, long double max) {
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = text.substr(negative ? 1 : 0);
   const char* end = digits.data() + digits.size();
-  const auto [stop, status] = std::from_chars(digits.data(), end, value.magnitude);
+  std::uint64_t magnitude = 0;
+  const auto [stop, status] = std::from_chars(digits.data(), end, magnitude);
   if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a whole number");
-  if (status == std::errc::result_out_of_range || !holds(range, value)) reject(text, describe(range));
+  const auto value = static_cast<long double>(magnitude) * (negative ? -1 : 1);
+  if (status == std::errc::result_out_of_range || value < min || value > max) {
+    const bool bounded = max < static_cast<long double>(std::numeric_limits<std::uint64_t>::max());
+    reject(text, bounded ? fmt::format("is out of range: {:.0f} to {:.0f}", min, max)
+                         : fmt::format("is out of range: at least {:.0f}", min));
+  }
   return value;
 }
 

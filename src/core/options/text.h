@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -15,32 +16,11 @@
 /// option's name. A text is the value only, without spaces or trailing characters.
 namespace lockstep {
 
-/// Inclusive bounds of a whole number.
-struct IntegerRange {
-  std::int64_t min = 0;
-  std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
-};
-
-struct ParsedInteger {
-  std::uint64_t magnitude = 0;
-  bool negative = false;
-};
-/// Reads a whole number in `range`, of decimal digits.
-ParsedInteger parse_integer(std::string_view text, IntegerRange range);
+/// Reads a whole number in [min, max] of decimal digits. A long double holds every 64-bit number exactly.
+long double parse_integer(std::string_view text, long double min, long double max);
 
 /// Position of `text` in `names`. The error lists the names and the nearest one.
 std::size_t parse_choice(std::string_view text, const Names& names);
-
-/// Intersection of the field's range and the range of T.
-template <std::integral T>
-IntegerRange integer_range(const Range& range) {
-  using Limits = std::numeric_limits<T>;
-  IntegerRange result{.min = Limits::min() < 0 ? static_cast<std::int64_t>(Limits::min()) : 0,
-                      .max = static_cast<std::uint64_t>(Limits::max())};
-  if (range.min > static_cast<double>(result.min)) result.min = static_cast<std::int64_t>(range.min);
-  if (range.max < static_cast<double>(result.max)) result.max = static_cast<std::uint64_t>(range.max);
-  return result;
-}
 
 /// Bounds of a range for --help, "at least 0, below 1"; empty: only those that all options have.
 std::string bounds_text(const Range& range);
@@ -70,8 +50,9 @@ void read_value(const std::string& text, const Field& field, Interval& value);
 void read_value(const std::string& text, const Field& field, Shape& value);
 template <std::integral T>
 void read_value(const std::string& text, const Field& field, T& value) {
-  const ParsedInteger parsed = parse_integer(text, integer_range<T>(field.range));
-  value = static_cast<T>(parsed.negative ? 0 - parsed.magnitude : parsed.magnitude);
+  using Limits = std::numeric_limits<T>;
+  value = static_cast<T>(parse_integer(text, std::max<long double>(Limits::min(), field.range.min),
+                                       std::min<long double>(Limits::max(), field.range.max)));
 }
 template <NamedEnum E>
 void read_value(const std::string& text, const Field& /*field*/, E& value) {
