@@ -48,8 +48,8 @@ TEST(MicroBatchRule, DrawsOnlyWhatIsAskedFor) {
   bool cut = false;
   for (std::uint64_t id = 0; id < 20; ++id) {
     const PixelPlacement placement = rule.placement(id);
-    EXPECT_FALSE(placement.flipped || placement.shift.down != 0 || placement.shift.right != 0);
-    cut = cut || placement.cut.row != 0;
+    EXPECT_FALSE(placement.flipped || placement.down != 0 || placement.right != 0);
+    cut = cut || placement.cut_row != 0;
   }
   EXPECT_TRUE(cut);
   EXPECT_FALSE(rule.mixes());

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "data/augment/draws.h"
 #include "data/augment/placement.h"
 #include "lockstep/input.h"
 #include "lockstep/shape.h"

@@ -14,7 +14,7 @@ class Cutout : public Augmentation {
   void apply(Planes image, const SampleVisit& /*visit*/, const PixelPlacement& placement,
              std::vector<std::uint8_t>& /*scratch*/) const override {
     const Shape& shape = image.shape;
-    const auto [first_row, first_column] = placement.cut;
+    const int first_row = placement.cut_row, first_column = placement.cut_column;
     const int left = std::max(0, first_column);
     const int count = std::min(shape.width, first_column + side_) - left;
     for (int plane = 0; plane < shape.channels; ++plane) {

@@ -13,43 +13,34 @@ namespace {
 
 constexpr int max_magnitude = 30;
 
-struct RandAugmentChoice {
-  int magnitude = 9;
-  int count = 2;
-};
-
-/// Parses a text such as "rand-m9-n2".
-RandAugmentChoice parse_randaugment(const std::string& text) {
-  RandAugmentChoice choice;
-  std::string_view rest = text;
-  const auto take = [&](std::string_view prefix, int min, int max, int& value) {
-    if (!rest.starts_with(prefix)) return false;
-    rest.remove_prefix(prefix.size());
-    const auto [stop, status] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-    rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
-    return status == std::errc() && value >= min && value <= max;
-  };
-  if (!take("rand-m", 0, max_magnitude, choice.magnitude) || !take("-n", 1, 14, choice.count) ||
-      !rest.empty()) {
-    throw Error(Category::usage,
-                fmt::format("'{}' is not rand-mM-nN with M from 0 to {} and N from 1 to 14, e.g. rand-m9-n2",
-                            text, max_magnitude),
-                "randaugment");
-  }
-  return choice;
-}
-
 /// Applies N operations of one magnitude, each chosen uniformly from 14 (Cubuk et al., "RandAugment:
 /// Practical automated data augmentation with a reduced search space", 2020), with torchvision's 31
 /// magnitudes.
 class RandAugment : public Augmentation {
  public:
-  explicit RandAugment(RandAugmentChoice choice) : choice_(choice) {}
+  /// `text`: "rand-mM-nN".
+  explicit RandAugment(const std::string& text) {
+    std::string_view rest = text;
+    const auto take = [&](std::string_view prefix, int min, int max, int& value) {
+      if (!rest.starts_with(prefix)) return false;
+      rest.remove_prefix(prefix.size());
+      const auto [stop, status] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+      rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
+      return status == std::errc() && value >= min && value <= max;
+    };
+    if (!take("rand-m", 0, max_magnitude, magnitude_) || !take("-n", 1, 14, count_) || !rest.empty()) {
+      throw Error(
+          Category::usage,
+          fmt::format("'{}' is not rand-mM-nN with M from 0 to {} and N from 1 to 14, e.g. rand-m9-n2", text,
+                      max_magnitude),
+          "randaugment");
+    }
+  }
 
   void apply(Planes image, const SampleVisit& visit, const PixelPlacement& /*placement*/,
              std::vector<std::uint8_t>& scratch) const override {
     Draws draws(visit, Purpose::randaugment);
-    for (int i = 0; i < choice_.count; ++i) {
+    for (int i = 0; i < count_; ++i) {
       const int operation = draws.below(14);
       const double sign = draws.below(2) == 0 ? 1.0 : -1.0;
       if (operation < 9) {
@@ -62,7 +53,7 @@ class RandAugment : public Augmentation {
 
  private:
   /// Magnitude on a scale from 0 to `max`.
-  double magnitude(double max) const { return max * choice_.magnitude / max_magnitude; }
+  double magnitude(double max) const { return max * magnitude_ / max_magnitude; }
 
   void apply_signed(int operation, double sign, Planes image, std::vector<std::uint8_t>& scratch) const {
     constexpr double translation = 150.0 / 331.0;  // at the maximum magnitude, as a share of the image
@@ -104,7 +95,8 @@ class RandAugment : public Augmentation {
     }
   }
 
-  RandAugmentChoice choice_;
+  int magnitude_ = 0;
+  int count_ = 0;
 };
 
 }  // namespace
@@ -113,7 +105,7 @@ std::unique_ptr<Augmentation> make_randaugment(const AugmentOptions& options) {
   if (options.randaugment.empty()) {
     return nullptr;
   }
-  return std::make_unique<RandAugment>(parse_randaugment(options.randaugment));
+  return std::make_unique<RandAugment>(options.randaugment);
 }
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@ class RandomCrop : public Augmentation {
  public:
   void apply(Planes image, const SampleVisit& /*visit*/, const PixelPlacement& placement,
              std::vector<std::uint8_t>& scratch) const override {
-    const auto [down, right] = placement.shift;
+    const int down = placement.down, right = placement.right;
     const Shape& shape = image.shape;
     scratch.assign(image.pixels, image.pixels + shape.size());
     std::fill_n(image.pixels, shape.size(), std::uint8_t{0});

@@ -52,9 +52,17 @@ struct MicroBatchRule {
   LOCKSTEP_HD SampleVisit visit(std::uint64_t id) const { return {.seed = seed, .epoch = epoch, .id = id}; }
   LOCKSTEP_HD PixelPlacement placement(std::uint64_t id) const {
     PixelPlacement placement;
-    if (crop_padding > 0) placement.shift = draw_shift(crop_padding, visit(id));
-    if (flip > 0.0) placement.flipped = draw_flip(flip, visit(id));
-    if (cutout > 0) placement.cut = draw_cutout(cutout, shape, visit(id));
+    if (crop_padding > 0) {
+      Draws draws(visit(id), Purpose::crop);
+      placement.down = draws.below(2 * crop_padding + 1) - crop_padding;
+      placement.right = draws.below(2 * crop_padding + 1) - crop_padding;
+    }
+    if (flip > 0.0) placement.flipped = Draws(visit(id), Purpose::flip).uniform() < flip;
+    if (cutout > 0) {
+      Draws draws(visit(id), Purpose::cutout);
+      placement.cut_row = draws.below(shape.height) - cutout / 2;
+      placement.cut_column = draws.below(shape.width) - cutout / 2;
+    }
     return placement;
   }
 

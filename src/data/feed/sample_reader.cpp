@@ -56,7 +56,7 @@ const std::byte* SampleReader::read(const MicroBatchRule& rule, std::uint64_t id
     } catch (const Error& error) {
       throw Error(error.category(), fmt::format("{}: {}", dataset_.sample_name(id), error.what()));
     }
-  } else if (transform_.reframes_pixels()) {
+  } else if (transform_.augment().random_resized_crop) {
     reframe_pixels(bytes, visit, pixels);
   } else if (transform_.augmentations().empty() && bytes.data() != file_.data()) {
     return reinterpret_cast<const std::byte*>(bytes.data());

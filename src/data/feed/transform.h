@@ -29,8 +29,6 @@ class Transform {
   SampleFormat format() const;
   /// Part of an image of this size that is resized to the network's input.
   Box frame(ImageSize size, const SampleVisit& visit) const;
-  /// Whether samples that are pixels are also cut and resized.
-  bool reframes_pixels() const { return augment_.random_resized_crop; }
   /// Augmentations of the resized pixels, in this order.
   std::span<const std::unique_ptr<Augmentation>> augmentations() const { return augmentations_; }
   /// Whether samples are mixed with partners.

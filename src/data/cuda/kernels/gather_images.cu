@@ -58,11 +58,11 @@ struct GatherImages {
     const Shape& shape = gather.format.shape;
     PixelPlacement placement;
     if (gather.placements != nullptr) placement = gather.placements[sample];
-    const int cut_row = row - placement.cut.row;
-    const int cut_column = column - placement.cut.column;
+    const int cut_row = row - placement.cut_row;
+    const int cut_column = column - placement.cut_column;
     const bool cut = cut_row >= 0 && cut_row < gather.cutout && cut_column >= 0 && cut_column < gather.cutout;
-    const int from_row = row + placement.shift.down;
-    const int from_column = (placement.flipped ? shape.width - 1 - column : column) + placement.shift.right;
+    const int from_row = row + placement.down;
+    const int from_column = (placement.flipped ? shape.width - 1 - column : column) + placement.right;
     const bool outside =
         from_row < 0 || from_row >= shape.height || from_column < 0 || from_column >= shape.width;
     if (cut || outside) return {nullptr, 0};
