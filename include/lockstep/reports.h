@@ -24,7 +24,7 @@ struct Evaluation {
   double loss = 0.0;          ///< mean
   double accuracy = 0.0;      ///< in [0, 1]
   double top5 = 0.0;          ///< share of samples whose class is among the five with the largest logits
-  /// Samples by [class][predicted class]; empty where it was not asked for.
+  /// Numbers of samples by [class][predicted class]; empty unless requested.
   std::vector<std::uint64_t> confusion{};
 };
 

@@ -48,8 +48,8 @@ class Trainer {
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws
   /// Error(data) when no sample can be read.
   Evaluation evaluate(const Dataset& dataset);
-  /// The next steps on the training set, without evaluation and reports: for measurements. As many as are
-  /// submitted together (CPU: one), at most `max` and up to the end of the epoch. Collective.
+  /// Makes the next steps without evaluation and reports, for measurements: as many as are submitted together
+  /// (CPU: one), at most `max`, up to the end of the epoch. Collective.
   StepTimes steps(int max);
 
   /// Takes all parameters from a model file; names and shapes must be equal except as `options` allow.
