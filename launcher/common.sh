@@ -78,7 +78,7 @@ install_cudnn_frontend() {
   if fetch_cudnn_frontend "$version" "$folder" >"$logs/cudnn-frontend.log" 2>&1 </dev/null; then
     say "headers of cudnn-frontend $version: build/cudnn-frontend"
   else
-    say "CUDA ranks are left out: cannot fetch nvidia-cudnn-frontend $version by pip; see $logs/cudnn-frontend.log"
+    say "building without CUDA: cannot fetch nvidia-cudnn-frontend $version by pip; see $logs/cudnn-frontend.log"
   fi
 }
 

@@ -207,10 +207,9 @@ class Cudnn final : public Dnn {
   }
 
   [[noreturn]] bool refuse_stored(const std::string& what, const EngineChoice& stored) const {
-    throw Error(
-        Category::data,
-        fmt::format("{}: {} does not run {} by the engine {}; remove the file to have plans chosen anew",
-                    file_.path().string(), target_->name(), what, stored.engine));
+    throw Error(Category::data,
+                fmt::format("{}: {} does not run {} by the engine {}; remove the file to choose plans again",
+                            file_.path().string(), target_->name(), what, stored.engine));
   }
 
   bool use_fastest(const std::string& what, Chosen& chosen) {
