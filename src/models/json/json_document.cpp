@@ -46,7 +46,7 @@ class LineIterator {
   int* line_ = nullptr;
 };
 
-/// The last character of what the parser has read, as it spells it: control characters as <U+000A>.
+/// Last character that the parser has read, in its spelling: control characters as <U+000A>.
 std::string last_character(const std::string& token) {
   constexpr std::size_t control = 8;
   if (token.ends_with('>') && token.size() >= control &&

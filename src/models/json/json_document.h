@@ -18,7 +18,7 @@ struct JsonValue {
   std::vector<JsonValue> items{};   ///< of a list, or the values of an object
   std::vector<std::string> keys{};  ///< of an object, one per item
 
-  /// The value of `key`; null where there is none, and for what is no object.
+  /// Value of `key`; null if there is none, or if this is not an object.
   const JsonValue* find(std::string_view key) const;
 };
 

@@ -15,13 +15,13 @@
 
 namespace lockstep {
 
-/// What the ranks of a world compute on and exchange data by: this rank's backend and its communicators. All
-/// ranks make one, and outlive with it what they record or allocate here. Calls from one thread.
+/// This rank's backend and communicators, by which the ranks of a world compute and exchange data. All ranks
+/// make one. It outlives everything that is recorded or allocated by it. Calls from one thread.
 class Session {
  public:
-  /// `placement`: of this rank, as find_placement gives it. `pin`: whether executors of a CPU rank are bound
-  /// to cores. Collective. Throws on all ranks Error(usage) for impossible options, Error(resource) where a
-  /// device, a library or shared memory cannot be had.
+  /// `placement`: result of find_placement. `pin`: whether executors of a CPU rank are bound to cores.
+  /// Collective. Throws on all ranks Error(usage) for impossible options, Error(resource) if a device, a
+  /// library or shared memory is not available.
   Session(const World& world, Placement placement, const ExecutionOptions& execution, bool pin = true);
 
   const World& world() const { return world_; }
@@ -39,13 +39,13 @@ class Session {
   /// Who computes the leaves of a step with so many of them: ranks, and this rank's streams.
   Assignment assign(std::uint32_t leaves) const;
 
-  /// An arena of the device. One copy serves all ranks of a host where each element has one rank that updates
-  /// it: with the canonical sum. Steps and evaluations of the ranks are never so far apart that one rank
-  /// reads while another updates. Collective. Throws on all ranks Error(resource).
+  /// Allocates an arena of the device. Ranks of a host share it if each element is updated by one rank only,
+  /// that is, with the canonical sum; their steps and evaluations are never so far apart that one rank reads
+  /// an element while another updates it. Collective. Throws Error(resource) on all ranks.
   Buffer allocate_arena(std::size_t elements) const;
 
-  /// What `make` returns, once it has succeeded on every rank. Rank 0 goes first where it chooses engines
-  /// that the others read from its file (ExecutionOptions::plan_cache). Collective; `make` is not.
+  /// Returns the result of `make` once it has succeeded on every rank. Rank 0 goes first if it chooses
+  /// engines that the others read from its file (ExecutionOptions::plan_cache). Collective; `make` is not.
   template <class Make>
   auto planned(const Make& make) const -> decltype(make()) {
     std::optional<decltype(make())> made;

@@ -38,17 +38,17 @@ class Updater {
   Updater(Backend& backend, Communicator& owners, const std::vector<Parameter>& parameters,
           const ArenaLayout& layout, const OptimizerOptions& rule, UpdatedArenas arenas, StepLog log);
 
-  /// What each rank updates, for the gradient sums of the run.
+  /// Elements that each rank updates, for the gradient sums of the run.
   const Slices& slices() const { return arenas_.slices; }
   const float* parameters() const { return arenas_.values.data(); }
 
-  /// Updates what this rank owns by the sum of `gradients`, which are ready, as the step's outcome says; then
-  /// brings the new parameters to all ranks. Leaves everything as it was when the gradient's norm is wanted
-  /// and not finite. Collective, as what it records.
+  /// Records the update of this rank's elements by the sum of `gradients`, which are ready, if the step's
+  /// outcome says so; then the gather of the new parameters. Changes nothing if the norm of the gradient is
+  /// needed and not finite. Collective, and so is the recorded work.
   void record(Stream& stream, GradientSums& gradients);
 
-  /// A step changes this rank's slice of the averaged weights only; this brings the others'. Collective, as
-  /// what it records.
+  /// Records the gather of the averages, of which a step changes only this rank's slice. Collective, and so
+  /// is the recorded work.
   void record_averages(Stream& stream);
 
  private:
