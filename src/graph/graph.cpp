@@ -15,7 +15,7 @@ bool is_one_of(const Operation& operation) {
   return (std::holds_alternative<Kinds>(operation) || ...);
 }
 
-/// Leading rows and columns of a layer's input that its own leading `rows` x `columns` read.
+/// Leading rows and columns of a layer's input that its leading `rows` x `columns` outputs read.
 Shape needed_input(const Operation& operation, const Shape& input, int rows, int columns) {
   Shape needed = input;
   if (reads_of(operation) == Reads::same) {
@@ -36,8 +36,8 @@ Shape needed_input(const Operation& operation, const Shape& input, int rows, int
   return needed;
 }
 
-/// Padding goes around what is read: a cropped input would be padded where pixels were. Other layers read
-/// all pixels, or number them.
+/// Whether the layer's input may be cropped: not with padding, which would replace cropped pixels, nor where
+/// the layer reads or numbers all pixels.
 bool may_crop(const Operation& operation) {
   return std::visit(
       []<class Options>(const Options& options) {
@@ -53,14 +53,14 @@ bool may_crop(const Operation& operation) {
       operation);
 }
 
-/// Shape of every layer after cropping: the largest part that any consumer reads.
+/// Shape of every layer after cropping: the maximum that any consumer reads. No channels: nothing reads it.
 std::vector<Shape> crop_each(const Network& network) {
   const auto& layers = network.layers();
   std::vector<Shape> shapes(layers.size());
   shapes[index(network.output_id())] = layers[index(network.output_id())].shape;
   for (std::size_t i = layers.size(); i-- > 0;) {
     if (shapes[i].channels == 0) {
-      continue;  // nobody reads this layer
+      continue;
     }
     if (reads_of(layers[i].operation) == Reads::same_of_all) {
       shapes[i] = layers[i].shape;
@@ -79,7 +79,7 @@ std::vector<Shape> crop_each(const Network& network) {
 
 bool same_pixels(const Shape& a, const Shape& b) { return a.height == b.height && a.width == b.width; }
 
-/// Cropping, unless an element-wise layer would read another part of an input than it computes.
+/// Shapes after cropping, or uncropped shapes if an element-wise layer and its inputs would differ in size.
 std::vector<Shape> crop(const Network& network) {
   std::vector<Shape> shapes = crop_each(network);
   const auto& layers = network.layers();
@@ -128,7 +128,6 @@ bool fuse_activation(GraphNode& producer, Activation::Kind kind) {
 }
 
 /// Fuses `layer` into the epilogue of `producer`, its only input, if the order of the epilogue allows it.
-/// Returns whether it did.
 bool fuse(GraphNode& producer, const Network::Layer& layer) {
   if (const auto* activation = std::get_if<Activation>(&layer.operation)) {
     return fuse_activation(producer, activation->kind);
@@ -183,7 +182,7 @@ class Fusion {
 
   bool read_once(int layer) const { return consumers_[index(layer)] == 1; }
 
-  /// Node into which a layer of one input can be fused, or -1.
+  /// Node that the layer was fused into; -1: none.
   int fusable(const Network::Layer& layer) {
     if (layer.inputs.size() != 1 || !read_once(layer.inputs[0])) {
       return -1;
@@ -192,8 +191,8 @@ class Fusion {
     return fuse(graph_.nodes[index(producer)], layer) ? producer : -1;
   }
 
-  /// Batch norm into which an addition can be fused, or -1: the one computed last, when the other value
-  /// exists.
+  /// Batch norm that an addition was fused into; -1: none. It is the later of the two inputs, so that the
+  /// other one is computed before.
   int norm_to_add_to(const Network::Layer& layer) {
     int norm = node_of_[index(layer.inputs[0])];
     int other = node_of_[index(layer.inputs[1])];

@@ -16,7 +16,7 @@ bool is_too_large(const Shape& shape) {
   return 1.0 * shape.channels * shape.height * shape.width > static_cast<double>(max_values);
 }
 
-/// Checks sizes, so that products of extents fit their types, and a typing error does not take all memory.
+/// Refuses sizes that overflow integer types, and typing errors that would exhaust memory.
 void check_sizes(const LayerContext& layer, std::span<const Parameter> parameters) {
   constexpr double max_parameter_values = 1LL << 40;
   if (is_too_large(layer.output)) {
@@ -39,7 +39,7 @@ void check_inputs(const Operation& operation, const LayerContext& layer) {
   layer.refuse(fmt::format("takes {} inputs, not {}", wanted, layer.inputs.size()));
 }
 
-/// Whether the options of the operation have a name, which is then that of its parameters.
+/// Whether the operation's options have a name for its parameters.
 bool names_parameters(const Operation& operation) {
   return std::visit(
       [](const auto& options) {
@@ -116,8 +116,8 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs, const 
   return {this, static_cast<int>(layers_.size()) - 1};
 }
 
-/// Whether another layer has this name. Names of parameters must differ; apart from them, layers without
-/// parameters may share a name.
+/// Names of layers with parameters are unique, since parameters are named after them. Layers without
+/// parameters do not reserve their names.
 bool Network::is_taken(const std::string& name, const Operation& operation) const {
   return std::any_of(layers_.begin(), layers_.end(), [&](const Layer& other) {
     return other.name == name && (!other.parameters.empty() || !names_parameters(operation));

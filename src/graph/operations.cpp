@@ -22,7 +22,7 @@ constexpr auto name_and_prefix(const Options& options) {
   }
 }
 
-/// Number of places that the window has in one direction.
+/// Number of positions of the window in one direction.
 int count_places(const LayerContext& layer, std::int64_t size, const SlidingWindow& window) {
   const auto& [kernel, stride, padding, dilation, ceil_mode] = window;
   if (kernel < 1 || stride < 1 || padding < 0 || dilation < 1) {
@@ -36,7 +36,7 @@ int count_places(const LayerContext& layer, std::int64_t size, const SlidingWind
   }
   std::int64_t count = (padded - reach + (ceil_mode ? stride - 1 : 0)) / stride + 1;
   if (ceil_mode && (count - 1) * stride >= size + padding) {
-    --count;  // it would start in the right padding
+    --count;  // the last window would start in the right padding
   }
   if (count > static_cast<std::int64_t>(max_values)) {
     layer.refuse(fmt::format("its output of {} pixels in a row is too large", count));
@@ -58,7 +58,7 @@ std::string value_text(const Value& value) {
   }
 }
 
-/// Adds the default operation of each alternative of Operation, one for each of its names.
+/// Appends the default operation of each alternative of Operation, one per name.
 template <std::size_t index>
 void add_operations(std::vector<Operation>& operations) {
   if constexpr (index < std::variant_size_v<Operation>) {

@@ -14,9 +14,9 @@
 
 #include "lockstep/network.h"
 
-/// The one home of each operation: all that is known about it beside its arithmetic, as Traits of its
-/// options. Network files, shape inference, cropping, tables, fingerprints and plans follow from them.
-/// Nothing here includes fmt: the CUDA compiler reads it too.
+/// Traits of every operation: all that the project knows about it except its arithmetic. Network files, shape
+/// inference, cropping, tables, fingerprints and plans are derived from them. Does not include fmt, because
+/// the CUDA compiler reads this header.
 
 /// The only list of operations. Backends declare a function `plan` for each entry.
 #define LOCKSTEP_OPERATIONS(ENTRY) \
@@ -36,55 +36,55 @@
 
 namespace lockstep {
 
-/// Values that one image may have in any layer.
+/// Maximum number of values of one image in any layer.
 constexpr std::size_t max_values = std::size_t{1} << 28;
-/// Largest values of options in network files.
+/// Maximum values of options in network files.
 constexpr int max_features = 1 << 20;
 constexpr int max_window = 4096;
 
-/// Number of inputs of an operation; 0: it is not part of network files.
+/// Number of inputs of an operation. max 0: not available in network files.
 struct InputCount {
   std::size_t min = 1;
   std::size_t max = 1;
 };
 
-/// Pixels of its input that an output pixel depends on. They decide what may be cropped.
+/// Input pixels that an output pixel depends on. Decides which pixels may be cropped.
 enum class Reads {
-  window,       ///< those in a window that slides: the options have kernel, stride and padding
-  same,         ///< the same one
-  same_of_all,  ///< the same one, but all pixels must be computed: the operation numbers or counts them
+  window,       ///< pixels of a sliding window: the options have kernel, stride and padding
+  same,         ///< the pixel at the same place
+  same_of_all,  ///< the pixel at the same place, but the operation numbers or counts all pixels: no cropping
   all,
 };
 
 /// Whether and how a table of layers shows an option.
 enum class Show {
-  unusual,  ///< name and value, where it is not the usual one
+  unusual,  ///< name and value, unless it is the usual value
   size,     ///< always, as "3x3"
-  value,    ///< always, without its name
-  never,    ///< it is seen from the layer's shape and parameters
+  value,    ///< always, without the name
+  never,    ///< follows from the layer's shape and parameters
 };
 
-/// One option of an operation: int, double, bool or Initializer. Its default is the struct's.
+/// Description of one option of an operation: int, double, bool or Initializer. The struct gives its default.
 struct OperationField {
-  const char* name;  ///< in network files
-  int min = 0;       ///< of whole numbers, like the next
-  int max = max_window;
-  bool required = false;       ///< network files must give it
+  const char* name;            ///< in network files
+  int min = 0;                 ///< integers only
+  int max = max_window;        ///< integers only
+  bool required = false;       ///< whether network files must contain it
   const char* word = nullptr;  ///< stands for the number of classes in network files
   Show show = Show::unusual;
-  std::optional<int> usual = {};     ///< the usual value, where it is not the default
-  const char* usual_text = nullptr;  ///< the default in words, where that says more than its value
+  std::optional<int> usual = {};     ///< the usual value; empty: the default
+  const char* usual_text = nullptr;  ///< the default in words; null: its value
   const char* shown_as = nullptr;    ///< replaces name and value in tables of layers
 };
 
 /// A layer under construction.
 struct LayerContext {
-  const std::string& name;  ///< also the prefix of its parameters
+  const std::string& name;  ///< prefix of its parameters
   std::span<const Shape> inputs = {};
-  Shape output = {};  ///< for multiply_adds only
+  Shape output = {};  ///< set for multiply_adds only
 
   const Shape& input() const { return inputs[0]; }
-  /// Throws Error(usage) with the layer's name and what the parts say together.
+  /// Throws Error(usage) with the layer's name and the concatenated parts.
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
     refuse_with((text(parts) + ...));
@@ -112,8 +112,7 @@ struct SlidingWindow {
   int dilation = 1;
   bool ceil_mode = false;
 };
-/// Shape of `channels` and as many pixels as the window has places in the layer's input. Refuses windows that
-/// do not fit.
+/// Output shape of a window that slides over the layer's input. Refuses windows that do not fit.
 Shape slide(const LayerContext& layer, int channels, const SlidingWindow& window);
 
 /// Weight and bias as PyTorch lays them out: [output, ...], [output].
@@ -126,30 +125,31 @@ std::vector<Parameter> scale_and_shift(const LayerContext& layer, Initializer we
 /// Traits of an operation without parameters whose output has the shape of its only input.
 struct DefaultTraits {
   static constexpr InputCount inputs = {1, 1};
-  /// Calls field(option, OperationField) for each option. Structured bindings name all members, so that a new
-  /// one does not compile until it is dealt with.
+  /// Calls field(option, OperationField) for each option. Implementations bind all members of the struct, so
+  /// that a new member does not compile until it is described.
   template <class Options>
   static void fields(Options& /*options*/, auto&& /*field*/) {
     static_assert(std::is_empty_v<Options>, "options need fields()");
   }
   /// Fills in options that others imply.
   static void complete(auto& /*options*/) {}
-  /// Shape of the output. Refuses options and inputs that do not fit.
+  /// Shape of the output. Refuses options and inputs that do not match.
   static Shape infer(const auto& /*options*/, const LayerContext& layer) { return layer.input(); }
-  /// In the order in which plans see them.
+  /// Parameters in the order in which plans pass them to operations.
   static std::vector<Parameter> parameters(const auto& /*options*/, const LayerContext& /*layer*/) {
     return {};
   }
-  /// Multiplications forward for one image, each with an addition. Padding counts, cropping does not: the
-  /// number that papers and torchvision give.
+  /// Multiply-adds of the forward pass for one image. Counts padding and ignores cropping, as papers and
+  /// torchvision do.
   static std::uint64_t multiply_adds(const auto& /*options*/, const LayerContext& /*layer*/) { return 0; }
 };
 
-/// Everything about an operation but its arithmetic. `Options` is its struct in lockstep/network.h. Each has
-///   name, prefix   in network files, tables and errors; of the numbered names of its layers. Or `names`: one
-///                  pair for each value of options.kind
+/// Description of an operation. `Options` is its struct in lockstep/network.h. Defines
+///   name     in network files, tables and errors
+///   prefix   of the numbered names of its layers
+///   names    instead of both: a pair for each value of options.kind
 ///   reads
-/// and what differs from DefaultTraits.
+/// and overrides DefaultTraits where the operation differs.
 template <class Options>
 struct Traits;
 
@@ -385,7 +385,7 @@ struct Traits<Concat> : DefaultTraits {
   static constexpr InputCount inputs = {2, max_inputs};
   static constexpr Reads reads = Reads::same;
   static Shape infer(const Concat&, const LayerContext& layer) {
-    static_assert(max_inputs * max_values <= std::numeric_limits<int>::max());  // so that the sum fits
+    static_assert(max_inputs * max_values <= std::numeric_limits<int>::max());  // the sum of channels fits
     Shape shape = layer.input();
     for (const Shape& input : layer.inputs.subspan(1)) {
       if (input.height != shape.height || input.width != shape.width) {
@@ -414,7 +414,7 @@ struct Traits<Dropout> : DefaultTraits {
   }
 };
 
-// The same for any operation.
+// Traits of the operation that a variant holds.
 
 std::string name_of(const Operation& operation);
 std::string prefix_of(const Operation& operation);
@@ -425,10 +425,10 @@ Shape infer(const Operation& operation, const LayerContext& layer);
 std::vector<Parameter> parameters_of(const Operation& operation, const LayerContext& layer);
 std::uint64_t multiply_adds(const Operation& operation, const LayerContext& layer);
 
-/// All operations of network files with their default options, by name_of.
+/// All operations of network files with their default options, ordered by name.
 std::vector<Operation> operations_of_files();
 
-/// An option of an operation with its value, and the value that is not worth mentioning, as text.
+/// An option of an operation with its value and its usual value as text.
 struct FieldText {
   OperationField field;
   std::string value;

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// Text that shows an option in a table of layers; may be empty.
+/// Text of an option in a table of layers; may be empty.
 std::string shown(const FieldText& text) {
   switch (text.field.show) {
     case Show::never:

@@ -10,20 +10,19 @@
 
 namespace lockstep {
 
-/// Name of an operation and those of its options that are not usual, in PyTorch's words: "conv2d 3x3 stride 2
-/// padding 1", "relu". Channels, features and biases are seen from its shape and parameters.
+/// Name of an operation and its unusual options, in PyTorch's words: "conv2d 3x3 stride 2 padding 1", "relu".
+/// Omits channels, features and biases.
 std::string describe(const Operation& operation);
 
-/// Multiplications of a layer, each with an addition, forward for one image: convolutions and linear layers;
-/// 0 for others. Padding counts, cropping does not: the number that papers and torchvision give.
+/// Multiply-adds of a layer's forward pass for one image; see DefaultTraits::multiply_adds.
 std::uint64_t multiply_adds(const Network& network, const Network::Layer& layer);
 
-/// Layers that a node of the network's graph computes: positions in the network.
+/// Positions in the network of the layers that a node computes.
 std::vector<std::size_t> layers_of(const Graph& graph, std::size_t node);
 
-/// Hash of everything that decides what a network computes, 32 hexadecimal digits: operations with all
-/// options, names, connections, shapes, the output layer, and initializers. Equal on ranks with the same
-/// network.
+/// Hash of everything that determines what a network computes, 32 hexadecimal digits: operations with every
+/// option, names, connections, shapes, output layer, and initial values of parameters. Equal on ranks with
+/// the same network.
 std::string fingerprint(const Network& network);
 
 }  // namespace lockstep
