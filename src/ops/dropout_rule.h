@@ -10,14 +10,14 @@
 
 namespace lockstep {
 
-/// Elements that a dropout layer drops, and the factor of the others.
+/// Selects the elements that a dropout layer drops, and scales the others.
 struct DropoutRule {
-  std::uint32_t position = 0;   ///< position of the layer in the graph: each layer draws its own numbers
-  std::uint32_t threshold = 0;  ///< of 24 bits: below it, an element is dropped
+  std::uint32_t position = 0;   ///< of the layer in the graph: each layer draws its own numbers
+  std::uint32_t threshold = 0;  ///< drops elements whose 24-bit number is below it
   float scale = 1.0F;
 
-  /// Random numbers of the elements [4 block, 4 block + 4) of a sample, in [channel][row][column] order.
-  /// Their counter is (purpose and layer, epoch, sample, element / 4).
+  /// Random numbers of the elements [4 block, 4 block + 4) of a sample, in [channel][row][column] order. The
+  /// counter is (purpose and layer, epoch, sample, element / 4).
   LOCKSTEP_HD std::array<std::uint32_t, 4> numbers(const RandomKey& random, std::uint64_t sample,
                                                    std::uint32_t block) const {
     const std::uint32_t purpose = static_cast<std::uint32_t>(Purpose::dropout) | position << 8 |

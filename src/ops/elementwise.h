@@ -5,9 +5,9 @@
 
 #include "core/host_device.h"
 
-/// Element-wise functions, written once: for the vectors of the CPU's kernels and for the GPU's threads, with
-/// the same bits. `A` is an arithmetic of type A::Value, which has operators + - * / and these functions:
-///   number(float)                            that number
+/// Element-wise functions shared by CPU vectors and GPU threads, with the same bits. `A` provides a type
+/// A::Value with operators + - * / and these functions:
+///   number(float)                            constant
 ///   multiply_add(a, b, c)                    a b + c, rounded once
 ///   negative_multiply_add(a, b, c)           c - a b, rounded once
 ///   absolute(a), negative(a)
@@ -16,8 +16,8 @@
 ///   choose(condition, a, b)                  a where the condition holds, else b
 ///   choose_or_zero(condition, a)             a where the condition holds, else +0
 ///   zero_or(condition, a)                    +0 where the condition holds, else a
-///   power_of_two(n)                          2^n of an integer n in [-126, 127], anything for NaN
-/// Only templates: what an instruction set of the CPU compiles must not be linked into the code of another.
+///   power_of_two(n)                          2^n for an integer n in [-126, 127]; unspecified for NaN
+/// All functions are templates, so that code compiled for one instruction set is never linked into another's.
 namespace lockstep {
 
 /// exp(x) for x <= 0, 0 below -87: x = n ln 2 + r, then the polynomial of Cephes' expf. NaN stays NaN.
@@ -42,8 +42,8 @@ LOCKSTEP_HD inline typename A::Value exponential(typename A::Value x) {
   return A::zero_or(tiny, p * A::power_of_two(n));
 }
 
-/// log(x) for finite x >= 1: x = 2^e m with m in [2/3, 4/3), log m = 2 atanh((m - 1) / (m + 1)). Others, NaN
-/// among them, as they are.
+/// log(x) for finite x >= 1: x = 2^e m with m in [2/3, 4/3), log m = 2 atanh((m - 1) / (m + 1)). Returns
+/// other arguments, including NaN, unchanged.
 template <class A>
 LOCKSTEP_HD inline double logarithm_above_one(double x) {
   if (!(x >= 1.0)) return x;
@@ -64,7 +64,7 @@ LOCKSTEP_HD inline double logarithm_above_one(double x) {
   return exponent * 0.6931471805599453 + 2.0 * t * series;
 }
 
-/// 1 / (1 + exp(-x)), by exp(-|x|), which is at most 1.
+/// 1 / (1 + exp(-x)), computed from exp(-|x|) <= 1.
 template <class A>
 LOCKSTEP_HD inline typename A::Value sigmoid(typename A::Value x) {
   using V = typename A::Value;
@@ -74,9 +74,9 @@ LOCKSTEP_HD inline typename A::Value sigmoid(typename A::Value x) {
   return A::choose(A::less(x, zero), e, one) / (one + e);
 }
 
-// Activations: their values, and the gradient of the input, given that of the value.
+// Activations: value(x), and gradient(x, gradient of the value).
 
-/// NaN passes, and gradients where the value is NaN. `value` may stand for x in `gradient`.
+/// max(x, 0). NaN and its gradient pass. `gradient` accepts the value instead of x.
 template <class A>
 struct Relu {
   using V = typename A::Value;
@@ -84,7 +84,7 @@ struct Relu {
   LOCKSTEP_HD static V gradient(V x, V grad) { return A::choose_or_zero(A::passes(x), grad); }
 };
 
-/// min(max(x, 0), 6). `value` may stand for x in `gradient`.
+/// min(max(x, 0), 6). `gradient` accepts the value instead of x.
 template <class A>
 struct Relu6 {
   using V = typename A::Value;
@@ -109,11 +109,11 @@ struct Silu {
   }
 };
 
-/// The exact GELU x Phi(x); the error function by Abramowitz and Stegun 7.1.26, within 1.5e-7.
+/// The exact GELU x Phi(x), with the error function of Abramowitz and Stegun 7.1.26, accurate to 1.5e-7.
 template <class A>
 struct Gelu {
   using V = typename A::Value;
-  /// Normal distribution function, and exp(-x^2 / 2) on the way.
+  /// Normal distribution function; sets `bell` to exp(-x^2 / 2).
   LOCKSTEP_HD static V distribution(V x, V& bell) {
     const V zero = A::number(0.0F);
     const V one = A::number(1.0F);

@@ -9,33 +9,32 @@
 
 namespace lockstep {
 
-/// Arguments of a micro-batch's way through a plan. Addresses are in device memory.
+/// Arguments of one pass of a micro-batch through a plan: device addresses.
 struct Pass {
   MicroBatch batch;                   ///< of at least 1 sample
   const float* parameters = nullptr;  ///< an arena of the plan's layout
-  float* gradients = nullptr;         ///< an arena of the plan's layout; backward only
+  float* gradients = nullptr;         ///< an arena of the same layout; backward only
   std::byte* workspace = nullptr;
 };
 
-/// The way of a micro-batch through a graph, the same on all devices: order, contributions to gradients,
-/// clearing, loss. `Plan` derives from it and, for its own `Plan::Pass`, has
+/// Walks a micro-batch through a graph in the same way on all devices: order of operations, contributions to
+/// gradients, clearing, loss. `Plan` derives from it and provides, for passes of a type derived from Pass:
 ///
 ///   Element, OpMemory, LossMemory        types of its operations' views, see ops/op_memory.h
-///   void add_to(memory, pass, node)      fills in what only this device has; of a LossMemory: without a node
+///   void add_to(memory, pass, node)      sets the device's own members of a view; LossMemory: without node
 ///   void run_forward(pass, node, memory), run_backward(pass, node, memory), run_loss(pass, memory)
 ///   void clear(pass, float* first, elements)
-///   void add(pass, node, Element* sum, const Element* more)  adds to the gradient of a node's output
+///   void add(pass, node, Element* sum, const Element* more)  adds `more` to the gradient of a node's output
 ///   bool adds_later(node, input)         whether another operation adds this contribution
-///   void finish_node(pass, node)         after backward reached a node, whether it has gradients or not
+///   void finish_node(pass, node)         called after backward of every node, with and without gradients
 template <class Plan>
 class GraphWalk {
  public:
-  /// Number of nodes, the input included; as a node, this number stands for the loss.
+  /// Number of nodes, including the input. Used as a node, it stands for the loss.
   std::size_t nodes() const { return graph_.nodes.size(); }
-  /// All nodes that are computed, and these with the loss.
+  /// All nodes except the input.
   NodeRange all() const { return {1, nodes()}; }
   NodeRange all_and_loss() const { return {1, nodes() + 1}; }
-  /// Gradients that are computed: nodes that the plan leaves out have none.
   const GradientFlow& gradients() const { return flow_; }
 
  protected:
@@ -46,18 +45,18 @@ class GraphWalk {
         flow_(trace_gradients(graph_, options)),
         cleared_(ranges_without_gradient(graph_, layout_, flow_)) {}
 
-  /// Runs nodes forward, first to last. `result` is written with the loss.
+  /// Runs nodes from first to last. Writes `result` if the range contains the loss.
   template <class AnyPass>
   void walk_forward(const AnyPass& pass, NodeRange range, LeafResult* result) const {
     for (std::size_t i = std::max<std::size_t>(range.begin, 1); i < std::min(range.end, nodes()); ++i) {
-      if (graph_.nodes[i].inputs.empty()) continue;  // left out: nothing reads it
+      if (graph_.nodes[i].inputs.empty()) continue;  // nothing reads this node
       plan().run_forward(pass, i, node_memory(pass, i));
     }
     if (range.end > nodes()) plan().run_loss(pass, loss_memory(pass, result));
   }
 
-  /// Runs nodes backward, last to first. Writes all gradients of the range's parameters. With the last node,
-  /// clears gradients that no node writes, as they are added up too.
+  /// Runs nodes from last to first and writes the gradients of their parameters. If the range contains the
+  /// last node, clears gradients that no node writes, since sums of gradients include them.
   template <class AnyPass>
   void walk_backward(const AnyPass& pass, NodeRange range) const {
     if (range.end >= nodes()) {
@@ -71,7 +70,7 @@ class GraphWalk {
     }
   }
 
-  /// Memory of a node, without gradients.
+  /// View of a node's memory, without gradients.
   template <class AnyPass>
   auto node_memory(const AnyPass& pass, std::size_t i) const {
     const GraphNode& node = graph_.nodes[i];
@@ -95,15 +94,15 @@ class GraphWalk {
   auto* value(std::size_t node, std::byte* workspace) const {
     return element(block(workspace, memory_.nodes[node].value));
   }
-  /// Gradient of a node's output; null where there is none.
+  /// Gradient of a node's output; null: none.
   auto* gradient(std::size_t node, std::byte* workspace) const {
     return element(block(workspace, memory_.nodes[node].gradient));
   }
-  /// Later contributions to the gradient of the k-th input.
+  /// Buffer for later contributions to the gradient of the k-th input.
   auto* aside(std::size_t k, std::byte* workspace) const { return element(workspace + memory_.aside[k]); }
 
   static std::size_t at(int id) { return static_cast<std::size_t>(id); }
-  /// Address of a block; null if there is no such block.
+  /// Address of a block; null: no such block.
   static std::byte* block(std::byte* workspace, std::size_t offset) {
     return offset == WorkspaceLayout::none ? nullptr : workspace + offset;
   }
@@ -112,7 +111,7 @@ class GraphWalk {
   ArenaLayout layout_;
   PlanOptions options_;
   GradientFlow flow_;
-  WorkspaceLayout memory_;  ///< written by the plan once its operations are known
+  WorkspaceLayout memory_;  ///< set by the plan when its operations are known
 
  private:
   const Plan& plan() const { return static_cast<const Plan&>(*this); }

@@ -15,9 +15,9 @@ constexpr std::size_t max_parameters = 4;
 /// Sums over the samples of one micro-batch.
 struct LeafResult {
   double loss = 0.0;
-  std::uint64_t correct = 0;   ///< samples whose largest logit (lowest index wins) is their class's
+  std::uint64_t correct = 0;   ///< samples whose largest logit (of equal ones, the first) is their class's
   std::uint64_t correct5 = 0;  ///< samples with fewer than 5 logits above that of their class
-  std::uint64_t samples = 0;   ///< number of samples that were computed, without those that could not be read
+  std::uint64_t samples = 0;   ///< computed samples, without skipped ones
 
   LOCKSTEP_HD LeafResult& operator+=(const LeafResult& other) {
     loss += other.loss;
@@ -28,14 +28,14 @@ struct LeafResult {
   }
 };
 
-/// Nodes [begin, end) of a graph; the input is node 0, and the node after the last stands for the loss.
+/// Nodes [begin, end) of a graph. Node 0 is the input; the number after the last node stands for the loss.
 struct NodeRange {
   std::size_t begin = 0, end = 0;
   bool operator==(const NodeRange&) const = default;
 };
 
-/// Part of backward, which goes from the last node to the first. After it, gradients of elements from
-/// `final_from` on are final.
+/// A part of the backward pass, which runs from the last node to the first. After it, gradients of the
+/// arena's elements from `final_from` on are final.
 struct GradientPart {
   NodeRange nodes;
   std::size_t final_from = 0;
@@ -43,13 +43,13 @@ struct GradientPart {
 
 /// Purpose that a graph is compiled for.
 struct PlanOptions {
-  int samples = 0;               ///< maximum number in a micro-batch
-  bool training = true;          ///< false: forward only, less memory
+  int samples = 0;               ///< maximum in a micro-batch
+  bool training = true;          ///< whether to compile the backward pass
   float label_smoothing = 0.0F;  ///< in [0, 1)
-  /// By parameter of the network: whether it is frozen, that is, not updated. Backward ends where all earlier
-  /// parameters are frozen. Empty: none is.
+  /// Whether each parameter of the network is frozen. Backward stops where everything before is frozen.
+  /// Empty: none is.
   std::vector<bool> frozen = {};
-  bool nodes_apart = false;  ///< blocks of the workspace share no memory, so that nodes can run alone
+  bool nodes_apart = false;  ///< whether blocks of the workspace share no memory, so that nodes can run alone
 };
 
 }  // namespace lockstep

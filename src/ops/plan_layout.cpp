@@ -8,8 +8,7 @@ namespace {
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-/// By node: whether it, or a node before it, has parameters that are not frozen. Inputs come before the nodes
-/// that read them.
+/// Relies on nodes being ordered: inputs precede their readers.
 std::vector<bool> find_needed(const Graph& graph, const PlanOptions& options) {
   std::vector<bool> needed(graph.nodes.size(), false);
   if (!options.training) return needed;
@@ -24,7 +23,8 @@ std::vector<bool> find_needed(const Graph& graph, const PlanOptions& options) {
   return needed;
 }
 
-/// Times of a micro-batch: node i runs forward at i, the loss at n, node i backward at 2n - i.
+/// Steps of a pass through n nodes: forward of node i is step i, the loss step n, backward of node i step
+/// 2n - i.
 class Timeline {
  public:
   Timeline(const Graph& graph, const GradientFlow& flow, const std::vector<NodeBytes>& nodes)
@@ -68,7 +68,7 @@ bool same_time(const MemoryBlock& a, const MemoryBlock& b) { return a.first <= b
 /// Blocks of memory, and the variables that receive their offsets.
 class Blocks {
  public:
-  /// `apart`: all blocks are in use all the time, until `end`.
+  /// `apart`: whether all blocks are in use until step `end`.
   Blocks(bool apart, int end) : apart_(apart), end_(end) {}
 
   void add(std::size_t bytes, int first, int last, std::size_t* offset) {
@@ -78,7 +78,7 @@ class Blocks {
   void add_if_any(std::size_t bytes, int first, int last, std::size_t* offset) {
     if (bytes > 0) add(bytes, first, last, offset);
   }
-  /// Sets the offsets; returns the bytes of all blocks.
+  /// Returns the total bytes.
   std::size_t place(std::size_t alignment) {
     const std::size_t bytes = place_blocks(blocks_, alignment);
     for (std::size_t i = 0; i < offsets_.size(); ++i) {

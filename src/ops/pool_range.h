@@ -2,7 +2,7 @@
 
 namespace lockstep {
 
-/// Positions [begin, end) of the input in one window, and the number by which an average divides.
+/// Positions [begin, end) of the input in one window, and the number that an average divides by.
 struct PoolRange {
   int begin;
   int end;

@@ -16,7 +16,7 @@ struct PoolAxis {
   bool count_padding = false;
 
   LOCKSTEP_HD PoolRange window(int output) const {
-    if (kernel == 0) {  // as PyTorch's: from floor(i size / outputs) to ceil((i + 1) size / outputs)
+    if (kernel == 0) {  // as in PyTorch: from floor(i size / outputs) to ceil((i + 1) size / outputs)
       const int begin = output * size / outputs;
       const int end = ((output + 1) * size + outputs - 1) / outputs;
       return {begin, end, end - begin};
@@ -28,12 +28,12 @@ struct PoolAxis {
     return {begin, end, count_padding ? last - first : end - begin};
   }
 
-  /// Windows [begin, end) that hold a position of the input; may be none. `count` means nothing.
+  /// Windows [begin, end) that contain a position of the input; may be empty. `count` is unused.
   LOCKSTEP_HD PoolRange holders(int position) const {
     if (kernel == 0) {
       return {position * outputs / size, ((position + 1) * outputs + size - 1) / size, 0};
     }
-    const int before = position + padding - kernel;  // the last window that ends at or before: its start
+    const int before = position + padding - kernel;  // start of the last window that ends at or before it
     const int begin = before < 0 ? 0 : before / stride + 1;
     return {begin, smaller((position + padding) / stride + 1, outputs), 0};
   }
@@ -48,7 +48,7 @@ struct PoolWindows {
   PoolAxis columns;
 };
 
-/// Windows of a pooling layer; options without a kernel are adaptive.
+/// Windows of a pooling layer. Layers without a kernel are adaptive.
 template <class Pool>
 PoolWindows pool_windows(const Pool& pool, Shape input, Shape output) {
   PoolAxis axis;

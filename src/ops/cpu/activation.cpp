@@ -4,7 +4,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// ReLU remembers a bit per value, so that its input's memory is free after it.
+/// Saves a bit per value, so that the memory of the input is free after forward.
 Op plan_relu(const OpRequest& request) {
   const ElementwiseKernels& kernels = elementwise_kernels(request.level);
   const std::size_t pixels = request.node.shape.size();

@@ -16,7 +16,7 @@ struct BatchNormLayer {
   bool training;
 };
 
-/// Statistics of each channel that forward keeps for backward.
+/// Statistics of each channel, saved by forward.
 struct Saved {
   float* mean;
   float* variance;
@@ -52,7 +52,7 @@ void forward(const BatchNormLayer& layer, const OpMemory& memory) {
                           .inverse_deviation = saved.inverse_deviation});
 }
 
-/// Sums over the samples of what the micro-batch observed; the variance without bias.
+/// Writes samples * (mean, unbiased variance) of the micro-batch as gradients of the running statistics.
 void observe(const BatchNormLayer& layer, const OpMemory& memory, const Saved& saved) {
   const auto samples = static_cast<float>(memory.samples);
   const double n = static_cast<double>(memory.samples) * static_cast<double>(layer.plane);

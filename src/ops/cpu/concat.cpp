@@ -4,7 +4,8 @@
 
 namespace lockstep::cpu {
 
-/// Channels are the outermost of a group: each input is one run of memory in it.
+/// Copies each input as one contiguous block per group, since channels are the outermost dimension of a
+/// group.
 Op plan(const Concat& /*options*/, const OpRequest& request) {
   const std::size_t count = request.node.inputs.size();
   std::array<std::size_t, max_inputs> floats{};

@@ -7,7 +7,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Sets the values of the missing lanes of the last group to `missing`.
+/// Sets values of the last group's missing lanes to `missing`.
 template <class Value>
 void fill_lanes(int samples, Value missing, Value* values) {
   if (values != nullptr) std::fill(values + samples, values + groups_of(samples) * lanes, missing);
@@ -19,7 +19,7 @@ Op plan_op(const OpRequest& request) {
   return std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
 }
 
-/// Empty plan: the input is loaded, not computed.
+/// Plans nothing: the input is loaded, not computed.
 Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
 
 CpuPlan::CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level)

@@ -9,25 +9,25 @@
 
 namespace lockstep::cpu {
 
-/// A graph compiled for CPU executors and one size of micro-batch; memory laid out. Immutable: any number of
-/// executors run it at once, each with a workspace of its own, aligned to 64 bytes. `parameters` and
+/// A graph compiled for CPU executors and micro-batches of up to options.samples. Immutable: any number of
+/// executors run it concurrently, each with its own workspace, aligned to 64 bytes. `parameters` and
 /// `gradients` are arenas of the plan's layout.
 class CpuPlan : public GraphWalk<CpuPlan> {
  public:
   CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level);
 
   std::size_t workspace_bytes() const { return memory_.bytes; }
-  /// Brings the samples of a micro-batch into the workspace, in lanes, and fills its arrays up to whole
+  /// Copies the samples of a micro-batch into the lanes of the workspace, and pads its arrays to whole
   /// groups.
   void load(const MicroBatch& batch, const SampleFormat& format, std::byte* workspace) const;
-  /// Runs nodes of the loaded micro-batch, which may have no samples, first to last. `result` is written
-  /// where the loss is among them.
+  /// Runs nodes of the loaded micro-batch, which may be empty, from first to last. Writes `result` if the
+  /// range contains the loss.
   void forward(const MicroBatch& batch, NodeRange range, const float* parameters, LeafResult* result,
                std::byte* workspace) const;
-  /// Class of the largest logit of each sample, after forward; memory of the workspace.
+  /// Class of the largest logit of each sample, in the workspace. Valid after forward.
   std::span<const std::int32_t> predictions(const MicroBatch& batch, const std::byte* workspace) const;
-  /// Writes (does not add) the gradients of the loss's sum that the nodes make, last to first. After forward,
-  /// for training plans only. Gradients of frozen parameters are unspecified.
+  /// Runs nodes backward after forward, from last to first; overwrites the gradients of the summed loss.
+  /// Training plans only. Gradients of frozen parameters are unspecified.
   void backward(const MicroBatch& batch, NodeRange range, const float* parameters, float* gradients,
                 std::byte* workspace) const;
 

@@ -47,7 +47,7 @@ void backward(const DropoutLayer& layer, const OpMemory& memory) {
 
 Op plan(const Dropout& dropout, const OpRequest& request) {
   if (!request.training) {
-    return plan(Flatten{}, request);  // the values as they are
+    return plan(Flatten{}, request);  // copies the values
   }
   const DropoutLayer layer{.kernels = &elementwise_kernels(request.level),
                            .elements = request.node.shape.size(),

@@ -5,7 +5,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// [C][H][W][16] and [C * H * W][16] are the same bytes.
+/// Copies values unchanged: [C][H][W][16] and [C * H * W][16] are the same bytes.
 void copy(const float* from, float* to, std::size_t floats) {
   if (to != nullptr) {
     std::memcpy(to, from, floats * sizeof(float));

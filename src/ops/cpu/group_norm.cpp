@@ -9,7 +9,7 @@ struct GroupNormLayer {
   const GroupNormKernels* kernels;
   GroupNormShape shape;  ///< of a full micro-batch
   float eps;
-  std::size_t inverse_offset;  ///< in saved memory; means are first
+  std::size_t inverse_offset;  ///< of inverse deviations in saved memory, after the means
 };
 
 GroupNormShape shape_of(const GroupNormLayer& layer, int samples) {

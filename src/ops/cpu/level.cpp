@@ -34,7 +34,7 @@ bool has_avx512() {
 bool has_neon() { return true; }
 #endif
 
-/// Levels that were built, the best last.
+/// Levels in this build, the best last.
 const std::vector<Entry>& entries() {
 #define LOCKSTEP_LEVEL_ENTRY(level_, ...) {Level::level_, #level_, has_##level_},
   static const std::vector<Entry> all{LOCKSTEP_BUILT_LEVELS(LOCKSTEP_LEVEL_ENTRY)};

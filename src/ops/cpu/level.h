@@ -7,13 +7,13 @@
 
 namespace lockstep::cpu {
 
-/// Best level of this machine. Throws Error(resource) when the machine has none of them.
+/// Best level of this machine. Throws Error(resource) if it has none.
 Level best_level();
-/// Level called "auto", "avx2", "avx512" or "neon". Throws Error(usage) for other names and for a level that
+/// Level named "auto", "avx2", "avx512" or "neon". Throws Error(usage) for other names and for levels that
 /// this machine lacks.
 Level level_by_name(const std::string& name);
 const char* level_name(Level level);
-/// Levels that this machine can run, the best last.
+/// Levels that this machine supports, the best last.
 std::vector<Level> available_levels();
 
 }  // namespace lockstep::cpu

@@ -13,7 +13,7 @@ struct LinearLayer {
   int inputs;
   int outputs;
   bool relu;
-  std::size_t grad_offset;  ///< gradient before the ReLU
+  std::size_t grad_offset;  ///< of the gradient before the ReLU, in scratch memory
   std::size_t work_offset;
 };
 

@@ -10,31 +10,31 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Packed weights and sums of their gradients stay below this: 8 MiB.
+/// Maximum size of packed weights, and of sums of their gradients: 8 MiB.
 constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
-/// Pixels of a tile, at most: 48 KiB, so deep that sums are rarely stored and loaded again. They are in the
-/// second-level cache, whose latency the register block hides.
+/// Maximum number of pixels of a tile: 48 KiB. Large enough that sums are rarely stored and reloaded; the
+/// pixels are in the second-level cache, whose latency the register block hides.
 constexpr int tile_limit = 768;
-/// Part of the second-level cache that a region, and the weights used with it, may take.
+// Parts of the second-level cache for a region and for the weights used with it.
 constexpr int region_limit = 4096;         // pixels: 256 KiB
-constexpr int transposed_limit = 8192;     // pixels of channels: 512 KiB
+constexpr int transposed_limit = 8192;     // pixels x channels: 512 KiB
 constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
 
-/// Fewest pixels of a region where more do not fit.
+/// Minimum number of pixels of a region.
 constexpr int fewest_region_pixels = 14;
 
 int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 int pieces(int value, int most) { return (value + most - 1) / most; }
 
-/// Grids of target pixels, in the form that the kernel takes.
+/// Grids of target pixels in the form that the kernel takes.
 struct BlockedGrids {
   TapGrids grids;
   ConvBlocking blocking;
-  std::vector<int> offsets;  ///< of the taps in a region
+  std::vector<int> offsets;  ///< of taps in a region, in floats
   int targets_at_once;       ///< target channels whose packed weights are in scratch together
 };
 
-/// Everything about a convolution that is known before it runs.
+/// A convolution planned for a number of samples.
 struct BlockedConvLayer {
   const BlockedConvKernels* kernels;
   const DepthwiseKernels* depthwise;
@@ -45,10 +45,11 @@ struct BlockedConvLayer {
   int group_outputs;
   std::size_t taps;
   BlockedGrids forward;
-  BlockedGrids backward;      ///< without phases where the gradient of the input is not wanted
-  bool lanes_are_inputs;      ///< in the gradient of the weights
-  int weight_pixels_at_once;  ///< in the gradient of the weights
-  int factors_at_once;        ///< channels whose sums are in scratch together
+  BlockedGrids backward;  ///< no phases if the gradient of the input is not needed
+  // Gradient of the weights.
+  bool lanes_are_inputs;  ///< whether lanes hold input channels, not output channels
+  int weight_pixels_at_once;
+  int factors_at_once;  ///< channels whose sums are in scratch together
 
   std::size_t weights_offset;
   std::size_t region_offset;
@@ -113,7 +114,7 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
   if (request.input_gradient) {
     layer.backward = blocked_grids(backward_taps(layer.shapes), layer.group_outputs, layer.group_inputs);
   }
-  // Transposing the fewer channels costs less; taps need the input to be the factor.
+  // Transposing fewer channels costs less. Several taps require the input to be the factor.
   layer.lanes_are_inputs =
       layer.taps == 1 && options.padding == 0 && layer.group_inputs < layer.group_outputs;
   return layer;
@@ -150,7 +151,7 @@ void pack_targets(const BlockedConvLayer& layer, const TapGrids& grids, const Pa
   }
 }
 
-/// Computes target channels [first, first + count) for all images.
+/// Computes target channels [first, first + count) of one of the convolution's groups for all images.
 void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
                  const OpMemory& memory, int conv_group, int first, int count) {
   const TapGrids& grids = blocked.grids;
@@ -228,7 +229,8 @@ void backward_data(const BlockedConvLayer& layer, const OpMemory& memory) {
            memory);
 }
 
-/// Gradient of the weights of one of the convolution's groups, for factor channels [first, first + count).
+/// Computes the gradient of the weights of one of the convolution's groups for factor channels
+/// [first, first + count).
 void backward_weights(const BlockedConvLayer& layer, const OpMemory& memory, int conv_group, int first,
                       int count) {
   const bool inputs_in_lanes = layer.lanes_are_inputs;
@@ -298,7 +300,7 @@ std::size_t packed_floats(const BlockedGrids& grid, int sources) {
   return static_cast<std::size_t>(grid.targets_at_once) * sources * grid.grids.taps.size();
 }
 
-/// Sets the layer's offsets; returns the bytes of scratch.
+/// Sets the offsets of the layer; returns the bytes of scratch memory.
 std::size_t lay_out_scratch(BlockedConvLayer& layer, bool training) {
   std::size_t weights = std::max(packed_floats(layer.forward, layer.group_inputs),
                                  packed_floats(layer.backward, layer.group_outputs));

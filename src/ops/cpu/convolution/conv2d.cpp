@@ -8,22 +8,23 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Everything about a convolution that is known before it runs.
+/// A convolution planned for a number of samples.
 struct DirectConvLayer {
   const DirectConvKernels* kernels;
-  ConvGeometry geometry;  ///< input with its padding
+  ConvGeometry geometry;  ///< input including padding
   int padding;
   PoolEpilogue epilogue;
   bool has_bias;
-  bool expand;  ///< the gradient must be taken back through the epilogue
+  bool expand;  ///< whether backward must undo the epilogue
   bool input_gradient;
 
-  // Floats per group, and offsets in the scratch memory.
-  std::size_t input_floats;   ///< without padding
-  std::size_t padded_floats;  ///< with it
+  // Sizes of a group.
+  std::size_t input_floats;  ///< without padding
+  std::size_t padded_floats;
   std::size_t output_floats;  ///< as stored
   std::size_t mask_pixels;
-  std::size_t zeros_offset;  ///< in place of a bias
+  // Offsets in scratch memory.
+  std::size_t zeros_offset;  ///< of zeros that replace a missing bias
   std::size_t padded_offset;
   std::size_t expanded_offset;
   std::size_t work_offset;
@@ -45,7 +46,7 @@ ConvGeometry geometry_of(const OpRequest& request, const Conv2d& options, int wi
                  .stride = options.stride};
   const bool flat = options.kernel == 1 && options.stride == 1 && options.padding == 0 && window == 1 &&
                     g.in_height == g.out_height && g.in_width == g.out_width;
-  if (flat) {  // a 1 x 1 convolution sees no rows: one long row fills the register blocks better
+  if (flat) {  // a 1 x 1 convolution needs no rows: one long row fills the register blocks better
     g.in_width *= g.in_height;
     g.out_width = g.in_width;
     g.in_height = g.out_height = 1;
@@ -72,7 +73,7 @@ DirectConvLayer direct_layer(const OpRequest& request) {
   return layer;
 }
 
-/// Copies one group into the middle of a frame of zeros.
+/// Copies one group and surrounds it by zeros.
 void pad_group(const DirectConvLayer& layer, const float* input, float* padded) {
   const ConvGeometry& g = layer.geometry;
   const std::size_t row = static_cast<std::size_t>(g.in_width) * lanes;
@@ -117,7 +118,7 @@ void forward(const DirectConvLayer& layer, const OpMemory& memory) {
   }
 }
 
-/// Gradient before the epilogue, all groups.
+/// Computes the gradient before the epilogue for all groups.
 void expand_gradient(const DirectConvLayer& layer, const OpMemory& memory, float* expanded) {
   const ConvGeometry& g = layer.geometry;
   const std::size_t plane = volume(1, g.out_height, g.out_width);
@@ -146,9 +147,8 @@ void backward_data(const DirectConvLayer& layer, const OpMemory& memory, const f
   }
 }
 
-/// Gradients of weights and input. The first layer needs no gradient of its input: the kernel of its weights
-/// expands a few rows at a time, which stay in the first-level cache. Other layers expand the gradient once
-/// for both kernels.
+/// Undoes the epilogue once if both gradients are needed. Without the input's gradient (first layer), the
+/// weights' kernel expands a few rows at a time, which stay in the first-level cache.
 void backward(const DirectConvLayer& layer, const OpMemory& memory) {
   const float* grad = memory.grad_output;
   const float* input = memory.inputs[0];
@@ -180,7 +180,7 @@ void backward(const DirectConvLayer& layer, const OpMemory& memory) {
                                    .scratch = floats_at(memory.scratch, layer.work_offset)});
 }
 
-/// Sets the layer's offsets; returns the bytes of scratch.
+/// Sets the offsets of the layer; returns the bytes of scratch memory.
 std::size_t lay_out_scratch(DirectConvLayer& layer, int groups) {
   ScratchLayout layout;
   const bool expand_all = layer.expand && layer.input_gradient;

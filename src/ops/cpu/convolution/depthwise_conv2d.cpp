@@ -8,10 +8,10 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Part of the second-level cache that a band of a channel may take: 128 KiB.
+/// Maximum size of a band of a channel, a part of the second-level cache: 128 KiB.
 constexpr int band_limit = 2048;  // pixels
 
-/// Grids of target pixels, in the form that the kernel takes.
+/// Grids of target pixels in the form that the kernel takes.
 struct DepthwiseGrids {
   TapGrids grids;
   TapBounds bounds;
@@ -20,14 +20,14 @@ struct DepthwiseGrids {
   int source_columns;
 };
 
-/// Everything about a depthwise convolution that is known before it runs.
+/// A depthwise convolution planned for a number of samples.
 struct DepthwiseConvLayer {
   const DepthwiseKernels* kernels;
   const ElementwiseKernels* elementwise;
   ConvShapes shapes;
   bool relu;
   DepthwiseGrids forward;
-  DepthwiseGrids backward;  ///< without phases where the gradient of the input is not wanted
+  DepthwiseGrids backward;  ///< no phases if the gradient of the input is not needed
 
   std::size_t band_offset;
   std::size_t grad_band_offset;
@@ -63,7 +63,7 @@ DepthwiseConvLayer depthwise_layer(const OpRequest& request) {
   return layer;
 }
 
-/// Task of the kernel, without the target.
+/// Task without its target.
 DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& grid, const PixelPlanes& source,
                       const OpMemory& memory) {
   const int kernel = layer.shapes.options.kernel;
@@ -146,7 +146,7 @@ std::size_t band_floats(const DepthwiseGrids& grid) {
   return static_cast<std::size_t>(grid.source_rows) * grid.source_columns * lanes;
 }
 
-/// Sets the layer's offsets; returns the bytes of scratch.
+/// Sets the offsets of the layer; returns the bytes of scratch memory.
 std::size_t lay_out_scratch(DepthwiseConvLayer& layer) {
   const std::size_t band = std::max(band_floats(layer.forward), band_floats(layer.backward));
   const std::size_t grad =

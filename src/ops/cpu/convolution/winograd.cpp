@@ -9,17 +9,16 @@ namespace {
 
 /// Minimum number of channels: with fewer, the transforms cost more than they save.
 constexpr int fewest_channels = 16;
-/// Minimum outputs per tile, on average: with 8, there are half as many multiplications as without
-/// transforms.
+/// Minimum average number of outputs per tile, which halves the multiplications.
 constexpr int fewest_pixels = 8;
 constexpr int tile = 4;
 constexpr int positions = 36;
 
-/// Everything about a convolution that is known before it runs.
+/// A convolution planned for a number of samples.
 struct WinogradConvLayer {
   const WinogradKernels* kernels;
   WinogradShape forward;
-  WinogradShape data;  ///< backward: a convolution of the gradient
+  WinogradShape data;  ///< of the convolution that computes the input's gradient
   WinogradBlocks forward_blocks;
   WinogradBlocks data_blocks;
   WinogradBlocks weights_blocks;
@@ -32,7 +31,7 @@ int tiles_of(int height, int width, int groups) {
   return groups * ((height + tile - 1) / tile) * ((width + tile - 1) / tile);
 }
 
-/// Shape of the convolution that computes the gradient of the input: filters turned by 180 degrees, input and
+/// Shape of the convolution that computes the input's gradient: filters are rotated by 180 degrees, input and
 /// output channels exchanged.
 WinogradShape transposed(const WinogradShape& s) {
   return {.in_channels = s.out_channels,
@@ -45,15 +44,15 @@ WinogradShape transposed(const WinogradShape& s) {
 }
 
 /// Whether transformed filters of all channels are kept: if they fit the outer caches, or if so many runs of
-/// tiles use them that transforming them each time would cost more.
+/// tiles use them that repeating the transform would cost more.
 bool keeps_filters(const WinogradShape& shape, int tiles) {
   const std::int64_t pairs = std::int64_t{shape.in_channels} * shape.out_channels;
   return pairs <= 128 * 128 || (tiles > 16 && pairs <= 256 * 256);
 }
 
-/// Blocks of a convolution, as measured with those of ResNet-18. A run of few tiles keeps its transformed
-/// inputs in the second-level cache; if filters are transformed again for each run, a run has as many tiles
-/// as fit into 16 MB.
+/// Chooses blocks, as measured with the convolutions of ResNet-18. A run of few tiles keeps its transformed
+/// inputs in the second-level cache. If filters are transformed for each run, a run has as many tiles as fit
+/// into 16 MB.
 WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
   const int tiles = tiles_of(shape.out_height, shape.out_width, groups);
   if (keeps_filters(shape, tiles)) {
@@ -63,8 +62,8 @@ WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
   return {.tiles = std::min(tiles, fitting), .outputs = 32, .channels = 64, .keep_filters = false};
 }
 
-/// Blocks of the gradient of the weights. Sums are kept in memory, at most 8 MB, from one run of tiles to the
-/// next; with a single run, few channels at a time keep them in the second-level cache.
+/// Chooses blocks for the gradient of the weights. Sums of at most 8 MB are kept from one run of tiles to the
+/// next; with a single run, processing few channels at a time keeps them in the second-level cache.
 WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
   const int all = tiles_of(shape.out_height, shape.out_width, groups);
   const int tiles = std::min(all, shape.in_channels <= 128 ? 4 : std::max(4096 / shape.in_channels, 1));

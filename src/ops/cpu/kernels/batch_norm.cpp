@@ -4,13 +4,14 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Independent sums that hide the latency of an addition; pixel p of a plane goes to sum p % chains.
+/// Number of independent sums, which hide the latency of additions. Pixel p of a plane is added to sum
+/// p % chains.
 constexpr int chains = 4;
 
 /// One channel of one group.
 struct Plane {
-  std::size_t offset;  ///< floats
-  int samples;         ///< images that are there
+  std::size_t offset;  ///< in floats
+  int samples;         ///< images in this group
 };
 
 Plane plane_at(const BatchNormShape& shape, int channel, int group) {
@@ -22,7 +23,7 @@ HWY_INLINE Mask present(const Plane& plane, int part) {
   return hn::FirstN(floats, static_cast<std::size_t>(larger(0, plane.samples - part * width)));
 }
 
-/// Sum over the images, pairs (l, l + 8), (l, l + 4), ..., of ((0 + 1) + (2 + 3)) of the chains.
+/// Adds the chains as (0 + 1) + (2 + 3) per image, then the images in pairs (l, l + 8), (l, l + 4), ...
 double total(const Vector (*parts_of_sum)[chains]) {
   alignas(64) float pixel[lanes];
   for (int part = 0; part < parts; ++part) {
@@ -42,8 +43,8 @@ double total(const Vector (*parts_of_sum)[chains]) {
   return sum[0];
 }
 
-/// Calls add(sum, offset in floats of a vector, mask) for every vector of a channel and returns the totals of
-/// COUNT sums; the mask is of the images that are there.
+/// Computes the totals of COUNT sums over a channel: calls add(sums, offset of a vector in floats, mask of
+/// existing images) for every vector.
 template <int COUNT, class Add>
 HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double* totals, const Add& add) {
   Vector sums[COUNT][parts][chains];
@@ -88,7 +89,7 @@ HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double*
   }
 }
 
-/// Calls visit(offset in floats of a vector, mask) for every vector of a channel.
+/// Calls visit(offset of a vector in floats, mask of existing images) for every vector of a channel.
 template <class Visit>
 HWY_INLINE void for_each_vector(const BatchNormShape& shape, int channel, const Visit& visit) {
   for (int group = 0; group < shape.groups; ++group) {
@@ -107,7 +108,7 @@ double elements(const BatchNormShape& shape) {
   return static_cast<double>(shape.samples) * static_cast<double>(shape.plane);
 }
 
-/// Mean, then the mean of the squared distances from it.
+/// Computes the mean, then the mean of the squared distances from it.
 void measure(const BatchNormForward& task, int channel) {
   const BatchNormShape& shape = task.shape;
   const float* x = task.input;
@@ -137,7 +138,7 @@ HWY_INLINE Vector activate(Vector v) {
   return v;
 }
 
-/// The gradient where the activation let it pass, by the activated value.
+/// Gradient before the activation, from the activated value.
 template <ActivationKind ACTIVATION>
 HWY_INLINE Vector masked(Vector grad, const float* output) {
   if constexpr (ACTIVATION == ActivationKind::none) {
@@ -165,7 +166,8 @@ void normalize(const BatchNormForward& task, int channel) {
   });
 }
 
-/// Gradient of the residual too where RESIDUAL. In lanes without an image, gradients stay zeros.
+/// Computes all gradients of a channel; with RESIDUAL also the residual's. Gradients of missing images are
+/// zeros.
 template <ActivationKind ACTIVATION, bool RESIDUAL>
 void differentiate(const BatchNormBackward& task, int channel) {
   const BatchNormShape& shape = task.shape;

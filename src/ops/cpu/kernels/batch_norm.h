@@ -14,15 +14,16 @@ struct BatchNormShape {
   std::size_t plane;  ///< pixels of a channel
 };
 
-/// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums over
-/// a channel: (group, pixel) ascending per image in four chains by pixel % 4, then chains, then images.
+/// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums of a
+/// channel: per image, (group, pixel) ascending in four sums by pixel % 4; then the four sums; then the
+/// images.
 struct BatchNormForward {
   BatchNormShape shape;
-  bool training;              ///< mean and variance are measured and written; else read
+  bool training;              ///< whether mean and variance are computed and written, not read
   ActivationKind activation;  ///< none, relu or relu6
   float eps;
   const float* input;
-  const float* residual;  ///< or null
+  const float* residual;  ///< may be null
   const float* weight;
   const float* bias;
   float* output;
@@ -34,13 +35,13 @@ struct BatchNormBackward {
   BatchNormShape shape;
   ActivationKind activation;
   const float* input;
-  const float* output;  ///< read where there is an activation
+  const float* output;  ///< read if there is an activation
   const float* grad_output;
   const float* weight;
   const float* mean;
   const float* inverse_deviation;
-  float* grad_input;     ///< or null
-  float* grad_residual;  ///< or null
+  float* grad_input;     ///< may be null
+  float* grad_residual;  ///< may be null
   float* grad_weight;
   float* grad_bias;
 };

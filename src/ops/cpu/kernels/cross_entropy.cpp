@@ -12,7 +12,7 @@ struct Summary {
   alignas(64) std::int32_t best[lanes];
 };
 
-/// Leaves exp(logit - largest) in `grad` where it is not null.
+/// Computes the softmax of a part of 16 images. Stores exp(logit - largest) in `grad` unless it is null.
 void summarize(const float* logits, int classes, int part, float* grad, Summary& summary) {
   const hn::RebindToSigned<Floats> integers;
   Vector largest = hn::Load(floats, logits + part);
@@ -36,13 +36,13 @@ void summarize(const float* logits, int classes, int part, float* grad, Summary&
   hn::Store(best, integers, summary.best + part);
 }
 
-/// Shares of a class in the targets of a part of 16 images.
+/// Targets of a part of 16 images.
 struct Targets {
   hn::Vec<hn::RebindToSigned<Floats>> label;
   hn::Vec<hn::RebindToSigned<Floats>> other;
   Vector own_share;
   Vector other_share;
-  Vector every;  ///< of each class
+  Vector every;  ///< share of each class, by smoothing
 
   HWY_INLINE Vector of_class(int c) const {
     const hn::RebindToSigned<Floats> integers;
@@ -71,7 +71,7 @@ Targets targets_of(const CrossEntropyTask& task, int group, int part) {
   return targets;
 }
 
-/// Softmax minus the target; zero in lanes without a sample.
+/// Computes softmax minus target; zero for missing samples.
 void finish_gradient(const Targets& targets, int classes, int part, const Summary& summary, float* grad) {
   const hn::RebindToSigned<Floats> integers;
   const Mask missing = hn::RebindMask(floats, hn::Lt(targets.label, hn::Zero(integers)));
@@ -85,7 +85,7 @@ void finish_gradient(const Targets& targets, int classes, int part, const Summar
 
 /// One sample's logits and labels.
 struct Sample {
-  const float* logits;  ///< 16 floats from class to class
+  const float* logits;  ///< stride of 16 floats between classes
   float largest;
   std::int32_t label;
   std::int32_t other;
@@ -113,7 +113,7 @@ double expected_distance(const CrossEntropyTask& task, const Sample& sample) {
   return distance;
 }
 
-/// Logits above the label's, or equal with a lower class.
+/// Number of logits above the label's, or equal to it with a lower class.
 int rank_of_label(const CrossEntropyTask& task, const Sample& sample) {
   const float own = sample.logits[pixels(sample.label)];
   int above = 0;

@@ -8,12 +8,12 @@
 namespace lockstep::cpu {
 
 struct GatherKernels {
-  /// `columns` bytes of each of 16 images -> [columns][16] floats, value / 255; no byte after them is read.
-  /// Null: zeros.
+  /// Converts `columns` bytes of each of 16 images to [columns][16] floats, value / 255. Reads no byte beyond
+  /// them. Null images give zeros.
   void (*gather_row)(const std::uint8_t* const* images, int columns, float* output);
-  /// The first `count` lanes of each of `pixels` blocks become (value - mean) / deviation.
+  /// Replaces the first `count` lanes of each of `pixels` blocks by (value - mean) / deviation.
   void (*normalize)(std::size_t pixels, int count, float mean, float deviation, float* values);
-  /// values = fma(share, values, (1 - share) * others); `shares` has 16 lanes.
+  /// Computes values = fma(share, values, (1 - share) * others); `shares` has 16 lanes.
   void (*blend)(std::size_t pixels, const float* shares, const float* others, float* values);
 };
 LOCKSTEP_KERNEL_TABLE(GatherKernels, gather_kernels)

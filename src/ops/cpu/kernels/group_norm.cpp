@@ -5,10 +5,11 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Independent sums that hide the latency of an addition; pixel p of a plane goes to sum p % chains.
+/// Number of independent sums, which hide the latency of additions. Pixel p of a plane is added to sum
+/// p % chains.
 constexpr std::size_t chains = 4;
 
-/// A sum for each image.
+/// One sum per image.
 struct ImageSums {
   double values[lanes] = {};
 };
@@ -16,7 +17,7 @@ struct ImageSums {
 /// The channels of one channel group in one group of images.
 struct Part {
   std::size_t group;
-  std::size_t statistics;  ///< floats before its mean and deviation
+  std::size_t statistics;  ///< offset of its mean and deviation, in floats
   std::size_t first_channel, end_channel;
 };
 
@@ -32,7 +33,7 @@ void for_each_part(const GroupNormShape& shape, const Visit& visit) {
   }
 }
 
-/// Floats before a channel of a group of images.
+/// Offset of a channel of a group of images, in floats.
 std::size_t offset_of(const GroupNormShape& shape, std::size_t group, std::size_t channel) {
   return pixels((group * static_cast<std::size_t>(shape.channels) + channel) * shape.plane);
 }
@@ -42,7 +43,7 @@ double values_of(const GroupNormShape& shape) {
   return static_cast<double>(channels_of_group) * static_cast<double>(shape.plane);
 }
 
-/// sums[image] = sum of term(offset of a vector from the plane's first pixel) over the plane.
+/// Computes sums[image] = sum over the plane of term(offset of a vector from the plane's first pixel).
 template <class Term>
 HWY_INLINE void sum_plane(std::size_t plane, int part, const Term& term, float* sums) {
   Vector chain[chains];
@@ -60,7 +61,7 @@ HWY_INLINE void sum_plane(std::size_t plane, int part, const Term& term, float* 
   hn::Store(hn::Add(hn::Add(chain[0], chain[1]), hn::Add(chain[2], chain[3])), floats, sums + first);
 }
 
-/// total += factor * sums, image by image.
+/// Adds factor * sums to `total`, per image.
 void add(const float* sums, float factor, ImageSums& total) {
   for (int image = 0; image < lanes; ++image) {
     total.values[image] += static_cast<double>(factor) * static_cast<double>(sums[image]);
@@ -80,7 +81,7 @@ float fold(ImageSums total) {
   return static_cast<float>(total.values[0]);
 }
 
-/// Mean, then the mean of the squared distances from it.
+/// Computes the mean, then the mean of the squared distances from it.
 void measure(const GroupNormForward& task, const Part& at) {
   const GroupNormShape& shape = task.shape;
   alignas(64) float sums[lanes];
@@ -136,7 +137,7 @@ void normalize(const GroupNormForward& task, const Part& at) {
   }
 }
 
-/// Two sums for each image of a channel: of the gradient, and of its products with the normalized input.
+/// Two sums per image of a channel: of the gradient, and of its products with the normalized input.
 float* sums_of(const GroupNormBackward& task, std::size_t group, std::size_t channel) {
   return task.sums + pixels(2 * (group * static_cast<std::size_t>(task.shape.channels) + channel));
 }

@@ -9,12 +9,13 @@ namespace lockstep::cpu {
 struct GroupNormShape {
   int groups;  ///< of 16 images
   int channels;
-  int channel_groups;  ///< divides `channels`; all adjacent channels of one share a mean and a deviation
+  int channel_groups;  ///< divides `channels`; adjacent channels of a channel group share mean and deviation
   std::size_t plane;   ///< pixels of a channel
 };
 
-/// output = (input - mean) * inverse_deviation * weight + bias (Wu and He, 2018). Sums, per image: over a
-/// channel in four chains by pixel % 4, then the chains in float, then channels ascending in double.
+/// output = (input - mean) * inverse_deviation * weight + bias (Wu and He, 2018). Sums per image: pixels of a
+/// channel ascending in four sums by pixel % 4, then the four sums, both in float; then channels ascending,
+/// in double.
 struct GroupNormForward {
   GroupNormShape shape;
   float eps;
@@ -23,11 +24,11 @@ struct GroupNormForward {
   const float* bias;
   float* output;
   float* mean;               ///< [group][channel group][16], written
-  float* inverse_deviation;  ///< the same
+  float* inverse_deviation;  ///< [group][channel group][16], written
 };
 
-/// Sums over a channel as forward's. Gradients of parameters: groups of images ascending per image, then the
-/// images in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1), in double.
+/// Sums over a channel in the order of forward. Gradients of parameters, in double: per image, groups of
+/// images ascending; then the images in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
 struct GroupNormBackward {
   GroupNormShape shape;
   const float* input;
@@ -35,7 +36,7 @@ struct GroupNormBackward {
   const float* weight;
   const float* mean;
   const float* inverse_deviation;
-  float* grad_input;  ///< or null
+  float* grad_input;  ///< may be null
   float* grad_weight;
   float* grad_bias;
   float* sums;  ///< scratch: group_norm_sums() floats

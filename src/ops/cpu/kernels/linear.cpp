@@ -4,12 +4,12 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Rows of the result x vectors of images that stay in registers.
+/// Register block: rows of the result x vectors of images.
 constexpr int most_rows = many_registers ? 8 : 5;
 constexpr int most_vectors = 2;
 
-/// result[i] = bias[i] + sum over t ascending of weight(i, t) * input[t], for all groups' images.
-/// Weight (i, t) is at [i][t], or at [t][i] when TRANSPOSED.
+/// output[i] = bias[i] + sum over t ascending of weight(i, t) * input[t], for the images of all groups.
+/// Weight (i, t) is at [i][t], or at [t][i] if TRANSPOSED.
 struct Product {
   int rows;
   int terms;
@@ -74,7 +74,7 @@ void multiply(const Product& task) {
 
 std::size_t padded(int inputs) { return static_cast<std::size_t>((inputs + lanes - 1) / lanes * lanes); }
 
-/// 4 x 4 values: rows `from_step` floats apart become columns.
+/// Transposes 4 x 4 values in rows `from_step` floats apart.
 HWY_INLINE void transpose_block(const float* from, std::size_t from_step, float* to, std::size_t to_step) {
   const hn::FixedTag<float, 4> d;
   const auto a = hn::Load(d, from);
@@ -91,7 +91,7 @@ HWY_INLINE void transpose_block(const float* from, std::size_t from_step, float*
   hn::Store(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * to_step);
 }
 
-/// [inputs][16] of a group -> [16][padded inputs], the padding zero.
+/// Transposes a group's [inputs][16] to [16][padded inputs]; padding is zero.
 void transpose_group(const float* input, int inputs, float* output) {
   const std::size_t row = padded(inputs);
   const int whole = inputs / 4 * 4;
@@ -107,7 +107,7 @@ void transpose_group(const float* input, int inputs, float* output) {
   }
 }
 
-/// grad_weight[output][k ...] for OB outputs x VECTORS vectors of inputs: samples ascending.
+/// Computes grad_weight for OB outputs x VECTORS vectors of inputs; samples ascending.
 template <int OB, int VECTORS>
 HWY_NOINLINE void weights_tile(const LinearTask& task, int output, int column) {
   const std::size_t row = padded(task.inputs);

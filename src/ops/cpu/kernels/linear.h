@@ -6,7 +6,7 @@
 
 namespace lockstep::cpu {
 
-/// y = W x + b for all groups: [group][inputs][16] -> [group][outputs][16].
+/// y = W x + b for all groups: [group][inputs][16] -> [group][outputs][16]. Unused pointers may be null.
 struct LinearTask {
   int groups;
   int samples;

@@ -6,7 +6,7 @@ namespace {
 
 /// One output pixel and its window's rows and columns of the input.
 struct PoolWindow {
-  std::size_t output;  ///< pixel
+  std::size_t output;  ///< output pixel
   std::size_t plane;   ///< first pixel of the channel's input
   PoolRange rows;
   PoolRange columns;
@@ -45,7 +45,7 @@ std::size_t input_floats(const PoolTask& task) {
   return pixels(static_cast<std::size_t>(task.channels) * task.in_height * task.in_width);
 }
 
-/// Whether v replaces the largest value so far: the first of equals stays, NaN wins.
+/// Whether v replaces the largest value so far: the first of equal values stays, NaN wins.
 HWY_INLINE Mask replaces(Vector v, Vector largest) { return hn::Or(hn::Gt(v, largest), hn::IsNaN(v)); }
 
 }  // namespace

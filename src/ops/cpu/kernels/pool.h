@@ -7,7 +7,7 @@
 
 namespace lockstep::cpu {
 
-/// Pooling of all channels of all groups: sums and comparisons by rows, then columns, ascending; gradients
+/// Pooling of all channels of all groups. Sums and comparisons visit rows, then columns, ascending; gradients
 /// are added in the order of the outputs.
 struct PoolTask {
   int channels;  ///< of all groups
@@ -23,7 +23,7 @@ struct PoolKernels {
   void (*average_forward)(const PoolTask&, const float* input, float* output);
   void (*average_backward)(const PoolTask&, const float* grad_output, float* grad_input);
   void (*max_forward)(const PoolTask&, const float* input, float* output);
-  /// To the first largest value of each window.
+  /// Adds each gradient to the first largest value of its window.
   void (*max_backward)(const PoolTask&, const float* input, const float* grad_output, float* grad_input);
 };
 LOCKSTEP_KERNEL_TABLE(PoolKernels, pool_kernels)

@@ -1,14 +1,13 @@
 #pragma once
 
-/// The arithmetic of the CPU's operations, compiled once per instruction set, each time with LOCKSTEP_LEVEL
-/// naming it. A family of kernels has a header with its tasks and its table of functions, and a source that
-/// ends with the table's definition. Activations are [channel][row][column][16 images]; a "group" is one such
-/// block. The order of the additions behind every result is fixed by the shapes: no instruction set differs
-/// from another by one bit. Headers of families hold plain structs without member functions: every
-/// instruction set sees them.
+/// Kernels of the CPU's operations. Kernel sources are compiled once per instruction set, which
+/// LOCKSTEP_LEVEL names. The header of a family of kernels declares tasks and a table of functions; its
+/// source ends with the definition of the table. Activations are [group][channel][row][column][16 images].
+/// Shapes alone determine the order of additions, so all instruction sets give the same bits. Headers contain
+/// plain structs without member functions, since code of every instruction set includes them.
 namespace lockstep::cpu {
 
-/// Instruction sets that the kernels are compiled for. All of them give the same bits.
+/// Instruction sets that the kernels are compiled for.
 enum class Level { avx2, avx512, neon };
 
 /// Throws Error(internal): no kernels were built for `level`.
@@ -16,8 +15,8 @@ enum class Level { avx2, avx512, neon };
 
 }  // namespace lockstep::cpu
 
-/// LOCKSTEP_KERNEL_TABLE(Table, name), in namespace lockstep::cpu: declares `const Table name` for the source
-/// of the kernels, and `const Table& name(Level)` for everything else.
+/// LOCKSTEP_KERNEL_TABLE(Table, name), in namespace lockstep::cpu, declares `const Table name` in kernel
+/// sources and `const Table& name(Level)` in other sources.
 #ifdef LOCKSTEP_LEVEL
 #define LOCKSTEP_KERNEL_TABLE(Table, name) \
   namespace LOCKSTEP_LEVEL {               \
@@ -39,7 +38,7 @@ enum class Level { avx2, avx512, neon };
 #else
 #define LOCKSTEP_IF_NEON(ENTRY, ...)
 #endif
-/// ENTRY(name of the level, ...) for each level that was built, the best last.
+/// Expands ENTRY(level, ...) for each level in this build, the best last.
 #define LOCKSTEP_BUILT_LEVELS(ENTRY, ...) \
   LOCKSTEP_IF_NEON(ENTRY, __VA_ARGS__)    \
   LOCKSTEP_IF_AVX2(ENTRY, __VA_ARGS__)    \

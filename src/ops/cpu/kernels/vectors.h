@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Native vectors of the instruction set that a kernel is compiled for. Only kernels include this.
+/// Native vectors of the instruction set that a kernel is compiled for. Included by kernel sources only.
 #if defined(__clang__)
 #define LOCKSTEP_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -24,20 +24,20 @@ using Mask = hn::Mask<Floats>;
 constexpr Floats floats;
 constexpr int width = static_cast<int>(hn::MaxLanes(Floats()));
 constexpr int parts = lanes / width;  ///< vectors in a pixel
-/// Vector registers: AVX2 has 16, AVX-512 and NEON have 32.
+/// Whether there are 32 vector registers (AVX-512, NEON), not 16 (AVX2).
 constexpr bool many_registers = width != 8;
 
 HWY_INLINE int smaller(int a, int b) { return a < b ? a : b; }
 HWY_INLINE int larger(int a, int b) { return a > b ? a : b; }
 
-/// The same pointer, of unknown origin: keeps the compiler from carrying loads over from one step of a loop
-/// to the next, for which it would run out of registers and spill.
+/// Returns the same pointer, but hides its origin from the compiler, which would otherwise keep loaded values
+/// for the next iteration of a loop, run out of registers and spill.
 HWY_INLINE const float* opaque(const float* pointer) {
   asm("" : "+r"(pointer));
   return pointer;
 }
 
-/// Floats in `pixels` pixels.
+/// Floats in `count` pixels.
 HWY_INLINE std::size_t pixels(std::size_t count) { return count * lanes; }
 
 /// Writes zeros to `count` floats, a multiple of 16.
@@ -47,8 +47,8 @@ HWY_INLINE void clear(float* data, std::size_t count) {
   }
 }
 
-/// Bits of one part of a pixel. Highway may touch eight bytes, a mask has two: hence the copies, which the
-/// compiler removes.
+/// Stores the bits of one part of a pixel. Highway may access eight bytes, but a mask has two: the copies
+/// prevent that, and the compiler removes them.
 HWY_INLINE void save_mask(Mask mask, int part, std::uint16_t* bits) {
   std::uint8_t piece[8] = {};
   hn::StoreMaskBits(floats, mask, piece);
@@ -70,10 +70,11 @@ HWY_INLINE Mask load_mask(int part, const std::uint16_t* bits) {
   return hn::LoadMaskBits(floats, piece);
 }
 
-/// Lanes in which ReLU lets values and gradients pass: not (v <= 0), so NaN passes.
+/// Lanes whose values and gradients pass ReLU: not (v <= 0), so NaN passes.
 HWY_INLINE Mask passes(Vector v) { return hn::Not(hn::Le(v, hn::Zero(floats))); }
 
-/// sums[i] = sum of the 16 images of pixel i, in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
+/// Computes sums[i] = sum of the 16 images of pixel i, in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l +
+/// 1).
 void fold_lanes(const float* values, int count, float* sums);
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -6,14 +6,14 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Register block: sums of outputs x pixels, a vector per pixel and a weight.
+/// Register block: sums of tile_outputs x tile_pixels, one vector per pixel, and one weight.
 constexpr int tile_outputs = many_registers ? 8 : 4;
 constexpr int tile_pixels = 3;
 
-/// Some channels' contribution to a tile; the pointers are those of this part of the images.
+/// Contribution of some input channels to a tile. Pointers refer to one part of the images.
 struct Tile {
   const float* weight;  ///< [source][tap][8]
-  const float* bias;    ///< of the first output; null: zeros
+  const float* bias;    ///< from the first output on; null: zeros
   const float* pixel[tile_pixels];
   float* target[tile_pixels];
   std::size_t source_plane;
@@ -21,8 +21,8 @@ struct Tile {
   const int* tap_offsets;
   int taps;
   int sources;
-  int outputs;  ///< that exist, at most OB
-  bool first;   ///< starts from the bias, else from the target
+  int outputs;  ///< existing ones, at most OB
+  bool first;   ///< whether sums start from the bias, not from the target
 };
 
 template <int OB, int P>
@@ -37,7 +37,7 @@ HWY_INLINE void start_sums(const Tile& task, Vector (&sum)[OB][P]) {
   }
 }
 
-/// TAPS 0: at run time.
+/// Computes a tile. TAPS 0: known at run time.
 template <int TAPS, int OB, int P>
 HWY_NOINLINE void tile(const Tile& task) {
   Vector sum[OB][P];
@@ -79,14 +79,14 @@ TileFunction tile_function(int count) {
                       : tile<TAPS, tile_outputs, 1>;
 }
 
-/// Places of a region's pixels, in floats: in the region's copy and in the target.
+/// Offsets of a region's pixels in its copy and in the target, in floats.
 struct RegionPixels {
   int count;
   std::size_t source[region_pixels];
   std::size_t target[region_pixels];
 };
 
-/// A region's part of the grid.
+/// Grid pixels of a region.
 struct GridRegion {
   int row, rows;
   int column, columns;
@@ -110,14 +110,14 @@ RegionPixels locate(const BlockedConv& task, const ConvPhase& phase, const GridR
   return result;
 }
 
-/// Some input channels and outputs of a phase.
+/// Ranges of input and output channels of a phase.
 struct PhasePart {
   const ConvPhase& phase;
   int first_source, sources;
   int output, end;
 };
 
-/// Their sums for `count` pixels from `first`.
+/// Computes the outputs of `work` for pixels [first, first + count).
 void outputs_of_tile(const BlockedConv& task, const PhasePart& work, const RegionPixels& where, int first,
                      int count) {
   const ConvBlocking& blocking = task.blocking;
@@ -151,7 +151,7 @@ void outputs_of_tile(const BlockedConv& task, const PhasePart& work, const Regio
   }
 }
 
-/// Tiles of three pixels; remainders of four or two are pairs.
+/// Pixels of the next tile: three, or two if four or two are left.
 int next_count(int left) { return left == 4 || left == 2 ? 2 : left >= 3 ? 3 : 1; }
 
 void run_region(const BlockedConv& task, const GridRegion& region) {
@@ -178,7 +178,7 @@ void run_region(const BlockedConv& task, const GridRegion& region) {
 
 using PackedFloats = hn::CappedTag<float, packed_block>;
 
-/// The filters of packed_block targets that all exist.
+/// Packs the filters of a whole block of targets.
 void pack_block(const PackWeights& task, const float* weight, float* packed) {
   constexpr PackedFloats d;
   constexpr hn::RebindToSigned<PackedFloats> indices;
@@ -194,7 +194,7 @@ void pack_block(const PackWeights& task, const float* weight, float* packed) {
   }
 }
 
-/// The last targets, with zeros for those that do not exist.
+/// Packs the filters of the last targets, with zeros for missing targets.
 void pack_last_block(const PackWeights& task, int target, float* packed) {
   for (int source = 0; source < task.sources; ++source) {
     const float* weight = task.weight + static_cast<std::size_t>(source) * task.source_stride;

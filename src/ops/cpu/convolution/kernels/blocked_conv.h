@@ -5,68 +5,67 @@
 
 #include "ops/cpu/kernels/table.h"
 
-/// Convolutions as blocked multiplications: what the plan decides from shapes, and the tasks of the kernels.
-/// Plain structs: this header is seen by every instruction set.
+/// Convolutions as blocked matrix products: block sizes and tasks of the kernels. Contains plain structs
+/// only, since code of every instruction set includes it.
 namespace lockstep::cpu {
 
-/// Packed weights hold their output channels in blocks of this many.
+/// Output channels in a block of packed weights.
 constexpr int packed_block = 8;
-/// Most pixels of a region.
+/// Maximum number of pixels of a region.
 constexpr int region_pixels = 56;
-/// Output pixels whose contributions to a weight's gradient are added to each other first.
+/// Maximum number of output pixels of a band, whose contributions to a weight's gradient are added first.
 constexpr int band_pixels = 16;
-/// Most pixels that the kernel of weights' gradients prepares at once: a few bands.
+/// Maximum number of pixels, in whole bands, that the kernel of weight gradients prepares at once.
 constexpr int weight_pixels = 64;
-/// Sums of weights' gradients are kept in rows of a multiple of this many lanes.
+/// Rows of sums of weight gradients have a multiple of this number of lanes.
 constexpr int sum_lanes = 32;
 
-/// One weight of a filter: where it reads, relative to the pixel that a grid pixel starts from, and its place
-/// in the filter.
+/// One weight of a filter.
 struct ConvTap {
-  int row;
-  int column;
-  int weight;
+  int row;     ///< of the source pixel, relative to the grid pixel's
+  int column;  ///< of the source pixel, relative to the grid pixel's
+  int weight;  ///< position in the filter
 };
 
-/// Output pixels that have the same taps: some of a list, for a grid that starts in the middle of a plane.
+/// A grid of output pixels that have the same taps.
 struct ConvPhase {
   int first_tap;
   int tap_count;
-  std::size_t target_offset;  ///< floats from the first pixel of a plane to that of the grid
+  std::size_t target_offset;  ///< of the grid's first pixel in a plane, in floats
   int rows;
   int columns;
 };
 
-/// Channels of one group; pixels outside of the planes are zeros.
+/// Channels of one group of images; pixels outside the planes are zeros.
 struct PixelPlanes {
   const float* data;           ///< [channel][row][column][16]
-  const std::uint16_t* masks;  ///< null, or [channel][row][column]: images without their bit are zeros
+  const std::uint16_t* masks;  ///< [channel][row][column]: images whose bit is 0 are zeros; may be null
   int channels;
   int height;
   int width;
 };
 
-/// Places of output pixels.
+/// Addresses of output pixels.
 struct PixelGrid {
   float* data;
-  std::size_t plane;  ///< floats from channel to channel
-  std::size_t row;    ///< floats from grid row to grid row
-  std::size_t column;
-  int rows;  ///< of the largest phase
-  int columns;
+  std::size_t plane;   ///< stride of channels, in floats
+  std::size_t row;     ///< stride of grid rows, in floats
+  std::size_t column;  ///< stride of grid columns, in floats
+  int rows;            ///< maximum of the phases
+  int columns;         ///< maximum of the phases
 };
 
-/// Sizes of the blocks; of no influence on bits.
+/// Sizes of blocks. They do not affect the bits of results.
 struct ConvBlocking {
-  int rows, columns;                ///< of the grid in a region, at most region_pixels together
-  int source_rows, source_columns;  ///< that a region reads
-  int first_row, first_column;      ///< of them, relative to the region's first pixel
+  int rows, columns;                ///< of the grid in a region; at most region_pixels pixels
+  int source_rows, source_columns;  ///< read by a region
+  int first_row, first_column;      ///< of the source, relative to the region's first pixel
   int sources;                      ///< input channels at once: their pixels of a tile stay in L1
   int targets;                      ///< output channels at once: their weights stay in L2
 };
 
-/// weight[target * target_stride + source * source_stride + tap.weight] ->
-/// [block of 8 targets][source][tap][8 targets]; zeros for targets that do not exist.
+/// Copies weight[target * target_stride + source * source_stride + tap.weight] to
+/// packed[block of 8 targets][source][tap][8 targets]. Missing targets of the last block are zeros.
 struct PackWeights {
   const float* weight;
   std::size_t target_stride;
@@ -78,39 +77,40 @@ struct PackWeights {
   float* packed;
 };
 
-/// One group. Grid pixel (i, j) of every phase and target: from the bias, plus weight * source(i * step +
-/// tap.row, j * step + tap.column), (source, tap) ascending.
+/// Convolution of one group of images. Grid pixel (i, j) of every phase and target: the bias, plus weight *
+/// source(i * step + tap.row, j * step + tap.column), (source, tap) ascending.
 struct BlockedConv {
   ConvBlocking blocking;
   PixelPlanes source;
   int step;
-  const int* tap_offsets;  ///< of each tap in a region: floats from its first pixel
+  const int* tap_offsets;  ///< of each tap from a region's first pixel, in floats
   const ConvPhase* phases;
   int phase_count;
-  const float* packed;  ///< of each phase: see PackWeights
+  const float* packed;  ///< weights of each phase, see PackWeights
   const float* bias;    ///< null: zeros
   int targets;
   PixelGrid target;
   float* region;  ///< scratch: blocking's sources * source_rows * source_columns * 16 floats
 };
 
-/// One group is added to sums[factor channel * tap_count + tap][lane channel]: lane(i * lane_step, j *
-/// lane_step) * factor(i * factor_step + tap.row, ...). Row-major pixels of the grid form equal bands of at
-/// most band_pixels; (pixel, image) ascending inside a band, then bands ascending.
+/// Adds the products of one group of images, lane(i * lane_step, j * lane_step) * factor(i * factor_step +
+/// tap.row, j * factor_step + tap.column), to sums[factor channel * tap_count + tap][lane channel]. Row-major
+/// pixels (i, j) of the grid form bands of about equal size, at most band_pixels. Order of additions: (pixel,
+/// image) ascending inside a band, then bands ascending.
 struct BlockedConvWeights {
-  PixelPlanes lane;    ///< its channels go into SIMD lanes
-  PixelPlanes factor;  ///< its pixels are broadcast
+  PixelPlanes lane;    ///< channels are placed in SIMD lanes
+  PixelPlanes factor;  ///< pixels are broadcast
   int lane_step;
   int factor_step;
   int rows, columns;   ///< of the grid
-  int pixels_at_once;  ///< of no influence on bits; at most weight_pixels
+  int pixels_at_once;  ///< at most weight_pixels; does not affect the bits of results
   const ConvTap* taps;
   int tap_count;
-  float* sums;     ///< rows of weight_sums_width() floats, as many as factors * taps, rounded up to 16
+  float* sums;     ///< factors * taps rows, rounded up to 16, of weight_sums_width() floats
   float* scratch;  ///< blocked_conv_weights_scratch(lane channels) floats
 };
 
-/// Sums to their places: weight[lane * lane_stride + factor * factor_stride + tap.weight].
+/// Copies sums to weight[lane * lane_stride + factor * factor_stride + tap.weight].
 struct UnpackWeightSums {
   const float* sums;
   int lanes;
@@ -137,7 +137,7 @@ LOCKSTEP_KERNEL_TABLE(BlockedConvKernels, blocked_conv_kernels)
 
 #ifdef LOCKSTEP_LEVEL
 namespace LOCKSTEP_LEVEL {
-// Each in its own source.
+// Defined in sources of their own.
 void blocked_conv_weights(const BlockedConvWeights& task);
 std::size_t blocked_conv_weights_scratch(int lane_channels);
 void unpack_weight_sums(const UnpackWeightSums& task);

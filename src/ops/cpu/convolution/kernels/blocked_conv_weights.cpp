@@ -6,7 +6,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Factors (a channel and a tap) that are gathered at once, at most.
+/// Maximum number of factors (a channel and a tap) that are gathered at once.
 constexpr int most_factors = 12;
 
 /// Consecutive grid pixels.
@@ -16,7 +16,7 @@ struct Stretch {
   int column[weight_pixels];
 };
 
-/// Channels [first, first + width) of a pixel, which do not all exist or have masks.
+/// Copies channels [first, first + width) of a pixel with masks applied; missing channels are zeros.
 void copy_channels(const PixelPlanes& planes, int first, std::size_t pixel, float* target) {
   const std::size_t plane = static_cast<std::size_t>(planes.height) * planes.width;
   for (int i = 0; i < width; ++i) {
@@ -28,7 +28,7 @@ void copy_channels(const PixelPlanes& planes, int first, std::size_t pixel, floa
   }
 }
 
-/// The pixels of all lane channels, to [block of 32 channels][pixel][image][32 channels].
+/// Transposes the pixels of all lane channels to [block of 32 channels][pixel][image][32 channels].
 void transpose_stretch(const BlockedConvWeights& task, const Stretch& stretch, float* target) {
   const PixelPlanes& planes = task.lane;
   const std::size_t plane = pixels(static_cast<std::size_t>(planes.height) * planes.width);
@@ -54,7 +54,7 @@ void transpose_stretch(const BlockedConvWeights& task, const Stretch& stretch, f
   }
 }
 
-/// The pixels of factors [first, first + count), to [pixel][12][16]; zeros for those that do not exist.
+/// Gathers the pixels of factors [first, first + count) to [pixel][12][16]; missing factors are zeros.
 void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int first, int count,
                     float* target) {
   const PixelPlanes& planes = task.factor;
@@ -76,7 +76,7 @@ void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int 
   }
 }
 
-/// FB factors x VB vectors of lanes: a band's sum, added to `sums`, whose rows are `row` floats apart.
+/// Adds a band's sums of FB factors x VB vectors of lanes to `sums`, in rows `row` floats apart.
 template <int FB, int VB>
 HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, float* sums,
                        std::size_t row) {
@@ -102,7 +102,7 @@ HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, 
   }
 }
 
-/// A band's pixels and VB vectors of lanes: all of `count` factors, which are 12, 8 or 4.
+/// Adds a band's sums of `count` factors (12, 8 or 4) x VB vectors of lanes.
 template <int VB>
 void factors_of_tile(int count, int pixel_count, const float* lane, const float* factor, float* sums,
                      std::size_t row) {
@@ -116,10 +116,10 @@ void factors_of_tile(int count, int pixel_count, const float* lane, const float*
   }
 }
 
-/// 12 factors, or fewer towards the end: 16 are two times 8.
+/// Number of factors to gather next: 12, or 8 or 4 near the end.
 int next_factors(int left) { return left == 16 ? 8 : left >= 12 ? 12 : left > 4 ? 8 : 4; }
 
-/// The grid's pixels in bands of about equal size.
+/// Pixels of the grid, divided into bands of about equal size.
 struct Bands {
   std::int64_t pixels;
   std::int64_t count;
@@ -136,8 +136,8 @@ Stretch stretch_of(const BlockedConvWeights& task, std::int64_t begin, std::int6
   return stretch;
 }
 
-/// All lanes of the gathered factors [factor, factor + count), for the pixels [begin, end) of a stretch of
-/// `stretch` pixels: a band.
+/// Adds a band: pixels [begin, end) of a stretch of `stretch` pixels, for all lanes and the gathered factors
+/// [factor, factor + count).
 void add_band(const BlockedConvWeights& task, std::size_t stretch, std::size_t begin, std::size_t end,
               int factor, int count) {
   const float* transposed = task.scratch + pixels(weight_pixels * most_factors) + pixels(begin) * sum_lanes;
@@ -157,7 +157,7 @@ void add_band(const BlockedConvWeights& task, std::size_t stretch, std::size_t b
   }
 }
 
-/// Places of the weights of consecutive factors, relative to a lane's first one.
+/// Offsets of the weights of consecutive factors from a lane's first weight.
 struct FactorPlaces {
   int count;
   std::size_t offset[lanes];
@@ -181,7 +181,7 @@ FactorPlaces places_of(const UnpackWeightSums& task, int first) {
   return places;
 }
 
-/// Four lanes of the factors at `places`, of which `count` exist.
+/// Unpacks four lanes, of which `count` exist, of the factors at `places`.
 void unpack_lanes(const FactorPlaces& places, const float* sums, std::size_t row, int count, float* weight,
                   std::size_t lane_stride) {
   HWY_ALIGN float columns[4][lanes];

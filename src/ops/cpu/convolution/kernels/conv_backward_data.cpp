@@ -4,7 +4,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Which rows of the gradient reach one row of the input: kernel rows first, first + stride, ... <= last.
+/// Kernel rows by which the gradient reaches one row of the input: first, first + stride, ... <= last.
 struct KernelRows {
   int first;
   int last;
@@ -16,26 +16,27 @@ KernelRows kernel_rows(const ConvGeometry& g, int row) {
   return {first, smaller(g.kernel_height - 1, row)};
 }
 
-/// One row of the padded input's gradient: all channels, columns that the gradient reaches.
+/// One row of the padded input's gradient, for all channels and one part of the images.
 struct RowTask {
   const ConvGeometry& geometry;
-  const float* grad_output;  ///< this part of the images
+  const float* grad_output;
   const float* weight;
   int row;
   float* data;
-  std::size_t plane;  ///< floats from channel to channel of data
+  std::size_t plane;  ///< stride of channels in `data`, in floats
 };
 
-/// Input channels that fit into registers with the columns that P gradient pixels reach.
+/// Number of input channels whose columns, reached by P gradient pixels, fit into registers.
 constexpr int channels_per_tile(int kernel, int stride, int p) {
   const int columns = (p - 1) * stride + kernel;
   const int fitting = many_registers ? 30 / (columns + 2) : 14 / (columns + 1);  // with their weights
   return fitting < 1 ? 1 : fitting > 4 ? 4 : fitting;
 }
 
-/// Adds what P gradient pixels of a row give to CB input channels; their columns stay in registers. Where
-/// there are sums enough to hide the latency, kernel columns go in pairs, which saves loads; pixels go from
-/// last to first, so that every sum still sees ascending kernel columns.
+/// Adds the contributions of P gradient pixels of a row to CB input channels, whose columns stay in
+/// registers. With enough sums to hide the latency, processes kernel columns in pairs, which saves loads;
+/// pixels are then visited from last to first, so that every sum still adds kernel columns in ascending
+/// order.
 template <int KW, int ST, int CB, int P>
 HWY_NOINLINE void tile(const RowTask& task, int channel, int column) {
   constexpr int columns = (P - 1) * ST + KW;
@@ -89,7 +90,7 @@ HWY_NOINLINE void tile(const RowTask& task, int channel, int column) {
   }
 }
 
-/// Any kernel and stride, sums in memory.
+/// Computes a row for any kernel and stride, with sums in memory.
 void scatter_row(const RowTask& task) {
   const ConvGeometry& g = task.geometry;
   const KernelRows rows = kernel_rows(g, task.row);
@@ -175,7 +176,7 @@ void copy(const float* from, std::size_t count, float* to) {
   }
 }
 
-/// Computes row `row` (padded coordinates) into data, which is zero.
+/// Adds row `row` (in padded coordinates) to `data`, which holds zeros.
 void all_parts(const ConvBackwardData& task, Row function, int row, float* data, std::size_t plane) {
   for (int part = 0; part < parts; ++part) {
     function({task.geometry, task.grad_output + part * width, task.weight, row, data + part * width, plane});

@@ -4,24 +4,24 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Sums of one pass over some input channels stay below this, in the second-level cache.
+/// Maximum size of the sums of a pass, which fit the second-level cache.
 constexpr std::size_t sums_limit = std::size_t{32} << 10;  // floats
-/// Expanded rows of a block of output channels, in the first-level cache.
+/// Maximum size of the expanded rows of a block of output channels, which fit the first-level cache.
 constexpr std::size_t band_limit = std::size_t{4} << 10;  // floats
 
-/// Largest block of output channels of any kernel width.
+/// Maximum number of output channels in a block.
 constexpr int most_channels = 8;
 
-/// Rows of a gradient and where they lie in the input.
+/// Rows of a gradient, and the input rows that they multiply.
 struct Band {
-  const float* input;  ///< row 0 of the first channel that the first gradient row reads
-  const float* grad;   ///< first of the block's channels
+  const float* input;  ///< first input row of the first channel that the first gradient row reads
+  const float* grad;   ///< of the block's first channel
   std::size_t grad_plane;
   int rows;
 };
 
-/// Adds the band's contribution to OB x R x KW sums in registers. Tap (r, k) reads the input r * input_step
-/// + k pixels further; its sum lies (r * KW + k) pixels after `sums`, channels sums_plane floats apart.
+/// Adds a band to OB x R x KW sums in registers. Tap (r, k) reads the input at offset r * input_step floats +
+/// k pixels; its sum is at offset (r * KW + k) pixels from `sums`, with channels sums_plane floats apart.
 template <int KW, int ST, int R, int OB>
 HWY_NOINLINE void tile(const ConvGeometry& g, const Band& band, const float* input, std::size_t input_step,
                        float* sums, std::size_t sums_plane) {
@@ -60,7 +60,8 @@ HWY_NOINLINE void tile(const ConvGeometry& g, const Band& band, const float* inp
   }
 }
 
-/// Sums of a pass: [output channel][channel - first_channel][kernel row][kernel column][16].
+/// Input channels of a pass, and their sums: [output channel][channel - first_channel][kernel row][kernel
+/// column][16].
 struct Pass {
   int first_channel;
   int channels;
@@ -68,8 +69,8 @@ struct Pass {
   std::size_t sums_plane;
 };
 
-/// All taps of a pass for a block of OB output channels. R kernel rows (or, for 1 x 1, channels) at once
-/// where they divide.
+/// Adds a band to the sums of all taps of a pass for OB output channels. Processes R kernel rows (for 1 x 1
+/// kernels: R channels) at once, and single ones at the end.
 template <int KW, int ST, int R, int OB>
 void taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
   const std::size_t plane = pixels(g.in_width) * g.in_height;
@@ -93,7 +94,7 @@ void taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
   }
 }
 
-/// Kernel widths without a tile of their own: one tap at a time.
+/// Adds a band to the sums of a pass, one tap at a time, for other kernel widths and strides.
 template <int OB>
 void single_taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
   const std::size_t row_floats = pixels(g.in_width);
@@ -110,7 +111,7 @@ void single_taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
 
 using Taps = void (*)(const ConvGeometry&, const Band&, const Pass&);
 
-/// The code for a shape: a block of output channels, and a single one for remainders.
+/// Functions for a shape: for a block of output channels, and for single ones at the end.
 struct Choice {
   int block;
   Taps many;
@@ -124,7 +125,7 @@ Choice choice(int stride) {
                        : Choice{OB, single_taps<OB>, single_taps<1>};
 }
 
-/// Blocks that fill the registers.
+/// Chooses blocks that fill the registers.
 Choice choose(const ConvGeometry& g) {
   constexpr bool many = many_registers;
   switch (g.kernel_width) {
@@ -151,13 +152,13 @@ int channels_per_pass(const ConvGeometry& g) {
   return larger(1, smaller(g.in_channels, static_cast<int>(sums_limit / one)));
 }
 
-/// Rows that are expanded at once: a multiple of the pooling window.
+/// Number of rows that are expanded at once: a multiple of the pooling window.
 int band_rows(const ConvGeometry& g, const PoolEpilogue& epilogue, int block) {
   const std::size_t windows = band_limit / (pixels(g.out_width) * block * epilogue.window);
   return smaller(g.out_height, larger(1, static_cast<int>(windows)) * epilogue.window);
 }
 
-/// Adds the band's gradients, row by row, to one pixel per output channel.
+/// Adds the gradients of a band, row by row, to one pixel per output channel.
 void add_bias(const ConvGeometry& g, const Band& band, int block, float* sums) {
   const int count = g.out_width * band.rows;
   for (int o = 0; o < block; ++o) {
@@ -173,7 +174,7 @@ void add_bias(const ConvGeometry& g, const Band& band, int block, float* sums) {
   }
 }
 
-/// A block of output channels, and the scratch of its passes.
+/// A block of output channels with the scratch memory of its passes.
 struct Block {
   int first;
   int channels;

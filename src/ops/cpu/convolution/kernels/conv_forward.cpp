@@ -4,7 +4,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Output channels whose rows are in L1 at once, before the epilogue.
+/// Output channels and columns of a region, whose rows before the epilogue fit L1.
 constexpr int channel_chunk = many_registers ? 8 : 6;
 constexpr int column_chunk = 32;
 
@@ -12,14 +12,14 @@ int columns_at_once(const PoolEpilogue& epilogue) {
   return larger(column_chunk / epilogue.window, 1) * epilogue.window;
 }
 
-/// Places of a tile's results: a pixel of the first output channel.
+/// Address of a tile's results.
 struct Target {
-  float* data;
-  std::size_t plane;  ///< floats from channel to channel
+  float* data;        ///< of the first output channel
+  std::size_t plane;  ///< stride of channels, in floats
 };
 
-/// OB output channels x P pixels of one row in registers. `input` is the tile's first pixel in channel 0,
-/// `weight` and `bias` those of the first channel. KW and ST are 0 where known only at run time.
+/// Computes OB output channels x P pixels of one row in registers. `input`: the tile's first pixel in channel
+/// 0; `weight` and `bias`: of the first output channel. KW and ST 0: known at run time.
 template <int KW, int ST, int OB, int P>
 HWY_NOINLINE void tile(const ConvGeometry& g, const float* input, const float* weight, const float* bias,
                        Target target) {
@@ -35,7 +35,7 @@ HWY_NOINLINE void tile(const ConvGeometry& g, const float* input, const float* w
   const int channels = g.in_channels;
   const int kernel_rows = g.kernel_height;
   const auto add_column = [&](const float* x, const float* w) HWY_ATTR {
-    // Registers: the sums, and the fewer of pixels and weights.
+    // Registers hold the sums and either the pixels or the weights, whichever are fewer.
     if constexpr (P > OB && !many_registers) {
       x = opaque(x);
       Vector factor[OB];
@@ -72,7 +72,7 @@ HWY_NOINLINE void tile(const ConvGeometry& g, const float* input, const float* w
   }
 }
 
-/// P pixels of `channels` output channels: as many blocks of OB as fit, then 2, then 1.
+/// Computes P pixels of `channels` output channels in blocks of OB, then 2, then 1.
 template <int KW, int ST, int OB, int P>
 void channels_of_tile(const ConvGeometry& g, int channels, const float* input, const float* weight,
                       const float* bias, Target target) {
@@ -98,7 +98,7 @@ void channels_of_tile(const ConvGeometry& g, int channels, const float* input, c
   }
 }
 
-/// `columns` pixels of one row. A remainder is covered by computing a few pixels twice.
+/// Computes `columns` pixels of one row. Computes some pixels twice to cover a remainder.
 template <int KW, int ST>
 void row(const ConvGeometry& g, int channels, int columns, const float* input, const float* weight,
          const float* bias, Target target) {
@@ -146,14 +146,14 @@ Row row_function(const ConvGeometry& g) {
   }
 }
 
-/// A rectangle of the output: channels, rows (a multiple of the window) and columns (alike) before pooling.
+/// A rectangle of the output before pooling. Rows and columns are multiples of the window.
 struct Region {
   int channel, channels;
   int row, rows;
   int column, columns;
 };
 
-/// Pools `region` from the scratch rows [channel][row][column][16] into the output. WINDOW 0: at run time.
+/// Pools `region` from scratch rows [channel][row][column][16] into the output. WINDOW 0: known at run time.
 template <int WINDOW, bool RELU>
 void pool_region(const ConvForward& task, const Region& region) {
   const int window = WINDOW != 0 ? WINDOW : task.epilogue.window;
@@ -204,7 +204,7 @@ void pool_region(const ConvForward& task, const Region& region) {
   }
 }
 
-/// Computes one region into `target`, rows `target_row` floats apart.
+/// Computes one region into `target`, with rows `target_row` floats apart.
 void compute_region(const ConvForward& task, Row function, const Region& region, Target target,
                     std::size_t target_row) {
   const ConvGeometry& g = task.geometry;

@@ -5,13 +5,13 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Offset of a tap in a band, in floats from its first pixel.
+/// Offset of a tap from a band's first pixel, in floats.
 std::size_t tap_offset(const DepthwiseConv& task, const ConvTap& tap) {
   return pixels(static_cast<std::size_t>(tap.row - task.first_row) * task.source_columns +
                 static_cast<std::size_t>(tap.column - task.first_column));
 }
 
-/// P pixels of a grid row. `source` is the first pixel in the band.
+/// Computes P pixels of a grid row. `source`: first pixel in the band.
 template <int P>
 HWY_NOINLINE void tile(const DepthwiseConv& task, const ConvPhase& phase, const float* source,
                        const float* filter, float bias, float* target) {
@@ -29,7 +29,8 @@ HWY_NOINLINE void tile(const DepthwiseConv& task, const ConvPhase& phase, const 
   LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { hn::Store(sum[p], floats, target + p * task.target.column); }
 }
 
-/// Grid row `row` of a band, one part of the images. A remainder is covered by computing some pixels twice.
+/// Computes grid row `row` of a band for one part of the images. Computes some pixels twice to cover a
+/// remainder.
 void run_row(const DepthwiseConv& task, const ConvPhase& phase, int row, const float* filter, float bias,
              int part, float* target) {
   const std::size_t step = pixels(task.step);
@@ -52,7 +53,7 @@ void run_row(const DepthwiseConv& task, const ConvPhase& phase, int row, const f
   }
 }
 
-/// All phases of a loaded band's grid rows from `first`.
+/// Computes all phases of the loaded band of grid rows from `first`.
 void run_band(const DepthwiseConv& task, int channel, int first) {
   const PixelGrid& grid = task.target;
   const float bias = task.bias == nullptr ? 0.0F : task.bias[channel];
@@ -72,7 +73,7 @@ void run_band(const DepthwiseConv& task, int channel, int first) {
   }
 }
 
-/// Copies what the band of grid rows from `row` reads of a channel.
+/// Copies the pixels of a channel that the band of grid rows from `row` reads.
 void load_band(const DepthwiseConv& task, const PixelPlanes& source, int channel, int row) {
   copy_region(source,
               {channel, 1, row * task.step + task.first_row, task.source_rows, task.first_column,
@@ -80,7 +81,7 @@ void load_band(const DepthwiseConv& task, const PixelPlanes& source, int channel
               task.band);
 }
 
-/// `count` sums over a band, from `first`: sums[t] += grad * input at tap first + t.
+/// Adds a band to T sums: sums[first + t] += grad * input at tap first + t.
 template <int T>
 HWY_NOINLINE void add_taps(const DepthwiseConv& task, const float* grad, int rows, int first, int part,
                            float* sums) {
@@ -108,7 +109,8 @@ HWY_NOINLINE void add_taps(const DepthwiseConv& task, const float* grad, int row
   }
 }
 
-/// All taps, nine or eight at a time where possible: their sums hide the latency of additions.
+/// Adds a band to the sums of all taps, nine or eight at a time if possible, which hides the latency of
+/// additions.
 void add_band(const DepthwiseConv& task, const float* grad, int rows, float* sums) {
   for (int part = 0; part < parts; ++part) {
     const int taps = task.phases[0].tap_count;
@@ -139,7 +141,7 @@ PixelPlanes group_of(const PixelPlanes& planes, int group) {
   return result;
 }
 
-/// One group's contribution to the sums of a channel.
+/// Adds one group of images to the sums of a channel.
 void add_group(const DepthwiseConvWeights& task, int group, int channel) {
   const DepthwiseConv& conv = task.forward;
   const PixelPlanes source = group_of(conv.source, group);

@@ -5,8 +5,8 @@
 
 namespace lockstep::cpu {
 
-/// One group of a convolution of each channel with its own filter: grid pixel (i, j) of every phase: from the
-/// bias, plus weight * source, taps ascending.
+/// Convolution of each channel with its own filter, for one group of images. Grid pixel (i, j) of every
+/// phase: the bias, plus weight * source, taps ascending.
 struct DepthwiseConv {
   PixelPlanes source;
   int step;
@@ -16,26 +16,28 @@ struct DepthwiseConv {
   const float* weight;  ///< [channel][filter]
   int filter;
   const float* bias;  ///< null: zeros
-  int source_rows;    ///< of a band of grid rows, in scratch
+  int source_rows;    ///< read by a band of grid rows
   int source_columns;
-  int first_row;  ///< of a band, relative to the first grid row's
+  int first_row;  ///< of a band's source, relative to its first grid row
   int first_column;
-  int band_rows;  ///< of the grid
+  int band_rows;  ///< grid rows of a band
   PixelGrid target;
   float* band;  ///< scratch: source_rows * source_columns * 16 floats
 };
 
-/// All groups. Per weight and image: (group, row, column) ascending, then the images as fold_lanes does.
+/// Gradient of the weights from all groups of images. Order of additions per weight: (group, row, column)
+/// ascending per image, then the images as in fold_lanes.
 struct DepthwiseConvWeights {
-  DepthwiseConv forward;  ///< source: of the first group; one phase; target and bias are not read
+  DepthwiseConv forward;  ///< source of the first group; one phase; target and bias are unused
   PixelPlanes grad;       ///< of the first group
   int groups;
   float* grad_weight;
-  float* grad_band;  ///< scratch for a band of the gradient where it has masks
+  float* grad_band;  ///< scratch: a band of the gradient if it has masks
   float* sums;       ///< scratch: tap_count * 16 floats
 };
 
-/// Sum over all pixels: per image (group, pixel) ascending, then the images as fold_lanes does.
+/// Gradient of the bias: sum over all pixels, (group, pixel) ascending per image, then the images as in
+/// fold_lanes.
 struct BiasGradient {
   int groups;
   PixelPlanes grad;  ///< of the first group

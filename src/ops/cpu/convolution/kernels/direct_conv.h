@@ -7,40 +7,41 @@
 
 namespace lockstep::cpu {
 
-/// ReLU (optional), then the average of window x window pixels with stride `window`; 1: none.
+/// Optional ReLU, then the average of window x window pixels with stride `window`. window 1: no pooling.
 struct PoolEpilogue {
   bool relu;
   int window;
 };
 
-/// Undoes an epilogue for some channels and rows: gradient before ReLU and pooling from the one after.
+/// Computes the gradient before ReLU and pooling from the gradient after them, for some channels and rows.
 struct Expand {
   PoolEpilogue epilogue;
   int channels;
   int rows;                ///< before pooling, a multiple of the window
   int columns;             ///< before pooling, a multiple of the window
   const float* grad;       ///< [channel][rows / window][columns / window][16]
-  std::size_t grad_plane;  ///< floats from channel to channel
+  std::size_t grad_plane;  ///< stride of channels, in floats
   const std::uint16_t* masks;
   std::size_t mask_plane;
   float* output;  ///< [channel][rows][columns][16]
   std::size_t output_plane;
 };
 
-/// A convolution whose input already holds its padding.
+/// Sizes of a convolution whose input includes padding.
 struct ConvGeometry {
   int in_channels;
   int in_height;
   int in_width;
   int out_channels;
-  int out_height;  ///< rows and columns that are computed: before pooling, without what pooling drops
+  int out_height;  ///< before pooling, without rows and columns that pooling drops
   int out_width;
   int kernel_height;
   int kernel_width;
   int stride;
 };
 
-/// One group. Sum from the bias, then (channel, kernel row, kernel column) ascending.
+/// Forward pass of one group of images. Order of additions: the bias, then (channel, kernel row, kernel
+/// column) ascending.
 struct ConvForward {
   ConvGeometry geometry;
   PoolEpilogue epilogue;
@@ -48,13 +49,14 @@ struct ConvForward {
   const float* weight;  ///< [out][in][row][column]
   const float* bias;
   float* output;
-  std::uint16_t* masks;  ///< with ReLU: [out][row][column] before pooling, a bit per image that passed
+  std::uint16_t* masks;  ///< [out][row][column] before pooling: a bit per image that passed ReLU; else unused
   float* rows;           ///< scratch of conv_forward_scratch() floats
 };
 
-/// One group. Per input pixel: tiles of output columns ascending (8 wide, then 4, 2, 1; stride 2: from 4),
-/// inside a tile (out channel, kernel row, kernel column) ascending. Strides above 2 and kernel widths
-/// without tiles of their own: (out channel, kernel row, kernel column, output column) ascending.
+/// Gradient of the input of one group of images. Order of additions per input pixel: tiles of output columns
+/// ascending (8 wide, then 4, 2, 1; with stride 2 from 4 on), inside a tile (out channel, kernel row, kernel
+/// column) ascending. With strides above 2 or other kernel widths than 1, 2, 3, 5 and 7: (out channel, kernel
+/// row, kernel column, output column) ascending.
 struct ConvBackwardData {
   ConvGeometry geometry;
   int padding;
@@ -64,18 +66,18 @@ struct ConvBackwardData {
   float* row;         ///< scratch: in_channels * in_width * 16 floats; null without padding
 };
 
-/// All groups. Per weight and image: (group, row, column) ascending, then the 16 images by a fixed tree:
-/// (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1). Biases alike.
+/// Gradients of weights and biases from all groups of images. Order of additions: (group, row, column)
+/// ascending per image, then the images in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
 struct ConvBackwardWeights {
   ConvGeometry geometry;
   int groups;
   const float* input;          ///< padded, groups one after the other
-  const float* grad_output;    ///< see `expand`
-  bool expand;                 ///< whether grad_output is still pooled and unmasked
-  PoolEpilogue epilogue;       ///< of expand
-  const std::uint16_t* masks;  ///< of expand
+  const float* grad_output;    ///< after the epilogue if `expand`, else before it
+  bool expand;                 ///< whether to undo the epilogue
+  PoolEpilogue epilogue;       ///< used with `expand`
+  const std::uint16_t* masks;  ///< used with `expand`
   float* grad_weight;
-  float* grad_bias;  ///< or null
+  float* grad_bias;  ///< may be null
   float* scratch;    ///< conv_backward_weights_scratch() floats
 };
 
@@ -91,7 +93,7 @@ LOCKSTEP_KERNEL_TABLE(DirectConvKernels, direct_conv_kernels)
 
 #ifdef LOCKSTEP_LEVEL
 namespace LOCKSTEP_LEVEL {
-// Each in its own source.
+// Defined in sources of their own.
 void expand(const Expand& task);
 void conv_backward_data(const ConvBackwardData& task);
 void conv_backward_weights(const ConvBackwardWeights& task);

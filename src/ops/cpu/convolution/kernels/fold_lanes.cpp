@@ -7,14 +7,14 @@ using Quarter = hn::FixedTag<float, 4>;
 constexpr Quarter quarter;
 using QuarterVector = hn::Vec<Quarter>;
 
-/// Pairs (l, l + 8), then (l, l + 4).
+/// Adds pairs (l, l + 8), then (l, l + 4).
 HWY_INLINE QuarterVector fold_to_quarter(const float* pixel) {
   const auto a = hn::Add(hn::Load(quarter, pixel), hn::Load(quarter, pixel + 8));
   const auto b = hn::Add(hn::Load(quarter, pixel + 4), hn::Load(quarter, pixel + 12));
   return hn::Add(a, b);
 }
 
-/// Pairs (l, l + 2) of two pixels: {a, a, b, b}.
+/// Adds pairs (l, l + 2) of two pixels: {a, a, b, b}.
 HWY_INLINE QuarterVector fold_to_pairs(QuarterVector a, QuarterVector b) {
   return hn::Add(hn::ConcatLowerLower(quarter, b, a), hn::ConcatUpperUpper(quarter, b, a));
 }

@@ -5,17 +5,17 @@
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
-/// A rectangle of the channels [channel, channel + channels), in any part outside of the planes.
+/// A rectangle of channels [channel, channel + channels). May extend beyond the planes.
 struct Region {
   int channel, channels;
   int row, rows;
   int column, columns;
 };
 
-/// Copies it, masks applied, to [channel][row][column][16].
+/// Copies a region, with masks applied, to [channel][row][column][16].
 void copy_region(const PixelPlanes& planes, const Region& region, float* target);
 
-/// One pixel, masks applied.
+/// Copies one pixel with its mask applied.
 HWY_INLINE void copy_pixel(const PixelPlanes& planes, std::size_t pixel, float* target) {
   LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
     Vector v = hn::Load(floats, planes.data + pixels(pixel) + part * width);

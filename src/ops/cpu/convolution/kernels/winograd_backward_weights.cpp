@@ -9,26 +9,26 @@ namespace {
 
 using namespace winograd;
 
-/// Input channels lie in lanes, so that no sum has to be folded over lanes. A register block is
-/// gradient_block output channels x channel_block input channels.
-constexpr int unit = 16;  ///< input channels are filled up with zeros to a multiple of it
+// Input channels are in lanes, so that no sum has to be folded over lanes. A register block is gradient_block
+// output channels x channel_block input channels.
+constexpr int unit = 16;  ///< input channels are padded with zeros to a multiple of this
 constexpr int channel_block = width == 16 ? 32 : unit;
 constexpr int gradient_block = width == 16 ? 8 : 6;
 
 int round_up(int count, int multiple) { return (count + multiple - 1) / multiple * multiple; }
 
-/// Sizes in floats. K images and tiles at once; an "image" below is one of one tile.
+/// Sizes of scratch memory in floats. An "image" in this file is one image of one tile.
 struct Layout {
-  int channels;      ///< filled up
-  int outputs;       ///< of a block, filled up
-  int sum_channels;  ///< whose sums are kept at once
+  int channels;      ///< padded
+  int outputs;       ///< of a block, padded
+  int sum_channels;  ///< channels whose sums are kept at once
   std::size_t
       inputs_step;  ///< [36][channels / channel_block][image][channel_block]; the last block may be narrow
   std::size_t gradients_step;  ///< [36][outputs][image]
   std::size_t sums_step;       ///< [36][outputs][sum_channels]
 };
 
-/// With several runs of tiles, the sums of all channels are kept from run to run.
+/// Keeps the sums of all channels between runs of tiles unless there is one run.
 Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks, bool one_run) {
   const int channels = round_up(shape.in_channels, unit);
   const int outputs = round_up(smaller(blocks.outputs, shape.out_channels), gradient_block);
@@ -58,7 +58,7 @@ Memory memory_at(float* scratch, const Layout& layout) {
   return {scratch, gradients, sums, patches, patches + positions * unit * lanes};
 }
 
-/// The tiles and output channels at hand.
+/// A run of tiles and a block of output channels.
 struct Block {
   const WinogradBackwardWeights& task;
   Layout layout;
@@ -66,13 +66,13 @@ struct Block {
   const Run& run;
   int first_output;
   int outputs;
-  bool add;  ///< to the sums of earlier tiles
+  bool add;  ///< whether to add to the sums of earlier tiles
 
-  /// Images and tiles that have a position.
+  /// Number of images with a position.
   int images(int position) const { return run.all[position_kind(position)] * lanes; }
 };
 
-/// sums[o][c] (+)= sum over k of gradients[o][k] inputs[k][c].
+/// Computes sums[o][c] = (add ? sums[o][c] : 0) + sum over k of gradients[o][k] inputs[k][c].
 struct Products {
   const float* gradients;
   const float* inputs;
@@ -115,10 +115,10 @@ HWY_INLINE void multiply_block(const Products& task) {
 /// Input channels whose sums are kept at once.
 struct ChannelRange {
   int begin;
-  int end;  ///< filled up
+  int end;  ///< padded
 };
 
-/// One position: all output channels of the block.
+/// Multiplies one position for all output channels of the block.
 HWY_NOINLINE void multiply(const Block& block, const ChannelRange& range, int position) {
   const int images = block.images(position);
   const float* inputs = block.memory.inputs + block.layout.inputs_step * position;
@@ -141,7 +141,7 @@ HWY_NOINLINE void multiply(const Block& block, const ChannelRange& range, int po
   }
 }
 
-/// [channel][image] -> [image][channel], a step of `step` floats from image to image.
+/// Transposes [channel][image] to [image][channel] with images `step` floats apart.
 HWY_INLINE void transpose(const float* from, float* to, std::size_t step) {
   for (int c = 0; c < unit; c += width) {
     LOCKSTEP_UNROLL for (int image = 0; image < lanes; image += 4) {
@@ -154,7 +154,7 @@ HWY_INLINE void transpose(const float* from, float* to, std::size_t step) {
   }
 }
 
-/// Patches of `unit` input channels of one tile; channels that do not exist are zeros.
+/// Transforms the patches of `unit` input channels of one tile; missing channels are zeros.
 template <int ROWS, int COLUMNS>
 HWY_NOINLINE void transform_patches(const Block& block, const Tile& tile, int first_channel) {
   const WinogradShape& s = block.task.shape;
@@ -204,7 +204,7 @@ void transform_inputs(const Block& block) {
   });
 }
 
-/// Adds up the pixels that go through it: columns ascending, in them rows ascending.
+/// Forwards pixels from `source` and adds them to `sum`: columns ascending, rows ascending within a column.
 template <class Source>
 struct Summed {
   Source source;
@@ -216,7 +216,8 @@ struct Summed {
   }
 };
 
-/// The gradients of one output channel, and their sum per image for the bias: first per tile, from zero.
+/// Transforms the gradients of one output channel and adds them to the bias sums of images: first within each
+/// tile, from zero.
 template <int ROWS, int COLUMNS>
 void transform_gradients(const Block& block, int kind, int output, float* bias_sum) {
   const WinogradShape& s = block.task.shape;
@@ -241,7 +242,7 @@ void transform_gradients(const Block& block, int kind, int output, float* bias_s
   });
 }
 
-/// Gradients of the block's output channels, and zeros up to whole register blocks.
+/// Transforms the gradients of the block's output channels and pads them with zeros to whole register blocks.
 void transform_gradients(const Block& block) {
   if (!block.add) {
     clear(block.memory.bias_sums, pixels(static_cast<std::size_t>(block.outputs)));
@@ -260,7 +261,7 @@ void transform_gradients(const Block& block) {
   }
 }
 
-/// [row][column][width channels] of one output channel.
+/// Stores the weights of one output channel as [row][column][width channels].
 struct Taps {
   float* data;
   HWY_INLINE void operator()(int i, int j, Vector v) const {
@@ -268,7 +269,7 @@ struct Taps {
   }
 };
 
-/// The block's weights from their sums.
+/// Computes the gradients of the block's weights from their sums.
 void write_gradients(const Block& block, const ChannelRange& range) {
   constexpr int taps = filter * filter;
   const WinogradShape& s = block.task.shape;
@@ -288,7 +289,7 @@ void write_gradients(const Block& block, const ChannelRange& range) {
   }
 }
 
-/// Adds the block's products; with the last tiles the gradients are complete.
+/// Adds the products of the block. After the last tiles, writes the gradients.
 void add_products(const Block& block, bool last_tiles) {
   const Layout& layout = block.layout;
   for (int c = 0; c < layout.channels; c += layout.sum_channels) {
@@ -313,7 +314,7 @@ std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const 
          pixels(static_cast<std::size_t>(layout.outputs));
 }
 
-/// With several runs of tiles and several blocks of outputs, the inputs are transformed once per block.
+/// Transforms the inputs once, or once per block of outputs if there are several runs of tiles.
 void winograd_backward_weights(const WinogradBackwardWeights& task) {
   const WinogradShape& s = task.shape;
   const TileGrid grid = TileGrid::of(s.out_height, s.out_width, task.groups);

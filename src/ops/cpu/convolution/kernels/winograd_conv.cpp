@@ -7,20 +7,20 @@ namespace {
 
 using namespace winograd;
 
-/// Vectors of inputs in a register block.
+/// Number of input vectors in a register block.
 constexpr int vector_block = 3;
 
-/// Operands of one position's products: products[o][i] += sum over c of filters[c][o] inputs[c][i].
+/// Computes sums[o][i] = (add ? sums[o][i] : 0) + sum over c of filters[c][o] inputs[c][i] for one position.
 struct Products {
   const float* filters;  ///< [channels][output_block]
   const float* inputs;   ///< [channels][step]
   float* sums;           ///< [output_block][step]
   std::size_t step;
   int channels;
-  bool add;  ///< to the sums of earlier channels
+  bool add;  ///< whether to add to the sums of earlier channels
 };
 
-/// VB vectors of output_block output channels in registers. Every sum starts at zero; channels ascending.
+/// Multiplies VB vectors for output_block output channels in registers; channels ascending.
 template <int VB>
 HWY_INLINE void multiply_block(const Products& task) {
   Vector sum[output_block][VB];
@@ -47,7 +47,7 @@ HWY_INLINE void multiply_block(const Products& task) {
   }
 }
 
-/// `outputs` output channels (a multiple of output_block), all of the step's vectors.
+/// Multiplies all vectors for `outputs` output channels, a multiple of output_block.
 HWY_NOINLINE void multiply(Products task, int outputs) {
   const int vectors = static_cast<int>(task.step) / width;
   for (int o = 0; o < outputs; o += output_block) {
@@ -68,8 +68,8 @@ HWY_NOINLINE void multiply(Products task, int outputs) {
 
 /// Sizes of the scratch memory's blocks, in floats.
 struct Layout {
-  std::size_t inputs_step;   ///< [36][in channels][tiles that have the position][16]
-  std::size_t sums_step;     ///< [36][outputs of a block][tiles that have the position][16]
+  std::size_t inputs_step;   ///< [36][in channels][tiles with this position][16]
+  std::size_t sums_step;     ///< [36][outputs of a block][tiles with this position][16]
   std::size_t filters_step;  ///< [36][outputs of a block / output_block][in channels][output_block]
   int filter_blocks;
 };
@@ -114,13 +114,14 @@ struct ChannelBlock {
   int channels;
 };
 
-/// One channel's output image, from the tile's first pixel on.
+/// Stores a tile of one output channel, adds the bias and applies ReLU. INSIDE: whether the whole tile
+/// exists.
 template <bool INSIDE, bool RELU>
 struct OutputTile {
   float* image;
   std::uint16_t* masks;
   int row_pixels;
-  int rows;  ///< that exist in this tile
+  int rows;  ///< existing ones
   int columns;
   int part;
   Vector bias;
@@ -184,7 +185,7 @@ Memory memory_at(float* scratch, const Layout& layout) {
   return {{scratch, layout.inputs_step}, {sums, layout.sums_step}, sums + positions * layout.sums_step};
 }
 
-/// Calls use(channel block, its index): output channels outside, input channels inside.
+/// Calls use(channel block, its index): output channels in the outer loop, input channels in the inner loop.
 template <class Use>
 void for_each_block(const WinogradConv& task, const Use& use) {
   const WinogradShape& s = task.shape;

@@ -6,11 +6,11 @@ namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 namespace {
 
 constexpr int taps = filter * filter;
-/// Rows of turned filters lie pages apart, where the processor does not fetch ahead by itself: a quarter more
-/// speed with 512 channels.
+/// Number of rows of rotated filters to prefetch. These rows are pages apart, where the processor does not
+/// prefetch by itself: 25% faster with 512 channels.
 constexpr int rows_ahead = 4;
 
-/// Filters of `width` output channels and one input channel, a channel in each lane.
+/// Filters of one input channel and `width` output channels, one per lane.
 struct Filters {
   Vector tap[taps];
   bool turned;
@@ -19,7 +19,7 @@ struct Filters {
   }
 };
 
-/// Filter r begins at rows + r * step. No float after the last filter is read.
+/// Loads filters; filter r begins at rows + r * step. Reads no float after the last filter.
 HWY_INLINE void load_filters(const float* rows, std::size_t step, Vector* tap) {
   Vector last[4];
   load_columns(rows, step, tap);
@@ -28,11 +28,11 @@ HWY_INLINE void load_filters(const float* rows, std::size_t step, Vector* tap) {
   tap[8] = last[3];
 }
 
-/// Stores the `width` output channels of one input channel to blocks of output_block.
+/// Stores transformed filters of one input channel and `width` output channels in blocks of output_block.
 struct Packed {
   float* data;
   std::size_t position_step;
-  std::size_t block_step;  ///< floats from block to block
+  std::size_t block_step;  ///< stride of blocks, in floats
   HWY_INLINE void operator()(int i, int j, Vector v) const {
     float* to = data + (i * patch + j) * position_step;
     if constexpr (width > output_block) {
@@ -45,7 +45,7 @@ struct Packed {
   }
 };
 
-/// Places of the filters of one input channel.
+/// Address and stride of the filters of one input channel.
 struct Rows {
   const float* first;
   std::size_t step;
@@ -59,7 +59,7 @@ Rows filter_rows(const FilterTask& task, int output, int channel) {
   return {task.weight + step * output + static_cast<std::size_t>(channel) * taps, step};
 }
 
-/// One input channel's filters of `width` output channels, of which `count` exist.
+/// Transforms the filters of one input channel and `width` output channels, of which `count` exist.
 template <bool TURNED>
 HWY_INLINE void transform_lanes(Rows rows, int count, const Packed& packed) {
   alignas(64) float copy[width * taps];
@@ -80,7 +80,7 @@ Packed packed_at(const FilterTask& task, int output, int channel) {
           task.position_step, block_step};
 }
 
-/// Reads filters in the order of memory.
+/// Transforms rotated filters in the order of memory.
 void transform_turned(const FilterTask& task) {
   for (int c = 0; c < task.channels; ++c) {
     if (task.first_channel + c + rows_ahead < task.in_channels) {

@@ -4,7 +4,7 @@
 
 #include "ops/cpu/convolution/kernels/winograd_transforms.h"
 
-/// Tiles of images, and the places of a tile's products.
+/// Tiles of images, and the layout of their products.
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 
 /// Sizes of tiles: rows x columns.
@@ -14,15 +14,13 @@ constexpr int tile_kinds = 4;
 constexpr int rows_of(int kind) { return kind < three_by_four ? large : small; }
 constexpr int columns_of(int kind) { return kind % 2 == 0 ? large : small; }
 
-/// Kinds of positions, by the tiles that have them: with the point -3/2 in neither dimension, in rows, in
-/// columns, in both.
+/// Number of kinds of positions: the point -3/2 occurs in neither dimension, in columns, in rows or in both.
 constexpr int position_kinds = 4;
 
 HWY_INLINE int position_kind(int i, int j) { return (i == patch - 1 ? 2 : 0) + (j == patch - 1 ? 1 : 0); }
 HWY_INLINE int position_kind(int position) { return position_kind(position / patch, position % patch); }
 
-/// Whether tiles of a kind have positions of another: where the tile is small, the point must not be the
-/// last.
+/// Whether tiles of a kind have positions of a kind: small tiles lack the last point.
 constexpr bool has_positions(int tile_kind, int position_kind) { return (tile_kind & position_kind) == 0; }
 
 /// First output pixel of a tile.
@@ -32,24 +30,24 @@ struct Tile {
   int column;
 };
 
-/// Tiles along one dimension: large ones, then small ones.
+/// Division of one dimension into large tiles, followed by small tiles.
 struct Split {
   int fours;
   int threes;
 
-  /// With as few tiles as fours alone; the last one may go beyond the end.
+  /// Uses as many tiles as large tiles alone would need; the last tile may extend beyond the end.
   HWY_INLINE static Split of(int pixels) {
     const int tiles = (pixels + large - 1) / large;
     const int threes = smaller(tiles * large - pixels, tiles);
     return {tiles - threes, threes};
   }
   HWY_INLINE int tiles() const { return fours + threes; }
-  /// Tiles of a size, and where the first of them begins.
+  /// Number of tiles of a size, and first pixel of these tiles.
   HWY_INLINE int tiles(int size) const { return size == large ? fours : threes; }
   HWY_INLINE int begin(int size) const { return size == large ? 0 : fours * large; }
 };
 
-/// All tiles of some groups of images, in the order (kind, group, row, column).
+/// All tiles of a number of groups of images, in the order (kind, group, row, column).
 struct TileGrid {
   Split rows;
   Split columns;
@@ -87,16 +85,16 @@ struct TileGrid {
   }
 };
 
-/// Some tiles one after the other, whose products are computed together. Matrices of a position hold the
-/// tiles that have it, side by side.
+/// Consecutive tiles whose products are computed together. The matrix of a position contains the tiles that
+/// have this position, side by side.
 struct Run {
   TileGrid grid;
-  int first[tile_kinds];  ///< index among the tiles of a kind
+  int first[tile_kinds];  ///< index among the grid's tiles of a kind
   int tiles[tile_kinds];
-  int before[position_kinds][tile_kinds];  ///< tiles in front of those of a kind
-  int all[position_kinds];                 ///< tiles that have positions of this kind
+  int before[position_kinds][tile_kinds];  ///< tiles in a matrix before those of a kind
+  int all[position_kinds];                 ///< tiles in a matrix
 
-  /// At most `count` tiles from tile `begin` of the grid on.
+  /// Run of at most `count` tiles from tile `begin` of the grid on.
   HWY_INLINE static Run of(const TileGrid& grid, int begin, int count) {
     Run run{grid, {}, {}, {}, {}};
     int end = begin + count;
@@ -114,7 +112,7 @@ struct Run {
     return run;
   }
 
-  /// Calls use(kind, rows, columns), the tiles' size as integral constants, for every kind that is there.
+  /// Calls use(kind, rows, columns), with the tile size as integral constants, for every kind in the run.
   template <class Use>
   HWY_INLINE void for_each_kind(const Use& use) const {
     constexpr std::integral_constant<int, large> four;
@@ -125,7 +123,7 @@ struct Run {
     if (tiles[three_by_three] > 0) use(three_by_three, three, three);
   }
 
-  /// Calls use(tile, its number among those of its kind in this run), for a kind that is there.
+  /// Calls use(tile, its number among the run's tiles of this kind) for a kind in the run.
   template <class Use>
   HWY_INLINE void for_each_tile(int kind, const Use& use) const {
     Tile tile = grid.at(kind, first[kind]);
@@ -135,13 +133,13 @@ struct Run {
   }
 };
 
-/// A vector of one tile in the matrices of its positions: [36][rows][tiles that have the position][16].
+/// One vector of a tile in the matrices of its positions: [36][rows][tiles with this position][16].
 struct TilePositions {
   float* data;
-  std::size_t step;  ///< floats from position to position
-  std::ptrdiff_t place[position_kinds];
+  std::size_t step;                      ///< stride of positions, in floats
+  std::ptrdiff_t place[position_kinds];  ///< offset in the matrix, in floats
 
-  /// `row` and the tile's number in the run choose the vector of 16 values, `part` its part.
+  /// `row` and the tile's number in the run select 16 values, `part` a vector of them.
   HWY_INLINE static TilePositions of(const Positions& matrices, const Run& run, int kind, int row, int number,
                                      int part) {
     TilePositions result{matrices.data, matrices.step, {}};
@@ -162,12 +160,12 @@ struct TilePositions {
 /// One channel of one group.
 struct Image {
   const float* data;
-  const std::uint16_t* masks;  ///< null, or a bit per image where the value counts; zero elsewhere
+  const std::uint16_t* masks;  ///< images whose bit is 0 are zeros; may be null
   int height;
   int width;
 };
 
-/// Pixels of an image from (row, column) on, which may lie outside, where it is zero.
+/// Pixels of an image from (row, column) on. Pixels outside the image are zero. INSIDE: there are none.
 template <bool INSIDE, bool MASKED>
 struct Window {
   Image image;
@@ -191,7 +189,7 @@ struct Window {
   }
 };
 
-/// Calls use(window) with the window of ROWS x COLUMNS pixels from (row, column).
+/// Calls use(window) with the window of ROWS x COLUMNS pixels from (row, column) on.
 template <int ROWS, int COLUMNS, class Use>
 HWY_INLINE void with_window(const Image& image, int row, int column, int part, const Use& use) {
   const bool inside =

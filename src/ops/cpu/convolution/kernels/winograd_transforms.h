@@ -4,20 +4,21 @@
 #include "ops/cpu/kernels/vectors.h"
 
 /// Winograd's minimal filtering F(4 x 4, 3 x 3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural
-/// Networks", 2016) with the interpolation points 0, 3/4, -3/4, 3/2, infinity and -3/2, whose rounding errors
-/// are half of those of the usual 0, +-1, +-2:
+/// Networks", 2016) with the interpolation points 0, 3/4, -3/4, 3/2, infinity and -3/2, which halve the
+/// rounding errors of the usual points 0, +-1, +-2:
 ///   Y = A' [(G g G') * (B' d B)] A        output from filter g and input patch d
 ///   dg = G' [(A dY A') * (B' d B)] G      gradient of the filter
 /// The one-dimensional transforms below are applied to columns, then to rows.
 ///
-/// Rows that four does not divide are cut into tiles of four and of three, columns too: 7 = 4 + 3. A tile of
-/// three, F(3, 3), leaves out the last point. Its G is the same for the others, so that transformed filters
-/// serve all tiles; the factor by which G's rows would differ, point + 3/2, is part of its B'.
+/// Rows and columns that are not a multiple of four are divided into tiles of four and three: 7 = 4 + 3. A
+/// tile of three, F(3, 3), omits the last point. It uses the same G for the other points, so that transformed
+/// filters serve all tiles; the factor by which the rows of its own G would differ, point + 3/2, is part of
+/// its B'.
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 
-constexpr int large = 4;       ///< rows and columns of outputs of a large tile
-constexpr int small = 3;       ///< and of a small one
-constexpr int patch = 6;       ///< rows and columns of inputs that they read; points
+constexpr int large = 4;       ///< output rows and columns of a large tile
+constexpr int small = 3;       ///< output rows and columns of a small tile
+constexpr int patch = 6;       ///< number of points; input rows and columns of a large tile
 constexpr int filter = 3;      ///< rows and columns of the filter
 constexpr int positions = 36;  ///< pairs of points: products per tile and pair of channels
 
@@ -37,7 +38,7 @@ HWY_INLINE Vector times_plus(Vector v, double factor, Vector sum) {
   return hn::MulAdd(v, hn::Set(floats, static_cast<float>(factor)), sum);
 }
 
-/// B': input patches of tiles of SIZE outputs.
+/// B': transforms input patches of tiles of SIZE outputs.
 template <int SIZE>
 struct InputTransform;
 
@@ -74,7 +75,7 @@ struct InputTransform<3> {
   }
 };
 
-/// A': outputs from products.
+/// A': computes outputs from products.
 template <int SIZE>
 struct OutputTransform;
 
@@ -107,7 +108,7 @@ struct OutputTransform<3> {
   }
 };
 
-/// A: gradients of outputs.
+/// A: transforms gradients of outputs.
 template <int SIZE>
 struct GradientTransform;
 
@@ -143,7 +144,7 @@ struct GradientTransform<3> {
   }
 };
 
-/// G: filters.
+/// G: transforms filters.
 struct FilterTransform {
   static constexpr int inputs = filter;
   static constexpr int outputs = patch;
@@ -159,7 +160,7 @@ struct FilterTransform {
   }
 };
 
-/// G': gradients of filters from products.
+/// G': computes gradients of filters from products.
 struct FilterGradientTransform {
   static constexpr int inputs = patch;
   static constexpr int outputs = filter;
@@ -174,8 +175,8 @@ struct FilterGradientTransform {
   }
 };
 
-/// Both dimensions: source(row, column) is read once per element, column by column; target(row, column, v)
-/// takes the results row by row.
+/// Transforms both dimensions: reads source(row, column) once per element, column by column; calls
+/// target(row, column, result) row by row.
 template <class OfColumns, class OfRows, class Source, class Target>
 HWY_INLINE void transform(const Source& source, const Target& target) {
   Vector half[OfColumns::outputs][OfRows::inputs];
@@ -193,18 +194,18 @@ HWY_INLINE void transform(const Source& source, const Target& target) {
   }
 }
 
-/// Matrices of the 36 positions, a fixed distance apart.
+/// Matrices of the 36 positions.
 struct Positions {
   float* data;
-  std::size_t step;  ///< floats from position to position
+  std::size_t step;  ///< stride of positions, in floats
   HWY_INLINE Vector operator()(int i, int j) const { return hn::Load(floats, data + (i * patch + j) * step); }
   HWY_INLINE void operator()(int i, int j, Vector v) const {
     hn::Store(v, floats, data + (i * patch + j) * step);
   }
 };
 
-/// Floats from position to position for matrices of `size` floats: one more cache line, so that the 36
-/// vectors of a tile do not fall into the same cache sets.
+/// Stride of positions for matrices of `size` floats: one more cache line, so that the 36 vectors of a tile
+/// do not share cache sets.
 HWY_INLINE std::size_t position_step(std::size_t size) { return size + lanes; }
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd
