@@ -52,7 +52,7 @@ std::unique_ptr<Network> resnet18_d2l(Shape input, int classes);
 /// table 2, as torchvision has it: 3,504,872 parameters for 3x224x224 images and 1,000 classes.
 std::unique_ptr<Network> mobilenet_v2(Shape input, int classes);
 
-/// Throws Error(usage) naming the model when images are smaller than `least` x `least` pixels.
-void require_input(const std::string& model, Shape input, int least);
+/// Throws Error(usage) naming the model when images are smaller than `min_size` x `min_size` pixels.
+void require_input(const std::string& model, Shape input, int min_size);
 
 }  // namespace lockstep

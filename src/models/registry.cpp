@@ -38,7 +38,7 @@ const std::map<std::string, Make>& registry() {
 /// Widths of "mlp:256,128"; nothing for names that do not start with "mlp:".
 std::vector<int> mlp_widths(const std::string& name) {
   constexpr std::string_view prefix = "mlp:";
-  constexpr int widest = 1 << 20;
+  constexpr int max_width = 1 << 20;
   if (!name.starts_with(prefix)) {
     return {};
   }
@@ -49,7 +49,7 @@ std::vector<int> mlp_widths(const std::string& name) {
     int& width = widths.emplace_back(0);
     const auto [rest, status] = std::from_chars(at, end, width);
     more = rest != end;
-    if (status != std::errc() || width < 1 || width > widest || (more && *rest != ',')) {
+    if (status != std::errc() || width < 1 || width > max_width || (more && *rest != ',')) {
       throw Error(Category::usage, "model '" + printable(name) +
                                        "': after mlp: come widths with commas between them, "
                                        "each 1 to 1048576, as in mlp:256,128");
@@ -75,12 +75,12 @@ Make find_model(const std::string& name) {
 
 }  // namespace
 
-void require_input(const std::string& model, Shape input, int least) {
-  if (input.height < least || input.width < least) {
+void require_input(const std::string& model, Shape input, int min_size) {
+  if (input.height < min_size || input.width < min_size) {
     const bool table = input.height == 1 && input.width == 1;
     throw Error(Category::usage,
-                fmt::format("model {} takes images of at least {}x{} pixels, not {}x{}{}", model, least,
-                            least, input.height, input.width, table ? ": model mlp takes tables" : ""));
+                fmt::format("model {} takes images of at least {}x{} pixels, not {}x{}{}", model, min_size,
+                            min_size, input.height, input.width, table ? ": model mlp takes tables" : ""));
   }
 }
 

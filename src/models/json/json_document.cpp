@@ -12,9 +12,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t longest_text = 1U << 20;
-constexpr std::size_t deepest = 32;
-constexpr std::size_t most_keys = 64;  // they are looked for one after the other
+constexpr std::size_t max_bytes = 1U << 20;
+constexpr std::size_t max_depth = 32;
+constexpr std::size_t max_keys = 64;  // they are looked for one after the other
 
 /// Reads a text and counts its lines: the parser tells positions with errors only.
 class LineIterator {
@@ -91,8 +91,8 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
     if (object.find(name) != nullptr) {
       return stop(fmt::format("key '{}' occurs twice", printable(name)));
     }
-    if (object.keys.size() == most_keys) {
-      return stop(fmt::format("an object with more than {} keys", most_keys));
+    if (object.keys.size() == max_keys) {
+      return stop(fmt::format("an object with more than {} keys", max_keys));
     }
     object.keys.push_back(name);
     return true;
@@ -134,8 +134,8 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool open(JsonValue::Kind kind) {
-    if (open_.size() == deepest) {
-      return stop(fmt::format("nested more than {} deep", deepest));
+    if (open_.size() == max_depth) {
+      return stop(fmt::format("nested more than {} deep", max_depth));
     }
     put({.kind = kind});
     // A list of values grows only while its last one is closed, so these pointers stay good.
@@ -161,9 +161,9 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 }
 
 JsonValue parse_json(std::string_view text, const std::string& origin) {
-  if (text.size() > longest_text) {
+  if (text.size() > max_bytes) {
     throw Error(Category::usage,
-                fmt::format("{}: {} bytes are more than the limit of {}", origin, text.size(), longest_text));
+                fmt::format("{}: {} bytes are more than the limit of {}", origin, text.size(), max_bytes));
   }
   int line = 1;
   DocumentReader reader(line, text.size());

@@ -9,7 +9,7 @@ namespace lockstep::cpu {
 namespace {
 
 /// Maximum number of columns gathered at once, so that a partner's values fit on the stack.
-constexpr int most_columns = 64;
+constexpr int max_columns = 64;
 
 /// Adjacent columns of one row, at the same offset in every sample.
 struct RowPart {
@@ -56,7 +56,7 @@ void gather_part(const GatherKernels& kernels, const SampleFormat& format, const
 
 void blend_partners(const GatherKernels& kernels, const SampleFormat& format, const Group& partners,
                     const float* shares, const RowPart& part, float* out) {
-  alignas(64) std::array<float, static_cast<std::size_t>(most_columns * lanes)> others;
+  alignas(64) std::array<float, static_cast<std::size_t>(max_columns * lanes)> others;
   gather_part(kernels, format, partners, part, others.data());
   std::array<float, lanes> lane_shares{};
   std::copy_n(shares, partners.count, lane_shares.begin());
@@ -79,9 +79,9 @@ void gather(Level level, const MicroBatch& batch, const SampleFormat& format, in
   for (int c = 0; c < target.channels; ++c) {
     for (int r = 0; r < target.height; ++r) {
       const std::size_t row = static_cast<std::size_t>(c * source.height + r) * source.width;
-      for (int column = 0; column < target.width; column += most_columns) {
+      for (int column = 0; column < target.width; column += max_columns) {
         const RowPart part{row + static_cast<std::size_t>(column),
-                           std::min(most_columns, target.width - column), c};
+                           std::min(max_columns, target.width - column), c};
         gather_part(kernels, format, own, part, out);
         if (batch.mixes()) blend_partners(kernels, format, partners, batch.shares + begin, part, out);
         out += static_cast<std::size_t>(part.columns) * lanes;

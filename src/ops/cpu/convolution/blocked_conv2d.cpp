@@ -21,10 +21,10 @@ constexpr int transposed_limit = 8192;     // pixels x channels: 512 KiB
 constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
 
 /// Minimum number of pixels of a region.
-constexpr int fewest_region_pixels = 14;
+constexpr int min_region_pixels = 14;
 
 int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
-int pieces(int value, int most) { return (value + most - 1) / most; }
+int pieces(int value, int max) { return (value + max - 1) / max; }
 
 /// Grids of target pixels in the form that the kernel takes.
 struct BlockedGrids {
@@ -68,10 +68,10 @@ ConvBlocking choose_blocking(const TapGrids& grids, int sources) {
   b.sources = pieces(sources, pieces(sources, std::max(1, tile_limit / tile)));
   b.first_row = bounds.first_row;
   b.first_column = bounds.first_column;
-  for (int most = region_pixels; most >= fewest_region_pixels; most -= 6) {
-    b.columns = rounded_up(pieces(grids.columns, pieces(grids.columns, most)), 3);
-    b.columns = std::min({b.columns, most, grids.columns});
-    b.rows = pieces(grids.rows, pieces(grids.rows, most / b.columns));
+  for (int max = region_pixels; max >= min_region_pixels; max -= 6) {
+    b.columns = rounded_up(pieces(grids.columns, pieces(grids.columns, max)), 3);
+    b.columns = std::min({b.columns, max, grids.columns});
+    b.rows = pieces(grids.rows, pieces(grids.rows, max / b.columns));
     b.source_rows = (b.rows - 1) * grids.step + tap_rows;
     b.source_columns = (b.columns - 1) * grids.step + tap_columns;
     if (b.source_rows * b.source_columns * b.sources <= region_limit) {

@@ -8,9 +8,9 @@ namespace lockstep::cpu {
 namespace {
 
 /// Minimum number of channels: with fewer, the transforms cost more than they save.
-constexpr int fewest_channels = 16;
+constexpr int min_channels = 16;
 /// Minimum average number of outputs per tile, which halves the multiplications.
-constexpr int fewest_pixels = 8;
+constexpr int min_pixels = 8;
 constexpr int tile = 4;
 constexpr int positions = 36;
 
@@ -157,8 +157,8 @@ bool suits_winograd(const OpRequest& request) {
   const int tiles = tiles_of(output.height, output.width, 1);
   return options.kernel == 3 && options.stride == 1 && options.dilation == 1 && options.groups == 1 &&
          options.padding <= 2 && request.node.epilogue.pool <= 1 &&
-         request.inputs[0].channels >= fewest_channels && output.channels >= fewest_channels &&
-         output.height * output.width >= tiles * fewest_pixels;
+         request.inputs[0].channels >= min_channels && output.channels >= min_channels &&
+         output.height * output.width >= tiles * min_pixels;
 }
 
 Op plan_winograd(const OpRequest& request) {

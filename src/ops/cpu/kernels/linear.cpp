@@ -5,8 +5,8 @@ namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
 /// Register block: rows of the result x vectors of images.
-constexpr int most_rows = many_registers ? 8 : 5;
-constexpr int most_vectors = 2;
+constexpr int max_rows = many_registers ? 8 : 5;
+constexpr int max_vectors = 2;
 
 /// output[i] = bias[i] + sum over t ascending of weight(i, t) * input[t], for the images of all groups.
 /// Weight (i, t) is at [i][t], or at [t][i] if TRANSPOSED.
@@ -55,8 +55,8 @@ template <bool TRANSPOSED, int ROWS>
 int rows_of(const Product& task, int row) {
   for (; row + ROWS <= task.rows; row += ROWS) {
     int v = 0;
-    for (; v + most_vectors <= task.vectors; v += most_vectors) {
-      tile<TRANSPOSED, ROWS, most_vectors>(task, row, v);
+    for (; v + max_vectors <= task.vectors; v += max_vectors) {
+      tile<TRANSPOSED, ROWS, max_vectors>(task, row, v);
     }
     for (; v < task.vectors; ++v) {
       tile<TRANSPOSED, ROWS, 1>(task, row, v);
@@ -67,7 +67,7 @@ int rows_of(const Product& task, int row) {
 
 template <bool TRANSPOSED>
 void multiply(const Product& task) {
-  int row = rows_of<TRANSPOSED, most_rows>(task, 0);
+  int row = rows_of<TRANSPOSED, max_rows>(task, 0);
   row = rows_of<TRANSPOSED, 2>(task, row);
   rows_of<TRANSPOSED, 1>(task, row);
 }

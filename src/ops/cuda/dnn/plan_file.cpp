@@ -17,8 +17,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* format_name = "lockstep plans 1";
-/// Maximum size of a file. A problem takes some 200 bytes, so real files are much smaller.
-constexpr std::size_t most_bytes = std::size_t{16} << 20;
+/// Some 200 bytes a problem: no honest file comes near it.
+constexpr std::size_t max_bytes = std::size_t{16} << 20;
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
   throw Error(Category::data,
@@ -29,7 +29,7 @@ std::string read_text(const std::filesystem::path& path) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   if (error) throw Error(Category::resource, path.string() + ": cannot read: " + error.message());
-  if (bytes > most_bytes) refuse(path, fmt::format("{} bytes are too many", bytes));
+  if (bytes > max_bytes) refuse(path, fmt::format("{} bytes are too many", bytes));
   std::ifstream file(path, std::ios::binary);
   std::string text(static_cast<std::size_t>(bytes), '\0');
   if (!file.read(text.data(), static_cast<std::streamsize>(bytes))) {

@@ -18,11 +18,11 @@ int padded_groups(const Conv2d& options, int in_channels) {
 /// Outputs that are rounded down leave a choice of paddings: the symmetric one is what libraries know best.
 ConvExtent extent(const ConvProblem& problem, int in, int out) {
   const int read = (out - 1) * problem.stride + problem.dilation * (problem.kernel - 1) + 1 - problem.padding;
-  const int least = read - in;
-  const int most = least + problem.stride - 1;
-  if (least <= problem.padding && problem.padding <= most) return {in, problem.padding};
-  if (least >= 0) return {in, least};
-  if (most >= 0) return {in, 0};
+  const int min_padding = read - in;
+  const int max_padding = min_padding + problem.stride - 1;
+  if (min_padding <= problem.padding && problem.padding <= max_padding) return {in, problem.padding};
+  if (min_padding >= 0) return {in, min_padding};
+  if (max_padding >= 0) return {in, 0};
   return {read, 0};
 }
 

@@ -229,13 +229,13 @@ struct SumSamples {
   LOCKSTEP_HD void finish(std::size_t /*row*/, const LeafResult& sum) const { loss.finish(sum); }
 };
 
-/// Maximum number of classes for which a thread computes a whole sample.
-constexpr int few_classes = 32;
+/// Up to how many classes a thread takes a whole sample.
+constexpr int max_classes_of_thread = 32;
 
 template <class T>
 void run(StreamHandle stream, const CrossEntropyTask& task) {
   const Loss<T> loss(task);
-  if (task.classes <= few_classes) {
+  if (task.classes <= max_classes_of_thread) {
     for_each_row(stream, 1, WholeSamples<T>{loss});
     return;
   }
@@ -251,8 +251,9 @@ void run(StreamHandle stream, const CrossEntropyTask& task) {
 }  // namespace
 
 std::size_t cross_entropy_scratch(int samples, int classes) {
-  return classes <= few_classes ? 0
-                                : static_cast<std::size_t>(samples) * (sizeof(LeafResult) + sizeof(Softmax));
+  return classes <= max_classes_of_thread
+             ? 0
+             : static_cast<std::size_t>(samples) * (sizeof(LeafResult) + sizeof(Softmax));
 }
 
 void cross_entropy(StreamHandle stream, const CrossEntropyTask& task) {

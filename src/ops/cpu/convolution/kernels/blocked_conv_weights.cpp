@@ -7,7 +7,7 @@ namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
 /// Maximum number of factors (a channel and a tap) that are gathered at once.
-constexpr int most_factors = 12;
+constexpr int max_factors = 12;
 
 /// Consecutive grid pixels.
 struct Stretch {
@@ -62,7 +62,7 @@ void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int 
     const int channel = (first + i) / task.tap_count;
     const ConvTap& tap = task.taps[(first + i) % task.tap_count];
     for (int p = 0; p < stretch.count; ++p) {
-      float* pixel = target + pixels(p * most_factors + i);
+      float* pixel = target + pixels(p * max_factors + i);
       const int row = stretch.row[p] * task.factor_step + tap.row;
       const int column = stretch.column[p] * task.factor_step + tap.column;
       const bool inside = row >= 0 && row < planes.height && column >= 0 && column < planes.width;
@@ -84,7 +84,7 @@ HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, 
   LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
     LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { sum[i][v] = hn::Zero(floats); }
   }
-  for (int p = 0; p < pixel_count; ++p, factor += pixels(most_factors)) {
+  for (int p = 0; p < pixel_count; ++p, factor += pixels(max_factors)) {
     for (int image = 0; image < lanes; ++image, lane += sum_lanes) {
       Vector values[VB];
       LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { values[v] = hn::Load(floats, lane + v * width); }
@@ -140,8 +140,8 @@ Stretch stretch_of(const BlockedConvWeights& task, std::int64_t begin, std::int6
 /// [factor, factor + count).
 void add_band(const BlockedConvWeights& task, std::size_t stretch, std::size_t begin, std::size_t end,
               int factor, int count) {
-  const float* transposed = task.scratch + pixels(weight_pixels * most_factors) + pixels(begin) * sum_lanes;
-  const float* factors = task.scratch + pixels(begin * most_factors);
+  const float* transposed = task.scratch + pixels(weight_pixels * max_factors) + pixels(begin) * sum_lanes;
+  const float* factors = task.scratch + pixels(begin * max_factors);
   const std::size_t row = weight_sums_width(task.lane.channels);
   const auto pixel_count = static_cast<int>(end - begin);
   for (int l = 0; l < task.lane.channels;) {
@@ -206,7 +206,7 @@ void unpack_lanes(const FactorPlaces& places, const float* sums, std::size_t row
 }  // namespace
 
 std::size_t blocked_conv_weights_scratch(int lane_channels) {
-  return pixels(weight_pixels) * (most_factors + weight_sums_width(lane_channels));
+  return pixels(weight_pixels) * (max_factors + weight_sums_width(lane_channels));
 }
 
 void blocked_conv_weights(const BlockedConvWeights& task) {
@@ -218,7 +218,7 @@ void blocked_conv_weights(const BlockedConvWeights& task) {
     const std::int64_t last = first + together < bands.count ? first + together : bands.count;
     const std::int64_t start = begin_of(bands, first);
     const Stretch stretch = stretch_of(task, start, begin_of(bands, last));
-    transpose_stretch(task, stretch, task.scratch + pixels(weight_pixels * most_factors));
+    transpose_stretch(task, stretch, task.scratch + pixels(weight_pixels * max_factors));
     for (int f = 0; f < factors;) {
       const int next = next_factors(factors - f);
       gather_factors(task, stretch, f, next, task.scratch);

@@ -10,7 +10,7 @@ constexpr std::size_t sums_limit = std::size_t{32} << 10;  // floats
 constexpr std::size_t band_limit = std::size_t{4} << 10;  // floats
 
 /// Maximum number of output channels in a block.
-constexpr int most_channels = 8;
+constexpr int max_channels = 8;
 
 /// Rows of a gradient, and the input rows that they multiply.
 struct Band {
@@ -141,14 +141,14 @@ Choice choose(const ConvGeometry& g) {
     case 7:
       return choice < 7, 1, many ? 3 : 1 > (g.stride);
     default:
-      return {many ? most_channels : 6, single_taps < many ? most_channels : 6 >, single_taps<1>};
+      return {many ? max_channels : 6, single_taps < many ? max_channels : 6 >, single_taps<1>};
   }
 }
 
 int kernel_size(const ConvGeometry& g) { return g.kernel_height * g.kernel_width; }
 
 int channels_per_pass(const ConvGeometry& g) {
-  const std::size_t one = pixels(static_cast<std::size_t>(kernel_size(g)) * most_channels);
+  const std::size_t one = pixels(static_cast<std::size_t>(kernel_size(g)) * max_channels);
   return larger(1, smaller(g.in_channels, static_cast<int>(sums_limit / one)));
 }
 
@@ -180,7 +180,7 @@ struct Block {
   int channels;
   Taps taps;
   int band_rows;
-  float* bias_sums;  ///< [most_channels][16]
+  float* bias_sums;  ///< [max_channels][16]
   float* band;       ///< expanded rows
 };
 
@@ -242,21 +242,21 @@ void run_pass(const ConvBackwardWeights& task, const Block& block, const Pass& p
 std::size_t conv_backward_weights_scratch(const ConvGeometry& geometry, const PoolEpilogue& epilogue,
                                           bool expand) {
   const std::size_t sums =
-      pixels(static_cast<std::size_t>(channels_per_pass(geometry)) * kernel_size(geometry) * most_channels);
+      pixels(static_cast<std::size_t>(channels_per_pass(geometry)) * kernel_size(geometry) * max_channels);
   const Choice chosen = choose(geometry);
   const std::size_t band =
       expand ? pixels(static_cast<std::size_t>(band_rows(geometry, epilogue, chosen.block)) *
                       geometry.out_width * chosen.block)
              : 0;
-  return pixels(most_channels) + sums + band;
+  return pixels(max_channels) + sums + band;
 }
 
 void conv_backward_weights(const ConvBackwardWeights& task) {
   const ConvGeometry& g = task.geometry;
   const Choice chosen = choose(g);
   const int per_pass = channels_per_pass(g);
-  const std::size_t sums = pixels(static_cast<std::size_t>(per_pass) * kernel_size(g) * most_channels);
-  float* pass_sums = task.scratch + pixels(most_channels);
+  const std::size_t sums = pixels(static_cast<std::size_t>(per_pass) * kernel_size(g) * max_channels);
+  float* pass_sums = task.scratch + pixels(max_channels);
   for (int o = 0; o < g.out_channels;) {
     const bool whole = o + chosen.block <= g.out_channels;
     const Block block{o,

@@ -62,9 +62,9 @@ double time_of(const CudnnGraph& graph, std::size_t engine, std::span<void* cons
                const Stopwatch& watch) {
   const DeviceMemory workspace = zeros(graph.workspace_bytes(engine));
   const auto run = [&] { graph.run(engine, watch.stream(), tensors, workspace.get()); };
-  double least = watch.microseconds(run);  // the first one loads the code
-  for (int i = 0; i < runs; ++i) least = std::min(least, watch.microseconds(run));
-  return least;
+  double fastest = watch.microseconds(run);  // the first one loads the code
+  for (int i = 0; i < runs; ++i) fastest = std::min(fastest, watch.microseconds(run));
+  return fastest;
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr std::size_t least_chunk = 512;
-constexpr std::size_t most_chunks = 1024;
+constexpr std::size_t min_chunk = 512;
+constexpr std::size_t max_chunks = 1024;
 
 template <class T>
 struct ReadPack {
@@ -19,7 +19,7 @@ struct ReadPack {
 }  // namespace
 
 std::size_t pixels_of_chunk(const ColumnSum& problem) {
-  return std::max(least_chunk, (problem.pixels + most_chunks - 1) / most_chunks);
+  return std::max(min_chunk, (problem.pixels + max_chunks - 1) / max_chunks);
 }
 
 std::size_t chunks_of(const ColumnSum& problem) {

@@ -6,8 +6,8 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Maximum number of layers of one kernel, whose arguments may have 4 KB.
-constexpr Index most_layers = 48;
+/// Layers of one kernel: its arguments may be 4 KB.
+constexpr Index max_layers = 48;
 
 /// Number of taps that are read before the first of them is written: those of a 3 x 3 kernel.
 constexpr Index tap_group = 9;
@@ -27,8 +27,8 @@ template <class T>
 struct PadWeights {
   using Layer = WeightPadding::Layer;
   Index count;
-  std::size_t ends[most_layers];
-  Layer layers[most_layers];
+  std::size_t ends[max_layers];
+  Layer layers[max_layers];
 
   LOCKSTEP_HD void operator()(std::size_t index) const {
     const Index number = find_part(ends, count, index);
@@ -97,7 +97,7 @@ std::size_t padded_weights(const ConvProblem& problem) {
 
 void WeightPadding::add(const Layer& layer) {
   layers_.push_back(layer);
-  if (layers_.size() == most_layers) run();
+  if (layers_.size() == max_layers) run();
 }
 
 void WeightPadding::run() {
