@@ -30,7 +30,7 @@ Op plan_op(const OpRequest& request) {
   return std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
 }
 
-/// Empty plan: the input is loaded, not computed.
+/// Plans nothing: the input is loaded, not computed.
 Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
@@ -69,7 +69,7 @@ void CudaPlan::compile_for(int samples) {
 
 std::vector<CudaPlan::Join> CudaPlan::find_joins(const Operations& operations) const {
   std::vector<Join> joins(graph_.nodes.size());
-  int next = 0;  // node whose backward comes after that of i
+  int next = 0;  // node whose backward follows that of i
   for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
     if (!flow_.needed[i]) continue;
     const std::vector<int>& inputs = graph_.nodes[i].inputs;
@@ -90,7 +90,7 @@ std::size_t CudaPlan::value_bytes(std::size_t node, int samples) const {
          bytes_of(type_);
 }
 
-/// Memory for every number of samples: the library may need more for fewer samples.
+/// Maximum over all compiled numbers of samples: the library may need more memory for fewer samples.
 WorkspaceBytes CudaPlan::needed_bytes() const {
   WorkspaceBytes bytes;
   bytes.samples = at(options_.samples);
@@ -181,7 +181,7 @@ void CudaPlan::finish_node(const CudaPass& pass, std::size_t node) const {
 }
 
 void CudaPlan::prepare(StreamHandle stream, const float* parameters, std::byte* workspace) const {
-  // The form is the same for any number of samples.
+  // The prepared form does not depend on the number of samples.
   const auto& [samples, operations] = *operations_.begin();
   WeightPadding padding(stream, type_);
   CudaPass prepared = pass(stream, {.size = static_cast<std::uint32_t>(samples)}, parameters, workspace);

@@ -9,57 +9,56 @@
 
 namespace lockstep::cuda {
 
-/// Graph compiled for a GPU: the part of a step that is a micro-batch. Its functions enqueue work on a stream
-/// and return; addresses are in device memory. `parameters` and `gradients` are arenas of the layout, with
-/// zeros in the gaps. Executors that run at the same time have a workspace each.
+/// A graph compiled for a GPU. Functions enqueue work on a stream and return. All addresses are device
+/// addresses. `parameters` and `gradients` are arenas of the plan's layout, with zeros in the gaps.
+/// Concurrent passes need separate workspaces.
 class CudaPlan : public GraphWalk<CudaPlan> {
  public:
-  /// Compiles for micro-batches of options.samples. `dnn` outlives all calls of compile_for. Throws
+  /// Compiles for micro-batches of options.samples. `dnn` must outlive all calls of compile_for. Throws
   /// Error(resource) if the library cannot run an operation.
   CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type, Dnn& dnn);
 
-  /// Compiles for micro-batches of `samples`, 1 to options.samples, too: plans of the library are for exact
-  /// sizes. Comes before workspace_bytes(), and not while the plan is in use.
+  /// Compiles for micro-batches of `samples`, 1 to options.samples: operations of the library have exact
+  /// sizes. Call before workspace_bytes(), and not while the plan is in use.
   void compile_for(int samples);
 
-  /// Memory of an executor: everything but parameters and gradients. Aligned to 256.
+  /// Size of a workspace, which must be aligned to 256 bytes.
   std::size_t workspace_bytes() const { return buckets_offset() + buckets_.bytes; }
 
-  /// The network's input, written before forward: [sample][row][column][padded channel] of image_shape(), of
-  /// the plan's type.
+  /// The network's input, to be written before forward: [sample][row][column][padded channel] of
+  /// image_shape(), of the plan's type.
   void* images(std::byte* workspace) const { return value(0, workspace); }
-  /// The part of an image that the network reads: its leading rows and columns.
+  /// Shape of the leading rows and columns of an image that the network reads.
   Shape image_shape() const { return graph_.nodes[0].shape; }
   Type type() const { return type_; }
 
-  /// Converts the parameters to the form that operations read; before the first micro-batch after each
-  /// change.
+  /// Converts the parameters to the form that operations read. Call after every change of parameters.
   void prepare(StreamHandle stream, const float* parameters, std::byte* workspace) const;
-  /// Runs nodes of a micro-batch of a size that was compiled for, first to last. `result` is written where
-  /// the loss is among them. Samples need no addresses: `images` are in place.
+  /// Runs nodes of a micro-batch of a compiled size from first to last. Writes `result` if the range contains
+  /// the loss. Reads samples from images(), not from batch.samples.
   void forward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,
                LeafResult* result, std::byte* workspace) const;
-  /// Class of the largest logit of each sample, after forward.
+  /// Class of the largest logit of each sample. Valid after forward.
   const std::int32_t* predictions(const std::byte* workspace) const;
-  /// Writes (does not add) the gradients of the loss's sum that the nodes make, last to first. After forward,
-  /// for training plans only. Gradients of frozen parameters are unspecified.
+  /// Runs nodes backward after forward, from last to first; overwrites the gradients of the summed loss.
+  /// Training plans only. Gradients of frozen parameters are unspecified.
   void backward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,
                 float* gradients, std::byte* workspace) const;
-  /// Parts of backward in their order, all nodes together.
+  /// Parts of the backward pass in their order. Together they contain all nodes.
   std::vector<GradientPart> parts() const;
 
  private:
   friend GraphWalk<CudaPlan>;
 
-  /// All operations for one number of samples.
+  /// Operations compiled for one number of samples.
   struct Operations {
     std::vector<Op> nodes;
     Loss loss;
   };
 
-  /// Contribution to a gradient that comes last: the operation that reads the gradient next adds it.
+  /// The last contribution to a gradient, if the operation that reads the gradient next adds it.
   struct Join {
-    int reader = -1;  ///< whose contribution it is; -1: there is none
+    int reader = -1;  ///< node that makes the contribution; -1: none
     std::size_t input = 0;
   };
   std::vector<Join> find_joins(const Operations& operations) const;
@@ -71,8 +70,8 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   struct CudaPass : Pass {
     StreamHandle stream = nullptr;
     const Operations* operations = nullptr;
-    WeightPadding* padding = nullptr;  ///< in prepare
-    GradientFinish* finish = nullptr;  ///< in backward
+    WeightPadding* padding = nullptr;  ///< set in prepare
+    GradientFinish* finish = nullptr;  ///< set in backward
   };
   CudaPass pass(StreamHandle stream, const MicroBatch& batch, const float* parameters,
                 std::byte* workspace) const;
@@ -98,12 +97,11 @@ class CudaPlan : public GraphWalk<CudaPlan> {
 
   Type type_;
   Dnn* dnn_;
-  /// By node: first element of the arena from which on gradients are written once it and all later nodes have
-  /// run.
+  /// Offset from which gradients in the arena are written after backward of each node and all later nodes.
   std::vector<std::size_t> written_from_;
   std::map<int, Operations> operations_;
-  std::vector<Join> joins_;  ///< by the node whose gradient it is
-  GradientBuckets buckets_;  ///< their memory follows the rest
+  std::vector<Join> joins_;  ///< by the node that owns the gradient
+  GradientBuckets buckets_;  ///< stored behind the rest of the workspace
 };
 
 }  // namespace lockstep::cuda

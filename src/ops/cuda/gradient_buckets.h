@@ -5,18 +5,17 @@
 
 namespace lockstep::cuda {
 
-/// Backward leaves the last of what makes gradients of parameters to one kernel for several operations
-/// (kernels/parameters/finish_gradients.h): those of a bucket. What that kernel reads has memory of its own
-/// until then.
+/// Buckets of operations whose parameter gradients are finished by one kernel
+/// (kernels/parameters/finish_gradients.h). Input of that kernel is kept in separate memory until it runs.
 struct GradientBuckets {
-  std::vector<std::size_t> offsets;  ///< by node: of what it leaves, in bytes
-  std::vector<bool> ends;            ///< by node: whether backward finishes a bucket after it
+  std::vector<std::size_t> offsets;  ///< by node: offset in bytes of its input for the kernel
+  std::vector<bool> ends;            ///< by node: whether a bucket ends after its backward
   std::size_t bytes = 0;             ///< of the largest bucket
 };
 
-/// A bucket has bucket_elements gradients or more: small networks have one bucket, and what is left of large
-/// ones takes no more memory than these and the largest layer's. `left`: bytes that each node leaves; offsets
-/// are aligned to 256.
+/// Forms buckets of at least bucket_elements gradients, except for the last one: small networks have one
+/// bucket, and large networks need memory for one bucket and the largest layer only. `left`: bytes that each
+/// node leaves for the kernel. Offsets are multiples of 256.
 GradientBuckets plan_buckets(const Graph& graph, const ArenaLayout& layout, const GradientFlow& flow,
                              const std::vector<std::size_t>& left);
 

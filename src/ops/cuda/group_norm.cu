@@ -7,22 +7,22 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Addresses and sizes of a group norm. `T`: as activations are stored.
+/// Addresses and sizes of a group norm. T: type of stored activations.
 template <class T>
 struct Norm {
   Index samples = 0;
   Index pixels = 0;  ///< of an image
   Index channels = 0;
-  Index packs = 0;           ///< of channels of a pixel
+  Index packs = 0;           ///< of a pixel
   Index groups = 0;          ///< of channels
-  Index group_channels = 0;  ///< of each
+  Index group_channels = 0;  ///< channels of a group
   double eps = 0.0;
   const Pack<T>* input = nullptr;
   const Pack<T>* grad_output = nullptr;
-  const float* weight = nullptr;  ///< [channel], like the next
-  const float* bias = nullptr;
-  float* mean = nullptr;  ///< [sample][group], like the next
-  float* inverse_deviation = nullptr;
+  const float* weight = nullptr;       ///< [channel]
+  const float* bias = nullptr;         ///< [channel]
+  float* mean = nullptr;               ///< [sample][group]
+  float* inverse_deviation = nullptr;  ///< [sample][group]
 
   LOCKSTEP_HD Index sample_of(Index pack) const { return pack / packs / pixels; }
   LOCKSTEP_HD Index statistics_at(Index sample, Index channel) const {
@@ -33,7 +33,7 @@ struct Norm {
   }
 };
 
-/// SumPair<double> sums of the same number of terms.
+/// Two sums that are computed together.
 template <class T>
 struct SumPair {
   T first{};
@@ -45,7 +45,8 @@ struct SumPair {
   }
 };
 
-/// A row for each group of each sample: its mean and deviation, from sums in double of values and squares.
+/// Computes mean and inverse deviation from sums, in double, of values and squares. One row per group of each
+/// sample.
 template <class T>
 struct ComputeStatistics {
   using Sum = SumPair<double>;
@@ -90,7 +91,8 @@ struct Normalize {
   }
 };
 
-/// A row for each pack of channels of each sample. `sums`: [sample][channel][2].
+/// Sums over pixels, per channel, gradients and their products with the normalized input. One row per pack of
+/// each sample. `sums`: [sample][channel][2].
 template <class T>
 struct SumOverPixels {
   using Sum = SumPair<PackSum>;
@@ -128,8 +130,8 @@ struct SumOverPixels {
   }
 };
 
-/// A row for each group of each sample: means, over its values, of weight times those sums. `means`:
-/// [row][2].
+/// Computes the means, over the values of a group, of weight times these sums. One row per group of each
+/// sample. `means`: [row][2].
 template <class T>
 struct ComputeGroupMeans {
   using Sum = SumPair<double>;
@@ -177,7 +179,7 @@ struct ComputeInputGradient {
   }
 };
 
-/// A row for each channel: its sums, over the samples.
+/// Computes the gradients of parameters: adds the sums of all samples. One row per channel.
 template <class T>
 struct SumOverSamples {
   using Sum = SumPair<double>;
@@ -199,14 +201,14 @@ struct SumOverSamples {
   }
 };
 
-/// Everything about a group norm that is known before it runs.
+/// A group norm planned for a number of samples.
 struct GroupNormLayer {
   GroupNorm options;
   Type type;
   Shape image;
   std::size_t samples;
-  std::size_t inverse = 0;  ///< offset in saved memory; means are first
-  std::size_t means = 0;    ///< offset in scratch memory; sums of channels are first
+  std::size_t inverse = 0;  ///< offset of inverse deviations in saved memory, after the means
+  std::size_t means = 0;    ///< offset in scratch memory, after the sums of channels
 
   std::size_t packs() const { return packs_of(samples * pixels(), image.channels); }
   std::size_t pixels() const {

@@ -24,8 +24,7 @@ Op plan_average(const PoolTask& task) {
   return op;
 }
 
-/// Plans max pooling. Keeps the places of the largest values, so that backward reads neither inputs nor
-/// output.
+/// Saves the positions of the largest values, so that backward reads neither inputs nor output.
 Op plan_max(const PoolTask& task, bool training) {
   Op op;
   op.saved_bytes = training ? max_pool_places_bytes(task) : 0;

@@ -12,20 +12,21 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Everything about a batch norm that is known before it runs. The learned parameters and their gradients are
-/// used where they are: in the arena, zeros follow them up to a multiple of 16 elements, and so do zeros in
-/// what the library writes for padded channels.
+/// A batch norm planned for a number of samples. The library uses learned parameters and their gradients in
+/// the arena: zeros follow them up to a multiple of 16 elements, and the library writes zeros for padded
+/// channels.
 struct BatchNormLayer {
   BatchNormProblem problem;
   int channels = 0;  ///< channels of the network, without padding
   double eps = 0.0;
   GraphNode::Epilogue epilogue;
-  std::unique_ptr<DnnOperation> forward;  ///< these two in training only
-  std::unique_ptr<DnnOperation> backward;
-  std::size_t second = 0;    ///< offset of the second of two arrays with one float per channel
-  std::size_t library = 0;   ///< in scratch memory, like the rest
+  std::unique_ptr<DnnOperation> forward;   ///< in training only
+  std::unique_ptr<DnnOperation> backward;  ///< in training only
+  std::size_t second = 0;                  ///< offset of the second array in prepared memory
+  // Offsets in scratch memory.
+  std::size_t library = 0;   ///< of the library's workspace
   std::size_t grad = 0;      ///< before the activation
-  std::size_t unwanted = 0;  ///< gradient of the input if it is not needed: the library writes it anyway
+  std::size_t unwanted = 0;  ///< of the input's gradient if it is not needed: the library writes it anyway
 
   bool activates() const { return epilogue.relu || epilogue.relu6; }
   float limit() const { return epilogue.relu6 ? 6.0F : infinity; }
@@ -35,11 +36,12 @@ struct BatchNormLayer {
   std::size_t packs() const { return pixels() * static_cast<std::size_t>(problem.channels / channel_unit); }
 };
 
-/// Two arrays with one float per padded channel.
+// Arrays in prepared memory with one float per padded channel.
 float* first_of(std::byte* memory) { return reinterpret_cast<float*>(memory); }
 float* second_of(const BatchNormLayer& norm, std::byte* memory) { return first_of(memory + norm.second); }
 
-void* writable(const void* data) { return const_cast<void*>(data); }  // the library has one kind of pointer
+// The library's interface takes pointers to non-const memory only.
+void* writable(const void* data) { return const_cast<void*>(data); }
 
 void prepare_evaluation(const BatchNormLayer& norm, const OpMemory& memory) {
   const auto& [weight, bias, mean, variance] = memory.parameters;
@@ -80,7 +82,7 @@ void forward(const BatchNormLayer& norm, const OpMemory& memory) {
   }
 }
 
-/// Returns the gradient before the activation, which is also that of the residual.
+/// Computes the gradient before the activation, which is also the residual's gradient.
 void* undo_activation(const BatchNormLayer& norm, const OpMemory& memory) {
   void* const residual = norm.epilogue.add ? memory.grad_inputs[1] : nullptr;
   if (norm.activates()) {
@@ -129,7 +131,7 @@ BatchNormLayer layer_of(const OpRequest& request) {
   return norm;
 }
 
-/// Two arrays with one float per padded channel.
+/// Lays out the two arrays in prepared memory; returns their bytes.
 std::size_t lay_out_pair(BatchNormLayer& norm) {
   ScratchLayout layout;
   const std::size_t bytes = norm.problem.channels * sizeof(float);
@@ -156,11 +158,11 @@ Op plan_training(const OpRequest& request) {
   norm->library = scratch.add(std::max(norm->forward->workspace_bytes(), norm->backward->workspace_bytes()));
   norm->grad =
       scratch.add(norm->activates() || norm->epilogue.add || !request.input_gradient ? activation : 0);
-  // If only the residual's gradient is needed, the gradient before the activation is written in its place.
+  // If the residual's gradient receives the gradient before the activation, the memory at norm->grad is free.
   const bool both = norm->activates() && !request.input_gradient;
   norm->unwanted = both ? scratch.add(activation) : norm->grad;
   Op op;
-  op.prepared_bytes = lay_out_pair(*norm);  // the batch's statistics, which `finish` reads
+  op.prepared_bytes = lay_out_pair(*norm);  // statistics of the batch, which `finish` reads
   op.scratch_bytes = scratch.bytes();
   op.backward_reads_inputs = true;
   op.backward_reads_output = op.backward_adds = norm->activates();

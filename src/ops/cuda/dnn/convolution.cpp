@@ -11,29 +11,30 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Limit of an activation without one: the gradient passes a ReLU wherever its output is positive.
 constexpr float no_limit = std::numeric_limits<float>::infinity();
 
-/// Everything about a convolution that is known before it runs. Offsets are in bytes.
+/// A convolution planned for a number of samples. Offsets are in bytes.
 struct ConvolutionLayer {
   ConvProblem problem;
   WeightShape shape;
-  bool in_arena =
-      false;  ///< the library uses weights and bias where they are, and writes the weights' gradient there
+  bool in_arena = false;  ///< whether the library uses weights, bias and the weights' gradient in the arena
   PoolEpilogue pool;
   ColumnSum output_sum;
   bool bias = false;
   bool relu = false;
   std::unique_ptr<DnnOperation> forward;
-  std::unique_ptr<DnnOperation> backward_data;  ///< null where the input's gradient is not wanted
+  std::unique_ptr<DnnOperation> backward_data;  ///< null: the input's gradient is not needed
   std::unique_ptr<DnnOperation> backward_weights;
 
-  std::size_t bias_offset = 0;   ///< in prepared memory; weights are first
-  std::size_t library = 0;       ///< in scratch memory, like the rest
-  std::size_t output = 0;        ///< before pooling, where backward does not need it
-  std::size_t grad_output = 0;   ///< before the epilogue
-  std::size_t grad_weights = 0;  ///< in what backward leaves, like the next: as the library writes them
-  std::size_t chunks = 0;        ///< of the bias' gradient
+  // Offsets in prepared memory, after the weights.
+  std::size_t bias_offset = 0;
+  // Offsets in scratch memory.
+  std::size_t library = 0;      ///< of the library's workspace
+  std::size_t output = 0;       ///< before pooling, unless it is saved
+  std::size_t grad_output = 0;  ///< before the epilogue
+  // Offsets in memory that backward leaves.
+  std::size_t grad_weights = 0;  ///< padded
+  std::size_t chunks = 0;        ///< chunk sums of the bias gradient
 
   bool pools() const { return pool.window > 1; }
   bool keeps_output() const { return pools() && relu; }
@@ -53,7 +54,7 @@ void prepare(const ConvolutionLayer& conv, const OpMemory& memory) {
                        .padded_bias = memory.prepared + conv.bias_offset});
 }
 
-// The library's interface has one kind of pointer.
+// The library's interface takes pointers to non-const memory only.
 void* writable(const void* data) { return const_cast<void*>(data); }
 
 void* weights_of(const ConvolutionLayer& conv, const OpMemory& memory) {
@@ -63,7 +64,7 @@ void* bias_of(const ConvolutionLayer& conv, const OpMemory& memory) {
   return conv.in_arena ? writable(memory.parameters[1]) : memory.prepared + conv.bias_offset;
 }
 
-/// Memory that forward writes and pooling reads.
+/// Memory of the output before pooling.
 std::byte* before_pooling(const ConvolutionLayer& conv, const OpMemory& memory) {
   return conv.keeps_output() ? memory.saved : memory.scratch + conv.output;
 }
@@ -81,7 +82,7 @@ void forward(const ConvolutionLayer& conv, const OpMemory& memory) {
   if (conv.pools()) average_pool(memory.stream, conv.pool, output, memory.output);
 }
 
-/// Returns the gradient before the epilogue. The kernel that reads it first also sums it for the bias.
+/// Computes the gradient before the epilogue. The kernel that reads it first also sums it for the bias.
 void* undo_epilogue(const ConvolutionLayer& conv, const OpMemory& memory) {
   auto* const chunks = conv.bias ? reinterpret_cast<float*>(memory.left + conv.chunks) : nullptr;
   if (!conv.undoes_epilogue()) {
@@ -152,7 +153,7 @@ ConvolutionLayer layer_of(const OpRequest& request, int groups, bool bias) {
   return conv;
 }
 
-/// Makes the plans of the library; returns the bytes of its workspace.
+/// Compiles the library's operations; returns the bytes of its workspace.
 std::size_t compile(const OpRequest& request, ConvolutionLayer& conv) {
   conv.forward = request.dnn.conv_forward(conv.problem, conv.bias, conv.relu);
   std::size_t bytes = conv.forward->workspace_bytes();

@@ -8,32 +8,32 @@
 
 namespace lockstep::cuda {
 
-/// Maximum workspace of an operation of cuDNN. A constant, since free memory differs from run to run, and
-/// with it the choice of engines and the bits.
+/// Maximum workspace of an operation of cuDNN. A constant, since the choice of engines, and thereby the bits,
+/// must not depend on free memory.
 constexpr std::size_t cudnn_workspace_limit = std::size_t{512} << 20;
 
 struct CudnnOptions {
-  /// Whether engines are chosen by a short timing run on the current GPU instead of by cuDNN's own order. Not
-  /// where plan_cache is only read.
+  /// Whether engines are chosen by a short timing run on the current GPU, not by cuDNN's order. No effect if
+  /// plan_cache is only read.
   bool time_plans = false;
-  /// File that keeps which engine was chosen for which problem, by GPU and version of cuDNN; empty: none.
-  /// Choices that it holds are used; those that it lacks are made and added at once. Engines in it that were
-  /// not timed are timed when time_plans asks for it.
+  /// File of the engines chosen for each problem, GPU and version of cuDNN. Engines in the file are used;
+  /// others are chosen and added immediately. With time_plans, engines in the file that were not timed are
+  /// chosen again. Empty: none.
   std::filesystem::path plan_cache{};
-  /// Whether plan_cache is written. One writer per file, and the same engines on all ranks of a run: one rank
-  /// writes, and makes its plans before the others make theirs. Those look into the file for each of them.
+  /// Whether plan_cache is written. To give all ranks the same engines, one rank writes the file and plans
+  /// its operations first; the others reread the file for each operation.
   bool write_plan_cache = true;
-  /// File that describes a GPU, as cuDNN serializes its properties: plans are made for that one, and none
-  /// need be here. They cannot run. Empty: the calling thread's current GPU.
+  /// File with the properties of a GPU, as serialized by cuDNN. Operations are planned for this GPU and
+  /// cannot run. Empty: the calling thread's current GPU.
   std::filesystem::path device_properties{};
 };
 
-/// cuDNN's convolutions and batch norm by its graph API. Engines are deterministic; those of fp32 multiply
-/// in float. They are taken in the order of cuDNN's heuristics, those compiled beforehand first: compiling
-/// one while the program starts takes seconds. Plans for equal problems share what was built. They keep the
-/// library open; one must outlive the CUDA graphs that its work was recorded into.
+/// Convolutions and batch norm of cuDNN, by its graph API. Engines are deterministic; with fp32 they multiply
+/// in float. Engines are tried in the order of cuDNN's heuristics, precompiled ones first, since compiling
+/// one takes seconds. Operations for equal problems share an engine. An operation must outlive the CUDA
+/// graphs that its work was recorded into.
 ///
-/// Throws Error(resource) where libcudnn is missing or refuses, Error(data) for a damaged plan_cache or
+/// Throws Error(resource) if libcudnn is missing or fails, Error(data) for a damaged plan_cache or
 /// device_properties. Use from one thread at a time.
 std::unique_ptr<Dnn> make_cudnn(const CudnnOptions& options);
 

@@ -5,15 +5,14 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Maximum number of weights for which one more pass over them, and one over their gradients, takes less time
-/// than moving the activations: two launches, or 4 MB read and written twice (computed, not measured).
+/// Maximum number of weights for which another pass over them and their gradients takes less time than moving
+/// the activations: two launches, or 4 MB read and written twice (computed, not measured).
 constexpr std::size_t cheap_weights = std::size_t{1} << 20;
 
 const GraphNode& node_at(const Graph& graph, int id) { return graph.nodes[static_cast<std::size_t>(id)]; }
 
-/// Whether a linear layer may read images as they are stored. One pixel needs no reordering. Several pixels
-/// do, which is free if the weights are rewritten anyway, unless the padding of each pixel's channels makes
-/// them much larger.
+/// Whether a linear layer should read an image as stored: always with a single pixel; else if reordering its
+/// weights is cheap (bf16 rewrites them anyway) and padding channels add at most a quarter to them.
 bool reads_images_well(const Shape& image, const GraphNode& linear, Type type) {
   if (image.height * image.width == 1) return true;
   if (4 * padded_channels(image.channels) > 5 * image.channels) return false;

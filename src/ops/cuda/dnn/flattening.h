@@ -5,9 +5,8 @@
 
 namespace lockstep::cuda {
 
-/// Graph without those Flatten nodes whose readers, linear layers, can read images as they are stored, with
-/// weights in that order (WeightShape::pixels). These nodes stay in their places; no node reads them, and
-/// they have no inputs.
+/// Removes Flatten nodes whose readers are linear layers that can read images as stored, with weights in the
+/// same order (WeightShape::pixels). Removed nodes keep their places, but have neither inputs nor readers.
 Graph without_flattening(Graph graph, Type type);
 
 }  // namespace lockstep::cuda

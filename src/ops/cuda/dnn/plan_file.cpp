@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* format_name = "lockstep plans 1";
-/// Some 200 bytes a problem: no honest file comes near it.
+/// Maximum size of a file. A problem takes about 200 bytes.
 constexpr std::size_t max_bytes = std::size_t{16} << 20;
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
@@ -39,7 +39,7 @@ std::string read_text(const std::filesystem::path& path) {
   return text;
 }
 
-/// Member `name` of an object, which must have this type.
+/// Member `name` of an object. Refuses other types than `type`.
 const json& member(const json& object, const char* name, json::value_t type,
                    const std::filesystem::path& path) {
   const auto found = object.find(name);

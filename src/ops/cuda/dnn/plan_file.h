@@ -7,28 +7,25 @@
 
 namespace lockstep::cuda {
 
-/// Engine of a library that runs a problem.
+/// Engine of a library chosen for a problem.
 struct EngineChoice {
-  std::string engine;         ///< name that the library gives it
-  double microseconds = 0.0;  ///< time in a measurement; 0: chosen without one
+  std::string engine;         ///< the library's name
+  double microseconds = 0.0;  ///< of a timing run; 0: not timed
   bool operator==(const EngineChoice&) const = default;
 };
 
-/// Choices of engines that outlive a run, as a JSON file: {"format": "lockstep plans 1", "engines": {WHERE:
-/// {PROBLEM: {"engine": NAME, "microseconds": TIME}}}}. WHERE: GPU and version of the library, so that one
-/// file serves several.
+/// JSON file of chosen engines: {"format": "lockstep plans 1", "engines": {WHERE: {PROBLEM: {"engine": NAME,
+/// "microseconds": TIME}}}}. WHERE is the GPU and the version of the library; a file may contain several.
 class PlanFile {
  public:
-  /// Opens the file at `path`. An empty path is a file that never exists; a file that does not exist is
-  /// empty. Throws Error(data) naming file and reason if it is not such a file, Error(resource) if it cannot
-  /// be read.
+  /// Reads the file; a missing file and an empty path give no choices. Throws Error(data) with file and
+  /// reason for other contents, Error(resource) if the file cannot be read.
   PlanFile(std::filesystem::path path, std::string where);
 
   std::optional<EngineChoice> find(const std::string& problem) const;
   void set(const std::string& problem, const EngineChoice& choice);
-  /// Contents of the file.
   std::string text() const;
-  /// Replaces the file as a whole; see AtomicFile.
+  /// Replaces the file atomically; see AtomicFile.
   void save() const;
 
   const std::filesystem::path& path() const { return path_; }

@@ -15,7 +15,8 @@ int padded_groups(const Conv2d& options, int in_channels) {
   return depthwise ? padded_channels(in_channels) : 1;
 }
 
-/// Outputs that are rounded down leave a choice of paddings: the symmetric one is what libraries know best.
+/// Chooses the padding after the last row. Where rounding down leaves a choice, prefers symmetric padding,
+/// for which libraries are tuned.
 ConvExtent extent(const ConvProblem& problem, int in, int out) {
   const int read = (out - 1) * problem.stride + problem.dilation * (problem.kernel - 1) + 1 - problem.padding;
   const int min_padding = read - in;

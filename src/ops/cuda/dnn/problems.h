@@ -7,21 +7,20 @@
 
 namespace lockstep::cuda {
 
-/// Requests of a graph's nodes to the library of convolutions, with padded channels. `input`: shape of the
-/// node's first input as stored (cropped, not padded).
+// Problems for the library of convolutions, with padded channels.
 
-/// The problem of a Conv2d or a Linear, which is a 1 x 1 convolution of 1 x 1 images whose channels are all
-/// that is stored of its input. The output is the one before the epilogue: where that pools, only the pixels
-/// it reads. Depthwise convolutions get as many groups as padded channels; where padding would tear other
-/// groups apart there is one, with zeros in its weights between what were groups
-/// (kernels/parameters/conv_weights.h).
+/// Problem of a Conv2d, or of a Linear as a 1 x 1 convolution of 1 x 1 images with all stored channels of its
+/// input. `input`: shape of the node's input as stored (cropped, not padded). The output is the one before
+/// the epilogue, without pixels that pooling drops. Depthwise convolutions have as many groups as padded
+/// channels. Other groups that padding would split are merged into one, with zeros between them in the padded
+/// weights (kernels/parameters/conv_weights.h).
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type);
 
-/// The problem of a BatchNorm2d. A ReLU6 is not part of it.
+/// Problem of a BatchNorm2d, without ReLU6.
 BatchNormProblem batch_norm_problem(const GraphNode& node, int samples, Type type);
 
-/// One direction of a convolution as libraries want it: rows (or columns) of the input that it reads, all or
-/// the first ones, and a padding after them that is never negative.
+/// One direction of a convolution for libraries, which accept no negative padding: the leading rows (or
+/// columns) of the input, and the padding after them.
 struct ConvExtent {
   int size = 0;
   int padding_after = 0;
@@ -30,11 +29,10 @@ struct ConvExtent {
 ConvExtent rows_of(const ConvProblem& problem);
 ConvExtent columns_of(const ConvProblem& problem);
 
-/// In one line, for messages, tables and plan files; different problems have different ones. "bf16
-/// 128x26x26x8
-/// -> 24x24x24, kernel 3": samples, rows, columns, channels.
+/// Unique description for messages, tables and plan files: "bf16 128x26x26x8 -> 24x24x24, kernel 3" (samples,
+/// rows, columns, channels).
 std::string describe(const ConvProblem& problem);
-/// "bf16 128x7x7x512 + add + relu"
+/// Unique description: "bf16 128x7x7x512 + add + relu".
 std::string describe(const BatchNormProblem& problem);
 std::string name_of(Type type);
 

@@ -35,7 +35,7 @@ struct Backward {
   }
 };
 
-/// Calls run(the function of `kind`).
+/// Calls run with the function of `kind`.
 template <class Run>
 void with_function(Activation::Kind kind, const Run& run) {
   switch (kind) {

@@ -8,13 +8,13 @@
 
 namespace lockstep::cuda {
 
-/// Whether activation_backward reads the output of forward, else its input.
+/// Whether activation_backward reads the output of forward, not its input.
 constexpr bool backward_reads_value(Activation::Kind kind) {
   return kind == Activation::Kind::relu || kind == Activation::Kind::relu6;
 }
 
-/// Computes `packs` packs of channels (pack.h), in float; the bits of the CPU. Zeros stay zeros, so
-/// padding does.
+/// Computes `packs` packs (pack.h) in float, with the bits of the CPU. Keeps zeros, and thereby
+/// padding.
 void activation_forward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
                         const void* input, void* output);
 void activation_backward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,

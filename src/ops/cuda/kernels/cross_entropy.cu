@@ -12,24 +12,24 @@ namespace {
 
 using Arithmetic = FloatArithmetic;
 
-/// Share of a class in a sample's target.
+/// Target of a sample.
 struct Target {
   std::int32_t label;
   std::int32_t other;
   float own_share;
   float other_share;
-  float every;  ///< share of each class
+  float every;  ///< share of each class, by smoothing
 
   LOCKSTEP_HD float of_class(int c) const {
     return (c == label ? own_share : 0.0F) + (c == other ? other_share : 0.0F) + every;
   }
 };
 
-/// Largest logit of a sample, the first class that has it, and the sum of exp(logit - largest).
+/// Softmax of a sample.
 struct Softmax {
-  float largest;
-  float sum;
-  std::int32_t best;
+  float largest;      ///< logit
+  float sum;          ///< of exp(logit - largest)
+  std::int32_t best;  ///< first class with the largest logit
 };
 
 /// Sums over the classes.
@@ -122,8 +122,8 @@ struct Loss {
   LOCKSTEP_HD void finish(const LeafResult& totals) const { *task.result = totals; }
 };
 
-/// For few classes: one thread computes a sample, and adds over the classes as the CPU does, to the same
-/// bits. A single row, whose terms are the samples.
+/// Computes whole samples in single threads, for few classes. Sums over classes in the order of the CPU, with
+/// the same bits. One row, whose terms are the samples.
 template <class T>
 struct WholeSamples {
   using Sum = LeafResult;
@@ -152,9 +152,9 @@ struct WholeSamples {
   LOCKSTEP_HD void finish(std::size_t /*row*/, const LeafResult& totals) const { loss.finish(totals); }
 };
 
-// For many classes: a row of threads computes a sample.
+// Kernels for many classes: a row of threads per sample.
 
-/// The largest logit so far; of equal ones, that of the lowest class.
+/// Largest logit so far; of equal logits, that of the lowest class.
 struct Largest {
   float value = -std::numeric_limits<float>::infinity();
   std::int32_t place = std::numeric_limits<std::int32_t>::max();
@@ -165,7 +165,7 @@ struct Largest {
   }
 };
 
-/// NaN is never the largest, except in class 0, where the CPU begins.
+/// Finds the largest logit of each sample. NaN is never the largest except in class 0, as on the CPU.
 template <class T>
 struct FindLargest {
   using Sum = Largest;
@@ -229,7 +229,7 @@ struct SumSamples {
   LOCKSTEP_HD void finish(std::size_t /*row*/, const LeafResult& sum) const { loss.finish(sum); }
 };
 
-/// Up to how many classes a thread takes a whole sample.
+/// Maximum number of classes for which one thread computes a whole sample.
 constexpr int max_classes_of_thread = 32;
 
 template <class T>

@@ -9,8 +9,8 @@
 
 namespace lockstep::cuda {
 
-/// Softmax and cross-entropy of [sample][padded class], see plan_cross_entropy. A sample with a negative
-/// label is missing: it has no loss and no gradient, and is not counted.
+/// Softmax and cross-entropy of [sample][padded class]; see plan_cross_entropy. Samples with negative labels
+/// are missing: they have no loss and zero gradients, and are not counted.
 struct CrossEntropyTask {
   Type type;
   int samples;
@@ -19,7 +19,7 @@ struct CrossEntropyTask {
   const void* logits;
   void* grad;  ///< may be null
   const std::int32_t* labels;
-  const std::int32_t* partner_labels;  ///< null: not mixed
+  const std::int32_t* partner_labels;  ///< null: samples are not mixed
   const float* shares;
   std::int32_t* predictions;  ///< may be null
   LeafResult* result;

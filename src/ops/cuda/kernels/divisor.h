@@ -6,16 +6,16 @@
 
 namespace lockstep::cuda {
 
-/// Divisor that is known before the kernel starts: a division then takes a few products, and not the many
-/// instructions of a GPU's integer division. Made on the host.
+/// Divides by a number known before the kernel starts, with a few multiplications instead of a GPU's slow
+/// integer division. Constructed on the host.
 class Divisor {
  public:
   Divisor() = default;
   /// 1 <= divisor <= 2^31.
   explicit Divisor(std::uint32_t divisor) : inverse_((one + divisor - 1) / divisor) {}
 
-  /// n / divisor, exactly, as n * inverse_ / 2^63: that is too large by less than n / 2^63 < 1 / divisor,
-  /// which does not reach the next whole number.
+  /// Computes n / divisor exactly as n * inverse_ / 2^63. The product exceeds the quotient by less than
+  /// n / 2^63 < 1 / divisor, which does not reach the next integer.
   LOCKSTEP_HD std::uint32_t quotient(std::uint32_t n) const {
     const std::uint64_t low = (inverse_ & 0xffffffffU) * n;
     const std::uint64_t high = (inverse_ >> 32U) * n;
@@ -24,7 +24,7 @@ class Divisor {
 
  private:
   static constexpr std::uint64_t one = std::uint64_t{1} << 63U;
-  std::uint64_t inverse_ = one;  ///< of 1
+  std::uint64_t inverse_ = one;  ///< divisor 1
 };
 
 }  // namespace lockstep::cuda

@@ -10,7 +10,7 @@ std::size_t packs_in(const DropoutTask& task) {
   return packs_of(pixels, task.channels);
 }
 
-/// The value times `scale` where the mask has a one, else +0.
+/// Value times `scale` if the mask's bit is set, else +0.
 template <class T>
 LOCKSTEP_HD Pack<T> select(Pack<T> pack, unsigned mask, float scale) {
   Pack<float> values = to_floats(pack);
@@ -40,8 +40,8 @@ struct Forward {
     output[index] = select(input[index], mask, rule.scale);
   }
 
-  /// Bit k of the result: whether channel `first` + k is kept. On vectors, four channels share a block of
-  /// random numbers.
+  /// Draws the mask of channels from `first` on; bit k: whether channel first + k is kept. Four adjacent
+  /// elements share a block of random numbers.
   LOCKSTEP_HD unsigned draw(std::uint64_t id, unsigned first, unsigned pixel) const {
     const RandomKey key = *random;
     std::array<std::uint32_t, 4> numbers{};

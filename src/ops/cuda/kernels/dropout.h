@@ -9,7 +9,7 @@
 
 namespace lockstep::cuda {
 
-/// Dropout of [sample][row][column][channel].
+/// Dropout of [sample][row][column][padded channel].
 struct DropoutTask {
   Type type;
   DropoutRule rule;
@@ -18,9 +18,9 @@ struct DropoutTask {
   int pixels;    ///< of an image
 };
 
-/// Size of `masks`: a bit per channel.
+/// Size of `masks`: one bit per element.
 std::size_t dropout_mask_bytes(const DropoutTask& task);
-/// `masks`: written; `ids`: of the samples. Which elements are dropped is the same as on the CPU.
+/// Drops the same elements as the CPU. Writes `masks`. `ids`: of the samples.
 void dropout_forward(StreamHandle stream, const DropoutTask& task, const RandomKey* random,
                      const std::uint64_t* ids, const void* input, void* output, std::uint8_t* masks);
 void dropout_backward(StreamHandle stream, const DropoutTask& task, const std::uint8_t* masks,

@@ -24,7 +24,7 @@ struct ApplyEpilogue {
     float value = to_float(values[i]);
     if (bias != nullptr) value += to_float(bias[i % channels]);
     if (residual != nullptr) value += to_float(residual[i]);
-    if (relu && value < 0.0F) value = 0.0F;  // a NaN stays one
+    if (relu && value < 0.0F) value = 0.0F;  // keeps NaN
     values[i] = from_float<T>(value);
   }
 };

@@ -7,13 +7,13 @@
 
 namespace lockstep::cuda {
 
-/// Computes values = relu?(values [+ bias] [+ residual]) in place: the part of an epilogue that an operation
-/// of a library does not do itself.
+/// values = relu?(values [+ bias] [+ residual]), in place: epilogue of an operation whose library does not
+/// support it.
 struct LateEpilogue {
   Type type = Type::fp32;
-  void* values = nullptr;          ///< [pixels][channels], stored as the type is
-  const void* bias = nullptr;      ///< [channels], stored alike, or null
-  const void* residual = nullptr;  ///< as values, or null
+  void* values = nullptr;          ///< [pixels][channels] of the type
+  const void* bias = nullptr;      ///< [channels] of the type; may be null
+  const void* residual = nullptr;  ///< [pixels][channels] of the type; may be null
   bool relu = false;
   std::size_t pixels = 0;
   std::size_t channels = 0;

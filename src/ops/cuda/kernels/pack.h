@@ -6,11 +6,11 @@
 #include "device/cuda/bfloat16.h"
 #include "ops/cuda/dnn/dnn.h"
 
-/// Common part of kernels over [sample][row][column][channel]: a thread takes the channel_unit channels
-/// of a pixel that lie together, adjacent threads adjacent ones.
+/// Common part of kernels over [sample][row][column][channel]. A thread processes a pack of channel_unit
+/// adjacent channels of a pixel; adjacent threads process adjacent packs.
 namespace lockstep::cuda {
 
-/// Adjacent channels of a pixel, read and written at once.
+/// Adjacent channels of a pixel, loaded and stored together.
 template <class T>
 struct alignas(sizeof(T) * channel_unit < 16 ? sizeof(T) * channel_unit : 16) Pack {
   T values[channel_unit];
@@ -33,7 +33,8 @@ constexpr std::size_t packs_of(std::size_t pixels, int channels) {
   return pixels * static_cast<std::size_t>(padded_channels(channels) / channel_unit);
 }
 
-/// By value: through a reference nvcc loads element by element, not 16 bytes at once (seen in its assembly).
+/// Takes the pack by value: from a reference, nvcc loads single elements instead of 16 bytes, as its assembly
+/// shows.
 template <class T>
 LOCKSTEP_HD Pack<float> to_floats(Pack<T> pack) {
   Pack<float> floats;
@@ -48,7 +49,7 @@ LOCKSTEP_HD Pack<T> from_floats(const Pack<float>& floats) {
   return pack;
 }
 
-/// Place of a pack. 32 bits: 2^32 packs are 64 GB of one activation.
+/// Position of a pack. 32 bits suffice: 2^32 packs are 64 GB of one activation.
 struct PackPlace {
   unsigned pack;  ///< of its pixel
   unsigned column;
@@ -63,7 +64,7 @@ LOCKSTEP_HD inline PackPlace place_of(std::size_t index, unsigned packs, unsigne
   return {all % packs, pixel % width, line % height, line / height};
 }
 
-/// Calls run(a value of the type that activations of `type` are stored in).
+/// Calls run with a value of the C++ type in which activations of `type` are stored.
 template <class Run>
 void with_stored(Type type, const Run& run) {
   if (type == Type::bf16) {

@@ -21,7 +21,7 @@ struct PackedImages {
   }
 };
 
-/// Task in the form that its kernels take.
+/// A task in the form that kernels take.
 struct Pool {
   explicit Pool(const PoolTask& task)
       : windows(task.windows),
@@ -55,7 +55,7 @@ LOCKSTEP_HD float share_of(const PoolRange& rows, const PoolRange& columns) {
   return 1.0F / static_cast<float>(rows.count * columns.count);
 }
 
-/// Computes an output: the largest value of its window, and which of the window's pixels has it.
+/// Finds the largest value of an output's window, and its number in the window.
 template <class T, class Place>
 struct MaxForward {
   Pool pool;
@@ -88,7 +88,7 @@ struct MaxForward {
   }
 };
 
-/// Computes the gradient of an input: the sum over the windows whose largest value it is.
+/// Adds, for an input, the gradients of the windows whose largest value it is.
 template <class T, class Place>
 struct MaxBackward {
   Pool pool;
@@ -164,10 +164,10 @@ struct AvgBackward {
   }
 };
 
-/// Whether the pixels of a window can be numbered in a byte.
+/// Whether a byte can number the pixels of a window.
 bool places_are_bytes(const PoolTask& task) { return task.windows.rows.kernel <= 16; }
 
-/// Calls run(a value of the stored type, a value of the type that numbers a window's pixels).
+/// Calls run with a value of the stored type and a value of the type that numbers a window's pixels.
 template <class Run>
 void with_places(const PoolTask& task, const Run& run) {
   with_stored(task.type, [&](auto stored) {

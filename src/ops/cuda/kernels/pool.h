@@ -8,8 +8,8 @@
 
 namespace lockstep::cuda {
 
-/// Pooling of [sample][row][column][channel]. Sums and comparisons by rows, then columns, ascending;
-/// gradients are added in the order of the outputs: in float, the bits are those of the CPU.
+/// Pooling of [sample][row][column][channel]. Sums and comparisons visit rows, then columns, ascending;
+/// gradients are added in the order of the outputs. In float, the bits are those of the CPU.
 struct PoolTask {
   Type type;
   int samples;
@@ -17,10 +17,10 @@ struct PoolTask {
   PoolWindows windows;
 };
 
-/// Bytes of `places`: which pixel of each window is the largest. Of equal values it is the first; a NaN comes
-/// before all numbers, of several NaNs the last.
+/// Size of `places`, the numbers of the largest pixel of each window: of equal pixels the first, of NaNs the
+/// last.
 std::size_t max_pool_places_bytes(const PoolTask& task);
-/// `places`: written; may be null.
+/// Writes `places`, which may be null.
 void max_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output,
                       void* places);
 void max_pool_backward(StreamHandle stream, const PoolTask& task, const void* places, const void* grad_output,

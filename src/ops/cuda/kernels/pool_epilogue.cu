@@ -7,7 +7,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Sizes in packs.
+/// Sizes after pooling; channels in packs.
 struct PoolSizes {
   Index packs, height, width, window;
   Index pooled() const { return packs * height * width; }
@@ -20,7 +20,7 @@ PoolSizes sizes_of(const PoolEpilogue& pool) {
           .window = static_cast<Index>(pool.window)};
 }
 
-/// Averages as products, for windows whose size is a power of two: the same bits as a division.
+/// Averages of sums: divisions by powers of two are exact products, others need a division.
 struct Product {
   float factor;
   LOCKSTEP_HD float operator()(float sum) const { return sum * factor; }
@@ -30,7 +30,7 @@ struct Quotient {
   LOCKSTEP_HD float operator()(float sum) const { return sum / divisor; }
 };
 
-/// Calls run(stored, average): a value of the type of `pool`, and the cheaper of the two for its window.
+/// Calls run with a value of the stored type and the cheaper average with the same bits.
 template <class Run>
 void with_average(const PoolEpilogue& pool, const Run& run) {
   const auto window = static_cast<unsigned>(pool.window);
@@ -44,7 +44,7 @@ void with_average(const PoolEpilogue& pool, const Run& run) {
   });
 }
 
-/// Computes the averages: one thread for each pack of the output.
+/// Computes one pack of the output per thread.
 template <class T, class Average>
 struct AveragePool {
   PoolSizes sizes;
@@ -56,7 +56,7 @@ struct AveragePool {
     const auto i = static_cast<Index>(index);
     const Index pixel = i / sizes.packs;
     const Index column = pixel % sizes.width * sizes.window;
-    const Index row = pixel / sizes.width * sizes.window;  // samples below each other
+    const Index row = pixel / sizes.width * sizes.window;  // rows of all samples, one after the other
     const Index stride = sizes.width * sizes.window;
     float sums[channel_unit] = {};
     for (Index k = 0; k < sizes.window * sizes.window; ++k) {
@@ -70,7 +70,7 @@ struct AveragePool {
   }
 };
 
-/// Computes the gradient: one thread for each pack of the input.
+/// Computes one pack of the input's gradient per thread.
 template <class T, class Average>
 struct UndoAveragePool {
   PoolSizes sizes;

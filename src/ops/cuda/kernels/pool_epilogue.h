@@ -17,8 +17,8 @@ struct PoolEpilogue {
 
 void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* input, void* output);
 
-/// Computes the gradient before pooling and, unless `activated` is null, before the ReLU with this output;
-/// unless `chunks` is null, also the sums of the chunks of that gradient (column_sum.h).
+/// Computes the gradient before pooling. `activated`: output of the ReLU before pooling, which is undone too;
+/// null: none. `chunks`: receives the chunk sums of the gradient (column_sum.h); may be null.
 void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* activated,
                        const void* grad_output, void* grad_input, float* chunks);
 

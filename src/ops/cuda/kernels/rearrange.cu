@@ -5,7 +5,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Sizes of an image and of the vector that is made of it.
+/// Sizes of an image and of its vector.
 struct FlatSizes {
   Index channels, plane, stride;  ///< stride: padded channels of a pixel
   Index size, flat_stride;
@@ -48,7 +48,7 @@ struct UndoFlatten {
   }
 };
 
-/// The input that a channel of the output is from, and the others'.
+/// Computes one element of the output per thread.
 template <class T>
 struct Concatenate {
   Index stride;  ///< of the output
@@ -67,7 +67,7 @@ struct Concatenate {
   }
 };
 
-/// One thread for each element of one of the inputs, whose channels begin at `first`.
+/// Computes one element of an input's gradient per thread. The input's channels begin at `first`.
 template <class T>
 struct UndoConcatenate {
   Index stride, first, channels, input_stride;

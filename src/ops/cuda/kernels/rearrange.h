@@ -6,11 +6,11 @@
 #include "lockstep/network.h"
 #include "ops/cuda/dnn/dnn.h"
 
-/// Kernels that move elements without changing them. Addresses are of device memory, of tensors with padded
-/// channels; padding is written too.
+/// Kernels that move elements unchanged. All addresses are device addresses of tensors with padded channels.
+/// Padding is written too.
 namespace lockstep::cuda {
 
-/// Flattens images: [channel][row][column] become the channels of one pixel.
+/// Converts an image to one pixel whose channels are [channel][row][column].
 void flatten(StreamHandle stream, Type type, int samples, const Shape& image, const void* input,
              void* output);
 void undo_flatten(StreamHandle stream, Type type, int samples, const Shape& image, const void* grad_output,
@@ -25,7 +25,7 @@ struct ConcatTask {
 };
 void concatenate(StreamHandle stream, const ConcatTask& task,
                  const std::array<const void*, max_inputs>& inputs, void* output);
-/// Splits a gradient; gradients with null addresses are not written.
+/// Splits a gradient. Null addresses: not needed.
 void undo_concatenate(StreamHandle stream, const ConcatTask& task, const void* grad_output,
                       const std::array<void*, max_inputs>& grad_inputs);
 

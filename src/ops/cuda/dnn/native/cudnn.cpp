@@ -15,12 +15,12 @@
 namespace lockstep::cuda {
 namespace {
 
-/// A graph with the engine that runs it. Keeps the library's handle, which runs need.
+/// A graph with its chosen engine. Owns the target, whose handle runs need.
 struct Chosen {
   std::shared_ptr<const CudnnTarget> target;
   std::unique_ptr<CudnnGraph> graph;
   std::size_t engine = 0;
-  bool built = true;  ///< not where only a GPU that is here could have compiled it
+  bool built = true;  ///< false: the engine can only be compiled on the described GPU
 };
 
 class CudnnOperation final : public DnnOperation {
@@ -43,7 +43,7 @@ class CudnnOperation final : public DnnOperation {
   std::size_t workspace_bytes_;
 };
 
-/// Operation that first clears one of the tensors, of which it writes a part.
+/// An operation that writes a part of a tensor, which is cleared first.
 class ClearedOperation final : public DnnOperation {
  public:
   ClearedOperation(std::unique_ptr<DnnOperation> operation, std::size_t tensor, std::size_t bytes)
@@ -62,15 +62,14 @@ class ClearedOperation final : public DnnOperation {
   std::size_t bytes_;
 };
 
-/// Operation of the library that does a part of the work, and a kernel that does the rest. The tensor
-/// `argument` is read by the kernel only.
+/// An operation followed by a kernel for an epilogue that the library does not support.
 class FinishedOperation final : public DnnOperation {
  public:
   struct Rest {
-    LateEpilogue epilogue;  ///< but for the addresses
-    std::size_t argument;   ///< bias or residual; tensors.size(): none
-    bool is_residual;
-    std::size_t result;
+    LateEpilogue epilogue;  ///< without addresses
+    std::size_t argument;   ///< tensor that only the kernel reads; tensors.size(): none
+    bool is_residual;       ///< whether the argument is a residual, not a bias
+    std::size_t result;     ///< tensor
   };
   FinishedOperation(std::unique_ptr<DnnOperation> operation, const Rest& rest)
       : operation_(std::move(operation)), rest_(rest) {}
@@ -173,8 +172,8 @@ class Cudnn final : public Dnn {
                                 .result = 4});
   }
 
-  /// Engine for the problem called `what`: one chosen earlier, one of the file, or one chosen now. If there
-  /// is none: null if the caller has another way, otherwise an error.
+  /// Engine for the problem described by `what`: known, from the file, or chosen now. If there is none,
+  /// returns null if has_another_way, else throws Error(resource).
   template <class MakeGraph>
   std::shared_ptr<const Chosen> choose(const std::string& what, const MakeGraph& make_graph,
                                        bool has_another_way = false) {
@@ -249,7 +248,7 @@ class Cudnn final : public Dnn {
   CudnnOptions options_;
   std::shared_ptr<const CudnnTarget> target_;
   PlanFile file_;
-  PlanFile used_;  ///< in this run, with and without a file
+  PlanFile used_;  ///< choices of this run
   std::map<std::string, std::shared_ptr<const Chosen>> chosen_;
 };
 

@@ -1,6 +1,6 @@
 #include "ops/cuda/dnn/native/cudnn_graph.h"
 
-// Only this source includes the header of the frontend, which takes half a minute to compile.
+// The only source that includes this header, which takes half a minute to compile.
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
 #include <cudnn_frontend.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include "ops/cuda/dnn/cudnn.h"
 #include "ops/cuda/dnn/problems.h"
 
-// Handle of the library in which the frontend looks up functions.
+// Library in which the frontend looks up functions.
 void* cudnn_frontend::cudnn_dlhandle = nullptr;
 
 namespace lockstep::cuda {
@@ -27,7 +27,7 @@ namespace fe = cudnn_frontend;
 using Dims = std::vector<std::int64_t>;
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-/// In one line, and not the pages that cuDNN gives for each of its engines.
+/// Shortens a message to one line: cuDNN's messages may list all engines.
 std::string one_line(std::string text) {
   constexpr std::size_t enough = 300;
   if (text.size() > enough) text = text.substr(0, enough) + "...";
@@ -90,8 +90,8 @@ fe::DataType_t storage_of(Type type) {
   return type == Type::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
 }
 
-/// Properties of engines that are not used: those that are not deterministic or sum in less than float, and
-/// for fp32 those that do not multiply in float.
+/// Notes of engines to exclude: nondeterministic ones, sums not in float, and with fp32 products not in
+/// float.
 std::vector<fe::NumericalNote_t> unwanted_notes(Type type) {
   using Note = fe::NumericalNote_t;
   if (type == Type::fp32) {
@@ -110,7 +110,7 @@ struct OpenGraph : fe::graph::Graph {
   }
 };
 
-/// NHWC in memory, named NCHW. Tensors are numbered in the order in which they are made.
+/// Tensors are NHWC in memory, with extents in the order NCHW, and numbered in the order of creation.
 class GraphImpl final : public CudnnGraph {
  public:
   GraphImpl(const CudnnTarget& target, Type type, std::string what)
@@ -118,7 +118,7 @@ class GraphImpl final : public CudnnGraph {
     graph_.set_io_data_type(storage_of(type))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
-    // The owner keeps plans alive. The frontend would load a CUDA runtime of its own to do so.
+    // Otherwise the frontend looks for its own CUDA runtime to keep plans alive, which their owner does.
     graph_.set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
   }
 
@@ -153,12 +153,12 @@ class GraphImpl final : public CudnnGraph {
   }
   OpenGraph& graph() { return graph_; }
 
-  /// Ends the description of the graph, and requests its engines.
+  /// Completes the graph and lists its engines.
   void finish() {
     guarded(what_, [&] {
       if (target_.is_described()) graph_.set_device_properties(target_.properties());
       if (!is_good(graph_.validate()) || !is_good(graph_.build_operation_graph(raw_handle()))) return;
-      // Each of the lists may be empty for what the other knows.
+      // Either list may be empty.
       for (const auto mode : {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}) {
         is_good(graph_.create_execution_plans({mode}));
       }
@@ -233,7 +233,7 @@ class GraphImpl final : public CudnnGraph {
   std::string refusal_;
 };
 
-/// Sizes of a convolution's tensors. The input is the part that is read, in rows as long as they are stored.
+/// Sizes of a convolution's tensors. The input is the part that is read, with the strides of the whole.
 struct ConvTensors {
   explicit ConvTensors(const ConvProblem& p)
       : rows(rows_of(p)),
@@ -331,7 +331,7 @@ std::unique_ptr<CudnnGraph> batch_norm_forward_graph(const CudnnTarget& target,
   const Tensor residual = problem.add ? impl->input(values) : nullptr;
   const Tensor weight = impl->input(channels, statistic);
   const Tensor bias = impl->input(channels, statistic);
-  // Numbered after all tensors that the plan is given.
+  // Has a number above those of all tensors passed to run().
   Tensor epsilon = impl->graph().tensor(fe::graph::Tensor_attributes(static_cast<float>(eps))
                                             .set_uid(100)
                                             .set_dim({1, 1, 1, 1})

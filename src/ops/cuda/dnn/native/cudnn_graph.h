@@ -17,7 +17,7 @@ class DeviceProperties;
 
 namespace lockstep::cuda {
 
-/// GPU for which operations are made: the current one, or one that a file describes (CudnnOptions).
+/// GPU that operations are planned for: the current one, or one described by a file (CudnnOptions).
 class CudnnTarget {
  public:
   explicit CudnnTarget(const std::filesystem::path& device_properties);
@@ -25,11 +25,11 @@ class CudnnTarget {
 
   /// "NVIDIA H200, cuDNN 9.19.0"
   const std::string& name() const { return name_; }
-  /// Whether it is only described: nothing can run.
+  /// Whether the GPU is described by a file; operations cannot run.
   bool is_described() const { return !handle_.has_value(); }
-  /// Handle of the current GPU, if it is not only described.
+  /// Handle of the current GPU; not if is_described().
   const CudnnHandle& handle() const { return *handle_; }
-  /// Properties of the described GPU; null for the current one.
+  /// Properties of the described GPU; null: current GPU.
   const std::shared_ptr<const cudnn_frontend::DeviceProperties>& properties() const { return properties_; }
 
  private:
@@ -38,33 +38,33 @@ class CudnnTarget {
   std::string name_;
 };
 
-/// Operation as a graph of cuDNN, with the engines that can run it: deterministic ones within the workspace
-/// limit, without duplicates, in the order of cuDNN's heuristics (first choice, then fallbacks).
+/// An operation graph of cuDNN and the engines that can run it: deterministic, within the workspace limit,
+/// without duplicates, in the order of cuDNN's heuristics (mode A, then fallback).
 class CudnnGraph {
  public:
   struct Engine {
     std::string name;           ///< engine and its settings, "eng41_k2=4_k13=0"
-    bool compiled_late{false};  ///< while it is built, for seconds and by a driver, instead of beforehand
+    bool compiled_late{false};  ///< whether build() compiles it, which needs a driver and takes seconds
   };
 
   virtual ~CudnnGraph() = default;
   virtual const std::vector<Engine>& engines() const = 0;
-  /// Reason if there are no engines.
+  /// Reason why there are no engines.
   virtual const std::string& refusal() const = 0;
-  /// Makes an engine ready to run. Returns false if that is impossible, which cuDNN finds out only here.
+  /// Makes an engine ready to run; returns whether cuDNN supports it.
   virtual bool build(std::size_t engine) = 0;
 
-  // Properties of an engine that was built.
+  // Functions for an engine that was built.
   virtual std::size_t workspace_bytes(std::size_t engine) const = 0;
   virtual void run(std::size_t engine, StreamHandle stream, std::span<void* const> tensors,
                    void* workspace) const = 0;
 
-  /// Sizes of the tensors, in their order.
+  /// Sizes of the tensors in bytes, in their order.
   virtual const std::vector<std::size_t>& tensor_bytes() const = 0;
 };
 
-// One for each function of Dnn; `target` must outlive them. Tensors in the same order; backward data writes
-// the part of the gradient that the convolution reads.
+// Graphs for the functions of Dnn, with tensors in the same order. `target` must outlive them. Backward data
+// writes only the part of the gradient that the convolution reads.
 std::unique_ptr<CudnnGraph> conv_forward_graph(const CudnnTarget& target, const ConvProblem& problem,
                                                bool bias, bool relu);
 std::unique_ptr<CudnnGraph> conv_backward_data_graph(const CudnnTarget& target, const ConvProblem& problem);

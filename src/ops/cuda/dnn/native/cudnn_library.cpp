@@ -20,7 +20,7 @@ std::string reason_of_linker() {
 }  // namespace
 
 const CudnnLibrary& CudnnLibrary::open() {
-  static const CudnnLibrary library;  // where it throws, the next call tries again
+  static const CudnnLibrary library;  // after an exception, the next call tries again
   return library;
 }
 
@@ -62,7 +62,7 @@ CudnnHandle::CudnnHandle(const CudnnLibrary& library) : library_(library) {
 }
 
 CudnnHandle::~CudnnHandle() {
-  // NOLINTNEXTLINE(bugprone-exception-escape): the symbol was there when the handle was made
+  // NOLINTNEXTLINE(bugprone-exception-escape): the library has this symbol if the handle was created
   library_.function<decltype(cudnnDestroy)>("cudnnDestroy")(raw_);
 }
 

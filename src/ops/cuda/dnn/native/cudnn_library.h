@@ -11,7 +11,7 @@ namespace lockstep::cuda {
 /// libcudnn, opened on first use and never closed. Safe from any thread.
 class CudnnLibrary {
  public:
-  /// Opens the library. Throws Error(resource) that names what is missing, at later calls too.
+  /// Throws Error(resource) with the reason if the library cannot be opened; later calls try again.
   static const CudnnLibrary& open();
 
   void* handle() const { return handle_; }
@@ -40,7 +40,7 @@ class CudnnHandle {
   CudnnHandle(const CudnnHandle&) = delete;
   CudnnHandle& operator=(const CudnnHandle&) = delete;
 
-  /// Work given to the handle from now on goes to `stream`.
+  /// Returns the handle with its stream set to `stream`.
   cudnnHandle_t on(StreamHandle stream) const;
   cudnnHandle_t get() const { return raw_; }
 

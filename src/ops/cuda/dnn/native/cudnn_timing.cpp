@@ -11,10 +11,9 @@ namespace {
 
 using DeviceMemory = Handle<void*, cudaFree>;
 
-/// Number of engines to measure: later ones in cuDNN's order are hardly ever faster, and each may take
-/// seconds to compile.
+/// Number of engines to time: later ones are rarely faster, and each may take seconds to compile.
 constexpr std::size_t engines_tried = 10;
-constexpr int runs = 5;  ///< measured one by one; the least counts
+constexpr int runs = 5;  ///< timed one by one; the minimum counts
 
 DeviceMemory zeros(std::size_t bytes) {
   if (bytes == 0) return {};
@@ -22,7 +21,7 @@ DeviceMemory zeros(std::size_t bytes) {
   check_cuda(cudaMalloc(&address, bytes), "cudaMalloc (timing of cuDNN's engines)");
   DeviceMemory memory(address);
   check_cuda(cudaMemset(address, 0, bytes), "cudaMemset");
-  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // it is read on another stream
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // another stream reads the memory
   return memory;
 }
 
@@ -62,7 +61,7 @@ double time_of(const CudnnGraph& graph, std::size_t engine, std::span<void* cons
                const Stopwatch& watch) {
   const DeviceMemory workspace = zeros(graph.workspace_bytes(engine));
   const auto run = [&] { graph.run(engine, watch.stream(), tensors, workspace.get()); };
-  double fastest = watch.microseconds(run);  // the first one loads the code
+  double fastest = watch.microseconds(run);  // the first run loads the code
   for (int i = 0; i < runs; ++i) fastest = std::min(fastest, watch.microseconds(run));
   return fastest;
 }

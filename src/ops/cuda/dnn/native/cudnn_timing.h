@@ -7,13 +7,13 @@
 
 namespace lockstep::cuda {
 
-/// Fastest engine on the current GPU, among the first that can be built, with its time.
+/// An engine and its time on the current GPU.
 struct TimedEngine {
   std::size_t engine = 0;
   double microseconds = 0.0;
 };
-/// Measures engines. Allocates tensors of zeros and uses a stream of its own. Returns nothing if no engine
-/// can be built. Throws Error(resource) for lack of memory.
+/// Times the first engines that can be built, with tensors of zeros on a stream of its own, and returns the
+/// fastest. Empty: no engine can be built. Throws Error(resource) if memory is too small.
 std::optional<TimedEngine> fastest_engine(CudnnGraph& graph);
 
 }  // namespace lockstep::cuda

@@ -7,9 +7,9 @@
 
 namespace lockstep::cuda {
 
-/// Sums over all pixels of all samples, channel by channel, of a tensor as a matrix: a row for each pixel,
-/// `channels` padded channels. In two steps, each with an order of the problem's alone: kernels that read the
-/// tensor add up chunks of pixels, and GradientFinish (finish_gradients.h) adds the chunks.
+/// Sums of a tensor over the pixels of all samples, per channel. Computed in two steps, each in an order that
+/// depends on these sizes only: kernels that read the tensor sum chunks of pixels, and GradientFinish
+/// (finish_gradients.h) adds the chunks.
 struct ColumnSum {
   std::size_t pixels = 0;
   int channels = 0;
@@ -18,10 +18,10 @@ struct ColumnSum {
 
 std::size_t pixels_of_chunk(const ColumnSum& problem);
 std::size_t chunks_of(const ColumnSum& problem);
-/// Size of the chunks' sums: [chunk][channel], float.
+/// Size of the chunk sums: float [chunk][channel].
 std::size_t chunk_bytes(const ColumnSum& problem);
 
-/// The chunks' sums of a tensor that no other kernel has to read.
+/// Computes the chunk sums of a tensor, where no other kernel reads it.
 void sum_chunks(StreamHandle stream, const ColumnSum& problem, const void* values, float* chunks);
 
 }  // namespace lockstep::cuda

@@ -6,13 +6,13 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Layers of one kernel: its arguments may be 4 KB.
+/// Maximum number of layers of one kernel, whose arguments are limited to 4 KB.
 constexpr Index max_layers = 48;
 
-/// Number of taps that are read before the first of them is written: those of a 3 x 3 kernel.
+/// Number of taps that are read before the first is written: those of a 3 x 3 kernel.
 constexpr Index tap_group = 9;
 
-/// Number of pairs of an out channel with an in channel of its group, in the padded weights.
+/// Number of pairs of an out channel and an in channel of its group in the padded weights.
 LOCKSTEP_HD Index pairs_of(const WeightForms& forms) {
   return forms.padded_out_channels * forms.padded_inputs;
 }
@@ -21,8 +21,8 @@ Index indices_of(const WeightPadding::Layer& layer) {
   return pairs_of(layer.forms) + (layer.bias != nullptr ? layer.forms.padded_out_channels : 0);
 }
 
-/// Pads weights: one thread for the taps of each pair of channels, then one for each element of the padded
-/// bias, layer by layer. Taps are adjacent in the input, pairs in the output.
+/// Pads layer by layer: one thread per pair of channels, for all its taps, then one per element of the padded
+/// bias. Taps are contiguous in the source, pairs in the result.
 template <class T>
 struct PadWeights {
   using Layer = WeightPadding::Layer;
@@ -61,7 +61,7 @@ struct PadWeights {
     }
   }
 
-  /// Taps of a pair of channels; null if the network has no such weights.
+  /// Weights of a pair of channels; null: the network has none.
   LOCKSTEP_HD static const float* taps_of(const Layer& layer, Index k, Index input) {
     const WeightForms& forms = layer.forms;
     if (k >= forms.out_channels) return nullptr;

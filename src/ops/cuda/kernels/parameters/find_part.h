@@ -6,8 +6,8 @@
 
 namespace lockstep::cuda {
 
-/// Number of the part that `index` belongs to, in kernels that work on several parts one after the other.
-/// Part k ends before ends[k]; index < ends[count - 1].
+/// Number of the part that contains `index`, in kernels that process several parts. Part k ends before
+/// ends[k]; index < ends[count - 1].
 LOCKSTEP_HD inline unsigned find_part(const std::size_t* ends, unsigned count, std::size_t index) {
   unsigned first = 0;
   unsigned last = count - 1;

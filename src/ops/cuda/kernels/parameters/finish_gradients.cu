@@ -10,7 +10,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Elements that a row of threads moves.
+/// Number of elements that a row of threads processes.
 constexpr std::size_t row_elements = 1024;
 
 std::size_t rows_for(std::size_t elements) { return (elements + row_elements - 1) / row_elements; }
@@ -20,12 +20,12 @@ LOCKSTEP_HD std::size_t terms_of(std::size_t elements, std::size_t row) {
   return rest < row_elements ? rest : row_elements;
 }
 
-/// Argument of the kernel that describes an Unpadding.
+/// An Unpadding in the form that the kernel takes.
 struct UnpaddingArgument {
   Index count, taps, group_inputs, padded_inputs;
   Index group_outputs, padded_group_outputs;
   Divisor by_taps, by_group_inputs;
-  bool joins_groups;  ///< whether a padded group holds several groups; if not, inputs keep their numbers
+  bool joins_groups;  ///< whether a padded group contains several groups
   const void* padded;
   float* weight;
 };
@@ -48,7 +48,7 @@ UnpaddingArgument weights_of(const Unpadding& of) {
           .weight = of.weight};
 }
 
-/// Moves elements in the order of `weight`, so that writes are adjacent.
+/// Copies element `i` in the order of `weight`, so that writes are contiguous.
 template <class T>
 LOCKSTEP_HD void unpad_element(const UnpaddingArgument& of, Index i) {
   const Index pair = of.by_taps.quotient(i);
@@ -71,21 +71,21 @@ LOCKSTEP_HD void observe_channel(const NormObservation& of, std::size_t c) {
   of.grad_variance[c] = samples * (static_cast<float>(variance < 0.0 ? 0.0 : variance) * unbiased);
 }
 
-/// Argument of the kernel that describes a ChunkAddition.
+/// A ChunkAddition in the form that the kernel takes.
 struct AdditionArgument {
   Index chunks, stride;
   const float* from;
   float* sums;
 };
 
-/// Rows of threads: some for each tensor of weights, one for each channel of an addition, some for each
-/// observation; only additions have a sum.
+/// Rows of threads: one per row_elements elements of an unpadding, one per channel of an addition, one per
+/// row_elements channels of an observation. Only additions have a sum.
 template <class T>
 struct FinishGradients {
   using Sum = double;
   static constexpr std::size_t capacity = GradientFinish::capacity;
   Index unpaddings, additions, parts;
-  std::size_t ends[3 * capacity];  ///< rows of each part, in that order
+  std::size_t ends[3 * capacity];  ///< ends of the rows of each part, in that order
   UnpaddingArgument weights[capacity];
   AdditionArgument addition[capacity];
   NormObservation observation[capacity];
@@ -140,7 +140,7 @@ void GradientFinish::run() {
   }
   with_stored(type_, [&](auto stored) {
     FinishGradients<decltype(stored)> work{};
-    static_assert(sizeof(work) <= 4096, "what a kernel may be given");
+    static_assert(sizeof(work) <= 4096, "arguments of a kernel");
     std::size_t rows = 0;
     const auto add = [&](std::size_t more) { work.ends[work.parts++] = rows += more; };
     for (const Unpadding& each : unpaddings_) {

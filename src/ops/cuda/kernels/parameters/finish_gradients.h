@@ -9,14 +9,14 @@
 
 namespace lockstep::cuda {
 
-/// Gradient of padded weights, and the place of the gradient in the arena: the reverse of WeightPadding.
+/// Removal of padding from a weight gradient, the inverse of WeightPadding.
 struct Unpadding {
   WeightForms forms;
   const void* padded;  ///< of the type
   float* weight;
 };
 
-/// Second step of a ColumnSum: sums[channel] = sum over the chunks, for the first `channels` channels.
+/// Second step of a ColumnSum: sums[channel] = sum over the chunks, for the first `channels`.
 struct ChunkAddition {
   ColumnSum problem;
   int channels;
@@ -24,8 +24,8 @@ struct ChunkAddition {
   float* sums;
 };
 
-/// Contribution of a micro-batch to running statistics: samples * mean and samples * variance, the variance
-/// with n / (n - 1) of the n values of a channel (1 for n = 1).
+/// Contribution of a micro-batch to running statistics: samples * mean and samples * unbiased variance, which
+/// has the factor n / (n - 1) for n values of a channel (1 for n = 1).
 struct NormObservation {
   int channels = 0;
   int samples = 0;
@@ -37,11 +37,11 @@ struct NormObservation {
   float* grad_variance = nullptr;
 };
 
-/// Last part of the gradients of parameters: small work of several operations, in one kernel. Inputs stay
-/// unchanged until run().
+/// Finishes the parameter gradients of several operations by one kernel. Memory that it reads must not change
+/// before run().
 class GradientFinish {
  public:
-  /// Maximum of each kind of work between two runs.
+  /// Maximum number of each kind of work between two runs.
   static constexpr std::size_t capacity = 24;
 
   GradientFinish(StreamHandle stream, Type type) : stream_(stream), type_(type) {}
@@ -49,7 +49,7 @@ class GradientFinish {
   void add(const Unpadding& unpadding) { unpaddings_.push_back(unpadding); }
   void add(const ChunkAddition& addition) { additions_.push_back(addition); }
   void add(const NormObservation& observation) { observations_.push_back(observation); }
-  /// Enqueues what was added since the last call. Throws Error(internal) for more than `capacity` of a kind.
+  /// Enqueues the work added since the last run. Throws Error(internal) if it exceeds `capacity`.
   void run();
 
  private:

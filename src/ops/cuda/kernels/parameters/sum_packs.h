@@ -5,7 +5,7 @@
 
 namespace lockstep::cuda {
 
-/// A sum for each channel of a pack.
+/// Sums of the channels of a pack.
 struct PackSum {
   double values[channel_unit] = {};
 
@@ -15,8 +15,8 @@ struct PackSum {
   }
 };
 
-/// First step of a ColumnSum, over the values that source(index of a pack) returns. `source` may also store
-/// them: it is called once for each. A row for each pack of channels of each chunk of pixels.
+/// First step of a ColumnSum over the packs that source(index of a pack) returns. Calls it once per pack, so
+/// that it may also store the pack. One row per pack of channels of each chunk of pixels.
 template <class Source>
 struct SumPacks {
   using Sum = PackSum;
@@ -41,7 +41,7 @@ struct SumPacks {
   }
 };
 
-/// Calls `source` for all packs, and sums chunks unless `chunks` is null.
+/// Calls `source` for every pack, and computes the chunk sums unless `chunks` is null.
 template <class Source>
 void run_and_sum(StreamHandle stream, const ColumnSum& problem, const Source& source, float* chunks) {
   const auto packs = static_cast<std::size_t>(problem.channels / channel_unit);
