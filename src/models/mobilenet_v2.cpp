@@ -24,8 +24,8 @@ struct Stage {
 constexpr Stage table[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                            {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
 
-/// Expansion by a 1x1 convolution, depthwise 3x3 convolution, projection by a 1x1 convolution without
-/// activation; a shortcut around them where shapes are equal.
+/// Expansion by a 1x1 convolution, depthwise 3x3 convolution, and projection by a 1x1 convolution without
+/// activation, with a shortcut if shapes are equal.
 Value inverted_residual(Value x, const Stage& stage, int stride, const std::string& name) {
   const int hidden = x.shape().channels * stage.expansion;
   int position = 0;

@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-/// The input as it is, or, where shapes differ, a 1x1 convolution and batch norm of it (option B).
+/// The input, or a 1x1 convolution and batch norm of it if shapes differ (option B).
 Value shortcut(Value x, Value y, const ResidualBlock& block) {
   if (x.shape() == y.shape()) {
     return x;

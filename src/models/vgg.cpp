@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-/// Channels of the 3x3 convolutions in the order of the table; 0 is a 2x2 maximum pooling.
+/// Channels of the 3x3 convolutions in the order of the table; 0: 2x2 max pooling.
 constexpr int column_a[] = {64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0};
 constexpr int column_d[] = {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0};
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t max_bytes = 1U << 20;
 constexpr std::size_t max_depth = 32;
-constexpr std::size_t max_keys = 64;  // they are looked for one after the other
+constexpr std::size_t max_keys = 64;  // of an object, since find() is linear
 
-/// Reads a text and counts its lines: the parser tells positions with errors only.
+/// Reads a text and counts its lines, since the parser reports positions with errors only.
 class LineIterator {
  public:
   using iterator_category = std::forward_iterator_tag;
@@ -58,7 +58,7 @@ std::string last_character(const std::string& token) {
   return token.substr(at);
 }
 
-/// Builds the document from the parser's events; each returns false, with `problem` set, to stop it.
+/// Builds the document from the parser's events. Handlers set `problem` and return false to stop the parser.
 class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   DocumentReader(const int& line, std::size_t size) : line_(line), size_(size) {}
@@ -101,9 +101,9 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t read, const std::string& token, const nlohmann::detail::exception&) override {
     if (read > size_) return stop("not valid JSON: the text ends too early");
     const std::string unexpected = last_character(token);
-    const bool line_ended = unexpected == "<U+000A>";  // read, so counted, already
-    stop(fmt::format("not valid JSON: unexpected {}",
-                     line_ended ? "end of the line" : in_quotes(printable(unexpected))));
+    const bool line_ended = unexpected == "<U+000A>";  // already counted
+    stop("not valid JSON: unexpected " +
+         (line_ended ? "end of the line" : "'" + printable(unexpected) + "'"));
     problem_line -= line_ended ? 1 : 0;
     return false;
   }
@@ -115,8 +115,8 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  /// A number is known to have ended when the character behind it has been read, perhaps the end of its line:
-  /// values of an object have their key's line.
+  /// Appends a value. The parser ends a number after reading the next character, perhaps the end of its line,
+  /// so values of an object get the line of their key.
   bool put(JsonValue value) {
     if (open_.empty()) {
       value.line = line_;
@@ -138,7 +138,7 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
       return stop(fmt::format("nested more than {} deep", max_depth));
     }
     put({.kind = kind});
-    // A list of values grows only while its last one is closed, so these pointers stay good.
+    // A list of values grows only while its last value is closed, so these pointers stay valid.
     open_.push_back(open_.empty() ? &root : &open_.back()->items.back());
     return true;
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t max_layers = 4096;
 
-/// Reads an option of an operation from a layer of a file; without it there, the default stays. `classes`:
+/// Reads an option of an operation from a layer of a file; a missing option keeps its default. `classes`:
 /// value of OperationField::word.
 template <class Value>
 void read_field(LayerOptions& options, int classes, Value& value, const OperationField& field) {
@@ -39,11 +39,11 @@ void read_field(LayerOptions& options, int classes, Value& value, const Operatio
   }
 }
 
-/// Names that layers of one list can be called by, those of the lists around it included.
+/// Names of values in a list of layers, including those of enclosing lists.
 struct Scope {
   const Scope* outer;
-  std::string prefix;  ///< of the names of layers, as the network has them
-  Value input;         ///< what enters the list; "input" there
+  std::string prefix;  ///< of the names of layers in the network
+  Value input;         ///< input of the list, named "input"
   std::map<std::string, Value> values{};
 
   const Value* find(const std::string& name) const {
@@ -58,13 +58,13 @@ struct Scope {
   }
 };
 
-/// Builds the layers of a document one after the other.
+/// Builds the layers of a document in their order.
 class Builder {
  public:
   Builder(Network& network, std::string file, int classes)
       : network_(network), file_(std::move(file)), classes_(classes) {}
 
-  /// Adds the layers of `list`, the first of which reads what enters `scope`. Returns the last one's value.
+  /// Adds the layers of `list`, of which the first reads scope.input. Returns the value of the last layer.
   Value add_list(const JsonValue& list, Scope& scope) {
     if (list.kind != JsonValue::Kind::list || list.items.empty()) {
       refuse(list.line, "layers must be a list of at least one layer");
@@ -81,7 +81,7 @@ class Builder {
     return last;
   }
 
-  /// The logits: as many values as classes, and nothing left unread.
+  /// Sets the logits. Refuses a number of values other than classes, and layers that nothing reads.
   void finish(Value logits, const JsonValue& layers) {
     if (logits.shape() != Shape{classes_, 1, 1}) {
       const Shape& shape = logits.shape();
@@ -174,7 +174,7 @@ class Builder {
     }
   }
 
-  /// The values that a layer reads: those it names, or the previous one.
+  /// Values that a layer reads: those it names, or the previous one.
   std::vector<Value> read_inputs(LayerOptions& options, Value previous, const Scope& scope) const {
     const std::string input = options.text("input");
     std::vector<std::string> names = options.texts("inputs");
@@ -216,11 +216,11 @@ class Builder {
   Network& network_;
   std::string file_;
   int classes_;
-  std::vector<int> lines_;            ///< by layer of the network, from its first after the input on
-  std::span<const JsonValue> later_;  ///< of the list being read: the present layer and those after it
+  std::vector<int> lines_;            ///< of the network's layers after the input
+  std::span<const JsonValue> later_;  ///< the current layer of a list and those after it
 };
 
-/// The list of layers: all that a document holds.
+/// The list of layers of a document, which may contain nothing else.
 const JsonValue& layers_of(const JsonValue& document, const std::string& origin) {
   const std::vector<std::string> known{"layers"};
   for (const std::string& key : document.keys) {

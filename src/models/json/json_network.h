@@ -8,13 +8,13 @@
 
 namespace lockstep {
 
-/// Builds the network that a JSON text describes (docs/network-files.md) for images of `input` and `classes`
-/// classes. Throws Error(usage) with `origin` (the file), line and layer for everything that is not as it
-/// should be. Text, nesting and number of layers are bounded.
+/// Builds the network that a JSON text describes (docs/network-files.md) for images of shape `input` and
+/// `classes` classes. Throws Error(usage) with `origin` (the file), line and layer for every mistake. Text,
+/// nesting and number of layers are bounded.
 std::unique_ptr<Network> parse_network(std::string_view json, const std::string& origin, Shape input,
                                        int classes);
 
-/// The same from a file. Throws Error(data) when it cannot be read.
+/// Builds the network that a file describes. Throws Error(data) if the file cannot be read.
 std::unique_ptr<Network> read_network(const std::string& file, Shape input, int classes);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// "conv2d 'stem'", as far as the layer has that.
+/// Operation and name of a layer, if present: "conv2d 'stem'".
 std::string label(const JsonValue& layer) {
   const auto text_of = [&](const char* key) {
     const JsonValue* value = layer.find(key);

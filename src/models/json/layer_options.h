@@ -9,31 +9,31 @@
 
 namespace lockstep {
 
-/// The options of one layer in a network file, taken one by one. Errors are Error(usage) with file, line and
-/// layer. The JSON outlives it.
+/// Options of one layer in a network file, read one by one. Functions throw Error(usage) with file, line and
+/// layer. `layer` must outlive the object.
 class LayerOptions {
  public:
   LayerOptions(const JsonValue& layer, std::string file) : layer_(layer), file_(std::move(file)) {}
 
-  /// Whole number in [min, max]; without a `fallback` it must be there, which finish() checks.
+  /// Whole number in [min, max]. Required if there is no `fallback`, which finish() checks.
   int integer(const char* key, int min, int max);
   int integer(const char* key, int min, int max, int fallback);
-  /// The same without a `fallback`, or `word`, which stands for `value_of_word`.
+  /// Required whole number in [min, max], or `word`, which stands for `value_of_word`.
   int integer_or(const char* key, int min, int max, std::string_view word, int value_of_word);
   double number(const char* key, double fallback);
   bool flag(const char* key, bool fallback);
-  /// Text that is not empty; empty where there is none.
+  /// Text of 1 to 100 printable characters. Empty: no such option.
   std::string text(const char* key);
   std::vector<std::string> texts(const char* key);
   /// "standard", "zeros", "ones", "he_fan_out", {"normal": deviation} or {"uniform": half width}.
   Initializer initializer(const char* key, const Initializer& fallback);
-  /// A list of layers; null where there is none.
+  /// A list of layers; null: no such option.
   const JsonValue* layers(const char* key) { return take(key); }
 
-  /// After the last option was taken: refuses those left over, naming the nearest known, and missing ones.
+  /// Call after reading all options. Refuses unknown options, naming the nearest known one, and missing ones.
   void finish() const;
 
-  /// Throws Error(usage): file, line of the layer, its operation and name, `reason`.
+  /// Throws Error(usage) with file, line of the layer, its operation and name, and `reason`.
   [[noreturn]] void refuse(const std::string& reason) const { refuse_at(layer_.line, reason); }
 
  private:
