@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Emulated GPU without graphs: a recording is described in each run, and its launches run later, when the
-/// host waits for them.
+/// The emulated GPU without graphs: describes a recording in each run, and executes launched work when the
+/// host waits for it.
 class EagerDevice final : public cuda::CudaDevice {
  public:
   Buffer allocate(std::size_t bytes) override { return gpu_.allocate(bytes); }
@@ -29,8 +29,8 @@ class EagerDevice final : public cuda::CudaDevice {
   }
 
  private:
-  /// Stream that launches on the GPU's only queue, in the order in which both streams are given work; events
-  /// allow that order.
+  /// Both streams launch on the single stream of the GPU, in the order of enqueueing, which satisfies all
+  /// events.
   struct EagerStream final : cuda::CudaStream {
     explicit EagerStream(GraphDevice& device) : gpu(device) {}
     cuda::StreamHandle handle() const override { return gpu.stream.handle(); }

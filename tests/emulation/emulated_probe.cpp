@@ -1,4 +1,4 @@
-// The emulated machine: one GPU, all libraries.
+// The emulated machine has one GPU and all libraries.
 #include "device/cuda_probe.h"
 
 namespace lockstep::cuda {

@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-/// Memory of a device: host code that accesses it crashes.
+/// Memory of an emulated device, which host code cannot access.
 class GuardedMemory {
  public:
   GuardedMemory() { enlist(this, true); }
@@ -26,8 +26,8 @@ class GuardedMemory {
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  /// Calls `work` with access to the memory of all devices, for the null stream, which belongs to none. Not
-  /// while other threads have devices.
+  /// Opens the memory of all devices for work on the null stream, which belongs to no device. Not
+  /// thread-safe.
   template <class Work>
   static void open_all_for(const Work& work) {
     for (GuardedMemory* memory : all()) memory->protect(PROT_READ | PROT_WRITE);
@@ -45,6 +45,7 @@ class GuardedMemory {
               munmap(address, bytes);
             }};
   }
+  /// Opens the memory while `work` runs.
   template <class Work>
   void open_for(const Work& work) {
     protect(PROT_READ | PROT_WRITE);
@@ -55,7 +56,7 @@ class GuardedMemory {
 
  private:
   static std::set<GuardedMemory*>& all() {
-    static auto* memories = new std::set<GuardedMemory*>;  // outlives devices that are static
+    static auto* memories = new std::set<GuardedMemory*>;  // outlives static devices
     return *memories;
   }
   static std::mutex& mutex() {
@@ -77,18 +78,18 @@ class GuardedMemory {
   std::set<std::pair<void*, std::size_t>> parts_;
 };
 
-/// Work that a stream of a GPU was given.
+/// Work enqueued on a stream of an emulated GPU.
 struct GraphAction {
   std::string name;
   bool on_host = false;
   std::function<void()> work = {};
   int stream = 0;
-  int records = -1;  ///< an event, like the next
-  int waits_for = -1;
+  int records = -1;    ///< event; -1: none
+  int waits_for = -1;  ///< event; -1: none
 };
 
-/// Stream that records as a GPU does: `describe` is called once, its launches run in each run, with calls of
-/// the host between them. Streams of a device share a list.
+/// Records as a GPU does: the description is called once, and work that it enqueues, including calls on the
+/// host, runs in each run. The streams of a device share a list.
 class GraphStream final : public cuda::CudaStream {
  public:
   explicit GraphStream(std::vector<GraphAction>& list, int number = 0) : actions(list), number_(number) {}
@@ -102,7 +103,7 @@ class GraphStream final : public cuda::CudaStream {
     if (number_ != 0) throw Error(Category::internal, "a call of the host on another stream than the first");
     actions.push_back({.name = "host", .on_host = true, .work = std::move(work)});
   }
-  /// Adds a launch of `work`, in place of a kernel.
+  /// Enqueues the equivalent of a kernel.
   void launch(std::function<void()> work, std::string name = "launch") {
     actions.push_back({.name = std::move(name), .work = std::move(work), .stream = number_});
   }
@@ -152,13 +153,13 @@ class GraphProgram final : public Program {
   }
 
  private:
-  /// By the first stream: an event that the action is.
+  /// Whether the first stream waits for the event that action `last` records.
   bool waited_for(std::size_t last) const {
     return actions_[last].records >= 0 && std::ranges::any_of(order_[0], [&](std::size_t i) {
              return actions_[i].waits_for == actions_[last].records;
            });
   }
-  /// The next action of a stream, if there is one that waits for nothing.
+  /// Runs the next action of a stream. Returns false if there is none or it waits for an event.
   bool step(std::size_t stream) {
     if (next_[stream] == order_[stream].size()) return false;
     const std::size_t i = order_[stream][next_[stream]];
@@ -175,7 +176,7 @@ class GraphProgram final : public Program {
     return true;
   }
 
-  /// Checks that all streams are joined before the recording ends, as CUDA demands.
+  /// Checks that no other stream works before action `position`, where CUDA must end a capture.
   void expect_joined(std::size_t position) const {
     if (next_[1] < order_[1].size() && order_[1][next_[1]] < position) {
       throw Error(Category::internal, "code of the host runs while another stream works");
@@ -190,7 +191,7 @@ class GraphProgram final : public Program {
   std::set<int> events_;
 };
 
-/// A device for one rank of a test.
+/// An emulated GPU with graphs, for one rank of a test.
 class GraphDevice final : public cuda::CudaDevice {
  public:
   Buffer allocate(std::size_t bytes) override { return memory.allocate(bytes); }
@@ -232,7 +233,7 @@ class GraphDevice final : public cuda::CudaDevice {
   std::vector<GraphAction> actions_;
 
  public:
-  /// Called with all that any device records.
+  /// Called with every recording of any device.
   static inline std::function<void(std::span<const GraphAction>)> on_record;
 
   GuardedMemory memory;

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Device like a GPU without graphs, for tests of single kernels: a recording is described in each run,
-/// launches run at once, and the host may access the memory.
+/// An emulated GPU for tests of single kernels: describes a recording in each run, executes launched work
+/// immediately, and lets the host access its memory.
 class OpenDevice final : public Device {
  public:
   Buffer allocate(std::size_t bytes) override { return cpu_->allocate(bytes); }

@@ -40,7 +40,7 @@ void write(Type type, const Doubles& values, void* data) {
   type == Type::bf16 ? write_as<Bfloat16>(values, data) : write_as<float>(values, data);
 }
 
-/// max(value, 0); NaN passes, as in the kernels of this project.
+/// max(value, 0). NaN passes, as in the kernels of this project.
 double positive(double value) { return value <= 0 ? 0 : value; }
 
 class ReferenceOperation final : public DnnOperation {
@@ -75,8 +75,8 @@ std::size_t group_inputs(const ConvProblem& p) { return size(p.in_channels / p.g
 std::size_t group_outputs(const ConvProblem& p) { return size(p.out_channels / p.groups); }
 std::size_t weights_of(const ConvProblem& p) { return size(p.out_channels) * taps_of(p) * group_inputs(p); }
 
-/// Calls visit(first channel of an output pixel, first channel of an input pixel, tap, group) for all that
-/// meet.
+/// Calls visit(first channel of an output pixel, first channel of an input pixel, tap, group) for every
+/// product.
 template <class Visit>
 void for_each_meeting(const ConvProblem& p, const Visit& visit) {
   for (int n = 0; n < p.samples; ++n) {
@@ -98,7 +98,7 @@ void for_each_meeting(const ConvProblem& p, const Visit& visit) {
   }
 }
 
-/// [tap][in channel of the group][out channel] of [out channel][tap][in channel of the group].
+/// Transposes [out channel][tap][in channel of the group] to [tap][in channel of the group][out channel].
 Doubles transposed(const ConvProblem& p, const Doubles& weight) {
   const std::size_t inner = taps_of(p) * group_inputs(p);
   Doubles result(weight.size());

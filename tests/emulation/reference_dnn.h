@@ -6,9 +6,8 @@
 
 namespace lockstep::cuda {
 
-/// A library of convolutions and batch norm for the host: plain loops, sums in double precision, one rounding
-/// to the type at the end. tf32 multiplies as fp32 does. Fills the workspace that it asks for with garbage,
-/// as a library may.
+/// Convolutions and batch norm in plain loops on the host: sums in double precision, rounded once to the
+/// type. tf32 multiplies as fp32 does. Fills its workspace with garbage, as a library may.
 std::unique_ptr<Dnn> make_reference_dnn();
 
 }  // namespace lockstep::cuda

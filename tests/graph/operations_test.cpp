@@ -19,7 +19,7 @@ std::unique_ptr<Network> with_layer(const Operation& operation) {
   return network;
 }
 
-/// Changes a field to another valid value.
+/// Changes an option to another valid value.
 struct ChangeField {
   void operator()(int& value, const OperationField&) const { value = value == 1 ? 2 : 1; }
   void operator()(double& value, const OperationField&) const { value /= 2; }
@@ -29,7 +29,7 @@ struct ChangeField {
 
 std::size_t count_fields(const Operation& operation) { return field_texts(operation).size(); }
 
-/// The operation with default options, and values for those that are required.
+/// Sets required options of a default operation.
 Operation completed(Operation operation) {
   visit_fields(operation, [](auto& value, const OperationField& field) {
     if constexpr (std::is_same_v<decltype(value), int&>) {

@@ -18,7 +18,7 @@ std::unique_ptr<Network> parse(const std::string& text) {
   return parse_network(text, "net.json", input, classes);
 }
 
-/// A file of one layer in each of the lines 2, 3, ..., then flatten and a linear layer.
+/// File with one layer in each of the lines 2, 3, ..., then flatten and a linear layer.
 std::string file_of(const std::vector<std::string>& layers) {
   std::string text = "{\"layers\": [\n";
   for (const std::string& layer : layers) text += layer + ",\n";
@@ -64,7 +64,7 @@ TEST(JsonNetwork, GroupsRepeatAndNestNames) {
     return std::find_if(layers.begin(), layers.end(), [&](const auto& layer) { return layer.name == name; });
   };
   const auto id = [&](const std::string& name) { return static_cast<int>(named(name) - layers.begin()); };
-  // The first block adds what entered it, the second what the first gave.
+  // The first block adds its input, the second the output of the first.
   EXPECT_EQ(named("add1")->inputs, (std::vector<int>{id("layer1.0.bn2"), id("relu1")}));
   EXPECT_EQ(named("add2")->inputs, (std::vector<int>{id("layer1.1.bn2"), id("relu3")}));
   EXPECT_EQ(named("layer2.conv3")->inputs, std::vector<int>{id("relu5")});
@@ -120,7 +120,7 @@ TEST(JsonNetwork, LayersWithoutParametersKeepTheirNames) {
   EXPECT_EQ(layers[4].name, "max_pool1");
 }
 
-/// So that names of parameters depend on layers that have some, and a group may be repeated without a name.
+/// Names of parameters depend on layers with parameters only, and a group may be repeated without a name.
 TEST(JsonNetwork, LayersWithoutParametersTakeNoNamesFromOthers) {
   const auto network = parse(
       file_of({R"({"op": "relu", "name": "conv1"})",

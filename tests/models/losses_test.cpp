@@ -12,8 +12,8 @@
 #include "ops/cpu/cpu_plan.h"
 #include "support/host_micro_batch.h"
 
-/// Models in evaluation mode against torchvision's: the same loss for every class of two images
-/// (bench/peers/make_logits_reference.py, whose formulas these are).
+/// Compares models in evaluation with torchvision's: the loss of every class of two images. Uses the formulas
+/// of bench/peers/make_logits_reference.py.
 namespace lockstep {
 namespace {
 
@@ -32,7 +32,7 @@ std::vector<std::uint32_t> hashed(const std::string& name, std::size_t count) {
   return numbers;
 }
 
-/// One of the script's functions of u in [0, 1): offset + factor * u, exact in float.
+/// Function of the script: offset + factor * u for u in [0, 1), exact in float.
 struct Line {
   float offset;
   float factor;
@@ -58,7 +58,7 @@ void fill(const Parameter& parameter, float* values) {
   }
 }
 
-/// Memory as devices give it: aligned to 64 bytes.
+/// Memory aligned to 64 bytes, as devices allocate it.
 struct Memory {
   explicit Memory(std::size_t bytes)
       : data(static_cast<std::byte*>(operator new (bytes, std::align_val_t{64}))) {

@@ -17,7 +17,7 @@ struct Row {
   std::string model;
   Shape input;
   int classes;
-  std::size_t parameters;  ///< trained ones
+  std::size_t parameters;  ///< number of trained values
 };
 
 std::string test_name(const std::string& model) {
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Row{"vgg16-bn", imagenet, 1000, 138365992}),
     [](const auto& row) { return test_name(row.param.model); });
 
-/// Parameters of `model` as lines of names and extents.
+/// Parameters of a network as lines of names and extents.
 std::set<std::string> described(const Network& network) {
   std::set<std::string> lines;
   for (const Parameter& parameter : network.parameters()) {
@@ -65,7 +65,7 @@ std::set<std::string> described(const Network& network) {
   return lines;
 }
 
-/// From bench/peers/make_model_references.py, by model.
+/// Parameters by model, written by bench/peers/make_model_references.py.
 std::map<std::string, std::set<std::string>> stored_parameters() {
   std::map<std::string, std::set<std::string>> models;
   std::ifstream file(LOCKSTEP_TEST_DATA "/models/parameters.txt");

@@ -58,7 +58,7 @@ TEST(Gather, CropsAndFillsMissingLanes) {
   }
 }
 
-/// Two samples of 70 columns and 2 channels, so that rows are cut into parts; as bytes and as floats.
+/// Two samples with 2 channels of 70 columns, so that rows are gathered in parts; as bytes and as floats.
 TEST(Gather, NormalizesEachChannelAndBlendsPartners) {
   const Shape shape{2, 2, 70};
   std::vector<std::uint8_t> bytes[2];

@@ -11,8 +11,8 @@
 
 namespace lockstep::testing {
 
-/// Floats aligned to 64 bytes, initially NaN, so that reading an element that was not written shows; the end
-/// is guarded.
+/// Floats aligned to 64 bytes, initially NaN to expose reads of unwritten memory, with a guard behind the
+/// end.
 class Lanes {
  public:
   explicit Lanes(std::size_t count = 0) : count_(count), data_(allocate(count + guard), std::free) {
@@ -40,7 +40,7 @@ class Lanes {
   std::unique_ptr<float, decltype(&std::free)> data_;
 };
 
-/// To and from [group][channel][row][column][16]; missing lanes are zeros.
+// Conversions to and from [group][channel][row][column][16]; missing lanes are zeros.
 inline Lanes to_lanes(const Tensor& tensor) {
   const std::size_t size = tensor.shape.size();
   Lanes lanes(size * cpu::groups_of(tensor.samples) * cpu::lanes);

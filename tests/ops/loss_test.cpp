@@ -14,7 +14,7 @@ struct Loss {
   Lanes grad;
 };
 
-/// Targets that are not one class.
+/// Targets with several classes.
 struct Soft {
   float smoothing = 0;
   std::vector<int> others{};  ///< empty: none
@@ -62,7 +62,7 @@ Samples random_samples(int samples, int classes, double scale) {
   return result;
 }
 
-/// Probabilities, loss and hits in double.
+/// Results in double precision.
 struct Expected {
   Tensor grad;
   double loss = 0;
@@ -123,7 +123,7 @@ TEST(CrossEntropy, SameBitsOnEveryLevelWithAndWithoutGradient) {
   }
 }
 
-/// The whole range of the exponential, at every level: equal bits, near std::exp.
+/// Covers the whole range of the exponential: equal bits on every level, close to std::exp.
 TEST(CrossEntropy, ExponentialIsAccurateAndTheSame) {
   const int samples = 1024;
   Tensor logits(samples, {2, 1, 1});
@@ -189,7 +189,7 @@ TEST(CrossEntropy, NanAndInfinityGiveNan) {
   }
 }
 
-/// Smoothed targets and mixtures of two labels, against the definition: -sum of target * log softmax.
+/// Compares smoothed targets and mixtures of two labels with the definition: -sum of target * log softmax.
 TEST(CrossEntropy, SoftTargets) {
   const int classes = 7;
   const Samples samples = random_samples(19, classes, 6.0);

@@ -16,10 +16,10 @@ struct OpCase {
   std::array<Shape, max_inputs> inputs;
   bool input_gradient = true;
   double range = 1.0;         ///< inputs are between -range and range
-  bool winograd = false;      ///< planned by plan_winograd(), whatever its rule says
-  double tolerance = 1.5e-5;  ///< largest difference from the reference over the largest value
+  bool winograd = false;      ///< whether to plan by plan_winograd() regardless of suits_winograd()
+  double tolerance = 1.5e-5;  ///< maximum difference from the reference / maximum value
 
-  /// Sizes of the parameters; zero: there is none.
+  /// Sizes of the parameters; 0: no such parameter.
   std::array<std::size_t, max_parameters> parameter_sizes() const {
     const std::size_t outputs = static_cast<std::size_t>(node.shape.channels);
     if (const auto* conv = std::get_if<Conv2d>(&node.operation)) {
@@ -50,7 +50,7 @@ struct ConvCase {
   bool bias = true;
   bool relu = false;
   int pool = 0;
-  bool first = false;  ///< no gradient of the input
+  bool first = false;  ///< whether the gradient of the input is not needed
 };
 
 inline OpCase conv_case(const std::string& name, Shape input, int channels, ConvCase options) {
@@ -109,8 +109,8 @@ inline OpCase concat_case(const std::string& name, const std::vector<Shape>& inp
   return op_case;
 }
 
-/// 3 x 3 convolutions by Winograd's algorithm: tiles and channels that divide and that do not.
-/// Their errors are below 2e-6, from the interpolation points; those of 0, +-1, +-2 would be twice as large.
+/// 3 x 3 convolutions by Winograd's algorithm, with sizes that are and are not multiples of the blocks.
+/// Errors are below 2e-6; with the interpolation points 0, +-1, +-2, they would be twice as large.
 inline std::vector<OpCase> winograd_cases() {
   std::vector<OpCase> cases{
       conv_case("WinogradPadded", {16, 28, 6}, 16, {.padding = 1, .relu = true}),
@@ -149,7 +149,7 @@ inline std::vector<OpCase> depthwise_cases() {
   };
 }
 
-/// Convolutions whose channels, pixels or weights do not fit into one block.
+/// Convolutions whose channels, pixels or weights exceed one block.
 inline std::vector<OpCase> blocked_cases() {
   return {
       conv_case("Grouped", {8, 7, 9}, 16, {.padding = 1, .groups = 4, .bias = false}),
@@ -176,7 +176,7 @@ inline std::vector<OpCase> blocked_cases() {
   };
 }
 
-/// Shapes that blocks divide and shapes that they do not.
+/// All operations, with sizes that are and are not multiples of the blocks.
 inline std::vector<OpCase> op_cases() {
   std::vector<OpCase> cases{
       conv_case("LenetFirst", {1, 26, 26}, 20, {.kernel = 3, .relu = true, .pool = 2, .first = true}),

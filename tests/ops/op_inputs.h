@@ -13,13 +13,14 @@
 
 namespace lockstep::testing {
 
-/// Inputs of an operation: random numbers that are exact as floats.
+/// Inputs of an operation.
 struct OpInputs {
   Tensors inputs;
   Parameters parameters;
   Tensor grad_output;
 };
 
+/// Random inputs that are exact in float.
 inline OpInputs random_inputs(const OpCase& op_case, int samples, unsigned seed = 1) {
   std::mt19937 generator(seed);
   const auto fill = [&](std::vector<double>& values, double scale) {
@@ -56,7 +57,7 @@ struct Expected {
   Parameters grad_parameters;
 };
 
-/// Largest difference over the largest value.
+/// Expects that the maximum difference is at most `tolerance` times the maximum expected value.
 inline void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
                         double tolerance, const std::string& what) {
   ASSERT_EQ(actual.size(), expected.size()) << what;

@@ -75,7 +75,7 @@ TEST_P(Ops, SameBitsOnEveryLevelAndPlan) {
 TEST_P(Ops, NanReachesTheOutput) {
   for (const cpu::Level level : cpu::available_levels()) {
     OpInputs values = random_inputs(GetParam(), 3);
-    const Shape& shape = GetParam().inputs[0];  // a whole channel: some strides leave out pixels
+    const Shape& shape = GetParam().inputs[0];  // a whole channel, since some strides skip pixels
     std::fill_n(values.inputs[0].values.begin(), shape.height * shape.width,
                 std::numeric_limits<double>::quiet_NaN());
     const OpResults results = run_op(GetParam(), values, level);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr Shape image{3, 6, 6};
 
-/// Nodes: input, conv, conv that reads it, their sum, flatten, linear. Parameters: 3 x (weight, bias).
+/// Graph of input, conv, conv that reads the first, their sum, flatten, linear. Parameters: 3 x (weight,
+/// bias).
 Graph branched() {
   Network network(image);
   const Value x = conv2d(network.input(), {.channels = 4, .kernel = 3, .padding = 1});
@@ -114,7 +115,7 @@ TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
   EXPECT_EQ(layout.bytes % 256, 0U);
 }
 
-/// Prepared memory is in use for many micro-batches, so nothing else may be there at any time.
+/// Prepared memory is in use for many micro-batches, so it is never shared.
 TEST(WorkspaceLayout, SharesNoMemoryWithWhatIsPrepared) {
   const Graph graph = branched();
   const PlanOptions options{.samples = 3};
@@ -134,7 +135,7 @@ TEST(WorkspaceLayout, SharesNoMemoryWithWhatIsPrepared) {
   }
 }
 
-/// Layout of blocks whose lives are short unless nodes run apart.
+/// Layout of blocks that have short lifetimes unless nodes are apart.
 WorkspaceLayout layout_with(bool nodes_apart) {
   const Graph graph = branched();
   const PlanOptions options{.samples = 16, .nodes_apart = nodes_apart};

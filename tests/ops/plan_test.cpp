@@ -1,4 +1,4 @@
-// Whole networks: gradients that backward computes, and those that it omits.
+// Backward passes of whole networks, with and without frozen parameters.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int samples = 18;
 
-/// Gradients of one micro-batch of noise; memory of before holds no numbers. `again`: what else is done then.
+/// Gradients of one micro-batch of noise; memory is NaN before. `again`: called afterwards.
 using Again = std::function<void(const cpu::CpuPlan& plan, const MicroBatch& batch, const float* parameters,
                                  float* gradients, std::byte* workspace)>;
 std::vector<float> gradients_of(const Network& network, const std::vector<bool>& frozen,
@@ -48,7 +48,7 @@ std::vector<float> gradients_of(const Network& network, const std::vector<bool>&
   return {gradients.data(), gradients.data() + gradients.size()};
 }
 
-/// Freezes the first parameter, the first two, and so on: the gradients of the others do not change.
+/// Expects that freezing the first parameters changes no other gradients; theirs are unchanged or zero.
 void expect_same_gradients(const Network& network) {
   const std::vector<Parameter>& parameters = network.parameters();
   const ArenaLayout layout = layout_arena(parameters);
@@ -82,7 +82,7 @@ TEST(Plan, FrozenParametersChangeNoOtherGradients) {
   expect_same_gradients(network);
 }
 
-/// Nodes can run alone in any order unless one adds to the result of another.
+/// A network in which no node adds to the output of another, so that nodes can run in any order.
 TEST(Plan, NodesRunAloneAndAgain) {
   Network network({3, 12, 12});
   Value x = batch_norm2d(conv2d(network.input(), {.channels = 16, .kernel = 3, .padding = 1}));
@@ -112,7 +112,7 @@ TEST(Plan, NodesRunAloneAndAgain) {
   }
 }
 
-/// Plans with frozen layers also need less memory, as nothing is kept for their backward pass.
+/// Shown by the memory: nothing is saved for nodes without backward.
 TEST(Plan, BackwardEndsWhereEverythingBeforeIsFrozen) {
   const auto network = make_model("resnet20", {3, 32, 32}, 10);
   const ArenaLayout layout = layout_arena(network->parameters());
@@ -125,7 +125,7 @@ TEST(Plan, BackwardEndsWhereEverythingBeforeIsFrozen) {
   EXPECT_LT(2 * bytes(all_but_head), bytes({}));
 }
 
-/// 2^24 paths through layers without parameters.
+/// A network with 2^24 paths through layers without parameters.
 TEST(Plan, ManyPathsTakeNoTime) {
   Network network({1, 8, 8});
   Value x = network.input();

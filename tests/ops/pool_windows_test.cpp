@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-/// Every position's holders are the windows that hold it.
+/// Expects that the holders of every position are the windows that contain it.
 void expect_inverse(const PoolAxis& axis) {
   for (int position = 0; position < axis.size; ++position) {
     const PoolRange holders = axis.holders(position);
@@ -45,7 +45,7 @@ TEST(PoolAxis, CountsPaddingOnTheRightUpToItsSize) {
   EXPECT_EQ(axis.window(0).count, 3);  // from -1
   EXPECT_EQ(axis.window(4).begin, 7);
   EXPECT_EQ(axis.window(4).end, 8);
-  EXPECT_EQ(axis.window(4).count, 2);  // 7 and the padding, not what is beyond
+  EXPECT_EQ(axis.window(4).count, 2);  // position 7 and the padding, but nothing beyond
 }
 
 }  // namespace

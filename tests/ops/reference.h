@@ -8,15 +8,15 @@
 #include "graph/graph.h"
 #include "tensor.h"
 
-/// Every operation in double precision, written to be read. Its gradients are checked by finite differences
-/// in reference_test.cpp.
+/// Plain implementations of all operations in double precision. reference_test.cpp checks their gradients by
+/// finite differences.
 namespace lockstep::testing {
 
 using Parameters = std::array<std::vector<double>, 4>;
 using Tensors = std::array<Tensor, max_inputs>;
 
 /// Calls visit(sample, output channel, row, column, input channel, input row, input column, weight index)
-/// for every product of a convolution that does not read padding.
+/// for every product of a convolution except those with padding.
 template <class Visit>
 void for_each_product(const Conv2d& options, const Shape& input, const Tensor& output, const Visit& visit) {
   const int kernel = options.kernel;
@@ -144,7 +144,7 @@ void for_each_concatenated(const Tensors& inputs, const Visit& visit) {
   }
 }
 
-/// Moments of a channel over samples and pixels; the variance is divided by their number.
+/// Mean and variance, which is divided by the number of values.
 struct Moments {
   double mean = 0;
   double variance = 0;
@@ -154,6 +154,7 @@ inline double values_of_channel(const Tensor& x) {
   return static_cast<double>(x.samples) * x.shape.height * x.shape.width;
 }
 
+/// Moments of each channel over samples and pixels.
 inline std::vector<Moments> moments_of(const Tensor& x) {
   std::vector<Moments> moments(static_cast<std::size_t>(x.shape.channels));
   const double count = values_of_channel(x);
@@ -167,8 +168,7 @@ inline std::vector<Moments> moments_of(const Tensor& x) {
   return moments;
 }
 
-/// Gradients of a batch norm. Those of the last two parameters are contributions to running statistics:
-/// samples * observed value.
+/// Gradients of batch norm. Those of running statistics are samples * the batch's value.
 inline void norm_backward(const BatchNorm2d& norm, const Tensor& x, const Parameters& parameters,
                           const Tensor& grad, Tensor& dx, Parameters& grad_parameters) {
   const std::vector<Moments> moments = moments_of(x);
@@ -252,7 +252,7 @@ inline void group_norm_backward(const GroupNorm& norm, const Tensor& x, const Pa
       });
 }
 
-/// One operation without its epilogue; `output` has its shape.
+/// Computes one operation without its epilogue. `output` has its shape.
 inline void apply(const Operation& operation, const Tensors& inputs, const Parameters& parameters,
                   Tensor& output) {
   const Tensor& x = inputs[0];
@@ -318,7 +318,7 @@ inline void apply(const Operation& operation, const Tensors& inputs, const Param
   }
 }
 
-/// Gradients of inputs and parameters from the gradient of the output; all start as zeros.
+/// Computes gradients of inputs and parameters from the gradient of the output. All must be zeros before.
 inline void apply_backward(const Operation& operation, const Tensors& inputs, const Parameters& parameters,
                            const Tensor& grad, Tensors& grad_inputs, Parameters& grad_parameters) {
   const Tensor& x = inputs[0];
@@ -393,7 +393,7 @@ struct Reference {
   std::vector<Tensors> stage_inputs;
   Tensor output;
 
-  /// Runs forward and keeps what backward needs.
+  /// Runs forward.
   Reference(const GraphNode& node, const Tensors& inputs, const Parameters& parameters) {
     const int pool = node.epilogue.pool;
     Shape shape = node.shape;

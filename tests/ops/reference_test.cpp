@@ -9,7 +9,7 @@
 namespace lockstep::testing {
 namespace {
 
-/// sum of grad_output * output: the scalar whose gradient backward computes.
+/// Sum of grad_output * output: the scalar whose gradient backward computes.
 double objective(const OpCase& op_case, const OpInputs& values) {
   const Reference reference(op_case.node, values.inputs, values.parameters);
   double sum = 0;
@@ -22,7 +22,7 @@ double objective(const OpCase& op_case, const OpInputs& values) {
 /// Compares some elements of `gradient` with central differences of the objective.
 void check(const OpCase& op_case, OpInputs& values, std::vector<double>& variable,
            const std::vector<double>& gradient) {
-  const double step = 1e-8;  // so small that no ReLU changes sides
+  const double step = 1e-8;  // too small to change the sign at any ReLU
   const std::size_t stride = std::max<std::size_t>(1, variable.size() / 7);
   for (std::size_t i = 0; i < variable.size(); i += stride) {
     const double before = variable[i];

@@ -16,7 +16,8 @@ struct OpResults {
   std::array<Lanes, max_parameters> grad_parameters;
 };
 
-/// Forward and backward on one instruction set, planned for `planned` samples (0: as many as there are).
+/// Runs forward and backward on one instruction set. `planned`: number of samples to plan for; 0: as in
+/// `values`.
 inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level, int planned = 0) {
   const int samples = values.inputs[0].samples;
   const cpu::OpRequest request{.node = op_case.node,
@@ -54,7 +55,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
     }
   }
   op.forward(memory);
-  Lanes output(op.backward_reads_output ? 0 : results.output.size());  // not a number, where not to be read
+  Lanes output(op.backward_reads_output ? 0 : results.output.size());  // NaN, since backward must not read it
   if (!op.backward_reads_output) {
     memory.output = output.data();
   }

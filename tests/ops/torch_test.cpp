@@ -5,7 +5,7 @@
 #include "lockstep/model_file.h"
 #include "run_op.h"
 
-/// Operations against what PyTorch computed (bench/peers/make_op_references.py).
+/// Compares operations with results of PyTorch (bench/peers/make_op_references.py).
 namespace lockstep::testing {
 namespace {
 

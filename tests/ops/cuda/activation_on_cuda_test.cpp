@@ -35,7 +35,7 @@ TEST(ActivationOnCuda, HasTheBitsOfTheCpu) {
   }
 }
 
-/// A float of every sign, exponent and leading 7 bits: NaN, infinities and denormal numbers among them.
+/// Floats with every sign, exponent and leading 7 bits, including NaN, infinities and denormal numbers.
 Tensor every_leading_half(bool random_rest) {
   Tensor tensor(16, {256, 4, 4});
   for (std::uint32_t i = 0; i < 65536; ++i) {

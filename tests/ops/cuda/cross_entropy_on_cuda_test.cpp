@@ -94,7 +94,8 @@ void mix(LossCase& given) {
   }
 }
 
-/// Compares with the CPU. Sums over up to 32 classes have its bits; sums over more are folded by threads.
+/// Expects the CPU's results: exactly with up to 32 classes, approximately with more, which threads fold in
+/// another order.
 void expect_as_on_cpu(LossCase given, Type type) {
   given.logits = rounded(given.logits, type);
   const LossResults cpu = run_on_cpu(given);
@@ -158,7 +159,7 @@ TEST(CrossEntropyOnCuda, EqualLogitsCountTheLowestClass) {
   }
 }
 
-/// Tries each place one after the other, as the label's and as another class.
+/// Puts the value at several classes, as the label's class and as another.
 TEST(CrossEntropyOnCuda, NanAndInfinityAreTheCpus) {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const int classes : {2, 10, 40, 300}) {

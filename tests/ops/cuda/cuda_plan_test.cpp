@@ -1,4 +1,4 @@
-// Whole networks on the CUDA backend against the CPU's plans.
+// Compares whole networks on the CUDA backend with the CPU's plans.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 constexpr int full = 6;
 constexpr int part = 5;
 
-/// Network with odd channels, strides, groups, fused and other additions, several readers of a value,
+/// Network with odd channels, strides, groups, fused and other additions, several readers of a value, and
 /// concatenation.
 std::unique_ptr<Network> residual_network() {
   auto network = std::make_unique<Network>(Shape{3, 13, 12});
@@ -30,7 +30,7 @@ std::unique_ptr<Network> residual_network() {
   return network;
 }
 
-/// Network with averages over windows of three and of two, behind a convolution with ReLU.
+/// Network with pooling by three and by two after convolutions with ReLU.
 std::unique_ptr<Network> averaging_network() {
   auto network = std::make_unique<Network>(Shape{3, 12, 12});
   const Value x =
@@ -46,7 +46,7 @@ std::unique_ptr<Network> network_called(const std::string& name) {
   return make_model(name, name == "resnet20" ? Shape{3, 8, 8} : Shape{1, 28, 28}, 10);
 }
 
-/// Distance of gradients of trained parameters and of running statistics, relative to their length.
+/// Norm of the difference of a range over the norm of the expected values.
 double relative_distance(const std::vector<float>& actual, const std::vector<float>& expected,
                          std::size_t begin, std::size_t size) {
   double difference = 0.0;
@@ -60,7 +60,7 @@ double relative_distance(const std::vector<float>& actual, const std::vector<flo
   return std::sqrt(difference / std::max(length, 1e-12));
 }
 
-/// Compares the gradients of each parameter.
+/// Expects that each parameter's gradient has a relative distance below `tolerance`.
 void expect_same_gradients(const Network& network, const std::vector<float>& actual,
                            const std::vector<float>& expected, double tolerance, const std::string& where) {
   ASSERT_EQ(actual.size(), expected.size());
@@ -84,9 +84,9 @@ void expect_zeros_between_parameters(const Network& network, const std::vector<f
 struct NetworkCase {
   const char* name;
   cuda::Type type;
-  /// Relative. fp32: of each parameter's gradient. bf16: of all gradients together, since a ReLU that
-  /// rounding switches changes those of few samples by tenths; single operations are compared closely in
-  /// ops_test.cpp.
+  /// Relative distance. fp32: of each parameter's gradient. bf16: of all gradients together, since rounding
+  /// may switch a ReLU and change gradients of few samples by tenths. ops_test.cpp compares single operations
+  /// closely.
   double tolerance;
 
   double loss_tolerance() const { return type == cuda::Type::bf16 ? 2e-2 : 1e-4; }
@@ -100,7 +100,7 @@ TEST_P(CudaNetworks, EqualTheCpu) {
   const std::vector<float> parameters = first_parameters(*network);
   const PlanOptions options{.samples = full, .label_smoothing = 0.1F};
   NetworkOnCuda cuda(*network, options, GetParam().type, {part, 1});
-  for (const int samples : {full, part, 1, full}) {  // one after the other in the same memory
+  for (const int samples : {full, part, 1, full}) {  // in the same memory
     const NetworkInputs inputs(*network, samples, 11);
     const NetworkResults expected = run_on_cpu(*network, options, inputs, parameters);
     const NetworkResults actual = cuda.run(inputs, parameters);
@@ -136,7 +136,7 @@ TEST_P(CudaNetworks, GiveTheSameBitsAgain) {
   }
 }
 
-/// Nodes can run alone in networks where no node adds to the result of another, so not in residual networks.
+/// Needs a network in which no node adds to the output of another, unlike residual networks.
 TEST(CudaPlan, RunsNodesAloneAndAgain) {
   for (const cuda::Type type : {cuda::Type::fp32, cuda::Type::bf16}) {
     const auto network = network_called("lenet");
@@ -192,7 +192,7 @@ TEST(CudaPlan, MixesSamplesAsTheCpu) {
   expect_same_gradients(*network, actual.gradients, expected.gradients, 1e-5, "");
 }
 
-/// More layers than one kernel pads, and than one finishes the gradients of.
+/// More layers than one kernel can pad, or finish the gradients of.
 TEST(CudaPlan, OfManyLayersEqualsTheCpu) {
   Network network({9, 1, 1});
   Value x = network.input();
@@ -208,7 +208,7 @@ TEST(CudaPlan, OfManyLayersEqualsTheCpu) {
   EXPECT_TRUE(cuda.stayed_inside());
 }
 
-/// Frozen parameters have no gradient or theirs; the others' do not change.
+/// Freezing changes no other gradients; those of frozen parameters are unchanged or zero.
 TEST(CudaPlan, FreezesParameters) {
   const auto network = residual_network();
   const std::vector<float> parameters = first_parameters(*network);
@@ -229,11 +229,11 @@ TEST(CudaPlan, FreezesParameters) {
   }
 }
 
-/// Gradients that are summed over ranks in the middle of backward are not written later.
+/// Gradients that are reported final during backward must not be written later.
 TEST(CudaPlan, SaysWhichGradientsAreWritten) {
   struct Parts {
     const char* network;
-    int of_all, of_second_half;  ///< of the arena, as backward finishes them
+    int of_all, of_second_half;  ///< parts reported with none and with the first half of parameters frozen
   };
   for (const Parts& parts :
        {Parts{"residual", 1, 1}, Parts{"resnet20", 2, 1}, Parts{"mlp:1500,1500,1500", 3, 2}}) {

@@ -6,7 +6,7 @@
 #include "device/cuda/cuda_device.h"
 #include "ops/cuda/dnn/cudnn.h"
 
-/// Device for tests of operations: the same calls as on a GPU.
+/// Device and library for tests of operations: a GPU or its emulation.
 namespace lockstep::testing {
 
 inline Device& device_under_test() {
@@ -19,15 +19,15 @@ inline cuda::Dnn& dnn_under_test() {
   return *dnn;
 }
 
-/// Runs the work that `work` gives to the stream, and waits for its end.
+/// Enqueues work on the device's stream and waits for it.
 inline void run_on_device(const std::function<void(cuda::StreamHandle)>& work) {
   Device& device = device_under_test();
   Stream& stream = *device.streams()[0];
   device.record([&] { work(cuda::handle_of(stream)); })->run();
 }
 
-/// Memory of the device. Initially NaN in every type, so that reading an element that was not written shows;
-/// the end is guarded.
+/// Memory of the device, initially NaN in every type to expose reads of unwritten memory, with a guard behind
+/// the end.
 class DeviceMemory {
  public:
   explicit DeviceMemory(std::size_t bytes = 0)
@@ -73,7 +73,7 @@ class DeviceMemory {
   Buffer buffer_;
 };
 
-/// Memory of the device with these values; without values, its address is null.
+/// Copies values to memory of the device. The address for no values is null.
 template <class Value>
 DeviceMemory on_device(const std::vector<Value>& values) {
   DeviceMemory memory(values.size() * sizeof(Value));

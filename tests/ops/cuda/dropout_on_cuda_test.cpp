@@ -13,7 +13,7 @@ cuda::Op plan_at_position(const cuda::OpRequest& request) {
   return cuda::plan_op(placed);
 }
 
-/// Result on the CPU.
+/// Results of the CPU.
 SmallOpResults run_on_cpu(const OpCase& op_case, const Tensor& input, const Tensor& grad_output,
                           const std::vector<std::uint64_t>& ids, RandomKey random) {
   const cpu::Op op = cpu::plan_op({.node = op_case.node,

@@ -49,7 +49,7 @@ TEST(LateEpilogue, RoundsOnceInBfloat16) {
                          .relu = true,
                          .pixels = 1,
                          .channels = 2});
-  EXPECT_EQ(to_float(values[0]), 258.0F);  // 257.5; rounded in between it would have stayed 256
+  EXPECT_EQ(to_float(values[0]), 258.0F);  // 257.5 rounded once; with two roundings it would be 256
   EXPECT_EQ(to_float(values[1]), 0.0F);
 }
 

@@ -7,7 +7,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Whether a linear layer reads such an image without a Flatten node.
+/// Whether flattening of an image before a linear layer is removed.
 bool is_gone(Shape image, int features, Type type) {
   Network network(image);
   network.output(linear(flatten(network.input()), features));

@@ -33,7 +33,7 @@ Planned plan(const Network& network, std::size_t left) {
 
 TEST(GradientBuckets, SmallNetworksHaveOne) {
   const Planned planned = plan(*make_model("lenet", {1, 28, 28}, 10), 100);
-  EXPECT_EQ(planned.ends(), std::vector<std::string>{});  // it ends with backward
+  EXPECT_EQ(planned.ends(), std::vector<std::string>{});  // the last bucket ends with backward
   EXPECT_EQ(planned.buckets.bytes, 4U * 256);
 }
 

@@ -12,10 +12,10 @@ struct TypeCase {
   double tolerance;  ///< largest difference over the largest value
 };
 
-/// Types with their tolerances. bf16 keeps 8 bits, and values that pass two kernels are rounded twice.
+/// Types to test. bf16 has 8 significant bits, and results of two kernels are rounded twice.
 constexpr TypeCase types[] = {{cuda::Type::fp32, "fp32", 1.5e-5}, {cuda::Type::bf16, "bf16", 1.2e-2}};
 
-/// Inputs that the type holds exactly; parameters of convolutions, too.
+/// Inputs that the type represents exactly, including parameters other than batch norm's.
 OpInputs inputs_for(const OpCase& op_case, int samples, cuda::Type type) {
   OpInputs values = random_inputs(op_case, samples);
   for (Tensor& tensor : values.inputs) round_to(type, tensor.values);

@@ -23,7 +23,7 @@ inline void store_element(cuda::Type type, double value, std::byte* data, std::s
   }
 }
 
-/// The value rounded to the type.
+/// Value rounded to the type.
 inline double rounded(double value, cuda::Type type) {
   alignas(float) std::byte stored[sizeof(float)];
   store_element(type, value, stored, 0);
@@ -37,12 +37,12 @@ inline Tensor rounded(Tensor tensor, cuda::Type type) {
   return tensor;
 }
 
-/// Whether two values are the same number, the sign of zero included, or both are NaN.
+/// Whether two values are the same number, including the sign of zero, or both NaN.
 inline bool same_number(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }
 
-/// Tensor in the layout of CUDA's operations, [sample][row][column][padded channel], in device memory.
+/// A tensor in the layout of CUDA operations, [sample][row][column][padded channel], in device memory.
 class PaddedTensor {
  public:
   PaddedTensor() = default;
@@ -56,7 +56,7 @@ class PaddedTensor {
     memory_.store(bytes);
   }
 
-  /// Address; null if the tensor is empty.
+  /// Address; null: empty.
   void* data() const { return memory_.data(); }
   std::vector<std::byte> bytes() const { return memory_.fetch(); }
   bool end_intact() const { return memory_.end_intact(); }
@@ -84,7 +84,7 @@ class PaddedTensor {
   std::size_t count() const {
     return stride() * static_cast<std::size_t>(shape_.height * shape_.width * samples_);
   }
-  /// Calls visit(sample, channel, row, column, element), for padding too.
+  /// Calls visit(sample, channel, row, column, element), including padding.
   template <class Visit>
   void for_each_channel(const Visit& visit) const {
     for (std::size_t i = 0; i < count(); ++i) {

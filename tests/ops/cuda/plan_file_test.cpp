@@ -15,7 +15,7 @@ class PlanFileTest : public ::testing::Test {
  protected:
   void write(const std::string& text) { std::ofstream(path) << text; }
 
-  /// The error of reading `text`.
+  /// Error of reading `text`.
   Error refusal(const std::string& text) {
     write(text);
     try {

@@ -9,7 +9,7 @@ OpCase pool_case(const std::string& name, Operation pool, Shape input, int heigh
   return simple_case(name, pool, input, {input.channels, height, width});
 }
 
-/// Poolings of the table of operations, and some with critical numbers of channels.
+/// Cases of the table of operations, and various numbers of channels.
 std::vector<OpCase> pool_cases() {
   std::vector<OpCase> cases;
   for (const OpCase& each : op_cases()) {
@@ -42,7 +42,7 @@ TEST_P(PoolOnCuda, HasTheBitsOfTheCpu) {
   }
 }
 
-/// With few different values, most windows have several largest ones; the first takes the gradient.
+/// Few different values, so that most windows have several largest ones; the first takes the gradient.
 TEST_P(PoolOnCuda, TakesTheFirstOfEquals) {
   OpInputs values = random_inputs(GetParam(), 5);
   for (double& value : values.inputs[0].values) value = std::round(value);

@@ -128,7 +128,7 @@ TEST(ConvExtent, IsWhatTheOutputReads) {
   for (const Case& c : cases) EXPECT_EQ(rows_of(c.problem), c.expected) << c.what;
 }
 
-/// Sizes and paddings of a problem give the output of the graph by the formula of libraries.
+/// The output size that a library computes from sizes and paddings must be that of the graph.
 TEST(ConvExtent, GivesTheOutputByTheUsualFormula) {
   for (int kernel = 1; kernel <= 4; ++kernel) {
     for (int stride = 1; stride <= 3; ++stride) {

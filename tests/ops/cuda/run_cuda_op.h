@@ -8,7 +8,7 @@
 
 namespace lockstep::testing {
 
-/// Parameters as they are in an arena: zeros follow them.
+/// Parameters as in an arena, followed by zeros up to a multiple of 16 elements.
 inline std::vector<float> in_arena(const std::vector<double>& values) {
   std::vector<float> floats(values.begin(), values.end());
   floats.resize((values.size() + 15) / 16 * 16, 0.0F);
@@ -21,7 +21,7 @@ struct CudaOpResults {
   std::array<std::vector<float>, max_parameters> grad_parameters;  ///< with the gap
 };
 
-/// The memory of one operation.
+/// Runs one operation with memory of its own.
 class CudaOpRun {
  public:
   CudaOpRun(const OpCase& op_case, const OpInputs& values, cuda::Type type)

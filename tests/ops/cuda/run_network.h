@@ -10,7 +10,7 @@
 
 namespace lockstep::testing {
 
-/// A micro-batch of noise.
+/// A micro-batch of random inputs.
 struct NetworkInputs {
   NetworkInputs(const Network& network, int samples, unsigned seed, bool mixing = false)
       : images(samples, network.input_shape()), mixes(mixing) {
@@ -25,7 +25,7 @@ struct NetworkInputs {
       ids.push_back(generator());
     }
   }
-  /// Writes the arrays of a micro-batch, without the samples.
+  /// Writes all arrays except the samples.
   void write_arrays(const MicroBatch& batch) const {
     std::ranges::copy(labels, batch.labels);
     std::ranges::copy(ids, batch.ids);
@@ -36,7 +36,7 @@ struct NetworkInputs {
   }
 
   Tensor images;
-  bool mixes;  ///< whether labels are, as if the images were already
+  bool mixes;  ///< whether labels are mixed; images count as mixed already
   std::vector<std::int32_t> labels, partner_labels;
   std::vector<float> shares;
   std::vector<std::uint64_t> ids;
@@ -46,11 +46,10 @@ struct NetworkInputs {
 struct NetworkResults {
   LeafResult leaf;
   std::vector<std::int32_t> predictions;
-  std::vector<float> gradients;  ///< an arena; of training plans
+  std::vector<float> gradients;  ///< an arena; empty: not a training plan
 };
 
-/// Arena with the initial values of the network's parameters; running statistics and biases have unusual
-/// values.
+/// Initial parameters of the network, with random values added to biases and running statistics.
 inline std::vector<float> first_parameters(const Network& network) {
   const ArenaLayout layout = layout_arena(network.parameters());
   std::vector<float> arena(layout.elements, 0.0F);
@@ -100,7 +99,7 @@ inline NetworkResults run_on_cpu(const Network& network, const PlanOptions& opti
 /// A network on the CUDA backend, with memory for one executor.
 class NetworkOnCuda {
  public:
-  /// `sizes`: sizes of micro-batches besides the full one.
+  /// `sizes`: of micro-batches besides options.samples.
   NetworkOnCuda(const Network& network, const PlanOptions& options, cuda::Type type,
                 const std::vector<int>& sizes = {})
       : network_(network),
@@ -113,7 +112,7 @@ class NetworkOnCuda {
     gradients_ = DeviceMemory(layout_.elements * sizeof(float));
   }
 
-  /// Called during backward: gives work to the stream when gradients from `begin` on are final.
+  /// Called when gradients from `begin` on are final; may enqueue work.
   std::function<void(cuda::StreamHandle, float* gradients, std::size_t begin)> ready = {};
 
   NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) {
@@ -142,8 +141,7 @@ class NetworkOnCuda {
     return results;
   }
 
-  /// Gradients of the last run, computed again node by node, first to last, each node twice; for plans with
-  /// nodes apart.
+  /// Repeats the last run of a plan with nodes apart, node by node from first to last, each backward twice.
   std::vector<float> gradients_of_nodes() {
     spoil_gradients();
     const std::size_t nodes = build_graph(network_).nodes.size();
@@ -169,7 +167,7 @@ class NetworkOnCuda {
   cuda::CudaPlan& plan() { return plan_; }
 
  private:
-  /// Loads the samples as the gathering kernel does.
+  /// Writes the plan's images, as the kernel that gathers them does.
   void load(const NetworkInputs& inputs) {
     const Shape full = inputs.images.shape;
     const Shape shape = plan_.image_shape();
@@ -195,7 +193,7 @@ class NetworkOnCuda {
     device_under_test().copy(to, values.data(), values.size() * sizeof(Value));
   }
 
-  /// Fills with NaN all gradients that backward must write; gaps are zeros.
+  /// Sets all gradients to NaN, and gaps to zero.
   void spoil_gradients() const {
     std::vector<float> values(layout_.elements, 0.0F);
     for (std::size_t p = 0; p < layout_.offsets.size(); ++p) {
@@ -210,7 +208,7 @@ class NetworkOnCuda {
   ArenaLayout layout_;
   cuda::CudaPlan plan_;
   DeviceMemory workspace_, block_, parameters_, gradients_;
-  MicroBatch batch_;  ///< the one that was loaded last
+  MicroBatch batch_;  ///< loaded last
   DeviceMemory result_{sizeof(LeafResult)};
 };
 

@@ -33,7 +33,7 @@ class NoLibrary final : public cuda::Dnn {
   static std::unique_ptr<cuda::DnnOperation> none() { throw std::logic_error("no library here"); }
 };
 
-/// An operation of one input and no parameters, forward and backward.
+/// Results of an operation with one input and no parameters.
 struct SmallOpResults {
   Tensor output;
   Tensor grad_input;
@@ -41,8 +41,8 @@ struct SmallOpResults {
 
 using PlanSmallOp = cuda::Op (*)(const cuda::OpRequest&);
 
-/// `input` and `grad_output` are numbers that `type` holds. `memory`: what the operation needs beside, on the
-/// device.
+/// Runs forward and backward. `type` must represent `input` and `grad_output` exactly. `memory`: further
+/// members that the operation needs.
 inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, const Tensor& input,
                                    const Tensor& grad_output, cuda::Type type, cuda::OpMemory memory = {}) {
   NoLibrary library;
@@ -68,7 +68,7 @@ inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, cons
     memory.inputs[0] = op.backward_reads_inputs ? padded.data() : unread.data();
     memory.output = op.backward_reads_output ? output.data() : unread_output.data();
     memory.grad_output = grad.data();
-    op.backward(memory);  // no gradient of the input wanted
+    op.backward(memory);  // without the gradient of the input
     memory.grad_inputs[0] = grad_input.data();
     op.backward(memory);
   });
@@ -77,7 +77,7 @@ inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, cons
   return {output.values(), grad_input.values()};
 }
 
-/// Forward of an operation that is not for training: nothing is kept.
+/// Runs forward of an operation planned for evaluation, which must save nothing.
 inline PaddedTensor run_in_evaluation(PlanSmallOp plan, const OpCase& op_case, const Tensor& input,
                                       cuda::Type type) {
   NoLibrary library;
@@ -101,7 +101,7 @@ inline PaddedTensor run_in_evaluation(PlanSmallOp plan, const OpCase& op_case, c
   return output;
 }
 
-/// Expects that `actual` has the numbers of `expected`, each rounded to `type`.
+/// Expects the values of `expected` rounded to `type`.
 inline void expect_same(const Tensor& actual, const Tensor& expected, cuda::Type type,
                         const std::string& what) {
   ASSERT_EQ(actual.values.size(), expected.values.size()) << what;
@@ -112,7 +112,7 @@ inline void expect_same(const Tensor& actual, const Tensor& expected, cuda::Type
   }
 }
 
-/// Expects that the operation gives the CPU's bits, rounded to `type`.
+/// Expects the CPU's results rounded to `type`.
 inline void expect_as_on_cpu(PlanSmallOp plan, const OpCase& op_case, const Tensor& given_input,
                              const Tensor& given_grad, cuda::Type type) {
   OpInputs values;

@@ -1,5 +1,5 @@
-// Every convolution, linear layer and batch norm of every model has a plan of cuDNN on sm_90, forward and
-// backward, in every data type: shown without a GPU, through a description of one.
+// Shows, by the description of a GPU and without one, that cuDNN has an engine on sm_90 for every
+// convolution, linear layer and batch norm of every model, forward and backward, in every data type.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 const std::filesystem::path h200 = std::filesystem::path(LOCKSTEP_TEST_DATA) / "ops/h200-deviceprop.json";
 
-/// Operations without a plan here, by the beginning of their names, with the reason.
+/// Operations, given by the beginning of their names, that cannot be checked on some machines.
 struct KnownGap {
   const char* name;
   bool (*is_here)();
@@ -47,7 +47,7 @@ struct Training {
   int samples = 128;
 };
 constexpr Training trainings[] = {
-    {"lenet", {1, 28, 28}, 10},        {"lenet", {1, 28, 28}, 10, 96},  // the tail of an epoch
+    {"lenet", {1, 28, 28}, 10},        {"lenet", {1, 28, 28}, 10, 96},  // the last batch of an epoch
     {"mlp", {1, 28, 28}, 10},          {"resnet18-d2l", {1, 28, 28}, 10},
     {"resnet20", {3, 32, 32}, 10},     {"alexnet", {3, 224, 224}, 1000},
     {"vgg11", {3, 224, 224}, 1000},    {"vgg16", {3, 224, 224}, 1000},
@@ -72,7 +72,7 @@ void add_convolution(std::vector<Operation>& operations, const GraphNode& node, 
        [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); }});
   operations.push_back({"convolution backward weights, " + what,
                         [=](Dnn& dnn) { return dnn.conv_backward_weights(problem); }});
-  if (is_first) return;  // nothing wants the gradient of the images
+  if (is_first) return;  // the gradient of the images is not needed
   operations.push_back(
       {"convolution backward data, " + what, [=](Dnn& dnn) { return dnn.conv_backward_data(problem); }});
 }
@@ -106,11 +106,11 @@ std::vector<Operation> operations_of(const Training& training, Type type) {
 
 enum class Outcome {
   built,
-  late,  ///< there is an engine, which a driver must compile
+  late,  ///< a driver must compile the engine
   gap,
 };
 
-/// Makes each plan once, and keeps the result.
+/// Plans each operation once and keeps the outcome.
 class Planner {
  public:
   Outcome plan(const Operation& operation) {
@@ -205,7 +205,7 @@ class PlanCache : public testing::Test {
   std::filesystem::path path = folder.path() / "plans.json";
 };
 
-/// The first engine of the only problem of the only GPU.
+/// Engine of the only problem of the only GPU.
 nlohmann::json& only_engine(nlohmann::json& document) {
   return document["engines"].front().front()["engine"];
 }
@@ -221,7 +221,7 @@ TEST_F(PlanCache, KeepsTheEngineByProblemAndGpu) {
 TEST_F(PlanCache, DecidesWhichEngineIsUsed) {
   const std::string chosen = engine();
   nlohmann::json stored = document();
-  only_engine(stored) = "eng0";  // what cuDNN has for all problems, and proposes late
+  only_engine(stored) = "eng0";  // supports all problems, but is never cuDNN's first choice
   write(stored);
   EXPECT_NE(chosen, "eng0");
   EXPECT_EQ(engine(), "eng0");
@@ -257,7 +257,7 @@ TEST_F(PlanCache, OfAnotherRankIsNotWritten) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-/// In cuDNN's order, engines on tensor cores come first. Those of fp32 do not use them.
+/// Engines on tensor cores come first in cuDNN's order; fp32 must not use them.
 TEST(CudaPlans, OfFp32AreNotThoseOfTf32) {
   const auto dnn = make_cudnn({.device_properties = h200});
   ConvProblem fp32 = small;
@@ -299,7 +299,7 @@ TEST(CudaPlans, NameTheDescriptionThatIsDamaged) {
   }
 }
 
-/// Runs alone, in a process that finds no library.
+/// Run by a test of its own, with a file that is no library in place of libcudnn.
 TEST(WithoutCudnn, DISABLED_SaysWhatIsMissing) {
   try {
     make_cudnn({.device_properties = h200});
