@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "ops/cpu/op.h"
 #include "tensor.h"
@@ -39,6 +40,10 @@ class Lanes {
   std::size_t count_;
   std::unique_ptr<float, decltype(&std::free)> data_;
 };
+
+inline std::vector<double> values_of(const Lanes& lanes) {
+  return {lanes.data(), lanes.data() + lanes.size()};
+}
 
 // Conversions to and from [group][channel][row][column][16]; missing lanes are zeros.
 inline Lanes to_lanes(const Tensor& tensor) {

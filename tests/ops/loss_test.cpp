@@ -2,65 +2,11 @@
 
 #include <bit>
 #include <cmath>
-#include <random>
 
-#include "lanes.h"
+#include "run_loss.h"
 
 namespace lockstep::testing {
 namespace {
-
-struct Loss {
-  LeafResult result;
-  Lanes grad;
-};
-
-/// Targets with several classes.
-struct Soft {
-  float smoothing = 0;
-  std::vector<int> others{};  ///< empty: none
-  std::vector<float> shares{};
-};
-
-Loss run_loss(const Tensor& logits, const std::vector<int>& labels, cpu::Level level, bool gradient = true,
-              Soft soft = {}) {
-  const cpu::Loss planned = cpu::plan_cross_entropy(logits.shape, soft.smoothing, level);
-  const Lanes lanes = to_lanes(logits);
-  std::vector<std::int32_t> padded(static_cast<std::size_t>(cpu::groups_of(logits.samples)) * 16, -1);
-  std::copy(labels.begin(), labels.end(), padded.begin());
-  Loss loss{{}, Lanes(gradient ? lanes.size() : 0)};
-  cpu::LossMemory memory;
-  memory.samples = logits.samples;
-  memory.logits = lanes.data();
-  memory.gradient = gradient ? loss.grad.data() : nullptr;
-  memory.labels = padded.data();
-  if (!soft.others.empty()) {
-    soft.others.resize(padded.size(), -1);
-    soft.shares.resize(padded.size(), 1.0F);
-    memory.partner_labels = soft.others.data();
-    memory.shares = soft.shares.data();
-  }
-  memory.result = &loss.result;
-  planned.run(memory);
-  return loss;
-}
-
-struct Samples {
-  Tensor logits;
-  std::vector<int> labels;
-};
-
-Samples random_samples(int samples, int classes, double scale) {
-  std::mt19937 generator(5);
-  Samples result{Tensor(samples, {classes, 1, 1}), {}};
-  for (double& value : result.logits.values) {
-    const double uniform = static_cast<double>(generator()) / 4294967296.0 - 0.5;
-    value = static_cast<double>(static_cast<float>(uniform * scale));
-  }
-  for (int n = 0; n < samples; ++n) {
-    result.labels.push_back(static_cast<int>(generator() % static_cast<unsigned>(classes)));
-  }
-  return result;
-}
 
 /// Results in double precision.
 struct Expected {
@@ -69,7 +15,7 @@ struct Expected {
   std::uint64_t correct = 0;
 };
 
-Expected expected_loss(const Samples& samples) {
+Expected expected_loss(const LossCase& samples) {
   Expected result{samples.logits};
   const int classes = samples.logits.shape.channels;
   for (int n = 0; n < samples.logits.samples; ++n) {
@@ -94,9 +40,9 @@ TEST(CrossEntropy, EqualsReference) {
     for (const int samples : {1, 15, 16, 17, 31, 32, 33}) {
       for (const int classes : {1, 2, 10, 100}) {
         for (const double scale : {0.01, 4.0, 60.0}) {
-          const Samples input = random_samples(samples, classes, scale);
+          const LossCase input = random_case(samples, classes, scale);
           const Expected expected = expected_loss(input);
-          const Loss loss = run_loss(input.logits, input.labels, level);
+          const LossResults loss = run_loss(input, level);
           EXPECT_NEAR(loss.result.loss, expected.loss, 2e-7 * samples * (1 + expected.loss / samples));
           EXPECT_EQ(loss.result.correct, expected.correct);
           const Tensor grad = from_lanes(loss.grad, samples, input.logits.shape);
@@ -110,14 +56,14 @@ TEST(CrossEntropy, EqualsReference) {
 }
 
 TEST(CrossEntropy, SameBitsOnEveryLevelWithAndWithoutGradient) {
-  const Samples input = random_samples(29, 10, 20.0);
-  const Loss first = run_loss(input.logits, input.labels, cpu::available_levels().front());
+  const LossCase input = random_case(29, 10, 20.0);
+  const LossResults first = run_loss(input, cpu::available_levels().front());
   for (const cpu::Level level : cpu::available_levels()) {
-    const Loss other = run_loss(input.logits, input.labels, level);
+    const LossResults other = run_loss(input, level);
     EXPECT_EQ(std::bit_cast<std::uint64_t>(first.result.loss),
               std::bit_cast<std::uint64_t>(other.result.loss));
     EXPECT_TRUE(first.grad.same_bits(other.grad));
-    const Loss forward_only = run_loss(input.logits, input.labels, level, false);
+    const LossResults forward_only = run_loss(input, level, false);
     EXPECT_EQ(forward_only.result.loss, first.result.loss);
     EXPECT_EQ(forward_only.result.correct, first.result.correct);
   }
@@ -131,9 +77,9 @@ TEST(CrossEntropy, ExponentialIsAccurateAndTheSame) {
     logits.at(n, 1, 0, 0) = static_cast<double>(static_cast<float>(-90.0 * n / samples));
   }
   const std::vector<int> labels(static_cast<std::size_t>(samples), 0);
-  const Loss first = run_loss(logits, labels, cpu::available_levels().front());
+  const LossResults first = run_loss({logits, labels}, cpu::available_levels().front());
   for (const cpu::Level level : cpu::available_levels()) {
-    const Loss loss = run_loss(logits, labels, level);
+    const LossResults loss = run_loss({logits, labels}, level);
     EXPECT_TRUE(first.grad.same_bits(loss.grad));
     const Tensor grad = from_lanes(loss.grad, samples, logits.shape);
     for (int n = 0; n < samples; ++n) {
@@ -145,8 +91,8 @@ TEST(CrossEntropy, ExponentialIsAccurateAndTheSame) {
 
 TEST(CrossEntropy, MissingSamplesHaveNoGradient) {
   for (const cpu::Level level : cpu::available_levels()) {
-    const Samples input = random_samples(17, 10, 3.0);
-    const Loss loss = run_loss(input.logits, input.labels, level);
+    const LossCase input = random_case(17, 10, 3.0);
+    const LossResults loss = run_loss(input, level);
     for (std::size_t i = 160; i < loss.grad.size(); ++i) {
       if (i % 16 >= 1) {
         ASSERT_EQ(loss.grad.data()[i], 0.0F);
@@ -160,7 +106,7 @@ TEST(CrossEntropy, ExtremeLogitsAreFinite) {
   for (const cpu::Level level : cpu::available_levels()) {
     Tensor logits(2, {3, 1, 1});
     logits.values = {1e4, -1e4, 0, 1e4, -1e4, 0};
-    const Loss loss = run_loss(logits, {0, 1}, level);
+    const LossResults loss = run_loss({logits, {0, 1}}, level);
     EXPECT_EQ(loss.result.loss, 2e4);
     EXPECT_EQ(loss.result.correct, 1U);
     const Tensor grad = from_lanes(loss.grad, 2, logits.shape);
@@ -171,7 +117,7 @@ TEST(CrossEntropy, ExtremeLogitsAreFinite) {
 TEST(CrossEntropy, EqualLogitsCountTheLowestIndex) {
   for (const cpu::Level level : cpu::available_levels()) {
     const Tensor logits(2, {4, 1, 1});
-    const Loss loss = run_loss(logits, {0, 1}, level);
+    const LossResults loss = run_loss({logits, {0, 1}}, level);
     EXPECT_EQ(loss.result.correct, 1U);
     EXPECT_NEAR(loss.result.loss, 2 * std::log(4.0), 1e-15);
   }
@@ -183,7 +129,7 @@ TEST(CrossEntropy, NanAndInfinityGiveNan) {
       for (std::size_t position = 0; position < 3; ++position) {
         Tensor logits(1, {3, 1, 1});
         logits.values[position] = bad;
-        EXPECT_TRUE(std::isnan(run_loss(logits, {1}, level).result.loss)) << position;
+        EXPECT_TRUE(std::isnan(run_loss({logits, {1}}, level).result.loss)) << position;
       }
     }
   }
@@ -192,8 +138,9 @@ TEST(CrossEntropy, NanAndInfinityGiveNan) {
 /// Compares smoothed targets and mixtures of two labels with the definition: -sum of target * log softmax.
 TEST(CrossEntropy, SoftTargets) {
   const int classes = 7;
-  const Samples samples = random_samples(19, classes, 6.0);
-  Soft soft{.smoothing = 0.1F};
+  const LossCase samples = random_case(19, classes, 6.0);
+  LossCase soft = samples;
+  soft.smoothing = 0.1F;
   for (int n = 0; n < 19; ++n) {
     soft.others.push_back(samples.labels[static_cast<std::size_t>(18 - n)]);
     soft.shares.push_back(0.3F + 0.03F * static_cast<float>(n));
@@ -213,7 +160,7 @@ TEST(CrossEntropy, SoftTargets) {
     }
   }
   for (const cpu::Level level : cpu::available_levels()) {
-    const Loss actual = run_loss(samples.logits, samples.labels, level, true, soft);
+    const LossResults actual = run_loss(soft, level);
     EXPECT_NEAR(actual.result.loss, loss, 1e-5 * loss);
     const Tensor actual_grad = from_lanes(actual.grad, 19, samples.logits.shape);
     for (std::size_t i = 0; i < grad.values.size(); ++i) {
@@ -226,8 +173,8 @@ TEST(CrossEntropy, CountsTheFirstFive) {
   Tensor logits(3, {8, 1, 1});
   logits.values = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 1, 1, 1, 1, 1, 1, 1, 1};
   for (const cpu::Level level : cpu::available_levels()) {
-    EXPECT_EQ(run_loss(logits, {3, 2, 4}, level).result.correct5, 2U);  // equal logits: lower classes first
-    EXPECT_EQ(run_loss(logits, {7, 2, 5}, level).result.correct5, 1U);
+    EXPECT_EQ(run_loss({logits, {3, 2, 4}}, level).result.correct5, 2U);  // equal logits: lower classes first
+    EXPECT_EQ(run_loss({logits, {7, 2, 5}}, level).result.correct5, 1U);
   }
 }
 

@@ -7,8 +7,6 @@
 namespace lockstep::testing {
 namespace {
 
-std::vector<double> values_of(const Lanes& lanes) { return {lanes.data(), lanes.data() + lanes.size()}; }
-
 void expect_reference(const OpCase& op_case, const Expected& expected, const OpResults& results,
                       const std::string& where) {
   const int samples = expected.output.samples;

@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "lockstep/model_file.h"
+#include "run_loss.h"
 #include "run_op.h"
 
 /// Compares operations with results of PyTorch (bench/peers/make_op_references.py).
@@ -27,19 +26,9 @@ std::vector<double> stored(const std::string& name) {
   return {};
 }
 
-void expect_near(const std::vector<double>& actual, const std::string& name) {
-  const std::vector<double> expected = stored(name);
-  ASSERT_EQ(actual.size(), expected.size()) << name;
-  double largest = 0;
-  for (const double value : expected) {
-    largest = std::max(largest, std::abs(value));
-  }
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_NEAR(actual[i], expected[i], 4e-6 * largest) << name << " element " << i;
-  }
+void expect_stored(const std::vector<double>& actual, const std::string& name) {
+  expect_near(actual, stored(name), 4e-6, name);
 }
-
-std::vector<double> values_of(const Lanes& lanes) { return {lanes.data(), lanes.data() + lanes.size()}; }
 
 class Torch : public ::testing::TestWithParam<OpCase> {};
 
@@ -53,11 +42,11 @@ TEST_P(Torch, AgreesOnEveryLevel) {
   values.grad_output.values = stored(op_case.name + ".grad_output");
   for (const cpu::Level level : cpu::available_levels()) {
     const OpResults results = run_op(op_case, values, level);
-    expect_near(from_lanes(results.output, samples, op_case.node.shape).values, op_case.name + ".output");
-    expect_near(from_lanes(results.grad_inputs[0], samples, op_case.inputs[0]).values,
-                op_case.name + ".grad_input");
-    expect_near(values_of(results.grad_parameters[0]), op_case.name + ".grad_weight");
-    expect_near(values_of(results.grad_parameters[1]), op_case.name + ".grad_bias");
+    expect_stored(from_lanes(results.output, samples, op_case.node.shape).values, op_case.name + ".output");
+    expect_stored(from_lanes(results.grad_inputs[0], samples, op_case.inputs[0]).values,
+                  op_case.name + ".grad_input");
+    expect_stored(values_of(results.grad_parameters[0]), op_case.name + ".grad_weight");
+    expect_stored(values_of(results.grad_parameters[1]), op_case.name + ".grad_bias");
   }
 }
 
@@ -78,23 +67,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(TorchLoss, AgreesOnEveryLevel) {
   const std::vector<double> labels = stored("loss.labels");
-  Tensor logits(static_cast<int>(labels.size()), {10, 1, 1});
-  logits.values = stored("loss.logits");
-  const Lanes lanes = to_lanes(logits);
-  std::vector<std::int32_t> padded(32, -1);
-  std::transform(labels.begin(), labels.end(), padded.begin(), [](double v) { return static_cast<int>(v); });
+  LossCase loss_case{Tensor(static_cast<int>(labels.size()), {10, 1, 1}), {labels.begin(), labels.end()}};
+  loss_case.logits.values = stored("loss.logits");
   for (const cpu::Level level : cpu::available_levels()) {
-    Lanes grad(lanes.size());
-    LeafResult result;
-    cpu::LossMemory memory;
-    memory.samples = logits.samples;
-    memory.logits = lanes.data();
-    memory.gradient = grad.data();
-    memory.labels = padded.data();
-    memory.result = &result;
-    cpu::plan_cross_entropy(logits.shape, 0.0F, level).run(memory);
-    expect_near({result.loss}, "loss.loss");
-    expect_near(from_lanes(grad, logits.samples, logits.shape).values, "loss.grad");
+    const LossResults results = run_loss(loss_case, level);
+    expect_stored({results.result.loss}, "loss.loss");
+    expect_stored(from_lanes(results.grad, loss_case.logits.samples, loss_case.logits.shape).values,
+                  "loss.grad");
   }
 }
 

@@ -1,55 +1,18 @@
-#include <random>
-
 #include "ops/cuda/run_small_op.h"
+#include "ops/run_loss.h"
 
 namespace lockstep::testing {
 namespace {
 
 using cuda::Type;
 
-struct LossCase {
-  Tensor logits;
-  std::vector<std::int32_t> labels;
-  float smoothing = 0;
-  std::vector<std::int32_t> others{};  ///< empty: not mixed
-  std::vector<float> shares{};
-};
-
-struct LossResults {
+struct CudaLossResults {
   LeafResult result;
   std::vector<std::int32_t> predictions;
   Tensor grad;
 };
 
-LossResults run_on_cpu(LossCase given) {
-  const int samples = given.logits.samples;
-  const cpu::Loss loss = cpu::plan_cross_entropy(given.logits.shape, given.smoothing, cpu::best_level());
-  const Lanes logits = to_lanes(given.logits);
-  Lanes grad(logits.size());
-  LossResults results;
-  const auto lanes = static_cast<std::size_t>(cpu::groups_of(samples)) * cpu::lanes;
-  results.predictions.resize(lanes);
-  given.labels.resize(lanes, -1);
-  cpu::LossMemory memory;
-  if (!given.others.empty()) {
-    given.others.resize(lanes, -1);
-    given.shares.resize(lanes, 1.0F);
-    memory.partner_labels = given.others.data();
-    memory.shares = given.shares.data();
-  }
-  memory.samples = samples;
-  memory.logits = logits.data();
-  memory.gradient = grad.data();
-  memory.labels = given.labels.data();
-  memory.predictions = results.predictions.data();
-  memory.result = &results.result;
-  loss.run(memory);
-  results.predictions.resize(static_cast<std::size_t>(samples));
-  results.grad = from_lanes(grad, samples, given.logits.shape);
-  return results;
-}
-
-LossResults run_on_cuda(const LossCase& given, Type type, bool gradient = true) {
+CudaLossResults run_on_cuda(const LossCase& given, Type type, bool gradient = true) {
   const int samples = given.logits.samples;
   const cuda::Loss loss = cuda::plan_cross_entropy(given.logits.shape, samples, given.smoothing, type);
   const PaddedTensor logits(type, given.logits), grad(type, samples, given.logits.shape);
@@ -75,18 +38,6 @@ LossResults run_on_cuda(const LossCase& given, Type type, bool gradient = true) 
   return {result.fetch_all<LeafResult>().front(), predictions.fetch_all<std::int32_t>(), grad.values()};
 }
 
-LossCase random_case(int samples, int classes, double scale) {
-  std::mt19937 generator(static_cast<unsigned>(samples * 1000 + classes));
-  LossCase given{Tensor(samples, {classes, 1, 1}), {}};
-  for (double& value : given.logits.values) {
-    value = rounded((static_cast<double>(generator()) / 4294967296.0 - 0.5) * scale, Type::fp32);
-  }
-  for (int n = 0; n < samples; ++n) {
-    given.labels.push_back(static_cast<std::int32_t>(generator() % static_cast<unsigned>(classes)));
-  }
-  return given;
-}
-
 void mix(LossCase& given) {
   given.others.assign(given.labels.rbegin(), given.labels.rend());
   for (std::size_t n = 0; n < given.labels.size(); ++n) {
@@ -98,8 +49,9 @@ void mix(LossCase& given) {
 /// another order.
 void expect_as_on_cpu(LossCase given, Type type) {
   given.logits = rounded(given.logits, type);
-  const LossResults cpu = run_on_cpu(given);
-  const LossResults cuda = run_on_cuda(given, type);
+  const LossResults cpu = run_loss(given, cpu::best_level());
+  const Tensor cpu_grad = from_lanes(cpu.grad, given.logits.samples, given.logits.shape);
+  const CudaLossResults cuda = run_on_cuda(given, type);
   const int classes = given.logits.shape.channels;
   EXPECT_EQ(cuda.result.correct, cpu.result.correct);
   EXPECT_EQ(cuda.result.correct5, cpu.result.correct5);
@@ -109,9 +61,9 @@ void expect_as_on_cpu(LossCase given, Type type) {
   } else {
     EXPECT_NEAR(cuda.result.loss, cpu.result.loss, (classes <= 32 ? 1e-14 : 1e-6) * cpu.result.loss);
   }
-  if (classes <= 32) return expect_same(cuda.grad, cpu.grad, type, std::to_string(classes) + " classes");
-  for (std::size_t i = 0; i < cpu.grad.values.size(); ++i) {
-    const double wanted = cpu.grad.values[i];
+  if (classes <= 32) return expect_same(cuda.grad, cpu_grad, type, std::to_string(classes) + " classes");
+  for (std::size_t i = 0; i < cpu_grad.values.size(); ++i) {
+    const double wanted = cpu_grad.values[i];
     const double tolerance = (type == Type::bf16 ? 0x1p-8 : 1e-6) * std::abs(wanted);
     if (std::isnan(wanted)) {
       ASSERT_TRUE(std::isnan(cuda.grad.values[i])) << classes << " classes, element " << i;
@@ -193,8 +145,8 @@ TEST(CrossEntropyOnCuda, CountsSamplesAndLeavesOutMissingOnes) {
 TEST(CrossEntropyOnCuda, TheGradientChangesNothingElse) {
   for (const int classes : {10, 100}) {
     const LossCase given = random_case(23, classes, 5.0);
-    const LossResults with = run_on_cuda(given, Type::fp32);
-    const LossResults without = run_on_cuda(given, Type::fp32, false);
+    const CudaLossResults with = run_on_cuda(given, Type::fp32);
+    const CudaLossResults without = run_on_cuda(given, Type::fp32, false);
     EXPECT_EQ(with.result.loss, without.result.loss);
     EXPECT_EQ(with.result.correct, without.result.correct);
     EXPECT_EQ(with.predictions, without.predictions);

@@ -12,27 +12,6 @@
 
 namespace lockstep::testing {
 
-/// Stands for the library in tests of operations that use none.
-class NoLibrary final : public cuda::Dnn {
- public:
-  std::unique_ptr<cuda::DnnOperation> conv_forward(const cuda::ConvProblem&, bool, bool) override {
-    return none();
-  }
-  std::unique_ptr<cuda::DnnOperation> conv_backward_data(const cuda::ConvProblem&) override { return none(); }
-  std::unique_ptr<cuda::DnnOperation> conv_backward_weights(const cuda::ConvProblem&) override {
-    return none();
-  }
-  std::unique_ptr<cuda::DnnOperation> batch_norm_forward(const cuda::BatchNormProblem&, double) override {
-    return none();
-  }
-  std::unique_ptr<cuda::DnnOperation> batch_norm_backward(const cuda::BatchNormProblem&) override {
-    return none();
-  }
-
- private:
-  static std::unique_ptr<cuda::DnnOperation> none() { throw std::logic_error("no library here"); }
-};
-
 /// Results of an operation with one input and no parameters.
 struct SmallOpResults {
   Tensor output;
@@ -45,7 +24,6 @@ using PlanSmallOp = cuda::Op (*)(const cuda::OpRequest&);
 /// members that the operation needs.
 inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, const Tensor& input,
                                    const Tensor& grad_output, cuda::Type type, cuda::OpMemory memory = {}) {
-  NoLibrary library;
   const int samples = input.samples;
   const cuda::Op op = plan({.node = op_case.node,
                             .inputs = op_case.inputs,
@@ -53,7 +31,7 @@ inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, cons
                             .training = true,
                             .input_gradient = true,
                             .type = type,
-                            .dnn = library});
+                            .dnn = dnn_under_test()});
   const PaddedTensor padded(type, input), grad(type, grad_output);
   const PaddedTensor unread(type, samples, input.shape), grad_input(type, samples, input.shape);
   const PaddedTensor output(type, samples, grad_output.shape),
@@ -80,14 +58,13 @@ inline SmallOpResults run_small_op(PlanSmallOp plan, const OpCase& op_case, cons
 /// Runs forward of an operation planned for evaluation, which must save nothing.
 inline PaddedTensor run_in_evaluation(PlanSmallOp plan, const OpCase& op_case, const Tensor& input,
                                       cuda::Type type) {
-  NoLibrary library;
   const cuda::Op op = plan({.node = op_case.node,
                             .inputs = op_case.inputs,
                             .samples = input.samples,
                             .training = false,
                             .input_gradient = false,
                             .type = type,
-                            .dnn = library});
+                            .dnn = dnn_under_test()});
   EXPECT_EQ(op.saved_bytes, 0U);
   const PaddedTensor padded(type, input);
   PaddedTensor output(type, input.samples, op_case.node.shape);
