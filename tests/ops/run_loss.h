@@ -57,7 +57,7 @@ inline LossResults run_loss(LossCase loss_case, cpu::Level level, bool gradient 
   memory.labels = loss_case.labels.data();
   memory.predictions = results.predictions.data();
   memory.result = &results.result;
-  loss.run(memory);
+  loss(memory);
   results.predictions.resize(static_cast<std::size_t>(samples));
   return results;
 }

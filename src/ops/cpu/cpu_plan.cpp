@@ -41,7 +41,6 @@ CpuPlan::CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOption
 WorkspaceBytes CpuPlan::needed_bytes() const {
   WorkspaceBytes bytes;
   bytes.samples = static_cast<std::size_t>(groups_of(options_.samples)) * lanes;
-  bytes.scratch = loss_.scratch_bytes;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const Op& op = ops_[i];
     bytes.scratch = std::max(bytes.scratch, op.scratch_bytes);

@@ -45,7 +45,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   void run_backward(const Pass& /*pass*/, std::size_t node, const OpMemory& memory) const {
     ops_[node].backward(memory);
   }
-  void run_loss(const Pass& /*pass*/, const LossMemory& memory) const { loss_.run(memory); }
+  void run_loss(const Pass& /*pass*/, const LossMemory& memory) const { loss_(memory); }
   static void clear(const Pass& pass, float* first, std::size_t elements);
   void add(const Pass& pass, std::size_t node, float* sum, const float* more) const;
   static bool adds_later(std::size_t /*node*/, std::size_t /*input*/) { return false; }

@@ -6,8 +6,7 @@ namespace lockstep::cpu {
 Loss plan_cross_entropy(Shape logits, float smoothing, Level level) {
   const CrossEntropyKernels& kernels = cross_entropy_kernels(level);
   const int classes = static_cast<int>(logits.size());
-  Loss loss;
-  loss.run = [&kernels, classes, smoothing](const LossMemory& memory) {
+  return [&kernels, classes, smoothing](const LossMemory& memory) {
     CrossEntropyTask task{};
     task.groups = groups_of(memory.samples);
     task.classes = classes;
@@ -24,7 +23,6 @@ Loss plan_cross_entropy(Shape logits, float smoothing, Level level) {
     memory.result->correct5 = task.correct5;
     memory.result->samples = static_cast<std::uint64_t>(memory.samples);
   };
-  return loss;
 }
 
 }  // namespace lockstep::cpu

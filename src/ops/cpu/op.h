@@ -39,10 +39,7 @@ struct Op {
 using LossMemory = LossTensors<float>;
 
 /// The loss planned for a CPU executor.
-struct Loss {
-  std::size_t scratch_bytes = 0;
-  std::function<void(const LossMemory&)> run;
-};
+using Loss = std::function<void(const LossMemory&)>;
 
 using ScratchLayout = lockstep::ScratchLayout<float, 64>;
 

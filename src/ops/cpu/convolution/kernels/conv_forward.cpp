@@ -1,4 +1,5 @@
 #include "ops/cpu/convolution/kernels/direct_conv.h"
+#include "ops/cpu/convolution/kernels/region.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -146,14 +147,8 @@ Row row_function(const ConvGeometry& g) {
   }
 }
 
-/// A rectangle of the output before pooling. Rows and columns are multiples of the window.
-struct Region {
-  int channel, channels;
-  int row, rows;
-  int column, columns;
-};
-
-/// Pools `region` from scratch rows [channel][row][column][16] into the output. WINDOW 0: known at run time.
+/// Pools `region` of the output before pooling, a multiple of the window, from scratch rows
+/// [channel][row][column][16] into the output. WINDOW 0: known at run time.
 template <int WINDOW, bool RELU>
 void pool_region(const ConvForward& task, const Region& region) {
   const int window = WINDOW != 0 ? WINDOW : task.epilogue.window;
