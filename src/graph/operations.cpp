@@ -26,8 +26,8 @@ constexpr auto name_and_prefix(const Options& options) {
 int count_places(const LayerContext& layer, std::int64_t size, const SlidingWindow& window) {
   const auto& [kernel, stride, padding, dilation, ceil_mode] = window;
   if (kernel < 1 || stride < 1 || padding < 0 || dilation < 1) {
-    layer.refuse("kernel ", kernel, ", stride ", stride, ", padding ", padding, " and dilation ", dilation,
-                 " do not make a window");
+    layer.refuse("invalid window: kernel ", kernel, ", stride ", stride, ", padding ", padding,
+                 " and dilation ", dilation);
   }
   const std::int64_t reach = static_cast<std::int64_t>(dilation) * (kernel - 1) + 1;
   const std::int64_t padded = size + 2 * static_cast<std::int64_t>(padding);

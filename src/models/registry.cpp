@@ -51,8 +51,8 @@ std::vector<int> mlp_widths(const std::string& name) {
     more = rest != end;
     if (status != std::errc() || width < 1 || width > max_width || (more && *rest != ',')) {
       throw Error(Category::usage, "model '" + printable(name) +
-                                       "': after mlp: come widths with commas between them, "
-                                       "each 1 to 1048576, as in mlp:256,128");
+                                       "': mlp: must be followed by widths from 1 to 1048576, separated by "
+                                       "commas, as in mlp:256,128");
     }
     at = rest + (more ? 1 : 0);
   }

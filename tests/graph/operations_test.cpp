@@ -102,7 +102,7 @@ TEST(Operations, RefuseWindowsWhoseExtentDoesNotFitAnInt) {
   refuse({.channels = 1, .kernel = 65537, .dilation = 65536},
          "layer conv1: a window of 4294967297 does not fit into 8 pixels");
   refuse({.channels = 1, .padding = 2147483647}, "layer conv1: its output of 4294967302 pixels in a row");
-  refuse({.channels = 1, .kernel = 0}, "kernel 0, stride 1, padding 0 and dilation 1 do not make a window");
+  refuse({.channels = 1, .kernel = 0}, "invalid window: kernel 0, stride 1, padding 0 and dilation 1");
 }
 
 }  // namespace

@@ -186,9 +186,9 @@ INSTANTIATE_TEST_SUITE_P(
             {":3: relu: unknown input 'relu1'; known: input; only layers with a \"name\", in this list or "
              "those around it, can be inputs"}},
         Mistake{{R"({"op": "relu", "input": "a"})", R"({"op": "relu", "name": "a"})"},
-                {":2: relu: input 'a' is not there yet: a layer reads layers before it"}},
+                {":2: relu: input 'a' is defined later: a layer can only read layers before it"}},
         Mistake{{R"({"op": "relu", "name": "a", "input": "a"})"},
-                {":2: relu 'a': input 'a' is not there yet"}},
+                {":2: relu 'a': input 'a' is defined later"}},
         Mistake{{R"({"op": "relu", "input": 1})"}, {":2: relu: input must be a text"}},
         Mistake{{R"({"op": "add", "inputs": "input"})"}, {":2: add: inputs must be a list of names"}},
         Mistake{{R"({"op": "add", "inputs": [1]})"}, {":2: add: inputs must be a list of names"}},
@@ -249,7 +249,7 @@ TEST(JsonNetwork, WholeFilesThatAreRefused) {
   refuse("{\"layers\": []}", "net.json:1: layers must be a list of at least one layer");
   refuse("{\"layers\": 3}", "net.json:1: layers must be a list of at least one layer");
   refuse("{\"layers\": [\n{\"op\": \"flatten\"},\n{\"op\": \"linear\", \"features\": 7}]}",
-         "net.json:3: the last layer gives 7x1x1 values, 10 classes need 10: end with");
+         "net.json:3: the last layer has 7x1x1 values, but 10 classes need 10: end with");
   refuse(std::string(100, '['), "net.json:1: nested more than 32 deep");
   refuse(std::string((1U << 20) + 1, ' '), "net.json: 1048577 bytes are more than the limit");
   refuse("{\"layers\": [1e999]}", "net.json:1: ");

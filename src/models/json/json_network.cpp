@@ -86,7 +86,7 @@ class Builder {
     if (logits.shape() != Shape{classes_, 1, 1}) {
       const Shape& shape = logits.shape();
       refuse(layers.items.back().line,
-             fmt::format("the last layer gives {}x{}x{} values, {} classes need {}: end with {{\"op\": "
+             fmt::format("the last layer has {}x{}x{} values, but {} classes need {}: end with {{\"op\": "
                          "\"linear\", \"features\": \"classes\"}}",
                          shape.channels, shape.height, shape.width, classes_, classes_));
     }
@@ -203,7 +203,8 @@ class Builder {
       return other != nullptr && other->text == name;
     });
     if (comes_later) {
-      options.refuse(fmt::format("input '{}' is not there yet: a layer reads layers before it", name));
+      options.refuse(
+          fmt::format("input '{}' is defined later: a layer can only read layers before it", name));
     }
     std::vector<std::string> known{"input"};
     scope.collect(known);

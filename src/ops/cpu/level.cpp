@@ -73,7 +73,8 @@ Level level_by_name(const std::string& name) {
   for (const Entry& entry : entries()) {
     if (name == entry.name) {
       if (!entry.runs_here()) {
-        throw Error(Category::usage, fmt::format("instruction set '{}': this processor lacks it", name));
+        throw Error(Category::usage,
+                    fmt::format("this processor does not support the instruction set '{}'", name));
       }
       return entry.level;
     }
@@ -82,7 +83,8 @@ Level level_by_name(const std::string& name) {
   for (const Entry& entry : entries()) {
     known += fmt::format(", {}", entry.name);
   }
-  throw Error(Category::usage, fmt::format("instruction set '{}': this build has {}", name, known));
+  throw Error(Category::usage,
+              fmt::format("unknown instruction set '{}'; this build supports {}", name, known));
 }
 
 const char* level_name(Level level) {

@@ -44,8 +44,8 @@ CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOpti
 
 void CudaPlan::compile_for(int samples) {
   if (samples < 1 || samples > options_.samples) {
-    throw Error(Category::internal, "a plan for " + std::to_string(options_.samples) +
-                                        " samples was asked for " + std::to_string(samples));
+    throw Error(Category::internal, "a plan for up to " + std::to_string(options_.samples) +
+                                        " samples cannot be compiled for " + std::to_string(samples));
   }
   if (operations_.contains(samples)) return;
   Operations operations;
@@ -132,7 +132,7 @@ const CudaPlan::Operations& CudaPlan::operations_for(int samples) const {
   const auto found = operations_.find(samples);
   if (found == operations_.end()) {
     throw Error(Category::internal,
-                "a micro-batch of " + std::to_string(samples) + " samples was not compiled for");
+                "the plan was not compiled for micro-batches of " + std::to_string(samples) + " samples");
   }
   return found->second;
 }

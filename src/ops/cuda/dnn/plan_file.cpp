@@ -22,7 +22,7 @@ constexpr std::size_t max_bytes = std::size_t{16} << 20;
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
   throw Error(Category::data,
-              path.string() + ": not a file of plans: " + reason + "; remove it to choose plans again");
+              path.string() + ": invalid file of plans: " + reason + "; remove it to choose engines again");
 }
 
 std::string read_text(const std::filesystem::path& path) {

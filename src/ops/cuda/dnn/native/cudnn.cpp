@@ -207,7 +207,7 @@ class Cudnn final : public Dnn {
 
   [[noreturn]] bool refuse_stored(const std::string& what, const EngineChoice& stored) const {
     throw Error(Category::data,
-                fmt::format("{}: {} does not run {} by the engine {}; remove the file to choose plans again",
+                fmt::format("{}: {} cannot run {} by engine {}; remove the file to choose engines again",
                             file_.path().string(), target_->name(), what, stored.engine));
   }
 

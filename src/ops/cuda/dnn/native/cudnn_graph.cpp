@@ -185,7 +185,7 @@ class GraphImpl final : public CudnnGraph {
   void run(std::size_t engine, StreamHandle stream, std::span<void* const> tensors,
            void* workspace) const override {
     if (target_.is_described())
-      throw Error(Category::internal, what_ + " was made for a GPU that is not here");
+      throw Error(Category::internal, what_ + " was planned for a GPU that is described, not present");
     guarded(what_, [&] {
       std::unordered_map<std::int64_t, void*> addresses;
       for (std::size_t i = 0; i < tensors.size(); ++i)

@@ -136,7 +136,7 @@ struct FinishGradients {
 
 void GradientFinish::run() {
   if (std::max({unpaddings_.size(), additions_.size(), observations_.size()}) > capacity) {
-    throw Error(Category::internal, "too many gradients are to be finished at once");
+    throw Error(Category::internal, "more gradients to finish than one kernel can");
   }
   with_stored(type_, [&](auto stored) {
     FinishGradients<decltype(stored)> work{};
