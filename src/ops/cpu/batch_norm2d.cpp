@@ -99,12 +99,10 @@ Op plan(const BatchNorm2d& norm, const OpRequest& request) {
       .add = request.node.epilogue.add,
       .activation = activation_of(request.node.epilogue),
       .training = request.training};
-  Op op;
+  Op op = op_of(layer);
   op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
   op.backward_reads_inputs = true;
   op.backward_reads_output = layer.activation != ActivationKind::none;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

@@ -52,11 +52,9 @@ Op plan(const Dropout& dropout, const OpRequest& request) {
   const DropoutLayer layer{.kernels = &elementwise_kernels(request.level),
                            .elements = request.node.shape.size(),
                            .rule = dropout_rule(dropout.p, request.position)};
-  Op op;
+  Op op = op_of(layer);
   op.saved_bytes =
       layer.elements * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

@@ -58,12 +58,10 @@ Op plan(const GroupNorm& norm, const OpRequest& request) {
                 .plane = static_cast<std::size_t>(image.height) * static_cast<std::size_t>(image.width)},
       .eps = static_cast<float>(norm.eps),
       .inverse_offset = saved.add(statistics)};
-  Op op;
+  Op op = op_of(layer);
   op.saved_bytes = saved.bytes();
   op.scratch_bytes = group_norm_sums(layer.shape) * sizeof(float);
   op.backward_reads_inputs = true;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

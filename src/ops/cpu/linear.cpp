@@ -75,12 +75,10 @@ Op plan(const Linear& /*options*/, const OpRequest& request) {
   ScratchLayout layout;
   layer.grad_offset = layout.add(layer.relu ? outputs * lanes : 0);
   layer.work_offset = layout.add(layer.kernels->scratch(layer.inputs, request.samples));
-  Op op;
+  Op op = op_of(layer);
   op.saved_bytes = layer.relu ? outputs * sizeof(std::uint16_t) : 0;
   op.scratch_bytes = layout.bytes();
   op.backward_reads_inputs = true;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

@@ -35,6 +35,15 @@ struct Op {
   std::function<void(const OpMemory&)> backward;
 };
 
+/// Op that calls forward(layer, memory) and backward(layer, memory).
+template <class Layer>
+Op op_of(const Layer& layer) {
+  Op op;
+  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
+  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
+  return op;
+}
+
 /// Arrays with one entry per sample are [group][16]; in missing lanes, labels are -1 and shares 1.
 using LossMemory = LossTensors<float>;
 

@@ -62,10 +62,8 @@ void backward(const PoolLayer& layer, const OpMemory& memory) {
 }
 
 Op plan_pool(const PoolLayer& layer) {
-  Op op;
+  Op op = op_of(layer);
   op.backward_reads_inputs = layer.max;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

@@ -187,10 +187,6 @@ void run_pass(const BlockedConvLayer& layer, const BlockedGrids& grids, const Pa
   }
 }
 
-std::uint16_t* masks_of(const BlockedConvLayer& layer, const OpMemory& memory) {
-  return layer.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
-}
-
 void forward(const BlockedConvLayer& layer, const OpMemory& memory) {
   run_pass(layer, layer.forward,
            {.source = memory.inputs[0],
@@ -326,13 +322,11 @@ std::size_t lay_out_scratch(BlockedConvLayer& layer, bool training) {
 
 Op plan_blocked_conv2d(const OpRequest& request) {
   BlockedConvLayer layer = blocked_layer(request);
-  Op op;
-  op.scratch_bytes = lay_out_scratch(layer, request.training);
-  op.saved_bytes =
-      layer.relu ? layer.shapes.output.size() * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+  const std::size_t scratch_bytes = lay_out_scratch(layer, request.training);
+  Op op = op_of(layer);
+  op.scratch_bytes = scratch_bytes;
+  op.saved_bytes = mask_bytes(layer.relu, layer.shapes.output.size(), request.samples);
   op.backward_reads_inputs = true;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

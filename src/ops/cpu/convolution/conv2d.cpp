@@ -88,7 +88,7 @@ void pad_group(const DirectConvLayer& layer, const float* input, float* padded) 
   }
 }
 
-std::uint16_t* masks_of(const DirectConvLayer& layer, const OpMemory& memory, int group) {
+std::uint16_t* masks_of_group(const DirectConvLayer& layer, const OpMemory& memory, int group) {
   return layer.epilogue.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) + layer.mask_pixels * group
                              : nullptr;
 }
@@ -113,7 +113,7 @@ void forward(const DirectConvLayer& layer, const OpMemory& memory) {
                             .weight = memory.parameters[0],
                             .bias = bias,
                             .output = memory.output + layer.output_floats * group,
-                            .masks = masks_of(layer, memory, group),
+                            .masks = masks_of_group(layer, memory, group),
                             .rows = floats_at(memory.scratch, layer.work_offset)});
   }
 }
@@ -129,7 +129,7 @@ void expand_gradient(const DirectConvLayer& layer, const OpMemory& memory, float
                            .columns = g.out_width,
                            .grad = memory.grad_output + layer.output_floats * group,
                            .grad_plane = layer.output_floats / g.out_channels,
-                           .masks = masks_of(layer, memory, group),
+                           .masks = masks_of_group(layer, memory, group),
                            .mask_plane = plane,
                            .output = expanded + layer.mask_pixels * lanes * group,
                            .output_plane = plane * lanes});
@@ -174,7 +174,7 @@ void backward(const DirectConvLayer& layer, const OpMemory& memory) {
                                    .grad_output = grad,
                                    .expand = layer.expand && !expand_all,
                                    .epilogue = layer.epilogue,
-                                   .masks = masks_of(layer, memory, 0),
+                                   .masks = masks_of_group(layer, memory, 0),
                                    .grad_weight = memory.grad_parameters[0],
                                    .grad_bias = memory.grad_parameters[1],
                                    .scratch = floats_at(memory.scratch, layer.work_offset)});
@@ -201,13 +201,11 @@ std::size_t lay_out_scratch(DirectConvLayer& layer, int groups) {
 
 Op plan_pooled_conv2d(const OpRequest& request) {
   DirectConvLayer layer = direct_layer(request);
-  const int groups = groups_of(request.samples);
-  Op op;
-  op.scratch_bytes = lay_out_scratch(layer, groups);
-  op.saved_bytes = layer.epilogue.relu ? layer.mask_pixels * groups * sizeof(std::uint16_t) : 0;
+  const std::size_t scratch_bytes = lay_out_scratch(layer, groups_of(request.samples));
+  Op op = op_of(layer);
+  op.scratch_bytes = scratch_bytes;
+  op.saved_bytes = mask_bytes(layer.epilogue.relu, layer.mask_pixels, request.samples);
   op.backward_reads_inputs = true;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

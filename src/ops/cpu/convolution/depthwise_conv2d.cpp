@@ -86,10 +86,6 @@ DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& gri
   return task;
 }
 
-std::uint16_t* masks_of(const DepthwiseConvLayer& layer, const OpMemory& memory) {
-  return layer.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
-}
-
 void forward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
   const Shape& output = layer.shapes.output;
   for (int group = 0; group < groups_of(memory.samples); ++group) {
@@ -162,13 +158,11 @@ std::size_t lay_out_scratch(DepthwiseConvLayer& layer) {
 
 Op plan_depthwise_conv2d(const OpRequest& request) {
   DepthwiseConvLayer layer = depthwise_layer(request);
-  Op op;
-  op.scratch_bytes = lay_out_scratch(layer);
-  op.saved_bytes =
-      layer.relu ? layer.shapes.output.size() * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+  const std::size_t scratch_bytes = lay_out_scratch(layer);
+  Op op = op_of(layer);
+  op.scratch_bytes = scratch_bytes;
+  op.saved_bytes = mask_bytes(layer.relu, layer.shapes.output.size(), request.samples);
   op.backward_reads_inputs = true;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 

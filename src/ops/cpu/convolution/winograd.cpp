@@ -100,10 +100,6 @@ WinogradConvLayer winograd_layer(const OpRequest& request) {
   return layer;
 }
 
-std::uint16_t* masks_of(const WinogradConvLayer& layer, const OpMemory& memory) {
-  return layer.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
-}
-
 void forward(const WinogradConvLayer& layer, const OpMemory& memory) {
   layer.kernels->conv({.shape = layer.forward,
                        .blocks = layer.forward_blocks,
@@ -165,12 +161,10 @@ Op plan_winograd(const OpRequest& request) {
   const WinogradConvLayer layer = winograd_layer(request);
   ScratchLayout layout;
   layout.add(scratch_floats(layer));
-  Op op;
+  Op op = op_of(layer);
   op.scratch_bytes = layout.bytes();
-  op.saved_bytes = layer.relu ? layer.mask_pixels * groups_of(request.samples) * sizeof(std::uint16_t) : 0;
+  op.saved_bytes = mask_bytes(layer.relu, layer.mask_pixels, request.samples);
   op.backward_reads_inputs = true;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;
 }
 
