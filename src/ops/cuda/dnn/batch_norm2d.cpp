@@ -40,9 +40,6 @@ struct BatchNormLayer {
 float* first_of(std::byte* memory) { return reinterpret_cast<float*>(memory); }
 float* second_of(const BatchNormLayer& norm, std::byte* memory) { return first_of(memory + norm.second); }
 
-// The library's interface takes pointers to non-const memory only.
-void* writable(const void* data) { return const_cast<void*>(data); }
-
 void prepare_evaluation(const BatchNormLayer& norm, const OpMemory& memory) {
   const auto& [weight, bias, mean, variance] = memory.parameters;
   fold_norm(memory.stream, norm.channels, static_cast<float>(norm.eps),

@@ -54,9 +54,6 @@ void prepare(const ConvolutionLayer& conv, const OpMemory& memory) {
                        .padded_bias = memory.prepared + conv.bias_offset});
 }
 
-// The library's interface takes pointers to non-const memory only.
-void* writable(const void* data) { return const_cast<void*>(data); }
-
 void* weights_of(const ConvolutionLayer& conv, const OpMemory& memory) {
   return conv.in_arena ? writable(memory.parameters[0]) : memory.prepared;
 }

@@ -71,6 +71,9 @@ class DnnOperation {
   virtual std::string description() const = 0;
 };
 
+/// Converts an address for DnnOperation::run, which takes pointers to non-const memory only.
+inline void* writable(const void* data) { return const_cast<void*>(data); }
+
 /// Convolutions and batch norm of a library: cuDNN, or plain loops on the host in tests. Functions throw
 /// Error(resource) naming the problem if the library has no deterministic engine.
 class Dnn {
