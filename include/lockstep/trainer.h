@@ -67,7 +67,8 @@ class Trainer {
   Reduce reduce() const;
   DeviceKind device() const;  ///< cpu or cuda
   int threads() const;
-  /// Way in which ranks exchange data: "none", "shared memory" or "messages".
+  /// Way in which ranks exchange gradients: "none", "shared memory", "messages", "shared memory and messages"
+  /// or "NCCL".
   std::string transport() const;
   /// Instruction set, or name of the GPU, on which this rank computes.
   std::string processor() const;

@@ -36,8 +36,8 @@ bool AwaitedCounter::spin(std::uint32_t target) const {
   return false;
 }
 
-/// Both counters are changed and read in one order that all threads agree on: either who advances the counter
-/// sees that somebody blocks, or the kernel sees the new value.
+/// Both counters are changed and read in one order that all threads agree on: either the thread that advances
+/// the counter sees a blocked thread, or the kernel sees the new value.
 std::uint32_t AwaitedCounter::advance(Sharing sharing) {
   const std::uint32_t advanced = value_.fetch_add(1) + 1;
   if (blocked_.load() > 0) {

@@ -15,7 +15,7 @@ class SharedMemory {
  public:
   /// Collective over the ranks of each host. Null on all ranks of a host where one of them cannot map it.
   static std::unique_ptr<SharedMemory> create(const World& world, std::size_t bytes);
-  /// The same over `host`, ranks of one host.
+  /// Same as above, for `host`, the ranks of one host.
   static std::unique_ptr<SharedMemory> create(const MpiGroup& host, std::size_t bytes);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;

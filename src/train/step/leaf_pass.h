@@ -38,7 +38,7 @@ class LeafPass {
   /// others.
   void record(const float* parameters, const RecordLeaf& record_leaf) const;
 
-  /// Where the result of a leaf goes; the device's memory, as all results.
+  /// Result of a leaf, in device memory like all results.
   LeafResult* result(std::uint32_t leaf) const { return results_.as<LeafResult>() + leaf; }
   std::span<const LeafResult> results() const { return {results_.as<LeafResult>(), assignment_.leaves}; }
   /// Records what brings the results of all leaves to all ranks.

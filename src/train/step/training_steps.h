@@ -26,12 +26,13 @@ class TrainingSteps {
   /// Error(usage) for an impossible schedule, Error(resource) where memory is short.
   TrainingSteps(const Session& session, const Run& run, CompiledGraph& graph, const TrainingState& state);
 
-  /// Steps that are submitted together at most.
+  /// Maximum number of steps that are submitted together.
   std::size_t at_once() const { return table_.capacity(); }
-  /// After `step` steps the next `count`, at most at_once(), all of one epoch. Times are sums. Throws on all
-  /// ranks Error(data) where a loss, or the norm of a gradient to be clipped, is not finite. Collective.
+  /// Makes `count` steps after the first `step` ones: at most at_once(), all of one epoch. Returns their
+  /// total times. Throws Error(data) on all ranks if a loss, or the norm of a gradient to be clipped, is not
+  /// finite. Collective.
   StepTimes run(std::uint64_t step, std::uint64_t count);
-  /// What the steps of the last run were told, and what they found.
+  /// Inputs and outcomes of the steps of the last run.
   std::span<const StepInput> inputs() const { return inputs_; }
   std::span<const StepOutcome> outcomes() const { return outcomes_; }
 
@@ -42,7 +43,8 @@ class TrainingSteps {
   /// Brings the averages that other ranks have updated. Collective.
   void gather_averages();
 
-  /// Throws on all ranks Error(data) unless `value`, which they all have, is finite. `name`: what it is.
+  /// Throws Error(data) on all ranks unless `value`, which is equal on all of them, is finite. `name`: its
+  /// name in the message.
   void check_finite(double value, const char* name, std::uint64_t step) const;
 
  private:

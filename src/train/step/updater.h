@@ -22,14 +22,14 @@ struct UpdatedArenas {
       {};  ///< of the optimizer, each of the elements that this rank updates
 };
 
-/// The elements that each of `owners` ranks updates: slices of nearly equal length; where `rule` wants norms,
-/// a block of their sums has one owner.
+/// Elements that each of `owners` ranks updates: slices of nearly equal length. If `rule` needs norms, each
+/// block of their sums has one owner.
 Slices update_slices(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                      const OptimizerOptions& rule, int owners);
 
-/// What a step does with the sum of all gradients: norms, clipping, the optimizer's rule, running statistics,
-/// averaged weights. Has no state of its own. Everything that it computes is the same on any number of ranks,
-/// bit by bit. What it records is on the device's first stream.
+/// Update of a step by the sum of all gradients: norms, clipping, the optimizer's rule, running statistics,
+/// averages. It has no state of its own, and computes the same bits on any number of ranks. Its work is on
+/// the device's first stream.
 class Updater {
  public:
   /// `owners`: the ranks that the arenas' elements are divided between. Parameters, layout and arenas outlive
@@ -52,14 +52,14 @@ class Updater {
   void record_averages(Stream& stream);
 
  private:
-  /// Sums of squares of all blocks of an arena: double by double.
+  /// Sums of squares of all blocks of an arena, one double per block, and their gather.
   struct BlockSums {
     Buffer values;
     Gather gather;
   };
 
   BlockSums plan_block_sums(Device& device) const;
-  /// From `owned`, this rank's slice of an arena.
+  /// Records sums of squares of `owned`, this rank's slice of an arena.
   void measure(Stream& stream, const float* owned, const BlockSums& sums);
   void scale_by_norms(Stream& stream, float* sum);
 
