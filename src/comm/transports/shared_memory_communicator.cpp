@@ -59,8 +59,8 @@ class WindowSums final : public SumsInRounds {
     const std::size_t pieces = std::max<std::size_t>(1, most * (layout.counts.size() - 1));
     const std::size_t elements = half_bytes / sizeof(float) / pieces & ~std::size_t{15};
     if (elements > 0) return elements;
-    throw Error(Category::resource, fmt::format("{} ranks are too many for shared memory; use --transport "
-                                                "messages",
+    throw Error(Category::resource, fmt::format("{} ranks are too many for shared memory; use "
+                                                "transport messages",
                                                 layout.counts.size()));
   }
 
