@@ -73,7 +73,7 @@ TEST(DataWarnings, AreToldOnceAndMoreOfThemAgain) {
   EXPECT_EQ(told(), "lockstep: warning: 1 of 6 test samples could not be read and were skipped\n");
 }
 
-TEST(DataWarnings, QuietRunsTellOfLeftOutSamplesOnly) {
+TEST(DataWarnings, QuietRunsTellOfSkippedSamplesOnly) {
   TrainOptions options = images();
   options.output.quiet = true;
   EpochReport epoch = slow();

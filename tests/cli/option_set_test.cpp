@@ -41,7 +41,7 @@ TEST(OptionSet, ArgumentsWithoutNames) {
   expect_error(Category::usage, {"unexpected argument 'b'"}, [&] { parse_with({"a", "b"}); });
 }
 
-TEST(OptionSet, OptionsOfOtherCommandsArePassedOver) {
+TEST(OptionSet, OptionsOfOtherCommandsAreIgnored) {
   const TemporaryFolder folder;
   const std::string file = folder.write("run.cfg", "lr = 0.1\ndepth = 2\n").string();
   ShowOptions options;

@@ -179,7 +179,7 @@ std::vector<std::int32_t> readable_labels(const Dataset& data, bool strict) {
   return {batch.labels, batch.labels + batch.size};
 }
 
-TEST(ImageFolder, FilesThatCannotBeReadAreLeftOutOrAreErrors) {
+TEST(ImageFolder, FilesThatCannotBeReadAreSkippedOrAreErrors) {
   const Pets pets;
   EXPECT_EQ(readable_labels(*pets.open(), true), (std::vector<std::int32_t>{0, 0, 1, 1}));
   pets.write("train/cat/2.JPEG", "no image");
@@ -275,7 +275,7 @@ TEST(PackedImages, HoldTheSameSamplesSmaller) {
   }
 }
 
-TEST(PackedImages, FilesThatCannotBeReadAreLeftOutAndNamed) {
+TEST(PackedImages, FilesThatCannotBeReadAreSkippedAndNamed) {
   const PackedPets pets;
   pets.write("train/cat/1.jpg", jpeg_file(60, 40, 1).substr(0, 300));
   std::vector<std::string> lines;

@@ -144,7 +144,7 @@ TEST(ReadAhead, GivesWhatTheReaderOfCpuRanksGives) {
   }
 }
 
-TEST(ReadAhead, PassesOverWhatOtherExecutorsRead) {
+TEST(ReadAhead, OmitsWhatOtherExecutorsRead) {
   Reading reading(64);
   reading.expect({{8, 16}, {32, 0}, {40, 8}});
   for (const std::uint64_t first : {8U, 16U, 40U}) reading.expect_next({first, 8});

@@ -74,7 +74,7 @@ TEST(Graph, PaddedConvolutionReadsItsWholeInput) {
   EXPECT_EQ(node_named(graph, "conv2").shape, (Shape{2, 4, 4}));
 }
 
-TEST(Graph, LayersThatNothingReadsAreLeftOut) {
+TEST(Graph, LayersThatNothingReadsAreOmitted) {
   Network network({1, 4, 4});
   const Value x = network.input();
   conv2d(x, {.channels = 3, .kernel = 3});

@@ -77,7 +77,7 @@ class Images : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Images, FilesThatCannotBeReadAreLeftOutAlikeOnAnyNumberOfRanks) {
+TEST_F(Images, FilesThatCannotBeReadAreSkippedAlikeOnAnyNumberOfRanks) {
   only_digest(data(folder_.string()), {"--random-resized-crop", "--hflip", "0.5"});
   const Outcome one = train(1, data(folder_.string()), {});
   const std::string warning = "/train/odd/7.jpg: is neither a JPEG nor a PNG file; skipped\n";
@@ -107,7 +107,7 @@ TEST_F(Images, AFileThatCannotBeReadIsNamedOnceInARun) {
   }
 }
 
-TEST_F(Images, SamplesThatWereLeftOutAreCountedOnce) {
+TEST_F(Images, SkippedSamplesAreCountedOnce) {
   for (const int ranks : {1, 3}) {
     const std::string run = (folder_ / ("run" + std::to_string(ranks))).string();
     const Outcome outcome = train(ranks, data(folder_.string()), {"--quiet", "--run-dir", run});

@@ -209,7 +209,7 @@ TEST_F(Output, NetworkFileGivesTheDigestOfTheSameBuiltInModel) {
             train(2, {"--epochs", "1", "--quiet", "--model", file}).out);
 }
 
-TEST_F(Output, HeadStartsAnewForOtherClasses) {
+TEST_F(Output, HeadIsReinitialisedForOtherClasses) {
   const TemporaryFolder folder;
   const std::string file = (folder / "ten.safetensors").string();
   const std::vector<std::string> ten = {"train",     "--dataset", "synthetic", "--samples", "64",

@@ -59,7 +59,7 @@ TEST(RunRecord, ReadsWhatWasWritten) {
   EXPECT_EQ(record.environment, (RunRecord::Facts{{"cpu", "Zen"}, {"hosts", R"(["a"])"}}));
 }
 
-TEST(RunRecord, IncompleteLastLineIsPassedOver) {
+TEST(RunRecord, IncompleteLastLineIsIgnored) {
   const TemporaryFolder folder;
   folder.write("metrics.jsonl",
                R"({"event":"step","epoch":1,"step":1,"samples":2,"loss":null,"learning_rate":1,"seconds":1})"

@@ -132,7 +132,7 @@ TEST(CrossEntropyOnCuda, NanAndInfinityAreTheCpus) {
   }
 }
 
-TEST(CrossEntropyOnCuda, CountsSamplesAndLeavesOutMissingOnes) {
+TEST(CrossEntropyOnCuda, CountsSamplesWithoutMissingOnes) {
   for (const int classes : {10, 100}) {
     LossCase given = random_case(6, classes, 3.0);
     EXPECT_EQ(run_on_cuda(given, Type::fp32).result.samples, 6U);

@@ -17,7 +17,7 @@ bool is_gone(Shape image, int features, Type type) {
   return gone;
 }
 
-TEST(Flattening, IsLeftOutWhereWeightsCanHaveTheOrderOfPixels) {
+TEST(Flattening, IsOmittedWhereWeightsCanHaveTheOrderOfPixels) {
   for (const Type type : {Type::fp32, Type::tf32, Type::bf16}) {
     EXPECT_TRUE(is_gone({50, 4, 4}, 128, type)) << "LeNet's";
     EXPECT_TRUE(is_gone({512, 1, 1}, 4096, type)) << "one pixel";
