@@ -225,13 +225,18 @@ void check_communicator(const World& world, Communicator& communicator, std::siz
   communicator.check();
 }
 
+/// Arenas of all ranks, or of every second one, in a device's memory.
+void check_staging(const World& world, Communicator& communicator) {
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  const auto staged = make_staged_communicator(communicator, *device);
+  check_communicator(world, *staged, 30011);
+  check_communicator(world, world.rank() % 2 == 1 ? *staged : communicator, 30011);
+}
+
 void check_transport(const World& world, Transport transport) {
   const auto communicator = make_communicator(world, transport);
   check_communicator(world, *communicator, 300007);
-  // Every second rank has its arenas in a device's memory.
-  const auto device = make_cpu_device({.threads = 1, .pin = false});
-  const auto staged = make_staged_communicator(*communicator, *device);
-  check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator, 30011);
+  check_staging(world, *communicator);
 }
 
 /// Checks the ranks of the world as if they were on hosts with these first ranks.
@@ -244,6 +249,7 @@ void check_hosts(const World& world, const std::vector<std::size_t>& boundaries)
   check_communicator(world, *communicator, 300007);
   for (const std::uint32_t leaves : {3u, 7u, 12u, 31u})
     check_canonical(world, *communicator, leaves, 3, 3000);
+  check_staging(world, *communicator);
 }
 
 void check_agree(const World& world) {
