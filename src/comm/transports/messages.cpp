@@ -7,19 +7,13 @@
 namespace lockstep {
 namespace {
 
-/// Chunks of at most 60 KB: Open MPI sends up to 64 KB through TCP without asking the receiver first, whose
-/// answer would queue behind the data of other rounds, while the link idles (2 hosts at 1 Gb/s, 67 MB: chunks
-/// of 1 MB use 53 % of it).
-constexpr std::size_t staged_elements = 1 << 20;
-constexpr ChunkLimits limits{.staging = staged_elements, .smallest = 1 << 12, .largest = 15360};
+/// Elements of a message: 60 KB. Open MPI sends up to 64 KB through TCP without asking the receiver first,
+/// whose answer would queue behind the data of other messages, while the link idles (2 hosts at 1 Gb/s, 34 MB
+/// each way: messages of 60 KB use 95 % of it, those of 1 MB, two at a time, 60 %).
+constexpr std::size_t message_elements = 15360;
+constexpr std::size_t message_bytes = message_elements * sizeof(float);
+constexpr ChunkLimits limits{.staging = 1 << 20, .smallest = 1 << 12, .largest = message_elements};
 
-/// Number of rounds in transit at once: as many as hold twice the elements of a round of the largest chunks.
-std::size_t rounds_under_way(std::size_t inputs, std::size_t chunk) {
-  constexpr std::size_t most = 64;
-  return std::clamp<std::size_t>(2 * staged_elements / std::max<std::size_t>(1, inputs * chunk), 2, most);
-}
-
-/// Transfers of one round. Several rounds are in transit at once: some arrive while another is summed.
 class MessageSums final : public RoutedSums {
  public:
   MessageSums(const Messages& messages, SumLayout layout, Routes routes)
@@ -29,25 +23,25 @@ class MessageSums final : public RoutedSums {
   MessageSums(const Messages& messages, std::size_t chunk, SumLayout layout, Routes routes)
       : RoutedSums(messages.rank(), std::move(layout), std::move(routes), chunk),
         messages_(messages),
-        requests_(rounds_under_way(layout_.inputs(), chunk)),
-        arrived_(requests_.size() * arrivals() * arrival_stride()) {
+        in_transit_(messages, arrivals() * arrival_stride() * sizeof(float)),
+        arrived_(in_transit_.in_transit() * arrivals() * arrival_stride()) {
     for (std::size_t round = 0; round < rounds(); ++round) {
-      place_inputs(round, arrived_.data() + round % requests_.size() * arrivals() * arrival_stride());
+      const std::size_t place = round % in_transit_.in_transit();
+      place_inputs(round, arrived_.data() + place * arrivals() * arrival_stride());
     }
   }
 
   void bring(Stream& stream, std::size_t round) override {
-    stream.call([this, round] { receive(round); }, Phase::reduce);
+    stream.call(
+        [this, round] {
+          in_transit_.complete(round, rounds(), [this](std::size_t next, std::vector<MPI_Request>& requests) {
+            start(next, requests);
+          });
+        },
+        Phase::reduce);
   }
 
-  void receive(std::size_t round) {
-    for (; started_ < std::min(round + requests_.size(), rounds()); ++started_) start(started_);
-    if (round + 1 == rounds()) started_ = 0;
-    messages_.complete(requests_of(round));
-  }
-
-  void start(std::size_t round) {
-    std::vector<MPI_Request>& requests = requests_of(round);
+  void start(std::size_t round, std::vector<MPI_Request>& requests) {
     transfer(
         round,
         [&](std::span<std::byte> bytes, std::size_t peer, std::size_t i) {
@@ -58,49 +52,38 @@ class MessageSums final : public RoutedSums {
         });
   }
 
-  std::vector<MPI_Request>& requests_of(std::size_t round) { return requests_[round % requests_.size()]; }
-
   const Messages& messages_;
-  std::vector<std::vector<MPI_Request>> requests_;  ///< requests of the rounds in transit
+  MessageRounds in_transit_;
   AlignedFloats arrived_;
-  std::size_t started_ = 0;  ///< rounds that were started in the run in progress
 };
-
-/// Calls transfer(part) for parts of `bytes` whose length MPI can count.
-template <class Bytes, class Transfer>
-void by_parts(Bytes bytes, const Transfer& transfer) {
-  constexpr std::size_t largest = std::size_t{1} << 30;
-  while (!bytes.empty()) {
-    const auto part = bytes.first(std::min(bytes.size(), largest));
-    transfer(part);
-    bytes = bytes.subspan(part.size());
-  }
-}
 
 }  // namespace
 
 void Messages::send(std::vector<MPI_Request>& requests, std::span<const std::byte> bytes, std::size_t peer,
                     std::size_t tag) const {
-  by_parts(bytes, [&](std::span<const std::byte> part) {
-    check_mpi(MPI_Isend(part.data(), static_cast<int>(part.size()), MPI_BYTE, static_cast<int>(peer),
-                        static_cast<int>(tag), group_.get(), &requests.emplace_back()),
-              "MPI_Isend");
-  });
+  if (bytes.empty()) return;
+  check_mpi(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(peer),
+                      static_cast<int>(tag), group_.get(), &requests.emplace_back()),
+            "MPI_Isend");
 }
 
 void Messages::receive(std::vector<MPI_Request>& requests, std::span<std::byte> bytes, std::size_t peer,
                        std::size_t tag) const {
-  by_parts(bytes, [&](std::span<std::byte> part) {
-    check_mpi(MPI_Irecv(part.data(), static_cast<int>(part.size()), MPI_BYTE, static_cast<int>(peer),
-                        static_cast<int>(tag), group_.get(), &requests.emplace_back()),
-              "MPI_Irecv");
-  });
+  if (bytes.empty()) return;
+  check_mpi(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(peer),
+                      static_cast<int>(tag), group_.get(), &requests.emplace_back()),
+            "MPI_Irecv");
 }
 
 void Messages::complete(std::vector<MPI_Request>& requests) const {
   lockstep::complete(requests, watch_);
   requests.clear();
 }
+
+/// As many as take 8 MB, but at least 2: a round in the network, another being handled.
+MessageRounds::MessageRounds(const Messages& messages, std::size_t bytes)
+    : messages_(&messages),
+      requests_(std::clamp<std::size_t>((8 << 20) / std::max<std::size_t>(bytes, 1), 2, 64)) {}
 
 std::unique_ptr<SumExchange> plan_message_sums(const Messages& messages, SumLayout layout, Routes routes) {
   return std::make_unique<MessageSums>(messages, std::move(layout), std::move(routes));
@@ -111,17 +94,28 @@ Gather plan_message_gather(const Messages& messages, std::span<std::byte> all,
   const auto part = [&](std::size_t rank) {
     return all.subspan(bounds[rank], bounds[rank + 1] - bounds[rank]);
   };
+  const auto piece = [](std::span<std::byte> whole, std::size_t round) {
+    const std::size_t begin = std::min(round * message_bytes, whole.size());
+    return whole.subspan(begin, std::min(message_bytes, whole.size() - begin));
+  };
+  const std::span<std::byte> own = part(messages.rank());
+  std::size_t longest = own.size();
   std::vector<std::span<std::byte>> arriving;
-  for (const std::size_t owner : routes.owners) arriving.push_back(part(owner));
-  return call_in_each_run([&messages, routes, arriving, own = part(messages.rank()),
-                           requests = std::vector<MPI_Request>()]() mutable {
-    for (std::size_t i = 0; i < arriving.size(); ++i) {
-      messages.receive(requests, arriving[i], routes.owners[i]);
-    }
-    for (const std::size_t source : routes.sources) {
-      if (source != messages.rank()) messages.send(requests, own, source);
-    }
-    messages.complete(requests);
+  for (const std::size_t owner : routes.owners) {
+    longest = std::max(longest, arriving.emplace_back(part(owner)).size());
+  }
+  return call_in_each_run([&messages, routes, arriving, own, piece,
+                           rounds = (longest + message_bytes - 1) / message_bytes,
+                           in_transit = MessageRounds(messages, arriving.size() * message_bytes)]() mutable {
+    const auto start = [&](std::size_t round, std::vector<MPI_Request>& requests) {
+      for (std::size_t i = 0; i < arriving.size(); ++i) {
+        messages.receive(requests, piece(arriving[i], round), routes.owners[i]);
+      }
+      for (const std::size_t source : routes.sources) {
+        if (source != messages.rank()) messages.send(requests, piece(own, round), source);
+      }
+    };
+    for (std::size_t round = 0; round < rounds; ++round) in_transit.complete(round, rounds, start);
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -27,7 +28,8 @@ class Messages {
   const MpiGroup& group() const { return group_; }
   PeerWatch& watch() const { return watch_; }
 
-  /// Start a message and add it to `requests`. Messages between two ranks with one tag stay in order.
+  /// Start a message of at most 2 GB and add it to `requests`. Messages between two ranks with one tag stay
+  /// in order. None is sent for no bytes.
   void send(std::vector<MPI_Request>& requests, std::span<const std::byte> bytes, std::size_t peer,
             std::size_t tag = 0) const;
   void receive(std::vector<MPI_Request>& requests, std::span<std::byte> bytes, std::size_t peer,
@@ -40,6 +42,35 @@ class Messages {
   PeerWatch& watch_;
   std::size_t rank_, size_;
 };
+
+/// Messages in rounds, of which several are in transit at once, so that the link is busy while a rank handles
+/// what has arrived.
+class MessageRounds {
+ public:
+  /// `bytes`: what arrives in a round; `messages` outlives this.
+  MessageRounds(const Messages& messages, std::size_t bytes);
+
+  /// Rounds in transit.
+  std::size_t in_transit() const { return requests_.size(); }
+  /// Waits for `round` of `rounds`, which follows that of the call before; first starts later ones by
+  /// start(round, requests).
+  template <class Start>
+  void complete(std::size_t round, std::size_t rounds, const Start& start);
+
+ private:
+  const Messages* messages_;
+  std::vector<std::vector<MPI_Request>> requests_;  ///< of the rounds in transit
+  std::size_t started_ = 0;                         ///< rounds
+};
+
+template <class Start>
+void MessageRounds::complete(std::size_t round, std::size_t rounds, const Start& start) {
+  for (; started_ < std::min(round + in_transit(), rounds); ++started_) {
+    start(started_, requests_[started_ % in_transit()]);
+  }
+  messages_->complete(requests_[round % in_transit()]);
+  if (round + 1 == rounds) started_ = 0;
+}
 
 // Plans; `messages` and `group` outlive them.
 
