@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/train_options.h"
@@ -16,21 +16,15 @@
 namespace lockstep {
 namespace {
 
-struct Bench {
-  const char* name;
-  int (*run)(World& world, const BenchOptions& options);
-};
-constexpr std::array benches = {Bench{"allreduce", bench_allreduce}, Bench{"data", bench_data},
-                                Bench{"ops", bench_ops}, Bench{"step", bench_step}};
+using Bench = int (*)(World& world, const BenchOptions& options);
 
-const Bench& find_bench(const std::string& name) {
-  const auto* found = std::ranges::find(benches, name, &Bench::name);
-  if (found == benches.end()) {
-    std::vector<std::string> known;
-    for (const Bench& bench : benches) known.emplace_back(bench.name);
-    throw Error(Category::usage, unknown_name("measurement", name, known));
-  }
-  return *found;
+Bench find_bench(const std::string& name) {
+  static const std::map<std::string, Bench> benches = {
+      {"allreduce", bench_allreduce}, {"data", bench_data}, {"ops", bench_ops}, {"step", bench_step}};
+  if (const auto found = benches.find(name); found != benches.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [known_name, bench] : benches) known.push_back(known_name);
+  throw Error(Category::usage, unknown_name("measurement", name, known));
 }
 
 }  // namespace
@@ -104,10 +98,10 @@ int run_bench(int argc, char** argv) {
   BenchOptions options;
   OptionSet set = option_set(options);
   return run_on_ranks(set, argc, argv, [&](World& world) {
-    const Bench* bench = nullptr;
-    world.agree([&] { bench = &find_bench(options.what); });
+    Bench bench = nullptr;
+    world.agree([&] { bench = find_bench(options.what); });
     check_same(world, {{"measurement", options.what}});
-    return bench->run(world, options);
+    return bench(world, options);
   });
 }
 
