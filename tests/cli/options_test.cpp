@@ -307,8 +307,7 @@ TEST(TrainOptions, HelpFitsAndNamesEveryOption) {
 const std::filesystem::path source = std::filesystem::path(LOCKSTEP_TEST_DATA) / "..";
 
 TEST(TrainOptions, ReadmeNamesEveryOption) {
-  std::ifstream in(source / "README.md");
-  const std::string readme((std::istreambuf_iterator<char>(in)), {});
+  const std::string readme = contents(source / "README.md");
   for (const std::string& name : train_option_names()) {
     EXPECT_NE(readme.find("--" + name), std::string::npos) << name;
   }

@@ -47,9 +47,7 @@ class BadInput : public testing::Test {
                                   const Arguments& words) {
     const TemporaryFolder folder;
     std::filesystem::copy(good_->string(), folder.string());
-    std::ifstream in(folder / file, std::ios::binary);
-    std::string bytes((std::istreambuf_iterator<char>(in)), {});
-    in.close();
+    std::string bytes = contents(folder / file);
     change(bytes);
     std::ofstream(folder / file, std::ios::binary | std::ios::trunc) << bytes;
     Arguments all = words;
@@ -248,8 +246,7 @@ TEST_F(BadInput, ModelFiles) {
   const std::string good = (folder / "good.safetensors").string();
   ASSERT_EQ(
       lockstep(0, {"train", "--data-dir", good_->string(), "--epochs", "0", "--save-model", good}).status, 0);
-  std::ifstream in(good, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const std::string bytes = contents(good);
   const auto expect_bad = [&](const std::string& from, const std::string& to) {
     std::string changed = bytes;
     const auto at = changed.find(from);

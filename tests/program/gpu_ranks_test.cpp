@@ -128,8 +128,7 @@ TEST(GpuRanks, RecordTheEnginesOfARun) {
   const std::string run = (folder / "run").string();
   const Outcome outcome = emulated(1, {"--device", "cuda", "--run-dir", run});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  std::ifstream file(run + "/plans.json");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = contents(run + "/plans.json");
   EXPECT_NE(text.find("\"format\": \"lockstep plans 1\""), std::string::npos) << text;
   EXPECT_NE(text.find("conv_backward_weights: "), std::string::npos) << text;
 }

@@ -116,8 +116,7 @@ TEST_F(Images, SkippedSamplesAreCountedOnce) {
           "lockstep: warning: 1 of 20 test samples could not be read and were skipped\n"}) {
       EXPECT_EQ(count(outcome.err, line), 1) << outcome.err;
     }
-    std::ifstream metrics(run + "/metrics.jsonl");
-    const std::string text((std::istreambuf_iterator<char>(metrics)), {});
+    const std::string text = contents(run + "/metrics.jsonl");
     EXPECT_NE(text.find(R"("train_left_out":1,"test_left_out":1)"), std::string::npos) << text;
   }
 }

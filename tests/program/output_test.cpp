@@ -93,8 +93,7 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
   EXPECT_EQ(events[3]["event"], "epoch");
   EXPECT_EQ(events[8]["digest"], digest);
 
-  std::ifstream page(run + "/report.html");
-  const std::string html{std::istreambuf_iterator<char>(page), {}};
+  const std::string html = contents(run + "/report.html");
   EXPECT_NE(html.find("<th>momentum</th><td>0.9</td>"), std::string::npos);
   for (const char* idle : {"image-size", "crop-pct", "beta1", "cuda-graph"}) {
     EXPECT_EQ(html.find(std::string("<th>") + idle + "</th>"), std::string::npos) << idle;
@@ -288,8 +287,7 @@ TEST_F(Output, ModelIsSavedWhereStdoutTakesNothing) {
     EXPECT_NE(outcome.err.find("lockstep: warning: stdout: " + reason), std::string::npos) << outcome.err;
     const Outcome saved = lockstep(0, {"inspect", file, "--model", "lenet"});
     const std::string digest = line_after(saved.out, "digest ");
-    std::ifstream metrics(run_directory + "/metrics.jsonl");
-    const std::string events{std::istreambuf_iterator<char>(metrics), {}};
+    const std::string events = contents(run_directory + "/metrics.jsonl");
     EXPECT_NE(events.find(digest), std::string::npos) << events;
     EXPECT_TRUE(std::filesystem::exists(run_directory + "/checkpoints/final.safetensors"));
     EXPECT_TRUE(std::filesystem::exists(run_directory + "/report.html"));

@@ -108,8 +108,7 @@ TEST(HtmlReport, HoldsCurvesAndTables) {
   const RunDirectory directory = create_run_directory(folder.path(), "lr = 0.1\n", R"({"cpu":"Zen"})");
   write_run(directory);
   HtmlSink(directory).on_end({});
-  std::ifstream input(directory.report());
-  const std::string html{std::istreambuf_iterator<char>(input), {}};
+  const std::string html = contents(directory.report());
   for (const char* part :
        {"<!DOCTYPE html>", "Loss", "Accuracy", "Learning rate", "Training images/s", "<td>0.8125</td>",
         "xxh3:0123", "<th>lr</th><td>0.1</td>", "<th>cpu</th><td>Zen</td>", "&lt;ring&gt;"}) {
