@@ -7,49 +7,36 @@
 #include "lockstep/error.h"
 
 namespace lockstep {
-namespace {
-
-class Library {
- public:
-  explicit Library(const std::string& name) : name_(name), opened_(name.c_str()) {
-    if (opened_) return;
+NcclApi load_nccl(const std::string& library) {
+  const cuda::SharedLibrary opened(library.c_str());
+  if (!opened) {
     throw Error(
         Category::resource,
         fmt::format("NCCL cannot be opened: {}; install it, name its folder in LD_LIBRARY_PATH, or use "
                     "the transport by messages",
-                    opened_.failure()));
+                    opened.failure()));
   }
-  template <class Function>
-  void find(Function*& function, const char* symbol) const {
-    function = opened_.function<Function>(symbol);
+  const auto find = [&]<class Function>(Function*& function, const char* symbol) {
+    function = opened.function<Function>(symbol);
     if (function != nullptr) return;
-    throw Error(Category::resource, fmt::format("{} has no {}: NCCL 2.18 or newer is wanted", name_, symbol));
-  }
-
- private:
-  std::string name_;
-  cuda::SharedLibrary opened_;
-};
-
-}  // namespace
-
-NcclApi load_nccl(const std::string& library) {
-  const Library nccl(library);
+    throw Error(Category::resource,
+                fmt::format("{} has no {}: NCCL 2.18 or newer is wanted", library, symbol));
+  };
   NcclApi api{};
-  nccl.find(api.get_version, "ncclGetVersion");
-  nccl.find(api.get_error_string, "ncclGetErrorString");
-  nccl.find(api.get_last_error, "ncclGetLastError");
-  nccl.find(api.get_unique_id, "ncclGetUniqueId");
-  nccl.find(api.comm_init_rank_config, "ncclCommInitRankConfig");
-  nccl.find(api.comm_get_async_error, "ncclCommGetAsyncError");
-  nccl.find(api.comm_finalize, "ncclCommFinalize");
-  nccl.find(api.comm_destroy, "ncclCommDestroy");
-  nccl.find(api.comm_abort, "ncclCommAbort");
-  nccl.find(api.group_start, "ncclGroupStart");
-  nccl.find(api.group_end, "ncclGroupEnd");
-  nccl.find(api.send, "ncclSend");
-  nccl.find(api.recv, "ncclRecv");
-  nccl.find(api.all_reduce, "ncclAllReduce");
+  find(api.get_version, "ncclGetVersion");
+  find(api.get_error_string, "ncclGetErrorString");
+  find(api.get_last_error, "ncclGetLastError");
+  find(api.get_unique_id, "ncclGetUniqueId");
+  find(api.comm_init_rank_config, "ncclCommInitRankConfig");
+  find(api.comm_get_async_error, "ncclCommGetAsyncError");
+  find(api.comm_finalize, "ncclCommFinalize");
+  find(api.comm_destroy, "ncclCommDestroy");
+  find(api.comm_abort, "ncclCommAbort");
+  find(api.group_start, "ncclGroupStart");
+  find(api.group_end, "ncclGroupEnd");
+  find(api.send, "ncclSend");
+  find(api.recv, "ncclRecv");
+  find(api.all_reduce, "ncclAllReduce");
   version_of(api);
   return api;
 }

@@ -7,30 +7,13 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "comm/world/runtime.h"
+#include "core/files/file.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
 namespace {
-
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 /// Place of the first rank's file, and its identity: the same process number may belong to another process in
 /// another container.
@@ -41,29 +24,29 @@ struct Place {
   std::uint64_t inode = 0;
 };
 
-File create_file(std::size_t bytes) {
-  File file(memfd_create("lockstep", MFD_CLOEXEC));
-  if (file.get() >= 0 && ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return File(-1);
+FileDescriptor create_file(std::size_t bytes) {
+  FileDescriptor file(memfd_create("lockstep", MFD_CLOEXEC));
+  if (file.get() >= 0 && ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return FileDescriptor(-1);
   return file;
 }
 
-Place place_of(const File& file) {
-  struct stat status {};
+Place place_of(const FileDescriptor& file) {
+  struct stat status;
   if (file.get() < 0 || fstat(file.get(), &status) != 0) return {};
   return {getpid(), file.get(), status.st_dev, status.st_ino};
 }
 
-File open_file(const Place& place) {
-  if (place.process < 0) return File(-1);
+FileDescriptor open_file(const Place& place) {
+  if (place.process < 0) return FileDescriptor(-1);
   const std::string path =
       "/proc/" + std::to_string(place.process) + "/fd/" + std::to_string(place.descriptor);
-  File file(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
   const Place found = place_of(file);
-  if (found.device != place.device || found.inode != place.inode) return File(-1);
+  if (found.device != place.device || found.inode != place.inode) return FileDescriptor(-1);
   return file;
 }
 
-std::byte* map(const File& file, std::size_t bytes) {
+std::byte* map(const FileDescriptor& file, std::size_t bytes) {
   if (file.get() < 0) return nullptr;
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data);
@@ -78,7 +61,7 @@ std::unique_ptr<SharedMemory> SharedMemory::create(const World& world, std::size
 std::unique_ptr<SharedMemory> SharedMemory::create(const MpiGroup& host, std::size_t bytes) {
   const MPI_Comm ranks = host.get();
   const bool first = host.rank() == 0;
-  File file = first ? create_file(bytes) : File(-1);
+  FileDescriptor file = first ? create_file(bytes) : FileDescriptor(-1);
   Place place = place_of(file);
   check_mpi(MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, ranks), "MPI_Bcast");
 

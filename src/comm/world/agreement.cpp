@@ -11,18 +11,16 @@ namespace {
 
 /// Outcome of a rank as one number; the smallest decides. A rank's own error comes before errors that repeat
 /// another rank's, then the lower rank.
-struct Verdict {
-  static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  static std::int64_t encode(bool repeated, int rank, int status) {
-    return (std::int64_t{repeated} << 40) | (std::int64_t{rank} << 8) | status;
-  }
-  static int rank(std::int64_t code) { return static_cast<int>((code >> 8) & 0xffffffff); }
-  static Category category(std::int64_t code) { return static_cast<Category>(code & 0xff); }
-};
+std::int64_t encode(bool repeated, int rank, int status) {
+  return (std::int64_t{repeated} << 40) | (std::int64_t{rank} << 8) | status;
+}
+constexpr std::int64_t no_failure = std::numeric_limits<std::int64_t>::max();
+int rank_of(std::int64_t code) { return static_cast<int>((code >> 8) & 0xffffffff); }
+Category category_of(std::int64_t code) { return static_cast<Category>(code & 0xff); }
 
 }  // namespace
 
-Outcome::Outcome(const std::function<void()>& work, int rank) : code_(Verdict::none) {
+Outcome::Outcome(const std::function<void()>& work, int rank) : code_(no_failure) {
   try {
     work();
     return;
@@ -32,14 +30,13 @@ Outcome::Outcome(const std::function<void()>& work, int rank) : code_(Verdict::n
   } catch (...) {
     own_ = as_error(std::current_exception());
   }
-  code_ = Verdict::encode(repeated_, rank, own_->exit_status());
+  code_ = encode(repeated_, rank, own_->exit_status());
 }
 
 void Outcome::settle(std::int64_t smallest) const {
-  if (smallest == Verdict::none) return;
+  if (smallest == no_failure) return;
   if (smallest == code_ && !repeated_) throw AgreedError(own_->category(), own_->message(), own_->field());
-  throw PeerFailure(Verdict::category(smallest),
-                    "rank " + std::to_string(Verdict::rank(smallest)) + " failed");
+  throw PeerFailure(category_of(smallest), "rank " + std::to_string(rank_of(smallest)) + " failed");
 }
 
 void agree(Communicator& communicator, const std::function<void()>& work) {
