@@ -191,8 +191,9 @@ void check_all_reduce(const World& world, Communicator& communicator) {
   }
 }
 
+/// By chunks, or all elements `at_once` and in place, as for norms; two steps.
 void check_canonical(const World& world, Communicator& communicator, std::uint32_t leaves, int executors,
-                     std::size_t elements) {
+                     std::size_t elements, bool at_once) {
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   std::vector<float> sum(elements);
   RankGradients gradients(leaves, world.size(), world.rank(), executors, elements);
@@ -202,15 +203,26 @@ void check_canonical(const World& world, Communicator& communicator, std::uint32
   const auto program = device->record([&] {
     Stream& stream = *device->streams()[0];
     sums->ready(stream, 0);
-    while (const auto chunk = sums->next(stream)) {
-      gradients.summation().fold(stream, sums->fold(), *chunk, sum.data() + chunk->begin);
+    if (at_once) {
+      const float* const own = sums->sum(stream);
+      const auto [first, last] = sums->owned();
+      stream.call([own, count = last - first, to = sum.data() + first] { std::copy_n(own, count, to); },
+                  Phase::reduce);
+    } else {
+      while (const auto chunk = sums->next(stream)) {
+        gradients.summation().fold(stream, sums->fold(), *chunk, sum.data() + chunk->begin);
+      }
     }
     gather(stream);
   });
-  program->run();
-  for (std::size_t e = 0; e < elements; ++e) {
-    const float expected = reference_sum(0, leaves, e);
-    expect(same_bits(&sum[e], &expected, 1), std::to_string(leaves) + " leaves in the order of the tree");
+  for (int step = 0; step < 2; ++step) {
+    std::ranges::fill(sum, -1.0F);
+    program->run();
+    for (std::size_t e = 0; e < elements; ++e) {
+      const float expected = reference_sum(0, leaves, e);
+      expect(same_bits(&sum[e], &expected, 1), std::to_string(leaves) + " leaves in the order of the tree");
+    }
+    gradients.compute_again();
   }
 }
 
@@ -230,8 +242,9 @@ void check_communicator(const World& world, Communicator& communicator, std::siz
   check_small(world, communicator);
   check_all_reduce(world, communicator);
   for (const std::uint32_t leaves : {1u, 2u, 5u, 16u}) {
-    check_canonical(world, communicator, leaves, 2, 5000);
-    check_canonical(world, communicator, leaves, 1, most_elements / 3);
+    check_canonical(world, communicator, leaves, 2, 5000, false);
+    check_canonical(world, communicator, leaves, 2, 5000, true);
+    check_canonical(world, communicator, leaves, 1, most_elements / 3, false);
   }
   communicator.check();
 }
@@ -258,8 +271,11 @@ void check_hosts(const World& world, const std::vector<std::size_t>& boundaries)
       make_hosts_communicator(world.runtime().ranks.world, host, hosts, *world.runtime().watch);
   expect(communicator != nullptr, "hosts share memory");
   check_communicator(world, *communicator, 300007);
-  for (const std::uint32_t leaves : {3u, 7u, 12u, 31u})
-    check_canonical(world, *communicator, leaves, 3, 3000);
+  for (const std::uint32_t leaves : {3u, 7u, 12u, 31u}) {
+    for (const bool at_once : {false, true}) {
+      check_canonical(world, *communicator, leaves, 3, 3000, at_once);
+    }
+  }
   check_staging(world, *communicator);
 }
 

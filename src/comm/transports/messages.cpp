@@ -80,7 +80,7 @@ void Messages::complete(std::vector<MPI_Request>& requests) const {
   requests.clear();
 }
 
-/// As many as take 8 MB, but at least 2: a round in the network, another being handled.
+/// Rounds in transit hold at most 8 MB. Two are the minimum: one in the network while another is handled.
 MessageRounds::MessageRounds(const Messages& messages, std::size_t bytes)
     : messages_(&messages),
       requests_(std::clamp<std::size_t>((8 << 20) / std::max<std::size_t>(bytes, 1), 2, 64)) {}

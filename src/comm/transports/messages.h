@@ -29,7 +29,7 @@ class Messages {
   PeerWatch& watch() const { return watch_; }
 
   /// Start a message of at most 2 GB and add it to `requests`. Messages between two ranks with one tag stay
-  /// in order. None is sent for no bytes.
+  /// in order. An empty message is neither sent nor received.
   void send(std::vector<MPI_Request>& requests, std::span<const std::byte> bytes, std::size_t peer,
             std::size_t tag = 0) const;
   void receive(std::vector<MPI_Request>& requests, std::span<std::byte> bytes, std::size_t peer,
@@ -50,17 +50,17 @@ class MessageRounds {
   /// `bytes`: what arrives in a round; `messages` outlives this.
   MessageRounds(const Messages& messages, std::size_t bytes);
 
-  /// Rounds in transit.
+  /// Maximum number of rounds in transit.
   std::size_t in_transit() const { return requests_.size(); }
-  /// Waits for `round` of `rounds`, which follows that of the call before; first starts later ones by
-  /// start(round, requests).
+  /// Starts rounds as far as they may be in transit, each by start(round, requests), then waits for `round`
+  /// of `rounds`. Called for all rounds in order.
   template <class Start>
   void complete(std::size_t round, std::size_t rounds, const Start& start);
 
  private:
   const Messages* messages_;
-  std::vector<std::vector<MPI_Request>> requests_;  ///< of the rounds in transit
-  std::size_t started_ = 0;                         ///< rounds
+  std::vector<std::vector<MPI_Request>> requests_;  ///< requests of each round in transit
+  std::size_t started_ = 0;                         ///< number of rounds started
 };
 
 template <class Start>

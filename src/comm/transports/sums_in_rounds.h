@@ -12,7 +12,7 @@ namespace lockstep {
 
 /// Bounds of the length of a chunk.
 struct ChunkLimits {
-  std::size_t staging;            ///< elements of all inputs of a round, unless chunks get too small
+  std::size_t staging;            ///< target for the elements of all inputs of a round
   std::size_t smallest, largest;  ///< elements of a chunk
 
   /// Elements of a chunk that has `inputs` inputs; a multiple of 16.
@@ -25,7 +25,7 @@ class SumsInRounds : public SumExchange {
   std::optional<SumChunk> next(Stream& stream) final;
 
  protected:
-  /// `rank`: this one; `chunk`: elements of a slice per round.
+  /// `rank`: number of this rank; `chunk`: elements of a slice per round.
   SumsInRounds(std::size_t rank, SumLayout layout, std::size_t chunk);
 
   /// Records the transfer of the chunks of `round`.
@@ -82,8 +82,8 @@ class RoutedSums : public SumsInRounds {
 
   /// Number of inputs that come from other ranks.
   std::size_t arrivals() const { return layout_.inputs() - layout_.own.size(); }
-  /// Elements between two arrivals in memory for all arrivals of one round: those of a chunk of this rank's
-  /// slice, rounded up to whole cache lines.
+  /// Distance of arrivals in memory, in elements: the length of the longest chunk of this rank's slice,
+  /// rounded up.
   std::size_t arrival_stride() const;
   /// Places the arrivals of `round` at `memory`; this rank's inputs stay in place.
   void place_inputs(std::size_t round, float* memory);
