@@ -1,5 +1,4 @@
-#include "ops/cuda/kernels/activation.h"
-
+#include "ops/cuda/kernels/element_wise.h"
 #include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/op.h"
 
@@ -16,12 +15,12 @@ Op plan(const Activation& activation, const OpRequest& request) {
   op.backward_reads_output = backward_reads_value(kind);
   op.backward_reads_inputs = !op.backward_reads_output;
   op.forward = [=](const OpMemory& memory) {
-    activation_forward(memory.stream, type, kind, packs, memory.inputs[0], memory.output);
+    activate(memory.stream, type, kind, packs, memory.inputs[0], memory.output);
   };
   op.backward = [=](const OpMemory& memory) {
     if (memory.grad_inputs[0] == nullptr) return;
     const void* read = backward_reads_value(kind) ? memory.output : memory.inputs[0];
-    activation_backward(memory.stream, type, kind, packs, read, memory.grad_output, memory.grad_inputs[0]);
+    activate_backward(memory.stream, type, kind, packs, read, memory.grad_output, memory.grad_inputs[0]);
   };
   return op;
 }

@@ -1,6 +1,8 @@
 #include "ops/cuda/kernels/element_wise.h"
 
 #include "ops/cuda/kernels/parameters/sum_packs.h"
+#include "ops/elementwise.h"
+#include "ops/float_arithmetic.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -64,6 +66,49 @@ struct UndoClamp {
   }
 };
 
+template <class Function, class T>
+struct Activate {
+  const Pack<T>* input;
+  Pack<T>* output;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    Pack<float> pack = to_floats(input[index]);
+    for (float& value : pack.values) value = Function::value(value);
+    output[index] = from_floats<T>(pack);
+  }
+};
+
+template <class Function, class T>
+struct ActivateBackward {
+  const Pack<T>* read;
+  const Pack<T>* grad_output;
+  Pack<T>* grad_input;
+
+  LOCKSTEP_HD void operator()(std::size_t index) const {
+    const Pack<float> x = to_floats(read[index]);
+    Pack<float> grad = to_floats(grad_output[index]);
+    for (int k = 0; k < channel_unit; ++k) {
+      grad.values[k] = Function::gradient(x.values[k], grad.values[k]);
+    }
+    grad_input[index] = from_floats<T>(grad);
+  }
+};
+
+/// Calls run with the function of `kind`.
+template <class Run>
+void with_function(Activation::Kind kind, const Run& run) {
+  switch (kind) {
+    case Activation::Kind::relu:
+      return run(Relu<FloatArithmetic>{});
+    case Activation::Kind::relu6:
+      return run(Relu6<FloatArithmetic>{});
+    case Activation::Kind::silu:
+      return run(Silu<FloatArithmetic>{});
+    case Activation::Kind::gelu:
+      return run(Gelu<FloatArithmetic>{});
+  }
+}
+
 struct Zeros {
   float* values;
   LOCKSTEP_HD void operator()(std::size_t i) const { values[i] = 0.0F; }
@@ -99,6 +144,28 @@ void undo_clamp(StreamHandle stream, const ClampGradient& task) {
                 UndoClamp<T>{task.limit, packs_at<T>(task.output), packs_at<T>(task.grad_output),
                              packs_at<T>(task.more_grad_output), packs_at<T>(task.grad_input)},
                 task.chunks);
+  });
+}
+
+void activate(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs, const void* input,
+              void* output) {
+  with_stored(type, [&](auto stored) {
+    using T = decltype(stored);
+    with_function(kind, [&](auto function) {
+      for_each(stream, packs, Activate<decltype(function), T>{packs_at<T>(input), packs_at<T>(output)});
+    });
+  });
+}
+
+void activate_backward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
+                       const void* input_or_output, const void* grad_output, void* grad_input) {
+  with_stored(type, [&](auto stored) {
+    using T = decltype(stored);
+    with_function(kind, [&](auto function) {
+      for_each(stream, packs,
+               ActivateBackward<decltype(function), T>{packs_at<T>(input_or_output), packs_at<T>(grad_output),
+                                                       packs_at<T>(grad_input)});
+    });
   });
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "device/cuda/launch.h"
+#include "lockstep/network.h"
 #include "ops/cuda/dnn/dnn.h"
 #include "ops/cuda/kernels/parameters/column_sum.h"
 
@@ -26,6 +27,17 @@ struct ClampGradient {
   float* chunks = nullptr;  ///< receives the chunk sums of grad_input (column_sum.h); may be null
 };
 void undo_clamp(StreamHandle stream, const ClampGradient& task);
+
+/// Whether activate_backward reads the output of activate, not its input.
+constexpr bool backward_reads_value(Activation::Kind kind) {
+  return kind == Activation::Kind::relu || kind == Activation::Kind::relu6;
+}
+/// Computes in float, with the bits of the CPU. Keeps zeros, and thereby padding.
+void activate(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs, const void* input,
+              void* output);
+void activate_backward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
+                       const void* input_or_output, const void* grad_output, void* grad_input);
+
 void fill_zeros(StreamHandle stream, std::size_t count, float* values);
 
 }  // namespace lockstep::cuda
