@@ -124,7 +124,7 @@ void visit(O& options, Visitor&& field) {
                   .needs = {{"dataset", {"synthetic"}}}});
 }
 
-/// Opens the data set. Ranks of one host share one copy of what is held in memory (on hosts that do not allow
+/// Opens the data set. Ranks of one host share one copy of the samples in memory (on hosts that do not allow
 /// sharing, each rank has its own). Collective. Throws on all ranks: Error(usage) for impossible options,
 /// Error(data) for missing or bad files.
 DatasetPair open_dataset(const World& world, const DatasetOptions& options = {});

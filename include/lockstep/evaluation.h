@@ -27,7 +27,7 @@ struct EvaluationOptions {
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options);
 
-/// Digest of the parameters in a model file, as Trainer::digest gives it. Throws Error(data).
+/// Digest of the parameters in a model file, in the format of Trainer::digest. Throws Error(data).
 std::string digest(const Network& network, const ModelFile& file);
 
 }  // namespace lockstep

@@ -56,7 +56,8 @@ TEST(Cifar, BadFilesAreNamed) {
                [&] { open_split(folder); });
   folder.write("a.bin", record(1, 2, 3).substr(1));
   folder.write("b.bin", record(1, 100, 3));
-  expect_error(Category::data, {"a.bin: 3073 bytes are no whole number of cifar100's records of 3074 bytes"},
+  expect_error(Category::data,
+               {"a.bin: 3073 bytes are not a multiple of the length of cifar100's records, 3074 bytes"},
                [&] { open_split(folder); });
   folder.write("a.bin", record(1, 2, 3));
   expect_error(Category::data, {"b.bin: class 100 at byte 1 is out of range, cifar100 has 0 to 99"},

@@ -91,14 +91,14 @@ TEST(ImageDecoder, ProgressiveJpegsHaveALimitOfScans) {
   std::string scans;
   for (int i = 0; i < 50; ++i) scans += file.substr(begin, end - begin);
   EXPECT_EQ(decode_all(as_bytes(file.substr(0, end) + scans + file.substr(end))).image.width, 32);
-  expect_error(Category::data, {"is no readable JPEG image: more than 100 scans"},
+  expect_error(Category::data, {"is not a readable JPEG image: more than 100 scans"},
                [&] { decode_all(as_bytes(file.substr(0, end) + scans + scans + file.substr(end))); });
 }
 
 TEST(ImageDecoder, ProgressiveJpegsHaveALimitOfMemory) {
   std::string file = progressive_jpeg(32);
   file.replace(file.find("\xff\xc2") + 5, 4, std::string("\x20\0\x20\0", 4));  // 8192 x 8192
-  expect_error(Category::data, {"is no readable JPEG image: it needs more than 256 MB to decode"},
+  expect_error(Category::data, {"is not a readable JPEG image: it needs more than 256 MB to decode"},
                [&] { decode_all(as_bytes(file)); });
 }
 
@@ -153,12 +153,12 @@ TEST(ImageDecoder, BadFilesSayWhy) {
   const std::vector<std::pair<Bytes, std::string>> cases = {
       {{}, "is empty"},
       {{'G', 'I', 'F', '8'}, "is neither a JPEG nor a PNG file"},
-      {{0xff, 0xd8, 0xff}, "is no readable JPEG image: "},
-      {Bytes(jpeg.begin(), jpeg.begin() + 100), "is no readable JPEG image: "},
-      {Bytes(jpeg.begin(), jpeg.end() - 200), "is no readable JPEG image: Premature end"},
-      {Bytes(png.begin(), png.begin() + 20), "is no readable PNG image: "},
-      {Bytes(png.begin(), png.end() - 100), "is no readable PNG image: "},
-      {huge, "is no readable PNG image: "}};
+      {{0xff, 0xd8, 0xff}, "is not a readable JPEG image: "},
+      {Bytes(jpeg.begin(), jpeg.begin() + 100), "is not a readable JPEG image: "},
+      {Bytes(jpeg.begin(), jpeg.end() - 200), "is not a readable JPEG image: Premature end"},
+      {Bytes(png.begin(), png.begin() + 20), "is not a readable PNG image: "},
+      {Bytes(png.begin(), png.end() - 100), "is not a readable PNG image: "},
+      {huge, "is not a readable PNG image: "}};
   for (const auto& [file, message] : cases) {
     expect_error(Category::data, {message}, [&file = file] { decode_all(file); });
   }

@@ -284,8 +284,8 @@ TEST(PackedImages, FilesThatCannotBeReadAreSkippedAndNamed) {
   EXPECT_EQ(result.bad, 1U);
   EXPECT_EQ(pets.open_packed()->size(), 3U);
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_NE(lines[0].find("train/cat/1.jpg: is no readable JPEG image"), std::string::npos) << lines[0];
-  expect_error(Category::data, {"train/cat/1.jpg: is no readable JPEG"},
+  EXPECT_NE(lines[0].find("train/cat/1.jpg: is not a readable JPEG image"), std::string::npos) << lines[0];
+  expect_error(Category::data, {"train/cat/1.jpg: is not a readable JPEG"},
                [&] { pets.pack({.strict = true}); });
 }
 

@@ -7,7 +7,7 @@
 #include "cli/options/config_file.h"
 #include "lockstep/error.h"
 
-/// Any bytes either parse or throw Error; a value that parsed reads back from what config_value writes.
+/// Any bytes either parse or throw Error; a parsed value is read back from the text of config_value.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::istringstream input(std::string(reinterpret_cast<const char*>(data), size));
   try {

@@ -122,12 +122,13 @@ struct JpegDecoder::State {
 
   [[noreturn]] void fail() {
     if (info.err->msg_code == JERR_NO_BACKING_STORE) {
-      throw Error(Category::data, fmt::format("is no readable JPEG image: it needs more than {} MB to decode",
-                                              max_jpeg_memory >> 20));
+      throw Error(Category::data,
+                  fmt::format("is not a readable JPEG image: it needs more than {} MB to decode",
+                              max_jpeg_memory >> 20));
     }
     const bool memory = info.err->msg_code == JERR_OUT_OF_MEMORY;
     throw Error(memory ? Category::resource : Category::data,
-                fmt::format("is no readable JPEG image: {}", errors.message));
+                fmt::format("is not a readable JPEG image: {}", errors.message));
   }
 
   /// Reads one row as `channels` channels.

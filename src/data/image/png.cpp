@@ -16,7 +16,7 @@ struct PngDecoder::State {
   ~State() { png_image_free(&image); }
 
   [[noreturn]] void fail() const {
-    throw Error(Category::data, fmt::format("is no readable PNG image: {}", image.message));
+    throw Error(Category::data, fmt::format("is not a readable PNG image: {}", image.message));
   }
 };
 

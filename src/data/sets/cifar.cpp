@@ -125,7 +125,7 @@ std::vector<PackedFile> find_cifar_files(const CifarDescription& description,
     const std::size_t bytes = files.back().size();
     if (bytes == 0 || bytes % record_bytes(description) != 0) {
       throw Error(Category::data,
-                  fmt::format("{}: {} bytes are no whole number of {}'s records of {} bytes",
+                  fmt::format("{}: {} bytes are not a multiple of the length of {}'s records, {} bytes",
                               files.back().name(), bytes, description.name, record_bytes(description)));
     }
   }

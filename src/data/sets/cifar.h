@@ -23,7 +23,7 @@ struct CifarDescription {
 };
 
 /// The files `names` of `directory`, not read yet. Throws Error(data) for a file that is missing, empty or
-/// holds no whole number of records.
+/// does not consist of whole records.
 std::vector<PackedFile> find_cifar_files(const CifarDescription& description,
                                          const std::filesystem::path& directory,
                                          const std::vector<std::string>& names);
