@@ -25,6 +25,14 @@ enum class SimdLevel {
 };
 inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "neon"}; }
 
+/// Who computes how many micro-batches of a training step on the CPU. Does not affect the result.
+enum class ShareRule {
+  measured,  ///< begins with equal shares; threads and ranks that are slower for a while get fewer
+  equal,
+  changing,  ///< for tests: other shares every few steps
+};
+inline Names choices_of(ShareRule) { return {"measured", "equal", "changing"}; }
+
 /// Data type of convolutions, linear layers and stored activations. Parameters, sums of gradients and
 /// statistics are floats with each of them.
 enum class DataType {
@@ -55,14 +63,15 @@ struct ExecutionOptions {
   std::string plan_cache = {};
   Transport transport = Transport::automatic;
   std::vector<double> rank_weights = {};
+  ShareRule shares = ShareRule::measured;
 
   bool operator==(const ExecutionOptions&) const = default;
 };
 
 template <OptionsOf<ExecutionOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [device, dtype, threads, simd, cuda_graph, steps_at_once, plan_cache, transport, rank_weights] =
-      options;
+  auto& [device, dtype, threads, simd, cuda_graph, steps_at_once, plan_cache, transport, rank_weights,
+         shares] = options;
   // Ranks with different shares of the work may have different devices.
   const bool mixed = !rank_weights.empty();
   field(device,
@@ -109,6 +118,11 @@ void visit(O& options, Visitor&& field) {
                        .help = "relative share of the work of each rank, for ranks of different speeds; does "
                                "not affect the result; without it: equal shares",
                        .scope = Scope::protocol});
+  field(shares, {.name = "shares",
+                 .help = "CPU: how the micro-batches of a step are shared out; measured: threads and ranks "
+                         "that other programs slow down get fewer (ranks only without --rank-weights and "
+                         "with the canonical sum); changing is for tests. Does not affect the result",
+                 .scope = Scope::protocol});
   field(transport, {.name = "transport",
                     .help = "how ranks exchange data; auto: NCCL between GPUs, else shared memory if all "
                             "ranks are on one host, else messages. With the other two, gradients of GPUs "

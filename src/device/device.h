@@ -55,8 +55,8 @@ class Program {
   /// Runs the work. CPU: returns when it is done, and rethrows an exception of the work after all streams
   /// have stopped. CUDA: may return earlier; Device::copy waits.
   virtual void run() = 0;
-  /// Seconds of the calls of the last run by phase, summed over all streams. None on CUDA.
-  virtual std::optional<PhaseSeconds> phases() const { return std::nullopt; }
+  /// Seconds of the calls of the last run on a stream, by phase. None on CUDA.
+  virtual std::optional<PhaseSeconds> phases(std::size_t /*stream*/) const { return std::nullopt; }
 };
 
 /// Owner of memory of a device, which is zeroed at first and aligned to 4,096 bytes.

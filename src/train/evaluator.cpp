@@ -24,7 +24,7 @@ Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset
       parameters_(parameters),
       loader_(dataset, micro_batch, input),
       runners_(make_runners(session, graph, loader_)),
-      pass_(session, runners_, loader_.leaves(dataset.size())),
+      pass_(session, runners_, session.assign(loader_.leaves(dataset.size()))),
       program_(record(nullptr)),
       results_(pass_.results().size()) {}
 

@@ -124,8 +124,8 @@ TEST_P(CpuDevice, CallsAreTimedByPhase) {
     }
   });
   program->run();
-  EXPECT_GT(program->phases().value()[Phase::backward], 0.0);
-  EXPECT_EQ(program->phases().value()[Phase::forward], 0.0);
+  EXPECT_GT(program->phases(0).value()[Phase::backward], 0.0);
+  EXPECT_EQ(program->phases(0).value()[Phase::forward], 0.0);
 }
 
 TEST(CpuStream, WorkOutsideOfARecordingIsAnError) {

@@ -38,9 +38,9 @@ struct Run {
   std::uint64_t asked = 0;
 
   Run(const World& world, int asking, const std::set<std::uint64_t>& checkpoints,
-      const std::set<std::uint64_t>& stops) {
+      const std::set<std::uint64_t>& stops, const TrainerOptions& chosen = options()) {
     const auto network = test::small_network();
-    Trainer trainer(world, *network, test::train_set(), test::test_set(), options());
+    Trainer trainer(world, *network, test::train_set(), test::test_set(), chosen);
     std::uint64_t steps = 0;
     trainer.on_step = [&](const StepReport& report) { steps = report.step; };
     trainer.on_epoch = [&](const EpochReport& report) { test_losses.push_back(report.test.loss); };
@@ -79,6 +79,17 @@ int check_all(World& world) {
     expect(world.rank() != asking || run.asked == 10, "each step has one boundary");
     expect(run.digest == whole.digest, "a run that was stopped and went on has the same bits");
     expect(run.test_losses == whole.test_losses, "and the same reports");
+  }
+  for (const int threads : {1, 2}) {
+    for (const bool weights : {false, true}) {
+      TrainerOptions changing = options();
+      changing.execution.threads = threads + (world.rank() == 1 ? 1 : 0);
+      changing.execution.shares = ShareRule::changing;
+      if (weights) changing.execution.rank_weights.assign(static_cast<std::size_t>(world.size()), 1.0);
+      const Run run(world, -1, {}, {}, changing);
+      expect(run.digest == whole.digest, "shares that change from step to step change no bit");
+      expect(run.test_losses == whole.test_losses, "nor a report");
+    }
   }
   return 0;
 }

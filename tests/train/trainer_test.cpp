@@ -84,6 +84,22 @@ TEST(Trainer, ThreadsChangeNoBits) {
   }
 }
 
+/// Shares that change in the middle of epochs of four full steps and a short one. Ranks: trainer_mpi.cpp.
+TEST(Trainer, ChangingSharesChangeNoBits) {
+  TrainerOptions chosen = augmented(options());
+  chosen.optimizer.clip_grad = 0.1;
+  chosen.epochs = 4;
+  chosen.execution.threads = 1;
+  const std::string expected = digest(chosen);
+  for (const ShareRule rule : {ShareRule::measured, ShareRule::equal, ShareRule::changing}) {
+    chosen.execution.shares = rule;
+    for (const int threads : {1, 2, 3, 5}) {
+      chosen.execution.threads = threads;
+      EXPECT_EQ(digest(chosen), expected) << static_cast<int>(rule) << ", " << threads << " threads";
+    }
+  }
+}
+
 TEST(Trainer, VectorLevelsChangeNoBits) {
   TrainerOptions chosen = options();
   const std::string expected = digest(chosen);
@@ -335,6 +351,7 @@ TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
     chosen.model_ema = true;
     chosen.model_ema_decay = 0.99;
     chosen.execution.threads = threads;
+    chosen.execution.shares = ShareRule::equal;  // decisions on shares, some times a second, may allocate
     if (threads == 2) chosen = augmented(chosen);
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {

@@ -26,6 +26,7 @@ class Session {
 
   const World& world() const { return world_; }
   const Placement& placement() const { return placement_; }
+  const ExecutionOptions& execution() const { return execution_; }
   Backend& backend() const { return *backend_; }
   Device& device() const { return backend_->device(); }
   /// Exchanges what lies in the hosts' memory.

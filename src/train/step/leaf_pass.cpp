@@ -1,5 +1,7 @@
 #include "train/step/leaf_pass.h"
 
+#include <utility>
+
 namespace lockstep {
 
 LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader, StepLog log) {
@@ -12,9 +14,9 @@ LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loa
   });
 }
 
-LeafPass::LeafPass(const Session& session, const LeafRunners& runners, std::uint32_t leaves)
-    : device_(session.device()), runners_(runners), assignment_(session.assign(leaves)) {
-  session.world().agree([&] { results_ = device_.allocate(leaves * sizeof(LeafResult)); });
+LeafPass::LeafPass(const Session& session, const LeafRunners& runners, Assignment assignment)
+    : device_(session.device()), runners_(runners), assignment_(std::move(assignment)) {
+  session.world().agree([&] { results_ = device_.allocate(assignment_.leaves * sizeof(LeafResult)); });
   std::vector<std::size_t> bounds;
   for (const std::uint32_t leaf : assignment_.ranks) bounds.push_back(leaf * sizeof(LeafResult));
   gather_ = session.between_devices().plan_gather({results_.data(), results_.bytes()}, bounds);

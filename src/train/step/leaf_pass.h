@@ -27,7 +27,7 @@ class LeafPass {
  public:
   /// `runners`: which may serve several passes, one after the other, and outlive them. Collective. Throws on
   /// all ranks Error(resource).
-  LeafPass(const Session& session, const LeafRunners& runners, std::uint32_t leaves);
+  LeafPass(const Session& session, const LeafRunners& runners, Assignment assignment);
 
   const Assignment& assignment() const { return assignment_; }
 

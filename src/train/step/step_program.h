@@ -21,8 +21,8 @@ class StepProgram {
   /// Runs the step that the loader and the table are at; its outcome goes to the table, which goes on to the
   /// next. Collective.
   void run() { program_->run(); }
-  /// Seconds of the last run; see Program::phases.
-  std::optional<PhaseSeconds> phases() const { return program_->phases(); }
+  /// Seconds of the last run on a stream; see Program::phases.
+  std::optional<PhaseSeconds> phases(std::size_t stream) const { return program_->phases(stream); }
 
  private:
   LeafPass pass_;

@@ -1,6 +1,7 @@
 #include "train/step/training_steps.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <chrono>
 #include <cmath>
@@ -20,6 +21,13 @@ void add_phases(StepTimes& times, const PhaseSeconds& seconds) {
   times.fold += seconds[Phase::fold];
   times.reduce += seconds[Phase::reduce];
   times.update += seconds[Phase::update];
+}
+
+/// Seconds that all threads of this process have had a core.
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace
@@ -42,11 +50,13 @@ TrainingSteps::TrainingSteps(const Session& session, const Run& run, CompiledGra
                             session.backend(), session.owners(), run.network.parameters(), run.layout,
                             run.options.optimizer, state.updated(), table_.concluded());
                       })),
-      whole_epoch_(coming_from(0)) {}
+      shares_(session, loader_.leaves(run.epoch.samples_at(0)), run.layout.elements),
+      whole_epoch_(coming_from(0)),
+      computing_(runners_.size()) {}
 
 std::vector<std::vector<SampleRange>> TrainingSteps::coming_from(std::uint64_t position) const {
   return coming_samples(loader_, run_.epoch, position,
-                        [&](std::uint32_t leaves) { return session_.assign(leaves); });
+                        [&](std::uint32_t leaves) { return shares_.assign(leaves); });
 }
 
 /// Orders the samples of the epoch that follows `step` steps, and tells the runners which of them come.
@@ -54,7 +64,10 @@ void TrainingSteps::prepare(std::uint64_t step) {
   const std::uint64_t position = step % run_.epoch.steps;
   loader_.start_epoch(static_cast<std::uint32_t>(step / run_.epoch.steps));
   const auto rest = position == 0 ? std::vector<std::vector<SampleRange>>() : coming_from(position);
-  const auto& coming = position == 0 ? whole_epoch_ : rest;
+  expect(position == 0 ? whole_epoch_ : rest);
+}
+
+void TrainingSteps::expect(const std::vector<std::vector<SampleRange>>& coming) {
   for (std::size_t e = 0; e < coming.size(); ++e) runners_[e]->expect(coming[e]);
 }
 
@@ -68,12 +81,7 @@ StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
   table_.begin(inputs_);
   for (const StepInput& input : inputs_) {
     loader_.set_step(input.first, input.samples);
-    StepProgram& program = program_for(input.samples);
-    program.run();
-    const auto phases = program.phases();
-    times.by_part = phases.has_value();
-    if (phases) add_phases(times, *phases);
-    times.samples += input.samples;
+    if (run_step(input.samples, times)) change_shares(input.number);
   }
   outcomes_ = table_.fetch(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -84,6 +92,33 @@ StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
   if (!times.by_part) times.load = waited() - waited_before;
   times.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return times;
+}
+
+/// Whether shares changed.
+bool TrainingSteps::run_step(std::uint64_t samples, StepTimes& times) {
+  const auto start = std::chrono::steady_clock::now();
+  const double processor_start = processor_seconds();
+  StepProgram& program = program_for(samples);
+  program.run();
+  for (std::size_t e = 0; e < runners_.size(); ++e) {
+    const auto phases = program.phases(e);
+    times.by_part = phases.has_value();
+    if (!phases) break;
+    add_phases(times, *phases);
+    computing_[e] = (*phases)[Phase::load] + (*phases)[Phase::forward] + (*phases)[Phase::backward];
+  }
+  times.samples += samples;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return samples == run_.epoch.samples_at(0) &&
+         shares_.add(seconds.count(), processor_seconds() - processor_start, computing_);
+}
+
+/// After `step` steps: memory of programs is taken for one kind of shares only.
+void TrainingSteps::change_shares(std::uint64_t step) {
+  programs_.clear();
+  whole_epoch_ = coming_from(0);
+  const std::uint64_t position = step % run_.epoch.steps;
+  if (position > 0) expect(coming_from(position));
 }
 
 /// `number`: of the step in the run, from 1.
@@ -101,7 +136,7 @@ StepProgram& TrainingSteps::program_for(std::uint64_t samples) {
     if (count == samples) return *program;
   }
   programs_.emplace_back(samples, agreed(session_.world(), [&] {
-                           LeafPass pass(session_, runners_, loader_.leaves(samples));
+                           LeafPass pass(session_, runners_, shares_.assign(loader_.leaves(samples)));
                            StepGradients gradients(session_, run_.layout, pass.assignment(),
                                                    updater_->slices(), arenas_);
                            return std::make_unique<StepProgram>(session_, std::move(pass),

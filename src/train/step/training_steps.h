@@ -10,6 +10,7 @@
 #include "lockstep/reports.h"
 #include "lockstep/schedule.h"
 #include "train/run.h"
+#include "train/shares/measured_shares.h"
 #include "train/step/leaf_pass.h"
 #include "train/step/step_program.h"
 #include "train/step/step_table.h"
@@ -49,7 +50,10 @@ class TrainingSteps {
 
  private:
   std::vector<std::vector<SampleRange>> coming_from(std::uint64_t position) const;
+  bool run_step(std::uint64_t samples, StepTimes& times);
+  void change_shares(std::uint64_t step);
   void prepare(std::uint64_t step);
+  void expect(const std::vector<std::vector<SampleRange>>& coming);
   StepInput input_of(std::uint64_t number) const;
   StepProgram& program_for(std::uint64_t samples);
   /// Seconds that GPUs have waited for samples so far.
@@ -62,11 +66,14 @@ class TrainingSteps {
   StepTable table_;
   LeafRunners runners_;
   std::unique_ptr<Updater> updater_;
+  MeasuredShares shares_;
   GradientArenas arenas_;
-  std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>> programs_;  ///< by samples of the step
+  std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>>
+      programs_;  ///< by samples of the step; of the shares at hand
   std::unique_ptr<Program> averages_program_;
   std::vector<std::vector<SampleRange>> whole_epoch_;  ///< what each runner computes in an epoch
   std::uint64_t prepared_for_ = 0;  ///< number of steps after which loader and runners know what comes
+  std::vector<double> computing_;   ///< seconds of each executor in the last step
   std::vector<StepInput> inputs_;
   std::span<const StepOutcome> outcomes_;
 };

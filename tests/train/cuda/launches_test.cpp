@@ -80,7 +80,7 @@ std::vector<std::string> launches_of(const StepOptions& options) {
   Updater updater(session.backend(), session.owners(), network->parameters(), run.layout, options.optimizer,
                   state.updated(), table.concluded());
   GradientArenas arenas;
-  LeafPass pass(session, runners, options.micro_batches);
+  LeafPass pass(session, runners, session.assign(options.micro_batches));
   StepGradients gradients(session, run.layout, pass.assignment(), updater.slices(), arenas);
   std::vector<std::string> launches;
   const Recordings recordings([&](std::span<const GraphAction> actions) {

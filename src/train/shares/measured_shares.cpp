@@ -1,0 +1,121 @@
+#include "train/shares/measured_shares.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+/// Steps after a change of shares that are not measured: programs are recorded, threads find their cores.
+constexpr std::uint64_t settling = 2;
+/// Ranks tell each other what they measured after so many steps, twice as many, and so on; shares are decided
+/// on when that was long enough to average over what else a machine does: a scheduler lets threads take turns
+/// every few milliseconds.
+constexpr std::uint64_t first_look = 4;
+constexpr double long_enough = 0.2;
+/// With ShareRule::changing, without those that settle.
+constexpr std::uint64_t steps_between_changes = 1;
+
+/// Numbers that a rank tells the others before its executors' seconds: seconds of its steps, whether it has
+/// memory for other shares, seconds in which its executors had a core.
+constexpr std::size_t per_rank = 3;
+
+/// Executors of every rank; 0 on a GPU.
+std::vector<int> gather_executors(const Session& session) {
+  const bool cpu = session.placement().device == DeviceKind::cpu;
+  const int own = cpu ? static_cast<int>(session.device().streams().size()) : 0;
+  std::vector<int> all(static_cast<std::size_t>(session.world().size()));
+  const std::vector<std::size_t> bytes(all.size(), sizeof own);
+  session.between_hosts().all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
+                                           std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
+/// Whether executors of this host's ranks, as many as this one's on each, share cores: then they take them
+/// from each other.
+bool share_cores(const Session& session) {
+  const auto executors =
+      session.device().streams().size() * static_cast<std::size_t>(session.world().local_size());
+  return executors > std::thread::hardware_concurrency();
+}
+
+/// Plans of sums over hosts with several ranks keep shared memory until the end of the run.
+bool can_plan_again(const Session& session) {
+  return session.world().hosts() == 1 || session.world().hosts() == session.world().size();
+}
+
+}  // namespace
+
+MeasuredShares::MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t elements)
+    : session_(session), rule_(session.execution().shares) {
+  const std::vector<int> executors = gather_executors(session);
+  const bool any_gpu = std::ranges::find(executors, 0) != executors.end();
+  if (rule_ == ShareRule::equal || any_gpu || !can_plan_again(session)) return;
+  const std::vector<double>& weights = session.execution().rank_weights;
+  // With the ring, bits depend on which leaves a rank sums.
+  const bool ranks_keep = !weights.empty() || session.placement().reduce == Reduce::ring;
+  SharePlanner planner(equal_shares(leaves, executors, weights), ranks_keep);
+  const std::size_t count = planner.shares().leaves.size();
+  if (count == 1) return;
+  planner_ = std::move(planner);
+  for (const int own : executors) {
+    bytes_.push_back((per_rank + static_cast<std::size_t>(own)) * sizeof(double));
+  }
+  own_.resize(bytes_[static_cast<std::size_t>(session.world().rank())] / sizeof(double));
+  all_.resize(executors.size() * per_rank + count);
+  measurement_.computing.resize(count);
+  share_cores_ = share_cores(session);
+  // An executor's arenas: PartialSumPlan. Twice as much, as others take memory too.
+  arenas_bytes_ = 2 * (own_.size() - per_rank) * (2 + std::bit_width(leaves)) * elements * sizeof(float);
+}
+
+Assignment MeasuredShares::assign(std::uint32_t leaves) const {
+  if (!planner_ || planner_->are_equal()) return session_.assign(leaves);
+  return lockstep::assign(leaves, planner_->shares(), session_.world().rank());
+}
+
+bool MeasuredShares::add(double seconds, double processor_seconds, std::span<const double> computing) {
+  if (!planner_ || ++steps_ <= settling) return false;
+  own_[0] += seconds;
+  own_[2] += share_cores_ ? std::reduce(computing.begin(), computing.end()) : processor_seconds;
+  for (std::size_t e = 0; e < computing.size(); ++e) own_[per_rank + e] += computing[e];
+  const std::uint64_t measured = steps_ - settling;
+  const bool changing = rule_ == ShareRule::changing;
+  if (changing ? measured < steps_between_changes : measured < first_look || !std::has_single_bit(measured)) {
+    return false;
+  }
+  const bool room = gather(static_cast<double>(measured));
+  if (!changing && all_[0] < long_enough) return false;
+  steps_ = 0;
+  std::ranges::fill(own_, 0.0);
+  if (!room) return false;
+  return changing ? planner_->change() : planner_->measured(measurement_);
+}
+
+/// Whether all ranks have memory for other shares. Collective.
+bool MeasuredShares::gather(double steps) {
+  const bool decides = rule_ == ShareRule::changing || own_[0] >= long_enough;
+  own_[1] = decides && session_.device().available_bytes() >= arenas_bytes_ ? 1.0 : 0.0;
+  session_.between_hosts().all_gather_bytes(std::as_bytes(std::span(own_)), bytes_,
+                                            std::as_writable_bytes(std::span(all_)));
+  measurement_.seconds = all_[0] / steps;
+  bool room = true;
+  double had_cores = 0.0;
+  auto from = all_.begin();
+  auto to = measurement_.computing.begin();
+  for (const std::size_t bytes : bytes_) {
+    const auto end = from + static_cast<std::ptrdiff_t>(bytes / sizeof(double));
+    room = room && from[1] > 0.0;
+    had_cores += from[2] / steps;
+    to = std::transform(from + per_rank, end, to, [steps](double seconds) { return seconds / steps; });
+    from = end;
+  }
+  const double computing = std::reduce(measurement_.computing.begin(), measurement_.computing.end());
+  measurement_.stolen = 1.0 - had_cores / computing;
+  return room;
+}
+
+}  // namespace lockstep
