@@ -29,15 +29,15 @@ class Session {
   const ExecutionOptions& execution() const { return execution_; }
   Backend& backend() const { return *backend_; }
   Device& device() const { return backend_->device(); }
-  /// Exchanges what lies in the hosts' memory.
+  /// Communicator for data in host memory.
   Communicator& between_hosts() const { return *between_hosts_; }
-  /// Exchanges arenas in the memory of the ranks' devices; on the CPU the same.
+  /// Communicator for arenas in device memory; on the CPU the same one.
   Communicator& between_devices() const { return between_devices_ ? *between_devices_ : *between_hosts_; }
 
-  /// The ranks that the elements of arenas are divided between: all of them, each with a part that it
-  /// updates; with the ring this one alone, which updates all.
+  /// Communicator of the ranks that share the update, each of its own slice of the arenas: all ranks or, with
+  /// the ring, this rank alone, which updates all elements.
   Communicator& owners() const { return alone_ ? *alone_ : between_devices(); }
-  /// Who computes the leaves of a step with so many of them: ranks, and this rank's streams.
+  /// Assignment of the leaves of a step, `leaves` in number, to the ranks and to this rank's streams.
   Assignment assign(std::uint32_t leaves) const;
 
   /// Allocates an arena of the device. Ranks of a host share it if each element is updated by one rank only,
@@ -70,8 +70,8 @@ class Session {
   ExecutionOptions execution_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Communicator> between_hosts_;
-  std::unique_ptr<Communicator> between_devices_;  ///< null: the same
-  std::unique_ptr<Communicator> alone_;            ///< of this rank; null where all ranks are owners
+  std::unique_ptr<Communicator> between_devices_;  ///< null: same as between_hosts_
+  std::unique_ptr<Communicator> alone_;  ///< communicator of this rank alone; null: all ranks are owners
 };
 
 }  // namespace lockstep

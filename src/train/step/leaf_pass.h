@@ -16,22 +16,22 @@ namespace lockstep {
 /// One runner for each stream of a device.
 using LeafRunners = std::vector<std::unique_ptr<LeafRunner>>;
 
-/// Runners for the micro-batches of `loader`, whose steps are those of `log`. Collective. Throws on all ranks
-/// Error(resource).
+/// Makes runners for the micro-batches of `loader`, whose steps are those of `log`. Collective. Throws
+/// Error(resource) on all ranks.
 LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader,
                          StepLog log = {});
 
-/// One pass over all leaves of a step, or of a data set, by the streams of all ranks: who computes which
-/// leaf, and the results of all of them on every rank.
+/// Pass over all leaves of a step, or of a data set, by the streams of all ranks: the assignment of the
+/// leaves, and their results on every rank.
 class LeafPass {
  public:
-  /// `runners`: which may serve several passes, one after the other, and outlive them. Collective. Throws on
-  /// all ranks Error(resource).
+  /// `runners` outlive the pass. They may serve several passes, one after the other. Collective. Throws
+  /// Error(resource) on all ranks.
   LeafPass(const Session& session, const LeafRunners& runners, Assignment assignment);
 
   const Assignment& assignment() const { return assignment_; }
 
-  /// Records what a stream does with one of its leaves.
+  /// Function that records the work on one leaf.
   using RecordLeaf =
       std::function<void(Stream& stream, LeafRunner& runner, std::size_t executor, std::uint32_t leaf)>;
   /// Records all leaves of this rank, in their order on each stream; the first stream then waits for the
@@ -41,7 +41,7 @@ class LeafPass {
   /// Result of a leaf, in device memory like all results.
   LeafResult* result(std::uint32_t leaf) const { return results_.as<LeafResult>() + leaf; }
   std::span<const LeafResult> results() const { return {results_.as<LeafResult>(), assignment_.leaves}; }
-  /// Records what brings the results of all leaves to all ranks.
+  /// Records gathering the results of all leaves on all ranks.
   void gather_results(Stream& stream) { gather_(stream); }
 
  private:

@@ -16,8 +16,8 @@ StepProgram::StepProgram(const Session& session, LeafPass pass, StepGradients gr
       gradients_.record_leaf(stream, runner, executor, leaf, parameters);
     });
     Stream& stream = *session.device().streams()[0];
-    gradients_.sums().ready(stream, 0);  // before other exchanges on all ranks, those without leaves too
-    pass_.gather_results(stream);        // the gradient is divided by the samples that were computed
+    gradients_.sums().ready(stream, 0);  // before other exchanges; on all ranks, also without leaves
+    pass_.gather_results(stream);  // the gradient is divided by the number of samples that were computed
     session.backend().conclude(stream, pass_.results(), table);
     updater.record(stream, gradients_.sums());
   });

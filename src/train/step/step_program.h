@@ -10,16 +10,16 @@
 
 namespace lockstep {
 
-/// One kind of step, recorded once: all leaves forward and backward, the sum of their gradients, the update.
+/// Program of one kind of step, recorded once: forward and backward passes of all leaves, the sum of their
+/// gradients, the update.
 class StepProgram {
  public:
-  /// While it is recorded, the runners' loader is set to a step of this kind. What it is given by reference
-  /// outlives it.
+  /// The loader of the runners must be set to a step of this kind. References outlive the program.
   StepProgram(const Session& session, LeafPass pass, StepGradients gradients, Updater& updater,
               const StepTable& table);
 
-  /// Runs the step that the loader and the table are at; its outcome goes to the table, which goes on to the
-  /// next. Collective.
+  /// Runs the current step of the loader and the table. Writes the outcome to the table, which moves on to
+  /// the next step. Collective.
   void run() { program_->run(); }
   /// Seconds of the last run on a stream; see Program::phases.
   std::optional<PhaseSeconds> phases(std::size_t stream) const { return program_->phases(stream); }

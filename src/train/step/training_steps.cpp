@@ -59,7 +59,7 @@ std::vector<std::vector<SampleRange>> TrainingSteps::coming_from(std::uint64_t p
                         [&](std::uint32_t leaves) { return shares_.assign(leaves); });
 }
 
-/// Orders the samples of the epoch that follows `step` steps, and tells the runners which of them come.
+/// Sets the loader to the epoch after `step` steps, and announces the next samples to the runners.
 void TrainingSteps::prepare(std::uint64_t step) {
   const std::uint64_t position = step % run_.epoch.steps;
   loader_.start_epoch(static_cast<std::uint32_t>(step / run_.epoch.steps));
@@ -121,7 +121,7 @@ void TrainingSteps::change_shares(std::uint64_t step) {
   if (position > 0) expect(coming_from(position));
 }
 
-/// `number`: of the step in the run, from 1.
+/// Input of step `number` of the run, from 1.
 StepInput TrainingSteps::input_of(std::uint64_t number) const {
   const std::uint64_t position = (number - 1) % run_.epoch.steps;
   return {.number = number,
@@ -157,7 +157,7 @@ double TrainingSteps::waited() const {
   return seconds;
 }
 
-/// Steps change each rank's slice of the averages only.
+/// Gathers the averages, as each rank updates only its own slice.
 void TrainingSteps::gather_averages() {
   if (!run_.options.model_ema) return;
   if (!averages_program_) {
@@ -169,7 +169,7 @@ void TrainingSteps::gather_averages() {
 
 void TrainingSteps::check_finite(double value, const char* name, std::uint64_t step) const {
   if (std::isfinite(value)) return;
-  session_.world().agree([&] {  // every rank knows, one prints
+  session_.world().agree([&] {  // all ranks know it, one prints it
     throw Error(Category::data,
                 fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
                             name, std::fabs(value), step, learning_rate_.at(step)));

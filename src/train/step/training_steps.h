@@ -19,12 +19,12 @@
 
 namespace lockstep {
 
-/// The steps of a run: its learning rate, loader, runners, update, and programs that are recorded when first
-/// needed: one for full steps, one for the last, short step of an epoch. Steps are submitted some at a time.
+/// Steps of a run: learning rate, loader, runners, update, and a program for each kind of step, recorded on
+/// first use: for full steps, and for the last, smaller step of an epoch.
 class TrainingSteps {
  public:
-  /// `graph`: compiled for training. Everything outlives the steps. Collective. Throws on all ranks
-  /// Error(usage) for an impossible schedule, Error(resource) where memory is short.
+  /// `graph`: compiled for training. All arguments outlive the steps. Collective. Throws Error(usage) for an
+  /// impossible schedule, Error(resource) for lack of memory, on all ranks.
   TrainingSteps(const Session& session, const Run& run, CompiledGraph& graph, const TrainingState& state);
 
   /// Maximum number of steps that are submitted together.
@@ -37,11 +37,11 @@ class TrainingSteps {
   std::span<const StepInput> inputs() const { return inputs_; }
   std::span<const StepOutcome> outcomes() const { return outcomes_; }
 
-  /// The samples that this rank has computed in all runs.
+  /// Visits of the samples that this rank has computed so far.
   VisitSum visits() const;
   /// Training samples that could not be read.
   BadSamples& bad_samples() const { return loader_.bad_samples(); }
-  /// Brings the averages that other ranks have updated. Collective.
+  /// Gathers the averages that other ranks have updated. Collective.
   void gather_averages();
 
   /// Throws Error(data) on all ranks unless `value`, which is equal on all of them, is finite. `name`: its
@@ -69,10 +69,10 @@ class TrainingSteps {
   MeasuredShares shares_;
   GradientArenas arenas_;
   std::vector<std::pair<std::uint64_t, std::unique_ptr<StepProgram>>>
-      programs_;  ///< by samples of the step; of the shares at hand
+      programs_;  ///< by number of samples of the step; of the shares at hand
   std::unique_ptr<Program> averages_program_;
-  std::vector<std::vector<SampleRange>> whole_epoch_;  ///< what each runner computes in an epoch
-  std::uint64_t prepared_for_ = 0;  ///< number of steps after which loader and runners know what comes
+  std::vector<std::vector<SampleRange>> whole_epoch_;  ///< samples of each runner in an epoch
+  std::uint64_t prepared_for_ = 0;  ///< number of steps after which loader and runners are prepared
   std::vector<double> computing_;   ///< seconds of each executor in the last step
   std::vector<StepInput> inputs_;
   std::span<const StepOutcome> outcomes_;

@@ -39,7 +39,7 @@ Updater::Updater(Backend& backend, Communicator& owners, const std::vector<Param
   const auto rank = static_cast<std::size_t>(owners_.rank());
   first_ = slices()[rank];
   last_ = slices()[rank + 1];
-  // Ranks meet before what one of them may fail at.
+  // Collective calls come before work that can fail on a single rank.
   if (wants_norms(rule_, *optimizer_)) {
     gradient_sums_ = plan_block_sums(backend.device());
     parameter_sums_ = plan_block_sums(backend.device());
@@ -76,7 +76,7 @@ void Updater::record(Stream& stream, GradientSums& gradients) {
   } else {
     while (const auto chunk = gradients.next(stream)) update_->apply(stream, *chunk, gradients.fold());
   }
-  values_(stream);  // peers have read the partial sums when they come to it
+  values_(stream);  // peers have read the partial sums when they reach this exchange
 }
 
 void Updater::record_averages(Stream& stream) {

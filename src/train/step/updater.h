@@ -12,14 +12,14 @@ namespace lockstep {
 
 class Backend;
 
-/// The arenas that steps change, in the device's memory, and the ranks that change them.
+/// Arenas that steps change, in device memory, and the slices of the ranks.
 struct UpdatedArenas {
-  Slices slices;                   ///< the elements that each of the owners updates
+  Slices slices;                   ///< elements that each of the owners updates
   std::span<float> values = {};    ///< parameters and statistics
-  std::span<float> averages = {};  ///< of them; empty: there are none
+  std::span<float> averages = {};  ///< averages of the values; empty: there are none
   double average_decay = 0.0;      ///< averages += (1 - average_decay) * (values - averages)
   std::vector<std::span<float>> states =
-      {};  ///< of the optimizer, each of the elements that this rank updates
+      {};  ///< states of the optimizer, each for the elements that this rank updates
 };
 
 /// Elements that each of `owners` ranks updates: slices of nearly equal length. If `rule` needs norms, each
@@ -32,9 +32,9 @@ Slices update_slices(const std::vector<Parameter>& parameters, const ArenaLayout
 /// the device's first stream.
 class Updater {
  public:
-  /// `owners`: the ranks that the arenas' elements are divided between. Parameters, layout and arenas outlive
-  /// the updater. Collective. Throws Error(usage) for impossible options, Error(resource) when memory is
-  /// short.
+  /// `owners`: the ranks among which the elements of the arenas are divided. Parameters, layout and arenas
+  /// outlive the updater. Collective. Throws Error(usage) for impossible options, Error(resource) for lack of
+  /// memory.
   Updater(Backend& backend, Communicator& owners, const std::vector<Parameter>& parameters,
           const ArenaLayout& layout, const OptimizerOptions& rule, UpdatedArenas arenas, StepLog log);
 
