@@ -14,6 +14,7 @@ namespace lockstep {
 
 class World;
 
+/// Options of an evaluation, which `visit` describes.
 struct EvaluationOptions {
   bool confusion = false;   ///< whether to count samples by class and predicted class
   InputOptions input = {};  ///< as in training; no augmentation is applied
@@ -21,6 +22,15 @@ struct EvaluationOptions {
   BatchOptions batch = {};
   ExecutionOptions execution = {};
 };
+
+template <OptionsOf<EvaluationOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [confusion, input, batch, execution] = options;
+  field(confusion, {.name = "confusion", .help = "count samples by class and predicted class"});
+  visit(input, field);
+  visit(batch, field);
+  visit(execution, field);
+}
 
 /// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of
 /// ranks. Collective. Throws on all ranks; Error(data) also when no sample can be read.

@@ -42,6 +42,7 @@ std::string skipped_warning(const Evaluation& evaluation, const std::string& kin
 void DataWarnings::look_at(const EpochReport& epoch) {
   tell_skipped(epoch.train, "training", train_told_);
   tell_skipped(epoch.test, "test", test_told_);
+  if (epoch.validation) tell_skipped(*epoch.validation, "validation", validation_told_);
   if (options_.output.quiet || slow_told_) return;
   const std::string slow = slow_reading_warning(epoch, options_);
   slow_told_ = !slow.empty();

@@ -12,7 +12,7 @@ namespace lockstep {
 /// epoch; empty: it did not, or the epoch was too short to tell.
 std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& options);
 
-/// Warning that samples of `kind`, "training" or "test", could not be read; empty: all were read.
+/// Warning that samples of `kind`, such as "training", could not be read; empty: all were read.
 std::string skipped_warning(const Evaluation& evaluation, const std::string& kind);
 
 /// Prints these warnings on stderr, each once; that of skipped samples again when their number has grown.
@@ -28,6 +28,7 @@ class DataWarnings {
   bool slow_told_ = false;
   std::uint64_t train_told_ = 0;
   std::uint64_t test_told_ = 0;
+  std::uint64_t validation_told_ = 0;
 };
 
 }  // namespace lockstep

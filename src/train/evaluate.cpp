@@ -29,11 +29,7 @@ int micro_batch_of(const EvaluationOptions& options, const Placement& placement)
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options) {
   check_same(world, agreed(world, [&] { return lines_of_evaluation(options, network, file, dataset); }));
-  world.agree([&] {
-    check_fields(options.input);
-    check_fields(options.batch);
-    check_fields(options.execution);
-  });
+  world.agree([&] { check_fields(options); });
   const ArenaLayout layout = layout_arena(network.parameters());
   const Session session(world, find_placement(world, options.execution), options.execution);
   const int micro_batch = micro_batch_of(options, session.placement());

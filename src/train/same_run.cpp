@@ -48,11 +48,12 @@ std::string hex(std::uint64_t value) { return fmt::format("xxh3:{:016x}", value)
 }  // namespace
 
 std::vector<Line> lines_of_run(const TrainerOptions& options, const Network& network, const Dataset& train,
-                               const Dataset& test) {
+                               const Dataset& test, const Dataset* validation) {
   std::vector<Line> lines = lines_to_compare(options);
   lines.insert(lines.end(), {{"network", hex(hash(fingerprint(network)))},
                              {"training set", train.fingerprint()},
                              {"test set", test.fingerprint()},
+                             {"validation set", validation == nullptr ? "none" : validation->fingerprint()},
                              {"pixels of the training set by libjpeg and libpng", hex(hash_decoded(train))},
                              {"pixels of the test set by libjpeg and libpng", hex(hash_decoded(test))}});
   return lines;
@@ -60,12 +61,8 @@ std::vector<Line> lines_of_run(const TrainerOptions& options, const Network& net
 
 std::vector<Line> lines_of_evaluation(const EvaluationOptions& options, const Network& network,
                                       const ModelFile& file, const Dataset& dataset) {
-  std::vector<Line> lines = lines_to_compare(options.input);
-  for (const auto& more : {lines_to_compare(options.batch), lines_to_compare(options.execution)}) {
-    lines.insert(lines.end(), more.begin(), more.end());
-  }
-  lines.insert(lines.end(), {{"confusion-matrix", options.confusion ? "true" : "false"},
-                             {"network", hex(hash(fingerprint(network)))},
+  std::vector<Line> lines = lines_to_compare(options);
+  lines.insert(lines.end(), {{"network", hex(hash(fingerprint(network)))},
                              {"model file", hex(hash(file))},
                              {"data set", dataset.fingerprint()},
                              {"pixels of the data set by libjpeg and libpng", hex(hash_decoded(dataset))}});

@@ -13,10 +13,10 @@
 namespace lockstep {
 
 /// Lines for everything that the result of a run and its collectives depend on: options, and fingerprints of
-/// the network, of both data sets (Dataset::fingerprint) and, if they are image files, of the pixels of 4
-/// samples of each.
+/// the network, of the data sets (Dataset::fingerprint) and, if they are image files, of the pixels of 4
+/// training and test samples. `validation`: null if there is none.
 std::vector<Line> lines_of_run(const TrainerOptions& options, const Network& network, const Dataset& train,
-                               const Dataset& test);
+                               const Dataset& test, const Dataset* validation = nullptr);
 
 /// Lines for `evaluate`.
 std::vector<Line> lines_of_evaluation(const EvaluationOptions& options, const Network& network,

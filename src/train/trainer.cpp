@@ -23,7 +23,7 @@ class Trainer::Implementation {
  public:
   Implementation(const Trainer& owner, const World& world, const Network& network, const Dataset& train,
                  const Dataset& test, const TrainerOptions& options, const Dataset* validation)
-      : placement_(compare_and_place(world, network, train, test, options)),
+      : placement_(compare_and_place(world, network, train, test, validation, options)),
         run_(check_run(world, placement_, network, train, test, options)),
         session_(world, placement_, run_.options.execution),
         training_graph_(compile(true)),
@@ -42,6 +42,7 @@ class Trainer::Implementation {
   }
 
   Evaluation evaluate(const Dataset& dataset) {
+    check_same(session_.world(), {{"data set", dataset.fingerprint()}});
     steps_.gather_averages();
     Evaluation evaluation = &dataset == &run_.test ? test_evaluator_.run() : make_evaluator(dataset)->run();
     check_read(session_.world(), evaluation, "samples");
@@ -65,8 +66,9 @@ class Trainer::Implementation {
   /// Compares the arguments before anything else: ranks with different ones could wait for each other
   /// forever.
   static Placement compare_and_place(const World& world, const Network& network, const Dataset& train,
-                                     const Dataset& test, const TrainerOptions& options) {
-    check_same(world, agreed(world, [&] { return lines_of_run(options, network, train, test); }));
+                                     const Dataset& test, const Dataset* validation,
+                                     const TrainerOptions& options) {
+    check_same(world, agreed(world, [&] { return lines_of_run(options, network, train, test, validation); }));
     world.agree([&] { check_fields(options); });
     return find_placement(world, options.execution, options.reduce);
   }

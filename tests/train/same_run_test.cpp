@@ -49,6 +49,12 @@ TEST(LinesOfRun, TellsWhatDiffers) {
   EXPECT_TRUE(differences({.execution = {.threads = 3, .simd = SimdLevel::avx2}}).empty());
 }
 
+TEST(LinesOfRun, TellsWhetherThereIsAValidationSet) {
+  const test::Synthetic data(40, {1, 28, 28}, 4);
+  const auto network = make_model("lenet", {1, 28, 28}, 4);
+  EXPECT_NE(lines_of_run({}, *network, data, data), lines_of_run({}, *network, data, data, &data));
+}
+
 /// Swaps two rows of one class in a large table.
 TEST(LinesOfRun, HoldsAllSamples) {
   const auto training_set = [](bool swapped) {

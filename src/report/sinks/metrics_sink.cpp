@@ -58,6 +58,7 @@ void append_line(fmt::memory_buffer& text, const EpochReport& event) {
   if (event.validation) {
     append_number(text, "validation_loss", event.validation->loss);
     append_number(text, "validation_accuracy", event.validation->accuracy);
+    fmt::format_to(fmt::appender(text), R"(,"validation_left_out":{})", event.validation->skipped);
   }
   fmt::format_to(fmt::appender(text), R"(,"train_left_out":{},"test_left_out":{})", event.train.skipped,
                  event.test.skipped);
