@@ -23,23 +23,24 @@ constexpr std::uint64_t steps_between_changes = 1;
 /// memory for other shares, seconds in which its executors had a core.
 constexpr std::size_t per_rank = 3;
 
-/// Executors of every rank; 0 on a GPU.
+/// Whether executors of this host's ranks, as many as this one's on each, share cores: the operating system
+/// then balances them, and measured speeds say which of them it let run.
+bool share_cores(const Session& session) {
+  const auto executors =
+      session.device().streams().size() * static_cast<std::size_t>(session.world().local_size());
+  return executors > std::thread::hardware_concurrency();
+}
+
+/// Executors of every rank; 0 where shares stay as they are.
 std::vector<int> gather_executors(const Session& session) {
-  const bool cpu = session.placement().device == DeviceKind::cpu;
-  const int own = cpu ? static_cast<int>(session.device().streams().size()) : 0;
+  const bool measured = session.execution().shares == ShareRule::measured;
+  const bool follows = session.placement().device == DeviceKind::cpu && !(measured && share_cores(session));
+  const int own = follows ? static_cast<int>(session.device().streams().size()) : 0;
   std::vector<int> all(static_cast<std::size_t>(session.world().size()));
   const std::vector<std::size_t> bytes(all.size(), sizeof own);
   session.between_hosts().all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
                                            std::as_writable_bytes(std::span(all)));
   return all;
-}
-
-/// Whether executors of this host's ranks, as many as this one's on each, share cores: then they take them
-/// from each other.
-bool share_cores(const Session& session) {
-  const auto executors =
-      session.device().streams().size() * static_cast<std::size_t>(session.world().local_size());
-  return executors > std::thread::hardware_concurrency();
 }
 
 /// Plans of sums over hosts with several ranks keep shared memory until the end of the run.
@@ -52,8 +53,8 @@ bool can_plan_again(const Session& session) {
 MeasuredShares::MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t elements)
     : session_(session), rule_(session.execution().shares) {
   const std::vector<int> executors = gather_executors(session);
-  const bool any_gpu = std::ranges::find(executors, 0) != executors.end();
-  if (rule_ == ShareRule::equal || any_gpu || !can_plan_again(session)) return;
+  const bool some_stay = std::ranges::find(executors, 0) != executors.end();
+  if (rule_ == ShareRule::equal || some_stay || !can_plan_again(session)) return;
   const std::vector<double>& weights = session.execution().rank_weights;
   // With the ring, bits depend on which leaves a rank sums.
   const bool ranks_keep = !weights.empty() || session.placement().reduce == Reduce::ring;
@@ -67,7 +68,6 @@ MeasuredShares::MeasuredShares(const Session& session, std::uint32_t leaves, std
   own_.resize(bytes_[static_cast<std::size_t>(session.world().rank())] / sizeof(double));
   all_.resize(executors.size() * per_rank + count);
   measurement_.computing.resize(count);
-  share_cores_ = share_cores(session);
   // An executor's arenas: PartialSumPlan. Twice as much, as others take memory too.
   arenas_bytes_ = 2 * (own_.size() - per_rank) * (2 + std::bit_width(leaves)) * elements * sizeof(float);
 }
@@ -80,7 +80,7 @@ Assignment MeasuredShares::assign(std::uint32_t leaves) const {
 bool MeasuredShares::add(double seconds, double processor_seconds, std::span<const double> computing) {
   if (!planner_ || ++steps_ <= settling) return false;
   own_[0] += seconds;
-  own_[2] += share_cores_ ? std::reduce(computing.begin(), computing.end()) : processor_seconds;
+  own_[2] += processor_seconds;
   for (std::size_t e = 0; e < computing.size(); ++e) own_[per_rank + e] += computing[e];
   const std::uint64_t measured = steps_ - settling;
   const bool changing = rule_ == ShareRule::changing;

@@ -31,7 +31,6 @@ class MeasuredShares {
   const Session& session_;
   ShareRule rule_;
   std::optional<SharePlanner> planner_;  ///< null where shares stay as they are
-  bool share_cores_ = false;             ///< whether this host has more executors than cores
   std::size_t arenas_bytes_ = 0;         ///< memory that other shares may take on this rank
   std::uint64_t steps_ = 0;              ///< since shares were decided on
   std::vector<double> own_;              ///< sums over the steps on this rank, see per_rank
