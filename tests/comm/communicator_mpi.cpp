@@ -249,18 +249,13 @@ void check_communicator(const World& world, Communicator& communicator, std::siz
   communicator.check();
 }
 
-/// Arenas of all ranks, or of every second one, in a device's memory.
-void check_staging(const World& world, Communicator& communicator) {
-  const auto device = make_cpu_device({.threads = 1, .pin = false});
-  const auto staged = make_staged_communicator(communicator, *device);
-  check_communicator(world, *staged, 30011);
-  check_communicator(world, world.rank() % 2 == 1 ? *staged : communicator, 30011);
-}
-
 void check_transport(const World& world, Transport transport) {
   const auto communicator = make_communicator(world, transport);
   check_communicator(world, *communicator, 300007);
-  check_staging(world, *communicator);
+  // Every second rank has its arenas in a device's memory.
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  const auto staged = make_staged_communicator(*communicator, *device);
+  check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator, 30011);
 }
 
 /// Checks the ranks of the world as if they were on hosts with these first ranks.
@@ -276,7 +271,15 @@ void check_hosts(const World& world, const std::vector<std::size_t>& boundaries)
       check_canonical(world, *communicator, leaves, 3, 3000, at_once);
     }
   }
-  check_staging(world, *communicator);
+  // All ranks, or every second one, have their arenas in a device's memory.
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  const auto staged = make_staged_communicator(*communicator, *device);
+  for (Communicator* mixed : {staged.get(), world.rank() % 2 == 1 ? staged.get() : communicator.get()}) {
+    check_exchange(world, *mixed, 3011, false, Memory::own);
+    check_gather(world, *mixed, Memory::own);
+    check_canonical(world, *mixed, 12, 2, 3000, false);
+    check_canonical(world, *mixed, 12, 2, 3000, true);
+  }
 }
 
 void check_agree(const World& world) {
