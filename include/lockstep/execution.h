@@ -25,7 +25,7 @@ enum class SimdLevel {
 };
 inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "neon"}; }
 
-/// Who computes how many micro-batches of a training step on the CPU. Does not affect the result.
+/// How the micro-batches of a training step are shared out on the CPU. Does not affect the result.
 enum class ShareRule {
   measured,  ///< begins with equal shares; threads and ranks that are slower for a while get fewer
   equal,
@@ -118,11 +118,14 @@ void visit(O& options, Visitor&& field) {
                        .help = "relative share of the work of each rank, for ranks of different speeds; does "
                                "not affect the result; without it: equal shares",
                        .scope = Scope::protocol});
-  field(shares, {.name = "shares",
-                 .help = "CPU: how the micro-batches of a step are shared out; measured: threads and ranks "
-                         "that other programs slow down get fewer (ranks only without --rank-weights and "
-                         "with the canonical sum); changing is for tests. Does not affect the result",
-                 .scope = Scope::protocol});
+  field(shares,
+        {.name = "shares",
+         .help = "how the micro-batches of a step are shared out; measured: threads and ranks that other "
+                 "programs slow down get fewer (only threads with --rank-weights or with the ring); "
+                 "equal: all get their share whatever their speed; changing is for tests. Does not affect "
+                 "the result",
+         .scope = Scope::protocol,
+         .device = "cpu"});
   field(transport, {.name = "transport",
                     .help = "how ranks exchange data; auto: NCCL between GPUs, else shared memory if all "
                             "ranks are on one host, else messages. With the other two, gradients of GPUs "

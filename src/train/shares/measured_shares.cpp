@@ -9,18 +9,19 @@
 namespace lockstep {
 namespace {
 
-/// Steps after a change of shares that are not measured: programs are recorded, threads find their cores.
+/// Steps after a change of shares that are not measured, while programs are recorded and threads settle on
+/// cores.
 constexpr std::uint64_t settling = 2;
-/// Ranks tell each other what they measured after so many steps, twice as many, and so on; shares are decided
-/// on when that was long enough to average over what else a machine does: a scheduler lets threads take turns
-/// every few milliseconds.
+/// Ranks exchange measurements after this number of steps, then twice as many, and so on. Shares are decided
+/// when the measured time is long enough to average over the activity of a machine: a scheduler lets threads
+/// take turns every few milliseconds.
 constexpr std::uint64_t first_look = 4;
 constexpr double long_enough = 0.2;
-/// With ShareRule::changing, without those that settle.
+/// Steps between changes with ShareRule::changing, after those that settle.
 constexpr std::uint64_t steps_between_changes = 1;
 
-/// Numbers that a rank tells the others before its executors' seconds: seconds of its steps, whether it has
-/// memory for other shares, seconds in which its executors had a core.
+/// Numbers that a rank sends before the seconds of its executors: seconds of its steps, whether it has memory
+/// for other shares, seconds in which its executors had a core.
 constexpr std::size_t per_rank = 3;
 
 /// Whether executors of this host's ranks, as many as this one's on each, share cores: the operating system

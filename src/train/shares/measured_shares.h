@@ -11,18 +11,18 @@
 
 namespace lockstep {
 
-/// Who computes which leaves of a run's steps: equal shares, and on CPU ranks what follows from the speeds
-/// that are measured while the run goes on (SharePlanner). Does not affect the result.
+/// Assignment of the leaves of a run's steps: equal shares or, on CPU ranks, shares that follow from the
+/// speeds measured during the run (SharePlanner). Does not affect the result.
 class MeasuredShares {
  public:
-  /// `leaves`: of a full step. `elements`: of an arena of gradients. Collective.
+  /// `leaves`: number in a full step. `elements`: size of an arena of gradients. Collective.
   MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t elements);
 
   Assignment assign(std::uint32_t leaves) const;
 
-  /// After each full step: its seconds, those that this process had a core, and those that its executors
-  /// computed leaves. Collective, as ranks now and then tell each other; returns on all of them whether
-  /// shares changed.
+  /// Takes the times of a full step: its seconds, those in which this process had a core, and those in which
+  /// its executors computed leaves. Returns whether shares changed, the same on all ranks. Collective, as
+  /// ranks exchange measurements from time to time.
   bool add(double seconds, double processor_seconds, std::span<const double> computing);
 
  private:
@@ -30,13 +30,13 @@ class MeasuredShares {
 
   const Session& session_;
   ShareRule rule_;
-  std::optional<SharePlanner> planner_;  ///< null where shares stay as they are
+  std::optional<SharePlanner> planner_;  ///< none: shares never change
   std::size_t arenas_bytes_ = 0;         ///< memory that other shares may take on this rank
-  std::uint64_t steps_ = 0;              ///< since shares were decided on
+  std::uint64_t steps_ = 0;              ///< steps since the last decision
   std::vector<double> own_;              ///< sums over the steps on this rank, see per_rank
-  std::vector<double> all_;              ///< the same of all ranks
-  std::vector<std::size_t> bytes_;       ///< that each rank brings
-  StepMeasurement measurement_;          ///< averages of them
+  std::vector<double> all_;              ///< those of all ranks
+  std::vector<std::size_t> bytes_;       ///< bytes of each rank in all_
+  StepMeasurement measurement_;          ///< averages of all_
 };
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// A trial begins where steps are expected to take at most this part of the time, and is kept at this part.
+/// A trial begins if steps are expected to take at most this share of the time, and succeeds if they do.
 constexpr double promising = 0.9, worthwhile = 0.95;
 /// A machine is busy where other programs have so much of the cores' time. From equal shares, the slowest
 /// executor's speed is then taken to be this part of the fastest one's, so that it gets a core's idle time to
@@ -17,7 +17,7 @@ constexpr double busy = 0.15, relieved = 0.4;
 /// Measurements from one failed trial to the next: twice as many each time, at most these.
 constexpr unsigned longest_pause = 32;
 
-/// Time of the slowest executor. Executors without leaves need no speed.
+/// Time of the slowest executor; executors without leaves may have speed 0.
 double seconds_with(const Shares& shares, std::span<const double> speeds) {
   double longest = 0.0;
   for (std::size_t e = 0; e < speeds.size(); ++e) {
@@ -74,7 +74,7 @@ bool SharePlanner::measured(const StepMeasurement& measurement) {
   return true;
 }
 
-/// Shares to be tried next; those at hand where none promise a gain.
+/// Shares to try next; the present ones if none promise a gain.
 Shares SharePlanner::candidate(double stolen) const {
   if (stolen > busy && are_equal() && failures_ % 2 == 0) {
     std::vector<double> speeds = speeds_;
@@ -96,7 +96,7 @@ bool SharePlanner::change() {
   return shares_ != before;
 }
 
-/// Ends the trial. Whether it is kept.
+/// Ends the trial. Returns whether its shares are kept.
 bool SharePlanner::judge(const StepMeasurement& measurement) {
   Trial trial = *std::exchange(trial_, std::nullopt);
   if (measurement.seconds <= worthwhile * trial.seconds) {

@@ -10,24 +10,24 @@
 
 namespace lockstep {
 
-/// Measurements of some steps in a row, each the average over them, the same on all ranks.
+/// Averages over some consecutive steps, the same on all ranks.
 struct StepMeasurement {
-  double seconds = 0.0;                ///< of a step
+  double seconds = 0.0;                ///< time of a step
   std::vector<double> computing = {};  ///< seconds per step that each executor computed its leaves
   double stolen = 0.0;  ///< share of `computing` in which other programs had the executors' cores
 };
 
-/// The shares with which the slowest executor ends first. `speeds`: leaves per second of each executor.
-/// Every rank keeps its number of leaves where `ranks_keep` says so. Where executors are as fast, as equal as
-/// possible; an executor that had leaves keeps one.
+/// Shares that minimise the time of the slowest executor; among equally fast executors, as equal as possible.
+/// `speeds`: leaves per second of each executor. `ranks_keep`: whether every rank keeps its number of leaves.
+/// An executor that had leaves keeps at least one.
 Shares fastest_shares(const Shares& shares, std::span<const double> speeds, bool ranks_keep);
 
-/// Decides which share of the leaves each executor computes, from measured times: a busy machine slows down
-/// one executor more than another. Measured speeds do not say everything: an operating system gives a thread
-/// its fair share of a core, so that an executor with few leaves seems as fast as others; and it moves
-/// another program to the core with the least work, so that with equal shares all executors seem equally
-/// slow. Therefore other shares are tried, and kept only if steps became faster. What fails is tried again,
-/// but more and more rarely. Ranks that are told the same decide alike.
+/// Decides, from measured times, which share of the leaves each executor computes, as a busy machine slows
+/// down one executor more than another. Measured speeds are not sufficient: an operating system gives a
+/// thread its fair share of a core, so that an executor with few leaves seems as fast as others; and it moves
+/// other programs to the core with the least work, so that with equal shares all executors seem equally slow.
+/// Therefore other shares are tried, and kept only if steps became faster. Failed trials are repeated more
+/// and more rarely. Ranks with the same measurements make the same decisions.
 class SharePlanner {
  public:
   /// Begins with `equal` shares. `ranks_keep`: only executors of the same rank take leaves from each other.
@@ -35,7 +35,7 @@ class SharePlanner {
 
   const Shares& shares() const { return shares_; }
   bool are_equal() const { return shares_ == equal_; }
-  /// What steps with these shares took. Returns whether shares() changed.
+  /// Takes a measurement of steps with shares(). Returns whether shares() changed.
   bool measured(const StepMeasurement& measurement);
   /// For tests: changes the shares as if executors had taken turns at being slow. Returns whether they
   /// changed.
@@ -44,7 +44,7 @@ class SharePlanner {
  private:
   struct Trial {
     Shares before;
-    double seconds;  ///< of a step with them
+    double seconds;  ///< time of a step with them
   };
 
   Shares candidate(double stolen) const;
@@ -53,7 +53,7 @@ class SharePlanner {
 
   Shares equal_, shares_;
   bool ranks_keep_;
-  std::vector<double> speeds_;  ///< of executors; 0 without leaves
+  std::vector<double> speeds_;  ///< speeds of the executors; 0 without leaves
   std::optional<Trial> trial_;
   unsigned pause_ = 0;     ///< measurements until the next trial may begin
   unsigned failures_ = 0;  ///< trials without gain since the last gain
