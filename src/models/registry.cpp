@@ -77,10 +77,10 @@ Make find_model(const std::string& name) {
 
 void require_input(const std::string& model, Shape input, int min_size) {
   if (input.height < min_size || input.width < min_size) {
-    const bool table = input.height == 1 && input.width == 1;
+    const bool is_table = input.height == 1 && input.width == 1;
     throw Error(Category::usage,
                 fmt::format("model {} takes images of at least {}x{} pixels, not {}x{}{}", model, min_size,
-                            min_size, input.height, input.width, table ? ": model mlp takes tables" : ""));
+                            min_size, input.height, input.width, is_table ? ": model mlp takes tables" : ""));
   }
 }
 
