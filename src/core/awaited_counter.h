@@ -9,7 +9,7 @@ namespace lockstep {
 
 /// Time that a thread spins before it blocks. While it spins, it takes its share of a core from other
 /// threads; once it blocks, a virtual machine may take 50 us to wake it. Measured with LeNet on two cores:
-/// 30, 100 and 300 us are equally fast on an idle machine; four ranks lose 5 to 10 % with 100 us.
+/// 30, 100 and 300 us did not differ by more than the noise of 10 % on an idle machine.
 inline constexpr std::chrono::microseconds spin_time{30};
 /// Maximum time that a thread blocks before it checks again whether its peers are alive.
 inline constexpr std::chrono::milliseconds block_time{20};
