@@ -36,12 +36,8 @@ bool share_cores(const Session& session) {
 std::vector<int> gather_executors(const Session& session) {
   const bool measured = session.execution().shares == ShareRule::measured;
   const bool follows = session.placement().device == DeviceKind::cpu && !(measured && share_cores(session));
-  const int own = follows ? static_cast<int>(session.device().streams().size()) : 0;
-  std::vector<int> all(static_cast<std::size_t>(session.world().size()));
-  const std::vector<std::size_t> bytes(all.size(), sizeof own);
-  session.between_hosts().all_gather_bytes(std::as_bytes(std::span(&own, 1)), bytes,
-                                           std::as_writable_bytes(std::span(all)));
-  return all;
+  return all_gather(session.between_hosts(),
+                    follows ? static_cast<int>(session.device().streams().size()) : 0);
 }
 
 /// Plans of sums over hosts with several ranks keep shared memory until the end of the run.
