@@ -27,9 +27,7 @@ void check(const GradientSumsOptions& options, int rank) {
 /// beside ranks without. Collective.
 HostsCommunicator* find_hosts(Communicator& communicator) {
   auto* const hosts = dynamic_cast<HostsCommunicator*>(&communicator);
-  const auto own = static_cast<std::byte>(hosts != nullptr ? 1 : 0);
-  std::vector<std::byte> all(static_cast<std::size_t>(communicator.size()));
-  communicator.all_gather_bytes({&own, 1}, std::vector<std::size_t>(all.size(), 1), all);
+  const auto all = all_gather(communicator, static_cast<std::byte>(hosts != nullptr ? 1 : 0));
   return std::ranges::count(all, std::byte{0}) == 0 ? hosts : nullptr;
 }
 
