@@ -25,7 +25,8 @@ enum class SimdLevel {
 };
 inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "neon"}; }
 
-/// How the micro-batches of a training step are shared out on the CPU. Does not affect the result.
+/// Rule by which CPU executors and ranks share the micro-batches of a training step. Does not affect the
+/// result.
 enum class ShareRule {
   measured,  ///< begins with equal shares; threads and ranks that are slower for a while get fewer
   equal,
@@ -42,7 +43,7 @@ enum class DataType {
 };
 inline Names choices_of(DataType) { return {"fp32", "tf32", "bf16"}; }
 
-/// How ranks exchange data. Does not affect the result.
+/// Path by which ranks exchange data. Does not affect the result.
 enum class Transport {
   automatic,      ///< shared memory if all ranks are on one host that allows it, else messages
   shared_memory,  ///< memory that the ranks of one host share

@@ -11,7 +11,7 @@ namespace lockstep {
 
 using Names = std::vector<std::string>;
 
-/// Which ranks must agree on the value of an option.
+/// Agreement that ranks need on the value of an option.
 enum class Scope {
   result,    ///< affects the trained bits: equal on all ranks
   protocol,  ///< affects which collectives ranks call, or when a run ends: equal on all ranks

@@ -54,7 +54,7 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 4) + 1;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(name, candidate);
-    // As many edits as letters would turn any short name into any other.
+    // A suggestion needs fewer edits than either name has letters: that many turn any name into any other.
     if (distance < std::min(best_distance, name.size()) && distance < candidate.size()) {
       best = candidate;
       best_distance = distance;

@@ -87,8 +87,8 @@ std::vector<double> numbers(const CsvTable& of) {
   return all;
 }
 
-/// As many classes as rows, as in a column of measurements that is taken for labels. It would take minutes to
-/// compare each row with all classes.
+/// The table has as many classes as rows, as in a column of measurements that is taken for labels. It would
+/// take minutes to compare each row with all classes.
 TEST(CsvDataset, AnyNumberOfClasses) {
   constexpr int rows = 500000;
   std::string text = "x,y\n";

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// How this process was started, according to the environment; read before MPI starts.
+/// Facts about the start of this process, according to the environment; read before MPI starts.
 struct Launch {
   int processes = 1;     ///< started together; 1 also where unknown
   int rank = 0;          ///< of this process, 0 where unknown
