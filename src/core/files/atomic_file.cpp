@@ -2,56 +2,37 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <system_error>
+#include <vector>
 
+#include "core/files/folder.h"
+#include "core/files/temporary_name.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
-namespace {
-
-/// Makes a rename inside `directory` survive a crash. Some network file systems do not support this, which is
-/// ignored: the file itself is complete.
-void sync_directory(const std::filesystem::path& directory) {
-  const FileDescriptor descriptor(
-      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.get() >= 0) ::fsync(descriptor.get());
-}
-
-}  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
-  std::error_code ignored;  // creating the file reports it
-  const auto status = std::filesystem::status(file, ignored);
-  if (std::filesystem::is_directory(status)) {
+  const FileKind kind = file_kind(file);
+  if (kind == FileKind::folder) {
     throw Error(Category::resource, fmt::format("{}: is a folder, not a file", file.string()));
   }
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+  if (kind == FileKind::other) {
     throw Error(Category::resource, fmt::format("{}: is not a regular file", file.string()));
   }
-  create_temporary();
-}
-
-/// O_EXCL refuses existing names, symbolic links among them. mkostemp would create a file that only its owner
-/// may read.
-void AtomicFile::create_temporary() {
-  constexpr int max_attempts = 100;
-  for (int attempt = 0; attempt < max_attempts && descriptor_.get() < 0; ++attempt) {
-    std::uint32_t name = 0;
-    if (::getrandom(&name, sizeof name, 0) != sizeof name) fail("name a temporary file");
-    temporary_ = fmt::format("{}.{:08x}.tmp", file_.string(), name);
-    descriptor_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (descriptor_.get() < 0 && errno != EEXIST) break;
-  }
-  if (descriptor_.get() < 0) fail("create a file beside it");
+  // O_EXCL refuses existing names, symbolic links among them.
+  const bool created = with_temporary_name(file_, [&](const std::filesystem::path& name) {
+    temporary_ = name;
+    descriptor_ = FileDescriptor(files().open(name, O_WRONLY | O_CREAT | O_EXCL));
+    return descriptor_.get() >= 0;
+  });
+  if (!created) fail("create a file beside it");
 }
 
 AtomicFile::~AtomicFile() {
-  if (!committed_) ::unlink(temporary_.c_str());
+  if (!committed_) files().unlink(temporary_);
 }
 
 void AtomicFile::fail(const char* action) const {
@@ -61,34 +42,43 @@ void AtomicFile::fail(const char* action) const {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count < 0) {
-      fail("write");
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
+  if (!write_fully(descriptor_, bytes)) fail("write");
+  size_ += bytes.size();
+  digest_.update(bytes);
 }
 
-void AtomicFile::commit() {
-  if (::fsync(descriptor_.get()) != 0) {
-    fail("sync");
-  }
-  if (::close(descriptor_.release()) != 0) fail("close");
-  if (::rename(temporary_.c_str(), file_.c_str()) != 0) {
-    fail("replace the old one");
-  }
+void AtomicFile::commit(const CommitOptions& options) {
+  if (!retry_interrupted([&] { return files().fsync(descriptor_.get()); })) fail("sync");
+  if (options.read_back) files().drop_cache(descriptor_.get());
+  if (files().close(descriptor_.release()) != 0 && errno != EINTR) fail("close");
+  if (options.read_back) read_back();
+  if (files().rename(temporary_, file_) != 0) fail("replace the old one");
   committed_ = true;
-  sync_directory(file_.parent_path());
+  sync_folder(folder_of(file_));
 }
 
-void write_text_file(const std::filesystem::path& file, std::string_view text) {
+void AtomicFile::read_back() {
+  constexpr std::uint64_t max_part = std::uint64_t{1} << 20;
+  const InputFile input(temporary_);
+  std::vector<std::byte> part(static_cast<std::size_t>(std::min(size_, max_part)));
+  Digest found;
+  for (std::uint64_t at = 0; at < input.size() && input.size() == size_; at += part.size()) {
+    part.resize(static_cast<std::size_t>(std::min<std::uint64_t>(part.size(), size_ - at)));
+    input.read(at, part);
+    found.update(part);
+  }
+  if (input.size() != size_ || found.words() != digest_.words()) {
+    throw Error(Category::resource,
+                fmt::format("{}: the disk returns other bytes than were written: check the disk, or write to "
+                            "another one",
+                            file_.string()));
+  }
+}
+
+void write_text_file(const std::filesystem::path& file, std::string_view text, const CommitOptions& options) {
   AtomicFile output(file);
   output.write(std::as_bytes(std::span(text)));
-  output.commit();
+  output.commit(options);
 }
 
 }  // namespace lockstep

@@ -3,17 +3,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 
 namespace lockstep {
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, const char* action, int reason) {
+[[noreturn]] void fail_reading(const std::filesystem::path& path, const char* action) {
+  const int reason = errno;
   throw Error(category_of_failure(reason), fmt::format("{}: cannot {}: {}", path.string(), action,
                                                        std::generic_category().message(reason)));
 }
@@ -35,32 +33,33 @@ Category category_of_failure(int reason) {
   }
 }
 
-InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
-  struct stat status {};
-  // The type is checked before opening, because opening a pipe waits for a writer.
-  if (::stat(path.c_str(), &status) != 0) {
-    fail(path, "open", errno);
+bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = files().write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
-  if (!S_ISREG(status.st_mode)) {
+  return true;
+}
+
+InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
+  FileStatus status;
+  // The kind is checked before opening, because opening a pipe waits for a writer.
+  if (files().stat(path, status) != 0) fail_reading(path, "open");
+  if (status.kind != FileKind::file) {
     throw Error(Category::data, fmt::format("{}: not a regular file", path.string()));
   }
-  descriptor_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor_.get() < 0) {
-    fail(path, "open", errno);
-  }
-  size_ = static_cast<std::uint64_t>(status.st_size);
+  descriptor_ = FileDescriptor(files().open(path, O_RDONLY));
+  if (descriptor_.get() < 0) fail_reading(path, "open");
+  size_ = status.size;
 }
 
 void InputFile::read(std::uint64_t offset, std::span<std::byte> destination) const {
   while (!destination.empty()) {
-    const ssize_t count =
-        ::pread(descriptor_.get(), destination.data(), destination.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count < 0) {
-      fail(path_, "read", errno);
-    }
+    const ssize_t count = files().pread(descriptor_.get(), destination.data(), destination.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_reading(path_, "read");
     if (count == 0) {
       throw Error(Category::data, fmt::format("{}: ends at byte {}, {} more were expected", path_.string(),
                                               offset, destination.size()));

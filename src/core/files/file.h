@@ -1,7 +1,6 @@
 #pragma once
 
-#include <unistd.h>
-
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,22 +8,27 @@
 #include <utility>
 #include <vector>
 
+#include "core/files/file_system.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 
-/// Owner of a file descriptor; negative: none.
+/// Owner of a file descriptor; negative: none. The destructor keeps errno.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
-  explicit FileDescriptor(int value) : value_(value) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : value_(other.release()) {}
+  /// `origin`: where the descriptor was opened, and is closed.
+  explicit FileDescriptor(int value, FileSystem& origin = files()) : value_(value), origin_(&origin) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : value_(other.release()), origin_(other.origin_) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     std::swap(value_, other.value_);
+    std::swap(origin_, other.origin_);
     return *this;
   }
   ~FileDescriptor() {
-    if (value_ >= 0) ::close(value_);
+    const int before = errno;
+    if (value_ >= 0) origin_->close(value_);
+    errno = before;
   }
 
   int get() const { return value_; }
@@ -33,7 +37,20 @@ class FileDescriptor {
 
  private:
   int value_ = -1;
+  FileSystem* origin_ = nullptr;
 };
+
+/// Calls `call`, which returns 0 for success and -1 with errno, again while a signal interrupts it.
+template <class Call>
+bool retry_interrupted(const Call& call) {
+  while (call() != 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
+/// Writes all `bytes`, unless it returns false with errno. Then some of them may have been written.
+bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes);
 
 /// Category of a failure to open or read a file with errno `reason`: data if the file is at fault, resource
 /// if the machine is (no descriptors, no memory, a failing disk).
@@ -58,7 +75,7 @@ class InputFile {
 /// Raises the number of files that this process may have open to `count`, or to its hard limit.
 void allow_open_files(std::size_t count);
 
-/// All bytes of the file at `path`.
+/// All bytes of the file at `path`. Throws as InputFile does.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 
 }  // namespace lockstep

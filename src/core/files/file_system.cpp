@@ -1,0 +1,98 @@
+#include "core/files/file_system.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+namespace lockstep {
+namespace {
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+FileStatus status_of(const struct stat& status) {
+  const FileKind kind = S_ISREG(status.st_mode)   ? FileKind::file
+                        : S_ISDIR(status.st_mode) ? FileKind::folder
+                                                  : FileKind::other;
+  return {kind, static_cast<std::uint64_t>(status.st_size), status.st_dev, status.st_ino};
+}
+
+class SystemFiles : public FileSystem {
+ public:
+  int open(const Path& path, int flags) override { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }
+  int close(int descriptor) override { return ::close(descriptor); }
+  ssize_t read(int descriptor, void* data, std::size_t bytes) override {
+    return ::read(descriptor, data, bytes);
+  }
+  ssize_t pread(int descriptor, void* data, std::size_t bytes, std::uint64_t offset) override {
+    return ::pread(descriptor, data, bytes, static_cast<off_t>(offset));
+  }
+  ssize_t write(int descriptor, const void* data, std::size_t bytes) override {
+    return ::write(descriptor, data, bytes);
+  }
+  int fsync(int descriptor) override { return ::fsync(descriptor); }
+  int ftruncate(int descriptor, std::uint64_t size) override {
+    return ::ftruncate(descriptor, static_cast<off_t>(size));
+  }
+  int fstat(int descriptor, FileStatus& status) override {
+    struct stat found {};
+    if (::fstat(descriptor, &found) != 0) return -1;
+    status = status_of(found);
+    return 0;
+  }
+  void drop_cache(int descriptor) override { ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED); }
+
+  int stat(const Path& path, FileStatus& status) override {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) return -1;
+    status = status_of(found);
+    return 0;
+  }
+  int rename(const Path& from, const Path& to) override { return ::rename(from.c_str(), to.c_str()); }
+  int unlink(const Path& path) override { return ::unlink(path.c_str()); }
+  int mkdir(const Path& path) override { return ::mkdir(path.c_str(), 0777); }
+  int rmdir(const Path& path) override { return ::rmdir(path.c_str()); }
+  int list(const Path& path, std::vector<std::string>& names) override {
+    const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
+    if (!folder) return -1;
+    names.clear();
+    errno = 0;  // readdir returns null at the end and for an error
+    while (const dirent* entry = ::readdir(folder.get())) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(name);
+    }
+    return errno == 0 ? 0 : -1;
+  }
+};
+
+std::atomic<FileSystem*>& files_in_use() {
+  static std::atomic<FileSystem*> in_use = &system_files();
+  return in_use;
+}
+
+}  // namespace
+
+FileSystem& system_files() {
+  static SystemFiles instance;
+  return instance;
+}
+
+FileSystem& files() { return *files_in_use().load(std::memory_order_relaxed); }
+
+ScopedFiles::ScopedFiles(FileSystem& replacement) : before_(*files_in_use().exchange(&replacement)) {}
+
+ScopedFiles::~ScopedFiles() { files_in_use() = &before_; }
+
+FileKind file_kind(const std::filesystem::path& path) {
+  FileStatus status;
+  return files().stat(path, status) == 0 ? status.kind : FileKind::missing;
+}
+
+}  // namespace lockstep

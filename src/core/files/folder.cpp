@@ -1,0 +1,98 @@
+#include "core/files/folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "core/files/file.h"
+#include "core/files/file_system.h"
+#include "core/files/temporary_name.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+using Path = std::filesystem::path;
+
+[[noreturn]] void fail_folder(const Path& folder, const std::string& action, Category category) {
+  const int reason = errno;
+  throw Error(category, fmt::format("{}: cannot {}: {}", folder.string(), action,
+                                    std::generic_category().message(reason)));
+}
+
+[[noreturn]] void fail_folder(const Path& folder, const std::string& action) {
+  fail_folder(folder, action, Category::resource);
+}
+
+/// Path without a separator at its end, which would be an empty last name.
+Path without_final_separator(const Path& path) {
+  return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
+}
+
+}  // namespace
+
+std::filesystem::path folder_of(const Path& path) {
+  const Path parent = without_final_separator(path).parent_path();
+  return parent.empty() ? Path(".") : parent;
+}
+
+void make_folder(const Path& folder) {
+  const Path path = without_final_separator(folder);
+  if (path.empty() || file_kind(path) == FileKind::folder) return;
+  const Path parent = folder_of(path);
+  if (parent != path) make_folder(parent);
+  if (files().mkdir(path) == 0) {
+    sync_folder(parent);
+  } else if (errno != EEXIST || file_kind(path) != FileKind::folder) {  // another process may have made it
+    fail_folder(folder, "create the folder");
+  }
+}
+
+Path make_temporary_folder(const Path& folder) {
+  const Path path = without_final_separator(folder);
+  Path made;
+  if (!with_temporary_name(path, [&](const Path& name) { return files().mkdir(made = name) == 0; })) {
+    fail_folder(path, "create a folder beside it");
+  }
+  return made;
+}
+
+std::vector<std::string> list_folder(const Path& folder) {
+  std::vector<std::string> names;
+  if (files().list(folder, names) != 0) fail_folder(folder, "list", category_of_failure(errno));
+  std::ranges::sort(names);
+  return names;
+}
+
+void rename_folder(const Path& from, const Path& to) {
+  if (files().rename(from, to) != 0) fail_folder(from, fmt::format("rename to {}", to.filename().string()));
+  sync_folder(folder_of(to));
+}
+
+void remove_folder(const Path& folder) {
+  if (files().unlink(folder) == 0 || errno == ENOENT) return;
+  if (errno != EISDIR && errno != EPERM) fail_folder(folder, "remove");  // EPERM: POSIX's word for a folder
+  if (file_kind(folder) != FileKind::folder) {
+    errno = EPERM;
+    fail_folder(folder, "remove");
+  }
+  for (const std::string& name : list_folder(folder)) remove_folder(folder / name);
+  if (files().rmdir(folder) != 0 && errno != ENOENT) fail_folder(folder, "remove");
+}
+
+void sync_folder(const Path& folder) {
+  const FileDescriptor descriptor(files().open(folder, O_RDONLY | O_DIRECTORY));
+  if (descriptor.get() < 0) {
+    if (errno == EACCES) return;
+    fail_folder(folder, "open");
+  }
+  if (!retry_interrupted([&] { return files().fsync(descriptor.get()); }) && errno != EINVAL &&
+      errno != ENOTSUP && errno != ENOSYS) {
+    fail_folder(folder, "sync");
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// Folders, through files(). Errors are Error(resource) with path, failed action and the system's reason,
+// unless a function says otherwise.
+
+/// Creates `folder` and its missing parents, all of which survive a crash of the machine. One that exists is
+/// left as it is.
+void make_folder(const std::filesystem::path& folder);
+
+/// Creates an empty folder beside `folder`, FOLDER.XXXXXXXX.tmp with a random name, and returns its path.
+std::filesystem::path make_temporary_folder(const std::filesystem::path& folder);
+
+/// Names of the folder's entries, ascending. Errors have the category of category_of_failure.
+std::vector<std::string> list_folder(const std::filesystem::path& folder);
+
+/// Renames a folder; `to` must be missing or empty, and in the same parent folder. The new name survives a
+/// crash of the machine once this returns.
+void rename_folder(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Removes a folder with all that it contains, or a file; symbolic links are removed, not followed. Does
+/// nothing where there is none. A crash of the machine may bring back a part of it until its parent folder is
+/// synced.
+void remove_folder(const std::filesystem::path& folder);
+
+/// Makes names that were created, changed or removed in `folder` survive a crash of the machine. Does nothing
+/// on file systems without support for it, and in folders that this process may not list.
+void sync_folder(const std::filesystem::path& folder);
+
+/// Folder that contains `path`: "." for a name alone.
+std::filesystem::path folder_of(const std::filesystem::path& path);
+
+}  // namespace lockstep
