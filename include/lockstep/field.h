@@ -20,7 +20,7 @@ enum class Scope {
 };
 
 /// Bounds of numbers: min <= x <= max, above < x < below. Numbers are finite, and negative only if `min` is.
-/// Real numbers keep `above` and `below` when they are rounded to float, too.
+/// Real numbers keep `above` and `below` when they are rounded to float, too. Times are in seconds.
 struct Range {
   double min = 0.0;
   double above = -std::numeric_limits<double>::infinity();
@@ -55,7 +55,7 @@ struct Field {
   /// "cpu" or "cuda": the only device on which the option has an effect; empty: both. It is accepted on the
   /// other one, as ranks may differ.
   const char* device = "";
-  const char* zero = "";                        ///< text for the value 0, which is then outside `range`
+  const char* zero = "";                        ///< text for the value 0, which `range` need not contain
   NamedNumbers (*named)() = nullptr;            ///< names that stand for lists of numbers
   void (*check)(const std::string&) = nullptr;  ///< throws Error(usage) for an impossible text
   bool visible = true;                          ///< whether users can set it, not only programs

@@ -38,6 +38,8 @@ inline std::string other_text(const std::vector<double>&, const Field&) { return
 inline std::string other_text(const Names&, const Field&) { return "conv1"; }
 inline std::string other_text(const Interval&, const Field&) { return "0.5,0.9"; }
 inline std::string other_text(const Shape&, const Field&) { return "1x28x28"; }
+inline std::string other_text(const Duration&, const Field&) { return "2h"; }
+inline std::string other_text(const Period& value, const Field&) { return value.steps == 7 ? "8" : "7"; }
 template <NamedEnum E>
 std::string other_text(E value, const Field&) {
   return choices_of(value).at(value == E{} ? 1 : 0);

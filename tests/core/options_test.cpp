@@ -22,13 +22,16 @@ struct PaintOptions {
   Shape canvas = {3, 20, 30};
   Names skipped = {};
   std::string pattern = {};
+  Duration limit = {};
+  Period rinse = {};
 
   bool operator==(const PaintOptions&) const = default;
 };
 
 template <OptionsOf<PaintOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [brush, layers, threads, share, mean, colour, wet, gloss, size, canvas, skipped, pattern] = options;
+  auto& [brush, layers, threads, share, mean, colour, wet, gloss, size, canvas, skipped, pattern, limit,
+         rinse] = options;
   field(brush, {.name = "brush", .choices = [] { return Names{"flat", "round"}; }});
   field(layers, {.name = "layers", .range = {.min = 1, .max = 9}, .scope = Scope::protocol});
   field(threads, {.name = "threads", .range = {.min = 1}, .scope = Scope::local, .zero = "auto"});
@@ -41,6 +44,8 @@ void visit(O& options, Visitor&& field) {
   field(canvas, {.name = "canvas"});
   field(skipped, {.name = "skip"});
   field(pattern, {.name = "pattern", .scope = Scope::file});
+  field(limit, {.name = "limit", .range = {.max = 1e6}});
+  field(rinse, {.name = "rinse", .range = {.min = 1}, .scope = Scope::local, .zero = "never"});
 }
 
 namespace {
@@ -64,10 +69,11 @@ void expect_refused(const std::string& name, const std::string& text, const Name
 
 TEST(OptionTexts, ReadBackWhatTheyWrote) {
   const std::vector<std::pair<const char*, const char*>> cases = {
-      {"brush", "round"},  {"layers", "9"},     {"threads", "auto"}, {"threads", "7"},
-      {"share", "0.1"},    {"mean", "1,2.5"},   {"mean", ""},        {"wet", "true"},
-      {"gloss", "off"},    {"size", "0.25,2"},  {"skip", "a,b.c"},   {"colour", "light-blue"},
-      {"canvas", "1x2x3"}, {"pattern", " a#b "}};
+      {"brush", "round"},  {"layers", "9"},      {"threads", "auto"}, {"threads", "7"},
+      {"share", "0.1"},    {"mean", "1,2.5"},    {"mean", ""},        {"wet", "true"},
+      {"gloss", "off"},    {"size", "0.25,2"},   {"skip", "a,b.c"},   {"colour", "light-blue"},
+      {"canvas", "1x2x3"}, {"pattern", " a#b "}, {"limit", "1d2h"},   {"limit", "0.1s"},
+      {"limit", "59s"},    {"rinse", "500"},     {"rinse", "never"},  {"rinse", "3h50m"}};
   for (const auto& [name, text] : cases) {
     PaintOptions options;
     set(options, name, text);
@@ -96,7 +102,39 @@ TEST(OptionTexts, AreRefusedWithValueAndReason) {
   expect_refused("gloss", "true", {"'true' is not one of on, off"});
   expect_refused("size", "1", {"'1' is not MIN,MAX with MIN <= MAX"});
   expect_refused("size", "0,1", {"'0' is out of range: above 0, at most 2"});
+  expect_refused("limit", "90", {"'90' has no unit after 90; use d, h, m or s, as in 90s"});
+  expect_refused("limit", "1h30", {"'1h30' has no unit after 30"});
+  expect_refused("limit", "2000h", {"'2000h' is out of range: 0 to 1000000 (seconds)"});
+  for (const char* text : {"", "m", "5m3h", "5m5m", "-5m", "+5m", "5mm", "infs"}) {
+    expect_refused("limit", text, {"'" + std::string(text) + "' is not a"});
+  }
+  expect_refused("limit", "5 m", {"'5 ' is not a number"});
+  expect_refused("limit", "5w", {"'5w' is not a number"});
+  expect_refused("rinse", "often", {"'often' is neither a number of steps nor a length of time"});
+  expect_refused("rinse", "1.5", {"'1.5' has no unit after 1.5"});
+  expect_refused("rinse", "0", {"'0' is out of range: at least 1"});
+  expect_refused("rinse", "0.5s", {"'0.5s' is out of range: at least 1, finite (seconds)"});
   expect_refused("canvas", "3x20", {"'3x20' is not CHANNELSxROWSxCOLUMNS"});
+}
+
+TEST(OptionTexts, OfTimesAreExact) {
+  const Field field;
+  for (const double seconds : {0.0, 0.1, 1.0 / 3.0, 1.0, 59.5, 60.0, 3599.0, 93784.0, 86400.0 * 365, 1e15 + 1,
+                               9007199254740993.0, 1e30, 1e-300}) {
+    const std::string text = to_text(Duration{seconds}, field);
+    Duration duration{-1.0};
+    from_text(text, field, duration);
+    EXPECT_EQ(duration.seconds, seconds) << text;
+    Period period;
+    from_text(text, field, period);
+    EXPECT_EQ(period, (Period{.steps = 0, .time = {seconds}})) << text;
+  }
+  EXPECT_EQ(value_text(Duration{93784.0}), "1d2h3m4s");
+  Duration half;
+  from_text("1.5h", field, half);
+  EXPECT_EQ(half.seconds, 5400.0);
+  EXPECT_EQ(placeholder_of(half, field), "TIME");
+  EXPECT_EQ(placeholder_of(Period{}, {.zero = "never"}), "N|TIME|never");
 }
 
 TEST(CheckFields, FindsValuesThatTextsCannotGive) {
@@ -114,6 +152,8 @@ TEST(CheckFields, FindsValuesThatTextsCannotGive) {
   expect({.layers = -3}, "layers", "'-3' is out of range: 1 to 9");
   expect({.share = -0.25}, "share", "'-0.25' is out of range");
   expect({.size = {.min = 1.0, .max = 0.5}}, "size", "'1,0.5' is not MIN,MAX");
+  expect({.limit = {.seconds = -1.0}}, "limit", "'-1s' is not a length of time");
+  expect({.rinse = {.steps = 5, .time = {60.0}}}, "rinse", "'both 5 steps and 1m' is neither");
   expect({.share = 0.25}, "share", "share: has no effect with brush flat: omit it");
   expect({.wet = true}, "wet", "wet: has no effect without pattern: omit it");
   check_fields(PaintOptions{.brush = "round", .share = 0.25, .wet = true, .pattern = "stripes"});
@@ -123,9 +163,9 @@ TEST(LinesToCompare, LeaveOutWhatMayDiffer) {
   const std::vector<Line> lines = lines_to_compare(PaintOptions{.threads = 3, .pattern = "/a/b"});
   EXPECT_EQ(lines, lines_to_compare(PaintOptions{.threads = 4, .pattern = "/c"}));
   EXPECT_EQ(lines.front(), (Line{"brush", "flat"}));
-  EXPECT_EQ(lines.back(), (Line{"pattern", "a file"}));
+  EXPECT_EQ(lines.back(), (Line{"limit", "0s"}));
   EXPECT_NE(lines, lines_to_compare(PaintOptions{}));
-  EXPECT_EQ(lines.size(), 11U);
+  EXPECT_EQ(lines.size(), 12U);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -60,13 +61,13 @@ double parse_number(std::string_view text) {
   return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Throws where `value`, written as `text`, lies outside `range`.
-void check_number(double value, const Range& range, std::string_view text) {
+/// Throws where `value`, written as `text`, lies outside `range`. `unit`: of the bounds, in the message.
+void check_number(double value, const Range& range, std::string_view text, const char* unit = "") {
   const auto rounded = static_cast<float>(value);
   const bool inside = value >= range.min && value > range.above && value <= range.max && value < range.below;
   const bool inside_as_float = std::isfinite(rounded) && rounded > static_cast<float>(range.above) &&
                                rounded < static_cast<float>(range.below);
-  if (!std::isfinite(value) || !inside || !inside_as_float) reject(text, describe(range));
+  if (!std::isfinite(value) || !inside || !inside_as_float) reject(text, describe(range) + unit);
 }
 
 std::vector<double> parse_numbers(std::string_view text, const Range& range) {
@@ -96,6 +97,39 @@ Shape parse_shape(std::string_view text) {
   }
   if (extents.size() != 3) reject(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
   return {.channels = extents[0], .height = extents[1], .width = extents[2]};
+}
+
+struct TimeUnit {
+  char name;
+  int seconds;
+};
+constexpr std::array<TimeUnit, 4> time_units{{{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
+
+bool starts_with_digit(std::string_view text) {
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0;
+}
+
+/// Seconds of "1d2h": numbers with units, larger units first.
+double parse_seconds(std::string_view text) {
+  const char* const reason = "is not a length of time such as 90s, 5m, 3h50m or 1d2h";
+  double seconds = 0.0;
+  const auto* unit = time_units.begin();
+  std::string_view rest = text;
+  do {
+    if (!starts_with_digit(rest)) reject(text, reason);
+    const std::size_t letter = std::min(rest.find_first_of("dhms"), rest.size());
+    const std::string_view number = rest.substr(0, letter);
+    const double count = parse_number(number);
+    if (letter == rest.size()) {
+      reject(text, fmt::format("has no unit after {0}; use d, h, m or s, as in {0}s", number));
+    }
+    unit = std::find_if(unit, time_units.end(), [&](const TimeUnit& u) { return u.name == rest[letter]; });
+    if (unit == time_units.end()) reject(text, reason);
+    seconds += count * unit->seconds;
+    ++unit;
+    rest.remove_prefix(letter + 1);
+  } while (!rest.empty());
+  return seconds;
 }
 
 }  // namespace
@@ -139,6 +173,26 @@ std::string value_text(const Interval& value) { return fmt::format("{},{}", valu
 std::string value_text(const Shape& value) {
   return fmt::format("{}x{}x{}", value.channels, value.height, value.width);
 }
+std::string value_text(const Duration& value) {
+  constexpr double exact = 9007199254740992.0;  // whole numbers of seconds below 2^53
+  const double seconds = value.seconds;
+  if (!(seconds >= 1.0 && seconds < exact) || std::floor(seconds) != seconds) {
+    return fmt::format("{}s", seconds);
+  }
+  std::string text;
+  auto left = static_cast<std::int64_t>(seconds);
+  for (const TimeUnit& unit : time_units) {
+    if (left >= unit.seconds) text += fmt::format("{}{}", left / unit.seconds, unit.name);
+    left %= unit.seconds;
+  }
+  return text;
+}
+std::string value_text(const Period& value) {
+  if (value.time == Duration{}) return value_text(value.steps);
+  const std::string time = value_text(value.time);
+  // Both cannot be read back, so that check_fields refuses them.
+  return value.steps == 0 ? time : fmt::format("both {} steps and {}", value.steps, time);
+}
 
 void read_value(const std::string& text, const Field& /*field*/, bool& value) { value = parse_flag(text); }
 
@@ -179,5 +233,24 @@ void read_value(const std::string& text, const Field& field, Interval& value) {
 }
 
 void read_value(const std::string& text, const Field& /*field*/, Shape& value) { value = parse_shape(text); }
+
+void read_value(const std::string& text, const Field& field, Duration& value) {
+  const double seconds = parse_seconds(text);
+  check_number(seconds, field.range, text, " (seconds)");
+  value = {.seconds = seconds};
+}
+
+void read_value(const std::string& text, const Field& field, Period& value) {
+  if (!starts_with_digit(text)) {
+    reject(text, "is neither a number of steps nor a length of time such as 90s or 5m");
+  }
+  Period period;
+  if (text.find_first_not_of("0123456789") == std::string::npos) {
+    read_value(text, field, period.steps);
+  } else {
+    read_value(text, field, period.time);
+  }
+  value = period;
+}
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lockstep/field.h"
+#include "lockstep/period.h"
 #include "lockstep/shape.h"
 
 /// Conversion of option values to text and back. Texts are exact: reading one gives the value that was
@@ -32,6 +33,8 @@ std::string value_text(const std::vector<double>& values);
 std::string value_text(const Names& values);
 std::string value_text(const Interval& value);
 std::string value_text(const Shape& value);
+std::string value_text(const Duration& value);
+std::string value_text(const Period& value);
 template <std::integral T>
 std::string value_text(T value) {
   return std::to_string(value);
@@ -48,6 +51,8 @@ void read_value(const std::string& text, const Field& field, std::vector<double>
 void read_value(const std::string& text, const Field& field, Names& values);
 void read_value(const std::string& text, const Field& field, Interval& value);
 void read_value(const std::string& text, const Field& field, Shape& value);
+void read_value(const std::string& text, const Field& field, Duration& value);
+void read_value(const std::string& text, const Field& field, Period& value);
 template <std::integral T>
 void read_value(const std::string& text, const Field& field, T& value) {
   using Limits = std::numeric_limits<T>;
@@ -59,13 +64,18 @@ void read_value(const std::string& text, const Field& /*field*/, E& value) {
   value = static_cast<E>(parse_choice(text, choices_of(E{})));
 }
 
+/// Types for whose value 0 a field may have a text (Field::zero).
+template <class T>
+concept HasZero =
+    (std::integral<T> && !std::same_as<T, bool>) || std::same_as<T, Duration> || std::same_as<T, Period>;
+
 /// Text of `value` as users write it.
 template <class T>
 std::string to_text(const T& value, const Field& field) {
   if constexpr (std::same_as<T, bool>) {
     if (field.choices != nullptr) return field.choices().at(value ? 0 : 1);
-  } else if constexpr (std::integral<T>) {
-    if (*field.zero != '\0' && value == 0) return field.zero;
+  } else if constexpr (HasZero<T>) {
+    if (*field.zero != '\0' && value == T{}) return field.zero;
   }
   return value_text(value);
 }
@@ -81,9 +91,9 @@ void from_text(const std::string& text, const Field& field, T& value) {
     }
   }
   if (field.check != nullptr) field.check(text);
-  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+  if constexpr (HasZero<T>) {
     if (*field.zero != '\0' && text == field.zero) {
-      value = 0;
+      value = T{};
       return;
     }
   }
@@ -95,8 +105,9 @@ template <class T>
 std::string placeholder_of(const T& /*value*/, const Field& field) {
   if (*field.placeholder != '\0') return field.placeholder;
   if (field.choices != nullptr || std::same_as<T, bool> || NamedEnum<T>) return "";
-  if constexpr (std::integral<T>) {
-    return *field.zero != '\0' ? std::string("N|") + field.zero : "N";
+  if constexpr (HasZero<T>) {
+    const std::string type = std::integral<T> ? "N" : std::same_as<T, Duration> ? "TIME" : "N|TIME";
+    return *field.zero != '\0' ? type + "|" + field.zero : type;
   } else if constexpr (std::same_as<T, double>) {
     return "X";
   } else if constexpr (std::same_as<T, std::vector<double>>) {
