@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "checkpoint/model_header.h"
+#include "checkpoint/model_writer.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file.h"
 #include "lockstep/error.h"
@@ -104,14 +105,8 @@ std::span<const std::byte> ModelFile::bytes(const TensorInfo& tensor) const {
 
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata) {
-  const std::string json = make_model_header(tensors, metadata);
-  const std::uint64_t length = json.size();
   AtomicFile output(file);
-  output.write(std::as_bytes(std::span(&length, 1)));
-  output.write(std::as_bytes(std::span(json)));
-  for (const NamedTensor& tensor : tensors) {
-    output.write(tensor.bytes());
-  }
+  write_model(output, tensors, metadata);
   output.commit();
 }
 

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+
+/// Names and texts, in order. Names are unique.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// What a checkpoint knows of its run beside the tensors: contents of state.json. Texts are exact, and their
+/// order is kept; numbers are written as by core/options/text.h.
+struct CheckpointState {
+  std::uint64_t step = 0;  ///< number of steps made
+  int epoch = 0;           ///< of the last step, from 1; 0: before the first step
+  Facts progress{};        ///< sums over the epoch in progress, best epoch
+  Facts options{};         ///< options that decide the result
+  Facts identity{};        ///< hashes of network and data
+  Facts fingerprint{};     ///< kind of processor and versions of libraries, on which the bits depend
+  std::string engines{};   ///< cuDNN's choices (JSON text); may be empty
+
+  bool operator==(const CheckpointState&) const = default;
+};
+
+/// Text of state.json. Throws Error(internal) for a name that is repeated or not UTF-8. Texts may hold any
+/// bytes.
+std::string state_json(const CheckpointState& state);
+
+/// Reads a text of state_json. Accepts its schema only, which bounds nesting; memory is proportional to
+/// the length of `json`. Throws Error(data) with `origin`, place and reason.
+CheckpointState parse_state(std::string_view json, const std::string& origin);
+
+}  // namespace lockstep

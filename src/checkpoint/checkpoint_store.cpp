@@ -1,0 +1,152 @@
+#include "checkpoint/checkpoint_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <utility>
+
+#include "checkpoint/checkpoint_name.h"
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+using Path = std::filesystem::path;
+using Kind = CheckpointName::Kind;
+
+/// Entry of a folder of checkpoints.
+struct Entry {
+  Path path;
+  CheckpointName name;
+};
+
+/// Entries with names of checkpoints, whole or not, those of later steps first.
+std::vector<Entry> entries_of(const Path& folder) {
+  std::vector<Entry> entries;
+  if (file_kind(folder) == FileKind::missing) return entries;
+  for (const std::string& name : list_folder(folder)) {
+    if (const auto parsed = parse_checkpoint_name(name)) entries.push_back({folder / name, *parsed});
+  }
+  std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+    return a.name.step != b.name.step ? a.name.step > b.name.step : a.name.kind < b.name.kind;
+  });
+  return entries;
+}
+
+/// Whether the removal of `checkpoint` was interrupted. False where the system cannot tell.
+bool lacks_manifest(const Path& checkpoint) {
+  FileStatus status;
+  return files().stat(CheckpointFolder{checkpoint}.manifest(), status) != 0 && errno == ENOENT;
+}
+
+/// Removes MANIFEST before the rest, so that a part of a checkpoint never looks like a whole one.
+void remove_checkpoint(const Path& checkpoint) {
+  if (is_checkpoint(checkpoint)) {
+    remove_folder(CheckpointFolder{checkpoint}.manifest());
+    sync_folder(checkpoint);
+  }
+  remove_folder(checkpoint);
+}
+
+/// Removals whose failure is not that of a write.
+class Removals {
+ public:
+  void attempt(const std::function<void()>& removal) {
+    try {
+      removal();
+    } catch (const Error& error) {
+      if (first_failure_.empty()) first_failure_ = error.what();
+    }
+  }
+  const std::string& first_failure() const { return first_failure_; }
+
+ private:
+  std::string first_failure_;
+};
+
+/// Removes what killed writers left in `folder`.
+void remove_leftovers(const Path& folder, Removals& removals) {
+  for (const Entry& entry : entries_of(folder)) {
+    if (entry.name.kind == Kind::temporary || lacks_manifest(entry.path)) {
+      removals.attempt([&] { remove_checkpoint(entry.path); });
+    }
+  }
+}
+
+/// Removes checkpoints up to `step`, except the latest `keep` and that of `best_step`.
+void remove_earlier(const Path& folder, std::uint64_t step, int keep, std::uint64_t best_step,
+                    Removals& removals) {
+  std::set<std::uint64_t> kept;
+  for (const Entry& entry : entries_of(folder)) {
+    const auto [kind, its_step] = entry.name;
+    if (kind == Kind::temporary || its_step > step) continue;
+    const bool is_wanted = kept.size() < static_cast<std::size_t>(keep) || its_step == best_step;
+    if (is_wanted && kept.insert(its_step).second) continue;
+    removals.attempt([&] { remove_checkpoint(entry.path); });
+  }
+}
+
+/// Gives the whole checkpoint in `temporary` its name, `checkpoint`. One that has this name takes another
+/// one, which list_checkpoints knows, so that there is a checkpoint of this step at every instant.
+void move_into_place(const Path& temporary, const Path& checkpoint) {
+  if (file_kind(checkpoint) != FileKind::missing) {
+    const std::string random = temporary.stem().extension().string();  // ".XXXXXXXX"
+    rename_folder(checkpoint, Path(checkpoint.string() + random + ".old"));
+  }
+  rename_folder(temporary, checkpoint);
+}
+
+}  // namespace
+
+std::vector<Path> list_checkpoints(const Path& folder) {
+  std::vector<Path> checkpoints;
+  for (const Entry& entry : entries_of(folder)) {
+    if (entry.name.kind != Kind::temporary && is_checkpoint(entry.path)) checkpoints.push_back(entry.path);
+  }
+  return checkpoints;
+}
+
+std::optional<Checkpoint> newest_good_checkpoint(
+    const Path& folder, const std::function<void(const Path&, const std::string&)>& rejected) {
+  for (const Path& checkpoint : list_checkpoints(folder)) {
+    try {
+      return read_checkpoint(checkpoint);
+    } catch (const Error& error) {
+      rejected(checkpoint, error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+CheckpointStore::CheckpointStore(Path folder, int keep)
+    : folder_(std::move(folder)), keep_(std::max(keep, 1)) {}
+
+std::string CheckpointStore::write(const CheckpointContents& contents, std::uint64_t best_step) const {
+  Removals removals;
+  make_folder(folder_);
+  removals.attempt([&] { remove_leftovers(folder_, removals); });
+  const std::uint64_t step = contents.state.step;
+  const std::string name = checkpoint_name(step);
+  const Path temporary = make_temporary_folder(folder_ / ("." + name));
+  try {
+    write_checkpoint(temporary, contents);
+    move_into_place(temporary, folder_ / name);
+  } catch (...) {
+    removals.attempt([&] { remove_folder(temporary); });
+    throw;
+  }
+  removals.attempt([&] { remove_earlier(folder_, step, keep_, best_step, removals); });
+  return removals.first_failure();
+}
+
+void CheckpointStore::remove_after(std::uint64_t step) const {
+  for (const Entry& entry : entries_of(folder_)) {
+    if (entry.name.step > step) remove_checkpoint(entry.path);
+  }
+}
+
+}  // namespace lockstep

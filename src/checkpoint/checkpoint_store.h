@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+
+namespace lockstep {
+
+/// Whole checkpoints in a folder, those of later steps first: folders with a name of checkpoint_name and a
+/// MANIFEST. A folder "step-00001234.XXXXXXXX.old" was being replaced when its writer was killed. Empty if
+/// there is no folder. Throws as list_folder does.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
+
+/// The first of list_checkpoints that can be read; none: there is none. Calls `rejected` with path and
+/// reason of each one before it.
+std::optional<Checkpoint> newest_good_checkpoint(
+    const std::filesystem::path& folder,
+    const std::function<void(const std::filesystem::path& checkpoint, const std::string& reason)>& rejected);
+
+/// Writer of the checkpoints of a run, in the folder RUN/checkpoints. Only one writer may use a folder at a
+/// time; its methods may be called from any thread, one at a time. A process or machine that dies during a
+/// call leaves every whole checkpoint whole, except those that the call removes.
+class CheckpointStore {
+ public:
+  /// `keep`: number of the latest checkpoints that stay, at least 1.
+  CheckpointStore(std::filesystem::path folder, int keep);
+
+  /// Writes a checkpoint, which survives a crash of the machine once this returns, and replaces one of the
+  /// same step. Then removes all but the latest `keep` up to this step and that of `best_step` (0: none).
+  /// Throws Error(resource) if the checkpoint was not written; the earlier ones then stay. Returns why some
+  /// could not be removed, which the next call tries again; empty: nothing failed.
+  std::string write(const CheckpointContents& contents, std::uint64_t best_step) const;
+
+  /// Removes checkpoints of steps after `step`, for a run that goes on from there in another way than
+  /// before. Throws Error(resource).
+  void remove_after(std::uint64_t step) const;
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path folder_;
+  int keep_;
+};
+
+}  // namespace lockstep
