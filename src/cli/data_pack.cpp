@@ -8,6 +8,8 @@
 #include "cli/data_warnings.h"
 #include "cli/output.h"
 #include "cli/train_options.h"
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
 #include "core/message.h"
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/pack_images.h"
@@ -71,8 +73,26 @@ PackResult pack_part(const PackRequest& request, const std::string& part, const 
   return result;
 }
 
-bool lies_in(const std::filesystem::path& inner, const std::filesystem::path& outer) {
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+bool same_file(const FileStatus& one, const FileStatus& other) {
+  return one.device == other.device && one.inode == other.inode;
+}
+
+/// Whether `path`, or the first of its parents that exists, is the folder `outer` or lies in it.
+bool lies_in(const std::filesystem::path& path, const std::filesystem::path& outer) {
+  FileStatus goal, place, parent;
+  if (files().stat(outer, goal) != 0) return false;
+  std::filesystem::path inner = path.lexically_normal();
+  while (files().stat(inner, place) != 0) {
+    if (inner == folder_of(inner)) return false;
+    inner = folder_of(inner);
+  }
+  while (!same_file(place, goal)) {
+    inner /= "..";
+    if (files().stat(inner, parent) != 0 || same_file(parent, place))
+      return false;  // the root is its own parent
+    place = parent;
+  }
+  return true;
 }
 
 /// Checks that packed files would neither hide the images of a folder nor be taken for a class.
@@ -86,10 +106,8 @@ void check_target(const std::filesystem::path& target, const ImageParts& images)
                               target.string(), folder.filename().string()));
     }
   }
-  std::error_code ignored;  // a path that cannot be resolved fails when it is written
-  const std::filesystem::path place = std::filesystem::weakly_canonical(target, ignored);
   for (const ImageList* list : {&images.train, &images.test}) {
-    if (lies_in(place, std::filesystem::canonical(list->folder, ignored))) {
+    if (lies_in(target, list->folder)) {
       throw Error(Category::usage, fmt::format("{}: lies in the folder of the classes, {}; choose another "
                                                "folder for OUT",
                                                target.string(), list->folder.string()));

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/files/file.h"
+#include "core/files/line_reader.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -74,29 +73,22 @@ void add_line(RunRecord& record, const std::string& line) {
 }
 
 void read_metrics(RunRecord& record, const std::filesystem::path& file) {
-  errno = 0;
-  std::ifstream input(file);
-  if (!input)
-    reject(file, fmt::format("{}; is {} the run directory of a run?", std::strerror(errno), record.name));
-  int number = 0;
-  for (std::string line; std::getline(input, line);) {
-    ++number;
-    if (input.eof()) return;  // no line feed: incomplete
-    if (line.size() > longest_line) reject(file, fmt::format("line {}: longer than 64 KiB", number));
+  if (file_kind(file) == FileKind::missing) {
+    reject(file, fmt::format("No such file; is {} the run directory of a run?", record.name));
+  }
+  LineReader lines(file, longest_line);
+  for (std::string line; lines.next(line);) {
     try {
       add_line(record, line);
     } catch (const Json::exception& error) {
-      reject(file, fmt::format("line {}: {}", number, error.what()));
+      reject(file, fmt::format("line {}: {}", lines.number(), error.what()));
     }
   }
 }
 
+/// Empty where there is no such file.
 std::string read_small_file(const std::filesystem::path& file) {
-  std::ifstream input(file, std::ios::binary);
-  std::string text(longest_file, '\0');
-  input.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(input.gcount()));
-  return text;
+  return file_kind(file) == FileKind::missing ? std::string() : read_text(file, longest_file);
 }
 
 RunRecord::Facts read_environment(const std::filesystem::path& file) {

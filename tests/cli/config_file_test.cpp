@@ -2,17 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "support/expect_error.h"
 
 namespace lockstep {
 namespace {
 
-std::vector<ConfigEntry> parse(const std::string& text) {
-  std::istringstream input(text);
-  return parse_config(input, "run.cfg");
-}
+std::vector<ConfigEntry> parse(const std::string& text) { return parse_config(text, "run.cfg"); }
 
 std::string value_of(const std::string& text) { return parse("key = " + text + "\n").at(0).value; }
 

@@ -219,9 +219,10 @@ TEST(TrainOptions, MisshapenCommandLines) {
   expect_usage({"--quiet", "--quiet=false"}, {"--quiet is given twice"});
   expect_usage({"stray"}, {"unexpected argument 'stray'"});
   expect_usage({"--model", "a\nb"}, {"'a?b'"});
-  expect_usage({"--config", "/nonexistent/run.cfg"}, {"--config: /nonexistent/run.cfg: No such file"});
+  expect_usage({"--config", "/nonexistent/run.cfg"},
+               {"--config: /nonexistent/run.cfg: cannot open: No such file"});
   expect_usage({}, {"LOCKSTEP_CONFIG: /nonexistent/run.cfg"}, {"LOCKSTEP_CONFIG=/nonexistent/run.cfg"});
-  expect_usage({"--config", "/"}, {"/: cannot be read"});
+  expect_usage({"--config", "/"}, {"/: cannot read: Is a directory"});
   expect_usage({"--config", "/dev/zero"}, {"longer than 1 MiB"});
 }
 
@@ -268,7 +269,7 @@ TEST(TrainOptions, ProgressIsNotKeptForTheNextRun) {
 TEST(TrainOptions, RecordHasNoOptionsWithoutEffect) {
   const auto names = [](const TrainOptions& options) {
     std::set<std::string> found;
-    std::istringstream text(train_config(options));
+    const std::string text = train_config(options);
     for (const ConfigEntry& entry : parse_config(text, "options.cfg")) found.insert(entry.name);
     return found;
   };

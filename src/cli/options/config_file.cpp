@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <istream>
 #include <set>
 
+#include "core/files/file.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 
@@ -80,27 +77,16 @@ ConfigEntry parse_line(const ConfigLine& line) {
   return {std::string(name), value, line.number};
 }
 
-std::string read_bounded(std::istream& input, const std::string& origin) {
-  std::string text;
-  char chunk[4096];
-  while (text.size() <= size_limit && (input.read(chunk, sizeof chunk), input.gcount() > 0)) {
-    text.append(chunk, static_cast<std::size_t>(input.gcount()));
-  }
-  if (input.bad()) throw Error(Category::usage, origin + ": cannot be read");
-  if (text.size() > size_limit) throw Error(Category::usage, origin + ": longer than 1 MiB");
-  return text;
-}
-
 }  // namespace
 
-std::vector<ConfigEntry> parse_config(std::istream& input, const std::string& origin) {
-  const std::string text = read_bounded(input, origin);
+std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& origin) {
+  if (text.size() > size_limit) throw Error(Category::usage, origin + ": longer than 1 MiB");
   std::vector<ConfigEntry> entries;
   std::set<std::string> seen;
   int number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const ConfigLine line{std::string_view(text).substr(begin, end - begin), origin, ++number};
+    const ConfigLine line{text.substr(begin, end - begin), origin, ++number};
     begin = end + 1;
     if (line.text.find('\0') != std::string_view::npos) line.reject("holds a zero byte: not a text file");
     const std::string_view content = trim(line.text);
@@ -112,12 +98,13 @@ std::vector<ConfigEntry> parse_config(std::istream& input, const std::string& or
 }
 
 std::vector<ConfigEntry> read_config(const std::string& file) {
-  errno = 0;
-  std::ifstream input(file, std::ios::binary);
-  if (!input) {
-    throw Error(Category::usage, fmt::format("{}: {}", file, std::strerror(errno)), "config");
+  std::string text;
+  try {
+    text = read_text(file, size_limit + 1);
+  } catch (const Error& error) {
+    throw Error(Category::usage, error.message(), "config");
   }
-  return parse_config(input, file);
+  return parse_config(text, file);
 }
 
 std::string config_value(std::string_view value) {

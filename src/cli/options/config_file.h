@@ -1,6 +1,5 @@
 #pragma once
 
-#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +17,7 @@ struct ConfigEntry {
 /// or after a space. A value with # or outer spaces is written in double quotes, with \" \\ \n \t \r inside.
 /// Keys consist of lower-case letters, digits and dashes; each may occur once. `origin` names the input in
 /// errors. Throws only Error(usage), with origin, line and reason.
-std::vector<ConfigEntry> parse_config(std::istream& input, const std::string& origin);
+std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& origin);
 
 /// Reads a configuration file. Throws Error(usage) as parse_config, or with field "config" if it cannot be
 /// read.

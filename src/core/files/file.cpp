@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 
 namespace lockstep {
@@ -81,6 +82,29 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   std::vector<std::byte> bytes(file.size());
   file.read(0, bytes);
   return bytes;
+}
+
+std::string read_text(const std::filesystem::path& path, std::size_t max_bytes) {
+  const FileDescriptor file(files().open(path, O_RDONLY));
+  if (file.get() < 0) fail_reading(path, "open");
+  std::string text;
+  std::array<char, 4096> part{};
+  while (text.size() < max_bytes) {
+    const ssize_t count =
+        files().read(file.get(), part.data(), std::min(part.size(), max_bytes - text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_reading(path, "read");
+    if (count == 0) break;
+    text.append(part.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+void remove_file(const std::filesystem::path& path) {
+  if (files().unlink(path) == 0 || errno == ENOENT) return;
+  const int reason = errno;
+  throw Error(Category::resource,
+              fmt::format("{}: cannot remove: {}", path.string(), std::generic_category().message(reason)));
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,5 +78,13 @@ void allow_open_files(std::size_t count);
 
 /// All bytes of the file at `path`. Throws as InputFile does.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
+
+/// The first `max_bytes` bytes of what is at `path`, which may also be a pipe or a device. Errors as of
+/// InputFile.
+std::string read_text(const std::filesystem::path& path, std::size_t max_bytes);
+
+/// Removes the file at `path`, or the symbolic link; nothing where there is none. Throws Error(resource) with
+/// path and reason.
+void remove_file(const std::filesystem::path& path);
 
 }  // namespace lockstep

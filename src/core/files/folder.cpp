@@ -43,7 +43,7 @@ void make_folder(const Path& folder) {
   const Path path = without_final_separator(folder);
   if (path.empty() || file_kind(path) == FileKind::folder) return;
   const Path parent = folder_of(path);
-  if (parent != path) make_folder(parent);
+  if (file_kind(parent) == FileKind::missing && parent != path) make_folder(parent);
   if (files().mkdir(path) == 0) {
     sync_folder(parent);
   } else if (errno != EEXIST || file_kind(path) != FileKind::folder) {  // another process may have made it

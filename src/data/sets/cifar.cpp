@@ -48,10 +48,7 @@ class CifarDataset : public Dataset {
   HostBlock block_;
 };
 
-bool file_exists(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
+bool file_exists(const std::filesystem::path& path) { return file_kind(path) != FileKind::missing; }
 
 std::filesystem::path find_folder(const CifarDescription& description, const std::string& directory) {
   if (directory.empty()) {

@@ -79,11 +79,10 @@ CsvTable read_table(const std::filesystem::path& path, const std::string& label_
 }
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
-  std::error_code ignored;  // reading the file reports it
-  const bool is_file = std::filesystem::is_regular_file(place, ignored);
+  const bool is_file = file_kind(place) == FileKind::file;
   const std::filesystem::path test_file = place / "test.csv";
   if (options.test_fraction > 0.0) {
-    if (!is_file && std::filesystem::exists(test_file, ignored)) {
+    if (!is_file && file_kind(test_file) != FileKind::missing) {
       throw Error(Category::usage,
                   fmt::format("has no effect beside {}: omit it, or name one file instead of the folder",
                               test_file.string()),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/files/file_system.h"
 #include "data/files/idx.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -44,13 +45,9 @@ class IdxDataset : public Dataset {
 std::filesystem::path find_file(const std::filesystem::path& directory, const std::string& name,
                                 const std::string& advice) {
   for (const std::string& candidate : {name, name + ".gz"}) {
-    std::error_code ignored;
-    if (std::filesystem::exists(directory / candidate, ignored)) {
-      return directory / candidate;
-    }
+    if (file_kind(directory / candidate) != FileKind::missing) return directory / candidate;
   }
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(directory, ignored)) {
+  if (file_kind(directory) != FileKind::folder) {
     fail(fmt::format("{}: no such folder; {}", directory.string(), advice));
   }
   fail(fmt::format("{}: no {}.gz there; {}", directory.string(), name, advice));

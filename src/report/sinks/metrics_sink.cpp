@@ -1,13 +1,7 @@
 #include "report/sinks/metrics_sink.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/error.h"
@@ -75,28 +69,14 @@ void append_line(fmt::memory_buffer& text, const EndReport& event) {
   fmt::format_to(fmt::appender(text), "}}\n");
 }
 
-MetricsSink::MetricsSink(std::filesystem::path file, std::uint64_t log_interval)
-    : file_(std::move(file)), log_interval_(log_interval), flushed_at_(steady_seconds()) {
-  descriptor_ = FileDescriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (descriptor_.get() < 0) fail();
-  cut_incomplete_line();
-}
+MetricsSink::MetricsSink(const std::filesystem::path& file, std::uint64_t log_interval)
+    : file_(file), log_interval_(log_interval), flushed_at_(steady_seconds()) {}
 
 MetricsSink::~MetricsSink() {
   try {
     flush();
   } catch (const Error&) {  // the run is already ending with another error
   }
-}
-
-void MetricsSink::cut_incomplete_line() {
-  off_t end = ::lseek(descriptor_.get(), 0, SEEK_END);
-  for (char last = 0; end > 0; --end) {
-    if (::pread(descriptor_.get(), &last, 1, end - 1) != 1 || last == '\n') break;
-  }
-  struct stat status {};
-  if (::fstat(descriptor_.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == end) return;
-  if (::ftruncate(descriptor_.get(), end) != 0) fail();
 }
 
 void MetricsSink::on_step(const StepReport& event) {
@@ -116,22 +96,14 @@ void MetricsSink::on_end(const EndReport& event) {
 }
 
 void MetricsSink::flush() {
-  std::size_t done = 0;
-  while (done < pending_.size()) {
-    const ssize_t count = ::write(descriptor_.get(), pending_.data() + done, pending_.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      pending_.clear();  // so that the destructor does not try again
-      fail();
-    }
-    done += static_cast<std::size_t>(count);
+  try {
+    file_.append({pending_.data(), pending_.size()});
+  } catch (const Error&) {
+    pending_.clear();  // so that the destructor does not try again
+    throw;
   }
   pending_.clear();
   flushed_at_ = steady_seconds();
-}
-
-void MetricsSink::fail() const {
-  throw Error(Category::resource, fmt::format("{}: {}", file_.string(), std::strerror(errno)));
 }
 
 }  // namespace lockstep

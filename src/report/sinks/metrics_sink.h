@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "core/files/file.h"
+#include "core/files/line_writer.h"
 #include "report/sinks/sink.h"
 
 namespace lockstep {
@@ -21,7 +21,7 @@ class MetricsSink : public Sink {
  public:
   /// Opens `file` for appending, and cuts off an incomplete last line of an interrupted run. Skips steps
   /// whose number is not a multiple of `log_interval`. Throws Error(resource).
-  MetricsSink(std::filesystem::path file, std::uint64_t log_interval);
+  MetricsSink(const std::filesystem::path& file, std::uint64_t log_interval);
   ~MetricsSink() override;
   MetricsSink(const MetricsSink&) = delete;
   MetricsSink& operator=(const MetricsSink&) = delete;
@@ -33,12 +33,8 @@ class MetricsSink : public Sink {
   void flush() override;
 
  private:
-  void cut_incomplete_line();
-  [[noreturn]] void fail() const;
-
-  std::filesystem::path file_;
+  LineWriter file_;
   std::uint64_t log_interval_;
-  FileDescriptor descriptor_;
   fmt::memory_buffer pending_;
   double flushed_at_ = 0.0;
 };

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "core/files/file.h"
+#include "core/files/folder.h"
 #include "core/printable.h"
 #include "data/fingerprint.h"
 #include "lockstep/error.h"
@@ -39,8 +40,9 @@ class ImageFolder : public Dataset {
     constexpr std::uint64_t max_contents = 64;
     Fingerprint fingerprint(*this);
     for (const ImageList::File& file : list_.files) {
-      std::error_code missing;
-      fingerprint.add(file.name).add(std::filesystem::file_size(list_.folder / file.name, missing));
+      FileStatus status;
+      files().stat(list_.folder / file.name, status);  // fails for a file that is missing
+      fingerprint.add(file.name).add(status.kind == FileKind::file ? status.size : ~std::uint64_t{0});
     }
     std::vector<std::uint8_t> buffer;
     for (std::uint64_t id = 0; id < size(); id += size() / max_contents + 1) {
@@ -80,19 +82,10 @@ struct FolderNames {
 template <class Wanted>
 FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& wanted) {
   FolderNames names;
-  std::error_code error;
-  std::filesystem::directory_iterator entries(folder, error);
-  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    const std::string name = entries->path().filename().string();
-    if (name.front() != '.') {
-      (wanted(*entries) ? names.wanted : names.others).push_back(name);
-    }
+  for (std::string& name : list_folder(folder)) {
+    if (name.front() == '.') continue;
+    (wanted(folder / name) ? names.wanted : names.others).push_back(std::move(name));
   }
-  if (error) {
-    fail_images(folder, fmt::format("cannot be listed: {}", error.message()));
-  }
-  std::ranges::sort(names.wanted);
-  std::ranges::sort(names.others);
   return names;
 }
 
@@ -112,15 +105,14 @@ void add_class(ImageList& list, const std::string& name) {
   if (known == list.classes.end()) {
     fail_images(list.folder / name, "the training images have no such class");
   }
-  const FolderNames files =
-      sorted_names(list.folder / name, [](const auto& entry) { return is_image_name(entry.path()); });
-  if (files.wanted.empty()) {
+  const FolderNames found = sorted_names(list.folder / name, is_image_name);
+  if (found.wanted.empty()) {
     fail_images(list.folder / name, "a class without images (.jpg, .jpeg or .png)");
   }
-  for (const std::string& file : files.wanted) {
+  for (const std::string& file : found.wanted) {
     list.files.push_back({fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
   }
-  note_skipped(list, name + "/", files.others);
+  note_skipped(list, name + "/", found.others);
 }
 
 }  // namespace
@@ -129,23 +121,15 @@ std::filesystem::path find_image_part(const std::filesystem::path& folder, const
   const std::vector<std::string> names =
       part == "test" ? std::vector<std::string>{"test", "val", "validation"} : std::vector{part};
   for (const std::string& name : names) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(folder / name, ignored)) {
-      return folder / name;
-    }
+    if (file_kind(folder / name) == FileKind::folder) return folder / name;
   }
   return {};
 }
 
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    fail_images(folder, "no such folder");
-  }
-  const FolderNames found = sorted_names(folder, [](const auto& entry) {
-    std::error_code error;
-    return entry.is_directory(error);
-  });
+  if (file_kind(folder) != FileKind::folder) fail_images(folder, "no such folder");
+  const FolderNames found =
+      sorted_names(folder, [](const auto& path) { return file_kind(path) == FileKind::folder; });
   if (found.wanted.empty()) {
     fail_images(folder, "holds no folders named after classes");
   }

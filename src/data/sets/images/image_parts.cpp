@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/files/file_system.h"
 #include "core/hash.h"
 #include "lockstep/error.h"
 
@@ -22,8 +23,7 @@ void check_parts(const std::filesystem::path& folder, const std::filesystem::pat
                             "test/CLASS/ (or val/CLASS/)",
                             folder.string(), test.filename().string()));
   }
-  std::error_code ignored;
-  if (test.empty() && !(test_fraction > 0.0) && std::filesystem::is_directory(folder, ignored)) {
+  if (test.empty() && !(test_fraction > 0.0) && file_kind(folder) == FileKind::folder) {
     throw Error(
         Category::usage,
         fmt::format("{}: no folder{} test there: give a test fraction, the share of the images to test "

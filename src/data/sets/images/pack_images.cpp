@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "core/files/atomic_file.h"
+#include "core/files/file.h"
+#include "core/files/folder.h"
 #include "data/files/shard_index.h"
 #include "data/image/decoder.h"
 #include "data/image/resample.h"
@@ -66,8 +68,7 @@ void write_index(const ShardIndex& index, const std::filesystem::path& path) {
 
 /// Removes the shards from `number` on, which an earlier packing left.
 void remove_shards_from(const std::filesystem::path& folder, const std::string& part, std::uint32_t number) {
-  std::error_code error;
-  while (std::filesystem::remove(folder / shard_name(part, number), error)) ++number;
+  while (files().unlink(folder / shard_name(part, number)) == 0) ++number;
 }
 
 /// Writer of samples to consecutive shards, and of their index.
@@ -116,13 +117,9 @@ class ShardWriter {
 
 PackResult pack_images(const ImageList& list, const std::filesystem::path& folder, const std::string& part,
                        const PackOptions& options) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Error(Category::resource, fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
-  }
+  make_folder(folder);
   const std::filesystem::path index_file = folder / (part + ".index");
-  std::filesystem::remove(index_file, error);  // of an earlier packing, whose shards will be replaced
+  remove_file(index_file);  // of an earlier packing, whose shards will be replaced
   const auto images = make_image_folder(list, {});
   ShardWriter writer(folder, part, options.shard_bytes);
   writer.index.classes = list.classes;

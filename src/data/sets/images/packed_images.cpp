@@ -80,8 +80,7 @@ class PackedImages : public Dataset {
 }  // namespace
 
 bool has_packed_images(const std::filesystem::path& folder, const std::string& part) {
-  std::error_code ignored;
-  return std::filesystem::exists(folder / (part + ".index"), ignored);
+  return file_kind(folder / (part + ".index")) != FileKind::missing;
 }
 
 std::unique_ptr<Dataset> open_packed_images(const std::filesystem::path& folder, const std::string& part,

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "core/files/atomic_file.h"
+#include "core/files/file.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 
@@ -25,17 +23,9 @@ constexpr std::size_t max_bytes = std::size_t{16} << 20;
               path.string() + ": invalid file of plans: " + reason + "; remove it to choose engines again");
 }
 
-std::string read_text(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (error) throw Error(Category::resource, path.string() + ": cannot read: " + error.message());
-  if (bytes > max_bytes) refuse(path, fmt::format("{} bytes are too many", bytes));
-  std::ifstream file(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(bytes), '\0');
-  if (!file.read(text.data(), static_cast<std::streamsize>(bytes))) {
-    throw Error(Category::resource,
-                path.string() + ": cannot read: " + std::generic_category().message(errno));
-  }
+std::string read_plans(const std::filesystem::path& path) {
+  std::string text = read_text(path, max_bytes + 1);
+  if (text.size() > max_bytes) refuse(path, fmt::format("longer than {} MiB", max_bytes >> 20));
   return text;
 }
 
@@ -65,8 +55,8 @@ EngineChoice choice_of(const json& value, const std::string& problem, const std:
 
 PlanFile::PlanFile(std::filesystem::path path, std::string where)
     : path_(std::move(path)), where_(std::move(where)) {
-  if (path_.empty() || !std::filesystem::exists(path_)) return;
-  const json document = json::parse(read_text(path_), nullptr, false);
+  if (path_.empty() || file_kind(path_) == FileKind::missing) return;
+  const json document = json::parse(read_plans(path_), nullptr, false);
   if (document.is_discarded()) refuse(path_, "it is not JSON");
   if (!document.is_object() || document.value("format", json()) != format_name) {
     refuse(path_, fmt::format("\"format\" is not \"{}\"", format_name));

@@ -19,7 +19,7 @@ struct EngineChoice {
 class PlanFile {
  public:
   /// Reads the file; a missing file and an empty path give no choices. Throws Error(data) with file and
-  /// reason for other contents, Error(resource) if the file cannot be read.
+  /// reason for other contents, and the errors of read_text.
   PlanFile(std::filesystem::path path, std::string where);
 
   std::optional<EngineChoice> find(const std::string& problem) const;

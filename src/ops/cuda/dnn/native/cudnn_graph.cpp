@@ -7,11 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "core/files/file.h"
 #include "device/cuda/native/check.h"
 #include "lockstep/error.h"
 #include "ops/cuda/dnn/cudnn.h"
@@ -53,9 +52,9 @@ auto guarded(const std::string& what, const Code& code) {
 }
 
 std::string read_description(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || text.empty()) throw Error(Category::data, path.string() + ": cannot be read, or is empty");
+  constexpr std::size_t max_bytes = std::size_t{1} << 20;
+  std::string text = read_text(path, max_bytes);
+  if (text.empty()) throw Error(Category::data, path.string() + ": is empty");
   return text;
 }
 

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/files/file.h"
+
+namespace lockstep {
+
+/// Reads a file line by line, in the length that it has at the beginning. Errors are those of InputFile.
+class LineReader {
+ public:
+  /// Refuses lines of more than `max_bytes` bytes with Error(data), naming the line.
+  LineReader(const std::filesystem::path& file, std::size_t max_bytes);
+
+  /// Sets `line` to the next line that ends with a line feed, without it; false: there are no more.
+  bool next(std::string& line);
+  /// Number of the last line, from 1.
+  std::size_t number() const { return number_; }
+
+ private:
+  std::filesystem::path file_;
+  InputFile input_;
+  std::size_t max_bytes_;
+  std::uint64_t at_ = 0;   ///< bytes read so far
+  std::string text_;       ///< the last bytes that were read
+  std::size_t begin_ = 0;  ///< of the next line in text_
+  std::size_t number_ = 0;
+};
+
+}  // namespace lockstep

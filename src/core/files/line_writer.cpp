@@ -1,0 +1,51 @@
+#include "core/files/line_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+namespace lockstep {
+
+LineWriter::LineWriter(const std::filesystem::path& file) : file_(file) {
+  descriptor_ = FileDescriptor(files().open(file_, O_RDWR | O_CREAT | O_APPEND));
+  if (descriptor_.get() < 0) fail("open");
+  cut_incomplete_line();
+}
+
+void LineWriter::append(std::string_view lines) {
+  if (!write_fully(descriptor_, std::as_bytes(std::span(lines)))) fail("write");
+}
+
+void LineWriter::cut_incomplete_line() {
+  FileStatus status;
+  if (files().fstat(descriptor_.get(), status) != 0) fail("read");
+  if (status.kind != FileKind::file) return;
+  std::array<char, 4096> part{};
+  std::uint64_t end = status.size;  // no line feed is in the file from here on
+  while (end > 0) {
+    const std::uint64_t begin = end - std::min<std::uint64_t>(end, part.size());
+    const ssize_t count = files().pread(descriptor_.get(), part.data(), end - begin, begin);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 || static_cast<std::uint64_t>(count) != end - begin) fail("read");
+    const std::string_view text(part.data(), end - begin);
+    const std::size_t last = text.rfind('\n');
+    if (last != std::string_view::npos) {
+      end = begin + last + 1;
+      break;
+    }
+    end = begin;
+  }
+  if (end != status.size && files().ftruncate(descriptor_.get(), end) != 0)
+    fail("cut off an incomplete line");
+}
+
+void LineWriter::fail(const char* action) const {
+  const int reason = errno;
+  throw Error(Category::resource, fmt::format("{}: cannot {}: {}", file_.string(), action,
+                                              std::generic_category().message(reason)));
+}
+
+}  // namespace lockstep

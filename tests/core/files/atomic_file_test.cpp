@@ -1,0 +1,93 @@
+#include "core/files/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <iterator>
+
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+using Names = std::vector<std::string>;
+
+void write(AtomicFile& file, std::string_view text) { file.write(std::as_bytes(std::span(text))); }
+
+TEST(AtomicFile, ReplacesTheOldFileOnCommit) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("m", "old");
+  {
+    AtomicFile file(path);
+    write(file, "new");
+    EXPECT_EQ(contents(path), "old");
+    file.commit();
+  }
+  EXPECT_EQ(contents(path), "new");
+  EXPECT_EQ(folder.names(), Names{"m"});
+}
+
+TEST(AtomicFile, KeepsTheOldFileWithoutCommit) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("m", "old");
+  {
+    AtomicFile file(path);
+    write(file, "new");
+  }
+  EXPECT_EQ(contents(path), "old");
+  EXPECT_EQ(folder.names(), Names{"m"});
+}
+
+TEST(AtomicFile, WritersOfOneFileDoNotShareATemporaryFile) {
+  const TemporaryFolder folder;
+  AtomicFile one(folder.path() / "m");
+  AtomicFile other(folder.path() / "m");
+  write(one, "from one, which is longer");
+  write(other, "from the other");
+  one.commit();
+  EXPECT_EQ(contents(folder.path() / "m"), "from one, which is longer");
+  other.commit();
+  EXPECT_EQ(contents(folder.path() / "m"), "from the other");
+  EXPECT_EQ(folder.names(), Names{"m"});
+}
+
+TEST(AtomicFile, LeavesWhatALinkBesideItPointsAtAlone) {
+  const TemporaryFolder folder;
+  const auto precious = folder.write("precious", "kept");
+  std::filesystem::create_symlink(precious, folder.path() / "m.tmp");
+  write_text_file(folder.path() / "m", "new");
+  EXPECT_EQ(contents(precious), "kept");
+  EXPECT_EQ(contents(folder.path() / "m"), "new");
+  EXPECT_EQ(folder.names(), (Names{"m", "m.tmp", "precious"}));
+}
+
+TEST(AtomicFile, ReplacesALinkItself) {
+  const TemporaryFolder folder;
+  const auto precious = folder.write("precious", "kept");
+  std::filesystem::create_symlink(precious, folder.path() / "m");
+  write_text_file(folder.path() / "m", "new");
+  EXPECT_EQ(contents(precious), "kept");
+  EXPECT_EQ(contents(folder.path() / "m"), "new");
+}
+
+TEST(AtomicFile, FilesMayBeReadByThoseWhomTheUserAllows) {
+  const TemporaryFolder folder;
+  const mode_t before = ::umask(022);
+  write_text_file(folder.path() / "m", "new");
+  ::umask(before);
+  EXPECT_EQ(std::filesystem::status(folder.path() / "m").permissions(), std::filesystem::perms{0644});
+}
+
+TEST(AtomicFile, RefusesWhatIsNoFileAtOnce) {
+  const TemporaryFolder folder;
+  expect_error(Category::resource, {folder.path().string() + ": is a folder, not a file"},
+               [&] { const AtomicFile file(folder.path()); });
+  expect_error(Category::resource, {"/dev/null: is not a regular file"},
+               [] { const AtomicFile file("/dev/null"); });
+  expect_error(Category::resource, {"/no/such/m: cannot create a file beside it: No such file or directory"},
+               [] { const AtomicFile file("/no/such/m"); });
+}
+
+}  // namespace
+}  // namespace lockstep
