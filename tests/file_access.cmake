@@ -1,0 +1,86 @@
+# Checks that the program uses files and folders through src/core/files/file_system.h only, so that tests can put
+# faults into every call. Run as:
+#   cmake -D ROOT=<repository> -P file_access.cmake
+cmake_minimum_required(VERSION 3.22)
+
+# Sources that use files of the kernel, which are no part of a run's data:
+set(kernel_files
+  src/core/files/file_system.h            # the interface itself
+  src/core/files/file_system.cpp
+  src/cli/bench/bench_allreduce.cpp       # /sys/class/net
+  src/cli/bench/bench_step.cpp            # /proc/self/stat
+  src/comm/transports/shared_memory.cpp   # memfd, /proc/PID/fd
+  src/comm/world/peer_watch.cpp           # /proc/PID
+  src/device/cpu/cpu_device.cpp           # memory without a file
+  src/device/host_probe.cpp               # /proc, control groups
+  src/report/environment.cpp)             # /proc/cpuinfo
+
+# Headers with functions that open, change or map files; src/core/files may use their flags.
+set(headers "<(fstream|fcntl[.]h|dirent[.]h|sys/(stat|statvfs|mman|sendfile)[.]h|spdlog/sinks/.*)>")
+# Names of such functions in other headers, and with :: in front also those that are names of other things too.
+set(functions fopen freopen fdopen tmpfile opendir scandir nftw mkstemp mkostemp mkdtemp truncate unlink unlinkat
+    rename renameat rmdir symlink access realpath chdir)
+set(globals ${functions} open creat stat mkdir link remove)
+list(JOIN functions "|" functions)
+list(JOIN globals "|" globals)
+set(forbidden
+  "(^|[^A-Za-z0-9_:.>])(std::)?(${functions})[(]"
+  "(^|[^A-Za-z0-9_>])::(${globals})[(]"
+  "std::remove[(][^,]*[)]"
+  "std::filesystem::([^p]|p[^a]|path[a-z_])"
+  "namespace +[a-z]+ *= *std::filesystem|using +namespace +std::filesystem")
+
+file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/src/*.cuh
+     ${ROOT}/include/*.h)
+list(LENGTH sources count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "no sources under ${ROOT}")
+endif()
+foreach(source IN LISTS kernel_files)
+  if(NOT source IN_LIST sources)
+    message(SEND_ERROR "tests/file_access.cmake names ${source}, which is no source")
+  endif()
+endforeach()
+
+# refuse(<source> <pattern>): reports lines of code, not comments, that match.
+function(refuse source pattern)
+  file(STRINGS ${ROOT}/${source} lines REGEX "${pattern}")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "//.*" "" code "${line}")
+    if(code MATCHES "${pattern}")
+      string(STRIP "${code}" code)
+      message(SEND_ERROR "${source}: ${code}: use files through core/files (file.h, atomic_file.h, folder.h)")
+    endif()
+  endforeach()
+endfunction()
+
+# finds(<line>): the patterns are only worth something if they match.
+function(finds line)
+  foreach(pattern IN LISTS headers forbidden)
+    if(line MATCHES "${pattern}")
+      return()
+    endif()
+  endforeach()
+  message(SEND_ERROR "tests/file_access.cmake does not find: ${line}")
+endfunction()
+finds("#include <fstream>")
+finds("  std::FILE* file = std::fopen(path, mode)")
+finds("  if (::open(path, flags) < 0) return")
+finds("  return std::filesystem::exists(path)")
+finds("  std::filesystem::path_of(x)")
+finds("namespace fs = std::filesystem")
+finds("  rename(from, to)")
+finds("  std::remove(name.c_str())")
+
+foreach(source IN LISTS sources)
+  if(source IN_LIST kernel_files)
+    continue()
+  endif()
+  if(NOT source MATCHES "^src/core/files/")
+    refuse(${source} "${headers}")
+  endif()
+  foreach(pattern IN LISTS forbidden)
+    refuse(${source} "${pattern}")
+  endforeach()
+endforeach()
+message(STATUS "${count} files")
