@@ -1,0 +1,364 @@
+#include "support/simulated_files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint64_t sector = 512;
+constexpr std::uint64_t root = 1;
+
+int fail_with(int reason) {
+  errno = reason;
+  return -1;
+}
+
+bool writable(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+
+/// Decides which of `count` changes a crash keeps.
+std::vector<bool> chosen(std::uint64_t choice, std::size_t count) {
+  std::vector<bool> keep(count, choice == 1);
+  if (choice < 2) return keep;
+  std::mt19937_64 random(choice);
+  if (random() % 4 == 0) {
+    std::fill_n(keep.begin(), random() % (count + 1), true);
+    return keep;
+  }
+  const std::uint64_t of_sixteen = random() % 15 + 1;
+  for (std::size_t i = 0; i < count; ++i) keep[i] = random() % 16 < of_sixteen;
+  return keep;
+}
+
+}  // namespace
+
+SimulatedFiles::SimulatedFiles() {
+  now_[root].kind = FileKind::folder;
+  durable_ = now_;
+}
+
+void SimulatedFiles::apply(const Change& change, Tree& tree) {
+  const auto remove = [&](const Place& place) {
+    auto& entries = tree[place.folder].entries;
+    const auto found = entries.find(place.name);
+    if (found != entries.end() && found->second == change.node) entries.erase(found);
+  };
+  switch (change.kind) {
+    case Change::Kind::resize:
+      tree[change.node].data.resize(change.at);
+      break;
+    case Change::Kind::write: {
+      std::string& data = tree[change.node].data;
+      if (change.at >= data.size()) break;  // the change of its size is lost
+      data.replace(change.at, std::min(change.data.size(), data.size() - change.at), change.data, 0,
+                   data.size() - change.at);
+      break;
+    }
+    case Change::Kind::link:
+      tree[change.node].kind = change.of;
+      tree[change.place.folder].entries[change.place.name] = change.node;
+      break;
+    case Change::Kind::unlink:
+      remove(change.place);
+      break;
+    case Change::Kind::move:
+      remove(change.from);
+      tree[change.node].kind = change.of;
+      tree[change.place.folder].entries[change.place.name] = change.node;
+      break;
+  }
+  // A folder of a lost mkdir may be named first as the folder of a change.
+  if (change.place.folder != 0) tree[change.place.folder].kind = FileKind::folder;
+}
+
+void SimulatedFiles::make(Change change) {
+  apply(change, now_);
+  unsynced_.push_back(std::move(change));
+}
+
+std::unique_ptr<SimulatedFiles> SimulatedFiles::crash(std::uint64_t choice) const {
+  const std::lock_guard lock(mutex_);
+  auto after = std::make_unique<SimulatedFiles>();
+  after->durable_ = durable_;
+  const std::vector<bool> keep = chosen(choice, unsynced_.size());
+  for (std::size_t i = 0; i < unsynced_.size(); ++i) {
+    if (keep[i]) apply(unsynced_[i], after->durable_);
+  }
+  after->now_ = after->durable_;
+  after->next_node_ = next_node_;
+  return after;
+}
+
+std::size_t SimulatedFiles::unsynced() const {
+  const std::lock_guard lock(mutex_);
+  return unsynced_.size();
+}
+
+void SimulatedFiles::sync_all() {
+  const std::lock_guard lock(mutex_);
+  durable_ = now_;
+  unsynced_.clear();
+}
+
+void SimulatedFiles::limit(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+}
+
+std::string SimulatedFiles::contents(const Path& path) const {
+  const std::lock_guard lock(mutex_);
+  const Id node = find(path);
+  if (node == 0 || now_.at(node).kind != FileKind::file) {
+    ADD_FAILURE() << path << ": no such file";
+    return {};
+  }
+  return now_.at(node).data;
+}
+
+void SimulatedFiles::put(const Path& path, const std::string& contents) {
+  const int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC);
+  ASSERT_GE(descriptor, 0) << path;
+  ASSERT_EQ(write(descriptor, contents.data(), contents.size()), static_cast<ssize_t>(contents.size()));
+  close(descriptor);
+  sync_all();
+}
+
+SimulatedFiles::Id SimulatedFiles::find(const Path& path) const {
+  Id node = root;
+  for (const Path& part : path.lexically_normal().relative_path()) {
+    if (part.empty() || part == ".") continue;
+    if (now_.at(node).kind != FileKind::folder) {
+      errno = ENOTDIR;
+      return 0;
+    }
+    node = entry({node, part.string()});
+    if (node == 0) {
+      errno = ENOENT;
+      return 0;
+    }
+  }
+  return node;
+}
+
+SimulatedFiles::Place SimulatedFiles::place_of(const Path& path) const {
+  Path normal = path.lexically_normal();
+  if (!normal.has_filename()) normal = normal.parent_path();
+  Place place{find(normal.parent_path()), normal.filename().string()};
+  if (place.folder != 0 && now_.at(place.folder).kind != FileKind::folder) {
+    errno = ENOTDIR;
+    place.folder = 0;
+  }
+  return place;
+}
+
+SimulatedFiles::Id SimulatedFiles::entry(const Place& place) const {
+  const auto& entries = now_.at(place.folder).entries;
+  const auto found = entries.find(place.name);
+  return found == entries.end() ? 0 : found->second;
+}
+
+int SimulatedFiles::create(const Place& place, FileKind kind) {
+  make({.kind = Change::Kind::link, .node = next_node_++, .place = place, .of = kind});
+  return 0;
+}
+
+FileStatus SimulatedFiles::status_of(Id node) const {
+  const Node& found = now_.at(node);
+  return {.kind = found.kind, .size = found.data.size(), .device = 1, .inode = node};
+}
+
+SimulatedFiles::Handle* SimulatedFiles::handle(int descriptor) {
+  const auto found = handles_.find(descriptor);
+  if (found != handles_.end()) return &found->second;
+  errno = EBADF;
+  return nullptr;
+}
+
+std::uint64_t SimulatedFiles::used() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, node] : now_) bytes += node.data.size();
+  return bytes;
+}
+
+int SimulatedFiles::open(const Path& path, int flags) {
+  const std::lock_guard lock(mutex_);
+  const Place place = place_of(path);
+  if (place.folder == 0) return -1;
+  Id node = place.name.empty() ? root : entry(place);
+  if (node != 0 && (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) return fail_with(EEXIST);
+  if (node == 0 && (flags & O_CREAT) == 0) return fail_with(ENOENT);
+  if (node == 0) {
+    create(place, FileKind::file);
+    node = entry(place);
+  }
+  const FileKind kind = now_.at(node).kind;
+  if (kind == FileKind::folder && writable(flags)) return fail_with(EISDIR);
+  if (kind == FileKind::file && (flags & O_DIRECTORY) != 0) return fail_with(ENOTDIR);
+  if ((flags & O_TRUNC) != 0) make({.kind = Change::Kind::resize, .node = node});
+  handles_[next_descriptor_] = {.node = node, .flags = flags};
+  return next_descriptor_++;
+}
+
+int SimulatedFiles::close(int descriptor) {
+  const std::lock_guard lock(mutex_);
+  return handles_.erase(descriptor) == 1 ? 0 : fail_with(EBADF);
+}
+
+ssize_t SimulatedFiles::read(int descriptor, void* data, std::size_t bytes) {
+  std::uint64_t offset = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Handle* file = handle(descriptor)) offset = file->offset;
+  }
+  const ssize_t count = pread(descriptor, data, bytes, offset);
+  if (count > 0) {
+    const std::lock_guard lock(mutex_);
+    handle(descriptor)->offset += static_cast<std::uint64_t>(count);
+  }
+  return count;
+}
+
+ssize_t SimulatedFiles::pread(int descriptor, void* data, std::size_t bytes, std::uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  const Handle* file = handle(descriptor);
+  if (file == nullptr) return -1;
+  const Node& node = now_.at(file->node);
+  if (node.kind == FileKind::folder) return fail_with(EISDIR);
+  if ((file->flags & O_ACCMODE) == O_WRONLY) return fail_with(EBADF);
+  if (offset >= node.data.size()) return 0;
+  return static_cast<ssize_t>(node.data.copy(static_cast<char*>(data), bytes, offset));
+}
+
+ssize_t SimulatedFiles::write(int descriptor, const void* data, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  Handle* file = handle(descriptor);
+  if (file == nullptr) return -1;
+  if (!writable(file->flags)) return fail_with(EBADF);
+  const std::uint64_t size = now_.at(file->node).data.size();
+  std::uint64_t at = (file->flags & O_APPEND) != 0 ? size : file->offset;
+  std::uint64_t end = at + bytes;
+  if (end > size) {
+    const std::uint64_t before = used();
+    const std::uint64_t room = limit_ > before ? limit_ - before : 0;
+    end = std::min(end, size + room);
+    if (bytes > 0 && end <= at) return fail_with(ENOSPC);
+    make({.kind = Change::Kind::resize, .node = file->node, .at = std::max(size, end)});
+  }
+  const char* next = static_cast<const char*>(data);
+  const std::uint64_t begin = at;
+  while (at < end) {
+    const std::uint64_t part = std::min(end, (at / sector + 1) * sector) - at;
+    make({.kind = Change::Kind::write, .node = file->node, .at = at, .data = std::string(next, part)});
+    next += part;
+    at += part;
+  }
+  file->offset = end;
+  return static_cast<ssize_t>(end - begin);
+}
+
+int SimulatedFiles::fsync(int descriptor) {
+  const std::lock_guard lock(mutex_);
+  const Handle* file = handle(descriptor);
+  if (file == nullptr) return -1;
+  const Id node = file->node;
+  std::erase_if(unsynced_, [&](const Change& change) {
+    const bool synced = change.place.folder == 0 ? change.node == node : change.place.folder == node;
+    if (synced) apply(change, durable_);
+    return synced;
+  });
+  return 0;
+}
+
+int SimulatedFiles::ftruncate(int descriptor, std::uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  const Handle* file = handle(descriptor);
+  if (file == nullptr) return -1;
+  if (!writable(file->flags)) return fail_with(EINVAL);
+  make({.kind = Change::Kind::resize, .node = file->node, .at = size});
+  return 0;
+}
+
+int SimulatedFiles::fstat(int descriptor, FileStatus& status) {
+  const std::lock_guard lock(mutex_);
+  const Handle* file = handle(descriptor);
+  if (file == nullptr) return -1;
+  status = status_of(file->node);
+  return 0;
+}
+
+int SimulatedFiles::stat(const Path& path, FileStatus& status) {
+  const std::lock_guard lock(mutex_);
+  const Id node = find(path);
+  if (node == 0) return -1;
+  status = status_of(node);
+  return 0;
+}
+
+int SimulatedFiles::rename(const Path& from, const Path& to) {
+  const std::lock_guard lock(mutex_);
+  const Place old_place = place_of(from), new_place = place_of(to);
+  if (old_place.folder == 0 || new_place.folder == 0) return -1;
+  const Id node = entry(old_place);
+  if (node == 0) return fail_with(ENOENT);
+  const Id replaced = entry(new_place);
+  if (replaced == node) return 0;
+  if (replaced != 0) {
+    const Node& victim = now_.at(replaced);
+    if (victim.kind == FileKind::folder && now_.at(node).kind != FileKind::folder) return fail_with(EISDIR);
+    if (victim.kind != FileKind::folder && now_.at(node).kind == FileKind::folder) return fail_with(ENOTDIR);
+    if (!victim.entries.empty()) return fail_with(ENOTEMPTY);
+  }
+  make({.kind = Change::Kind::move,
+        .node = node,
+        .place = new_place,
+        .from = old_place,
+        .of = now_.at(node).kind});
+  return 0;
+}
+
+int SimulatedFiles::unlink(const Path& path) {
+  const std::lock_guard lock(mutex_);
+  const Place place = place_of(path);
+  if (place.folder == 0) return -1;
+  const Id node = entry(place);
+  if (node == 0) return fail_with(ENOENT);
+  if (now_.at(node).kind == FileKind::folder) return fail_with(EISDIR);
+  make({.kind = Change::Kind::unlink, .node = node, .place = place});
+  return 0;
+}
+
+int SimulatedFiles::mkdir(const Path& path) {
+  const std::lock_guard lock(mutex_);
+  const Place place = place_of(path);
+  if (place.folder == 0) return -1;
+  if (place.name.empty() || entry(place) != 0) return fail_with(EEXIST);
+  return create(place, FileKind::folder);
+}
+
+int SimulatedFiles::rmdir(const Path& path) {
+  const std::lock_guard lock(mutex_);
+  const Place place = place_of(path);
+  if (place.folder == 0) return -1;
+  const Id node = entry(place);
+  if (node == 0) return fail_with(ENOENT);
+  if (now_.at(node).kind != FileKind::folder) return fail_with(ENOTDIR);
+  if (!now_.at(node).entries.empty()) return fail_with(ENOTEMPTY);
+  make({.kind = Change::Kind::unlink, .node = node, .place = place});
+  return 0;
+}
+
+int SimulatedFiles::list(const Path& path, std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  const Id node = find(path);
+  if (node == 0) return -1;
+  if (now_.at(node).kind != FileKind::folder) return fail_with(ENOTDIR);
+  names.clear();
+  for (const auto& [name, id] : now_.at(node).entries) names.push_back(name);
+  return 0;
+}
+
+}  // namespace lockstep
