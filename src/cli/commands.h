@@ -24,6 +24,7 @@ int run_inspect(int argc, char** argv);
 int run_data(int argc, char** argv);
 int run_data_pack(int argc, char** argv);  ///< called by run_data; argv[0] is "pack"
 int run_report(int argc, char** argv);
+int run_diff(int argc, char** argv);
 
 /// Runs a command on all ranks: prints --help if it is asked for; otherwise reads the options of `set`,
 /// compares them between ranks and calls `body`. Returns the exit status.

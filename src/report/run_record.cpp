@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "core/files/file.h"
 #include "core/files/line_reader.h"
@@ -56,17 +57,29 @@ EpochReport epoch_event(const Json& json) {
   return epoch;
 }
 
+/// Digest of the event; `unit` is the name of its number.
+RecordedDigest recorded_digest(const Json& json, const char* unit) {
+  return {.number = json.at(unit).get<std::uint64_t>(), .digest = json.at("digest").get<std::string>()};
+}
+
+/// Appends `entry` to an ascending list, instead of those from its number on. A resumed run repeats steps.
+template <class Entry, class Number>
+void add_entry(std::vector<Entry>& list, Entry entry, Number Entry::*number) {
+  while (!list.empty() && list.back().*number >= entry.*number) list.pop_back();
+  list.push_back(std::move(entry));
+}
+
 void add_line(RunRecord& record, const std::string& line) {
   const Json json = Json::parse(line);
   const auto event = json.at("event").get<std::string>();
   if (event == "step") {
-    const StepReport step = step_event(json);
-    while (!record.steps.empty() && record.steps.back().step >= step.step) record.steps.pop_back();
-    record.steps.push_back(step);
+    add_entry(record.steps, step_event(json), &StepReport::step);
   } else if (event == "epoch") {
-    const EpochReport epoch = epoch_event(json);
-    while (!record.epochs.empty() && record.epochs.back().epoch >= epoch.epoch) record.epochs.pop_back();
-    record.epochs.push_back(epoch);
+    add_entry(record.epochs, epoch_event(json), &EpochReport::epoch);
+    if (json.contains("digest"))
+      add_entry(record.epoch_digests, recorded_digest(json, "epoch"), &RecordedDigest::number);
+  } else if (event == "digest") {
+    add_entry(record.step_digests, recorded_digest(json, "step"), &RecordedDigest::number);
   } else if (event == "end") {
     record.end = EndReport{json.at("digest").get<std::string>(), json.value("note", std::string())};
   }  // ignores other events, of later versions

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,16 +11,24 @@
 
 namespace lockstep {
 
+/// Digest of the parameters at some point of a run.
+struct RecordedDigest {
+  std::uint64_t number = 0;  ///< of the step or epoch after which it was taken
+  std::string digest;        ///< "xxh3:" and 32 hexadecimal digits
+};
+
 /// Record of a run, read from its directory.
 struct RunRecord {
   using Facts = std::vector<std::pair<std::string, std::string>>;  ///< names and values, in file order
 
   std::string name;               ///< name of the directory
   std::vector<StepReport> steps;  ///< ascending; the last report of each step, which a resumed run may repeat
-  std::vector<EpochReport> epochs;  ///< likewise; `epochs` of all reports is the largest epoch
-  std::optional<EndReport> end;     ///< none: the run is in progress or was interrupted
-  Facts options;                    ///< options.cfg; empty: no such file
-  Facts environment;                ///< environment.json; empty: no such file
+  std::vector<EpochReport> epochs;            ///< likewise; `epochs` of all reports is the largest epoch
+  std::vector<RecordedDigest> step_digests;   ///< of "digest" events, likewise
+  std::vector<RecordedDigest> epoch_digests;  ///< of "epoch" events that have one, likewise
+  std::optional<EndReport> end;               ///< none: the run is in progress or was interrupted
+  Facts options;                              ///< options.cfg; empty: no such file
+  Facts environment;                          ///< environment.json; empty: no such file
 };
 
 /// Reads a run directory. Ignores an incomplete last line of metrics.jsonl, of a run that is writing it or

@@ -352,7 +352,7 @@ TEST_F(Output, OrderOfAnEpochIsAPermutation) {
 TEST_F(Output, HelpOfEveryCommandFitsATerminalAndNamesOptionsThatExist) {
   std::set<std::string> named, listed;
   const std::regex flag("--[a-z0-9-]+"), list("^  (--[a-z0-9-]+)");
-  for (const char* command : {"train", "eval", "bench", "doctor", "inspect", "data", "report"}) {
+  for (const char* command : {"train", "eval", "bench", "doctor", "inspect", "data", "report", "diff"}) {
     const Outcome outcome = lockstep(0, {command, "--help"});
     for (const std::string& line : lines(outcome.out)) {
       std::smatch match;

@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+struct DiffOutcome {
+  int status;
+  std::string text;
+};
+
+DiffOutcome diff(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "diff");
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  testing::internal::CaptureStdout();
+  int status = -1;
+  try {
+    status = run_diff(static_cast<int>(pointers.size()), pointers.data());
+  } catch (...) {
+    static_cast<void>(testing::internal::GetCapturedStdout());
+    throw;
+  }
+  std::fflush(stdout);
+  return {status, testing::internal::GetCapturedStdout()};
+}
+
+std::string step_line(int step, const char* loss) {
+  return "{\"event\":\"step\",\"epoch\":1,\"step\":" + std::to_string(step) +
+         ",\"samples\":256,\"loss\":" + loss + ",\"learning_rate\":0.1,\"seconds\":1}\n";
+}
+
+class DiffCommand : public testing::Test {
+ protected:
+  DiffCommand() {
+    record(a_, step_line(1, "2.5") + step_line(2, "2.25"), "lr = 0.1\nthreads = 1\n", "{\"ranks\":1}");
+    record(b_, step_line(1, "2.5") + step_line(2, "2.25"), "lr = 0.1\nthreads = 2\n", "{\"ranks\":2}");
+  }
+  static void record(const TemporaryFolder& run, const std::string& metrics, const std::string& options,
+                     const std::string& environment) {
+    run.write("metrics.jsonl", metrics);
+    run.write("options.cfg", options);
+    run.write("environment.json", environment);
+  }
+
+  const TemporaryFolder a_, b_;
+};
+
+TEST_F(DiffCommand, SameResults) {
+  const DiffOutcome outcome = diff({a_.string(), b_.string()});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.text, "A: " + a_.string() + ": steps: 2, epochs: 0, no end recorded\nB: " + b_.string() +
+                              ": steps: 2, epochs: 0, no end recorded\n"
+                              "in both: steps: 2, epochs: 0, digests: 0\n"
+                              "option threads: 1 in A, 2 in B (may differ between equal runs)\n"
+                              "environment: ranks: 1 in A, 2 in B\n"
+                              "the results are the same\n");
+}
+
+TEST_F(DiffCommand, OtherResults) {
+  record(b_, step_line(1, "2.5") + step_line(2, "2.26"), "lr = 0.2\ndata-dir = /x\nnew-option = 3\n", "");
+  const DiffOutcome outcome = diff({a_.string(), b_.string()});
+  EXPECT_EQ(outcome.status, 1);
+  for (const char* line :
+       {"first difference in loss: step 2: 2.25 in A, 2.26 in B\n", "option lr: 0.1 in A, 0.2 in B\n",
+        "option data-dir: none in A, /x in B (may differ between equal runs)\n",
+        "option new-option: none in A, 3 in B\n", "environment: ranks: 1 in A, none in B\n",
+        "the results differ\n"}) {
+    EXPECT_NE(outcome.text.find(line), std::string::npos) << outcome.text << "lacks " << line;
+  }
+}
+
+TEST_F(DiffCommand, Errors) {
+  expect_error(Category::usage, {"RUN_B is missing"}, [&] { diff({a_.string()}); });
+  expect_error(Category::data, {"nowhere", "No such file"}, [&] { diff({a_.string(), "nowhere"}); });
+  b_.write("metrics.jsonl", step_line(3, "2.0"));
+  expect_error(Category::data, {"no step, epoch or digest in common"}, [&] {
+    diff({a_.string(), b_.string()});
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
