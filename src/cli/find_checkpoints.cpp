@@ -1,0 +1,27 @@
+#include "cli/find_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_store.h"
+#include "core/files/file_system.h"
+#include "lockstep/error.h"
+#include "report/run_directory.h"
+
+namespace lockstep {
+
+std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path& path) {
+  if (is_checkpoint(path)) return {path};
+  if (file_kind(path) != FileKind::folder) {
+    throw Error(Category::data,
+                fmt::format("{}: no such folder; name a checkpoint or a run directory", path.string()));
+  }
+  for (const auto& folder : {RunDirectory{path}.checkpoints(), path}) {
+    if (auto checkpoints = list_checkpoints(folder); !checkpoints.empty()) return checkpoints;
+  }
+  throw Error(
+      Category::data,
+      fmt::format("{}: no checkpoint here: neither MANIFEST nor folders checkpoints/step-*", path.string()));
+}
+
+}  // namespace lockstep
