@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <random>
+#include <set>
 
 namespace lockstep {
 namespace {
@@ -104,6 +105,11 @@ void SimulatedFiles::sync_all() {
   unsynced_.clear();
 }
 
+std::uint64_t SimulatedFiles::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_now();
+}
+
 void SimulatedFiles::limit(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   limit_ = bytes;
@@ -178,9 +184,14 @@ SimulatedFiles::Handle* SimulatedFiles::handle(int descriptor) {
   return nullptr;
 }
 
-std::uint64_t SimulatedFiles::used() const {
+std::uint64_t SimulatedFiles::used_now() const {
+  std::set<Id> present;
+  for (const auto& [id, node] : now_) {
+    for (const auto& [name, entry] : node.entries) present.insert(entry);
+  }
+  for (const auto& [descriptor, file] : handles_) present.insert(file.node);
   std::uint64_t bytes = 0;
-  for (const auto& [id, node] : now_) bytes += node.data.size();
+  for (const Id id : present) bytes += now_.at(id).data.size();
   return bytes;
 }
 
@@ -242,7 +253,7 @@ ssize_t SimulatedFiles::write(int descriptor, const void* data, std::size_t byte
   std::uint64_t at = (file->flags & O_APPEND) != 0 ? size : file->offset;
   std::uint64_t end = at + bytes;
   if (end > size) {
-    const std::uint64_t before = used();
+    const std::uint64_t before = used_now();
     const std::uint64_t room = limit_ > before ? limit_ - before : 0;
     end = std::min(end, size + room);
     if (bytes > 0 && end <= at) return fail_with(ENOSPC);

@@ -27,6 +27,8 @@ class SimulatedFiles : public FileSystem {
   std::size_t unsynced() const;
   /// Makes all changes durable.
   void sync_all();
+  /// Bytes of all files together, removed ones included while they are open.
+  std::uint64_t used() const;
   /// Lets writes beyond `bytes` in all files together fail with ENOSPC, after the part for which there is
   /// room.
   void limit(std::uint64_t bytes);
@@ -91,7 +93,7 @@ class SimulatedFiles : public FileSystem {
   int create(const Place& place, FileKind kind);
   FileStatus status_of(Id node) const;
   Handle* handle(int descriptor);
-  std::uint64_t used() const;
+  std::uint64_t used_now() const;
 
   mutable std::mutex mutex_;
   Tree now_;

@@ -41,14 +41,15 @@ std::filesystem::path folder_of(const Path& path) {
 
 void make_folder(const Path& folder) {
   const Path path = without_final_separator(folder);
-  if (path.empty() || file_kind(path) == FileKind::folder) return;
+  FileStatus status;
+  if (path.empty() || (files().stat(path, status) == 0 && status.kind == FileKind::folder)) return;
+  if (status.kind != FileKind::missing) errno = EEXIST;
+  if (errno != ENOENT) fail_folder(path, "create the folder");
   const Path parent = folder_of(path);
-  if (file_kind(parent) == FileKind::missing && parent != path) make_folder(parent);
-  if (files().mkdir(path) == 0) {
-    sync_folder(parent);
-  } else if (errno != EEXIST || file_kind(path) != FileKind::folder) {  // another process may have made it
-    fail_folder(folder, "create the folder");
-  }
+  if (parent != path) make_folder(parent);
+  // Another process may make it at the same time.
+  if (files().mkdir(path) != 0 && errno != EEXIST) fail_folder(path, "create the folder");
+  sync_folder(parent);
 }
 
 Path make_temporary_folder(const Path& folder) {
@@ -75,8 +76,11 @@ void rename_folder(const Path& from, const Path& to) {
 void remove_folder(const Path& folder) {
   if (files().unlink(folder) == 0 || errno == ENOENT) return;
   if (errno != EISDIR && errno != EPERM) fail_folder(folder, "remove");  // EPERM: POSIX's word for a folder
-  if (file_kind(folder) != FileKind::folder) {
-    errno = EPERM;
+  const int reason = errno;
+  FileStatus status;
+  if (files().stat(folder, status) != 0) fail_folder(folder, "remove");
+  if (status.kind != FileKind::folder) {
+    errno = reason;
     fail_folder(folder, "remove");
   }
   for (const std::string& name : list_folder(folder)) remove_folder(folder / name);

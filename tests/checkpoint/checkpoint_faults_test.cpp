@@ -1,0 +1,207 @@
+// Checkpoints on disks that fail, and on machines that crash.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "checkpoint/checkpoint_store.h"
+#include "checkpoint/small_checkpoint.h"
+#include "core/files/folder.h"
+#include "support/crashes.h"
+#include "support/expect_error.h"
+#include "support/failing_files.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int keep = 2;
+
+/// Step of the checkpoint with which a run goes on; 0: none. Checks its contents.
+std::uint64_t step_to_resume_from() {
+  const auto found = newest_good_checkpoint("/run/checkpoints", [](const auto&, const std::string&) {});
+  if (!found) return 0;
+  const SmallCheckpoint expected(found->state.step);
+  EXPECT_EQ(found->state, expected.contents().state);
+  for (const NamedTensor& tensor : expected.contents().model) {
+    const auto info = std::ranges::find(found->model.tensors(), tensor.name, &TensorInfo::name);
+    if (info == found->model.tensors().end()) {
+      ADD_FAILURE() << tensor.name << " is missing";
+    } else {
+      EXPECT_TRUE(std::ranges::equal(found->model.bytes(*info), tensor.bytes())) << tensor.name;
+    }
+  }
+  return found->state.step;
+}
+
+void write(std::uint64_t step, std::uint64_t best_step = 0) {
+  const CheckpointStore store("/run/checkpoints", keep);
+  EXPECT_EQ(store.write(SmallCheckpoint(step).contents(), best_step), "");
+}
+
+TEST(CheckpointFaults, ACrashLeavesTheLastCheckpointThatWasWritten) {
+  SimulatedFiles disk;
+  std::uint64_t written = 0;  // step of the last write that returned
+  const std::uint64_t crashes = crash_everywhere(
+      disk, 40,
+      [&] {
+        for (std::uint64_t step = 1; step <= 5; ++step) {
+          write(step, 1);
+          written = step;
+        }
+      },
+      [&] { EXPECT_GE(step_to_resume_from(), written); });
+  EXPECT_GE(crashes, 10000U);
+  EXPECT_EQ(written, 5U);
+}
+
+/// The second run finds what the crash left of the first one, and crashes too.
+TEST(CheckpointFaults, ACrashAfterACrashLeavesOne) {
+  SimulatedFiles first;
+  {
+    const ScopedFiles replaced(first);
+    write(1);
+  }
+  std::uint64_t crashes = 0;
+  FailingFiles failing(first, [&](const FileCall& call) {
+    if (call.number % 7 != 0) return 0;
+    const auto second = first.crash(call.number);
+    std::uint64_t written = 1;
+    crashes += crash_everywhere(
+        *second, 5,
+        [&] {
+          write(2);
+          written = 2;
+        },
+        [&] { EXPECT_GE(step_to_resume_from(), written); });
+    return 0;
+  });
+  const ScopedFiles replaced(failing);
+  write(2);
+  EXPECT_GE(crashes, 1000U);
+}
+
+/// A run that goes on from step 1 writes step 2 again.
+TEST(CheckpointFaults, ACrashWhileACheckpointIsReplacedLeavesOne) {
+  SimulatedFiles disk;
+  {
+    const ScopedFiles replaced(disk);
+    write(1);
+    write(2);
+  }
+  crash_everywhere(
+      disk, 100, [] { write(2); }, [] { EXPECT_EQ(step_to_resume_from(), 2U); });
+}
+
+TEST(CheckpointFaults, ACrashWhileLaterOnesAreRemovedLeavesTheEarlier) {
+  SimulatedFiles disk;
+  {
+    const ScopedFiles replaced(disk);
+    write(1);
+    write(2);
+  }
+  crash_everywhere(
+      disk, 100, [] { CheckpointStore("/run/checkpoints", keep).remove_after(1); },
+      [] { EXPECT_GE(step_to_resume_from(), 1U); });
+}
+
+/// Writes checkpoint 3 beside 1 and 2 with a fault, and checks that a run can go on, also when the fault
+/// stays and the machine crashes. Returns the number of calls.
+std::uint64_t write_with_fault(const FailingFiles::ErrorOf& fault, const std::string& reason) {
+  SimulatedFiles disk;
+  {
+    const ScopedFiles replaced(disk);
+    write(1);
+    write(2);
+  }
+  FailingFiles failing(disk, fault);
+  std::uint64_t written = 2;
+  {
+    const ScopedFiles replaced(failing);
+    try {
+      const std::string warning =
+          CheckpointStore("/run/checkpoints", keep).write(SmallCheckpoint(3).contents(), 0);
+      written = 3;
+      EXPECT_TRUE(warning.empty() || warning.find(reason) != std::string::npos) << warning;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::resource) << error.what();
+      EXPECT_NE(std::string(error.what()).find("/run/checkpoints"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+    }
+  }
+  for (std::uint64_t choice = 0; choice < 4; ++choice) {
+    const auto after = disk.crash(choice);
+    const ScopedFiles replaced(*after);
+    EXPECT_GE(step_to_resume_from(), written) << "after a crash with choice " << choice;
+  }
+  const ScopedFiles replaced(disk);
+  EXPECT_GE(step_to_resume_from(), written);
+  write(4);  // once the disk works again
+  EXPECT_EQ(step_to_resume_from(), 4U);
+  EXPECT_EQ(list_folder("/run/checkpoints").size(), static_cast<std::size_t>(keep)) << "leftovers";
+  return failing.calls();
+}
+
+TEST(CheckpointFaults, ACallThatFailsLeavesTheEarlierCheckpoint) {
+  const std::uint64_t calls = write_with_fault(fail_call(~std::uint64_t{0}, EIO), "");
+  EXPECT_GT(calls, 50U);
+  for (std::uint64_t number = 1; number <= calls; ++number) {
+    SCOPED_TRACE(fmt::format("call {}", number));
+    write_with_fault(fail_call(number, EIO), "Input/output error");
+    write_with_fault(fail_call(number, ENOSPC), "No space left on device");
+    write_with_fault(fail_from_call(number, EIO), "Input/output error");
+  }
+}
+
+TEST(CheckpointFaults, AFullDiskLeavesTheEarlierCheckpoint) {
+  std::uint64_t full = 0;
+  for (std::uint64_t room = 0; room < 3000; room += 37) {
+    SCOPED_TRACE(fmt::format("room for {} bytes", room));
+    SimulatedFiles disk;
+    {
+      const ScopedFiles replaced(disk);
+      write(1);
+    }
+    disk.limit(disk.used() + room);
+    const ScopedFiles replaced(disk);
+    try {
+      write(2);
+      EXPECT_EQ(step_to_resume_from(), 2U);
+    } catch (const Error& error) {
+      ++full;
+      EXPECT_NE(std::string(error.what()).find("cannot write: No space left on device"), std::string::npos)
+          << error.what();
+      EXPECT_EQ(list_folder("/run/checkpoints").size(), 1U) << "leftovers";
+      EXPECT_EQ(step_to_resume_from(), 1U);
+    }
+  }
+  EXPECT_GT(full, 10U);
+  EXPECT_LT(full, 80U);
+}
+
+/// A disk that returns other bytes than were written.
+class LyingDisk : public FailingFiles {
+ public:
+  explicit LyingDisk(FileSystem& inner) : FailingFiles(inner, [](const FileCall&) { return 0; }) {}
+  ssize_t pread(int descriptor, void* data, std::size_t bytes, std::uint64_t offset) override {
+    const ssize_t count = FailingFiles::pread(descriptor, data, bytes, offset);
+    if (lies && count > 0) static_cast<char*>(data)[count / 2] ^= 1;
+    return count;
+  }
+  bool lies = true;
+};
+
+TEST(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsThere) {
+  SimulatedFiles disk;
+  {
+    const ScopedFiles replaced(disk);
+    write(1);
+  }
+  LyingDisk lying(disk);
+  const ScopedFiles replaced(lying);
+  expect_error(Category::resource, {"the disk returns other bytes than were written"}, [] { write(2); });
+  lying.lies = false;
+  EXPECT_EQ(step_to_resume_from(), 1U);
+}
+
+}  // namespace
+}  // namespace lockstep
