@@ -112,7 +112,8 @@ ModelFile read_tensors(const Path& file, const Manifest& manifest) {
 }  // namespace
 
 bool is_checkpoint(const Path& folder) {
-  return file_kind(CheckpointFolder{folder}.manifest()) == FileKind::file;
+  FileStatus status;
+  return files().stat(CheckpointFolder{folder}.manifest(), status) == 0 && status.kind == FileKind::file;
 }
 
 void write_checkpoint(const Path& path, const CheckpointContents& contents) {

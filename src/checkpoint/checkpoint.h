@@ -37,7 +37,8 @@ struct CheckpointFolder {
   std::filesystem::path manifest() const { return path / "MANIFEST"; }
 };
 
-/// Whether `folder` contains a MANIFEST, which is written last and removed first.
+/// Whether `folder` contains a MANIFEST, which is written last and removed first. False where the system
+/// cannot tell.
 bool is_checkpoint(const std::filesystem::path& folder);
 
 /// Writes the files of a checkpoint into an empty folder, MANIFEST last. Each of them is synced to the disk

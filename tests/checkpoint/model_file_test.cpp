@@ -10,6 +10,8 @@
 #include <iterator>
 
 #include "support/expect_error.h"
+#include "support/failing_files.h"
+#include "support/simulated_files.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {
@@ -262,6 +264,50 @@ TEST(WriteModelFile, PartialWriteKeepsTheOldFile) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(contents(file), "old");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
+/// Also when the disk fails in the middle: the old file stays, or the new one is whole.
+TEST(ModelFile, FaultsOfTheDiskAreReportedAndLeaveAWholeFile) {
+  const std::vector<float> before(300, 1.0F), after(300, 2.0F);
+  for (const int reason : {EIO, ENOSPC}) {
+    for (std::uint64_t number = 1, calls = 1; number <= calls; ++number) {
+      SimulatedFiles disk;
+      FailingFiles failing(disk, fail_call(number, reason));
+      bool failed = false;
+      {
+        const ScopedFiles working(disk);
+        write_model_file("/m", std::vector<NamedTensor>{{"w", {300}, before}}, {});
+        const ScopedFiles replaced(failing);
+        try {
+          write_model_file("/m", std::vector<NamedTensor>{{"w", {300}, after}}, {});
+        } catch (const Error& error) {
+          failed = true;
+          EXPECT_EQ(error.category(), Category::resource);
+          EXPECT_NE(std::string(error.what()).find(std::generic_category().message(reason)),
+                    std::string::npos);
+        }
+        calls = failing.calls();
+      }
+      const ScopedFiles replaced(disk);
+      const std::int64_t shape[] = {300};
+      const float found = ModelFile::read("/m").floats("w", shape)[299];
+      EXPECT_TRUE(found == 2.0F || (failed && found == 1.0F)) << number;
+    }
+  }
+}
+
+TEST(ModelFile, FaultsOfTheDiskWhileReadingAreReported) {
+  SimulatedFiles disk;
+  const std::vector<float> values(300, 1.0F);
+  {
+    const ScopedFiles replaced(disk);
+    write_model_file("/m", std::vector<NamedTensor>{{"w", {300}, values}}, {});
+  }
+  for (std::uint64_t number = 1; number <= 3; ++number) {  // stat, open, pread; then only close
+    FailingFiles failing(disk, fail_call(number, EIO));
+    const ScopedFiles replaced(failing);
+    expect_error(Category::resource, {"/m: cannot ", "Input/output error"}, [] { ModelFile::read("/m"); });
+  }
 }
 
 }  // namespace

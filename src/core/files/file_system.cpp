@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <system_error>
+
+#include "core/files/file.h"
+#include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
@@ -92,7 +97,11 @@ ScopedFiles::~ScopedFiles() { files_in_use() = &before_; }
 
 FileKind file_kind(const std::filesystem::path& path) {
   FileStatus status;
-  return files().stat(path, status) == 0 ? status.kind : FileKind::missing;
+  if (files().stat(path, status) == 0) return status.kind;
+  const int reason = errno;
+  if (reason == ENOENT || reason == ENOTDIR) return FileKind::missing;
+  throw Error(category_of_failure(reason),
+              fmt::format("{}: cannot access: {}", path.string(), std::generic_category().message(reason)));
 }
 
 }  // namespace lockstep

@@ -73,7 +73,8 @@ class ScopedFiles {
   FileSystem& before_;
 };
 
-/// Kind of what is at `path`; missing also where the system cannot tell.
+/// Kind of what is at `path`. Throws Error with path and reason, and the category of category_of_failure,
+/// where the system cannot tell.
 FileKind file_kind(const std::filesystem::path& path);
 
 }  // namespace lockstep

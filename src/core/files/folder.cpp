@@ -49,7 +49,12 @@ void make_folder(const Path& folder) {
   if (parent != path) make_folder(parent);
   // Another process may make it at the same time.
   if (files().mkdir(path) != 0 && errno != EEXIST) fail_folder(path, "create the folder");
-  sync_folder(parent);
+  try {
+    sync_folder(parent);
+  } catch (const Error&) {
+    files().rmdir(path);  // the next attempt would take it for one that survives a crash
+    throw;
+  }
 }
 
 Path make_temporary_folder(const Path& folder) {

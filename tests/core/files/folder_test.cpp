@@ -42,6 +42,25 @@ TEST(Folder, SurvivesACrashOnceItIsMade) {
       });
 }
 
+TEST(Folder, SurvivesACrashOnceItIsMadeAtASecondAttempt) {
+  for (std::uint64_t number = 1, calls = 1; number <= calls; ++number) {
+    SimulatedFiles disk;
+    FailingFiles failing(disk, fail_call(number, EIO));
+    {
+      const ScopedFiles replaced(failing);
+      try {
+        make_folder("/a/b");
+      } catch (const Error&) {  // unless the call was the close of a folder, whose failure has no effect
+      }
+      calls = failing.calls();
+      make_folder("/a/b");
+    }
+    const auto after = disk.crash(0);
+    const ScopedFiles replaced(*after);
+    EXPECT_EQ(file_kind("/a/b"), FileKind::folder) << number;
+  }
+}
+
 TEST(Folder, TemporaryOnesAreBesideIt) {
   const TemporaryFolder folder;
   const auto one = make_temporary_folder(folder / "step-1");
