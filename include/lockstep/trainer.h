@@ -33,8 +33,9 @@ class Trainer {
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EpochReport&)> on_epoch;
   /// fit() calls `ask` at step boundaries, after the steps' outcomes are known, for this rank's request, and
-  /// `act` with the largest request of all ranks, on all of them at the same step. If no rank has `ask`,
-  /// ranks exchange nothing. Neither may be changed during an epoch.
+  /// `act` with the largest request of all ranks, on all of them at the same step. It also calls `ask` about
+  /// every second of an evaluation, and carries out Request::stop there: the next fit() repeats the
+  /// evaluation. If no rank has `ask`, ranks exchange nothing. Neither may be changed during an epoch.
   std::function<Request()> ask;
   std::function<void(Request)> act;
 
@@ -43,6 +44,9 @@ class Trainer {
   /// not finite (that step changes nothing), and when none of an epoch's training samples, or of the test
   /// samples, can be read.
   void fit();
+  /// Whether neither steps nor evaluations remain.
+  bool done() const;
+  std::uint64_t step() const;  ///< number of steps made
   BestEpoch best() const;
   bool stopped_early() const;  ///< whether early_stopping ended the run before the last epoch
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws

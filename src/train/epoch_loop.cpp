@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "train/step/outcome.h"
@@ -17,6 +18,9 @@ using Clock = std::chrono::steady_clock;
 double working_seconds(const StepTimes& times) {
   return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
 }
+
+/// Maximum time of the steps that are submitted together where a rank makes requests.
+constexpr double seconds_between_boundaries = 2.0;
 
 /// Maximum over all ranks.
 std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
@@ -49,13 +53,16 @@ bool EpochLoop::too_long_without_a_better_epoch() const {
 
 bool EpochLoop::run_epoch() {
   asks_ = largest(session_.between_hosts(), observers_.ask ? 1 : 0) > 0;
-  const std::uint64_t epoch = progress_.step / steps_per_epoch();  // from 0
-  const std::uint64_t end = std::min((epoch + 1) * steps_per_epoch(), total_steps());
+  const std::uint64_t last = progress_.evaluation_due ? progress_.step - 1 : progress_.step;
+  const std::uint64_t epoch = last / steps_per_epoch();  // from 0
+  const std::uint64_t end =
+      progress_.evaluation_due ? progress_.step : std::min((epoch + 1) * steps_per_epoch(), total_steps());
   const int number = static_cast<int>(epoch) + 1;
   StepTimes work;
   auto start = Clock::now();
   while (progress_.step < end) {
-    const StepTimes times = run_steps(end - progress_.step);
+    const StepTimes times = run_steps(std::min(end - progress_.step, steps_to_boundary()));
+    step_seconds_ = times.total / times.steps;
     work.by_part = times.by_part;
     work.load += times.load;
     work.total += working_seconds(times);
@@ -64,8 +71,18 @@ bool EpochLoop::run_epoch() {
     progress_.epoch.seconds += std::chrono::duration<double>(now - std::exchange(start, now)).count();
     if (progress_.step < end && !pass_boundary()) return false;
   }
-  finish_epoch(number, work);
+  if (!progress_.evaluation_due) check_epoch(number);
+  progress_.evaluation_due = true;
+  if (!finish_epoch(number, work)) return carry_out(Request::stop);
   return pass_boundary();
+}
+
+/// Number of steps that take about seconds_between_boundaries, where ranks make requests; the same on all
+/// ranks. One step until its time is known.
+std::uint64_t EpochLoop::steps_to_boundary() const {
+  if (!asks_) return std::numeric_limits<std::uint64_t>::max();
+  if (step_seconds_ <= 0.0) return 1;
+  return static_cast<std::uint64_t>(std::max(1.0, seconds_between_boundaries / step_seconds_));
 }
 
 StepTimes EpochLoop::run_steps(std::uint64_t max) {
@@ -87,11 +104,20 @@ StepTimes EpochLoop::run_steps(std::uint64_t max) {
   return times;
 }
 
-bool EpochLoop::pass_boundary() {
-  if (!asks_) return true;
+Request EpochLoop::request_of_ranks() {
+  if (!asks_) return Request::none;
   const Request own = observers_.ask ? observers_.ask() : Request::none;
-  const auto request =
-      static_cast<Request>(largest(session_.between_hosts(), static_cast<std::uint64_t>(own)));
+  // The request decides; the bits below it bring the largest time of a step to all ranks.
+  constexpr int bits = 56;
+  constexpr std::uint64_t longest = (std::uint64_t{1} << bits) - 1;
+  const double nanoseconds = std::min(step_seconds_ * 1e9, static_cast<double>(longest / 2));
+  const std::uint64_t all = largest(session_.between_hosts(), static_cast<std::uint64_t>(own) << bits |
+                                                                  static_cast<std::uint64_t>(nanoseconds));
+  step_seconds_ = static_cast<double>(all & longest) * 1e-9;
+  return static_cast<Request>(all >> bits);
+}
+
+bool EpochLoop::carry_out(Request request) {
   if (request != Request::none) {
     session_.world().agree([&] {
       if (observers_.act) observers_.act(request);
@@ -100,24 +126,38 @@ bool EpochLoop::pass_boundary() {
   return request != Request::stop;
 }
 
-void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
-  const World& world = session_.world();
+Evaluation EpochLoop::train_evaluation() const {
   const EpochTotals& totals = progress_.epoch;
   Evaluation train =
       evaluation_of({.loss = totals.loss, .correct = totals.correct, .samples = totals.samples});
   train.skipped = totals.skipped;
-  check_read(world, train, fmt::format("training samples of epoch {}", epoch));
+  return train;
+}
+
+void EpochLoop::check_epoch(int epoch) const {
+  check_read(session_.world(), train_evaluation(), fmt::format("training samples of epoch {}", epoch));
   if (progress_.step % steps_per_epoch() == 0) {
     check_visits(session_, run_, static_cast<std::uint32_t>(epoch - 1), entry_->position, entry_->visits,
                  steps_.visits());
   }
+}
+
+bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
+  const World& world = session_.world();
+  const EpochTotals& totals = progress_.epoch;
   steps_.gather_averages();
   check_replicas();
+  const auto goes_on = [this] { return request_of_ranks() != Request::stop; };
+  const std::optional<Evaluation> test = evaluator_.run_while(goes_on);
+  if (!test) return false;
+  const std::optional<Evaluation> validation =
+      validator_ == nullptr ? std::nullopt : validator_->run_while(goes_on);
+  if (validator_ != nullptr && !validation) return false;
   EpochReport report{.epoch = epoch,
                      .epochs = run_.options.epochs,
-                     .train = train,
-                     .test = evaluator_.run(),
-                     .validation = validator_ == nullptr ? std::nullopt : std::optional(validator_->run()),
+                     .train = train_evaluation(),
+                     .test = *test,
+                     .validation = validation,
                      .steps = progress_.step - static_cast<std::uint64_t>(epoch - 1) * steps_per_epoch(),
                      .seconds = totals.seconds,
                      .load_seconds = work.load,
@@ -134,7 +174,9 @@ void EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   const double accuracy = report.judged().accuracy;
   report.best = progress_.best.epoch == 0 || accuracy > progress_.best.accuracy;
   if (report.best) progress_.best = {.epoch = epoch, .accuracy = accuracy};
+  progress_.evaluation_due = false;
   if (observers_.on_epoch) observers_.on_epoch(report);
+  return true;
 }
 
 void EpochLoop::report_steps(int epoch, const StepTimes& times) const {

@@ -29,13 +29,16 @@ class EpochLoop {
   EpochLoop(const Session& session, const Run& run, TrainingSteps& steps, Evaluator& evaluator,
             Evaluator* validator, TrainingState& state, LoopObservers observers);
 
-  /// Whether all steps were made, or early stopping ends the run.
-  bool done() const { return all_steps_made() || too_long_without_a_better_epoch(); }
+  /// Whether all steps were made and their epochs evaluated, or early stopping ends the run.
+  bool done() const {
+    return !progress_.evaluation_due && (all_steps_made() || too_long_without_a_better_epoch());
+  }
   /// Whether early stopping ended the run before its last step.
   bool stopped_early() const { return !all_steps_made() && too_long_without_a_better_epoch(); }
 
   /// Runs the rest of the epoch in progress, evaluates and reports it. Returns false if a rank asked to stop,
-  /// at the step boundary. Throws Error(data) on all ranks if a loss is not finite or no sample can be read.
+  /// at the step boundary; an evaluation is abandoned then, and repeated by the next call. Throws Error(data)
+  /// on all ranks if a loss is not finite or no sample can be read.
   bool run_epoch();
 
   /// Makes the next steps: those that are submitted together, at most `max`, up to the end of the epoch.
@@ -50,9 +53,18 @@ class EpochLoop {
   std::uint64_t total_steps() const;
   bool all_steps_made() const { return progress_.step >= total_steps(); }
   bool too_long_without_a_better_epoch() const;
+  std::uint64_t steps_to_boundary() const;
+  /// Largest request of all ranks; collective.
+  Request request_of_ranks();
+  /// Acts on a request of the ranks. Returns whether to go on.
+  bool carry_out(Request request);
   /// Acts on the requests of the ranks. Returns whether to go on.
-  bool pass_boundary();
-  void finish_epoch(int epoch, const StepTimes& work);
+  bool pass_boundary() { return carry_out(request_of_ranks()); }
+  /// Loss and accuracy over the epoch's steps.
+  Evaluation train_evaluation() const;
+  void check_epoch(int epoch) const;
+  /// Evaluates and reports the epoch. Returns false if a rank asked to stop before the end of the evaluation.
+  bool finish_epoch(int epoch, const StepTimes& work);
   void report_steps(int epoch, const StepTimes& times) const;
 
   const Session& session_;
@@ -63,7 +75,8 @@ class EpochLoop {
   TrainingState& state_;
   Progress& progress_;  ///< part of the state
   LoopObservers observers_;
-  bool asks_ = false;  ///< whether any rank makes requests; the same on all ranks
+  bool asks_ = false;          ///< whether any rank makes requests; the same on all ranks
+  double step_seconds_ = 0.0;  ///< time of a step; after a boundary that of the slowest rank; 0: unknown
   /// Start of this process in the epoch in progress, for check_visits.
   struct Entry {
     VisitSum visits;             ///< visits of this rank before it

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 
+#include "graph/summary.h"
 #include "lockstep/error.h"
 #include "train/step/outcome.h"
 
@@ -18,34 +19,53 @@ void check_read(const World& world, const Evaluation& evaluation, const std::str
   });
 }
 
+std::uint64_t evaluation_rounds(const Session& session, const Network& network, std::uint64_t samples,
+                                std::uint32_t micro_batch) {
+  std::uint64_t per_sample = 0;
+  for (const Network::Layer& layer : network.layers()) per_sample += multiply_adds(network, layer);
+  // About a second of one core, or of a GPU.
+  const double in_a_round = session.placement().common_device() == DeviceKind::cuda ? 4e12 : 2e10;
+  const double all = static_cast<double>(per_sample) * static_cast<double>(samples);
+  const double rounds = all / in_a_round / session.world().size();
+  const std::uint64_t leaves = (samples + micro_batch - 1) / micro_batch;
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(rounds), 1, std::max<std::uint64_t>(leaves, 1));
+}
+
 Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset& dataset,
-                     std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input)
+                     std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input,
+                     std::uint64_t rounds)
     : session_(session),
       parameters_(parameters),
       loader_(dataset, micro_batch, input),
       runners_(make_runners(session, graph, loader_)),
       pass_(session, runners_, session.assign(loader_.leaves(dataset.size()))),
-      program_(record(nullptr)),
+      programs_(record(rounds, nullptr)),
       results_(pass_.results().size()) {}
 
-/// Records a pass over the data set. `predictions`: device memory for those of all samples of this rank's
-/// leaves; null: predictions are not written.
-std::unique_ptr<Program> Evaluator::record(Prediction* predictions) {
+/// Records a pass over the data set, in `rounds` parts. `predictions`: device memory for those of all samples
+/// of this rank's leaves; null: predictions are not written.
+Evaluator::Programs Evaluator::record(std::uint64_t rounds, Prediction* predictions) {
   loader_.set_step(0, loader_.dataset().size());
-  return session_.device().record([this, predictions] {
-    pass_.record(parameters_.data(), [this, predictions](Stream& stream, LeafRunner& runner,
-                                                         std::size_t /*executor*/, std::uint32_t leaf) {
-      runner.load(stream, leaf);
-      runner.forward(stream, runner.nodes_and_loss(), parameters_.data(), pass_.result(leaf));
-      if (predictions == nullptr) return;
-      runner.predict(stream, predictions + std::size_t{leaf - first_leaf()} * loader_.micro_batch());
-    });
-    pass_.gather_results(*session_.device().streams()[0]);
-  });
+  const auto record_leaf = [this, predictions](Stream& stream, LeafRunner& runner, std::size_t /*executor*/,
+                                               std::uint32_t leaf) {
+    runner.load(stream, leaf);
+    runner.forward(stream, runner.nodes_and_loss(), parameters_.data(), pass_.result(leaf));
+    if (predictions == nullptr) return;
+    runner.predict(stream, predictions + std::size_t{leaf - first_leaf()} * loader_.micro_batch());
+  };
+  Programs programs;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const LeafPass::Part part{.number = round, .count = rounds};
+    programs.push_back(session_.device().record([this, record_leaf, part] {
+      pass_.record(parameters_.data(), record_leaf, part);
+      if (part.is_last()) pass_.gather_results(*session_.device().streams()[0]);
+    }));
+  }
+  return programs;
 }
 
-/// Runs a recorded pass.
-Evaluation Evaluator::run(Program& program) {
+/// Runs a recorded pass, while it goes on; without `goes_on`, to its end.
+std::optional<Evaluation> Evaluator::run(const Programs& programs, const std::function<bool()>& goes_on) {
   const std::vector<std::uint32_t>& bounds = pass_.assignment().executors;
   for (std::size_t e = 0; e < runners_.size(); ++e) {
     const std::uint64_t first = loader_.position(bounds[e]);
@@ -53,19 +73,31 @@ Evaluation Evaluator::run(Program& program) {
     const SampleRange range{.first = first, .samples = end - std::min(first, end)};
     runners_[e]->expect({&range, 1});
   }
-  program.run();
+  for (const auto& program : programs) {
+    if (goes_on) {
+      LeafResult last;  // a copy waits for the device, so that rounds are not queued there
+      session_.device().copy(&last, pass_.results().data(),
+                             std::min(pass_.results().size(), 1UL) * sizeof last);
+      if (!goes_on()) return std::nullopt;
+    }
+    program->run();
+  }
   session_.device().copy(results_.data(), pass_.results().data(), pass_.results().size_bytes());
   Evaluation evaluation = evaluation_of(outcome_of(results_));
   evaluation.skipped = loader_.dataset().size() - evaluation.samples;
   return evaluation;
 }
 
-Evaluation Evaluator::run() { return run(*program_); }
+Evaluation Evaluator::run() { return *run(programs_, nullptr); }
+
+std::optional<Evaluation> Evaluator::run_while(const std::function<bool()>& goes_on) {
+  return run(programs_, goes_on);
+}
 
 Evaluation Evaluator::run_with_confusion(std::size_t classes) {
   const std::size_t samples = std::size_t{last_leaf() - first_leaf()} * loader_.micro_batch();
   const Buffer predictions = session_.device().allocate(samples * sizeof(Prediction));
-  Evaluation evaluation = run(*record(predictions.as<Prediction>()));
+  Evaluation evaluation = *run(record(1, predictions.as<Prediction>()), nullptr);
   evaluation.confusion = count_confusion(predictions, classes);
   return evaluation;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,26 +18,36 @@ namespace lockstep {
 /// the message: "test samples". Collective.
 void check_read(const World& world, const Evaluation& evaluation, const std::string& what);
 
+/// Number of rounds of an evaluation of `samples` samples, so that a round takes about a second where all
+/// ranks compute: at most the number of leaves. The same on all ranks.
+std::uint64_t evaluation_rounds(const Session& session, const Network& network, std::uint64_t samples,
+                                std::uint32_t micro_batch);
+
 /// Measures a network on a data set: each sample once, leaves spread over ranks and executors, one sum of
 /// loss per leaf, added in the order of leaves, so the same bits on any number of ranks.
 class Evaluator {
  public:
   /// `graph`: compiled for evaluation with micro-batches of this size. `parameters`: an arena of the device.
-  /// All arguments outlive the evaluator. Collective. Throws the errors of Loader and Error(resource) on all
+  /// `rounds`: number of parts after which an evaluation can be abandoned; the same on all ranks. All
+  /// arguments outlive the evaluator. Collective. Throws the errors of Loader and Error(resource) on all
   /// ranks.
   Evaluator(const Session& session, CompiledGraph& graph, const Dataset& dataset, std::uint32_t micro_batch,
-            std::span<const float> parameters, const InputOptions& input = {});
+            std::span<const float> parameters, const InputOptions& input = {}, std::uint64_t rounds = 1);
 
   /// Evaluates the data set. The caller checks whether any sample could be read (check_read). Collective.
   Evaluation run();
+  /// Same as run, but calls `goes_on` before each round and returns nothing once it is false. `goes_on` is
+  /// collective and returns the same on all ranks.
+  std::optional<Evaluation> run_while(const std::function<bool()>& goes_on);
   /// Same as run, with Evaluation::confusion for `classes` classes.
   Evaluation run_with_confusion(std::size_t classes);
   /// Samples that could not be read.
   BadSamples& bad_samples() const { return loader_.bad_samples(); }
 
  private:
-  std::unique_ptr<Program> record(Prediction* predictions);
-  Evaluation run(Program& program);
+  using Programs = std::vector<std::unique_ptr<Program>>;
+  Programs record(std::uint64_t rounds, Prediction* predictions);
+  std::optional<Evaluation> run(const Programs& programs, const std::function<bool()>& goes_on);
   std::vector<std::uint64_t> count_confusion(const Buffer& predictions, std::size_t classes) const;
   /// Leaves of this rank: the first, and the one after the last.
   std::uint32_t first_leaf() const { return pass_.assignment().executors.front(); }
@@ -46,7 +58,7 @@ class Evaluator {
   Loader loader_;
   LeafRunners runners_;
   LeafPass pass_;
-  std::unique_ptr<Program> program_;
+  Programs programs_;                ///< one for each round
   std::vector<LeafResult> results_;  ///< on the host
 };
 

@@ -31,7 +31,7 @@ class Trainer::Implementation {
         state_(session_, run_),
         steps_(session_, run_, *training_graph_, state_),
         test_evaluator_(session_, *evaluation_graph_, test, run_.micro_batch(), state_.results(),
-                        run_.options.input),
+                        run_.options.input, rounds_of(test)),
         validation_evaluator_(validation == nullptr ? nullptr : make_evaluator(*validation)),
         loop_(session_, run_, steps_, test_evaluator_, validation_evaluator_.get(), state_,
               {owner.on_step, owner.on_epoch, owner.ask, owner.act}) {}
@@ -91,7 +91,11 @@ class Trainer::Implementation {
       const Transform checked(run_.options.input, dataset, {});
     });
     return std::make_unique<Evaluator>(session_, *evaluation_graph_, dataset, run_.micro_batch(),
-                                       state_.results(), run_.options.input);
+                                       state_.results(), run_.options.input, rounds_of(dataset));
+  }
+
+  std::uint64_t rounds_of(const Dataset& dataset) const {
+    return evaluation_rounds(session_, run_.network, dataset.size(), run_.micro_batch());
   }
 
   Placement placement_;
@@ -123,6 +127,8 @@ void Trainer::load(const ModelFile& file, const LoadOptions& options) {
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
   implementation_->state().save(file, metadata);
 }
+bool Trainer::done() const { return implementation_->loop().done(); }
+std::uint64_t Trainer::step() const { return implementation_->state().progress.step; }
 BestEpoch Trainer::best() const { return implementation_->state().progress.best; }
 bool Trainer::stopped_early() const { return implementation_->loop().stopped_early(); }
 std::string Trainer::digest() const { return implementation_->state().digest(); }

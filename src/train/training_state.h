@@ -32,6 +32,8 @@ struct EpochTotals {
 struct Progress {
   std::uint64_t step = 0;  ///< number of steps made
   EpochTotals epoch = {};  ///< of the epoch in progress or, before its first step, of the last one
+  /// Whether the epoch that ends at `step` still has to be evaluated, as the run was stopped before.
+  bool evaluation_due = false;
   BestEpoch best = {};
 };
 

@@ -22,12 +22,16 @@ LeafPass::LeafPass(const Session& session, const LeafRunners& runners, Assignmen
   gather_ = session.between_devices().plan_gather({results_.data(), results_.bytes()}, bounds);
 }
 
-void LeafPass::record(const float* parameters, const RecordLeaf& record_leaf) const {
+void LeafPass::record(const float* parameters, const RecordLeaf& record_leaf, Part part) const {
   const auto streams = device_.streams();
   const std::vector<std::uint32_t>& bounds = assignment_.executors;
   for (std::size_t e = 0; e < streams.size(); ++e) {
-    runners_[e]->prepare(*streams[e], parameters);
-    for (std::uint32_t leaf = bounds[e]; leaf < bounds[e + 1]; ++leaf) {
+    if (part.number == 0) runners_[e]->prepare(*streams[e], parameters);
+    const auto boundary = [&](std::uint64_t number) {
+      const std::uint64_t leaves = bounds[e + 1] - bounds[e];
+      return bounds[e] + static_cast<std::uint32_t>(leaves * number / part.count);
+    };
+    for (std::uint32_t leaf = boundary(part.number); leaf < boundary(part.number + 1); ++leaf) {
       record_leaf(*streams[e], *runners_[e], e, leaf);
     }
   }

@@ -34,9 +34,18 @@ class LeafPass {
   /// Function that records the work on one leaf.
   using RecordLeaf =
       std::function<void(Stream& stream, LeafRunner& runner, std::size_t executor, std::uint32_t leaf)>;
-  /// Records all leaves of this rank, in their order on each stream; the first stream then waits for the
-  /// others.
-  void record(const float* parameters, const RecordLeaf& record_leaf) const;
+  /// Part `number` of `count` equal parts of each stream's leaves.
+  struct Part {
+    std::uint64_t number = 0;
+    std::uint64_t count = 1;
+    bool is_last() const { return number + 1 == count; }
+  };
+  /// Records the leaves of this rank, or a part of them, in their order on each stream; the first stream then
+  /// waits for the others. The first part also prepares the runners.
+  void record(const float* parameters, const RecordLeaf& record_leaf, Part part) const;
+  void record(const float* parameters, const RecordLeaf& record_leaf) const {
+    record(parameters, record_leaf, Part());
+  }
 
   /// Result of a leaf, in device memory like all results.
   LeafResult* result(std::uint32_t leaf) const { return results_.as<LeafResult>() + leaf; }

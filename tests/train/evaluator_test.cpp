@@ -1,0 +1,72 @@
+#include "train/evaluator.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/graph.h"
+#include "lockstep/models.h"
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::world;
+
+class Evaluators : public testing::Test {
+ protected:
+  Evaluators()
+      : session_(world(), find_placement(world(), execution_, Reduce::canonical), execution_),
+        layout_(layout_arena(network_->parameters())),
+        graph_(
+            session_.backend().compile(build_graph(*network_), layout_, {.samples = 8, .training = false})),
+        parameters_(session_.device().allocate(layout_.elements * sizeof(float))) {
+    initialize_parameters(network_->parameters(), layout_, 0, parameters_.floats().data());
+  }
+
+  Evaluator make(std::uint64_t rounds) {
+    return {session_, *graph_, test::test_set(), 8, parameters_.floats(), {}, rounds};
+  }
+
+  ExecutionOptions execution_{.threads = 2};
+  std::unique_ptr<Network> network_ = test::small_network();
+  Session session_;
+  ArenaLayout layout_;
+  std::unique_ptr<CompiledGraph> graph_;
+  Buffer parameters_;
+};
+
+TEST_F(Evaluators, RoundsDoNotChangeTheResult) {
+  const Evaluation whole = make(1).run();
+  EXPECT_EQ(whole.samples, 77U);
+  for (const std::uint64_t rounds : {2U, 3U, 7U, 10U}) {  // ten leaves on two executors
+    Evaluator evaluator = make(rounds);
+    std::uint64_t asked = 0;
+    const auto evaluation = evaluator.run_while([&] { return ++asked > 0; });
+    ASSERT_TRUE(evaluation.has_value());
+    EXPECT_EQ(asked, rounds);
+    EXPECT_EQ(evaluation->loss, whole.loss);
+    EXPECT_EQ(evaluation->accuracy, whole.accuracy);
+    EXPECT_EQ(evaluation->samples, whole.samples);
+  }
+}
+
+TEST_F(Evaluators, AnAbandonedEvaluationCanBeRepeated) {
+  const Evaluation whole = make(1).run();
+  Evaluator evaluator = make(5);
+  for (const int last : {0, 1, 4}) {
+    int asked = 0;
+    EXPECT_FALSE(evaluator.run_while([&] { return asked++ < last; }).has_value());
+    EXPECT_EQ(asked, last + 1);
+    EXPECT_EQ(evaluator.run().loss, whole.loss);
+  }
+}
+
+TEST_F(Evaluators, RoundsFollowFromTheWork) {
+  EXPECT_EQ(evaluation_rounds(session_, *network_, 77, 8), 1U);
+  const auto resnet50 = make_model("resnet50", {3, 224, 224}, 1000);  // 4.1e9 multiply-adds an image
+  EXPECT_NEAR(static_cast<double>(evaluation_rounds(session_, *resnet50, 50000, 2)), 10225.0, 100.0);
+  EXPECT_EQ(evaluation_rounds(session_, *resnet50, 50000, 64), 782U);  // at most one leaf each
+  EXPECT_EQ(evaluation_rounds(session_, *resnet50, 0, 64), 1U);
+}
+
+}  // namespace
+}  // namespace lockstep
