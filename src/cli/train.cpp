@@ -195,13 +195,13 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   std::optional<Recorder> recorder;
   DataWarnings warnings(options);
   world.agree([&] {
-    if (!prints) return;
-    if (!options.output.run_directory.empty()) {
+    if (prints && !options.output.run_directory.empty()) {
       make_run_directory(
           options, trainer,
           environment_of(environment, world, trainer, options.training.execution.dtype, argc, argv));
     }
-    recorder.emplace(make_recorder(options.output));
+    recorder.emplace(
+        make_recorder(options.output, {.rank = world.rank(), .ranks = world.size(), .host = world.host()}));
   });
   if (prints) {
     print_warning(data.train->skipped_files());
@@ -213,6 +213,8 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
     warn_of_idle_executors(world, options, trainer);
     warn_of_empty_lanes(options, trainer);
     observe(trainer, *recorder, warnings, options);
+  } else if (!recorder->empty()) {
+    trainer.on_step = [&](const StepReport& step) { recorder->on_step(step); };
   }
   trainer.fit();
   world.agree([&] {

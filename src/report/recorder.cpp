@@ -1,5 +1,6 @@
 #include "report/recorder.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include "report/run_directory.h"
 #include "report/sinks/console_sink.h"
 #include "report/sinks/html_sink.h"
+#include "report/sinks/log_sink.h"
 #include "report/sinks/metrics_sink.h"
 #include "report/sinks/progress_sink.h"
 
@@ -14,8 +16,22 @@ namespace lockstep {
 namespace {
 
 bool shows_progress(const OutputOptions& options) {
-  if (options.quiet || options.progress == ProgressLine::off) return false;
+  if (options.quiet || options.progress == ProgressLine::off || options.log_ranks == LogRanks::all) {
+    return false;
+  }
   return options.progress == ProgressLine::on || isatty(STDERR_FILENO) != 0;
+}
+
+bool writes_log(const OutputOptions& options, int rank) {
+  if (options.quiet || options.log_every == Period()) return false;
+  if (options.log_ranks == LogRanks::all) return true;
+  return rank == 0 && !shows_progress(options) && isatty(STDERR_FILENO) == 0;
+}
+
+/// Start of a rank's lines in a log of several ranks.
+std::string log_prefix(const OutputOptions& options, const RankPlace& place) {
+  if (options.log_ranks == LogRanks::first) return "";
+  return fmt::format("[rank {}/{} host {}] ", place.rank, place.ranks, place.host);
 }
 
 }  // namespace
@@ -43,9 +59,13 @@ void Recorder::flush() {
   for_each_sink([](Sink& sink) { sink.flush(); });
 }
 
-Recorder make_recorder(const OutputOptions& options) {
+Recorder make_recorder(const OutputOptions& options, const RankPlace& place) {
   Recorder recorder;
-  // Progress first: it clears its line before the console prints one.
+  if (writes_log(options, place.rank)) {
+    recorder.add(std::make_unique<LogSink>(options.log_every, log_prefix(options, place)));
+  }
+  if (place.rank != 0) return recorder;
+  // Progress comes before the console: it clears its line before that prints one.
   if (shows_progress(options)) {
     recorder.add(std::make_unique<ProgressSink>(stderr));
   }

@@ -7,6 +7,7 @@
 
 #include "core/message.h"
 #include "lockstep/field.h"
+#include "lockstep/period.h"
 #include "report/sinks/sink.h"
 
 namespace lockstep {
@@ -16,6 +17,8 @@ namespace lockstep {
 class Recorder {
  public:
   void add(std::unique_ptr<Sink> sink);
+  /// Whether no sink gets reports.
+  bool empty() const { return sinks_.empty(); }
   void on_step(const StepReport& event);
   void on_epoch(const EpochReport& event);
   void on_end(const EndReport& event);
@@ -36,12 +39,18 @@ class Recorder {
 enum class ProgressLine { automatic, on, off };
 inline Names choices_of(ProgressLine) { return {"auto", "on", "off"}; }
 
-/// Output of rank 0; `visit` describes the options.
+/// Ranks that print the lines of a job's log.
+enum class LogRanks { first, all };
+inline Names choices_of(LogRanks) { return {"0", "all"}; }
+
+/// Output of a run, mostly of rank 0; `visit` describes the options.
 struct OutputOptions {
   std::string run_directory;
   std::string save_model;
   int log_interval = 1;
   ProgressLine progress = ProgressLine::automatic;
+  Period log_every = {.time = {.seconds = 60.0}};
+  LogRanks log_ranks = LogRanks::first;
   bool quiet = false;
 
   bool operator==(const OutputOptions&) const = default;
@@ -49,7 +58,7 @@ struct OutputOptions {
 
 template <OptionsOf<OutputOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [run_directory, save_model, log_interval, progress, quiet] = options;
+  auto& [run_directory, save_model, log_interval, progress, log_every, log_ranks, quiet] = options;
   field(
       run_directory,
       {.name = "run-dir",
@@ -72,13 +81,31 @@ void visit(O& options, Visitor&& field) {
   field(progress, {.name = "progress",
                    .help = "line on stderr that shows the current step; auto: if stderr is a terminal",
                    .scope = Scope::local});
+  field(log_every, {.name = "log-every",
+                    .help = "where stderr is no terminal, print a line with step, loss, learning rate, speed "
+                            "and time left each N steps or TIME (the first one after 10s, in a long run)",
+                    .scope = Scope::local,
+                    .zero = "never"});
+  field(log_ranks,
+        {.name = "log-ranks",
+         .help = "ranks that print these lines; all: each rank, with its number and its host, also "
+                 "on a terminal",
+         .scope = Scope::local});
   field(quiet, {.name = "quiet",
-                .help = "print only the final digest: no progress line, no line per epoch",
+                .help = "print only the final digest: no progress line, no line per epoch, no log",
                 .scope = Scope::local});
 }
 
-/// Recorder of rank 0: lines on stdout, progress on stderr, metrics.jsonl and report.html in the run
-/// directory, which create_run_directory has made. Throws Error(resource).
-Recorder make_recorder(const OutputOptions& options);
+/// Rank of a recorder.
+struct RankPlace {
+  int rank = 0;
+  int ranks = 1;
+  std::string host = {};
+};
+
+/// Recorder of a rank. Rank 0: lines on stdout, progress or a log on stderr, metrics.jsonl and report.html in
+/// the run directory, which create_run_directory has made. Other ranks: with LogRanks::all, their logs on
+/// stderr. Throws Error(resource).
+Recorder make_recorder(const OutputOptions& options, const RankPlace& place = {});
 
 }  // namespace lockstep

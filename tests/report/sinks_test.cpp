@@ -13,6 +13,7 @@
 
 #include "report/recorder.h"
 #include "report/sinks/console_sink.h"
+#include "report/sinks/log_sink.h"
 #include "report/sinks/metrics_sink.h"
 #include "report/sinks/progress_sink.h"
 #include "support/expect_error.h"
@@ -131,6 +132,54 @@ TEST(ProgressSink, ShortRunShowsNothing) {
               sink.on_end(end);
             }),
             "");
+}
+
+/// Lines that a log has at the end of a run of `steps` steps of a second each; every tenth step is followed
+/// by an evaluation of two seconds.
+std::vector<std::string> log_of(Period period, std::uint64_t steps, bool known = true) {
+  std::vector<std::string> lines;
+  double now = 100.0;
+  LogSink sink(
+      period, "[rank 1/4 host b] ", [&](std::string_view line) { lines.emplace_back(line); },
+      [&] { return now; });
+  for (std::uint64_t number = 1; number <= steps; ++number) {
+    now += 1.0;
+    sink.on_step({.epoch = static_cast<int>((number + 9) / 10),
+                  .epochs = static_cast<int>((steps + 9) / 10),
+                  .step = number,
+                  .steps = known ? steps : 0,
+                  .samples = number % 10 == 0 ? 100U : 200U,
+                  .loss = number % 10 == 0 ? 3.0 : 0.3,
+                  .learning_rate = 0.05F,
+                  .seconds = 1.0});
+    if (number % 10 == 0) now += 2.0;
+  }
+  return lines;
+}
+
+TEST(LogSink, ALineEachPeriodAndOneAfterTenSecondsOfALongRun) {
+  const std::vector<std::string> lines = log_of({.time = {60.0}}, 200);
+  ASSERT_GE(lines.size(), 2U);
+  // Nine steps of 200 samples and one of 100.
+  EXPECT_EQ(lines[0],
+            "[rank 1/4 host b] epoch 1/20  step 10/200  loss 0.4421  lr 0.05  190 img/s  3:10 left");
+  EXPECT_EQ(lines[1].substr(0, 49), "[rank 1/4 host b] epoch 6/20  step 60/200  loss 0");  // after 70 s
+  EXPECT_TRUE(lines[1].ends_with("  2:43 left")) << lines[1];  // 70 s for 60 steps, 140 steps left
+  EXPECT_EQ(lines.size(), 4U);                                 // 240 s
+}
+
+TEST(LogSink, RunsShorterThanAPeriodHaveNoLines) {
+  EXPECT_EQ(log_of({.time = {60.0}}, 45), Names());
+  EXPECT_EQ(log_of({.time = {5.0}}, 4), Names());
+  EXPECT_EQ(log_of({.time = {5.0}}, 5).size(), 1U);
+  EXPECT_EQ(log_of({.time = {60.0}}, 11, false).size(), 1U);  // its length is unknown
+}
+
+TEST(LogSink, PeriodsOfStepsCountTheStepsOfTheRun) {
+  EXPECT_EQ(log_of({.steps = 4}, 11).size(), 2U);
+  EXPECT_EQ(log_of({.steps = 1}, 3).size(), 3U);
+  EXPECT_EQ(log_of({.steps = 1}, 3)[2],
+            "[rank 1/4 host b] epoch 1/1  step 3/3  loss 0.3000  lr 0.05  200 img/s  0:00 left");
 }
 
 TEST(Metrics, ExactLines) {

@@ -1,19 +1,15 @@
 #include "report/sinks/metrics_sink.h"
 
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/error.h"
+#include "report/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {
 
 constexpr double seconds_between_flushes = 1.0;
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 void append_number(fmt::memory_buffer& text, std::string_view name, double value) {
   if (std::isfinite(value)) {

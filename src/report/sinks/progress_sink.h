@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "report/sinks/progress_text.h"
 #include "report/sinks/sink.h"
 
 namespace lockstep {
@@ -27,8 +28,6 @@ class ProgressSink : public Sink {
   void on_step(const StepReport& event) override;
   void on_epoch(const EpochReport& event) override;
   void on_end(const EndReport& event) override;
-
-  static double steady_seconds();
 
  private:
   void clear();
