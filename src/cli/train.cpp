@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
 #include "cli/options/flag.h"
+#include "cli/stop_line.h"
 #include "cli/train_options.h"
 #include "core/files/atomic_file.h"
 #include "core/message.h"
@@ -16,6 +17,7 @@
 #include "data/image/decoder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
+#include "lockstep/stop_requests.h"
 #include "lockstep/trainer.h"
 #include "lockstep/world.h"
 #include "report/environment.h"
@@ -175,7 +177,15 @@ void finish(const World& world, const TrainOptions& options, const Trainer& trai
   recorder.rethrow();
 }
 
-int train(World& world, const TrainOptions& options, int argc, char** argv) {
+/// Ends a run that was stopped. Returns the exit status. Collective.
+int end_stopped(const World& world, const StopRequests& stops, const Trainer& trainer, Recorder& recorder) {
+  const std::string reason = stops.reason(world);
+  recorder.flush();  // a failure is printed; the status remains that of the stop
+  if (world.rank() == 0) print_message(stop_line(reason, trainer.step(), ""));
+  return static_cast<int>(Category::stopped);
+}
+
+int train(World& world, const TrainOptions& options, StopRequests& stops, int argc, char** argv) {
   const Environment environment = this_environment();  // before the trainer binds this thread to a core
   world.agree([&] {
     if (world.rank() == 0 && !options.output.save_model.empty())
@@ -216,7 +226,12 @@ int train(World& world, const TrainOptions& options, int argc, char** argv) {
   } else if (!recorder->empty()) {
     trainer.on_step = [&](const StepReport& step) { recorder->on_step(step); };
   }
+  stops.set_limit(options.max_time);
+  trainer.ask = [&] { return stops.ask(); };
+  trainer.act = [&](Request request) { stops.carried_out(request); };
+  stops.wait_for_boundaries();
   trainer.fit();
+  if (stops.stopped() && !trainer.done()) return end_stopped(world, stops, trainer, *recorder);
   world.agree([&] {
     if (prints) finish(world, options, trainer, *recorder);
   });
@@ -229,7 +244,9 @@ int run_train(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed stdout fails a write, but does not end the run
   TrainOptions options;
   OptionSet set = train_option_set(options);
-  return run_on_ranks(set, argc, argv, [&](World& world) { return train(world, options, argc, argv); });
+  StopRequests stops;
+  return run_on_ranks(set, argc, argv,
+                      [&](World& world) { return train(world, options, stops, argc, argv); });
 }
 
 }  // namespace lockstep

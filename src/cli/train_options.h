@@ -6,6 +6,7 @@
 #include "cli/model_options.h"
 #include "cli/options/option_set.h"
 #include "lockstep/dataset.h"
+#include "lockstep/period.h"
 #include "lockstep/training_options.h"
 #include "report/recorder.h"
 
@@ -18,6 +19,7 @@ struct TrainOptions {
   std::string init_from;  ///< model file with the initial parameters; empty: they follow from the seed
   LoadOptions load;
   TrainerOptions training;
+  Duration max_time;  ///< from the start of the process; 0: no limit
   OutputOptions output;
 
   bool operator==(const TrainOptions&) const = default;
@@ -25,7 +27,7 @@ struct TrainOptions {
 
 template <OptionsOf<TrainOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [model, data, init_from, load, training, output] = options;
+  auto& [model, data, init_from, load, training, max_time, output] = options;
   visit(model, field);
   field(init_from, {.name = "init-from",
                     .help = "model file (safetensors) with the initial parameters",
@@ -34,6 +36,13 @@ void visit(O& options, Visitor&& field) {
   visit(load, field);
   visit(data, field);
   visit(training, field);
+  field(max_time,
+        {.name = "max-time",
+         .help = "stop at a step boundary, with status 75, so early that the program has ended this "
+                 "long after its start (3h50m)",
+         .group = "Training",
+         .scope = Scope::protocol,
+         .zero = "none"});
   visit(output, field);
 }
 

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "lockstep/period.h"
+#include "lockstep/reports.h"
+
+namespace lockstep {
+
+class World;
+
+/// Requests from outside to end a run at a step boundary, or to save it: signals to this process, and a limit
+/// on its time.
+///
+///   StopRequests requests;                                  // before World, so that no signal is missed
+///   ...
+///   trainer.ask = [&] { return requests.ask(); };
+///   trainer.act = [&](Request request) { requests.carried_out(request); };
+///   requests.wait_for_boundaries();
+///   trainer.fit();
+///   if (requests.stopped()) print(requests.reason(world));  // on all ranks
+///
+/// SIGTERM, SIGINT and SIGUSR1 stop the run on all ranks, also if they reach one rank only; SIGUSR2 asks for
+/// a checkpoint. Until wait_for_boundaries, there is nothing to save, and signals that stop end this process
+/// at once with status 75 (Category::stopped). Later, a second SIGINT ends it by the default action. Signals
+/// that the process was started to ignore stay ignored. A process has at most one object at a time.
+class StopRequests {
+ public:
+  /// Handles the signals from now on. The run's time counts from now.
+  StopRequests();
+  /// Restores the earlier handling of the signals.
+  ~StopRequests();
+  StopRequests(const StopRequests&) = delete;
+  StopRequests& operator=(const StopRequests&) = delete;
+
+  /// Stops the run so early that this process has probably ended `limit` after its start: it leaves twice the
+  /// time between two calls of ask, and the time for the end of the run. 0: no limit.
+  void set_limit(Duration limit) { limit_ = limit.seconds; }
+  /// Takes note that the end of the run, mainly its checkpoint, takes so many seconds. The largest number
+  /// counts; without one, it is 5 % of the limit, at most 30 s.
+  void expect_end(double seconds);
+
+  /// From now on, signals wait for ask.
+  void wait_for_boundaries();
+  /// This rank's request, for Trainer::ask: the largest that was made since it was last carried out.
+  Request ask();
+  /// Takes note that a request of any rank was carried out, for Trainer::act.
+  void carried_out(Request request);
+
+  /// Whether Request::stop was carried out.
+  bool stopped() const { return stopped_; }
+  /// Cause of the stop, on all ranks: "SIGTERM", "SIGUSR1 to rank 1", "the time limit of 3h50m", or "request"
+  /// if it was none of these. Collective.
+  std::string reason(const World& world) const;
+
+ private:
+  double seconds() const;
+  bool time_is_over();
+
+  double started_ = 0.0;  ///< steady clock
+  double limit_ = 0.0;    ///< seconds; 0: none
+  double end_ = 0.0;      ///< seconds that the end of the run takes
+  double asked_at_ = 0.0;
+  std::size_t asked_ = 0;
+  std::array<double, 16> between_{};  ///< seconds between the last calls of ask
+  bool out_of_time_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace lockstep

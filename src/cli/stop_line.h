@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lockstep {
+
+/// Line that tells why a run was stopped and how to continue it. `reason`: StopRequests::reason. `resume`:
+/// run directory or checkpoint for --resume; empty: nothing was saved.
+std::string stop_line(const std::string& reason, std::uint64_t step, const std::string& resume);
+
+}  // namespace lockstep

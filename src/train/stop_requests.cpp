@@ -1,0 +1,160 @@
+#include "lockstep/stop_requests.h"
+
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "comm/world/launch.h"
+#include "core/options/text.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<int, 4> handled = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+/// A terminal and a launcher may both send the signal of one Ctrl-C.
+constexpr std::int64_t same_interrupt = 500'000'000;  // nanoseconds
+constexpr std::byte time_limit{255};                  // as a cause, beside the numbers of signals
+
+/// What the handler shares with the process's StopRequests. A handler may use lock-free atomics only.
+struct Received {
+  std::atomic<bool> waits{false};        ///< whether signals wait for a boundary
+  std::atomic<bool> announces{false};    ///< whether this process prints
+  std::atomic<int> stop{0};              ///< first signal that stops the run; 0: none
+  std::atomic<std::int64_t> stop_at{0};  ///< its time in nanoseconds
+  std::atomic<bool> checkpoint{false};
+};
+Received received;
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
+              std::atomic<std::int64_t>::is_always_lock_free);
+
+std::array<struct sigaction, handled.size()> earlier_actions;
+
+const char* name_of_signal(int number) {
+  switch (number) {
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGINT:
+      return "SIGINT";
+    case SIGUSR1:
+      return "SIGUSR1";
+    default:
+      return "a signal";
+  }
+}
+
+std::int64_t steady_nanoseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void write_text(const char* text) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
+}
+
+[[noreturn]] void end_before_the_run(int number) {
+  if (received.announces.load()) {
+    write_text("lockstep: stopped by ");
+    write_text(name_of_signal(number));
+    write_text(" before the first step: there is nothing to save; start again\n");
+  }
+  _exit(static_cast<int>(Category::stopped));
+}
+
+extern "C" void lockstep_on_signal(int number) {
+  const int earlier_errno = errno;
+  if (number == SIGUSR2) {
+    received.checkpoint.store(true);
+  } else if (!received.waits.load()) {
+    end_before_the_run(number);
+  } else {
+    int none = 0;
+    const std::int64_t time = steady_nanoseconds();
+    if (received.stop.load() == none) received.stop_at.store(time);
+    const bool first = received.stop.compare_exchange_strong(none, number);
+    if (!first && number == SIGINT && time - received.stop_at.load() > same_interrupt) {
+      signal(SIGINT, SIG_DFL);
+      raise(SIGINT);  // comes when the handler returns
+    }
+  }
+  errno = earlier_errno;
+}
+
+}  // namespace
+
+StopRequests::StopRequests() : started_(1e-9 * static_cast<double>(steady_nanoseconds())) {
+  received.waits.store(false);
+  received.announces.store(read_launch([](const char* name) { return std::getenv(name); }).rank == 0);
+  received.stop.store(0);
+  received.checkpoint.store(false);
+  struct sigaction action {};
+  action.sa_handler = lockstep_on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (const int number : handled) sigaddset(&action.sa_mask, number);
+  for (std::size_t i = 0; i < handled.size(); ++i) {
+    sigaction(handled[i], nullptr, &earlier_actions[i]);
+    if (earlier_actions[i].sa_handler != SIG_IGN) sigaction(handled[i], &action, nullptr);
+  }
+}
+
+StopRequests::~StopRequests() {
+  for (std::size_t i = 0; i < handled.size(); ++i) sigaction(handled[i], &earlier_actions[i], nullptr);
+}
+
+double StopRequests::seconds() const { return 1e-9 * static_cast<double>(steady_nanoseconds()) - started_; }
+
+void StopRequests::expect_end(double seconds) { end_ = std::max(end_, seconds); }
+
+void StopRequests::wait_for_boundaries() {
+  asked_at_ = seconds();
+  received.waits.store(true);
+}
+
+Request StopRequests::ask() {
+  if (received.stop.load() != 0 || time_is_over()) return Request::stop;
+  return received.checkpoint.load() ? Request::checkpoint : Request::none;
+}
+
+bool StopRequests::time_is_over() {
+  const double present = seconds();
+  between_[asked_++ % between_.size()] = present - std::exchange(asked_at_, present);
+  if (limit_ <= 0.0) return false;
+  const double end = end_ > 0.0 ? end_ : std::min(30.0, 0.05 * limit_);
+  out_of_time_ = present + 2.0 * std::ranges::max(between_) + end >= limit_;
+  return out_of_time_;
+}
+
+void StopRequests::carried_out(Request request) {
+  received.checkpoint.store(false);
+  if (request == Request::stop) stopped_ = true;
+}
+
+std::string StopRequests::reason(const World& world) const {
+  const int own_signal = received.stop.load();
+  const std::byte own = own_signal != 0 ? static_cast<std::byte>(own_signal)
+                        : out_of_time_  ? time_limit
+                                        : std::byte{0};
+  const std::vector<std::byte> all = world.all_gather({&own, 1});
+  const auto first = std::ranges::find_if(all, [](std::byte cause) { return cause != std::byte{0}; });
+  if (first == all.end()) return "request";
+  if (*first == time_limit) return "the time limit of " + value_text(Duration{limit_});
+  const std::string name = name_of_signal(std::to_integer<int>(*first));
+  if (std::ranges::count(all, *first) == world.size()) return name;
+  return fmt::format("{} to rank {}", name, first - all.begin());
+}
+
+}  // namespace lockstep

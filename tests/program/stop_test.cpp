@@ -1,0 +1,126 @@
+// Signals and time limits end a run on all ranks, with status 75 and a line that says why.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <regex>
+
+#include "support/started.h"
+
+namespace lockstep::test {
+namespace {
+
+/// A run that ends by a signal only, with an epoch line each few milliseconds.
+const std::vector<std::string> endless = {"train",      "--dataset",
+                                          "synthetic",  "--synthetic-shape",
+                                          "1x28x28",    "--samples",
+                                          "96",         "--epochs",
+                                          "1000000000", "--lr",
+                                          "0",          "--batch-size",
+                                          "32",         "--device",
+                                          "cpu",        "--model",
+                                          "mlp:8",      "--micro-batches",
+                                          "4"};
+
+std::vector<std::string> endless_with(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = endless;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+void expect_stopped(const Outcome& outcome, const std::string& reason) {
+  EXPECT_EQ(outcome.status, 75) << outcome.err;
+  EXPECT_EQ(count(outcome.err, "lockstep: stopped by "), 1) << outcome.err;
+  const std::regex line("lockstep: stopped by " + reason + " at step \\d+; ");
+  EXPECT_TRUE(std::regex_search(outcome.err, line)) << outcome.err;
+  EXPECT_EQ(outcome.err.find("lockstep: error"), std::string::npos) << outcome.err;
+}
+
+TEST(Stop, SignalsEndARunOfOneProcess) {
+  for (const auto& [number, name] :
+       {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"), std::pair(SIGUSR1, "SIGUSR1")}) {
+    Started run(lockstep_command(0, endless));
+    run.await_line("epoch 1/");
+    kill(run.process(), number);
+    expect_stopped(run.wait(10.0), name);
+  }
+}
+
+TEST(Stop, ASignalToOneRankEndsAll) {
+  for (const std::size_t rank : {0U, 1U, 2U}) {
+    Started run(lockstep_command(3, endless));
+    run.await_line("epoch 1/");
+    const std::vector<pid_t> ranks = run.processes_of(LOCKSTEP_PROGRAM);
+    ASSERT_EQ(ranks.size(), 3U);
+    kill(ranks[rank], SIGTERM);
+    expect_stopped(run.wait(10.0), "SIGTERM to rank " + std::to_string(rank));
+  }
+}
+
+TEST(Stop, MpirunForwardsUserSignals) {
+  Started run(lockstep_command(2, endless));
+  run.await_line("epoch 1/");
+  kill(run.process(), SIGUSR1);
+  expect_stopped(run.wait(10.0), "SIGUSR1");
+}
+
+/// mpirun answers SIGTERM with SIGTERM to the ranks after a time, and SIGKILL after the same time again; its
+/// status is 1. Nothing reads the ranks' output meanwhile.
+TEST(Stop, MpirunGivesTheRanksTimeWhereAsked) {
+  const TemporaryFolder folder;
+  Started run(lockstep_command(2, endless_with({"--quiet", "--run-dir", (folder / "run").string()}),
+                               {"--mca", "odls_base_sigkill_timeout", "2"}));
+  while (contents(folder / "run/metrics.jsonl").empty()) {
+  }
+  kill(run.process(), SIGTERM);
+  const Outcome outcome = run.wait(20.0);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("lockstep: stopped by SIGTERM at step "), std::string::npos) << outcome.err;
+}
+
+/// Whether a process handles SIGTERM.
+bool handles_termination(pid_t process) {
+  const std::string status = contents("/proc/" + std::to_string(process) + "/status");
+  const std::size_t at = status.find("SigCgt:");
+  return at != std::string::npos &&
+         ((std::stoull(status.substr(at + 7), nullptr, 16) >> (SIGTERM - 1)) & 1) != 0;
+}
+
+/// mpirun ends the other ranks with SIGTERM, and SIGKILL a second later unless told otherwise.
+TEST(Stop, ASignalBeforeTheFirstStepEndsAllAtOnce) {
+  const TemporaryFolder folder;
+  const std::string config = (folder / "config").string();
+  ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);  // start-up waits for its other end
+  for (const std::size_t ranks : {0U, 2U}) {
+    Started run(lockstep_command(static_cast<int>(ranks), {"train", "--config", config},
+                                 {"--mca", "odls_base_sigkill_timeout", "1"}));
+    std::vector<pid_t> processes;
+    do {
+      processes = run.processes_of(LOCKSTEP_PROGRAM);
+    } while (processes.size() < std::max<std::size_t>(1, ranks) ||
+             !std::ranges::all_of(processes, handles_termination));
+    kill(processes.back(), SIGTERM);
+    const Outcome outcome = run.wait(20.0);
+    EXPECT_EQ(outcome.status, 75) << outcome.err;
+    EXPECT_EQ(count(outcome.err, "lockstep: stopped by SIGTERM before the first step"), 1) << outcome.err;
+  }
+}
+
+TEST(Stop, TimeLimitEndsTheRunBeforeIt) {
+  const auto start = std::chrono::steady_clock::now();
+  Started run(lockstep_command(2, endless_with({"--max-time", "2s"})));
+  expect_stopped(run.wait(20.0), "the time limit of 2s");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));  // a busy machine
+}
+
+/// The reader of a job's output may be gone when it is stopped.
+TEST(Stop, StatusIsThatOfTheStopWhereNothingCanBePrinted) {
+  std::vector<std::string> command = {"sh", "-c", "exec '" LOCKSTEP_PROGRAM "' \"$@\" >/dev/full 2>&1", "sh"};
+  for (const std::string& argument : endless_with({"--max-time", "1s"})) command.push_back(argument);
+  EXPECT_EQ(run(command).status, 75);
+}
+
+}  // namespace
+}  // namespace lockstep::test

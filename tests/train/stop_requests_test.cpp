@@ -1,0 +1,157 @@
+#include "lockstep/stop_requests.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::world;
+
+/// Wait status of a child process that runs `body` and then ends with status 0.
+template <class Body>
+int status_of_child(const Body& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST(StopRequests, SignalsThatStopEndAtOnceBeforeTheRun) {
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) {
+    const int status = status_of_child([&] {
+      const StopRequests requests;
+      raise(number);
+    });
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 75) << number;
+  }
+  EXPECT_EQ(status_of_child([] {
+              const StopRequests requests;
+              raise(SIGUSR2);
+            }),
+            0);
+}
+
+TEST(StopRequests, SignalsWaitForABoundaryOfTheRun) {
+  for (const auto& [number, name] :
+       {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"), std::pair(SIGUSR1, "SIGUSR1")}) {
+    StopRequests requests;
+    requests.wait_for_boundaries();
+    EXPECT_EQ(requests.ask(), Request::none);
+    raise(number);
+    raise(number);  // within half a second, a second SIGINT is the echo of the first
+    EXPECT_EQ(requests.ask(), Request::stop);
+    EXPECT_FALSE(requests.stopped());
+    requests.carried_out(Request::stop);
+    EXPECT_TRUE(requests.stopped());
+    EXPECT_EQ(requests.reason(world()), name);
+  }
+}
+
+TEST(StopRequests, CheckpointsAreAskedForUntilMade) {
+  StopRequests requests;
+  requests.wait_for_boundaries();
+  raise(SIGUSR2);
+  EXPECT_EQ(requests.ask(), Request::checkpoint);
+  EXPECT_EQ(requests.ask(), Request::checkpoint);
+  requests.carried_out(Request::checkpoint);
+  EXPECT_EQ(requests.ask(), Request::none);
+  EXPECT_FALSE(requests.stopped());
+  raise(SIGUSR2);
+  raise(SIGTERM);
+  EXPECT_EQ(requests.ask(), Request::stop);
+}
+
+TEST(StopRequests, ASecondInterruptEndsAtOnce) {
+  for (const int first : {SIGINT, SIGTERM}) {
+    const int status = status_of_child([&] {
+      StopRequests requests;
+      requests.wait_for_boundaries();
+      raise(first);
+      std::this_thread::sleep_for(std::chrono::milliseconds(600));  // the limit is part of the contract
+      raise(SIGINT);
+    });
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+  }
+}
+
+TEST(StopRequests, EarlierHandlingIsRestoredAndIgnoredSignalsStayIgnored) {
+  const auto handler_of = [](int number) {
+    struct sigaction action {};
+    sigaction(number, nullptr, &action);
+    return action.sa_handler;
+  };
+  std::signal(SIGINT, SIG_IGN);
+  {
+    StopRequests requests;
+    requests.wait_for_boundaries();
+    EXPECT_EQ(handler_of(SIGINT), SIG_IGN);
+    EXPECT_NE(handler_of(SIGTERM), SIG_DFL);
+    raise(SIGINT);
+    EXPECT_EQ(requests.ask(), Request::none);
+  }
+  std::signal(SIGINT, SIG_DFL);
+  EXPECT_EQ(handler_of(SIGTERM), SIG_DFL);
+}
+
+TEST(StopRequests, TimeLimitLeavesTimeForTheEnd) {
+  StopRequests requests;
+  requests.wait_for_boundaries();
+  requests.set_limit({.seconds = 3600.0});
+  EXPECT_EQ(requests.ask(), Request::none);
+  requests.expect_end(3000.0);
+  requests.expect_end(1.0);  // the longest counts
+  EXPECT_EQ(requests.ask(), Request::none);
+  requests.expect_end(3600.0);
+  EXPECT_EQ(requests.ask(), Request::stop);
+  EXPECT_EQ(requests.reason(world()), "the time limit of 1h");
+}
+
+TEST(StopRequests, OtherRequestsHaveNoCauseHere) {
+  StopRequests requests;
+  requests.carried_out(Request::stop);
+  EXPECT_EQ(requests.reason(world()), "request");
+}
+
+/// A signal that comes in an evaluation does not wait for its end: the next fit() repeats it.
+TEST(StopRequests, TrainerStopsInAnEvaluationAndRepeatsIt) {
+  const auto network = test::small_network();
+  const auto run = [&](bool stops) {
+    StopRequests requests;
+    Trainer trainer(world(), *network, test::train_set(), test::test_set(), test::options());
+    std::vector<double> losses;
+    trainer.on_epoch = [&](const EpochReport& report) { losses.push_back(report.test.loss); };
+    if (stops) {
+      trainer.on_step = [&](const StepReport& report) {
+        if (report.step == 5) raise(SIGUSR1);  // the last one of the epoch
+      };
+    }
+    trainer.ask = [&] { return requests.ask(); };
+    trainer.act = [&](Request request) { requests.carried_out(request); };
+    requests.wait_for_boundaries();
+    trainer.fit();
+    if (!stops) return std::pair(trainer.digest(), losses);
+    EXPECT_TRUE(requests.stopped());
+    EXPECT_FALSE(trainer.done());
+    EXPECT_EQ(trainer.step(), 5U);
+    EXPECT_TRUE(losses.empty());
+    trainer.ask = [] { return Request::none; };
+    trainer.fit();
+    EXPECT_TRUE(trainer.done());
+    return std::pair(trainer.digest(), losses);
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+}  // namespace
+}  // namespace lockstep
