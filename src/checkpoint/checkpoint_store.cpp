@@ -24,12 +24,19 @@ struct Entry {
   CheckpointName name;
 };
 
-/// Entries with names of checkpoints, whole or not, those of later steps first.
+/// Whether there is a file, and no folder. False where the system cannot tell.
+bool is_plain_file(const Path& path) {
+  FileStatus status;
+  return files().stat(path, status) == 0 && status.kind == FileKind::file;
+}
+
+/// Folders with names of checkpoints, whole or not, those of later steps first.
 std::vector<Entry> entries_of(const Path& folder) {
   std::vector<Entry> entries;
   if (file_kind(folder) == FileKind::missing) return entries;
   for (const std::string& name : list_folder(folder)) {
-    if (const auto parsed = parse_checkpoint_name(name)) entries.push_back({folder / name, *parsed});
+    const auto parsed = parse_checkpoint_name(name);
+    if (parsed && !is_plain_file(folder / name)) entries.push_back({folder / name, *parsed});
   }
   std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
     return a.name.step != b.name.step ? a.name.step > b.name.step : a.name.kind < b.name.kind;
@@ -37,19 +44,20 @@ std::vector<Entry> entries_of(const Path& folder) {
   return entries;
 }
 
-/// Whether the removal of `checkpoint` was interrupted. False where the system cannot tell.
+/// Whether there is no MANIFEST, as after an interrupted removal. False where the system cannot tell, so that
+/// reading the checkpoint reports the reason.
 bool lacks_manifest(const Path& checkpoint) {
   FileStatus status;
   return files().stat(CheckpointFolder{checkpoint}.manifest(), status) != 0 && errno == ENOENT;
 }
 
 /// Removes MANIFEST before the rest, so that a part of a checkpoint never looks like a whole one.
-void remove_checkpoint(const Path& checkpoint) {
-  if (is_checkpoint(checkpoint)) {
-    remove_folder(CheckpointFolder{checkpoint}.manifest());
-    sync_folder(checkpoint);
+void remove_checkpoint(const Entry& entry) {
+  if (entry.name.kind != Kind::temporary) {
+    remove_folder(CheckpointFolder{entry.path}.manifest());
+    sync_folder(entry.path);
   }
-  remove_folder(checkpoint);
+  remove_folder(entry.path);
 }
 
 /// Removals whose failure is not that of a write.
@@ -72,7 +80,7 @@ class Removals {
 void remove_leftovers(const Path& folder, Removals& removals) {
   for (const Entry& entry : entries_of(folder)) {
     if (entry.name.kind == Kind::temporary || lacks_manifest(entry.path)) {
-      removals.attempt([&] { remove_checkpoint(entry.path); });
+      removals.attempt([&] { remove_checkpoint(entry); });
     }
   }
 }
@@ -86,7 +94,7 @@ void remove_earlier(const Path& folder, std::uint64_t step, int keep, std::uint6
     if (kind == Kind::temporary || its_step > step) continue;
     const bool is_wanted = kept.size() < static_cast<std::size_t>(keep) || its_step == best_step;
     if (is_wanted && kept.insert(its_step).second) continue;
-    removals.attempt([&] { remove_checkpoint(entry.path); });
+    removals.attempt([&] { remove_checkpoint(entry); });
   }
 }
 
@@ -105,7 +113,7 @@ void move_into_place(const Path& temporary, const Path& checkpoint) {
 std::vector<Path> list_checkpoints(const Path& folder) {
   std::vector<Path> checkpoints;
   for (const Entry& entry : entries_of(folder)) {
-    if (entry.name.kind != Kind::temporary && is_checkpoint(entry.path)) checkpoints.push_back(entry.path);
+    if (entry.name.kind != Kind::temporary && !lacks_manifest(entry.path)) checkpoints.push_back(entry.path);
   }
   return checkpoints;
 }
@@ -145,7 +153,7 @@ std::string CheckpointStore::write(const CheckpointContents& contents, std::uint
 
 void CheckpointStore::remove_after(std::uint64_t step) const {
   for (const Entry& entry : entries_of(folder_)) {
-    if (entry.name.step > step) remove_checkpoint(entry.path);
+    if (entry.name.step > step) remove_checkpoint(entry);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "checkpoint/checkpoint_store.h"
 #include "checkpoint/small_checkpoint.h"
@@ -15,12 +16,18 @@ namespace lockstep {
 namespace {
 
 constexpr int keep = 2;
+constexpr std::int64_t rows = 100;  // a crash tears files at 512 bytes
 
-/// Step of the checkpoint with which a run goes on; 0: none. Checks its contents.
+/// Step of the checkpoint with which a run goes on; 0: none. Checks its contents, and that no other one looks
+/// whole and is damaged.
 std::uint64_t step_to_resume_from() {
-  const auto found = newest_good_checkpoint("/run/checkpoints", [](const auto&, const std::string&) {});
+  for (const auto& path : list_checkpoints("/run/checkpoints")) {
+    EXPECT_NO_THROW(read_checkpoint_state(path)) << path;
+  }
+  const auto found = newest_good_checkpoint(
+      "/run/checkpoints", [](const auto&, const std::string& reason) { ADD_FAILURE() << reason; });
   if (!found) return 0;
-  const SmallCheckpoint expected(found->state.step);
+  const SmallCheckpoint expected(found->state.step, rows);
   EXPECT_EQ(found->state, expected.contents().state);
   for (const NamedTensor& tensor : expected.contents().model) {
     const auto info = std::ranges::find(found->model.tensors(), tensor.name, &TensorInfo::name);
@@ -35,14 +42,20 @@ std::uint64_t step_to_resume_from() {
 
 void write(std::uint64_t step, std::uint64_t best_step = 0) {
   const CheckpointStore store("/run/checkpoints", keep);
-  EXPECT_EQ(store.write(SmallCheckpoint(step).contents(), best_step), "");
+  EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), best_step), "");
+}
+
+/// Crashes before each call: 40, or as many as LOCKSTEP_CRASHES says.
+std::uint64_t crashes_per_call() {
+  const char* wanted = std::getenv("LOCKSTEP_CRASHES");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 40;
 }
 
 TEST(CheckpointFaults, ACrashLeavesTheLastCheckpointThatWasWritten) {
   SimulatedFiles disk;
   std::uint64_t written = 0;  // step of the last write that returned
   const std::uint64_t crashes = crash_everywhere(
-      disk, 40,
+      disk, crashes_per_call(),
       [&] {
         for (std::uint64_t step = 1; step <= 5; ++step) {
           write(step, 1);
@@ -119,7 +132,7 @@ std::uint64_t write_with_fault(const FailingFiles::ErrorOf& fault, const std::st
     const ScopedFiles replaced(failing);
     try {
       const std::string warning =
-          CheckpointStore("/run/checkpoints", keep).write(SmallCheckpoint(3).contents(), 0);
+          CheckpointStore("/run/checkpoints", keep).write(SmallCheckpoint(3, rows).contents(), 0);
       written = 3;
       EXPECT_TRUE(warning.empty() || warning.find(reason) != std::string::npos) << warning;
     } catch (const Error& error) {
@@ -154,7 +167,7 @@ TEST(CheckpointFaults, ACallThatFailsLeavesTheEarlierCheckpoint) {
 
 TEST(CheckpointFaults, AFullDiskLeavesTheEarlierCheckpoint) {
   std::uint64_t full = 0;
-  for (std::uint64_t room = 0; room < 3000; room += 37) {
+  for (std::uint64_t room = 0; room < 5000; room += 61) {
     SCOPED_TRACE(fmt::format("room for {} bytes", room));
     SimulatedFiles disk;
     {
@@ -201,6 +214,34 @@ TEST(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsTher
   expect_error(Category::resource, {"the disk returns other bytes than were written"}, [] { write(2); });
   lying.lies = false;
   EXPECT_EQ(step_to_resume_from(), 1U);
+}
+
+TEST(CheckpointFaults, FailingReadsAreReportedAndTheEarlierOneIsUsed) {
+  SimulatedFiles disk;
+  {
+    const ScopedFiles replaced(disk);
+    write(1);
+    write(2);
+  }
+  std::uint64_t calls = 30;
+  for (std::uint64_t number = 1; number <= calls; ++number) {
+    SCOPED_TRACE(fmt::format("call {}", number));
+    FailingFiles failing(disk, fail_call(number, EIO));
+    const ScopedFiles replaced(failing);
+    std::string reason;
+    try {
+      const auto found = newest_good_checkpoint("/run/checkpoints",
+                                                [&](const auto&, const std::string& why) { reason = why; });
+      ASSERT_TRUE(found);
+      EXPECT_EQ(found->state.step, reason.empty() ? 2U : 1U);
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+    if (!reason.empty()) {
+      EXPECT_NE(reason.find("Input/output error"), std::string::npos) << reason;
+    }
+    calls = std::max(calls, failing.calls());
+  }
 }
 
 }  // namespace

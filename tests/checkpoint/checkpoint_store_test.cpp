@@ -108,6 +108,8 @@ TEST_F(Store, LeavesOtherFilesAlone) {
                         "step-0000000x",
                         "step-5",
                         "step-000000005",
+                        "step-00000005",
+                        ".step-00000005.0123abcd.tmp",
                         "step-00000005.0123abcd.old2",
                         "step-18446744073709551616"};
   for (const std::string& name : others) folder_.write(name, "");

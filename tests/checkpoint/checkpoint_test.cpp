@@ -110,10 +110,10 @@ TEST_F(TwoCheckpoints, EveryTruncationOfEveryFileIsFound) {
   }
 }
 
-/// Flips 10,000 bits, or as many as LOCKSTEP_BIT_FLIPS says, each in an otherwise whole checkpoint.
+/// Flips 3,000 bits, or as many as LOCKSTEP_BIT_FLIPS says, each in an otherwise whole checkpoint.
 TEST_F(TwoCheckpoints, EveryFlippedBitIsFound) {
   const char* wanted = std::getenv("LOCKSTEP_BIT_FLIPS");
-  const int flips = wanted != nullptr ? std::atoi(wanted) : 10000;
+  const int flips = wanted != nullptr ? std::atoi(wanted) : 3000;
   std::mt19937 random(14);
   for (int i = 0; i < flips && !HasFailure(); ++i) {
     const std::string& name = file_names[random() % file_names.size()];

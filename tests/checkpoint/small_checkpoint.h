@@ -12,7 +12,9 @@ namespace lockstep {
 /// values.
 class SmallCheckpoint {
  public:
-  explicit SmallCheckpoint(std::uint64_t step) : weight_(6), momentum_(6), average_(6), batches_{3} {
+  /// Three tensors have `rows` x 3 elements.
+  explicit SmallCheckpoint(std::uint64_t step, std::int64_t rows = 2)
+      : weight_(static_cast<std::size_t>(3 * rows)), momentum_(weight_), average_(weight_), batches_{3} {
     for (std::size_t i = 0; i < weight_.size(); ++i) {
       weight_[i] = static_cast<float>(step) + 0.25F * static_cast<float>(i);
       momentum_[i] = -weight_[i];
@@ -25,9 +27,9 @@ class SmallCheckpoint {
                        .identity = {{"network", "xxh3:00"}},
                        .fingerprint = {{"simd", "avx512"}},
                        .engines = R"({"conv1":3})"};
-    contents_.model = {{"conv1.weight", {2, 3}, weight_}, {"bn1.num_batches_tracked", {1}, batches_}};
-    contents_.optimizer = {{"momentum.conv1.weight", {2, 3}, momentum_},
-                           {"average.conv1.weight", {2, 3}, average_}};
+    contents_.model = {{"conv1.weight", {rows, 3}, weight_}, {"bn1.num_batches_tracked", {1}, batches_}};
+    contents_.optimizer = {{"momentum.conv1.weight", {rows, 3}, momentum_},
+                           {"average.conv1.weight", {rows, 3}, average_}};
     contents_.metadata = {{"model", "lenet"}};
   }
   SmallCheckpoint(const SmallCheckpoint&) = delete;
