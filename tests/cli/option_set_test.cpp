@@ -41,7 +41,7 @@ TEST(OptionSet, ArgumentsWithoutNames) {
   expect_error(Category::usage, {"unexpected argument 'b'"}, [&] { parse_with({"a", "b"}); });
 }
 
-TEST(OptionSet, OptionsOfOtherCommandsAreIgnored) {
+TEST(OptionSet, OptionsOfOtherCommandsAndInternalVariablesAreIgnored) {
   const TemporaryFolder folder;
   const std::string file = folder.write("run.cfg", "lr = 0.1\ndepth = 2\n").string();
   ShowOptions options;
@@ -50,7 +50,8 @@ TEST(OptionSet, OptionsOfOtherCommandsAreIgnored) {
   set.config_file();
   set.ignore(train_option_names());
   const Arguments arguments = {"other", "--config", file.c_str()};
-  const Arguments environment = {"LOCKSTEP_EPOCHS=3", nullptr};
+  const Arguments environment = {"LOCKSTEP_EPOCHS=3", "LOCKSTEP_JOB=1a2b",
+                                 "LOCKSTEP_RUN_DIR_FILE=/tmp/run-dir", nullptr};
   EXPECT_TRUE(set.parse(3, arguments.data(), environment.data()));
   EXPECT_EQ(options.depth, 2);
   const Arguments negative = {"other", "--depth", "-8"};

@@ -9,6 +9,7 @@
 
 #include "cli/options/config_file.h"
 #include "core/nearest.h"
+#include "core/options/internal_variables.h"
 #include "core/printable.h"
 
 namespace lockstep {
@@ -227,7 +228,7 @@ void OptionSet::read_environment(const char* const* environment, Values& values)
     const std::string variable(entry.substr(0, equals));
     const std::string value(entry.substr(equals + 1));
     const std::string name = option_name(variable);
-    if (value.empty() || describes_service(variable)) continue;
+    if (value.empty() || is_internal_variable(variable) || describes_service(variable)) continue;
     if (find(name) != nullptr && variable == variable_name(name)) {
       values.insert({name, {value, variable}});
     } else if (!is_ignored(name) && name != "config") {
