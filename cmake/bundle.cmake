@@ -7,9 +7,10 @@ set(bundle_arguments -D NAME=${bundle_name} -D SOURCE=${PROJECT_SOURCE_DIR} -D B
     -D CMAKE_OBJDUMP=${CMAKE_OBJDUMP} -D STRIP=${CMAKE_STRIP})
 
 add_custom_target(bundle
-  COMMAND ${CMAKE_COMMAND} ${bundle_arguments} -D PROGRAM=$<TARGET_FILE:lockstep> -D MPIEXEC=${MPIEXEC_EXECUTABLE}
+  COMMAND ${CMAKE_COMMAND} ${bundle_arguments} -D PROGRAM=$<TARGET_FILE:lockstep>
+    -D LAUNCHER=$<TARGET_FILE:lockstep-run> -D MPIEXEC=${MPIEXEC_EXECUTABLE}
     -P ${PROJECT_SOURCE_DIR}/cmake/make_bundle.cmake
-  DEPENDS lockstep COMMENT "${bundle_name}.tar.gz" VERBATIM)
+  DEPENDS lockstep lockstep-run COMMENT "${bundle_name}.tar.gz" VERBATIM)
 add_custom_target(bundle-data
   COMMAND ${CMAKE_COMMAND} ${bundle_arguments} -D DATA=${LOCKSTEP_BUNDLE_DATA}
     -P ${PROJECT_SOURCE_DIR}/cmake/make_bundle.cmake

@@ -1,7 +1,7 @@
 # Makes an archive: cmake -D NAME= -D SOURCE= -D BUILD= ... -P make_bundle.cmake With DATA, it has the files of that
-# folder. Otherwise it has PROGRAM, the Open MPI of MPIEXEC, those of its plugins that need no further libraries (none
-# for special network hardware), and the libraries that these load. Not in it: the C library and its relatives, which
-# must be at least as new as on this machine, and CUDA's libraries.
+# folder. Otherwise it has PROGRAM, LAUNCHER, the Open MPI of MPIEXEC, those of its plugins that need no further libraries
+# (none for special network hardware), and the libraries that these load. Not in it: the C library and its relatives,
+# which must be at least as new as on this machine, and CUDA's libraries.
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
 set(stage ${BUILD}/bundle)
 if(DATA)
@@ -91,7 +91,8 @@ file(RENAME ${folder}/libexec/${mpirun_name} ${folder}/libexec/mpirun)
 get_filename_component(program_name ${PROGRAM} NAME)
 execute_process(COMMAND ${STRIP} ${folder}/libexec/${program_name} COMMAND_ERROR_IS_FATAL ANY)
 
-# bin has the start script under the name of each program (copies: lockstep-run resolves links), and the launchers.
+# bin has the start script under the name of each program (copies, as links would be resolved), and the launchers.
+# lockstep-run needs no library and starts the others by these scripts.
 set(names lockstep mpirun orted)
 foreach(test ${gpu_tests})
   get_filename_component(name ${test} NAME)
@@ -100,8 +101,9 @@ endforeach()
 foreach(name ${names})
   configure_file(${SOURCE}/launcher/bundle/start ${folder}/bin/${name} COPYONLY)
 endforeach()
-file(COPY ${SOURCE}/launcher/lockstep-run ${SOURCE}/launcher/gpu-check.sh ${SOURCE}/launcher/gpu-check-record.sh
-     DESTINATION ${folder}/bin)
+file(COPY ${LAUNCHER} ${SOURCE}/launcher/gpu-check.sh ${SOURCE}/launcher/gpu-check-record.sh DESTINATION ${folder}/bin)
+get_filename_component(launcher_name ${LAUNCHER} NAME)
+execute_process(COMMAND ${STRIP} ${folder}/bin/${launcher_name} COMMAND_ERROR_IS_FATAL ANY)
 
 file(GLOB help ${help_folder}/help-*.txt)
 file(COPY ${help} DESTINATION ${folder}/share/openmpi)
@@ -112,5 +114,5 @@ foreach(name torch_gpu fashion_mnist models)
 endforeach()
 file(COPY ${SOURCE}/bench/common.sh DESTINATION ${folder}/bench)
 file(COPY ${SOURCE}/recipes ${SOURCE}/README.md ${SOURCE}/LICENSE DESTINATION ${folder})
-file(COPY ${SOURCE}/docs/gpu.md DESTINATION ${folder}/docs)
+file(COPY ${SOURCE}/docs/gpu.md ${SOURCE}/docs/running.md DESTINATION ${folder}/docs)
 make_archive(${NAME})

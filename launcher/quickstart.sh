@@ -41,7 +41,7 @@ if $packages; then
   install_packages build data
   if $cuda; then install_cudnn_frontend; fi
 fi
-stage "build" build_preset release lockstep || exit 1
+stage "build" build_preset release lockstep lockstep-run || exit 1
 
 run=$(free_run_directory)
 command=(-np 2 train --model lenet --dataset fashion-mnist --epochs 10 --batch-size 256 --lr 0.2

@@ -8,7 +8,7 @@ list(APPEND pages CONTRIBUTING.md README.md)
 # `names`: every name in the sources, without comments.
 set(names)
 file(GLOB_RECURSE sources ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/include/*.h ${ROOT}/tests/*.h
-     ${ROOT}/tests/*.cpp)
+     ${ROOT}/tests/*.cpp ${ROOT}/launcher/*.h ${ROOT}/launcher/*.cpp)
 list(LENGTH sources count)
 if(count EQUAL 0)
   message(FATAL_ERROR "no sources under ${ROOT}")
@@ -27,7 +27,7 @@ list(REMOVE_DUPLICATES names)
 function(find_path path folder result)
   string(REGEX REPLACE "<[a-z]+>" "*" path "${path}")
   string(REGEX REPLACE "(^|/)(OP|NAME|DIR|FILE|CLASS)([./]|$)" "\\1*\\3" path "${path}")
-  foreach(place "" ${folder}/ ${folder}/../ src/ include/ tests/)
+  foreach(place "" ${folder}/ ${folder}/../ src/ include/ tests/ launcher/)
     if(path MATCHES "[*]")
       file(GLOB found ${ROOT}/${place}${path})
       if(found)
@@ -132,7 +132,7 @@ endforeach()
 
 # Comments name sources by paths from src/ on, or from their own folder.
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/include/*.h
-     ${ROOT}/tests/*.h ${ROOT}/tests/*.cpp)
+     ${ROOT}/tests/*.h ${ROOT}/tests/*.cpp ${ROOT}/launcher/*.h ${ROOT}/launcher/*.cpp)
 foreach(source IN LISTS sources)
   get_filename_component(folder ${source} DIRECTORY)
   file(STRINGS ${ROOT}/${source} lines REGEX "//.*/[a-z0-9_]+\\.(h|cpp|cu)")

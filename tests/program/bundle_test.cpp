@@ -9,54 +9,6 @@
 namespace lockstep::test {
 namespace {
 
-/// Writes a program of the shell.
-void write_script(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream(file) << "#!/bin/sh\n" << text;
-  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-}
-
-/// Uses an mpirun that prints its arguments.
-TEST(LockstepRun, TellsHostsFromSubcommands) {
-  const TemporaryFolder folder;
-  write_script(folder / "mpirun", "echo \"$@\"\n");
-  write_script(folder / "lockstep", "exit 1\n");
-  const auto line = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"env", "PATH=" + folder.string() + ":/usr/bin:/bin",
-                                         LOCKSTEP_SOURCE "/launcher/lockstep-run"});
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    return outcome.out;
-  };
-  for (const char* host : {"data", "train", "eval"}) {
-    for (const char* option : {"-H", "--host", "--hostfile"}) {
-      const std::string out = line({option, host, "-np", "2", "train", "--epochs", "1"});
-      EXPECT_NE(out.find(std::string(option) + " " + host + " -np 2 "), std::string::npos) << out;
-      EXPECT_TRUE(out.ends_with("lockstep train --epochs 1\n")) << out;
-    }
-  }
-  EXPECT_NE(line({"--mca", "btl", "data", "eval", "m"}).find("--mca btl data "), std::string::npos);
-  EXPECT_NE(line({"--tag-output", "train"}).find("--tag-output "), std::string::npos);
-}
-
-/// The run prints more lines than the failed writes that mpirun tolerates.
-TEST(LockstepRun, GoesOnWhereNobodyReadsItsOutput) {
-  const TemporaryFolder folder;
-  std::filesystem::create_symlink(LOCKSTEP_PROGRAM, folder / "lockstep");
-  const std::string model = (folder / "model.safetensors").string();
-  const std::string closed = (folder / "closed").string(), status = (folder / "status").string();
-  const Outcome outcome = run(
-      {"sh", "-c",
-       "{ until [ -e '" + closed + "' ]; do sleep 0.01; done; PATH='" + folder.string() +
-           "':/usr/bin:/bin '" LOCKSTEP_SOURCE
-           "/launcher/lockstep-run' -np 2 train --dataset synthetic --samples 64 --model mlp:4 --epochs 60 "
-           "--save-model '" +
-           model + "'; echo $? > '" + status + "'; } | { exec 0<&-; : > '" + closed + "'; }; until [ -s '" +
-           status + "' ]; do sleep 0.01; done; cat '" + status + "'"});
-  EXPECT_EQ(outcome.out, "0\n") << outcome.err;
-  EXPECT_TRUE(std::filesystem::exists(model)) << outcome.err;
-  EXPECT_NE(outcome.err.find("lockstep-run: warning: stdout: Broken pipe"), std::string::npos) << outcome.err;
-}
-
 /// The script runs Python, which must not import from the current folder.
 TEST(BundleStart, RunsNothingFromTheCurrentFolder) {
   const TemporaryFolder folder;

@@ -384,7 +384,7 @@ TEST_F(Output, BenchShowsThePartsOfAStep) {
 /// The second example reads the record that the first one writes.
 TEST(LongHelp, ExamplesWorkAsShown) {
   const TemporaryFolder folder;
-  std::filesystem::copy(LOCKSTEP_SOURCE "/launcher/lockstep-run", folder.string());
+  std::filesystem::copy(LOCKSTEP_RUN, folder.string());
   std::filesystem::create_symlink(LOCKSTEP_PROGRAM, folder / "lockstep");
   std::istringstream help(lockstep(0, {"train", "--help"}).out);
   std::vector<std::string> digests;

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace lockstep::launcher {
+
+/// Makes this process the parent of those among its descendants whose parents end, so that none of them
+/// escapes.
+void adopt_descendants();
+
+/// Processes whose parent is `parent`, those that have ended but were not waited for included.
+std::vector<pid_t> children_of(pid_t parent);
+
+/// Kills all descendants of this process, which adopts them, and waits until they are gone; not those that
+/// descend from its children `others`.
+void end_descendants(const std::vector<pid_t>& others);
+
+}  // namespace lockstep::launcher

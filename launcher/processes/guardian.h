@@ -1,0 +1,68 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "processes/descriptor.h"
+#include "processes/leftovers.h"
+
+namespace lockstep::launcher {
+
+/// A command to start, with what belongs to it alone.
+struct Job {
+  std::string name;  ///< unique on all hosts; part of the names of its files
+  Places places;     ///< its folder is made for it, and removed after its end
+  std::vector<std::string> command;
+  std::vector<std::string> environment;  ///< NAME=VALUE, all of it
+};
+
+/// Standard streams of a job.
+struct Streams {
+  int in = 0;
+  int out = 1;
+  int err = 2;
+};
+
+/// A process that starts a job, and ends and cleans up all of it: when it is told to, when the command has
+/// ended, and when the process that made the guardian is gone, however that ended. It has a session of its
+/// own, so signals from a terminal do not reach it, and adopts what the job starts. If the guardian itself is
+/// killed, the command is killed by the system, and the destructor does the rest.
+///
+/// One at a time, and to be made while this process has a single thread.
+class Guardian {
+ public:
+  /// `on_signal`: called by `status` with a signal that somebody has sent to the command itself to end it:
+  /// SIGTERM, SIGINT and SIGHUP have no effect on the command.
+  Guardian(const Job& job, const Streams& streams, std::function<void(int)> on_signal);
+  /// Ends what still runs, removes the job's files, and waits for it.
+  ~Guardian();
+  Guardian(const Guardian&) = delete;
+  Guardian& operator=(const Guardian&) = delete;
+
+  /// Descriptor that can be read when `status` has an answer.
+  int descriptor() const { return link_.get(); }
+  /// Sends a signal to the command. SIGKILL: ends all processes of the job.
+  void send(int signal) const;
+  /// Exit status of the command, or 128 + signal, when all processes of the job are gone; they leave files
+  /// until the destructor. Empty: still running.
+  std::optional<int> status();
+
+ private:
+  /// Does what is left to do after the guardian was killed.
+  void take_over();
+
+  Job job_;
+  std::function<void(int)> on_signal_;
+  std::vector<pid_t> others_;  ///< children of this process that are not of the job
+  pid_t process_ = -1;
+  pid_t* command_ = nullptr;  ///< number of the command's process, in memory that all three processes share
+  Descriptor link_;           ///< to the guardian; its end tells it that this process is gone
+  std::optional<int> status_;
+  bool is_lost_ = false;
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,108 @@
+#include "processes/leftovers.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <vector>
+
+namespace lockstep::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Removes the last part of a name, "a.b.c" -> "c", and returns it.
+std::string_view take_last(std::string_view& name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view last = name.substr(dot + 1);
+  name = name.substr(0, dot);
+  return last;
+}
+
+/// Session folders of an mpirun; usually one.
+std::vector<fs::path> sessions_of(pid_t process, const fs::path& temporary) {
+  std::vector<fs::path> result;
+  const std::string end = "." + std::to_string(geteuid());
+  std::error_code error;
+  for (fs::directory_iterator entry(temporary, error), none; !error && entry != none;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with("ompi.") || !name.ends_with(end)) continue;
+    const fs::path session = entry->path() / ("pid." + std::to_string(process));
+    std::error_code missing;
+    if (fs::is_directory(session, missing)) result.push_back(session);
+  }
+  return result;
+}
+
+/// Family of the jobs of a session: its file contact.txt begins with the number of mpirun's own job. mpirun
+/// writes it before it starts ranks, and removes it after their segments.
+std::optional<unsigned> family_of(const fs::path& session) {
+  std::ifstream file(session / "contact.txt");
+  unsigned job = 0;
+  if (file >> job) return job >> 16U;
+  return std::nullopt;
+}
+
+fs::path temporary_folder() {
+  for (const char* variable : {"TMPDIR", "TEMP", "TMP"}) {  // as Open MPI does
+    const char* value = std::getenv(variable);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  return "/tmp";
+}
+
+}  // namespace
+
+Places places_of(const std::string& job) {
+  const char* chosen = std::getenv("OMPI_MCA_orte_tmpdir_base");
+  return {.folder = temporary_folder() / ("lockstep-" + job),
+          .temporary = chosen != nullptr ? fs::path(chosen) : temporary_folder(),
+          .shared_memory = "/dev/shm"};
+}
+
+bool is_segment_of(std::string_view file, unsigned family) {
+  int parts_behind = 1;
+  if (file.starts_with("osc_sm.")) {
+    parts_behind = 2;
+  } else if (!file.starts_with("vader_segment.") && !file.starts_with("osc_rdma.")) {
+    return false;
+  }
+  for (int i = 0; i < parts_behind; ++i) take_last(file);
+  const std::string_view digits = take_last(file);
+  unsigned job = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), job, 16);
+  return error == std::errc() && end == digits.data() + digits.size() && !digits.empty() &&
+         job >> 16U == family;
+}
+
+void remove_leftovers(const std::string& job, pid_t process, const Places& places) {
+  std::set<unsigned> families;
+  const std::vector<fs::path> sessions = sessions_of(process, places.temporary);
+  for (const fs::path& session : sessions) {
+    if (const auto family = family_of(session)) families.insert(*family);
+  }
+  const auto is_left = [&](const std::string& name) {
+    if (name.starts_with("lockstep-") && name.find(job) != std::string::npos) return true;
+    return std::ranges::any_of(families, [&](unsigned family) { return is_segment_of(name, family); });
+  };
+  std::error_code error;
+  for (fs::directory_iterator entry(places.shared_memory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (is_left(entry->path().filename().string())) fs::remove_all(entry->path(), ignored);
+  }
+  for (const fs::path& session : sessions) {
+    fs::remove_all(session, error);
+    fs::remove(session.parent_path(), error);  // unless another mpirun has a session there
+  }
+  fs::remove_all(places.folder, error);
+}
+
+}  // namespace lockstep::launcher

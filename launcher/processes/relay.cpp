@@ -1,0 +1,88 @@
+#include "processes/relay.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "lockstep/error.h"
+
+namespace lockstep::launcher {
+namespace {
+
+/// Longer lines are not errors of lockstep.
+constexpr std::size_t longest_line = 4096;
+
+}  // namespace
+
+Relay::Relay(int target, std::string name, std::function<void(std::string_view)> on_line)
+    : target_(target), name_(std::move(name)), on_line_(std::move(on_line)) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw Error(Category::resource, std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  output_ = Descriptor(ends[0]);
+  input_ = Descriptor(ends[1]);
+  ended_ = Descriptor(eventfd(0, EFD_CLOEXEC));
+}
+
+Relay::~Relay() {
+  input_.close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Relay::start() {
+  input_.close();
+  thread_ = std::thread([this] { copy(); });
+}
+
+void Relay::copy() {
+  std::array<char, 1 << 16> bytes;
+  while (true) {
+    const ssize_t length = read(output_.get(), bytes.data(), bytes.size());
+    if (length < 0 && errno == EINTR) continue;
+    if (length <= 0) break;
+    const std::string_view read_bytes(bytes.data(), static_cast<std::size_t>(length));
+    if (on_line_) find_lines(read_bytes);
+    if (!broken_) write_out(read_bytes);
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(ended_.get(), &one, sizeof one);
+}
+
+void Relay::write_out(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t length = write(target_, bytes.data(), bytes.size());
+    if (length > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(length));
+    } else if (errno == EAGAIN) {
+      pollfd ready{target_, POLLOUT, 0};
+      poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      broken_ = true;
+      if (!name_.empty()) {
+        std::fprintf(stderr, "lockstep-run: warning: %s: %s; the run goes on without it\n", name_.c_str(),
+                     std::strerror(errno));
+      }
+      return;
+    }
+  }
+}
+
+void Relay::find_lines(std::string_view bytes) {
+  for (const char c : bytes) {
+    if (c == '\n' || c == '\r') {
+      if (!line_.empty()) on_line_(line_);
+      line_.clear();
+    } else if (line_.size() < longest_line) {
+      line_ += c;
+    }
+  }
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,59 @@
+#include "processes/stop_request.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace lockstep::launcher {
+namespace {
+
+/// mpirun may lose the request while it starts, so it is repeated.
+constexpr std::chrono::milliseconds between_requests{1000};
+/// `timeout` sends one interrupt to a process and to its group.
+constexpr std::chrono::milliseconds same_interrupt{100};
+
+std::string name_of(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
+}
+
+}  // namespace
+
+StopRequest::StopRequest(const Options& options, std::function<void(int)> send,
+                         std::function<void(const std::string&)> say)
+    : options_(options), send_(std::move(send)), say_(std::move(say)) {}
+
+void StopRequest::on_signal(int signal, Time now) {
+  if (killed_) return;
+  if (signal == SIGINT && interrupted_at_ && now - *interrupted_at_ >= same_interrupt) {
+    say_("ending at once");
+    return kill();
+  }
+  if (signal == SIGINT && !interrupted_at_) interrupted_at_ = now;
+  if (requested()) return;
+  signal_ = signal;
+  requested_at_ = now;
+  if (!options_.can_save) return kill();
+  say_(name_of(signal) + ": stopping after this step, with a checkpoint" +
+       (signal == SIGINT ? "; Ctrl-C again ends at once" : ""));
+  next_ = now;
+}
+
+void StopRequest::on_time(Time now) {
+  if (!next_ || now < *next_) return;
+  if (now >= requested_at_ + options_.grace) {
+    say_("the ranks did not stop within " + std::to_string(options_.grace.count()) + " s; ending them");
+    return kill();
+  }
+  send_(SIGUSR1);  // mpirun passes it on to all ranks
+  next_ = std::min(now + between_requests, requested_at_ + options_.grace);
+}
+
+void StopRequest::kill() {
+  killed_ = true;
+  next_.reset();
+  send_(SIGKILL);
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,122 @@
+#include "run/decision.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+
+#include "lockstep/error.h"
+
+namespace lockstep::launcher {
+namespace {
+
+/// Failures in a row after which a place is left out; with no progress in between, two are enough.
+constexpr int failures_of_one_place = 3;
+
+constexpr int status_of(Category category) { return static_cast<int>(category); }
+
+bool same_place(const Attempt& left, const Attempt& right, bool several_hosts) {
+  if (!left.place || !right.place || left.ranks != right.ranks) return false;
+  if (!same_host(left.place->host, right.place->host)) return false;
+  return several_hosts || left.place->rank == right.place->rank;
+}
+
+/// Number of newest attempts that failed at the place of the last one.
+int failures_in_a_row(std::span<const Attempt> attempts, bool several_hosts) {
+  int count = 0;
+  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt, ++count) {
+    if (!same_place(*attempt, attempts.back(), several_hosts)) break;
+  }
+  return count;
+}
+
+std::string describe(const Place& place, bool several_hosts) {
+  return several_hosts ? "host " + place.host : "rank " + std::to_string(place.rank) + " on " + place.host;
+}
+
+/// Removes an option with its value, "--name value" or "--name=value".
+void remove_option(std::vector<std::string>& words, const std::string& name) {
+  for (auto word = words.begin(); word != words.end();) {
+    if (*word == name) {
+      word = words.erase(word, word + std::min<std::ptrdiff_t>(2, words.end() - word));
+    } else if (word->starts_with(name + "=")) {
+      word = words.erase(word);
+    } else {
+      ++word;
+    }
+  }
+}
+
+}  // namespace
+
+bool same_host(const std::string& left, const std::string& right) {
+  const auto first_label = [](const std::string& name) {
+    return std::string_view(name).substr(0, name.find('.'));
+  };
+  const auto same_letter = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  return std::ranges::equal(first_label(left), first_label(right), same_letter);
+}
+
+Decision decide(std::span<const Attempt> attempts, const RestartOptions& options, bool several_hosts,
+                int fewer_ranks) {
+  using Action = Decision::Action;
+  const Attempt& last = attempts.back();
+  const auto restarts = static_cast<int>(attempts.size()) - 1;
+  if (last.status == 0 || last.status == status_of(Category::stopped) || last.stop_requested) return {};
+  if (options.maximum == 0) return {};
+  if (last.status == status_of(Category::usage)) {
+    return {Action::give_up, "wrong usage (status 2), which a restart does not change"};
+  }
+  if (last.status == status_of(Category::data)) {
+    return {Action::give_up, "bad input data (status 3), which a restart does not change"};
+  }
+  if (restarts >= options.maximum) {
+    return {Action::give_up, "it failed " + std::to_string(attempts.size()) +
+                                 " times; --max-restarts allows " + std::to_string(options.maximum) +
+                                 (options.maximum == 1 ? " restart" : " restarts")};
+  }
+  const bool progress = restarts == 0 || last.checkpoint > attempts[attempts.size() - 2].checkpoint;
+  const int in_a_row = failures_in_a_row(attempts, several_hosts);
+  const bool place_fails = in_a_row >= failures_of_one_place || (in_a_row >= 2 && !progress);
+  if (place_fails && fewer_ranks >= options.min_ranks && fewer_ranks > 0) {
+    return {Action::restart_with_fewer_ranks,
+            describe(*last.place, several_hosts) + " failed " + std::to_string(in_a_row) + " times in a row"};
+  }
+  if (!progress) {
+    const std::string step = last.checkpoint == 0
+                                 ? "without a checkpoint"
+                                 : "from the checkpoint of step " + std::to_string(last.checkpoint);
+    return {Action::give_up, "it failed twice " + step + ", without a newer one in between"};
+  }
+  return {Action::restart, {}};
+}
+
+FewerRanks without(const Place& place, const MpirunOptions& options) {
+  const int ranks = options.ranks();
+  if (ranks == 0) return {};
+  std::vector<MpirunOptions::Host> hosts = options.hosts();
+  const std::size_t all = hosts.size();
+  std::erase_if(hosts, [&](const MpirunOptions::Host& host) { return same_host(host.name, place.host); });
+  if (hosts.empty() || hosts.size() == all) return {.ranks = ranks - 1, .hosts = {}};
+  int slots = 0;
+  bool known = true;
+  for (const MpirunOptions::Host& host : hosts) {
+    slots += host.slots;
+    known = known && host.slots > 0;
+  }
+  if (!known) slots = static_cast<int>(static_cast<std::size_t>(ranks) * hosts.size() / all);
+  return {.ranks = std::min(slots, ranks), .hosts = std::move(hosts)};
+}
+
+std::vector<std::string> resume_command(const std::vector<std::string>& command,
+                                        const std::string& run_directory) {
+  if (run_directory.empty()) return command;
+  std::vector<std::string> words = command;
+  remove_option(words, "--run-dir");
+  remove_option(words, "--resume");
+  words.insert(words.end(), {"--run-dir", run_directory, "--resume", "auto"});
+  return words;
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "run/arguments.h"
+#include "run/attempt.h"
+
+namespace lockstep::launcher {
+
+/// What follows an attempt.
+struct Decision {
+  enum class Action { finish, restart, restart_with_fewer_ranks, give_up };
+  Action action = Action::finish;
+  std::string reason;  ///< of a restart with fewer ranks, and of giving up
+};
+
+/// Decides from all attempts so far, the newest last. `several_hosts`: a host is the place that fails,
+/// otherwise a rank is. `fewer_ranks`: number of ranks without that place; 0: there is no such number.
+Decision decide(std::span<const Attempt> attempts, const RestartOptions& options, bool several_hosts,
+                int fewer_ranks);
+
+/// Ranks and hosts of a run without one place.
+struct FewerRanks {
+  int ranks = 0;                           ///< 0: not possible
+  std::vector<MpirunOptions::Host> hosts;  ///< empty: as before
+};
+
+/// Leaves out the host of `place` where there are several hosts, otherwise one rank.
+FewerRanks without(const Place& place, const MpirunOptions& options);
+
+/// Words after `lockstep` of a restart: as `command`, with the checkpoint to go on from. `run_directory`:
+/// empty if there is none, and the run begins again.
+std::vector<std::string> resume_command(const std::vector<std::string>& command,
+                                        const std::string& run_directory);
+
+/// Whether two names mean the same host: with or without a domain.
+bool same_host(const std::string& left, const std::string& right);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,37 @@
+#include "run/failure_line.h"
+
+#include <regex>
+
+namespace lockstep::launcher {
+namespace {
+
+constexpr std::size_t longest_cause = 300;
+
+int to_number(const std::ssub_match& text) { return std::stoi(text.str()); }
+
+}  // namespace
+
+std::optional<FailureLine> read_failure_line(std::string_view line) {
+  static const std::regex error(R"(lockstep: error: (rank (\d{1,8}) on (?:host )?([^\s:]+)(:? .*)))");
+  static const std::regex other_rank(R"(^: rank (\d{1,8})(?: on (?:host )?([^\s:]+))?\b)");
+  static const std::regex signal(
+      R"(process rank (\d{1,8}) with PID \d+ on node (\S+) exited on signal (\d+ ?(?:\([^)]*\))?))");
+  const std::string text(line);
+  std::smatch match;
+  if (std::regex_search(text, match, error)) {
+    FailureLine result{{to_number(match[2]), match[3]}, match[1].str().substr(0, longest_cause)};
+    const std::string message = match[4];
+    if (std::smatch other; std::regex_search(message, other, other_rank)) {
+      result.place.rank = to_number(other[1]);
+      if (other[2].matched) result.place.host = other[2];
+    }
+    return result;
+  }
+  if (std::regex_search(text, match, signal)) {
+    const std::string place = "rank " + match[1].str() + " on " + match[2].str();
+    return FailureLine{{to_number(match[1]), match[2]}, place + ": killed by signal " + match[3].str()};
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep::launcher

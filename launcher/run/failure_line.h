@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "run/attempt.h"
+
+namespace lockstep::launcher {
+
+/// What a line on stderr tells of a failure.
+struct FailureLine {
+  Place place;
+  std::string cause;
+};
+
+/// Reads an error of lockstep, which begins with "lockstep: error: rank 1 on HOST", or the line in which
+/// mpirun names a rank that a signal ended. A rank that only reports the end of another one is not the place
+/// of the failure.
+std::optional<FailureLine> read_failure_line(std::string_view line);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,365 @@
+#include "run/launcher.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/options/internal_variables.h"
+#include "lockstep/error.h"
+#include "processes/guardian.h"
+#include "processes/leftovers.h"
+#include "processes/relay.h"
+#include "processes/signals.h"
+#include "processes/stop_request.h"
+#include "run/decision.h"
+#include "run/failure_line.h"
+#include "run/mpirun_command.h"
+#include "run/run_record.h"
+#include "run/summary.h"
+
+namespace lockstep::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// Time between looks at the record of a run that can be restarted.
+constexpr std::chrono::milliseconds between_looks{200};
+
+void say(const std::string& text) { std::fprintf(stderr, "lockstep-run: %s\n", text.c_str()); }
+
+double seconds_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+/// Name of a job that no other one has.
+std::string new_job_name() {
+  unsigned char bytes[8] = {};
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
+    throw Error(Category::resource, "the system has no random numbers");
+  }
+  std::string name;
+  for (const unsigned char byte : bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", byte);
+    name += digits;
+  }
+  return name;
+}
+
+std::map<std::string, std::string> environment() {
+  std::map<std::string, std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    if (const std::size_t equals = text.find('='); equals != std::string::npos) {
+      result.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return result;
+}
+
+bool is_pipe(int descriptor) {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/// What the ranks' stderr has told of a failure: the first line counts, as others follow from it.
+class FirstFailure {
+ public:
+  void look_at(std::string_view line) {
+    const auto found = read_failure_line(line);
+    const std::lock_guard lock(mutex_);
+    if (found && !first_) first_ = found;
+  }
+  std::optional<FailureLine> get() const {
+    const std::lock_guard lock(mutex_);
+    return first_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<FailureLine> first_;
+};
+
+/// The run directory of a run, as far as it is known, and what its record says.
+class RunRecord {
+ public:
+  const std::string& directory() const { return directory_; }
+  /// Takes the directory from the file to which rank 0 writes it. Returns whether it was unknown before.
+  bool find(const fs::path& file) {
+    std::string line;
+    if (std::ifstream input(file); !std::getline(input, line) || line.empty()) return false;
+    return std::exchange(directory_, line) != line;
+  }
+  bool is_written_since(fs::file_time_type time) const {
+    std::error_code error;
+    return !directory_.empty() && fs::last_write_time(fs::path(directory_) / "metrics.jsonl", error) > time &&
+           !error;
+  }
+  std::uint64_t newest_checkpoint() const {
+    return directory_.empty() ? 0 : launcher::newest_checkpoint(directory_);
+  }
+  std::uint64_t last_step() const { return directory_.empty() ? 0 : last_recorded_step(directory_); }
+
+ private:
+  std::string directory_;
+};
+
+bool can_save(const Arguments& arguments) { return arguments.command[0] == "train"; }
+
+fs::path run_directory_file(const Job& job) { return job.places.folder / "run-dir"; }
+
+/// A run: one start of mpirun after the other.
+class Run {
+ public:
+  explicit Run(const Arguments& arguments);
+  int operator()();
+
+ private:
+  bool restartable() const { return arguments_.restarts.maximum > 0; }
+  std::vector<std::string> command_of_attempt() const;
+  Job make_job() const;
+  void attempt();
+  void watch(Guardian& guardian, Attempt& attempt, const std::vector<const Relay*>& relays);
+  int milliseconds_to_next(const Attempt& attempt) const;
+  void look_for_first_step(Attempt& attempt);
+  void find_run_directory(Attempt& attempt);
+  int status_for_caller(int status) const;
+  void leave_out(const FewerRanks& fewer, const std::string& reason);
+  void tell_of_restart() const;
+
+  Arguments arguments_;
+  Machine machine_;
+  std::string mpirun_;
+  std::string program_;
+  Signals signals_{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+  Guardian* guardian_ = nullptr;  ///< of the present attempt
+  StopRequest stop_;
+  RunRecord record_;
+  fs::path run_directory_file_;  ///< of the present attempt
+  fs::file_time_type start_of_attempt_;
+  std::vector<Attempt> attempts_;
+};
+
+Run::Run(const Arguments& arguments)
+    : arguments_(arguments),
+      machine_(this_machine()),
+      stop_(
+          {.can_save = can_save(arguments), .grace = arguments.grace},
+          [this](int signal) {
+            if (guardian_ != nullptr) guardian_->send(signal);
+          },
+          say) {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  mpirun_ = find_program("mpirun", {here.string()});  // in a bundle, it is here
+  if (mpirun_.empty()) throw Error(Category::resource, "mpirun not found; install openmpi-bin");
+  program_ = find_program("lockstep", {here.string()});
+  if (program_.empty()) {
+    throw Error(Category::resource,
+                "no program; build it: cmake --preset release && cmake --build --preset release");
+  }
+}
+
+/// The user's command; after a failure, one that goes on.
+std::vector<std::string> Run::command_of_attempt() const {
+  return attempts_.empty() ? arguments_.command : resume_command(arguments_.command, record_.directory());
+}
+
+Job Run::make_job() const {
+  Job job;
+  job.name = new_job_name();
+  job.places = places_of(job.name);
+  std::map<std::string, std::string> variables = environment();
+  variables[job_variable] = job.name;
+  if (restartable()) {
+    variables[run_directory_file_variable] = run_directory_file(job).string();
+  } else {
+    variables.erase(run_directory_file_variable);
+  }
+  // The ranks' stderr is a pipe to mpirun, so only this program knows whether it ends at a terminal.
+  if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
+  if (isatty(STDERR_FILENO) != 0) variables.emplace("LOCKSTEP_PROGRESS", "on");
+  if (machine_.root) {
+    variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+    variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  }
+  Start start{.mpirun = mpirun_,
+              .program = program_,
+              .variables = {},
+              .options = arguments_.mpirun,
+              .command = command_of_attempt(),
+              .quiet = !restartable()};  // mpirun names a rank that was killed
+  for (const auto& [name, value] : variables) {
+    if (name.starts_with("LOCKSTEP_")) start.variables.push_back(name);
+    job.environment.push_back(name + "=" + value);
+  }
+  job.command = mpirun_command(start, machine_);
+  return job;
+}
+
+void Run::attempt() {
+  Attempt attempt;
+  attempt.ranks = arguments_.mpirun.ranks();
+  attempt.from_step = record_.newest_checkpoint();
+  attempt.began = seconds_now();
+  start_of_attempt_ = fs::file_time_type::clock::now();
+  const Job job = make_job();
+  run_directory_file_ = run_directory_file(job);
+  FirstFailure failure;
+  std::vector<std::unique_ptr<Relay>> relays;
+  Streams streams;
+  // mpirun ends a run when the reader of its output ends (| head). A relay reads on instead.
+  if (is_pipe(STDOUT_FILENO)) {
+    relays.push_back(std::make_unique<Relay>(STDOUT_FILENO, "stdout", nullptr));
+    streams.out = relays.back()->input();
+  }
+  if (restartable()) {
+    relays.push_back(
+        std::make_unique<Relay>(STDERR_FILENO, "", [&](std::string_view line) { failure.look_at(line); }));
+    streams.err = relays.back()->input();
+  }
+  // Without a controlling terminal, mpirun must not read one: it would take what is typed from the shell.
+  Descriptor nothing;
+  if (isatty(STDIN_FILENO) != 0) {
+    nothing = Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    streams.in = nothing.get();
+  }
+  {
+    Guardian guardian(job, streams, [this](int signal) { stop_.on_signal(signal, Clock::now()); });
+    guardian_ = &guardian;
+    std::vector<const Relay*> running;
+    for (const auto& relay : relays) {
+      relay->start();
+      running.push_back(relay.get());
+    }
+    watch(guardian, attempt, running);
+    find_run_directory(attempt);  // before the guardian removes the file
+    guardian_ = nullptr;
+  }
+  attempt.ended = seconds_now();
+  attempt.checkpoint = record_.newest_checkpoint();
+  attempt.last_step = record_.last_step();
+  attempt.stop_requested = stop_.requested();
+  if (const auto found = failure.get(); found && attempt.status != 0) {
+    attempt.place = found->place;
+    attempt.cause = found->cause;
+  }
+  attempts_.push_back(attempt);
+}
+
+/// Returns when all processes have ended and their output is copied.
+void Run::watch(Guardian& guardian, Attempt& attempt, const std::vector<const Relay*>& relays) {
+  std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}, {guardian.descriptor(), POLLIN, 0}};
+  for (const Relay* relay : relays) events.push_back({relay->ended(), POLLIN, 0});
+  std::size_t running =
+      events.size() - 1;  // poll ignores those that have ended: their descriptors are negative
+  while (running > 0) {
+    poll(events.data(), events.size(), milliseconds_to_next(attempt));
+    for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
+    stop_.on_time(Clock::now());
+    if (restartable() && !attempt.first_step) look_for_first_step(attempt);
+    for (std::size_t i = 1; i < events.size(); ++i) {
+      if (events[i].fd < 0 || events[i].revents == 0) continue;
+      if (i == 1) {
+        const std::optional<int> status = guardian.status();
+        if (!status) continue;  // a signal, to be passed on
+        attempt.status = *status;
+      }
+      events[i].fd = -1;
+      --running;
+    }
+  }
+}
+
+/// For poll: negative if nothing is due.
+int Run::milliseconds_to_next(const Attempt& attempt) const {
+  const bool looks = restartable() && !attempt.first_step;
+  int result = looks ? static_cast<int>(between_looks.count()) : -1;
+  if (stop_.next()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*stop_.next() - Clock::now()).count();
+    const int bounded = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+    result = result < 0 ? bounded : std::min(result, bounded);
+  }
+  return result;
+}
+
+void Run::look_for_first_step(Attempt& attempt) {
+  find_run_directory(attempt);
+  if (record_.is_written_since(start_of_attempt_) && record_.last_step() > attempt.from_step) {
+    attempt.first_step = seconds_now();
+  }
+}
+
+/// In the first attempt, the run may go on from a checkpoint too, by the user's options.
+void Run::find_run_directory(Attempt& attempt) {
+  if (record_.find(run_directory_file_) && attempts_.empty()) attempt.from_step = record_.newest_checkpoint();
+}
+
+/// Status with which the ranks' one leaves lockstep-run.
+int Run::status_for_caller(int status) const {
+  constexpr int stopped = static_cast<int>(Category::stopped);
+  if (!stop_.requested() || status == 0 || status == stopped) return status;
+  if (stop_.killed()) return 128 + stop_.signal();
+  // A rank that is asked before it listens is ended by the signal: there is nothing to save yet.
+  return status == 128 + SIGUSR1 ? stopped : status;
+}
+
+void Run::leave_out(const FewerRanks& fewer, const std::string& reason) {
+  arguments_.mpirun.set_ranks(fewer.ranks);
+  if (!fewer.hosts.empty()) arguments_.mpirun.set_hosts(fewer.hosts);
+  say(reason + ": going on with " + std::to_string(fewer.ranks) + (fewer.ranks == 1 ? " rank" : " ranks"));
+}
+
+void Run::tell_of_restart() const {
+  const Attempt& last = attempts_.back();
+  const std::string from = record_.directory().empty() || last.checkpoint == 0
+                               ? "starting again from the begin"
+                               : "going on from the checkpoint of step " + std::to_string(last.checkpoint);
+  say("failed: " + cause_of(last) + "; " + from + " (restart " + std::to_string(attempts_.size()) + " of " +
+      std::to_string(arguments_.restarts.maximum) + ")");
+}
+
+int Run::operator()() {
+  using Action = Decision::Action;
+  while (true) {
+    for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
+    if (stop_.requested()) return status_for_caller(static_cast<int>(Category::stopped));
+    attempt();
+    const Attempt& last = attempts_.back();
+    const FewerRanks fewer = last.place ? without(*last.place, arguments_.mpirun) : FewerRanks{};
+    const bool several_hosts = arguments_.mpirun.hosts().size() > 1;
+    const Decision decision = decide(attempts_, arguments_.restarts, several_hosts, fewer.ranks);
+    if (decision.action == Action::finish || decision.action == Action::give_up) {
+      if (decision.action == Action::give_up) {
+        say("failed: " + cause_of(last) + "; giving up: " + decision.reason);
+      }
+      if (attempts_.size() > 1) say(summary_line(attempts_));
+      return status_for_caller(last.status);
+    }
+    tell_of_restart();
+    if (decision.action == Action::restart_with_fewer_ranks) leave_out(fewer, decision.reason);
+  }
+}
+
+}  // namespace
+
+int launch(const Arguments& arguments) {
+  std::signal(SIGPIPE, SIG_IGN);  // a relay goes on where nobody reads its output
+  return Run(arguments)();
+}
+
+}  // namespace lockstep::launcher

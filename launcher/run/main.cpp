@@ -1,0 +1,26 @@
+#include <cstdio>
+#include <exception>
+#include <span>
+
+#include "lockstep/error.h"
+#include "run/arguments.h"
+#include "run/launcher.h"
+
+int main(int argc, char** argv) {
+  using namespace lockstep;
+  try {
+    const launcher::Arguments arguments =
+        launcher::parse_arguments(std::span<const char* const>(argv + 1, argv + argc));
+    if (arguments.help || arguments.command.empty()) {
+      std::fputs(launcher::help().c_str(), arguments.help ? stdout : stderr);
+      return arguments.help ? 0 : static_cast<int>(Category::usage);
+    }
+    return launcher::launch(arguments);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "lockstep-run: error: %s\n", error.what());
+    return error.exit_status();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "lockstep-run: error: %s\n", error.what());
+    return static_cast<int>(Category::internal);
+  }
+}

@@ -1,0 +1,175 @@
+#include "run/mpirun_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace lockstep::launcher {
+namespace {
+
+constexpr auto rank_options = {"-np", "--np", "-n", "--n", "-c"};
+constexpr auto host_lists = {"-H", "-host", "--host"};
+constexpr auto host_files = {"-hostfile",     "--hostfile",        "-machinefile",
+                             "--machinefile", "-default-hostfile", "--default-hostfile"};
+constexpr auto parameter_options = {"--mca", "-mca", "--gmca", "-gmca", "--omca", "--pmixmca", "--prtemca"};
+constexpr auto other_options = {"-rf",
+                                "-rankfile",
+                                "--rankfile",
+                                "-x",
+                                "-wd",
+                                "-wdir",
+                                "--wd",
+                                "--wdir",
+                                "-path",
+                                "--path",
+                                "-prefix",
+                                "--prefix",
+                                "-bind-to",
+                                "--bind-to",
+                                "-map-by",
+                                "--map-by",
+                                "-rank-by",
+                                "--rank-by",
+                                "-N",
+                                "-npernode",
+                                "--npernode",
+                                "-npersocket",
+                                "--npersocket",
+                                "-cpu-set",
+                                "--cpu-set",
+                                "-cpu-list",
+                                "--cpu-list",
+                                "-timeout",
+                                "--timeout",
+                                "-am",
+                                "-output-filename",
+                                "--output-filename",
+                                "--am",
+                                "-tune",
+                                "--tune",
+                                "-stdin",
+                                "--stdin",
+                                "-xterm",
+                                "--xterm",
+                                "-s",
+                                "-report-uri",
+                                "--report-uri",
+                                "-preload-files",
+                                "--preload-files",
+                                "-ppr",
+                                "--ppr",
+                                "-ompi-server",
+                                "--ompi-server",
+                                "-personality",
+                                "--personality"};
+
+bool among(std::string_view word, const std::initializer_list<const char*>& names) {
+  return std::ranges::find(names, word) != names.end();
+}
+
+/// Value of a decimal number; 0: `text` is none.
+int number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value > 0 ? value : 0;
+}
+
+/// "a:2,b": a list of --host. A host without a number has one slot per mention.
+void read_list(const std::string& list, std::vector<MpirunOptions::Host>& hosts) {
+  std::istringstream input(list);
+  for (std::string entry; std::getline(input, entry, ',');) {
+    const std::size_t colon = entry.find(':');
+    const std::string name = entry.substr(0, colon);
+    const int slots = colon == std::string::npos ? 1 : number(std::string_view(entry).substr(colon + 1));
+    const auto known =
+        std::ranges::find_if(hosts, [&](const MpirunOptions::Host& host) { return host.name == name; });
+    if (known == hosts.end()) {
+      hosts.push_back({name, slots});
+    } else {
+      known->slots += slots;
+    }
+  }
+}
+
+/// Lines "name slots=4"; a file that cannot be read has no hosts, and mpirun says so.
+void read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts) {
+  std::ifstream input(path);
+  for (std::string line; std::getline(input, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    MpirunOptions::Host host;
+    if (!(words >> host.name)) continue;
+    for (std::string word; words >> word;) {
+      if (word.starts_with("slots=")) host.slots = number(std::string_view(word).substr(6));
+    }
+    hosts.push_back(host);
+  }
+}
+
+}  // namespace
+
+std::size_t values_of(std::string_view option) {
+  if (among(option, parameter_options)) return 2;
+  const bool takes_one = among(option, rank_options) || among(option, host_lists) ||
+                         among(option, host_files) || among(option, other_options);
+  return takes_one ? 1 : 0;
+}
+
+void MpirunOptions::append(const std::vector<std::string>& words) {
+  words_.insert(words_.end(), words.begin(), words.end());
+}
+
+bool MpirunOptions::has(Names names) const {
+  for (std::size_t i = 0; i < words_.size(); i += 1 + values_of(words_[i])) {
+    const std::string_view name = std::string_view(words_[i]).substr(0, words_[i].find('='));
+    if (std::ranges::find(names, name) != names.end()) return true;
+  }
+  return false;
+}
+
+std::size_t MpirunOptions::value_index(Names names) const {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
+    if (std::ranges::find(names, words_[i]) != names.end()) found = i + 1;
+  }
+  return found;
+}
+
+int MpirunOptions::ranks() const {
+  const std::size_t at = value_index({"-np", "--np", "-n", "--n", "-c"});
+  return at == 0 ? 0 : number(words_[at]);
+}
+
+void MpirunOptions::set_ranks(int ranks) {
+  words_.at(value_index({"-np", "--np", "-n", "--n", "-c"})) = std::to_string(ranks);
+}
+
+std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
+  std::vector<Host> result;
+  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
+    if (among(words_[i], host_lists)) read_list(words_[i + 1], result);
+    if (among(words_[i], host_files)) read_file(words_[i + 1], result);
+  }
+  return result;
+}
+
+void MpirunOptions::set_hosts(const std::vector<Host>& hosts) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < words_.size();) {
+    const std::size_t length = std::min(1 + values_of(words_[i]), words_.size() - i);
+    if (!among(words_[i], host_lists) && !among(words_[i], host_files)) {
+      words.insert(words.end(), words_.begin() + static_cast<std::ptrdiff_t>(i),
+                   words_.begin() + static_cast<std::ptrdiff_t>(i + length));
+    }
+    i += length;
+  }
+  std::string list;
+  for (const Host& host : hosts) {
+    list +=
+        (list.empty() ? "" : ",") + host.name + (host.slots > 0 ? ":" + std::to_string(host.slots) : ":*");
+  }
+  words.insert(words.end(), {"--host", list});
+  words_ = std::move(words);
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Kills lockstep-run, its guardian or mpirun with SIGKILL at random instants of short trainings, and checks that after
+# 5 s no process of the training and no file in the temporary folder or in /dev/shm is left. The last line is
+# "N of N: no process and no file left".
+#   tests/chaos/kill_launcher.sh [--runs N] [--ranks N] [--program FILE] [--seed N]
+#   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
+set -euo pipefail
+
+runs=100
+ranks=3
+program=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)/build/release/lockstep-run
+seed=$$
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --runs) runs=$2 ;;
+    --ranks) ranks=$2 ;;
+    --program) program=$2 ;;
+    --seed) seed=$2 ;;
+    -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    *) printf 'kill_launcher.sh: error: unknown option %s\n' "$1" >&2 && exit 2 ;;
+  esac
+  shift 2
+done
+[[ -x $program ]] || { printf 'kill_launcher.sh: error: no program %s\n' "$program" >&2 && exit 4; }
+RANDOM=$seed
+
+# Everything that a training starts has this mark in its environment, and this temporary folder.
+mark=KILL_LAUNCHER_MARK=$$-$seed
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TMPDIR=$work/temporary
+mkdir "$TMPDIR"
+
+# Prints the processes of the training; those that have ended have no environment.
+processes() {
+  local file
+  while IFS= read -r file; do
+    file=${file%/environ}
+    printf '%s ' "${file#/proc/}"
+  done < <(grep -lzxF "$mark" /proc/[0-9]*/environ 2>/dev/null)
+}
+
+child_of() { # process: prints its first child
+  awk -v parent="$1" '{ sub(/.*\) /, ""); if ($2 == parent) { split(FILENAME, part, "/"); print part[3]; exit } }' \
+    /proc/[0-9]*/stat 2>/dev/null || true
+}
+
+# Prints the pattern of the names of Open MPI's segments: they contain the upper half of a number that mpirun writes.
+segments() {
+  local file number
+  for file in "$TMPDIR"/ompi.*/pid.*/contact.txt; do
+    if read -r number 2>/dev/null <"$file"; then printf '*.%x????.*' $((${number%%.*} >> 16)); fi
+  done
+}
+
+left() { # pattern of segments, job: prints what is left
+  local name
+  processes
+  find "$TMPDIR" -mindepth 1 2>/dev/null
+  for name in /dev/shm/*; do
+    # shellcheck disable=SC2254  # a pattern
+    case ${name##*/} in
+      ${1:-none}) printf '%s ' "$name" ;;
+      lockstep-*"${2:-none}"*) printf '%s ' "$name" ;;
+    esac
+  done
+}
+
+clean=0
+for ((run = 1; run <= runs; run++)); do
+  env "$mark" "$program" -np "$ranks" train --dataset synthetic --samples 4096 --model mlp:16 --epochs 100000 \
+    --run-dir "$work/run-$run" --quiet >/dev/null 2>&1 &
+  launcher=$!
+  delay=$((RANDOM % 1500))
+  sleep "$((delay / 1000)).$(printf '%03d' $((delay % 1000)))"
+  guardian=$(child_of "$launcher")
+  mpirun=$([[ -z $guardian ]] || child_of "$guardian")
+  victims=("$launcher" "$mpirun" "$guardian")
+  names=(lockstep-run mpirun guardian)
+  choice=$((RANDOM % 3))
+  if [[ -z ${victims[choice]} ]]; then choice=0; fi
+  pattern=$(segments)
+  job=$(tr '\0' '\n' 2>/dev/null <"/proc/${mpirun:-none}/environ" | sed -n 's/^LOCKSTEP_JOB=//p') || job=
+  kill -9 "${victims[choice]}" 2>/dev/null || true
+  for ((tenth = 0; tenth < 50; tenth++)); do
+    rest=$(left "$pattern" "$job")
+    if [[ -z $rest ]]; then break; fi
+    sleep 0.1
+  done
+  wait "$launcher" 2>/dev/null || true
+  if [[ -z $rest ]]; then
+    clean=$((clean + 1))
+  else
+    printf 'run %d, seed %d: %s killed after %d ms: left: %s\n' "$run" "$seed" "${names[choice]}" "$delay" "$rest"
+    for process in $(processes); do kill -9 "$process" 2>/dev/null || true; done
+    rm -rf "$TMPDIR" && mkdir "$TMPDIR"
+  fi
+done
+printf '%d of %d: no process and no file left\n' "$clean" "$runs"
+[[ $clean -eq $runs ]]

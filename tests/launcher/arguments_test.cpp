@@ -1,0 +1,78 @@
+#include "run/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Arguments parse(const std::vector<const char*>& words) { return parse_arguments(words); }
+
+TEST(Arguments, OptionsOfLockstepRunMpirunAndLockstepAreToldApart) {
+  const Arguments found = parse({"-np", "4", "--max-restarts", "10", "--tag-output", "--min-ranks=2",
+                                 "--grace", "60", "train", "--max-steps", "3"});
+  EXPECT_EQ(found.restarts.maximum, 10);
+  EXPECT_EQ(found.restarts.min_ranks, 2);
+  EXPECT_EQ(found.grace, std::chrono::seconds(60));
+  EXPECT_EQ(found.mpirun.words(), (Words{"-np", "4", "--tag-output"}));
+  EXPECT_EQ(found.command, (Words{"train", "--max-steps", "3"}));
+}
+
+TEST(Arguments, WithoutOptionsAFailureIsFinal) {
+  const Arguments found = parse({"-np", "2", "train"});
+  EXPECT_EQ(found.restarts.maximum, 0);
+  EXPECT_EQ(found.restarts.min_ranks, 1);
+  EXPECT_EQ(found.grace, std::chrono::seconds(30));
+}
+
+TEST(Arguments, AHostMayHaveTheNameOfASubcommand) {
+  for (const char* host : {"data", "train", "eval"}) {
+    for (const char* option : {"-H", "--host", "--hostfile", "-x", "--wdir"}) {
+      const Arguments found = parse({option, host, "-np", "2", "train", "--epochs", "1"});
+      EXPECT_EQ(found.mpirun.words(), (Words{option, host, "-np", "2"}));
+      EXPECT_EQ(found.command, (Words{"train", "--epochs", "1"}));
+    }
+  }
+  EXPECT_EQ(parse({"--mca", "btl", "data", "eval", "m"}).mpirun.words(), (Words{"--mca", "btl", "data"}));
+  EXPECT_EQ(parse({"-np", "2", "--", "other"}).command, (Words{"other"}));
+}
+
+TEST(Arguments, WithoutACommand) {
+  EXPECT_TRUE(parse({}).command.empty());
+  EXPECT_TRUE(parse({"-np", "2"}).command.empty());
+  EXPECT_TRUE(parse({"-np"}).command.empty());
+  EXPECT_TRUE(parse({"-np", "2", "--help"}).help);
+  EXPECT_TRUE(parse({"-h"}).help);
+  EXPECT_FALSE(parse({"train", "--help"}).help);
+}
+
+TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
+  struct Row {
+    std::vector<const char*> words;
+    std::vector<std::string> message;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{"--max-restarts", "many", "train"}, {"--max-restarts", "'many'", "whole number from 0 on"}},
+           {{"--max-restarts", "-1", "train"}, {"--max-restarts", "'-1'"}},
+           {{"--max-restarts"}, {"--max-restarts needs a value"}},
+           {{"--min-ranks", "0", "train"}, {"--min-ranks", "'0'", "from 1 on"}},
+           {{"--grace=30s", "train"}, {"--grace", "'30s'"}},
+           {{"--max-restarts", "3", "eval"}, {"--max-restarts has no effect with eval"}},
+           {{"-np", "4", "--min-ranks", "2", "train"}, {"--min-ranks has no effect without --max-restarts"}},
+           {{"--max-restarts", "3", "--min-ranks", "2", "train"}, {"--min-ranks has no effect without -np"}},
+           {{"-np", "2", "--max-restarts", "3", "--min-ranks", "4", "train"},
+            {"'4' is more than", "-np 2"}}}) {
+    expect_error(Category::usage, row.message, [&] { parse(row.words); });
+  }
+}
+
+TEST(Arguments, HelpFitsATerminal) {
+  std::istringstream lines(help());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

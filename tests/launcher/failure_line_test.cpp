@@ -1,0 +1,48 @@
+#include "run/failure_line.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::launcher {
+namespace {
+
+TEST(FailureLine, NamesTheRankThatFailed) {
+  struct Row {
+    const char* line;
+    int rank;
+    const char* host;
+    const char* cause;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"lockstep: error: rank 1 on node-3.cluster: not enough memory", 1, "node-3.cluster",
+            "rank 1 on node-3.cluster: not enough memory"},
+           {"lockstep: error: rank 2 on host b stopped before all_gather 1841 (step 920, backward)", 2, "b",
+            "rank 2 on host b stopped before all_gather 1841 (step 920, backward)"},
+           {"lockstep: error: rank 0 on a: rank 3 (process 4711) has ended", 3, "a",
+            "rank 0 on a: rank 3 (process 4711) has ended"},
+           {"lockstep: error: rank 0 on a: rank 3 on host b has ended", 3, "b",
+            "rank 0 on a: rank 3 on host b has ended"},
+           {"mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).", 1, "vm",
+            "rank 1 on vm: killed by signal 9 (Killed)"}}) {
+    const auto found = read_failure_line(row.line);
+    ASSERT_TRUE(found) << row.line;
+    EXPECT_EQ(found->place, (Place{row.rank, row.host})) << row.line;
+    EXPECT_EQ(found->cause, row.cause);
+  }
+}
+
+TEST(FailureLine, OtherLinesTellNothing) {
+  for (const char* line :
+       {"", "lockstep: warning: rank 1 on a: slow", "rank 1 on a: not an error of lockstep",
+        "lockstep: error: --lr: 'x' is no number", "lockstep-run: error: rank 1"}) {
+    EXPECT_FALSE(read_failure_line(line)) << line;
+  }
+}
+
+TEST(FailureLine, LongMessagesAreCut) {
+  const auto found = read_failure_line("lockstep: error: rank 1 on a: " + std::string(4000, 'x'));
+  ASSERT_TRUE(found);
+  EXPECT_LE(found->cause.size(), 300U);
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

@@ -1,0 +1,139 @@
+#include "processes/guardian.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "processes/descendants.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep::launcher {
+namespace {
+
+/// A command of the shell under a guardian, with its output.
+class GuardianTest : public testing::Test {
+ protected:
+  void start(const std::string& command, const std::string& program = "/bin/sh") {
+    guardian_.reset();
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    output_ = Descriptor(ends[0]);
+    Descriptor input(ends[1]);
+    const Job job{
+        .name = "1a2b",
+        .places = {.folder = folder_ / "job", .temporary = folder_.path(), .shared_memory = folder_.path()},
+        .command = {program, "-c", command},
+        .environment = {"WORD=hello", "PATH=/usr/bin:/bin"}};
+    guardian_ = std::make_unique<Guardian>(job, Streams{.in = 0, .out = input.get(), .err = input.get()},
+                                           [this](int signal) { told_.push_back(signal); });
+  }
+
+  /// The next line of the command's output.
+  std::string line() const {
+    std::string text;
+    for (char c = 0; read(output_.get(), &c, 1) == 1 && c != '\n';) text += c;
+    return text;
+  }
+
+  int wait() {
+    std::optional<int> status;
+    while (!(status = guardian_->status())) wait_for_news();
+    return *status;
+  }
+
+  void wait_for_news() const {
+    pollfd event{guardian_->descriptor(), POLLIN, 0};
+    poll(&event, 1, -1);
+  }
+
+  static bool exists(const std::string& process) { return kill(std::stoi(process), 0) == 0; }
+
+  const TemporaryFolder folder_;
+  Descriptor output_;
+  std::unique_ptr<Guardian> guardian_;
+  std::vector<int> told_;
+};
+
+constexpr const char* family =
+    "sleep 1000 & echo $!; setsid sleep 1000 & echo $!; (sleep 1000 & echo $!); wait";
+
+TEST_F(GuardianTest, PassesOnStatusEnvironmentAndOutput) {
+  start("echo $WORD; exit 7");
+  EXPECT_EQ(wait(), 7);
+  EXPECT_EQ(line(), "hello");
+  EXPECT_TRUE(std::filesystem::is_directory(folder_ / "job"));  // until the guardian's end
+  guardian_.reset();
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "job"));
+  start("kill -SEGV $$");
+  EXPECT_EQ(wait(), 128 + SIGSEGV);
+  start("", "/no/such/program");
+  EXPECT_EQ(wait(), 127);
+  EXPECT_NE(line().find("/no/such/program: No such file"), std::string::npos);
+}
+
+TEST_F(GuardianTest, EndsAllThatTheCommandHasStarted) {
+  for (const bool told : {true, false}) {
+    start(std::string(family) + (told ? "" : " & exit 0"));
+    const std::string processes[] = {line(), line(), line()};
+    if (told) guardian_->send(SIGKILL);
+    EXPECT_EQ(wait(), told ? 128 + SIGKILL : 0);
+    for (const std::string& process : processes) EXPECT_FALSE(exists(process)) << process;
+  }
+}
+
+TEST_F(GuardianTest, MayBeKilledItself) {
+  start(family);
+  const std::string processes[] = {line(), line(), line()};
+  const std::vector<pid_t> children = children_of(getpid());
+  ASSERT_EQ(children.size(), 1U);
+  kill(children[0], SIGKILL);
+  EXPECT_EQ(wait(), 128 + SIGKILL);
+  for (const std::string& process : processes) EXPECT_FALSE(exists(process)) << process;
+  guardian_.reset();
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{});
+  EXPECT_EQ(children_of(getpid()), std::vector<pid_t>{});
+}
+
+TEST_F(GuardianTest, LeavesChildrenOfOthersAlone) {
+  const pid_t other = fork();
+  if (other == 0) {
+    pause();
+    _exit(0);
+  }
+  start("echo; sleep 1000");
+  line();
+  for (const pid_t child : children_of(getpid())) {
+    if (child != other) kill(child, SIGKILL);
+  }
+  EXPECT_EQ(wait(), 128 + SIGKILL);
+  EXPECT_EQ(children_of(getpid()), std::vector<pid_t>{other});
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+}
+
+TEST_F(GuardianTest, SendsSignalsToTheCommand) {
+  start("trap 'exit 75' USR1; echo; while :; do sleep 0.01; done");
+  line();
+  guardian_->send(SIGUSR1);
+  EXPECT_EQ(wait(), 75);
+}
+
+/// mpirun would kill the ranks.
+TEST_F(GuardianTest, TellsOfSignalsThatWouldEndTheCommand) {
+  start("echo $$; exec sleep 1000");  // dash would not keep them blocked
+  const pid_t command = std::stoi(line());
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) kill(command, signal);
+  while (told_.empty()) {
+    wait_for_news();
+    EXPECT_EQ(guardian_->status(), std::nullopt);
+  }
+  EXPECT_EQ(told_, std::vector<int>{SIGTERM});
+  guardian_->send(SIGUSR1);
+  EXPECT_EQ(wait(), 128 + SIGUSR1);
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

@@ -1,0 +1,66 @@
+#include "run/mpirun_command.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::launcher {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr Machine laptop{.cores = 4, .processors = 8};
+
+Start start(Words options) {
+  return {.mpirun = "/bin/mpirun",
+          .program = "/bin/lockstep",
+          .variables = {"LOCKSTEP_JOB"},
+          .options = MpirunOptions(std::move(options)),
+          .command = {"train", "--lr", "0.2"},
+          .quiet = true};
+}
+
+TEST(MpirunCommand, OptionsOfTheUserComeAfterThoseOfLockstep) {
+  EXPECT_EQ(mpirun_command(start({"-np", "2", "-x", "LOCKSTEP_JOB=1"}), laptop),
+            (Words{"/bin/mpirun", "--quiet", "--bind-to", "none", "-x", "LOCKSTEP_JOB", "-np", "2", "-x",
+                   "LOCKSTEP_JOB=1", "/bin/lockstep", "train", "--lr", "0.2"}));
+  EXPECT_EQ(mpirun_command(start({"--bind-to", "core"}), laptop),
+            (Words{"/bin/mpirun", "--quiet", "-x", "LOCKSTEP_JOB", "--bind-to", "core", "/bin/lockstep",
+                   "train", "--lr", "0.2"}));
+}
+
+TEST(MpirunCommand, MoreRanksThanCoresNeedOversubscribe) {
+  struct Row {
+    Words options;
+    Machine machine;
+    bool needs;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{"-np", "4"}, laptop, false},
+           {{"-np", "5"}, laptop, true},
+           {{"-np", "2"}, {.cores = 4, .processors = 1}, true},   // a container with one processor
+           {{"-np", "2"}, {.cores = 0, .processors = 8}, true},   // the system does not tell its cores
+           {{}, laptop, false},                                   // as many as mpirun finds
+           {{"-np", "5", "-H", "a:5"}, laptop, false},            // slots are the user's
+           {{"-np", "5", "--hostfile", "hosts"}, laptop, false},  //
+           {{"-np", "5", "--map-by", "node"}, laptop, false},     //
+           {{"-np", "5", "--oversubscribe"}, laptop, false},      // is given already
+           {{"-np", "5"}, {.cores = 4, .processors = 8, .scheduled = true}, false}}) {
+    EXPECT_EQ(needs_oversubscribe(MpirunOptions(row.options), row.machine), row.needs)
+        << testing::PrintToString(row.options);
+  }
+}
+
+TEST(MpirunCommand, ThisMachineHasCores) {
+  const Machine machine = this_machine();
+  EXPECT_GE(machine.processors, 1);
+  EXPECT_GE(machine.cores, 0);
+}
+
+TEST(MpirunCommand, ProgramsAreSearchedInFoldersFirst) {
+  EXPECT_EQ(find_program("sh", {"/nowhere", "/bin"}), "/bin/sh");
+  EXPECT_TRUE(find_program("sh", {}).ends_with("/sh"));
+  EXPECT_EQ(find_program("no-such-program", {"/bin"}), "");
+  EXPECT_EQ(find_program("passwd", {"/etc"}).find("/etc/"), std::string::npos);  // no program
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

@@ -1,0 +1,54 @@
+#include "run/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace lockstep::launcher {
+namespace {
+
+TEST(Summary, OfARunWithoutFailure) {
+  const std::array attempts = {Attempt{.began = 10, .ended = 110, .first_step = 12}};
+  const Summary summary = summarise(attempts);
+  EXPECT_EQ(summary.restarts, 0);
+  EXPECT_EQ(summary.lost_steps, 0U);
+  EXPECT_DOUBLE_EQ(summary.useful_seconds, summary.seconds);
+}
+
+/// The first attempt makes 100 steps in 50 s after 2 s, and has a checkpoint after 80. The second one starts
+/// 1 s later, makes its first step after 3 s, and ends.
+TEST(Summary, LostStepsAndTheWayBackAreNotUseful) {
+  const std::array attempts = {
+      Attempt{.began = 0, .ended = 52, .first_step = 2, .last_step = 100, .checkpoint = 80, .status = 137},
+      Attempt{.began = 53, .ended = 100, .first_step = 56, .from_step = 80, .last_step = 180, .status = 0}};
+  const Summary summary = summarise(attempts);
+  EXPECT_EQ(summary.restarts, 1);
+  EXPECT_EQ(summary.lost_steps, 20U);
+  EXPECT_DOUBLE_EQ(summary.seconds, 100);
+  EXPECT_DOUBLE_EQ(summary.useful_seconds, 2 + 40 + 44);
+}
+
+TEST(Summary, NothingOfAnAttemptWithoutCheckpointIsUseful) {
+  const std::array attempts = {
+      Attempt{.began = 0, .ended = 50, .first_step = 1, .last_step = 10, .status = 4},
+      Attempt{.began = 50, .ended = 60, .status = 4}};
+  EXPECT_DOUBLE_EQ(summarise(attempts).useful_seconds, 1);
+  EXPECT_EQ(summarise(attempts).lost_steps, 10U);
+}
+
+TEST(Summary, CausesAreCounted) {
+  const Attempt killed{.ended = 10, .status = 137, .place = Place{2, "b"}};
+  const Attempt unknown{.ended = 20, .status = 4};
+  const Attempt told{.ended = 30, .status = 4, .place = Place{1, "a"}, .cause = "rank 1 on a: no memory"};
+  EXPECT_EQ(cause_of(killed), "rank 2 on b: killed by signal 9");
+  EXPECT_EQ(cause_of(unknown), "status 4");
+  EXPECT_EQ(cause_of(told), "rank 1 on a: no memory");
+  const std::array attempts = {killed, unknown, killed, told, Attempt{.ended = 40}};
+  EXPECT_EQ(summary_line(attempts),
+            "4 restarts (rank 2 on b: killed by signal 9, 2 times; status 4; rank 1 on a: no memory); 0 lost "
+            "steps; "
+            "useful time 100.0 % of 40 s");
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

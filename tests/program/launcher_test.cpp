@@ -1,0 +1,224 @@
+// lockstep-run: with stand-ins for mpirun and lockstep where its own decisions are tested, otherwise with the
+// real ones.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+/// A copy of lockstep-run with an mpirun and a lockstep of the shell beside it.
+class StandIns : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::copy(LOCKSTEP_RUN, folder_.string());
+    script("mpirun", "echo \"$@\"");
+    script("lockstep", "exit 1");
+  }
+  void script(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << "#!/bin/sh\n" << text << "\n";
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
+  }
+  /// mpirun then becomes lockstep; `lockstep` counts its starts in $n, and can use the run directory $run.
+  void pretend(const std::string& lockstep) const {
+    script("mpirun", "for word; do shift; case $word in */lockstep) exec \"$word\" \"$@\";; esac; done");
+    script("lockstep", "here='" + folder_.string() + R"('
+echo "$@" >> "$here/starts"
+n=$(wc -l < "$here/starts")
+run=$here/run
+if [ -n "$LOCKSTEP_RUN_DIR_FILE" ]; then echo "$run" > "$LOCKSTEP_RUN_DIR_FILE"; fi
+checkpoint() { mkdir -p "$run/checkpoints/step-$1" && : > "$run/checkpoints/step-$1/MANIFEST"; }
+fail() { echo "lockstep: error: rank $1 on a: broken" >&2; exit "$2"; }
+)" + lockstep);
+  }
+  Outcome launch(std::vector<std::string> arguments, const std::vector<std::string>& environment = {}) const {
+    arguments.insert(arguments.begin(), (folder_ / "lockstep-run").string());
+    return run(arguments, environment);
+  }
+  std::string starts() const { return contents(folder_ / "starts"); }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(StandIns, HostsAreToldFromSubcommands) {
+  for (const char* host : {"data", "train", "eval"}) {
+    for (const char* option : {"-H", "--host", "--hostfile"}) {
+      const std::string out = launch({option, host, "-np", "2", "train", "--epochs", "1"}).out;
+      EXPECT_NE(out.find(std::string(option) + " " + host + " -np 2 "), std::string::npos) << out;
+      EXPECT_TRUE(out.ends_with("lockstep train --epochs 1\n")) << out;
+    }
+  }
+  EXPECT_NE(launch({"--mca", "btl", "data", "eval", "m"}).out.find("--mca btl data "), std::string::npos);
+  EXPECT_NE(launch({"--tag-output", "train"}).out.find("--tag-output "), std::string::npos);
+}
+
+/// The list of lockstep-run is its own: it does not link lockstep.
+TEST_F(StandIns, KnowAllSubcommands) {
+  std::istringstream help(lockstep(0, {"--help"}).out);
+  int commands = 0;
+  for (std::string line; std::getline(help, line) && line != "Commands:";) {
+  }
+  for (std::string line; std::getline(help, line) && !line.empty(); ++commands) {
+    const std::string name = line.substr(2, line.find(' ', 2) - 2);
+    EXPECT_TRUE(launch({"-np", "2", name}).out.ends_with("/lockstep " + name + "\n")) << name;
+  }
+  EXPECT_GE(commands, 7);
+}
+
+TEST_F(StandIns, OptionsInTheEnvironmentReachOtherHosts) {
+  const std::string out = launch({"-np", "2", "train"}, {"LOCKSTEP_LR=0.2"}).out;
+  EXPECT_NE(out.find("-x LOCKSTEP_LR "), std::string::npos) << out;
+  EXPECT_NE(out.find("-x LOCKSTEP_JOB "), std::string::npos) << out;
+  EXPECT_EQ(out.find("LOCKSTEP_RUN_DIR_FILE"), std::string::npos)
+      << out;  // without restarts, nobody reads it
+}
+
+TEST_F(StandIns, TheStatusIsThatOfLockstep) {
+  for (const int status : {0, 1, 2, 3, 4, 5, 70, 75, 137}) {
+    script("mpirun", "exit " + std::to_string(status));
+    const Outcome outcome = launch({"-np", "2", "train"});
+    EXPECT_EQ(outcome.status, status);
+    EXPECT_EQ(outcome.err, "");
+  }
+  EXPECT_EQ(launch({}).status, 2);
+  EXPECT_EQ(launch({"--max-restarts", "x", "train"}).status, 2);
+  EXPECT_EQ(launch({"--help"}).status, 0);
+  std::filesystem::remove(folder_ / "mpirun");
+  const Outcome without = launch({"train"}, {"PATH=/nowhere"});
+  EXPECT_EQ(without.status, 4);
+  EXPECT_EQ(without.err, "lockstep-run: error: mpirun not found; install openmpi-bin\n");
+}
+
+TEST_F(StandIns, ARestartGoesOnFromTheNewestCheckpoint) {
+  pretend("checkpoint 0000000$n; if [ $n -lt 3 ]; then fail $n 4; fi; echo done");
+  const Outcome outcome =
+      launch({"-np", "2", "--max-restarts", "5", "train", "--lr", "1", "--resume", "old"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "done\n");
+  const std::string resumed = "train --lr 1 --run-dir " + (folder_ / "run").string() + " --resume auto\n";
+  EXPECT_EQ(starts(), "train --lr 1 --resume old\n" + resumed + resumed);
+  EXPECT_NE(
+      outcome.err.find("lockstep-run: failed: rank 1 on a: broken; going on from the checkpoint of step 1 "
+                       "(restart 1 of 5)\n"),
+      std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("lockstep-run: 2 restarts (rank 1 on a: broken; rank 2 on a: broken); "),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(StandIns, GiveUpWithTheReason) {
+  struct Row {
+    const char* lockstep;
+    int status;
+    int starts;
+    const char* reason;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"fail 0 2", 2, 1, "rank 0 on a: broken; giving up: wrong usage (status 2)"},
+                        {"fail 0 3", 3, 1, "giving up: bad input data (status 3)"},
+                        {"checkpoint 00000007; fail $n 4", 4, 2,
+                         "giving up: it failed twice from the checkpoint of step 7"},
+                        {"fail $n 70", 70, 2, "giving up: it failed twice without a checkpoint"},
+                        {"checkpoint 0000000$n; fail $n 5", 5, 4,
+                         "giving up: it failed 4 times; --max-restarts allows 3"}}) {
+    pretend(row.lockstep);
+    const Outcome outcome = launch({"-np", "2", "--max-restarts", "3", "train"});
+    EXPECT_EQ(outcome.status, row.status) << row.lockstep;
+    EXPECT_EQ(count(starts(), "\n"), row.starts) << row.lockstep;
+    EXPECT_NE(outcome.err.find(row.reason), std::string::npos) << outcome.err;
+    std::filesystem::remove(folder_ / "starts");
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(StandIns, GoOnWithFewerRanksWhereOneKeepsFailing) {
+  pretend("if [ $n -lt 3 ]; then fail 1 4; fi");
+  script("mpirun", "echo \"$@\" >> '" + (folder_ / "mpirun-starts").string() +
+                       "'; for word; do shift; case $word in */lockstep) exec \"$word\" \"$@\";; esac; done");
+  const Outcome outcome = launch({"-np", "4", "--max-restarts", "5", "--min-ranks", "3", "train"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const std::string lines = contents(folder_ / "mpirun-starts");
+  EXPECT_EQ(count(lines, "-np 4 "), 2) << lines;
+  EXPECT_EQ(count(lines, "-np 3 "), 1) << lines;
+  EXPECT_NE(outcome.err.find("rank 1 on a failed 2 times in a row: going on with 3 ranks"), std::string::npos)
+      << outcome.err;
+}
+
+/// The stand-in for mpirun, whose parent's parent is lockstep-run, is asked to stop, and has nothing to
+/// restart.
+TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
+  for (const char* signal : {"TERM", "INT", "HUP", "USR1", "USR2"}) {
+    script("mpirun",
+           std::string("trap 'exit 75' USR1; launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); kill -") +
+               signal + " $launcher; while :; do sleep 0.01; done");
+    const Outcome outcome = launch({"-np", "2", "--max-restarts", "3", "train"});
+    EXPECT_EQ(outcome.status, 75) << signal << outcome.err;
+    EXPECT_EQ(outcome.err, "lockstep-run: SIG" + std::string(signal) +
+                               ": stopping after this step, with a checkpoint" +
+                               (signal == std::string("INT") ? "; Ctrl-C again ends at once\n" : "\n"));
+  }
+}
+
+TEST_F(StandIns, RanksThatDoNotStopAreKilled) {
+  script("mpirun",
+         "trap '' USR1; launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); kill -TERM $launcher; sleep "
+         "1000");
+  const Outcome outcome = launch({"-np", "2", "--grace", "0", "train"});
+  EXPECT_EQ(outcome.status, 128 + 15);
+  EXPECT_NE(outcome.err.find("the ranks did not stop within 0 s; ending them"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(launch({"-np", "2", "eval"}).status, 128 + 15);  // has no checkpoints to write
+}
+
+/// The run prints more lines than the failed writes that mpirun tolerates.
+TEST(LockstepRun, GoesOnWhereNobodyReadsItsOutput) {
+  const TemporaryFolder folder;
+  const std::string model = (folder / "model.safetensors").string();
+  const std::string closed = (folder / "closed").string(), status = (folder / "status").string();
+  const Outcome outcome =
+      run({"sh", "-c",
+           "{ until [ -e '" + closed +
+               "' ]; do sleep 0.01; done; '" LOCKSTEP_RUN
+               "' -np 2 train --dataset synthetic --samples 64 --model mlp:4 --epochs 60 --save-model '" +
+               model + "'; echo $? > '" + status + "'; } | { exec 0<&-; : > '" + closed +
+               "'; }; until [ -s '" + status + "' ]; do sleep 0.01; done; cat '" + status + "'"});
+  EXPECT_EQ(outcome.out, "0\n") << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(model)) << outcome.err;
+  EXPECT_NE(outcome.err.find("lockstep-run: warning: stdout: Broken pipe"), std::string::npos) << outcome.err;
+}
+
+/// mpirun names the rank; its end makes the other one fail too.
+TEST(LockstepRun, NamesARankThatWasKilled) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(LOCKSTEP_RUN, folder.string());
+  std::ofstream(folder / "lockstep")
+      << "#!/bin/sh\nif [ $OMPI_COMM_WORLD_RANK = 1 ]; then kill -9 $$; fi; exec sleep 1000\n";
+  std::filesystem::permissions(folder / "lockstep", std::filesystem::perms::owner_all);
+  const Outcome outcome =
+      run({(folder / "lockstep-run").string(), "-np", "2", "--max-restarts", "1", "train"});
+  EXPECT_EQ(outcome.status, 128 + 9) << outcome.err;
+  EXPECT_EQ(count(outcome.err, ": killed by signal 9"), 3) << outcome.err;  // restart, giving up, summary
+  EXPECT_NE(outcome.err.find("lockstep-run: failed: rank 1 on "), std::string::npos) << outcome.err;
+}
+
+/// A source tree has a script of the same name.
+TEST(LockstepRun, IsFoundFromASourceTree) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "launcher");
+  std::filesystem::create_directories(folder / "build/release");
+  std::filesystem::copy(LOCKSTEP_SOURCE "/launcher/lockstep-run", folder / "launcher");
+  const std::vector<std::string> command = {"env", "PATH=/usr/bin:/bin",
+                                            (folder / "launcher/lockstep-run").string(), "--help"};
+  EXPECT_EQ(run(command).status, 4);
+  std::filesystem::create_symlink(LOCKSTEP_RUN, folder / "build/release/lockstep-run");
+  const Outcome found = run(command);
+  EXPECT_EQ(found.status, 0) << found.err;
+  EXPECT_TRUE(found.out.starts_with("Usage: lockstep-run ")) << found.out;
+}
+
+}  // namespace
+}  // namespace lockstep::test
