@@ -10,8 +10,8 @@ namespace {
 
 /// mpirun may lose the request while it starts, so it is repeated.
 constexpr std::chrono::milliseconds between_requests{1000};
-/// `timeout` sends one interrupt to a process and to its group.
-constexpr std::chrono::milliseconds same_interrupt{100};
+/// `timeout` sends one interrupt to a process and to its group. The ranks wait as long (StopRequests).
+constexpr std::chrono::milliseconds same_interrupt{500};
 
 std::string name_of(int signal) {
   const char* name = sigabbrev_np(signal);
@@ -26,8 +26,9 @@ StopRequest::StopRequest(const Options& options, std::function<void(int)> send,
 
 void StopRequest::on_signal(int signal, Time now) {
   if (killed_) return;
+  if (signal == SIGUSR2) return send_(signal);  // asks for a checkpoint
   if (signal == SIGINT && interrupted_at_ && now - *interrupted_at_ >= same_interrupt) {
-    say_("ending at once");
+    say_("SIGINT again: ending the ranks");
     return kill();
   }
   if (signal == SIGINT && !interrupted_at_) interrupted_at_ = now;
@@ -35,8 +36,8 @@ void StopRequest::on_signal(int signal, Time now) {
   signal_ = signal;
   requested_at_ = now;
   if (!options_.can_save) return kill();
-  say_(name_of(signal) + ": stopping after this step, with a checkpoint" +
-       (signal == SIGINT ? "; Ctrl-C again ends at once" : ""));
+  say_(name_of(signal) + ": asking the ranks to stop" +
+       (signal == SIGINT ? "; Ctrl-C again ends them at once" : ""));
   next_ = now;
 }
 

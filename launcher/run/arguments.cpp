@@ -125,9 +125,9 @@ after it are lockstep's (lockstep --help). The exit status is lockstep's.
   --grace SECONDS    time that ranks have to stop on request before they are killed (default: 30)
   --help             show this text
 
-SIGTERM, SIGINT (Ctrl-C), SIGHUP, SIGUSR1 and SIGUSR2 stop a training: all ranks end after the same
-step, with a checkpoint and status 75. A second SIGINT ends everything at once. No process stays
-behind on this host, even if lockstep-run or mpirun is killed.
+SIGTERM, SIGINT (Ctrl-C), SIGHUP and SIGUSR1 stop a training: all ranks end after the same step,
+with a checkpoint and status 75. A second SIGINT ends everything at once. SIGUSR2 asks for a
+checkpoint. No process stays behind on this host, even if lockstep-run or mpirun is killed.
 
 It gives up, and says why, after wrong usage (status 2), bad input data (status 3), N restarts, or
 two failures without a newer checkpoint in between.

@@ -151,16 +151,17 @@ TEST_F(StandIns, GoOnWithFewerRanksWhereOneKeepsFailing) {
 /// The stand-in for mpirun, whose parent's parent is lockstep-run, is asked to stop, and has nothing to
 /// restart.
 TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
-  for (const char* signal : {"TERM", "INT", "HUP", "USR1", "USR2"}) {
-    script("mpirun",
-           std::string("trap 'exit 75' USR1; launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); kill -") +
-               signal + " $launcher; while :; do sleep 0.01; done");
+  const std::string find_launcher = "launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); ";
+  for (const std::string signal : {"TERM", "INT", "HUP", "USR1"}) {
+    script("mpirun", find_launcher + "trap 'exit 75' USR1; kill -" + signal +
+                         " $launcher; while :; do sleep 0.01; done");
     const Outcome outcome = launch({"-np", "2", "--max-restarts", "3", "train"});
     EXPECT_EQ(outcome.status, 75) << signal << outcome.err;
-    EXPECT_EQ(outcome.err, "lockstep-run: SIG" + std::string(signal) +
-                               ": stopping after this step, with a checkpoint" +
-                               (signal == std::string("INT") ? "; Ctrl-C again ends at once\n" : "\n"));
+    EXPECT_EQ(outcome.err, "lockstep-run: SIG" + signal + ": asking the ranks to stop" +
+                               (signal == "INT" ? "; Ctrl-C again ends them at once\n" : "\n"));
   }
+  script("mpirun", find_launcher + "trap 'exit 7' USR2; kill -USR2 $launcher; while :; do sleep 0.01; done");
+  EXPECT_EQ(launch({"-np", "2", "train"}).status, 7);  // ranks would go on
 }
 
 TEST_F(StandIns, RanksThatDoNotStopAreKilled) {
