@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # Fuzzes every parser of files and configuration, with the address and undefined-behaviour sanitizers. An input that
 # breaks one is kept in build/fuzz/findings/TARGET, and the exit status is then not 0.
-#   launcher/fuzz.sh [SECONDS]   for each parser; default 10
+#   launcher/fuzz.sh [SECONDS | --runs N] [PARSER...]   for each parser: 10 seconds, or N inputs; default: all parsers
 set -euo pipefail
 # shellcheck source=launcher/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-seconds=${1:-10}
-[[ $seconds =~ ^[1-9][0-9]*$ ]] || die "'$seconds' is not a number of seconds; usage: launcher/fuzz.sh [SECONDS]"
+limit=-max_total_time
+if [[ ${1:-} == --runs ]]; then limit=-runs && shift; fi
+number=${1:-10}
+[[ $number =~ ^[1-9][0-9]*$ ]] ||
+  die "'$number' is not a number; usage: launcher/fuzz.sh [SECONDS | --runs N] [PARSER...]"
+targets=("${@:2}")
+if [[ ${#targets[@]} -eq 0 ]]; then
+  mapfile -t targets < <(find "$root/tests/fuzz/corpus" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort)
+fi
 command -v clang++ >/dev/null || die "clang++ is missing; install the packages clang and libclang-rt-14-dev"
 
 build() {
@@ -24,7 +31,7 @@ if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
 fuzz() {
   local target=$1 corpus=$root/build/fuzz/corpus/$1 findings=$root/build/fuzz/findings/$1
   mkdir -p "$corpus" "$findings" &&
-    "${fixed_addresses[@]}" "$root/build/fuzz/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
+    "${fixed_addresses[@]}" "$root/build/fuzz/tests/fuzz/${target}_fuzz" "$limit=$number" -max_len=4096 -timeout=10 \
       -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" \
       "$root/tests/fuzz/corpus/$target"
 }
@@ -34,8 +41,8 @@ stage "fuzz-build" build
 # Fuzzes as many parsers at once as there are processors.
 status=0
 running=0
-for seeds in "$root"/tests/fuzz/corpus/*/; do
-  target=$(basename "$seeds")
+for target in "${targets[@]}"; do
+  [[ -d $root/tests/fuzz/corpus/$target ]] || die "there is no parser '$target'; see tests/fuzz/corpus"
   if ((running == $(nproc))); then
     wait -n || status=1
     running=$((running - 1))

@@ -101,6 +101,14 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
 
   const Outcome again = lockstep(1, {"train", "--config", run + "/options.cfg", "--run-dir", run + "-again"});
   EXPECT_EQ(line_after(again.out, "digest "), digest) << again.err;
+  const Outcome same = lockstep(0, {"diff", run, run + "-again"});
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_NE(same.out.find("\nthe results are the same\n"), std::string::npos) << same.out;
+  std::ofstream(run + "-again/metrics.jsonl")
+      << std::regex_replace(contents(run + "/metrics.jsonl"), std::regex("\"loss\":"), "\"loss\":1");
+  const Outcome different = lockstep(0, {"diff", run, run + "-again"});
+  EXPECT_EQ(different.status, 1) << different.err;
+  EXPECT_NE(different.out.find("\nfirst difference in loss: step 1: "), std::string::npos) << different.out;
   const Outcome refused = lockstep(1, {"train", "--config", run + "/options.cfg"});
   EXPECT_EQ(refused.status, 2) << refused.err;
   EXPECT_NE(refused.err.find("already holds a run"), std::string::npos) << refused.err;
