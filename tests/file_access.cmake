@@ -10,7 +10,8 @@ set(kernel_files
   src/cli/bench/bench_allreduce.cpp       # /sys/class/net
   src/cli/bench/bench_step.cpp            # /proc/self/stat
   src/comm/transports/shared_memory.cpp   # memfd, /proc/PID/fd
-  src/comm/world/peer_watch.cpp           # /proc/PID
+  src/comm/watch/job_memory.cpp           # memory with a name, which the launcher finds
+  src/comm/watch/process.cpp              # /proc/PID
   src/device/cpu/cpu_device.cpp           # memory without a file
   src/device/host_probe.cpp               # /proc, control groups
   src/report/environment.cpp)             # /proc/cpuinfo

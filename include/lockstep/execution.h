@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lockstep/field.h"
+#include "lockstep/period.h"
 
 namespace lockstep {
 
@@ -65,14 +66,16 @@ struct ExecutionOptions {
   Transport transport = Transport::automatic;
   std::vector<double> rank_weights = {};
   ShareRule shares = ShareRule::measured;
+  bool watchdog = true;
+  Duration hang_limit = {10.0};
 
   bool operator==(const ExecutionOptions&) const = default;
 };
 
 template <OptionsOf<ExecutionOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [device, dtype, threads, simd, cuda_graph, steps_at_once, plan_cache, transport, rank_weights,
-         shares] = options;
+  auto& [device, dtype, threads, simd, cuda_graph, steps_at_once, plan_cache, transport, rank_weights, shares,
+         watchdog, hang_limit] = options;
   // Ranks with different shares of the work may have different devices.
   const bool mixed = !rank_weights.empty();
   field(device,
@@ -132,6 +135,21 @@ void visit(O& options, Visitor&& field) {
                             "ranks are on one host, else messages. With the other two, gradients of GPUs "
                             "pass through host memory, which lets ranks share a GPU",
                     .scope = Scope::protocol});
+  field(watchdog,
+        {.name = "watchdog",
+         .help = "end the run when a rank hangs, and name that rank; off is for debuggers, which stop ranks. "
+                 "Ranks that have ended are found in any case",
+         .scope = Scope::protocol,
+         .choices = [] {
+           return Names{"on", "off"};
+         }});
+  field(hang_limit,
+        {.name = "hang-limit",
+         .help = "time for which ranks wait for another one before it counts as hung, or 10 times the usual "
+                 "step if that is longer; 30 times this limit while ranks start or write files",
+         .range = {.above = 0},
+         .scope = Scope::protocol,
+         .needs = {{"watchdog", {"on"}}}});
 }
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "cli/options/flag.h"
 #include "cli/stop_line.h"
 #include "cli/train_options.h"
+#include "comm/watch/watch.h"
 #include "core/files/atomic_file.h"
 #include "core/message.h"
 #include "core/version.h"
@@ -186,6 +187,9 @@ int end_stopped(const World& world, const StopRequests& stops, const Trainer& tr
 }
 
 int train(World& world, const TrainOptions& options, StopRequests& stops, int argc, char** argv) {
+  Watch& watch = watch_of(world);
+  const ExecutionOptions& execution = options.training.execution;
+  watch.set_limits(hang_limits(execution.hang_limit.seconds, execution.watchdog));
   const Environment environment = this_environment();  // before the trainer binds this thread to a core
   world.agree([&] {
     if (world.rank() == 0 && !options.output.save_model.empty())
@@ -213,6 +217,7 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
     recorder.emplace(
         make_recorder(options.output, {.rank = world.rank(), .ranks = world.size(), .host = world.host()}));
   });
+  watch.set_report_folder(options.output.run_directory);
   if (prints) {
     print_warning(data.train->skipped_files());
     print_warning(data.test->skipped_files());

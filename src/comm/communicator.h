@@ -14,8 +14,8 @@ namespace lockstep {
 
 class World;
 
-/// Exchange between ranks. Every rank calls the same methods in the same order. Methods throw Error(peer)
-/// when a peer is gone; no call may follow an error.
+/// Exchange between ranks. Every rank calls the same methods in the same order. No call may follow an
+/// error. A rank whose peers do not come waits until its watchdog ends it (comm/watch/watch.h).
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -40,16 +40,15 @@ class Communicator {
   virtual Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) = 0;
   virtual AllReduce plan_all_reduce(std::span<float> values) = 0;
 
-  // Done on return, in the host's memory. Collective. Waiting yields the core and polls for the end of a
-  // peer.
+  // Done on return, in the host's memory. Collective. Waiting yields the core.
 
   /// Concatenation of every rank's `own` (lengths `bytes[rank]`) in rank order into `all`. For small data.
   virtual void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                                 std::span<std::byte> all) = 0;
   virtual void barrier() = 0;
 
-  /// Throws Error(peer) when it is known that a peer is gone or that what was given to a device has failed.
-  /// Does not wait: for waits outside of the communicator.
+  /// Throws Error(peer) when what was given to a device has failed. Does not wait: for waits outside of the
+  /// communicator.
   virtual void check() {}
 };
 

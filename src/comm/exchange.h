@@ -13,8 +13,8 @@
 /// Exchanges between ranks, as plans. A Communicator makes them collectively, once per kind of step. All
 /// ranks record them in the same order, and they take part in each run. Memory is that of the communicator's
 /// device. A plan outlives the programs that it is recorded in; its communicator and the memory that it is
-/// made for outlive the plan. In a run, waiting yields the core and polls for the end of a peer
-/// (Error(peer)); nothing is allocated after the first run.
+/// made for outlive the plan. In a run, waiting yields the core, and nothing is allocated after
+/// the first one.
 namespace lockstep {
 
 /// Element boundaries of the part of an arena that each rank owns: size() + 1 ascending entries.

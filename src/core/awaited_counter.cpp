@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <climits>
@@ -47,30 +46,25 @@ std::uint32_t AwaitedCounter::advance(Sharing sharing) {
 }
 
 bool AwaitedCounter::block(std::uint32_t target, Sharing sharing) {
-  constexpr timespec bound{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(block_time).count()};
   blocked_.fetch_add(1);
   const std::uint32_t seen = value_.load();
   if (static_cast<std::int32_t>(seen - target) < 0) {
-    syscall(SYS_futex, &value_, operation(FUTEX_WAIT, sharing), seen,
-            sharing == Sharing::processes ? &bound : nullptr, nullptr, 0);
+    syscall(SYS_futex, &value_, operation(FUTEX_WAIT, sharing), seen, nullptr, nullptr, 0);
   }
   blocked_.fetch_sub(1);
   return has_reached(target);
 }
 
-bool Polling::pause() {
+void Polling::pause() {
   constexpr std::chrono::microseconds yielding{200}, asleep{50};
   const auto waited = Clock::now() - start_;
   if (waited < spin_time) {
     spin_pause();
-    return false;
-  }
-  if (waited < yielding) {
+  } else if (waited < yielding) {
     sched_yield();
   } else {
     std::this_thread::sleep_for(asleep);
   }
-  return true;
 }
 
 }  // namespace lockstep

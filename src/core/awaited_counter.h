@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 
 namespace lockstep {
@@ -11,8 +10,6 @@ namespace lockstep {
 /// threads; once it blocks, a virtual machine may take 50 us to wake it. Measured with LeNet on two cores:
 /// 30, 100 and 300 us did not differ by more than the noise of 10 % on an idle machine.
 inline constexpr std::chrono::microseconds spin_time{30};
-/// Maximum time that a thread blocks before it checks again whether its peers are alive.
-inline constexpr std::chrono::milliseconds block_time{20};
 
 /// Threads that change a counter and wait for it: those of one process, or of several.
 enum class Sharing { threads, processes };
@@ -29,17 +26,10 @@ class AwaitedCounter {
   std::uint32_t advance(Sharing sharing = Sharing::threads);
 
   /// Waits until the counter has reached `target`: spins for spin_time, then blocks until it is advanced.
-  void await(std::uint32_t target) {
+  void await(std::uint32_t target, Sharing sharing = Sharing::threads) {
     if (has_reached(target) || spin(target)) return;
-    while (!block(target, Sharing::threads)) {
+    while (!block(target, sharing)) {
     }
-  }
-  /// Same as above, for a counter shared by several processes. While blocked, calls look() at least every
-  /// block_time; an exception of it ends the wait.
-  template <std::invocable Look>
-  void await(std::uint32_t target, const Look& look) {
-    if (has_reached(target) || spin(target)) return;
-    while (!block(target, Sharing::processes)) look();
   }
 
  private:
@@ -56,8 +46,8 @@ class AwaitedCounter {
 /// then sleeps.
 class Polling {
  public:
-  /// To be called after each poll without success. Returns whether it did more than spin.
-  bool pause();
+  /// To be called after each poll without success.
+  void pause();
 
  private:
   using Clock = std::chrono::steady_clock;

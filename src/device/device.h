@@ -59,6 +59,12 @@ class Program {
   virtual std::optional<PhaseSeconds> phases(std::size_t /*stream*/) const { return std::nullopt; }
 };
 
+/// Progress of the streams of a device.
+struct DeviceActivity {
+  std::uint64_t calls = 0;    ///< calls that all streams have begun so far
+  Phase phase = Phase::load;  ///< of the last call of stream 0
+};
+
 /// Owner of memory of a device, which is zeroed at first and aligned to 4,096 bytes.
 class Buffer {
  public:
@@ -96,6 +102,8 @@ class Device {
   /// Records a copy in the stream's order. Memory of the host must come from allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual std::span<Stream* const> streams() = 0;
+  /// What the streams do at this moment, if the host knows it. Safe from any thread.
+  virtual DeviceActivity activity() const { return {}; }
   /// Sets a function that is called from time to time while the host waits for this device, whose work may
   /// depend on other ranks; an exception ends the wait. Empty: none. Devices whose work is done on return do
   /// not call it.

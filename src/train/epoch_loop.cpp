@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "comm/watch/watch.h"
 #include "train/step/outcome.h"
 
 namespace lockstep {
@@ -119,6 +120,7 @@ Request EpochLoop::request_of_ranks() {
 
 bool EpochLoop::carry_out(Request request) {
   if (request != Request::none) {
+    const InStage in(watch_of(session_.world()), Stage::checkpoint);
     session_.world().agree([&] {
       if (observers_.act) observers_.act(request);
     });
@@ -144,6 +146,8 @@ void EpochLoop::check_epoch(int epoch) const {
 
 bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   const World& world = session_.world();
+  Watch& watch = watch_of(world);
+  watch.set_stage(Stage::evaluation);
   const EpochTotals& totals = progress_.epoch;
   steps_.gather_averages();
   check_replicas();
@@ -175,6 +179,7 @@ bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   report.best = progress_.best.epoch == 0 || accuracy > progress_.best.accuracy;
   if (report.best) progress_.best = {.epoch = epoch, .accuracy = accuracy};
   progress_.evaluation_due = false;
+  watch.set_stage(Stage::report);
   if (observers_.on_epoch) observers_.on_epoch(report);
   return true;
 }

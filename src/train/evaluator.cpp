@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 
+#include "comm/watch/watch.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "train/step/outcome.h"
@@ -73,16 +74,21 @@ std::optional<Evaluation> Evaluator::run(const Programs& programs, const std::fu
     const SampleRange range{.first = first, .samples = end - std::min(first, end)};
     runners_[e]->expect({&range, 1});
   }
+  Watch& watch = watch_of(session_.world());
+  const InStage in(watch, Stage::evaluation);
+  const auto copy = [&](void* to, std::size_t bytes) {  // waits for the device
+    const InCollective waiting(watch, Collective::device, Group::alone);
+    session_.device().copy(to, pass_.results().data(), bytes);
+  };
   for (const auto& program : programs) {
     if (goes_on) {
-      LeafResult last;  // a copy waits for the device, so that rounds are not queued there
-      session_.device().copy(&last, pass_.results().data(),
-                             std::min(pass_.results().size(), 1UL) * sizeof last);
+      LeafResult last;  // so that rounds are not queued in the device
+      copy(&last, std::min(pass_.results().size(), 1UL) * sizeof last);
       if (!goes_on()) return std::nullopt;
     }
     program->run();
   }
-  session_.device().copy(results_.data(), pass_.results().data(), pass_.results().size_bytes());
+  copy(results_.data(), pass_.results().size_bytes());
   Evaluation evaluation = evaluation_of(outcome_of(results_));
   evaluation.skipped = loader_.dataset().size() - evaluation.samples;
   return evaluation;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/watch/watch.h"
 #include "comm/world/launch.h"
 #include "core/options/text.h"
 #include "lockstep/error.h"
@@ -71,6 +72,7 @@ void write_text(const char* text) {
     write_text(name_of_signal(number));
     write_text(" before the first step: there is nothing to save; start again\n");
   }
+  announce_end();
   _exit(static_cast<int>(Category::stopped));
 }
 
@@ -86,6 +88,7 @@ extern "C" void lockstep_on_signal(int number) {
     if (received.stop.load() == none) received.stop_at.store(time);
     const bool first = received.stop.compare_exchange_strong(none, number);
     if (!first && number == SIGINT && time - received.stop_at.load() > same_interrupt) {
+      announce_end();
       signal(SIGINT, SIG_DFL);
       raise(SIGINT);  // comes when the handler returns
     }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/watch/watch.h"
 #include "comm/world/check_same.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
@@ -39,6 +40,7 @@ class Trainer::Implementation {
   void fit() {
     while (!loop_.done() && loop_.run_epoch()) {
     }
+    watch_of(session_.world()).set_stage(Stage::end);
   }
 
   Evaluation evaluate(const Dataset& dataset) {

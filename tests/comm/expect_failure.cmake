@@ -1,14 +1,26 @@
-# Runs COMMAND (words separated by commas) and checks that it ends with STATUS. If ERROR is given, exactly one line of
-# its stderr must be an error of lockstep, and match ERROR.
+# Runs COMMAND (words separated by commas) and checks that it ends with STATUS, a regular expression. If ERROR is given,
+# exactly one line of its stderr must be an error of lockstep, and match ERROR. If REPORT is given, the file that it
+# names must match REPORT; it is removed.
 string(REPLACE "," ";" COMMAND "${COMMAND}")
 execute_process(COMMAND ${COMMAND} TIMEOUT 60 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
-if(NOT status EQUAL STATUS)
+if(NOT status MATCHES "^(${STATUS})$")
   message(FATAL_ERROR "status ${status}, expected ${STATUS}\n${output}${error}")
 endif()
+string(REPLACE ";" "," error "${error}")  # a semicolon separates the elements of a list
 if(DEFINED ERROR)
   string(REGEX MATCHALL "lockstep: error: [^\n]*" lines "${error}")
   list(LENGTH lines count)
   if(NOT count EQUAL 1 OR NOT lines MATCHES "${ERROR}")
     message(FATAL_ERROR "expected one line like '${ERROR}', got:\n${error}")
   endif()
+endif()
+if(error MATCHES "state of all ranks: ([^\n]*)")
+  set(file ${CMAKE_MATCH_1})
+  file(READ ${file} report)
+  file(REMOVE ${file})
+elseif(DEFINED REPORT)
+  message(FATAL_ERROR "no report:\n${error}")
+endif()
+if(DEFINED REPORT AND NOT report MATCHES "${REPORT}")
+  message(FATAL_ERROR "expected a report like '${REPORT}', got:\n${report}")
 endif()

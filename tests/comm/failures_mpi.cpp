@@ -2,9 +2,11 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "comm/communicator.h"
+#include "comm/watch/watch.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -17,11 +19,22 @@ void fail(const std::string& how) {
   if (how == "throw") throw Error(Category::data, "labels.gz: cut short");
   if (how == "kill") std::raise(SIGKILL);
   if (how == "leave") std::_Exit(0);
+  if (how == "stop") std::raise(SIGSTOP);
+  if (how == "loop") {
+    for (volatile bool goes_on = true; goes_on;) {
+    }
+  }
 }
 
 int run(lockstep::World& world, const std::string& how, lockstep::Transport transport) {
+  lockstep::Watch& watch = lockstep::watch_of(world);
+  watch.set_limits(lockstep::hang_limits(1.0));
+  watch.set_report_folder(std::filesystem::temp_directory_path());
   const auto communicator = lockstep::make_communicator(world, transport);
+  watch.begin_steps(1);
   communicator->barrier();
+  watch.end_steps();
+  watch.begin_steps(2);
   const bool failing = world.rank() == 1;
   if (how == "agreed") {
     world.agree([&] {
@@ -29,6 +42,8 @@ int run(lockstep::World& world, const std::string& how, lockstep::Transport tran
     });
   }
   if (failing) fail(how);
+  if (failing && how == "different") world.agree([] {});
+  if (failing && how == "finish") return 0;
   for (;;) communicator->barrier();
 }
 

@@ -14,21 +14,36 @@ foreach(ranks 1 2 3)
   lockstep_process_test(check_same_${ranks}_ranks ${mpi_run} ${ranks} $<TARGET_FILE:check_same_mpi>)
 endforeach()
 
-function(lockstep_failure_test how transport status)
+# lockstep_failure_test(<how> <transport> <status> <error> <mpirun's option>...)
+function(lockstep_failure_test how transport status error)
   set(command ${mpi_run} 3 ${ARGN} $<TARGET_FILE:failures_mpi> ${how} ${transport})
   string(JOIN "," command ${command})  # one argument, a list again in the script
-  set(expected -D STATUS=${status})
-  if(status EQUAL 3)
-    list(APPEND expected -D "ERROR=rank 1 on .*: labels.gz: cut short")
+  set(expected -D "STATUS=${status}")
+  if(error)
+    list(APPEND expected -D "ERROR=${error}")
+  endif()
+  if(error MATCHES "on host")
+    list(APPEND expected -D "REPORT=\"rank\": 1.*\"collective\": \"barrier\"")
   endif()
   lockstep_process_test(comm_${how}_${transport} ${CMAKE_COMMAND} ${expected} "-DCOMMAND=${command}"
                         -P ${CMAKE_CURRENT_SOURCE_DIR}/comm/expect_failure.cmake)
 endfunction()
 
+set(from_rank_1 "rank 1 on .*: labels.gz: cut short")
+set(in_barrier "ranks 0, 2 wait in it for [1-9][0-9]* s")
 foreach(transport shared-memory messages)
-  lockstep_failure_test(throw ${transport} 3)
-  lockstep_failure_test(agreed ${transport} 3)
-  lockstep_failure_test(kill ${transport} 137)
+  lockstep_failure_test(throw ${transport} 3 ${from_rank_1})
+  lockstep_failure_test(agreed ${transport} 3 ${from_rank_1})
+  lockstep_failure_test(kill ${transport} 137 "")
   # The launcher ignores the missing rank; the other ranks must notice it.
-  lockstep_failure_test(leave ${transport} 5 --mca orte_allowed_exit_without_sync 1)
+  lockstep_failure_test(leave ${transport} 5
+    "rank 1 on host .* [(]process [0-9]+[)] has ended without telling why [(]step 2, " --mca
+    orte_allowed_exit_without_sync 1)
+  # The watchdog kills the rank, or it ends by itself; the first end counts.
+  lockstep_failure_test(stop ${transport} "5|137"
+    "rank 1 on host .* stopped before barrier [0-9]+ .*is stopped, as by SIGSTOP.*${in_barrier}")
+  lockstep_failure_test(loop ${transport} "5|137"
+    "rank 1 on host .* stopped before barrier [0-9]+ [(]step 2, .* computes.*${in_barrier}")
 endforeach()
+lockstep_failure_test(different shared-memory "5|137" "rank 1 on host .* entered agree [0-9]+ .*but ranks 0, 2 entered")
+lockstep_failure_test(finish messages "5|137" "rank 1 on host .* entered MPI_Finalize [0-9]+ .*but ranks 0, 2 entered")

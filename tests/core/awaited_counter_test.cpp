@@ -4,16 +4,10 @@
 #include <sys/mman.h>
 
 #include <limits>
-#include <stdexcept>
 #include <thread>
 
 namespace lockstep {
 namespace {
-
-void await(AwaitedCounter& counter, std::uint32_t target, Sharing sharing) {
-  if (sharing == Sharing::threads) return counter.await(target);
-  counter.await(target, [] {});
-}
 
 /// Two threads advance a counter each, in turns; `pause` is what both do before they advance.
 template <class Pause>
@@ -22,7 +16,7 @@ void take_turns(AwaitedCounter& first, AwaitedCounter& second, Sharing sharing, 
   std::uint32_t shared = 0;  // read and written in turns: the thread sanitizer sees to it
   const std::jthread other([&] {
     for (std::uint32_t turn = 1; turn <= turns; ++turn) {
-      await(first, turn, sharing);
+      first.await(turn, sharing);
       ++shared;
       pause(turn);
       second.advance(sharing);
@@ -32,7 +26,7 @@ void take_turns(AwaitedCounter& first, AwaitedCounter& second, Sharing sharing, 
     ++shared;
     pause(turn);
     EXPECT_EQ(first.advance(sharing), turn);
-    await(second, turn, sharing);
+    second.await(turn, sharing);
     EXPECT_EQ(shared, 2 * turn);
   }
 }
@@ -67,15 +61,6 @@ TEST(AwaitedCounter, MayWrapAround) {
   counter.advance();
   EXPECT_TRUE(counter.has_reached(1));
   EXPECT_FALSE(counter.has_reached(2));
-}
-
-TEST(AwaitedCounter, AWaitEndsByWhatLookThrows) {
-  AwaitedCounter counter{};
-  int looks = 0;
-  const auto look = [&] {
-    if (++looks == 3) throw std::runtime_error("the peer has ended");
-  };
-  EXPECT_THROW(counter.await(1, look), std::runtime_error);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Routes routes_between_hosts(const HostRanks& hosts, std::size_t rank, std::size_
 
 class SharingHosts final : public HostsCommunicator {
  public:
-  SharingHosts(const MpiGroup& world, PeerWatch& watch, const HostRanks& hosts,
+  SharingHosts(const MpiGroup& world, Watch& watch, const HostRanks& hosts,
                std::unique_ptr<Communicator> within)
       : messages_(world, watch),
         hosts_(hosts),
@@ -66,7 +66,6 @@ class SharingHosts final : public HostsCommunicator {
     without_sharing_->all_gather_bytes(own, bytes, all);
   }
   void barrier() override { without_sharing_->barrier(); }
-  void check() override { without_sharing_->check(); }
 
  private:
   Messages messages_;
@@ -79,10 +78,12 @@ class SharingHosts final : public HostsCommunicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_hosts_communicator(const MpiGroup& world, const MpiGroup& host,
-                                                      const HostRanks& hosts, PeerWatch& watch) {
+                                                      const HostRanks& hosts, Watch& watch) {
   auto within = host.size() == 1 ? make_self_communicator() : make_shared_memory_communicator(host, watch);
   int shares = within != nullptr ? 1 : 0;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MIN, world.get()), "MPI_Allreduce");
+  watch.during(Collective::share_memory, Group::world, 0, [&] {
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MIN, world.get()), "MPI_Allreduce");
+  });
   if (shares == 0) return nullptr;
   return std::make_unique<SharingHosts>(world, watch, hosts, std::move(within));
 }

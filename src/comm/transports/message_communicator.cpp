@@ -9,7 +9,7 @@ namespace {
 
 class MessageCommunicator final : public Communicator {
  public:
-  MessageCommunicator(const MpiGroup& world, PeerWatch& watch)
+  MessageCommunicator(const MpiGroup& world, Watch& watch)
       : messages_(world, watch), routes_(routes_to_all(messages_.rank(), messages_.size())) {}
 
   int rank() const override { return static_cast<int>(messages_.rank()); }
@@ -23,11 +23,12 @@ class MessageCommunicator final : public Communicator {
     return plan_message_gather(messages_, all, bounds, routes_);
   }
   AllReduce plan_all_reduce(std::span<float> values) override {
-    return plan_mpi_all_reduce(messages_.group(), values);
+    return plan_mpi_all_reduce(messages_.group(), messages_.watch(), values);
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                         std::span<std::byte> all) override {
+    const InCollective in(messages_.watch(), Collective::all_gather, Group::world, all.size());
     for (std::size_t peer = 0, begin = 0; peer < messages_.size(); begin += bytes[peer++]) {
       const std::span<std::byte> part = all.subspan(begin, bytes[peer]);
       if (peer == messages_.rank()) {
@@ -41,11 +42,10 @@ class MessageCommunicator final : public Communicator {
   }
 
   void barrier() override {
+    const InCollective in(messages_.watch(), Collective::barrier, Group::world);
     check_mpi(MPI_Ibarrier(messages_.group().get(), &requests_.emplace_back()), "MPI_Ibarrier");
     messages_.complete(requests_);
   }
-
-  void check() override { messages_.watch().check(); }
 
  private:
   Messages messages_;
@@ -55,7 +55,7 @@ class MessageCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_message_communicator(const MpiGroup& world, PeerWatch& watch) {
+std::unique_ptr<Communicator> make_message_communicator(const MpiGroup& world, Watch& watch) {
   return std::make_unique<MessageCommunicator>(world, watch);
 }
 

@@ -34,6 +34,8 @@ class MessageSums final : public RoutedSums {
   void bring(Stream& stream, std::size_t round) override {
     stream.call(
         [this, round] {
+          const InCollective in(messages_.watch(), Collective::sum, Group::world,
+                                layout_.inputs() * chunk() * sizeof(float));
           in_transit_.complete(round, rounds(), [this](std::size_t next, std::vector<MPI_Request>& requests) {
             start(next, requests);
           });
@@ -76,7 +78,7 @@ void Messages::receive(std::vector<MPI_Request>& requests, std::span<std::byte> 
 }
 
 void Messages::complete(std::vector<MPI_Request>& requests) const {
-  lockstep::complete(requests, watch_);
+  lockstep::complete(requests);
   requests.clear();
 }
 
@@ -104,9 +106,10 @@ Gather plan_message_gather(const Messages& messages, std::span<std::byte> all,
   for (const std::size_t owner : routes.owners) {
     longest = std::max(longest, arriving.emplace_back(part(owner)).size());
   }
-  return call_in_each_run([&messages, routes, arriving, own, piece,
+  return call_in_each_run([&messages, routes, arriving, own, piece, bytes = all.size(),
                            rounds = (longest + message_bytes - 1) / message_bytes,
                            in_transit = MessageRounds(messages, arriving.size() * message_bytes)]() mutable {
+    const InCollective in(messages.watch(), Collective::gather, Group::world, bytes);
     const auto start = [&](std::size_t round, std::vector<MPI_Request>& requests) {
       for (std::size_t i = 0; i < arriving.size(); ++i) {
         messages.receive(requests, piece(arriving[i], round), routes.owners[i]);
@@ -119,8 +122,9 @@ Gather plan_message_gather(const Messages& messages, std::span<std::byte> all,
   });
 }
 
-AllReduce plan_mpi_all_reduce(const MpiGroup& group, std::span<float> values) {
-  return {.start = call_in_each_run([&group, values] {
+AllReduce plan_mpi_all_reduce(const MpiGroup& group, Watch& watch, std::span<float> values) {
+  return {.start = call_in_each_run([&group, &watch, values] {
+            const InCollective in(watch, Collective::all_reduce, Group::world, values.size_bytes());
             constexpr std::size_t largest = std::size_t{1} << 28;  // MPI counts are ints
             for (std::span<float> rest = values; !rest.empty();) {
               const std::span<float> part = rest.first(std::min(rest.size(), largest));

@@ -8,17 +8,18 @@
 
 #include "comm/exchange.h"
 #include "comm/transports/sums_in_rounds.h"
+#include "comm/watch/watch.h"
 #include "comm/world/mpi_handles.h"
-#include "comm/world/peer_watch.h"
 
 namespace lockstep {
 
 /// Messages between the ranks of a group.
 class Messages {
  public:
-  /// Duplicates `group`; `watch` outlives the messages. Collective.
-  Messages(const MpiGroup& group, PeerWatch& watch)
-      : group_(MpiGroup::duplicate(group.get())),
+  /// Duplicates `group`, all ranks; `watch` outlives the messages. Collective.
+  Messages(const MpiGroup& group, Watch& watch)
+      : group_(watch.during(Collective::start, Group::world, 0,
+                            [&] { return MpiGroup::duplicate(group.get()); })),
         watch_(watch),
         rank_(static_cast<std::size_t>(group_.rank())),
         size_(static_cast<std::size_t>(group_.size())) {}
@@ -26,7 +27,7 @@ class Messages {
   std::size_t rank() const { return rank_; }
   std::size_t size() const { return size_; }
   const MpiGroup& group() const { return group_; }
-  PeerWatch& watch() const { return watch_; }
+  Watch& watch() const { return watch_; }
 
   /// Start a message of at most 2 GB and add it to `requests`. Messages between two ranks with one tag stay
   /// in order. An empty message is neither sent nor received.
@@ -39,7 +40,7 @@ class Messages {
 
  private:
   MpiGroup group_;
-  PeerWatch& watch_;
+  Watch& watch_;
   std::size_t rank_, size_;
 };
 
@@ -80,7 +81,7 @@ std::unique_ptr<SumExchange> plan_message_sums(const Messages& messages, SumLayo
 /// Brings the part of each owner in `routes` to this rank, and this rank's part to its sources.
 Gather plan_message_gather(const Messages& messages, std::span<std::byte> all,
                            std::span<const std::size_t> bounds, const Routes& routes);
-/// MPI's sum of `values`, in host memory; complete when `start` returns.
-AllReduce plan_mpi_all_reduce(const MpiGroup& group, std::span<float> values);
+/// MPI's sum of `values` over all ranks, in host memory; complete when `start` returns. `watch` outlives it.
+AllReduce plan_mpi_all_reduce(const MpiGroup& group, Watch& watch, std::span<float> values);
 
 }  // namespace lockstep

@@ -17,8 +17,9 @@ namespace {
 
 /// Brings rank i's bytes to all[bounds[i], bounds[i + 1]) on the other ranks, through the windows. `own`:
 /// bytes of this rank.
-void gather_through(SharedWindows& windows, std::size_t own_rank, const std::byte* own, std::byte* all,
-                    std::span<const std::size_t> bounds) {
+void gather_through(SharedWindows& windows, Collective kind, std::size_t own_rank, const std::byte* own,
+                    std::byte* all, std::span<const std::size_t> bounds) {
+  const InCollective in(windows.watch(), kind, Group::host, bounds.back());
   const std::size_t half_bytes = windows.half_bytes(), size = bounds.size() - 1;
   const auto length = [&](std::size_t rank, std::size_t round) {
     const std::size_t bytes = bounds[rank + 1] - bounds[rank];
@@ -72,6 +73,8 @@ class WindowSums final : public SumsInRounds {
   }
 
   void bring(std::size_t round) {
+    const InCollective in(windows_.watch(), Collective::sum, Group::host,
+                          layout_.inputs() * chunk() * sizeof(float));
     const auto stage = [this](std::size_t staged) {
       windows_.stage([&](std::byte* half) { stage_partials(staged, reinterpret_cast<float*>(half)); });
     };
@@ -135,10 +138,11 @@ std::size_t whole_pages(std::size_t elements) {
 
 class SharedMemoryCommunicator final : public Communicator {
  public:
-  SharedMemoryCommunicator(std::unique_ptr<SharedWindows> windows, const MpiGroup& host, PeerWatch& watch)
+  SharedMemoryCommunicator(std::unique_ptr<SharedWindows> windows, const MpiGroup& host, Watch& watch)
       : watch_(watch),
         windows_(std::move(windows)),
-        group_(MpiGroup::duplicate(host.get())),
+        group_(
+            watch.during(Collective::start, Group::host, 0, [&] { return MpiGroup::duplicate(host.get()); })),
         rank_(static_cast<std::size_t>(host.rank())),
         size_(static_cast<std::size_t>(host.size())) {}
 
@@ -188,7 +192,7 @@ class SharedMemoryCommunicator final : public Communicator {
     std::vector<std::size_t> own_bounds(bounds.begin(), bounds.end());
     if (std::ranges::find(places, not_shared) != places.end()) {
       return call_in_each_run([this, all = all.data(), bounds = std::move(own_bounds)] {
-        gather_through(*windows_, rank_, all + bounds[rank_], all, bounds);
+        gather_through(*windows_, Collective::gather, rank_, all + bounds[rank_], all, bounds);
       });
     }
     const bool common =
@@ -208,24 +212,25 @@ class SharedMemoryCommunicator final : public Communicator {
     });
   }
 
-  AllReduce plan_all_reduce(std::span<float> values) override { return plan_mpi_all_reduce(group_, values); }
+  AllReduce plan_all_reduce(std::span<float> values) override {
+    return plan_mpi_all_reduce(group_, watch_, values);
+  }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
                         std::span<std::byte> all) override {
     offsets_.assign(size_ + 1, 0);
     std::partial_sum(bytes.begin(), bytes.end(), offsets_.begin() + 1);
     std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(offsets_[rank_]));
-    gather_through(*windows_, rank_, own.data(), all.data(), offsets_);
+    gather_through(*windows_, Collective::all_gather, rank_, own.data(), all.data(), offsets_);
   }
 
   void barrier() override { windows_->barrier(); }
-
-  void check() override { watch_.check(); }
 
  private:
   /// This rank's part of new shared memory, or null. Collective.
   std::byte* add_arenas(std::size_t bytes, std::size_t stride) {
     if (bytes == 0) return nullptr;
+    const InCollective in(watch_, Collective::share_memory, Group::host);
     auto memory = SharedMemory::create(group_, stride == 0 ? bytes : size_ * stride);
     if (memory == nullptr) return nullptr;
     arenas_.push_back({std::move(memory), bytes, stride});
@@ -258,7 +263,7 @@ class SharedMemoryCommunicator final : public Communicator {
     return arenas_[place >> offset_bits].of(rank) + offset;
   }
 
-  PeerWatch& watch_;
+  Watch& watch_;
   std::unique_ptr<SharedWindows> windows_;
   std::vector<SharedArenas> arenas_;
   MpiGroup group_;
@@ -268,7 +273,7 @@ class SharedMemoryCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_shared_memory_communicator(const MpiGroup& host, PeerWatch& watch) {
+std::unique_ptr<Communicator> make_shared_memory_communicator(const MpiGroup& host, Watch& watch) {
   auto windows = SharedWindows::create(host, watch);
   if (windows == nullptr) return nullptr;
   return std::make_unique<SharedMemoryCommunicator>(std::move(windows), host, watch);

@@ -2,18 +2,19 @@
 
 namespace lockstep {
 
-std::unique_ptr<SharedWindows> SharedWindows::create(const MpiGroup& host, PeerWatch& watch) {
+std::unique_ptr<SharedWindows> SharedWindows::create(const MpiGroup& host, Watch& watch) {
   // Two halves of at most 256 KiB stay in the L2 cache of the core that fills them; 64 MiB in all at most.
   constexpr std::size_t largest = 256 << 10, total = 64 << 20;
   const auto size = static_cast<std::size_t>(host.size());
   const std::size_t half_bytes = std::min(largest, total / size / 2) & ~std::size_t{4095};
+  const InCollective in(watch, Collective::share_memory, Group::host);
   auto memory = SharedMemory::create(host, size * (sizeof(Flags) + 2 * half_bytes));
   if (memory == nullptr) return nullptr;
   return std::unique_ptr<SharedWindows>(
       new SharedWindows(std::move(memory), watch, static_cast<std::size_t>(host.rank()), size, half_bytes));
 }
 
-SharedWindows::SharedWindows(std::unique_ptr<SharedMemory> memory, PeerWatch& watch, std::size_t rank,
+SharedWindows::SharedWindows(std::unique_ptr<SharedMemory> memory, Watch& watch, std::size_t rank,
                              std::size_t size, std::size_t half_bytes)
     : memory_(std::move(memory)), watch_(watch), rank_(rank), size_(size), half_bytes_(half_bytes) {}
 
@@ -30,7 +31,7 @@ std::byte* SharedWindows::half(std::size_t rank, std::uint32_t round) const {
 void SharedWindows::await(AwaitedCounter Flags::*counter, std::uint32_t round) {
   for (std::size_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
-    (flags(peer).*counter).await(round, [this] { watch_.check(); });
+    (flags(peer).*counter).await(round, Sharing::processes);
   }
 }
 
@@ -46,6 +47,7 @@ void SharedWindows::begin_use() { await(&Flags::staged, used_ + 1); }
 void SharedWindows::end_use() { used_ = flags(rank_).used.advance(Sharing::processes); }
 
 void SharedWindows::barrier() {
+  const InCollective in(watch_, Collective::barrier, Group::host);
   stage([](std::byte* /*half*/) {});
   begin_use();
   end_use();

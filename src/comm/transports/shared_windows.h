@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "comm/transports/shared_memory.h"
-#include "comm/world/peer_watch.h"
+#include "comm/watch/watch.h"
 #include "core/awaited_counter.h"
 
 namespace lockstep {
@@ -17,10 +17,11 @@ namespace lockstep {
 /// it reads.
 class SharedWindows {
  public:
-  /// Makes the windows of the ranks of `host`, which are all on one host. Null if they cannot share memory.
-  /// Collective.
-  static std::unique_ptr<SharedWindows> create(const MpiGroup& host, PeerWatch& watch);
+  /// Makes the windows of the ranks of `host`, which are all on one host. Exchanges are told to `watch`,
+  /// which outlives the windows, by those that make them. Null if they cannot share memory. Collective.
+  static std::unique_ptr<SharedWindows> create(const MpiGroup& host, Watch& watch);
 
+  Watch& watch() const { return watch_; }
   /// Bytes that a rank can stage per round.
   std::size_t half_bytes() const { return half_bytes_; }
 
@@ -48,7 +49,7 @@ class SharedWindows {
     alignas(64) AwaitedCounter used;    ///< rounds that the rank has read
   };
 
-  SharedWindows(std::unique_ptr<SharedMemory> memory, PeerWatch& watch, std::size_t rank, std::size_t size,
+  SharedWindows(std::unique_ptr<SharedMemory> memory, Watch& watch, std::size_t rank, std::size_t size,
                 std::size_t half_bytes);
 
   Flags& flags(std::size_t rank) const;
@@ -60,7 +61,7 @@ class SharedWindows {
   void end_stage();
 
   std::unique_ptr<SharedMemory> memory_;
-  PeerWatch& watch_;
+  Watch& watch_;
   std::size_t rank_, size_, half_bytes_;
   std::uint32_t staged_ = 0, used_ = 0;
 };

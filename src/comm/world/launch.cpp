@@ -18,17 +18,18 @@ Launch read_launch(const Lookup& lookup) {
   // The innermost launcher counts: mpirun inside a Slurm step hides the step's variables.
   if (const int size = number(lookup, "OMPI_COMM_WORLD_SIZE", 0); size > 0) {
     const bool one_host = number(lookup, "OMPI_COMM_WORLD_LOCAL_SIZE", 0) == size;
-    return {size, number(lookup, "OMPI_COMM_WORLD_RANK", 0), true, one_host};
+    return {size, number(lookup, "OMPI_COMM_WORLD_RANK", 0), number(lookup, "OMPI_COMM_WORLD_LOCAL_RANK", -1),
+            true, one_host};
   }
   if (const int size = number(lookup, "PMI_SIZE", 0); size > 0) {
-    return {size, number(lookup, "PMI_RANK", 0), true, false};
+    return {size, number(lookup, "PMI_RANK", 0), -1, true, false};
   }
   // A batch script has SLURM_NTASKS and SLURM_PROCID too; only srun sets the step's number of tasks.
   if (const int size = number(lookup, "SLURM_STEP_NUM_TASKS", 0); size > 0 && lookup("SLURM_PROCID")) {
-    return {size, number(lookup, "SLURM_PROCID", 0), true, number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1};
+    return {size, number(lookup, "SLURM_PROCID", 0), -1, true, number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1};
   }
   const bool known = lookup("PMIX_RANK") != nullptr;
-  return {1, number(lookup, "PMIX_RANK", 0), known, !known};
+  return {1, number(lookup, "PMIX_RANK", 0), -1, known, !known};
 }
 
 void set_start_options(const Launch& launch) {

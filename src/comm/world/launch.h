@@ -8,6 +8,7 @@ namespace lockstep {
 struct Launch {
   int processes = 1;     ///< started together; 1 also where unknown
   int rank = 0;          ///< of this process, 0 where unknown
+  int local_rank = -1;   ///< of this process, among those of this host; -1 where unknown
   bool known = false;    ///< a launcher (mpirun, srun, ...) started this process
   bool one_host = true;  ///< all of them on this host; true without a launcher
 };

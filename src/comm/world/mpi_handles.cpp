@@ -3,6 +3,8 @@
 #include <exception>
 #include <string>
 
+#include "core/awaited_counter.h"
+
 namespace lockstep {
 
 void check_mpi(int code, const char* call, Category category) {
@@ -11,6 +13,15 @@ void check_mpi(int code, const char* call, Category category) {
   int length = 0;
   MPI_Error_string(code, reason, &length);
   throw Error(category, std::string(call) + ": " + reason);
+}
+
+void complete(std::span<MPI_Request> requests) {
+  int done = 0;
+  for (Polling polling;; polling.pause()) {
+    check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
+    if (done != 0) return;
+  }
 }
 
 MpiSession::MpiSession(int* argc, char*** argv) {

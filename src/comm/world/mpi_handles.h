@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <span>
 #include <utility>
 
 #include "lockstep/error.h"
@@ -10,6 +11,10 @@ namespace lockstep {
 
 /// Throws Error(category) that names `call` and MPI's reason unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call, Category category = Category::peer);
+
+/// Completes `requests`. Yields the core meanwhile.
+void complete(std::span<MPI_Request> requests);
+inline void complete(MPI_Request& request) { complete(std::span(&request, 1)); }
 
 /// MPI_Init_thread to MPI_Finalize. Finalize is collective: skipped while an exception unwinds, when the
 /// other ranks may never come.

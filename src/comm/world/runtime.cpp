@@ -55,7 +55,10 @@ RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host) {
   return result;
 }
 
-World::Runtime::Runtime(int* argc, char*** argv) : launch(prepare_launch()), host_name(read_host_name()) {
+World::Runtime::Runtime(int* argc, char*** argv)
+    : launch(prepare_launch()),
+      host_name(read_host_name()),
+      watch(std::make_unique<Watch>(launch, host_name)) {
   session.emplace(argc, argv);
   const MpiGroup all = MpiGroup::duplicate(MPI_COMM_WORLD);
   check_connected(launch, all.size());
@@ -64,14 +67,19 @@ World::Runtime::Runtime(int* argc, char*** argv) : launch(prepare_launch()), hos
   rank = ranks.world.rank();
   size = ranks.world.size();
   local_rank = host.rank();
-  watch.emplace(host, rank - local_rank);
+  watch->join(ranks, host);
 }
 
 World::Runtime::Runtime(std::string name)
-    : host(MpiGroup::duplicate(MPI_COMM_SELF)),
-      ranks{MpiGroup::duplicate(MPI_COMM_SELF), {0, 1}},
-      host_name(std::move(name)) {
-  watch.emplace(host, rank);
+    : host_name(std::move(name)),
+      watch(std::make_unique<Watch>()),
+      host(MpiGroup::duplicate(MPI_COMM_SELF)),
+      ranks{MpiGroup::duplicate(MPI_COMM_SELF), {0, 1}} {}
+
+/// Ranks wait for each other at the end of MPI.
+World::Runtime::~Runtime() {
+  watch->set_stage(Stage::end);
+  if (session) watch->enter(Collective::finalize, Group::world);
 }
 
 }  // namespace lockstep

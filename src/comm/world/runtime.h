@@ -1,12 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "comm/watch/watch.h"
 #include "comm/world/launch.h"
 #include "comm/world/mpi_handles.h"
-#include "comm/world/peer_watch.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -25,16 +26,17 @@ struct World::Runtime {
   Runtime(int* argc, char*** argv);
   /// Runtime of this rank alone, within another runtime's session.
   explicit Runtime(std::string host_name);
+  ~Runtime();
 
   Launch launch;
+  std::string host_name;
+  std::unique_ptr<Watch> watch;       ///< watches the end of the session, too
   std::optional<MpiSession> session;  ///< none: another runtime's
   MpiGroup host;
   RanksByHost ranks;
   int rank = 0;
   int size = 1;
   int local_rank = 0;
-  std::string host_name;
-  std::optional<PeerWatch> watch;
 };
 
 }  // namespace lockstep

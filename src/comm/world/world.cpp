@@ -68,23 +68,25 @@ std::string World::library() const {
 
 void World::agree(const std::function<void()>& work) const {
   const Outcome own(work, rank());
+  const InCollective in(*runtime_->watch, Collective::agree, Group::world, sizeof(std::int64_t));
   const std::int64_t code = own.code();
   std::int64_t smallest = code;
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallreduce(&code, &smallest, 1, MPI_INT64_T, MPI_MIN, runtime_->ranks.world.get(), &request),
             "MPI_Iallreduce");
-  complete(request, *runtime_->watch);
+  complete(request);
   own.settle(smallest);
 }
 
 std::vector<std::byte> World::all_gather(std::span<const std::byte> own) const {
   std::vector<std::byte> all(own.size() * static_cast<std::size_t>(size()));
   const int count = static_cast<int>(own.size());
+  const InCollective in(*runtime_->watch, Collective::all_gather, Group::world, all.size());
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallgather(own.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE,
                            runtime_->ranks.world.get(), &request),
             "MPI_Iallgather");
-  complete(request, *runtime_->watch);
+  complete(request);
   return all;
 }
 
@@ -93,8 +95,9 @@ std::vector<std::byte> World::broadcast(std::span<const std::byte> own) const {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, 0, runtime_->ranks.world.get(), &request),
               "MPI_Ibcast");
-    complete(request, *runtime_->watch);
+    complete(request);
   };
+  const InCollective in(*runtime_->watch, Collective::broadcast, Group::world);
   std::uint64_t bytes = own.size();
   from_rank_0(&bytes, sizeof bytes);
   std::vector<std::byte> result(bytes);
@@ -104,12 +107,14 @@ std::vector<std::byte> World::broadcast(std::span<const std::byte> own) const {
 }
 
 void World::barrier() const {
+  const InCollective in(*runtime_->watch, Collective::barrier, Group::world);
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibarrier(runtime_->ranks.world.get(), &request), "MPI_Ibarrier");
-  complete(request, *runtime_->watch);
+  complete(request);
 }
 
 void World::abort(int status) const {
+  announce_end();
   std::fflush(nullptr);
   if (size() > 1) MPI_Abort(runtime_->ranks.world.get(), status);
   std::_Exit(status);

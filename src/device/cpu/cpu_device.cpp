@@ -121,10 +121,22 @@ class Executors {
   std::vector<std::thread> threads_;
 };
 
+/// What a stream does. Written by the stream's thread alone, read by any.
+struct alignas(64) StreamActivity {
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<Phase> phase{Phase::load};
+
+  void begin(Phase begun) {
+    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    phase.store(begun, std::memory_order_relaxed);
+  }
+};
+
 class CpuProgram : public Program {
  public:
-  CpuProgram(Executors& executors, Recording recording)
+  CpuProgram(Executors& executors, std::vector<StreamActivity>& activities, Recording recording)
       : executors_(executors),
+        activities_(activities),
         recording_(std::move(recording)),
         done_(static_cast<std::size_t>(recording_.events)),
         seconds_(recording_.streams.size()),
@@ -155,6 +167,7 @@ class CpuProgram : public Program {
       switch (action.kind) {
         case Action::Kind::call: {
           const auto start = Clock::now();
+          activities_[stream].begin(action.phase);
           guarded(action.work);
           seconds[action.phase] += std::chrono::duration<double>(Clock::now() - start).count();
           break;
@@ -186,6 +199,7 @@ class CpuProgram : public Program {
   }
 
   Executors& executors_;
+  std::vector<StreamActivity>& activities_;
   Recording recording_;
   std::vector<AwaitedCounter> done_;  ///< runs in which each event has happened
   std::vector<StreamSeconds> seconds_;
@@ -203,6 +217,7 @@ class CpuDevice : public Device {
                         ? processors_for_executors(options.threads, options.local_rank, options.local_size)
                         : std::vector<int>()),
         executors_(options.threads, processors_),
+        activities_(static_cast<std::size_t>(options.threads)),
         local_size_(static_cast<std::size_t>(std::max(1, options.local_size))) {
     if (!processors_.empty()) {
       pin_this_thread(processors_.front());
@@ -245,6 +260,13 @@ class CpuDevice : public Device {
 
   std::span<Stream* const> streams() override { return streams_; }
 
+  DeviceActivity activity() const override {
+    DeviceActivity all{.calls = 0, .phase = activities_.front().phase.load(std::memory_order_relaxed)};
+    for (const StreamActivity& stream : activities_)
+      all.calls += stream.calls.load(std::memory_order_relaxed);
+    return all;
+  }
+
   std::unique_ptr<Program> record(std::function<void()> describe) override {
     Recording recording;
     recording.streams.resize(owned_.size());
@@ -256,7 +278,7 @@ class CpuDevice : public Device {
       throw;
     }
     attach(nullptr);
-    return std::make_unique<CpuProgram>(executors_, std::move(recording));
+    return std::make_unique<CpuProgram>(executors_, activities_, std::move(recording));
   }
 
  private:
@@ -269,7 +291,8 @@ class CpuDevice : public Device {
   ThreadState caller_;  // first, so that it is restored last
   std::vector<int> processors_;
   Executors executors_;
-  std::size_t local_size_;  ///< ranks that share the host's memory
+  std::vector<StreamActivity> activities_;  ///< by stream
+  std::size_t local_size_;                  ///< ranks that share the host's memory
   std::vector<std::unique_ptr<ExecutorStream>> owned_;
   std::vector<Stream*> streams_;
 };

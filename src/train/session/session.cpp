@@ -15,14 +15,23 @@ Session::Session(const World& world, Placement placement, const ExecutionOptions
                         return placement_.device == DeviceKind::cuda ? make_cuda_backend(options)
                                                                      : make_cpu_backend(options);
                       })),
+      watched_(watch_of(world), backend_->device(), execution),
       between_hosts_(make_communicator(world, execution.transport)),
       between_devices_(connect_devices()),
       alone_(placement_.reduce == Reduce::ring ? make_self_communicator() : nullptr) {}
 
+Session::Watched::Watched(Watch& of, const Device& device, const ExecutionOptions& execution) : watch(of) {
+  watch.set_limits(hang_limits(execution.hang_limit.seconds, execution.watchdog));
+  watch.set_device(&device);
+}
+Session::Watched::~Watched() { watch.set_device(nullptr); }
+
 std::unique_ptr<Communicator> Session::connect_devices() const {
   if (placement_.device == DeviceKind::cpu || world_.size() == 1) return nullptr;
   if (placement_.nccl) {
-    return make_nccl_communicator(*between_hosts_, placement_.gpu, device());
+    return watched_.watch.during(Collective::device, Group::alone, 0, [&] {
+      return make_nccl_communicator(*between_hosts_, placement_.gpu, device());
+    });
   }
   return make_staged_communicator(*between_hosts_, device());
 }

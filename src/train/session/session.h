@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/communicator.h"
+#include "comm/watch/watch.h"
 #include "lockstep/execution.h"
 #include "lockstep/world.h"
 #include "reduce/assignment.h"
@@ -64,11 +65,20 @@ class Session {
 
  private:
   std::unique_ptr<Communicator> connect_devices() const;
+  /// Lets the watchdog see the progress of the device.
+  struct Watched {
+    Watched(Watch& watch, const Device& device, const ExecutionOptions& execution);
+    ~Watched();
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    Watch& watch;
+  };
 
   const World& world_;
   Placement placement_;
   ExecutionOptions execution_;
   std::unique_ptr<Backend> backend_;
+  Watched watched_;
   std::unique_ptr<Communicator> between_hosts_;
   std::unique_ptr<Communicator> between_devices_;  ///< null: same as between_hosts_
   std::unique_ptr<Communicator> alone_;  ///< communicator of this rank alone; null: all ranks are owners

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "comm/watch/watch.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "train/session/agreed.h"
@@ -73,6 +74,8 @@ void TrainingSteps::expect(const std::vector<std::vector<SampleRange>>& coming) 
 
 StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
   const auto start = std::chrono::steady_clock::now();
+  Watch& watch = watch_of(session_.world());
+  watch.begin_steps(step + 1);
   if (step % run_.epoch.steps == 0 || step != prepared_for_) prepare(step);
   const double waited_before = waited();
   StepTimes times{.steps = static_cast<int>(count)};
@@ -83,7 +86,8 @@ StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
     loader_.set_step(input.first, input.samples);
     if (run_step(input.samples, times)) change_shares(input.number);
   }
-  outcomes_ = table_.fetch(count);
+  outcomes_ = watch.during(Collective::device, Group::alone, 0, [&] { return table_.fetch(count); });
+  watch.end_steps();
   for (std::size_t i = 0; i < count; ++i) {
     check_finite(outcomes_[i].loss, "loss", inputs_[i].number);
     check_finite(outcomes_[i].gradient_norm, "norm of the gradient", inputs_[i].number);

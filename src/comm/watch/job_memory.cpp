@@ -1,0 +1,126 @@
+#include "comm/watch/job_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+std::string file_name(const std::string& job, const std::string& host) {
+  std::string name = "lockstep-" + job + "-" + host;
+  for (char& c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("-._", c) != nullptr;
+    if (!plain) c = '_';
+  }
+  return name.substr(0, 200);
+}
+
+std::filesystem::path temporary_folder() {
+  std::error_code error;
+  const auto folder = std::filesystem::temp_directory_path(error);
+  return error ? "/tmp" : folder;
+}
+
+/// A file of the kernel's memory, which is used directly, not through files(). Only this user's.
+FileDescriptor open_own(const std::filesystem::path& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  struct stat status {};
+  const bool own = file.get() >= 0 && fstat(file.get(), &status) == 0 && status.st_uid == geteuid() &&
+                   S_ISREG(status.st_mode);
+  return own ? std::move(file) : FileDescriptor();
+}
+
+/// Removes files of this program in `folder` that no process uses, as killed ones leave them.
+void remove_unused(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (!entry.path().filename().string().starts_with("lockstep-")) continue;
+    const FileDescriptor file(::open(entry.path().c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    struct stat status {};
+    const bool own = file.get() >= 0 && fstat(file.get(), &status) == 0 && status.st_uid == geteuid();
+    if (own && S_ISREG(status.st_mode) && flock(file.get(), LOCK_EX | LOCK_NB) == 0)
+      ::unlink(entry.path().c_str());
+  }
+}
+
+bool is_linked(const FileDescriptor& file) {
+  struct stat status {};
+  return fstat(file.get(), &status) == 0 && status.st_nlink > 0;
+}
+
+}  // namespace
+
+JobMemory::JobMemory(const std::string& job, const std::string& host, int ranks) : ranks_(ranks) {
+  const std::string name = file_name(job, host);
+  remove_unused("/dev/shm");
+  if (open_in("/dev/shm", name) || open_in(temporary_folder(), name)) return;
+  throw Error(Category::resource,
+              fmt::format("cannot make {} in /dev/shm or {}: {}; the ranks of a host share it", name,
+                          temporary_folder().string(), std::strerror(errno)));
+}
+
+JobMemory::JobMemory() : ranks_(1) { map(-1); }
+
+JobMemory::~JobMemory() {
+  if (file_.get() < 0) return;
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) remove();  // nobody else uses it
+}
+
+void JobMemory::remove() const {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+/// Who alone holds the lock has a file that no process uses: it is new, or killed processes left it.
+bool JobMemory::open_in(const std::filesystem::path& folder, const std::string& name) {
+  path_ = folder / name;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    file_ = open_own(path_);
+    if (file_.get() < 0) return false;
+    const bool unused = flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+    if (unused && ftruncate(file_.get(), 0) != 0) return false;
+    if (flock(file_.get(), LOCK_SH) != 0) return false;
+    if (is_linked(file_)) return map(file_.get());
+  }
+  return false;
+}
+
+/// Reserves the memory, as a write to a full file system would end the process.
+bool JobMemory::map(int descriptor) {
+  const auto length = static_cast<off_t>(bytes());
+  if (descriptor >= 0 && posix_fallocate(descriptor, 0, length) != 0) {
+    remove();
+    return false;
+  }
+  const int flags = descriptor >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS;
+  void* data = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, flags, descriptor, 0);
+  if (data == MAP_FAILED) return false;
+  data_ = {static_cast<std::byte*>(data),
+           [length = bytes()](std::byte* address) { munmap(address, length); }};
+  struct stat status {};
+  if (descriptor >= 0 && fstat(descriptor, &status) == 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
+  return true;
+}
+
+std::string read_job(const std::function<const char*(const char*)>& lookup) {
+  std::string job;
+  for (const char* name : {"LOCKSTEP_JOB", "PMIX_NAMESPACE", "OMPI_MCA_orte_precondition_transports"}) {
+    const char* value = lookup(name);
+    if (value == nullptr || *value == '\0') continue;
+    if (!job.empty()) job += '-';
+    job += value;
+  }
+  return job;
+}
+
+}  // namespace lockstep

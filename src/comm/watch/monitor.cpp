@@ -1,0 +1,363 @@
+#include "comm/watch/monitor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/watch/report.h"
+#include "core/message.h"
+#include "device/device.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int tick = 250;                // ms
+constexpr double longest_tick = 0.5;     // s; if more has passed, this process or the machine stood still
+constexpr double beat_limit = 2.0;       // s after which a rank's monitor is taken to stand still
+constexpr double states_interval = 1.0;  // s
+constexpr int peer_status = static_cast<int>(Category::peer);
+
+}  // namespace
+
+Monitor::Monitor(JobMemory& memory, MonitoredRanks ranks)
+    : memory_(memory),
+      ranks_(std::move(ranks)),
+      parent_(getppid()),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  start_watching();
+  sigset_t all, before;  // signals are for the program's threads
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw Error(Category::resource, fmt::format("cannot start a thread: {}", error.what()));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Monitor::~Monitor() {
+  stops_ = true;
+  eventfd_write(wake_.get(), 1);
+  thread_.join();
+}
+
+void Monitor::watch(MonitoredRanks ranks) {
+  const std::lock_guard lock(mutex_);
+  ranks_ = std::move(ranks);
+  start_watching();
+}
+
+void Monitor::change(const std::function<void(MonitorOptions&)>& work) {
+  const std::lock_guard lock(mutex_);
+  work(options_);
+}
+
+void Monitor::start_watching() {
+  locals_.clear();
+  for (const int slot : ranks_.slots) {
+    locals_.emplace_back();
+    if (slot >= 0) locals_.back().memory = &memory_.rank(slot);
+  }
+  lost_for_.assign(ranks_.table.hosts.size(), 0.0);
+}
+
+void Monitor::run() {
+  auto last = Clock::now();
+  while (!stops_) {
+    pause();
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    work(std::min(longest_tick, std::chrono::duration<double>(now - last).count()));
+    last = now;
+  }
+  const std::lock_guard lock(mutex_);
+  if (!ranks_.heartbeat) return;
+  for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
+    if (host != ranks_.host) ranks_.heartbeat->send(host, HeartbeatMessage::Type::goodbye, {});
+  }
+}
+
+/// Sleeps for a tick, or until a process of this host ends or another host sends something.
+void Monitor::pause() {
+  std::vector<int> descriptors{wake_.get()};
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t local = 0; local < locals_.size(); ++local) {
+      const int descriptor = locals_[local].process.descriptor();
+      const bool ended = ranks_.table.ranks[ranks_.first() + local].ended;
+      if (!ended && descriptor >= 0) descriptors.push_back(descriptor);
+    }
+    if (ranks_.heartbeat) ranks_.heartbeat->add_descriptors(descriptors);
+  }
+  std::vector<pollfd> polled;
+  for (const int descriptor : descriptors)
+    polled.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+  poll(polled.data(), polled.size(), tick);
+}
+
+/// `seconds` have passed since the last call, at most longest_tick.
+void Monitor::work(double seconds) {
+  if (const int status = memory_.ended(); status != 0) end_process(status);
+  publish();
+  const bool deciding = decides();
+  const bool suspicious = deciding && is_suspicious();
+  for (std::size_t local = 0; local < locals_.size(); ++local) look(local, seconds, suspicious);
+  if (ranks_.heartbeat) exchange(seconds);
+  check_parent(seconds);
+  check_failed(seconds);
+  if (!deciding) return;
+  if (const auto verdict = judge(ranks_.table, limits_here())) speak(*verdict);
+}
+
+void Monitor::publish() {
+  RankMemory& own = *locals_[static_cast<std::size_t>(ranks_.local_rank)].memory;
+  own.beat.fetch_add(1, std::memory_order_relaxed);
+  if (options_.device == nullptr) return;
+  const DeviceActivity activity = options_.device->activity();
+  own.calls.store(activity.calls, std::memory_order_relaxed);
+  own.phase.store(static_cast<std::uint32_t>(activity.phase), std::memory_order_relaxed);
+}
+
+/// Updates what is known of a rank of this host.
+void Monitor::look(std::size_t index, double seconds, bool suspicious) {
+  LocalRank& local = locals_[index];
+  RankState& state = ranks_.table.ranks[ranks_.first() + index];
+  if (local.memory == nullptr) return;
+  const RankMemory& memory = *local.memory;
+  state.known = true;
+  const ProcessId id = memory.id();
+  if (id.number != 0 && id.number != local.process.id().number) local.process = WatchedProcess(id);
+  state.process = id.number;
+  if (!state.ended && id.number != 0 && local.process.has_ended()) {
+    state.ended = true;
+    state.wait_status = local.process.wait_status().value_or(-1);
+  }
+  state.leaves = memory.leaves.load() != RankMemory::Leaves::no;  // after the look for its end
+  state.usual_step = 1e-9 * static_cast<double>(memory.usual_step.load(std::memory_order_relaxed));
+  state.phase = static_cast<Phase>(memory.phase.load(std::memory_order_relaxed));
+
+  const std::uint64_t beat = memory.beat.load(std::memory_order_relaxed), count = memory.ring.count();
+  const std::uint64_t calls = memory.calls.load(std::memory_order_relaxed);
+  const bool moved = count != local.count || calls != local.calls;
+  const double passed = suspicious && !moved && !state.ended ? measure(index, seconds) : seconds;
+  local.beat_still = beat != local.beat ? 0.0 : local.beat_still + passed;
+  if (count != local.count) {
+    const std::vector<Activity> history = memory.ring.history();
+    const std::vector<CollectiveCall> calls_made = calls_of(history);
+    const std::size_t kept = std::min(calls_made.size(), RankState::recent_calls);
+    std::copy(calls_made.end() - static_cast<std::ptrdiff_t>(kept), calls_made.end(), state.calls.begin());
+    state.call_count = static_cast<std::uint32_t>(kept);
+    if (!history.empty()) state.now = history.back();
+  }
+  if (moved) {
+    state.still = state.waited = state.cores = 0.0;
+    local.measured = false;
+  } else {
+    state.still += passed;
+    state.waited = state.now.waits ? state.waited + passed : 0.0;
+  }
+  if (!suspicious) state.stopped = false;
+  local.beat = beat;
+  local.count = count;
+  local.calls = calls;
+}
+
+/// Seconds of the last `seconds` in which a still rank could have gone on: those in which none of its threads
+/// had to wait for a core.
+double Monitor::measure(std::size_t index, double seconds) {
+  LocalRank& local = locals_[index];
+  RankState& state = ranks_.table.ranks[ranks_.first() + index];
+  const std::int64_t process = local.process.id().number;
+  if (process == 0) return seconds;
+  const auto status = status_of(process);
+  if (!status) return seconds;
+  state.process_state = status->state;
+  state.stopped = status->state == 'T' || status->state == 't' || local.beat_still >= beat_limit;
+  const ProcessorTime now = processor_time_of(process);
+  if (!local.measured) {
+    local.measured = true;
+    local.since = local.last = now;
+    local.suspected_for = local.delayed_for = 0.0;
+    return seconds;
+  }
+  const double delay = delay_between(std::exchange(local.last, now), now);
+  local.suspected_for += seconds;
+  local.delayed_for += delay;
+  state.cores = (now.used - local.since.used + local.delayed_for) / local.suspected_for;
+  return seconds - std::min(seconds, delay);
+}
+
+/// Whether a rank has waited so long that the others should be looked at more closely.
+bool Monitor::is_suspicious() const {
+  return std::ranges::any_of(ranks_.table.ranks, [&](const RankState& state) {
+    return state.known && state.now.waits && state.waited > 0.25 * options_.limits.usual;
+  });
+}
+
+/// Whether this is the lowest rank of its host whose monitor works.
+bool Monitor::decides() const {
+  for (std::size_t local = 0; local < static_cast<std::size_t>(ranks_.local_rank); ++local) {
+    const LocalRank& lower = locals_[local];
+    const RankState& state = ranks_.table.ranks[ranks_.first() + local];
+    if (lower.memory != nullptr && state.known && state.process != 0 && !state.ended && !state.leaves &&
+        lower.beat_still < beat_limit) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The first host decides on hangs, as it knows of all ranks, as long as its first rank is heard. The others
+/// decide on what they see.
+HangLimits Monitor::limits_here() const {
+  HangLimits limits = options_.limits;
+  if (ranks_.host == 0 || !is_first() || !ranks_.heartbeat) return limits;
+  constexpr double heard = 3.0;
+  const bool heard_of_first = ranks_.heartbeat->is_connected(0) && ranks_.table.ranks[0].silent < heard;
+  if (heard_of_first) limits.enabled = false;
+  return limits;
+}
+
+void Monitor::exchange(double seconds) {
+  for (std::size_t rank = 0; rank < ranks_.table.ranks.size(); ++rank) {
+    if (ranks_.table.host_of(rank) != ranks_.host) ranks_.table.ranks[rank].silent += seconds;
+  }
+  for (const HeartbeatMessage& message : ranks_.heartbeat->exchange()) receive(message);
+  find_lost_hosts(seconds);
+  since_states_ += seconds;
+  if (since_states_ < states_interval) return;
+  since_states_ = 0.0;
+  send_states();
+}
+
+/// To the first host: what is known of the ranks of this one. From it: a sign of life.
+void Monitor::send_states() {
+  const auto states = std::span(ranks_.table.ranks).subspan(ranks_.first(), locals_.size());
+  for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
+    if (host == ranks_.host) continue;
+    ranks_.heartbeat->send(host, HeartbeatMessage::Type::states,
+                           ranks_.host == 0 ? std::span<const std::byte>() : std::as_bytes(states));
+  }
+}
+
+void Monitor::receive(const HeartbeatMessage& message) {
+  const auto first = static_cast<std::size_t>(ranks_.table.boundaries[message.host]);
+  const auto end = static_cast<std::size_t>(ranks_.table.boundaries[message.host + 1]);
+  const auto states = std::span(ranks_.table.ranks).subspan(first, end - first);
+  switch (message.type) {
+    case HeartbeatMessage::Type::states:
+      if (message.bytes.size() == states.size_bytes()) {
+        std::memcpy(states.data(), message.bytes.data(), message.bytes.size());
+      }
+      for (RankState& state : states) {
+        state.silent = 0.0;
+        state.known = true;
+      }
+      break;
+    case HeartbeatMessage::Type::goodbye:
+      for (RankState& state : states) state.leaves = true;
+      break;
+    case HeartbeatMessage::Type::end: {  // another host has told the reason
+      std::vector<std::size_t> culprits(message.bytes.size() / sizeof(std::size_t));
+      std::memcpy(culprits.data(), message.bytes.data(), culprits.size() * sizeof(std::size_t));
+      end_job(culprits);
+    }
+    default:
+      break;
+  }
+}
+
+/// A connection ends with its process. Where the host has other ranks, these come first, as they know more.
+void Monitor::find_lost_hosts(double seconds) {
+  for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
+    if (host == ranks_.host || !ranks_.heartbeat->is_lost(host)) {
+      lost_for_[host] = 0.0;
+      continue;
+    }
+    const auto first = static_cast<std::size_t>(ranks_.table.boundaries[host]);
+    const bool others = ranks_.table.boundaries[host + 1] - ranks_.table.boundaries[host] > 1;
+    lost_for_[host] += seconds;
+    if (lost_for_[host] >= (others ? 2.5 : 0.4)) ranks_.table.ranks[first].ended = true;
+  }
+}
+
+/// Ranks without a launcher would stay forever.
+void Monitor::check_parent(double seconds) {
+  orphaned_for_ = getppid() == parent_ ? 0.0 : orphaned_for_ + seconds;
+  if (orphaned_for_ < 1.0) return;
+  speak({.culprits = {},
+         .sentence = fmt::format("the process that started this rank ({}) has ended", parent_)});
+}
+
+/// If a rank has printed an error and ended, the launcher ends the others. Not all launchers do.
+void Monitor::check_failed(double seconds) {
+  const bool failed = std::ranges::any_of(locals_, [](const LocalRank& local) {
+    return local.memory != nullptr && local.memory->leaves.load() == RankMemory::Leaves::failed;
+  });
+  failed_for_ = failed ? failed_for_ + seconds : 0.0;
+  if (failed_for_ >= 3.0) end_process(peer_status);
+}
+
+/// Of several ranks that could speak, one does.
+bool Monitor::may_speak() {
+  std::int64_t speaker = 0;
+  if (memory_.speaker().compare_exchange_strong(speaker, getpid())) return true;
+  const auto status = status_of(speaker);
+  const bool gone = !status || status->state == 'Z' || status->state == 'T';
+  return gone && memory_.speaker().compare_exchange_strong(speaker, getpid());
+}
+
+void Monitor::speak(const Verdict& verdict) {
+  if (!may_speak()) return;
+  print_message("lockstep: error: " + verdict.sentence +
+                (options_.advice.empty() ? "" : "; " + options_.advice));
+  write_report({.verdict = verdict,
+                .table = ranks_.table,
+                .limits = options_.limits,
+                .memory = memory_,
+                .slots = ranks_.slots,
+                .first = ranks_.first()},
+               options_.report_folder);
+  end_job(verdict.culprits);
+}
+
+/// Ends all ranks of this host, and tells the other hosts to do the same.
+void Monitor::end_job(const std::vector<std::size_t>& culprits) {
+  if (ranks_.heartbeat) {
+    for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
+      if (host != ranks_.host) {
+        ranks_.heartbeat->send(host, HeartbeatMessage::Type::end, std::as_bytes(std::span(culprits)));
+      }
+    }
+  }
+  memory_.ended() = peer_status;
+  for (const std::size_t rank : culprits) {  // a stopped process does not end by itself
+    const std::size_t local = rank - ranks_.first();
+    if (rank < ranks_.first() || local >= locals_.size()) continue;
+    if (local != static_cast<std::size_t>(ranks_.local_rank)) locals_[local].process.kill();
+  }
+  const auto deadline = Clock::now() + std::chrono::seconds(1);
+  const auto others_run = [&] {
+    return std::ranges::any_of(locals_, [&](LocalRank& local) {
+      return &local != &locals_[static_cast<std::size_t>(ranks_.local_rank)] && local.memory != nullptr &&
+             local.process.id().number != 0 && !local.process.has_ended();
+    });
+  };
+  while (others_run() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (LocalRank& local : locals_) {
+    if (&local != &locals_[static_cast<std::size_t>(ranks_.local_rank)]) local.process.kill();
+  }
+  memory_.remove();
+  end_process(peer_status);
+}
+
+void Monitor::end_process(int status) const { std::_Exit(status); }
+
+}  // namespace lockstep

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/watch/heartbeat.h"
+#include "comm/watch/job_memory.h"
+#include "comm/watch/process.h"
+#include "comm/watch/verdict.h"
+#include "core/files/file.h"
+
+namespace lockstep {
+
+class Device;
+
+/// The ranks that a monitor watches.
+struct MonitoredRanks {
+  RankTable table = {};         ///< its ranks are filled in by the monitor
+  std::vector<int> slots = {};  ///< of each rank of this host in the job's memory; -1: it has another memory
+  std::size_t host = 0;         ///< number of this host
+  int local_rank = 0;           ///< of this rank, on this host
+  std::unique_ptr<Heartbeat> heartbeat = {};  ///< null: none with other hosts
+
+  /// First rank of this host.
+  std::size_t first() const { return static_cast<std::size_t>(table.boundaries[host]); }
+};
+
+/// Options that change while the monitor runs.
+struct MonitorOptions {
+  HangLimits limits = {.usual = 300.0, .patient = 300.0};
+  std::filesystem::path report_folder = {};
+  std::string advice = {};
+  const Device* device = nullptr;
+};
+
+/// Thread that publishes this rank's progress and looks at the other ranks a few times per second. On each
+/// host the lowest rank whose monitor works decides. It ends the process when the job has failed.
+class Monitor {
+ public:
+  /// `memory` outlives the monitor.
+  Monitor(JobMemory& memory, MonitoredRanks ranks);
+  ~Monitor();
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+  /// Replaces the watched ranks, of the same memory.
+  void watch(MonitoredRanks ranks);
+  void change(const std::function<void(MonitorOptions&)>& work);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// A rank of this host, as this monitor has seen it.
+  struct LocalRank {
+    RankMemory* memory = nullptr;  ///< null: not visible
+    WatchedProcess process = {};
+    std::uint64_t beat = 0, count = 0, calls = 0;
+    double beat_still = 0.0;     ///< seconds since the beat has changed
+    double suspected_for = 0.0;  ///< seconds since it was measured first
+    double delayed_for = 0.0;    ///< seconds of these in which a thread had no core
+    ProcessorTime since = {}, last = {};
+    bool measured = false;
+  };
+
+  void run();
+  void pause();
+  void work(double seconds);
+  void publish();
+  void start_watching();
+  void look(std::size_t local, double seconds, bool suspicious);
+  double measure(std::size_t local, double seconds);
+  bool is_suspicious() const;
+  bool decides() const;
+  bool is_first() const { return ranks_.local_rank == 0; }
+  void exchange(double seconds);
+  void receive(const HeartbeatMessage& message);
+  void send_states();
+  void find_lost_hosts(double seconds);
+  HangLimits limits_here() const;
+  void check_parent(double seconds);
+  void check_failed(double seconds);
+
+  void speak(const Verdict& verdict);
+  bool may_speak();
+  [[noreturn]] void end_job(const std::vector<std::size_t>& culprits);
+  [[noreturn]] void end_process(int status) const;
+
+  JobMemory& memory_;
+  MonitoredRanks ranks_;
+  std::mutex mutex_;  ///< of options_ and ranks_
+  MonitorOptions options_;
+  std::vector<LocalRank> locals_;
+  std::vector<double> lost_for_;  ///< of each host: seconds since its connection was lost
+  double since_states_ = 0.0;     ///< seconds since states were sent
+  double failed_for_ = 0.0;       ///< seconds since a rank ended that has printed an error
+  double orphaned_for_ = 0.0;     ///< seconds since the launcher has ended
+  pid_t parent_;
+  FileDescriptor wake_;
+  std::atomic<bool> stops_{false};
+  std::thread thread_;
+};
+
+}  // namespace lockstep
