@@ -44,14 +44,14 @@ bool is_checkpoint(const std::filesystem::path& folder);
 /// Writes the files of a checkpoint into an empty folder, MANIFEST last. Each of them is synced to the disk
 /// and read back before the next is begun. Throws Error(resource), and Error(internal) for names that are
 /// repeated.
-void write_checkpoint(const std::filesystem::path& folder, const CheckpointContents& contents);
+void write_checkpoint(const std::filesystem::path& path, const CheckpointContents& contents);
 
 /// Reads a checkpoint and checks sizes and hashes of all files, and that the folder's name, if it is one of
 /// checkpoint_name, is of the same step. Takes about as much memory as the files have bytes. Throws Error
 /// with file and reason: data if the file is at fault, resource if the machine is.
-Checkpoint read_checkpoint(const std::filesystem::path& folder);
+Checkpoint read_checkpoint(const std::filesystem::path& path);
 
 /// Reads and checks MANIFEST and state.json only. Throws as read_checkpoint does.
-CheckpointState read_checkpoint_state(const std::filesystem::path& folder);
+CheckpointState read_checkpoint_state(const std::filesystem::path& path);
 
 }  // namespace lockstep
