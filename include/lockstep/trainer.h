@@ -34,8 +34,9 @@ class Trainer {
   std::function<void(const EpochReport&)> on_epoch;
   /// fit() calls `ask` at step boundaries, after the steps' outcomes are known, for this rank's request, and
   /// `act` with the largest request of all ranks, on all of them at the same step. It also calls `ask` about
-  /// every second of an evaluation, and carries out Request::stop there: the next fit() repeats the
-  /// evaluation. If no rank has `ask`, ranks exchange nothing. Neither may be changed during an epoch.
+  /// every second of an evaluation, and every few seconds of a longer step, and carries out Request::stop
+  /// there: the next fit() repeats the evaluation or the step. If no rank has `ask`, ranks exchange nothing.
+  /// Neither may be changed during an epoch.
   std::function<Request()> ask;
   std::function<void(Request)> act;
 

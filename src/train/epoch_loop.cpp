@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <limits>
 #include <utility>
@@ -22,6 +23,9 @@ double working_seconds(const StepTimes& times) {
 
 /// Maximum time of the steps that are submitted together where a rank makes requests.
 constexpr double seconds_between_boundaries = 2.0;
+/// Time of a step, or of a part of it, after which ranks are asked whether to abandon it. Ranks and executors
+/// wait for each other then.
+constexpr double seconds_of_a_round = 4.0;
 
 /// Maximum over all ranks.
 std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
@@ -62,12 +66,14 @@ bool EpochLoop::run_epoch() {
   StepTimes work;
   auto start = Clock::now();
   while (progress_.step < end) {
-    const StepTimes times = run_steps(std::min(end - progress_.step, steps_to_boundary()));
-    step_seconds_ = times.total / times.steps;
-    work.by_part = times.by_part;
-    work.load += times.load;
-    work.total += working_seconds(times);
-    report_steps(number, times);
+    const auto times = run_steps_while(std::min(end - progress_.step, steps_to_boundary()), rounds_of_step(),
+                                       [this] { return request_of_ranks() != Request::stop; });
+    if (!times) return carry_out(Request::stop);
+    step_seconds_ = times->total / times->steps;
+    work.by_part = times->by_part;
+    work.load += times->load;
+    work.total += working_seconds(*times);
+    report_steps(number, *times);
     const auto now = Clock::now();
     progress_.epoch.seconds += std::chrono::duration<double>(now - std::exchange(start, now)).count();
     if (progress_.step < end && !pass_boundary()) return false;
@@ -86,13 +92,27 @@ std::uint64_t EpochLoop::steps_to_boundary() const {
   return static_cast<std::uint64_t>(std::max(1.0, seconds_between_boundaries / step_seconds_));
 }
 
-StepTimes EpochLoop::run_steps(std::uint64_t max) {
+/// Number of rounds of a step, at most one for each forward and backward pass; the same on all ranks. One
+/// until the time of a step is known.
+std::uint64_t EpochLoop::rounds_of_step() const {
+  const auto rounds = static_cast<std::uint64_t>(asks_ ? step_seconds_ / seconds_of_a_round : 0.0);
+  const auto max = 2 * static_cast<std::uint64_t>(run_.options.batch.micro_batches);
+  return std::bit_ceil(std::min(rounds, max));  // few different numbers, as programs are recorded for each
+}
+
+std::optional<StepTimes> EpochLoop::run_steps_while(std::uint64_t max, std::uint64_t rounds,
+                                                    const std::function<bool()>& goes_on) {
   const std::uint64_t position = progress_.step % steps_per_epoch();
   if (position == 0) progress_.epoch = {};
   if (position == 0 || !entry_) entry_ = {.visits = steps_.visits(), .position = position};
-  const StepTimes times = steps_.run(
-      progress_.step, std::min({max, std::uint64_t{steps_.at_once()}, steps_per_epoch() - position}));
-  progress_.step += static_cast<std::uint64_t>(times.steps);
+  const std::optional<StepTimes> times = steps_.run_while(
+      progress_.step, std::min({max, std::uint64_t{steps_.at_once()}, steps_per_epoch() - position}), rounds,
+      goes_on);
+  if (!times) {
+    entry_.reset();  // its samples are visited again
+    return std::nullopt;
+  }
+  progress_.step += static_cast<std::uint64_t>(times->steps);
   EpochTotals& totals = progress_.epoch;
   std::uint64_t computed = 0;
   for (const StepOutcome& outcome : steps_.outcomes()) {
@@ -101,7 +121,7 @@ StepTimes EpochLoop::run_steps(std::uint64_t max) {
     computed += outcome.samples;
   }
   totals.samples += computed;
-  totals.skipped += times.samples - computed;
+  totals.skipped += times->samples - computed;
   return times;
 }
 

@@ -37,13 +37,14 @@ class EpochLoop {
   bool stopped_early() const { return !all_steps_made() && too_long_without_a_better_epoch(); }
 
   /// Runs the rest of the epoch in progress, evaluates and reports it. Returns false if a rank asked to stop,
-  /// at the step boundary; an evaluation is abandoned then, and repeated by the next call. Throws Error(data)
+  /// at the step boundary; an evaluation, or a step of many seconds, is abandoned then, and repeated by the
+  /// next call. Throws Error(data)
   /// on all ranks if a loss is not finite or no sample can be read.
   bool run_epoch();
 
   /// Makes the next steps: those that are submitted together, at most `max`, up to the end of the epoch.
   /// Ignores the options about the end of the run.
-  StepTimes run_steps(std::uint64_t max);
+  StepTimes run_steps(std::uint64_t max) { return *run_steps_while(max, 1, nullptr); }
 
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
   void check_replicas() const { check_same_parameters(session_, state_.hash()); }
@@ -54,6 +55,10 @@ class EpochLoop {
   bool all_steps_made() const { return progress_.step >= total_steps(); }
   bool too_long_without_a_better_epoch() const;
   std::uint64_t steps_to_boundary() const;
+  std::uint64_t rounds_of_step() const;
+  /// Same as run_steps, but returns nothing if `goes_on` abandons a step; see TrainingSteps::run_while.
+  std::optional<StepTimes> run_steps_while(std::uint64_t max, std::uint64_t rounds,
+                                           const std::function<bool()>& goes_on);
   /// Largest request of all ranks; collective.
   Request request_of_ranks();
   /// Acts on a request of the ranks. Returns whether to go on.

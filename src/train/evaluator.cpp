@@ -47,8 +47,8 @@ Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset
 /// of this rank's leaves; null: predictions are not written.
 Evaluator::Programs Evaluator::record(std::uint64_t rounds, Prediction* predictions) {
   loader_.set_step(0, loader_.dataset().size());
-  const auto record_leaf = [this, predictions](Stream& stream, LeafRunner& runner, std::size_t /*executor*/,
-                                               std::uint32_t leaf) {
+  const LeafPass::RecordLeaf record_leaf = [this, predictions](Stream& stream, LeafRunner& runner,
+                                                               std::size_t /*executor*/, std::uint32_t leaf) {
     runner.load(stream, leaf);
     runner.forward(stream, runner.nodes_and_loss(), parameters_.data(), pass_.result(leaf));
     if (predictions == nullptr) return;
@@ -58,7 +58,7 @@ Evaluator::Programs Evaluator::record(std::uint64_t rounds, Prediction* predicti
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const LeafPass::Part part{.number = round, .count = rounds};
     programs.push_back(session_.device().record([this, record_leaf, part] {
-      pass_.record(parameters_.data(), record_leaf, part);
+      pass_.record(parameters_.data(), {&record_leaf, 1}, part);
       if (part.is_last()) pass_.gather_results(*session_.device().streams()[0]);
     }));
   }

@@ -101,5 +101,39 @@ TEST(TrainingState, RefusesAnImpossibleOptimizer) {
   EXPECT_THROW(Phases{chosen}, Error);
 }
 
+/// A step that is abandoned between its parts changes nothing, whatever the parts.
+TEST(TrainingSteps, AreAbandonedAndRepeatedWithoutATrace) {
+  for (const int threads : {1, 3}) {
+    TrainerOptions chosen = augmented(options());
+    chosen.optimizer.clip_grad = 0.1;
+    chosen.execution.threads = threads;
+    Phases whole(chosen);
+    whole.make_steps(5);
+    for (const std::uint64_t rounds : {2U, 8U, 16U}) {
+      Phases parts(chosen);
+      for (std::uint64_t step = 0; step < 5; ++step) {
+        for (const std::uint64_t last : {std::uint64_t{0}, rounds / 2 - 1, rounds - 2}) {
+          std::uint64_t asked = 0;
+          EXPECT_FALSE(parts.steps.run_while(step, 1, rounds, [&] { return asked++ < last; }).has_value());
+          EXPECT_EQ(asked, last + 1);
+        }
+        const VisitSum before = parts.steps.visits();
+        std::uint64_t asked = 0;
+        const auto times = parts.steps.run_while(step, 1, rounds, [&] { return ++asked > 0; });
+        ASSERT_TRUE(times.has_value());
+        EXPECT_EQ(asked, rounds - 1);  // once between two parts
+        EXPECT_EQ(times->samples, step < 4 ? 64U : 300U - 4 * 64);
+        EXPECT_GT(times->backward, 0.0);
+        EXPECT_NE(parts.steps.visits(), before);
+      }
+      EXPECT_EQ(parts.state.digest(), whole.state.digest()) << rounds << " rounds, " << threads << " threads";
+      for (std::size_t i = 0; i < parts.state.arenas().size(); ++i) {
+        EXPECT_TRUE(std::ranges::equal(parts.state.arenas()[i].values(), whole.state.arenas()[i].values()));
+      }
+      EXPECT_EQ(parts.steps.outcomes()[0].loss, whole.steps.outcomes()[0].loss);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

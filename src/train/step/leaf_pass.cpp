@@ -22,17 +22,16 @@ LeafPass::LeafPass(const Session& session, const LeafRunners& runners, Assignmen
   gather_ = session.between_devices().plan_gather({results_.data(), results_.bytes()}, bounds);
 }
 
-void LeafPass::record(const float* parameters, const RecordLeaf& record_leaf, Part part) const {
+void LeafPass::record(const float* parameters, std::span<const RecordLeaf> stages, Part part) const {
   const auto streams = device_.streams();
   const std::vector<std::uint32_t>& bounds = assignment_.executors;
   for (std::size_t e = 0; e < streams.size(); ++e) {
     if (part.number == 0) runners_[e]->prepare(*streams[e], parameters);
-    const auto boundary = [&](std::uint64_t number) {
-      const std::uint64_t leaves = bounds[e + 1] - bounds[e];
-      return bounds[e] + static_cast<std::uint32_t>(leaves * number / part.count);
-    };
-    for (std::uint32_t leaf = boundary(part.number); leaf < boundary(part.number + 1); ++leaf) {
-      record_leaf(*streams[e], *runners_[e], e, leaf);
+    const std::uint64_t units = std::uint64_t{bounds[e + 1] - bounds[e]} * stages.size();
+    const std::uint64_t end = units * (part.number + 1) / part.count;
+    for (std::uint64_t unit = units * part.number / part.count; unit < end; ++unit) {
+      const auto leaf = bounds[e] + static_cast<std::uint32_t>(unit / stages.size());
+      stages[unit % stages.size()](*streams[e], *runners_[e], e, leaf);
     }
   }
   for (std::size_t e = 1; e < streams.size(); ++e) streams[0]->wait(streams[e]->record());

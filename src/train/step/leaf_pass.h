@@ -34,18 +34,15 @@ class LeafPass {
   /// Function that records the work on one leaf.
   using RecordLeaf =
       std::function<void(Stream& stream, LeafRunner& runner, std::size_t executor, std::uint32_t leaf)>;
-  /// Part `number` of `count` equal parts of each stream's leaves.
+  /// Part `number` of `count` equal parts of each stream's work, in stages of leaves.
   struct Part {
     std::uint64_t number = 0;
     std::uint64_t count = 1;
     bool is_last() const { return number + 1 == count; }
   };
-  /// Records the leaves of this rank, or a part of them, in their order on each stream; the first stream then
-  /// waits for the others. The first part also prepares the runners.
-  void record(const float* parameters, const RecordLeaf& record_leaf, Part part) const;
-  void record(const float* parameters, const RecordLeaf& record_leaf) const {
-    record(parameters, record_leaf, Part());
-  }
+  /// Records the leaves of this rank, each in `stages`, or a part of that, in their order on each stream; the
+  /// first stream then waits for the others. The first part also prepares the runners.
+  void record(const float* parameters, std::span<const RecordLeaf> stages, Part part) const;
 
   /// Result of a leaf, in device memory like all results.
   LeafResult* result(std::uint32_t leaf) const { return results_.as<LeafResult>() + leaf; }

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "train/step/leaf_pass.h"
 #include "train/step/step_gradients.h"
@@ -14,20 +17,23 @@ namespace lockstep {
 /// gradients, the update.
 class StepProgram {
  public:
-  /// The loader of the runners must be set to a step of this kind. References outlive the program.
+  /// `rounds`: number of parts after which a step can be abandoned; the same on all ranks. The loader of the
+  /// runners must be set to a step of this kind. References outlive the program.
   StepProgram(const Session& session, LeafPass pass, StepGradients gradients, Updater& updater,
-              const StepTable& table);
+              const StepTable& table, std::uint64_t rounds = 1);
 
   /// Runs the current step of the loader and the table. Writes the outcome to the table, which moves on to
-  /// the next step. Collective.
-  void run() { program_->run(); }
+  /// the next step. Calls `goes_on`, if it is not empty, between rounds; once it returns false, abandons the
+  /// step, which then has changed nothing, and returns false. Collective.
+  bool run(const std::function<bool()>& goes_on);
   /// Seconds of the last run on a stream; see Program::phases.
-  std::optional<PhaseSeconds> phases(std::size_t stream) const { return program_->phases(stream); }
+  std::optional<PhaseSeconds> phases(std::size_t stream) const;
+  std::uint64_t rounds() const { return programs_.size(); }
 
  private:
   LeafPass pass_;
   StepGradients gradients_;
-  std::unique_ptr<Program> program_;
+  std::vector<std::unique_ptr<Program>> programs_;  ///< one for each round
 };
 
 }  // namespace lockstep

@@ -72,7 +72,9 @@ void TrainingSteps::expect(const std::vector<std::vector<SampleRange>>& coming) 
   for (std::size_t e = 0; e < coming.size(); ++e) runners_[e]->expect(coming[e]);
 }
 
-StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
+std::optional<StepTimes> TrainingSteps::run_while(std::uint64_t step, std::uint64_t count,
+                                                  std::uint64_t rounds,
+                                                  const std::function<bool()>& goes_on) {
   const auto start = std::chrono::steady_clock::now();
   Watch& watch = watch_of(session_.world());
   watch.begin_steps(step + 1);
@@ -84,7 +86,16 @@ StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
   table_.begin(inputs_);
   for (const StepInput& input : inputs_) {
     loader_.set_step(input.first, input.samples);
-    if (run_step(input.samples, times)) change_shares(input.number);
+    const auto step_start = std::chrono::steady_clock::now();
+    const double processor_start = processor_seconds();
+    StepProgram& program = program_for(input.samples, rounds);
+    if (!program.run(goes_on)) {
+      prepared_for_ = std::numeric_limits<std::uint64_t>::max();  // runners have begun with later samples
+      return std::nullopt;
+    }
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - step_start;
+    const double processor = processor_seconds() - processor_start;
+    if (measure(program, input.samples, seconds.count(), processor, times)) change_shares(input.number);
   }
   outcomes_ = watch.during(Collective::device, Group::alone, 0, [&] { return table_.fetch(count); });
   watch.end_steps();
@@ -98,12 +109,9 @@ StepTimes TrainingSteps::run(std::uint64_t step, std::uint64_t count) {
   return times;
 }
 
-/// Whether shares changed.
-bool TrainingSteps::run_step(std::uint64_t samples, StepTimes& times) {
-  const auto start = std::chrono::steady_clock::now();
-  const double processor_start = processor_seconds();
-  StepProgram& program = program_for(samples);
-  program.run();
+/// Adds the times of a step. Returns whether shares changed.
+bool TrainingSteps::measure(const StepProgram& program, std::uint64_t samples, double seconds,
+                            double processor, StepTimes& times) {
   for (std::size_t e = 0; e < runners_.size(); ++e) {
     const auto phases = program.phases(e);
     times.by_part = phases.has_value();
@@ -112,9 +120,7 @@ bool TrainingSteps::run_step(std::uint64_t samples, StepTimes& times) {
     computing_[e] = (*phases)[Phase::load] + (*phases)[Phase::forward] + (*phases)[Phase::backward];
   }
   times.samples += samples;
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return samples == run_.epoch.samples_at(0) &&
-         shares_.add(seconds.count(), processor_seconds() - processor_start, computing_);
+  return samples == run_.epoch.samples_at(0) && shares_.add(seconds, processor, computing_);
 }
 
 /// After `step` steps: memory of programs is taken for one kind of shares only.
@@ -135,16 +141,18 @@ StepInput TrainingSteps::input_of(std::uint64_t number) const {
           .learning_rate = learning_rate_.at(number)};
 }
 
-StepProgram& TrainingSteps::program_for(std::uint64_t samples) {
+/// Program for a step of `samples`, with at least `rounds` rounds.
+StepProgram& TrainingSteps::program_for(std::uint64_t samples, std::uint64_t rounds) {
   for (const auto& [count, program] : programs_) {
-    if (count == samples) return *program;
+    if (count == samples && program->rounds() >= rounds) return *program;
   }
+  std::erase_if(programs_, [&](const auto& entry) { return entry.first == samples; });
   programs_.emplace_back(samples, agreed(session_.world(), [&] {
                            LeafPass pass(session_, runners_, shares_.assign(loader_.leaves(samples)));
                            StepGradients gradients(session_, run_.layout, pass.assignment(),
                                                    updater_->slices(), arenas_);
-                           return std::make_unique<StepProgram>(session_, std::move(pass),
-                                                                std::move(gradients), *updater_, table_);
+                           return std::make_unique<StepProgram>(
+                               session_, std::move(pass), std::move(gradients), *updater_, table_, rounds);
                          }));
   return *programs_.back().second;
 }

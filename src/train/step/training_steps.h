@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,7 +35,11 @@ class TrainingSteps {
   /// Makes `count` steps after the first `step` ones: at most at_once(), all of one epoch. Returns their
   /// total times. Throws Error(data) on all ranks if a loss, or the norm of a gradient to be clipped, is not
   /// finite. Collective.
-  StepTimes run(std::uint64_t step, std::uint64_t count);
+  StepTimes run(std::uint64_t step, std::uint64_t count) { return *run_while(step, count, 1, nullptr); }
+  /// Same as run, but asks `goes_on` between `rounds` parts of each step; once it returns false, which it
+  /// does on all ranks, abandons the step and returns nothing. With more than one round, `count` is 1.
+  std::optional<StepTimes> run_while(std::uint64_t step, std::uint64_t count, std::uint64_t rounds,
+                                     const std::function<bool()>& goes_on);
   /// Inputs and outcomes of the steps of the last run.
   std::span<const StepInput> inputs() const { return inputs_; }
   std::span<const StepOutcome> outcomes() const { return outcomes_; }
@@ -50,12 +57,13 @@ class TrainingSteps {
 
  private:
   std::vector<std::vector<SampleRange>> coming_from(std::uint64_t position) const;
-  bool run_step(std::uint64_t samples, StepTimes& times);
+  StepProgram& program_for(std::uint64_t samples, std::uint64_t rounds);
+  bool measure(const StepProgram& program, std::uint64_t samples, double seconds, double processor,
+               StepTimes& times);
   void change_shares(std::uint64_t step);
   void prepare(std::uint64_t step);
   void expect(const std::vector<std::vector<SampleRange>>& coming);
   StepInput input_of(std::uint64_t number) const;
-  StepProgram& program_for(std::uint64_t samples);
   /// Seconds that GPUs have waited for samples so far.
   double waited() const;
 
@@ -72,8 +80,9 @@ class TrainingSteps {
       programs_;  ///< by number of samples of the step; of the shares at hand
   std::unique_ptr<Program> averages_program_;
   std::vector<std::vector<SampleRange>> whole_epoch_;  ///< samples of each runner in an epoch
-  std::uint64_t prepared_for_ = 0;  ///< number of steps after which loader and runners are prepared
-  std::vector<double> computing_;   ///< seconds of each executor in the last step
+  /// Number of steps after which loader and runners are prepared.
+  std::uint64_t prepared_for_ = 0;
+  std::vector<double> computing_;  ///< seconds of each executor in the last step
   std::vector<StepInput> inputs_;
   std::span<const StepOutcome> outcomes_;
 };
