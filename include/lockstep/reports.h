@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace lockstep {
@@ -41,10 +42,17 @@ struct EpochReport {
   double load_share = 0.0;       ///< load_seconds as a share of the executors' working time
   bool load_is_waiting = false;  ///< whether load_seconds were spent waiting (CUDA)
   bool best = false;             ///< whether judged().accuracy exceeds that of all earlier epochs
+  std::string digest{};          ///< of the parameters, as Trainer::digest returns it
 
   double images_per_second() const { return static_cast<double>(train.samples) / seconds; }
   /// Evaluation by which epochs are compared.
   const Evaluation& judged() const { return validation ? *validation : test; }
+};
+
+/// Digest of the parameters after a step.
+struct DigestReport {
+  std::uint64_t step = 0;  ///< number of steps made
+  std::string digest;      ///< as Trainer::digest returns it
 };
 
 /// The first epoch with the best validation accuracy (without a validation set, test accuracy).

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "lockstep/checkpoint.h"
 #include "lockstep/dataset.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
@@ -32,6 +35,10 @@ class Trainer {
 
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EpochReport&)> on_epoch;
+  /// Called after every TrainerOptions::digest_interval-th step.
+  std::function<void(const DigestReport&)> on_digest;
+  /// Called on rank 0 for each checkpoint that was written or could not be.
+  std::function<void(const CheckpointReport&)> on_checkpoint;
   /// fit() calls `ask` at step boundaries, after the steps' outcomes are known, for this rank's request, and
   /// `act` with the largest request of all ranks, on all of them at the same step. It also calls `ask` about
   /// every second of an evaluation, and every few seconds of a longer step, and carries out Request::stop
@@ -40,6 +47,20 @@ class Trainer {
   std::function<Request()> ask;
   std::function<void(Request)> act;
 
+  /// Lets fit() write checkpoints to `folder`, which exists: when `options` say so, at the end of each epoch,
+  /// and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint that cannot be written is
+  /// reported, and the run goes on. `description`: further options of the run that affect its result, which
+  /// resume() compares. Collective. Throws Error(resource) when memory is short.
+  void write_checkpoints(const std::filesystem::path& folder, const CheckpointOptions& options,
+                         const Facts& description = {});
+  /// Continues the run of a checkpoint, on any number of ranks: fit() makes the remaining steps, with the
+  /// same result as if the run had not been interrupted. Only rank 0 reads the folder. Returns, on rank 0,
+  /// what may break that promise (another kind of processor, other versions of libraries), in sentences.
+  /// Collective. Throws on all ranks Error(usage) for an option that affects the result and differs, unless
+  /// `force`; Error(data) for a checkpoint that is damaged or of another network or data set.
+  std::vector<std::string> resume(const std::filesystem::path& checkpoint, const Facts& description = {},
+                                  bool force = false);
+
   /// Trains the remaining epochs, or fewer with early_stopping, max_steps or Request::stop. Throws
   /// Error(data) naming step and learning rate when the loss, or the norm of a gradient that is clipped, is
   /// not finite (that step changes nothing), and when none of an epoch's training samples, or of the test
@@ -47,7 +68,8 @@ class Trainer {
   void fit();
   /// Whether neither steps nor evaluations remain.
   bool done() const;
-  std::uint64_t step() const;  ///< number of steps made
+  std::uint64_t step() const;  ///< number of steps made so far, by earlier processes too
+  int epochs() const;          ///< number of whole epochs that were evaluated so far, likewise
   BestEpoch best() const;
   bool stopped_early() const;  ///< whether early_stopping ended the run before the last epoch
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws

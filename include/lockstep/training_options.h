@@ -56,6 +56,7 @@ struct TrainerOptions {
   bool model_ema = false;
   double model_ema_decay = 0.9998;
   int early_stopping = 0;
+  std::uint64_t digest_interval = 0;
   double learning_rate = 0.1;  ///< see largest_learning_rate
   int lr_base_batch_size = 0;
   BatchScaling lr_base_scale = BatchScaling::linear;
@@ -81,16 +82,18 @@ void visit(O& reduce, Visitor&& field) {
 template <OptionsOf<TrainerOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [epochs, max_steps, batch, seed, drop_last, label_smoothing, model_ema, model_ema_decay,
-         early_stopping, learning_rate, lr_base_batch_size, lr_base_scale, schedule, optimizer, input,
-         augment, reduce, execution] = options;
+         early_stopping, digest_interval, learning_rate, lr_base_batch_size, lr_base_scale, schedule,
+         optimizer, input, augment, reduce, execution] = options;
   visit(input, field);
   visit(augment, field);
   field(epochs,
         {.name = "epochs",
          .help =
              "passes over the training set; 0: no training (with --save-model, saves the initial parameters)",
-         .group = "Training"});
-  field(max_steps, {.name = "max-steps", .help = "stop after this many steps; 0: no limit"});
+         .group = "Training",
+         .scope = Scope::protocol});
+  field(max_steps,
+        {.name = "max-steps", .help = "stop after this many steps; 0: no limit", .scope = Scope::protocol});
   visit(batch, field);
   field(
       seed,
@@ -112,7 +115,12 @@ void visit(O& options, Visitor&& field) {
   field(early_stopping, {.name = "early-stopping",
                          .help = "stop after this many epochs without a better validation accuracy (without "
                                  "--validation-fraction: test accuracy); 0: never",
-                         .placeholder = "EPOCHS"});
+                         .placeholder = "EPOCHS",
+                         .scope = Scope::protocol});
+  field(digest_interval, {.name = "digest-interval",
+                          .help = "write the digest of the parameters to metrics.jsonl after every Nth step, "
+                                  "for lockstep diff; 0: at the end of each epoch only",
+                          .scope = Scope::protocol});
   field(learning_rate, {.name = "lr",
                         .help = "learning rate; its maximum if a schedule changes it",
                         .group = "Learning rate"});

@@ -57,7 +57,7 @@ bool EpochLoop::too_long_without_a_better_epoch() const {
 }
 
 bool EpochLoop::run_epoch() {
-  asks_ = largest(session_.between_hosts(), observers_.ask ? 1 : 0) > 0;
+  asks_ = checkpointer_ != nullptr || largest(session_.between_hosts(), observers_.ask ? 1 : 0) > 0;
   const std::uint64_t last = progress_.evaluation_due ? progress_.step - 1 : progress_.step;
   const std::uint64_t epoch = last / steps_per_epoch();  // from 0
   const std::uint64_t end =
@@ -76,20 +76,27 @@ bool EpochLoop::run_epoch() {
     report_steps(number, *times);
     const auto now = Clock::now();
     progress_.epoch.seconds += std::chrono::duration<double>(now - std::exchange(start, now)).count();
-    if (progress_.step < end && !pass_boundary()) return false;
+    report_digest();
+    if (progress_.step < end && !pass_boundary(Boundary::within_epoch)) return false;
   }
   if (!progress_.evaluation_due) check_epoch(number);
   progress_.evaluation_due = true;
   if (!finish_epoch(number, work)) return carry_out(Request::stop);
-  return pass_boundary();
+  return pass_boundary(done() ? Boundary::end_of_run : Boundary::end_of_epoch);
 }
 
-/// Number of steps that take about seconds_between_boundaries, where ranks make requests; the same on all
-/// ranks. One step until its time is known.
+/// Number of steps up to the next one after which there is something to do; where ranks make requests, at
+/// most those that take about seconds_between_boundaries, one until its time is known. The same on all ranks.
 std::uint64_t EpochLoop::steps_to_boundary() const {
-  if (!asks_) return std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
+  if (checkpointer_ != nullptr) steps = checkpointer_->steps_until_due(progress_.step);
+  if (const std::uint64_t every = run_.options.digest_interval; every > 0) {
+    steps = std::min(steps, every - progress_.step % every);
+  }
+  if (!asks_) return steps;
   if (step_seconds_ <= 0.0) return 1;
-  return static_cast<std::uint64_t>(std::max(1.0, seconds_between_boundaries / step_seconds_));
+  return std::min(steps,
+                  static_cast<std::uint64_t>(std::max(1.0, seconds_between_boundaries / step_seconds_)));
 }
 
 /// Number of rounds of a step, at most one for each forward and backward pass; the same on all ranks. One
@@ -125,9 +132,14 @@ std::optional<StepTimes> EpochLoop::run_steps_while(std::uint64_t max, std::uint
   return times;
 }
 
-Request EpochLoop::request_of_ranks() {
+bool EpochLoop::pass_boundary(Boundary boundary) {
+  const bool due = checkpointer_ != nullptr && checkpointer_->is_due(boundary);
+  return carry_out(request_of_ranks(due ? Request::checkpoint : Request::none));
+}
+
+Request EpochLoop::request_of_ranks(Request own) {
   if (!asks_) return Request::none;
-  const Request own = observers_.ask ? observers_.ask() : Request::none;
+  if (observers_.ask) own = std::max(own, observers_.ask());
   // The request decides; the bits below it bring the largest time of a step to all ranks.
   constexpr int bits = 56;
   constexpr std::uint64_t longest = (std::uint64_t{1} << bits) - 1;
@@ -144,8 +156,16 @@ bool EpochLoop::carry_out(Request request) {
     session_.world().agree([&] {
       if (observers_.act) observers_.act(request);
     });
+    if (checkpointer_ != nullptr) checkpointer_->begin();
   }
+  if (checkpointer_ != nullptr && request == Request::stop) checkpointer_->finish();
   return request != Request::stop;
+}
+
+void EpochLoop::report_digest() const {
+  const std::uint64_t every = run_.options.digest_interval;
+  if (every == 0 || progress_.step % every != 0 || !observers_.on_digest) return;
+  observers_.on_digest({.step = progress_.step, .digest = state_.digest()});
 }
 
 Evaluation EpochLoop::train_evaluation() const {
@@ -200,7 +220,10 @@ bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   if (report.best) progress_.best = {.epoch = epoch, .accuracy = accuracy};
   progress_.evaluation_due = false;
   watch.set_stage(Stage::report);
-  if (observers_.on_epoch) observers_.on_epoch(report);
+  if (observers_.on_epoch) {
+    report.digest = state_.digest();
+    observers_.on_epoch(report);
+  }
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "lockstep/reports.h"
+#include "train/checkpoints/checkpointer.h"
 #include "train/epoch_checks.h"
 #include "train/evaluator.h"
 #include "train/run.h"
@@ -18,6 +19,7 @@ namespace lockstep {
 struct LoopObservers {
   const std::function<void(const StepReport&)>& on_step;
   const std::function<void(const EpochReport&)>& on_epoch;
+  const std::function<void(const DigestReport&)>& on_digest;
   const std::function<Request()>& ask;
   const std::function<void(Request)>& act;
 };
@@ -35,6 +37,8 @@ class EpochLoop {
   }
   /// Whether early stopping ended the run before its last step.
   bool stopped_early() const { return !all_steps_made() && too_long_without_a_better_epoch(); }
+  /// Sets what writes the run's checkpoints, before the first epoch; null: nothing. It outlives the loop.
+  void set_checkpointer(Checkpointer* checkpointer) { checkpointer_ = checkpointer; }
 
   /// Runs the rest of the epoch in progress, evaluates and reports it. Returns false if a rank asked to stop,
   /// at the step boundary; an evaluation, or a step of many seconds, is abandoned then, and repeated by the
@@ -60,11 +64,13 @@ class EpochLoop {
   std::optional<StepTimes> run_steps_while(std::uint64_t max, std::uint64_t rounds,
                                            const std::function<bool()>& goes_on);
   /// Largest request of all ranks; collective.
-  Request request_of_ranks();
+  Request request_of_ranks(Request own = Request::none);
   /// Acts on a request of the ranks. Returns whether to go on.
   bool carry_out(Request request);
   /// Acts on the requests of the ranks. Returns whether to go on.
-  bool pass_boundary() { return carry_out(request_of_ranks()); }
+  bool pass_boundary(Boundary boundary);
+  /// Reports the digest of the parameters if it is due.
+  void report_digest() const;
   /// Loss and accuracy over the epoch's steps.
   Evaluation train_evaluation() const;
   void check_epoch(int epoch) const;
@@ -80,7 +86,8 @@ class EpochLoop {
   TrainingState& state_;
   Progress& progress_;  ///< part of the state
   LoopObservers observers_;
-  bool asks_ = false;          ///< whether any rank makes requests; the same on all ranks
+  Checkpointer* checkpointer_ = nullptr;  ///< null: no checkpoints
+  bool asks_ = false;                     ///< whether any rank makes requests; the same on all ranks
   double step_seconds_ = 0.0;  ///< time of a step; after a boundary that of the slowest rank; 0: unknown
   /// Start of this process in the epoch in progress, for check_visits.
   struct Entry {

@@ -47,15 +47,19 @@ std::string hex(std::uint64_t value) { return fmt::format("xxh3:{:016x}", value)
 
 }  // namespace
 
-std::vector<Line> lines_of_run(const TrainerOptions& options, const Network& network, const Dataset& train,
-                               const Dataset& test, const Dataset* validation) {
+std::vector<Line> identity_of_run(const Network& network, const Dataset& train, const Dataset& test,
+                                  const Dataset* validation) {
+  return {{"network", hex(hash(fingerprint(network)))},
+          {"training set", train.fingerprint()},
+          {"test set", test.fingerprint()},
+          {"validation set", validation == nullptr ? "none" : validation->fingerprint()},
+          {"pixels of the training set by libjpeg and libpng", hex(hash_decoded(train))},
+          {"pixels of the test set by libjpeg and libpng", hex(hash_decoded(test))}};
+}
+
+std::vector<Line> lines_of_run(const TrainerOptions& options, const std::vector<Line>& identity) {
   std::vector<Line> lines = lines_to_compare(options);
-  lines.insert(lines.end(), {{"network", hex(hash(fingerprint(network)))},
-                             {"training set", train.fingerprint()},
-                             {"test set", test.fingerprint()},
-                             {"validation set", validation == nullptr ? "none" : validation->fingerprint()},
-                             {"pixels of the training set by libjpeg and libpng", hex(hash_decoded(train))},
-                             {"pixels of the test set by libjpeg and libpng", hex(hash_decoded(test))}});
+  lines.insert(lines.end(), identity.begin(), identity.end());
   return lines;
 }
 

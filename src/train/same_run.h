@@ -12,11 +12,14 @@
 /// Lines that check_same compares between ranks.
 namespace lockstep {
 
-/// Lines for everything that the result of a run and its collectives depend on: options, and fingerprints of
-/// the network, of the data sets (Dataset::fingerprint) and, if they are image files, of the pixels of 4
-/// training and test samples. `validation`: null if there is none.
-std::vector<Line> lines_of_run(const TrainerOptions& options, const Network& network, const Dataset& train,
-                               const Dataset& test, const Dataset* validation = nullptr);
+/// Lines for what a run works on: fingerprints of the network, of the data sets (Dataset::fingerprint) and,
+/// if they are image files, of the pixels of 4 training and test samples. `validation`: null if there is
+/// none.
+std::vector<Line> identity_of_run(const Network& network, const Dataset& train, const Dataset& test,
+                                  const Dataset* validation = nullptr);
+
+/// Lines for everything that the result of a run and its collectives depend on: options and `identity`.
+std::vector<Line> lines_of_run(const TrainerOptions& options, const std::vector<Line>& identity);
 
 /// Lines for `evaluate`.
 std::vector<Line> lines_of_evaluation(const EvaluationOptions& options, const Network& network,

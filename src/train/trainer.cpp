@@ -7,6 +7,8 @@
 #include "lockstep/world.h"
 #include "optim/segments.h"
 #include "train/check_options.h"
+#include "train/checkpoints/checkpointer.h"
+#include "train/checkpoints/restore.h"
 #include "train/epoch_loop.h"
 #include "train/evaluator.h"
 #include "train/run.h"
@@ -24,7 +26,8 @@ class Trainer::Implementation {
  public:
   Implementation(const Trainer& owner, const World& world, const Network& network, const Dataset& train,
                  const Dataset& test, const TrainerOptions& options, const Dataset* validation)
-      : placement_(compare_and_place(world, network, train, test, validation, options)),
+      : identity_(agreed(world, [&] { return identity_of_run(network, train, test, validation); })),
+        placement_(compare_and_place(world, identity_, options)),
         run_(check_run(world, placement_, network, train, test, options)),
         session_(world, placement_, run_.options.execution),
         training_graph_(compile(true)),
@@ -35,12 +38,35 @@ class Trainer::Implementation {
                         run_.options.input, rounds_of(test)),
         validation_evaluator_(validation == nullptr ? nullptr : make_evaluator(*validation)),
         loop_(session_, run_, steps_, test_evaluator_, validation_evaluator_.get(), state_,
-              {owner.on_step, owner.on_epoch, owner.ask, owner.act}) {}
+              {owner.on_step, owner.on_epoch, owner.on_digest, owner.ask, owner.act}),
+        facts_(facts_of(session_, run_, identity_)) {}
 
   void fit() {
     while (!loop_.done() && loop_.run_epoch()) {
     }
+    if (checkpointer_) checkpointer_->complete();
     watch_of(session_.world()).set_stage(Stage::end);
+  }
+
+  void write_checkpoints(const std::filesystem::path& folder, const CheckpointOptions& options,
+                         const Facts& description,
+                         const std::function<void(const CheckpointReport&)>& on_checkpoint) {
+    session_.world().agree([&] { check_fields(options); });
+    CheckpointState facts = facts_;
+    facts.options.insert(facts.options.end(), description.begin(), description.end());
+    loop_.set_checkpointer(nullptr);
+    checkpointer_.reset();
+    checkpointer_ = std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts),
+                                                   on_checkpoint);
+    loop_.set_checkpointer(checkpointer_.get());
+  }
+
+  std::vector<std::string> resume(const std::filesystem::path& folder, const Facts& description, bool force) {
+    CheckpointState facts = facts_;
+    facts.options.insert(facts.options.end(), description.begin(), description.end());
+    std::vector<std::string> remarks = restore(session_, run_, folder, facts, force, state_);
+    loop_.check_replicas();
+    return remarks;
   }
 
   Evaluation evaluate(const Dataset& dataset) {
@@ -67,10 +93,9 @@ class Trainer::Implementation {
  private:
   /// Compares the arguments before anything else: ranks with different ones could wait for each other
   /// forever.
-  static Placement compare_and_place(const World& world, const Network& network, const Dataset& train,
-                                     const Dataset& test, const Dataset* validation,
+  static Placement compare_and_place(const World& world, const std::vector<Line>& identity,
                                      const TrainerOptions& options) {
-    check_same(world, agreed(world, [&] { return lines_of_run(options, network, train, test, validation); }));
+    check_same(world, lines_of_run(options, identity));
     world.agree([&] { check_fields(options); });
     return find_placement(world, options.execution, options.reduce);
   }
@@ -100,6 +125,7 @@ class Trainer::Implementation {
     return evaluation_rounds(session_, run_.network, dataset.size(), run_.micro_batch());
   }
 
+  std::vector<Line> identity_;
   Placement placement_;
   Run run_;
   Session session_;
@@ -110,6 +136,8 @@ class Trainer::Implementation {
   Evaluator test_evaluator_;
   std::unique_ptr<Evaluator> validation_evaluator_;  ///< null without a validation set
   EpochLoop loop_;
+  CheckpointState facts_;                       ///< what all checkpoints of the run tell of it
+  std::unique_ptr<Checkpointer> checkpointer_;  ///< null: no checkpoints
 };
 
 Trainer::Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
@@ -129,8 +157,20 @@ void Trainer::load(const ModelFile& file, const LoadOptions& options) {
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
   implementation_->state().save(file, metadata);
 }
+void Trainer::write_checkpoints(const std::filesystem::path& folder, const CheckpointOptions& options,
+                                const Facts& description) {
+  implementation_->write_checkpoints(folder, options, description, on_checkpoint);
+}
+std::vector<std::string> Trainer::resume(const std::filesystem::path& checkpoint, const Facts& description,
+                                         bool force) {
+  return implementation_->resume(checkpoint, description, force);
+}
 bool Trainer::done() const { return implementation_->loop().done(); }
 std::uint64_t Trainer::step() const { return implementation_->state().progress.step; }
+int Trainer::epochs() const {
+  const Progress& progress = implementation_->state().progress;
+  return static_cast<int>((progress.step - (progress.evaluation_due ? 1 : 0)) / steps_per_epoch());
+}
 BestEpoch Trainer::best() const { return implementation_->state().progress.best; }
 bool Trainer::stopped_early() const { return implementation_->loop().stopped_early(); }
 std::string Trainer::digest() const { return implementation_->state().digest(); }

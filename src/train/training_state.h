@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "comm/exchange.h"
 #include "device/device.h"
+#include "lockstep/field.h"
 #include "lockstep/model_file.h"
 #include "lockstep/reports.h"
 #include "train/run.h"
@@ -36,6 +38,24 @@ struct Progress {
   bool evaluation_due = false;
   BestEpoch best = {};
 };
+/// Describes all values, for checkpoints.
+template <OptionsOf<Progress> P, class Visitor>
+void visit(P& progress, Visitor&& field) {
+  auto& [step, epoch, evaluation_due, best] = progress;
+  auto& [loss, correct, samples, skipped, seconds] = epoch;
+  auto& [best_epoch, best_accuracy] = best;
+  field(step, {.name = "step", .help = "number of steps made"});
+  field(loss, {.name = "epoch-loss",
+               .help = "sum of the losses of the epoch in progress",
+               .range = {.min = std::numeric_limits<double>::lowest()}});
+  field(correct, {.name = "epoch-correct", .help = "its samples that were classified right"});
+  field(samples, {.name = "epoch-samples", .help = "its samples that were computed"});
+  field(skipped, {.name = "epoch-skipped", .help = "its samples that could not be read"});
+  field(seconds, {.name = "epoch-seconds", .help = "time of its steps"});
+  field(evaluation_due, {.name = "evaluation-due", .help = "whether it still has to be evaluated"});
+  field(best_epoch, {.name = "best-epoch", .help = "number of the best epoch; 0: none yet"});
+  field(best_accuracy, {.name = "best-accuracy", .help = "accuracy of the best epoch"});
+}
 
 /// Array in device memory with one float per element of a network's parameters, or of a part of them.
 struct NamedArena {

@@ -18,8 +18,8 @@ namespace {
 std::vector<std::string> differences(const TrainerOptions& changed) {
   const test::Synthetic data(40, {1, 28, 28}, 4);
   const auto network = make_model("lenet", {1, 28, 28}, 4);
-  const std::vector<Line> one = lines_of_run({}, *network, data, data);
-  const std::vector<Line> other = lines_of_run(changed, *network, data, data);
+  const std::vector<Line> one = lines_of_run({}, identity_of_run(*network, data, data));
+  const std::vector<Line> other = lines_of_run(changed, identity_of_run(*network, data, data));
   std::vector<std::string> names;
   for (std::size_t i = 0; i < one.size(); ++i) {
     if (one[i].value != other[i].value) names.push_back(one[i].name);
@@ -52,7 +52,8 @@ TEST(LinesOfRun, TellsWhatDiffers) {
 TEST(LinesOfRun, TellsWhetherThereIsAValidationSet) {
   const test::Synthetic data(40, {1, 28, 28}, 4);
   const auto network = make_model("lenet", {1, 28, 28}, 4);
-  EXPECT_NE(lines_of_run({}, *network, data, data), lines_of_run({}, *network, data, data, &data));
+  EXPECT_NE(lines_of_run({}, identity_of_run(*network, data, data)),
+            lines_of_run({}, identity_of_run(*network, data, data, &data)));
 }
 
 /// Swaps two rows of one class in a large table.
@@ -66,7 +67,7 @@ TEST(LinesOfRun, HoldsAllSamples) {
     const CsvTable table = parse_csv_table(text, "t.csv", "");
     const DatasetPair data = make_csv_datasets(table, table);
     const auto network = make_model("mlp", data.train->shape(), 2);
-    for (const Line& line : lines_of_run({}, *network, *data.train, *data.test)) {
+    for (const Line& line : lines_of_run({}, identity_of_run(*network, *data.train, *data.test))) {
       if (line.name == "training set") return line.value;
     }
     return std::string();
@@ -83,7 +84,7 @@ TEST(LinesOfRun, HoldsPixelsOfImageFiles) {
   const auto network = make_model("lenet", {3, 28, 28}, 1);
   const auto decoding = [&] {
     const auto data = make_image_folder(list_images(folder.path()), {3, 28, 28});
-    const std::vector<Line> given = lines_of_run({}, *network, *data, *data);
+    const std::vector<Line> given = lines_of_run({}, identity_of_run(*network, *data, *data));
     EXPECT_EQ(given.back().name, "pixels of the test set by libjpeg and libpng");
     return given.back().value;
   };

@@ -1,9 +1,14 @@
 // Real processes: a run continues from any step, and all ranks act on the request of one of them at the same
 // step. Ends with status 0 or with the line of the first check that failed.
+#include <stdlib.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <span>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "lockstep/error.h"
 #include "lockstep/trainer.h"
@@ -64,7 +69,140 @@ void check_same_on_all_ranks(const World& world, const Run& run) {
   expect(std::ranges::equal(first, bytes), "all ranks act on the same requests at the same steps");
 }
 
+/// Folder that all ranks share, removed at the end.
+class SharedFolder {
+ public:
+  explicit SharedFolder(const World& world) : world_(world) {
+    std::string name = (std::filesystem::temp_directory_path() / "lockstep-XXXXXX").string();
+    if (world.rank() == 0) expect(mkdtemp(name.data()) != nullptr, "a temporary folder");
+    const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(name)));
+    path_ = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  ~SharedFolder() {
+    std::error_code ignored;
+    if (world_.rank() == 0) std::filesystem::remove_all(path_, ignored);
+  }
+  SharedFolder(const SharedFolder&) = delete;
+  SharedFolder& operator=(const SharedFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  const World& world_;
+  std::filesystem::path path_;
+};
+
+/// Lines of the epochs of a run.
+struct Epochs {
+  std::vector<double> losses;  ///< of training and test
+  std::string digest;
+
+  void observe(Trainer& trainer) {
+    trainer.on_epoch = [this](const EpochReport& report) {
+      losses.push_back(report.train.loss);
+      losses.push_back(report.test.loss);
+    };
+  }
+};
+
+Epochs whole_run(const World& world, const TrainerOptions& chosen) {
+  const auto network = test::network_with_batch_norm();
+  Trainer trainer(world, *network, test::train_set(), test::test_set(), chosen);
+  Epochs epochs;
+  epochs.observe(trainer);
+  trainer.fit();
+  epochs.digest = trainer.digest();
+  return epochs;
+}
+
+/// Trains until a stop after `step` steps, with checkpoints in `folder`.
+void train_until(const World& world, std::uint64_t step, const std::filesystem::path& folder,
+                 const TrainerOptions& chosen, Epochs& epochs) {
+  const auto network = test::network_with_batch_norm();
+  Trainer trainer(world, *network, test::train_set(), test::test_set(), chosen);
+  epochs.observe(trainer);
+  trainer.ask = [&] { return trainer.step() == step ? Request::stop : Request::none; };
+  std::vector<std::uint64_t> written;
+  trainer.on_checkpoint = [&](const CheckpointReport& report) {
+    expect(report.failure.empty(), report.failure);
+    written.push_back(report.step);
+  };
+  trainer.write_checkpoints(folder, {.every = {.steps = 3}, .keep = 100});
+  trainer.fit();
+  if (world.rank() != 0) return;
+  expect(written.back() == step, "a stopped run has a checkpoint of its last step");
+  expect(std::ranges::count(written, step) == 1, "and not two");
+}
+
+/// Continues a run from a checkpoint.
+void continue_from(const World& world, const std::filesystem::path& checkpoint, const TrainerOptions& chosen,
+                   Epochs& epochs) {
+  const auto network = test::network_with_batch_norm();
+  Trainer trainer(world, *network, test::train_set(), test::test_set(), chosen);
+  epochs.observe(trainer);
+  const auto remarks = trainer.resume(checkpoint);
+  expect(remarks.empty(), "nothing has changed");
+  trainer.fit();
+  epochs.digest = trainer.digest();
+  expect(trainer.done(), "a finished run has nothing to do");
+}
+
+std::filesystem::path checkpoint_of(const std::filesystem::path& folder, std::uint64_t step) {
+  std::string number = std::to_string(step);
+  return folder / ("step-" + std::string(8 - number.size(), '0') + number);
+}
+
+/// Stops a run at `step`, on all ranks, and continues it on all ranks and on one.
+void check_resume(const World& world, const TrainerOptions& chosen, std::uint64_t step) {
+  const SharedFolder folder(world);
+  const Epochs whole = whole_run(world, chosen);
+  Epochs interrupted;
+  train_until(world, step, folder.path(), chosen, interrupted);
+  Epochs resumed = interrupted;
+  continue_from(world, checkpoint_of(folder.path(), step), chosen, resumed);
+  expect(resumed.digest == whole.digest, "a resumed run has the same bits");
+  expect(resumed.losses == whole.losses, "and the same reports");
+  world.agree([&] {
+    if (world.rank() != 0 || chosen.reduce == Reduce::ring) return;
+    const World alone = world.alone();
+    Epochs on_one = interrupted;
+    continue_from(alone, checkpoint_of(folder.path(), step), chosen, on_one);
+    expect(on_one.digest == whole.digest, "a run that goes on with one rank has the same bits");
+    expect(on_one.losses == whole.losses, "and the same reports");
+  });
+  const Error error = [&] {
+    TrainerOptions changed = chosen;
+    changed.label_smoothing = 0.1;
+    Epochs none;
+    try {
+      continue_from(world, checkpoint_of(folder.path(), step), changed, none);
+    } catch (const Error& thrown) {
+      return thrown;
+    }
+    return Error(Category::internal, "nothing was thrown");
+  }();
+  expect(error.category() == Category::usage, "another option is refused");
+}
+
+/// Runs with all states that a checkpoint holds.
+void check_checkpoints(const World& world) {
+  TrainerOptions chosen = options();  // augmentation, mixup and averages; 2 epochs of 5 steps
+  check_resume(world, chosen, 3);
+  chosen.optimizer = {.name = "adamw"};
+  chosen.learning_rate = 0.01;
+  chosen.early_stopping = 1;
+  check_resume(world, chosen, 5);
+  chosen.optimizer = {.name = "lamb", .clip_grad = 1.0};
+  chosen.model_ema = false;
+  chosen.model_ema_decay = TrainerOptions().model_ema_decay;
+  chosen.drop_last = true;
+  check_resume(world, chosen, 6);
+  chosen.optimizer = {.name = "lars"};
+  chosen.reduce = Reduce::ring;
+  check_resume(world, chosen, 7);
+}
+
 int check_all(World& world) {
+  check_checkpoints(world);
   const Run whole(world, -1, {}, {});
   expect(whole.acts.empty() && whole.asked == 0, "nobody asks, nobody acts");
   expect(whole.test_losses.size() == 2, "two epochs");

@@ -89,7 +89,7 @@ void ParameterSet::load(const ModelFile& file, const LoadOptions& options) const
   }
 }
 
-void ParameterSet::save(const std::string& file, std::map<std::string, std::string> metadata) const {
+std::vector<NamedTensor> ParameterSet::tensors() const {
   static constexpr std::int64_t batches = 0;
   std::vector<NamedTensor> counts;  // before the floats, so that all data are aligned for their type
   std::vector<NamedTensor> tensors;
@@ -101,8 +101,12 @@ void ParameterSet::save(const std::string& file, std::map<std::string, std::stri
     tensors.push_back({parameter.name, parameter.shape, std::span<const float>(values(i))});
   }
   counts.insert(counts.end(), tensors.begin(), tensors.end());
+  return counts;
+}
+
+void ParameterSet::save(const std::string& file, std::map<std::string, std::string> metadata) const {
   metadata.insert({{"format", "pt"}, {"producer", "lockstep"}});
-  write_model_file(file, counts, metadata);
+  write_model_file(file, tensors(), metadata);
 }
 
 std::string digest_of(const std::vector<Parameter>& parameters, const ArenaLayout& layout,

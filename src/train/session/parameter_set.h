@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 #include "lockstep/model_file.h"
@@ -30,8 +31,10 @@ class ParameterSet {
   /// num_batches_tracked is ignored. Throws Error(data) with the first tensor that is missing, unknown or
   /// different.
   void load(const ModelFile& file, const LoadOptions& options = {}) const;
-  /// Saves all parameters, with a num_batches_tracked of 0 for each batch norm. `metadata` is added to that
-  /// of the file.
+  /// All parameters as tensors of a PyTorch state_dict, with a num_batches_tracked of 0 for each batch norm.
+  /// They refer to the arena.
+  std::vector<NamedTensor> tensors() const;
+  /// Saves these tensors. `metadata` is added to that of the file.
   void save(const std::string& file, std::map<std::string, std::string> metadata = {}) const;
   std::string digest() const { return digest_of(parameters_, layout_, arena_); }
 

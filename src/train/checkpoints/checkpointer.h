@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <optional>
+
+#include "checkpoint/checkpoint_store.h"
+#include "lockstep/checkpoint.h"
+#include "lockstep/error.h"
+#include "lockstep/reports.h"
+#include "train/checkpoints/snapshot.h"
+
+namespace lockstep {
+
+/// Step boundary.
+enum class Boundary { within_epoch, end_of_epoch, end_of_run };
+
+/// Writes checkpoints of a run beside its steps: a snapshot is taken at a step boundary, travels to rank 0,
+/// and is written there by a thread. Rank 0 decides when. Arguments outlive the checkpointer.
+class Checkpointer {
+ public:
+  /// `folder`: for checkpoints; only rank 0 uses it. `facts`: what is equal in all checkpoints.
+  /// `on_checkpoint`: called on rank 0 for each checkpoint, at a step boundary; may be empty. Collective.
+  /// Throws Error(resource) on all ranks if memory is short.
+  Checkpointer(const Session& session, const Run& run, const TrainingState& state,
+               std::filesystem::path folder, const CheckpointOptions& options, CheckpointState facts,
+               const std::function<void(const CheckpointReport&)>& on_checkpoint);
+  /// Waits for the writing thread.
+  ~Checkpointer();
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  /// Maximum number of steps from `step` on before a checkpoint is due.
+  std::uint64_t steps_until_due(std::uint64_t step) const;
+  /// Moves transfer and writing on, without waiting for them. Returns whether this rank asks for a checkpoint
+  /// now. It does so at the end of each epoch, unless the checkpoint before is still being written, and at
+  /// the end of the run.
+  bool is_due(Boundary boundary);
+  /// Takes a snapshot of the present step boundary and begins to write it. Waits for the checkpoint before
+  /// it. Collective.
+  void begin();
+  /// Waits until the last checkpoint is on disk, or has failed. Collective.
+  void complete();
+  /// Same as complete(), but throws on all ranks the error of its writing. Collective.
+  void finish();
+  /// Folder of the last checkpoint that was written by this run, on rank 0; empty: none.
+  const std::filesystem::path& last() const { return last_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool writes() const { return session_.world().rank() == 0; }
+  void advance();
+  void write();
+  void report();
+
+  const Session& session_;
+  const Run& run_;
+  const TrainingState& state_;
+  CheckpointStore store_;
+  CheckpointOptions options_;
+  CheckpointState facts_;
+  const std::function<void(const CheckpointReport&)>& on_checkpoint_;
+  Snapshot snapshot_;
+  CheckpointContents contents_;              ///< of the checkpoint that is transferred or written
+  std::optional<CheckpointReport> pending_;  ///< of that checkpoint; none: there is none
+  std::future<void> writing_;
+  Clock::time_point last_begin_ = Clock::now();
+  std::uint64_t last_step_;       ///< of the last checkpoint, or of the beginning
+  std::optional<Error> failure_;  ///< why the last checkpoint could not be written
+  std::filesystem::path last_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,220 @@
+#include "train/checkpoints/restore.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "checkpoint/checkpoint.h"
+#include "core/version.h"
+#include "lockstep/error.h"
+#include "lockstep/schedule.h"
+#include "lockstep/world.h"
+#include "train/checkpoints/state_tensors.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* epochs_name = "epochs";
+
+/// Value of a fact; null: there is no fact of this name.
+const std::string* value_of(const Facts& facts, const std::string& name) {
+  const auto found = std::ranges::find(facts, name, [](const auto& fact) { return fact.first; });
+  return found == facts.end() ? nullptr : &found->second;
+}
+
+/// Fact that a checkpoint and a run have with different values.
+struct Difference {
+  std::string name;
+  std::string saved;
+  std::string present;
+};
+
+std::vector<Difference> differences(const Facts& saved, const Facts& present) {
+  std::vector<Difference> result;
+  for (const auto& [name, value] : saved) {
+    const std::string* now = value_of(present, name);
+    if (now != nullptr && *now != value) result.push_back({name, value, *now});
+  }
+  return result;
+}
+
+/// Whether the learning rates of the first `steps` steps would be others with `epochs` epochs than with those
+/// of the run.
+bool changes_learning_rate(const Run& run, const std::string& epochs, std::uint64_t steps) {
+  int before = 0;
+  from_text(epochs, {}, before);
+  const auto rate = [&](int of_epochs) {
+    return LearningRate(run.options.schedule, largest_learning_rate(run.options), run.epoch.steps, of_epochs);
+  };
+  const LearningRate old_rate = rate(before), new_rate = rate(run.options.epochs);
+  for (std::uint64_t step = 1; step <= steps; ++step) {
+    if (old_rate.at(step) != new_rate.at(step)) return true;
+  }
+  return false;
+}
+
+/// Throws Error(usage) if an option that affects the result is another one than in the checkpoint.
+void check_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run) {
+  std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
+  std::erase_if(found, [&](const Difference& difference) {
+    return difference.name == epochs_name &&
+           !changes_learning_rate(run, difference.saved, checkpoint.state.step);
+  });
+  if (found.empty()) return;
+  std::vector<std::string> texts;
+  for (const auto& [name, saved, present] : found) {
+    texts.push_back(fmt::format("{} was {} and is now {}", name, saved, present));
+  }
+  throw Error(
+      Category::usage,
+      fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or go on with "
+                  "another result by force",
+                  checkpoint.folder.string(), fmt::join(texts, ", ")),
+      found.front().name);
+}
+
+/// Throws Error(data) for a checkpoint of another network or data set.
+void check_identity(const Checkpoint& checkpoint, const CheckpointState& facts) {
+  const std::vector<Difference> found = differences(checkpoint.state.identity, facts.identity);
+  if (found.empty()) return;
+  throw Error(Category::data, fmt::format("{}: of another run: its {} has the fingerprint {}, this run's {}",
+                                          checkpoint.folder.string(), found.front().name, found.front().saved,
+                                          found.front().present));
+}
+
+std::vector<std::string> remarks_on(const CheckpointState& saved, const CheckpointState& facts) {
+  std::vector<std::string> remarks;
+  for (const auto& [name, before, now] : differences(saved.fingerprint, facts.fingerprint)) {
+    remarks.push_back(
+        fmt::format("{} was {} and is now {}: the result may differ from that of an "
+                    "uninterrupted run",
+                    name, before, now));
+  }
+  if (saved.engines != facts.engines) {
+    remarks.emplace_back(
+        "cuDNN chooses other engines than before: the result may differ from that of an uninterrupted run");
+  }
+  return remarks;
+}
+
+/// Values of the checkpoint for a part of an arena.
+struct Source {
+  const NamedArena* arena;
+  std::size_t offset;  ///< first element
+  std::size_t elements;
+  std::span<const float> values;  ///< empty: not on this rank
+};
+
+/// Parts of all arenas, in the same order on all ranks. `checkpoint`: null on ranks that have not read it.
+std::vector<Source> sources(const TrainingState& state, const Run& run, const Checkpoint* checkpoint) {
+  std::vector<Source> result;
+  const auto add = [&](const NamedArena& arena, std::size_t offset, const Parameter& parameter,
+                       const ModelFile Checkpoint::*file, const std::string& name) {
+    std::span<const float> values;
+    if (checkpoint != nullptr) values = (checkpoint->*file).floats(name, parameter.shape);
+    result.push_back({.arena = &arena, .offset = offset, .elements = parameter.size(), .values = values});
+  };
+  const std::vector<Parameter>& parameters = run.network.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    add(state.arenas().front(), run.layout.offsets[i], parameters[i], &Checkpoint::model, parameters[i].name);
+  }
+  for (const NamedArena& arena : state.arenas().subspan(1)) {
+    for (const StateTensor& tensor : state_tensors(arena, run)) {
+      add(arena, tensor.offset, *tensor.parameter, &Checkpoint::optimizer, tensor.name);
+    }
+  }
+  return result;
+}
+
+/// Writes to `arena` those of its elements from `offset` on that this rank has memory for.
+void store(Device& device, const NamedArena& arena, std::size_t offset, std::span<const float> values) {
+  const std::size_t begin = std::max(offset, arena.begin);
+  const std::size_t end = std::min(offset + values.size(), arena.begin + arena.values().size());
+  if (begin >= end) return;
+  device.copy(arena.values().data() + (begin - arena.begin), values.data() + (begin - offset),
+              (end - begin) * sizeof(float));
+}
+
+/// Sends the values of a source from rank 0 to all ranks, in pieces, and stores them.
+void distribute(const Session& session, const Source& source) {
+  constexpr std::size_t piece = std::size_t{8 << 20} / sizeof(float);
+  for (std::size_t done = 0; done < source.elements; done += piece) {
+    const std::size_t count = std::min(piece, source.elements - done);
+    const auto own = source.values.empty() ? std::span<const float>() : source.values.subspan(done, count);
+    const std::vector<std::byte> bytes = session.world().broadcast(std::as_bytes(own));
+    std::vector<float> values(count);
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    store(session.device(), *source.arena, source.offset + done, values);
+  }
+}
+
+/// Progress of a checkpoint, which rank 0 has read.
+Progress broadcast_progress(const World& world, const Checkpoint* checkpoint) {
+  std::string text;
+  if (checkpoint != nullptr) {
+    for (const auto& [name, value] : checkpoint->state.progress) text += name + "=" + value + "\n";
+  }
+  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(text)));
+  const std::string all = "\n" + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  Progress progress;
+  world.agree([&] {
+    visit(progress, [&](auto& value, const Field& field) {
+      const std::string key = std::string("\n") + field.name + "=";
+      const std::size_t at = all.find(key);
+      if (at == std::string::npos) {
+        throw Error(Category::data, fmt::format("the checkpoint's state has no '{}'", field.name));
+      }
+      const std::size_t begin = at + key.size();
+      from_text(all.substr(begin, all.find('\n', begin) - begin), field, value);
+    });
+  });
+  return progress;
+}
+
+}  // namespace
+
+CheckpointState facts_of(const Session& session, const Run& run, const std::vector<Line>& identity) {
+  CheckpointState facts;
+  const std::vector<OptionText> texts = texts_of(run.options);
+  for (const OptionText& text : texts) {
+    const bool compared = text.field.scope == Scope::result || text.field.name == std::string(epochs_name);
+    if (compared && has_effect(texts, text)) facts.options.emplace_back(text.field.name, text.value);
+  }
+  for (const auto& [name, value] : identity) facts.identity.emplace_back(name, value);
+  const bool on_cpu = run.options.execution.device == DeviceKind::cpu;
+  facts.fingerprint = {{"version", version()},
+                       {"revision", revision()},
+                       {"processor", on_cpu ? "CPU" : session.backend().name()}};
+  if (run.options.reduce == Reduce::ring) {
+    facts.fingerprint.emplace_back("MPI", session.world().library());
+    facts.fingerprint.emplace_back("number of ranks", std::to_string(session.world().size()));
+  }
+  facts.engines = session.backend().engines();
+  return facts;
+}
+
+std::vector<std::string> restore(const Session& session, const Run& run, const std::filesystem::path& folder,
+                                 const CheckpointState& facts, bool force, TrainingState& state) {
+  const World& world = session.world();
+  std::optional<Checkpoint> checkpoint;
+  std::vector<Source> parts;
+  world.agree([&] {
+    if (world.rank() == 0) {
+      checkpoint = read_checkpoint(folder);
+      if (!force) check_options(*checkpoint, facts, run);
+      check_identity(*checkpoint, facts);
+    }
+    parts = sources(state, run, checkpoint ? &*checkpoint : nullptr);
+  });
+  state.progress = broadcast_progress(world, checkpoint ? &*checkpoint : nullptr);
+  for (const Source& source : parts) distribute(session, source);
+  world.barrier();  // ranks of a host write to the same arenas
+  return checkpoint ? remarks_on(checkpoint->state, facts) : std::vector<std::string>();
+}
+
+}  // namespace lockstep
