@@ -16,6 +16,7 @@ prepare() { # Python packages
     fail "$lockstep does not exist; build it: cmake --preset release && cmake --build --preset release"
   "$python" -c "import $1" 2>/dev/null ||
     fail "$python has no $1: $python -m pip install -r bench/peers/requirements.txt"
+  export LOCKSTEP_RUN_DIR=none
   if ((EUID == 0)); then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   fi

@@ -147,7 +147,8 @@ doctor() {
 # Checks that a run without a visible GPU ends with status 4 and one line.
 refusal() {
   local status=0
-  CUDA_VISIBLE_DEVICES='' limited "$lockstep" train --device cuda --dataset synthetic --max-steps 1 >"$work/out" \
+  CUDA_VISIBLE_DEVICES='' limited "$lockstep" train --device cuda --dataset synthetic --max-steps 1 --run-dir none \
+    >"$work/out" \
     2>"$work/err" || status=$?
   cat "$work/out" "$work/err"
   ((status == 4)) || { reason="status $status where 4 was wanted" && return 1; }
@@ -158,7 +159,7 @@ refusal() {
 no_gpu="no step was tried on a GPU"
 try_gpu() {
   no_gpu="no GPU to compute on"
-  kept "$work/log" "$lockstep" train --device cuda --dataset synthetic --samples 512 --max-steps 1 || return
+  kept "$work/log" "$lockstep" train --device cuda --dataset synthetic --samples 512 --max-steps 1 --run-dir none || return
   no_gpu=
 }
 need_gpu() { [[ -z $no_gpu ]] || skip "$no_gpu"; }

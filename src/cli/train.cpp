@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
 #include "cli/options/flag.h"
+#include "cli/run_place.h"
 #include "cli/stop_line.h"
 #include "cli/train_options.h"
 #include "comm/watch/watch.h"
@@ -106,29 +107,40 @@ std::string judging_set(const TrainOptions& options) {
 
 /// Tells that models are selected on the test set, on which they then look better than they are.
 void tell_of_selection(const TrainOptions& options) {
-  const bool selects = options.training.early_stopping > 0 || !options.output.run_directory.empty();
+  const bool selects = options.training.early_stopping > 0 || !options.output.keeps_nothing();
   if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
   print_message(fmt::format(
       "best.safetensors and {} select on the test set; {} 0.1 holds out a part of the training set for that",
       flag_of(&TrainerOptions::early_stopping), flag_of(&DatasetOptions::validation_fraction)));
 }
 
-void save_best(const TrainOptions& options, const Trainer& trainer) {
+void save_best(const RunDirectory& directory, const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
-  trainer.save(RunDirectory{options.output.run_directory}.best(),
-               {{"epoch", std::to_string(best.epoch)},
-                {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
+  trainer.save(directory.best(), {{"epoch", std::to_string(best.epoch)},
+                                  {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
+}
+
+void warn_of_failed_checkpoint(const CheckpointReport& checkpoint) {
+  if (checkpoint.failure.empty()) return;
+  print_warning(
+      fmt::format("no checkpoint of step {}: {}; the run goes on", checkpoint.step, checkpoint.failure));
 }
 
 /// Connects the trainer's reports to the recorder of rank 0, and keeps the best model.
-void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const TrainOptions& options) {
+void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const TrainOptions& options,
+             const RunPlace& place) {
   trainer.on_step = [&](const StepReport& step) { recorder.on_step(step); };
   trainer.on_epoch = [&](const EpochReport& epoch) {
     warnings.look_at(epoch);
     recorder.on_epoch(epoch);
-    if (epoch.best && !options.output.run_directory.empty()) {
-      recorder.attempt([&] { save_best(options, trainer); });
+    if (epoch.best && place.keeps()) {
+      recorder.attempt([&] { save_best({place.directory}, options, trainer); });
     }
+  };
+  trainer.on_digest = [&](const DigestReport& digest) { recorder.on_digest(digest); };
+  trainer.on_checkpoint = [&](const CheckpointReport& checkpoint) {
+    warn_of_failed_checkpoint(checkpoint);
+    recorder.on_checkpoint(checkpoint);
   };
 }
 
@@ -159,18 +171,48 @@ TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   return options;
 }
 
-void make_run_directory(const TrainOptions& options, const Trainer& trainer, const std::string& environment) {
-  const RunDirectory directory = create_run_directory(options.output.run_directory,
-                                                      train_config(resolved(options, trainer)), environment);
+void make_run_directory(const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
+                        const std::string& environment) {
+  const RunDirectory directory = create_run_directory(
+      place.directory, train_config(resolved(options, trainer)), environment, place.continues);
+  if (place.continues) cut_metrics(directory, trainer.step(), trainer.epochs());
   const std::string engines = trainer.engines();
   if (!engines.empty()) write_text_file(directory.plans(), engines);
 }
 
+/// Options that affect the result and are not the trainer's: those of the network and of the data.
+Facts result_options(const TrainOptions& options) {
+  Facts facts;
+  for (const auto& texts : {texts_of(options.model), texts_of(options.data)}) {
+    for (const OptionText& text : texts) {
+      if (text.field.scope == Scope::result && has_effect(texts, text)) {
+        facts.emplace_back(text.field.name, text.value);
+      }
+    }
+  }
+  return facts;
+}
+
+/// Tells where the run is kept, and where it goes on.
+void print_place(const TrainOptions& options, const RunPlace& place, const Trainer& trainer) {
+  const std::string directory = place.directory.string();
+  if (!place.checkpoint.empty()) {
+    print_message(fmt::format("{} {} from step {}{}", place.continues ? "run directory" : "new run directory",
+                              directory, trainer.step(), trainer.done() ? ": nothing to do" : ""));
+  } else if (place.keeps()) {
+    print_message("run directory " + directory);
+  } else if (options.output.save_model.empty()) {
+    print_message(
+        fmt::format("nothing is kept of this run ({} none)", flag_of(&OutputOptions::run_directory)));
+  }
+}
+
 /// Writes the results of the run, on rank 0. Models come first, as writing the record may fail.
-void finish(const World& world, const TrainOptions& options, const Trainer& trainer, Recorder& recorder) {
+void finish(const World& world, const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
+            Recorder& recorder) {
   if (!options.output.save_model.empty()) recorder.attempt([&] { trainer.save(options.output.save_model); });
-  if (!options.output.run_directory.empty()) {
-    recorder.attempt([&] { trainer.save(RunDirectory{options.output.run_directory}.final_model()); });
+  if (place.keeps()) {
+    recorder.attempt([&] { trainer.save(RunDirectory{place.directory}.final_model()); });
   }
   recorder.on_end({.digest = trainer.digest(), .note = digest_note(world, trainer)});
   recorder.flush();
@@ -179,10 +221,11 @@ void finish(const World& world, const TrainOptions& options, const Trainer& trai
 }
 
 /// Ends a run that was stopped. Returns the exit status. Collective.
-int end_stopped(const World& world, const StopRequests& stops, const Trainer& trainer, Recorder& recorder) {
+int end_stopped(const World& world, const StopRequests& stops, const RunPlace& place, const Trainer& trainer,
+                Recorder& recorder) {
   const std::string reason = stops.reason(world);
   recorder.flush();  // a failure is printed; the status remains that of the stop
-  if (world.rank() == 0) print_message(stop_line(reason, trainer.step(), ""));
+  if (world.rank() == 0) print_message(stop_line(reason, trainer.step(), place.directory.string()));
   return static_cast<int>(Category::stopped);
 }
 
@@ -199,23 +242,30 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model.name, data.train->shape(), data.train->classes()); });
   Trainer trainer(world, *network, *data.train, *data.test, trainer_options(options), data.validation.get());
-  if (!options.init_from.empty()) {
+  const RunPlace place = find_run_place(world, options);
+  if (place.checkpoint.empty() && !options.init_from.empty()) {
     std::optional<ModelFile> file;
     world.agree([&] { file = ModelFile::read(options.init_from); });
     trainer.load(*file, options.load);
+  }
+
+  const Facts description = result_options(options);
+  if (!place.checkpoint.empty()) {
+    const auto remarks = trainer.resume(place.checkpoint, description, options.force);
+    for (const std::string& remark : remarks) print_warning(remark);
   }
 
   const bool prints = world.rank() == 0;
   std::optional<Recorder> recorder;
   DataWarnings warnings(options);
   world.agree([&] {
-    if (prints && !options.output.run_directory.empty()) {
+    if (prints && place.keeps()) {
       make_run_directory(
-          options, trainer,
+          options, place, trainer,
           environment_of(environment, world, trainer, options.training.execution.dtype, argc, argv));
     }
-    recorder.emplace(
-        make_recorder(options.output, {.rank = world.rank(), .ranks = world.size(), .host = world.host()}));
+    recorder.emplace(make_recorder(options.output, place.directory,
+                                   {.rank = world.rank(), .ranks = world.size(), .host = world.host()}));
   });
   watch.set_report_folder(options.output.run_directory);
   if (prints) {
@@ -223,22 +273,29 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
     print_warning(data.test->skipped_files());
     if (!options.output.quiet) {
       print_summary(world, options, trainer);
+      print_place(options, place, trainer);
     }
     tell_of_selection(options);
     warn_of_idle_executors(world, options, trainer);
     warn_of_empty_lanes(options, trainer);
-    observe(trainer, *recorder, warnings, options);
+    observe(trainer, *recorder, warnings, options, place);
   } else if (!recorder->empty()) {
     trainer.on_step = [&](const StepReport& step) { recorder->on_step(step); };
   }
+  if (place.keeps()) {
+    trainer.write_checkpoints(RunDirectory{place.directory}.checkpoints(), options.checkpoints, description);
+  }
   stops.set_limit(options.max_time);
   trainer.ask = [&] { return stops.ask(); };
-  trainer.act = [&](Request request) { stops.carried_out(request); };
+  trainer.act = [&](Request request) {
+    recorder->flush();  // so that the record of a checkpoint's steps is complete
+    stops.carried_out(request);
+  };
   stops.wait_for_boundaries();
   trainer.fit();
-  if (stops.stopped() && !trainer.done()) return end_stopped(world, stops, trainer, *recorder);
+  if (stops.stopped() && !trainer.done()) return end_stopped(world, stops, place, trainer, *recorder);
   world.agree([&] {
-    if (prints) finish(world, options, trainer, *recorder);
+    if (prints) finish(world, options, place, trainer, *recorder);
   });
   return 0;
 }

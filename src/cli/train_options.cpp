@@ -1,5 +1,10 @@
 #include "cli/train_options.h"
 
+#include <filesystem>
+
+#include "core/files/file_system.h"
+#include "report/run_directory.h"
+
 namespace lockstep {
 namespace {
 
@@ -7,6 +12,9 @@ constexpr const char* examples =
     R"(Examples:
   Train LeNet on Fashion-MNIST and keep a record of the run:
     lockstep train --lr 0.2 --run-dir runs/lenet
+
+  Continue it after an interruption, or for more epochs:
+    lockstep train --resume runs/lenet --epochs 12
 
   Repeat the run on 2 ranks; it ends with the same digest:
     lockstep-run -np 2 train --config runs/lenet/options.cfg --run-dir runs/lenet-2
@@ -22,6 +30,12 @@ run, or as LOCKSTEP_NAME in the environment (--batch-size: LOCKSTEP_BATCH_SIZE).
 takes precedence over the environment, the environment over the file.
 )";
 
+/// File with the options of a run that is resumed; empty: there is none.
+std::string options_of_run(const std::filesystem::path& run) {
+  const RunDirectory directory{run};
+  return file_kind(directory.options()) == FileKind::file ? directory.options().string() : "";
+}
+
 }  // namespace
 
 OptionSet train_option_set(TrainOptions& options) {
@@ -33,6 +47,7 @@ OptionSet train_option_set(TrainOptions& options) {
   set.prologue(examples);
   set.add(options);
   set.config_file();
+  set.config_of("resume", [](const std::string& run) { return options_of_run(run); });
   set.epilogue(sources);
   set.check([&options] { micro_batches_of(options.training.batch, DeviceKind::cpu); });
   return set;
@@ -41,6 +56,9 @@ OptionSet train_option_set(TrainOptions& options) {
 std::string train_config(const TrainOptions& options) {
   TrainOptions copy = options;
   copy.output.progress = ProgressLine::automatic;  // depends on the terminal, not on the run
+  copy.output.run_directory = OutputOptions().run_directory;
+  copy.resume.clear();
+  copy.force = false;
   return train_option_set(copy).config();
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/model_options.h"
 #include "cli/options/option_set.h"
+#include "lockstep/checkpoint.h"
 #include "lockstep/dataset.h"
 #include "lockstep/period.h"
 #include "lockstep/training_options.h"
@@ -21,13 +22,16 @@ struct TrainOptions {
   TrainerOptions training;
   Duration max_time;  ///< from the start of the process; 0: no limit
   OutputOptions output;
+  CheckpointOptions checkpoints;
+  std::string resume;  ///< "auto", a run directory or a checkpoint; empty: a new run
+  bool force = false;  ///< whether to resume with options that change the result
 
   bool operator==(const TrainOptions&) const = default;
 };
 
 template <OptionsOf<TrainOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [model, data, init_from, load, training, max_time, output] = options;
+  auto& [model, data, init_from, load, training, max_time, output, checkpoints, resume, force] = options;
   visit(model, field);
   field(init_from, {.name = "init-from",
                     .help = "model file (safetensors) with the initial parameters",
@@ -44,12 +48,24 @@ void visit(O& options, Visitor&& field) {
          .scope = Scope::protocol,
          .zero = "none"});
   visit(output, field);
+  visit(checkpoints, field);
+  field(resume,
+        {.name = "resume",
+         .help = "continue a run: its run directory (options are then read from its options.cfg), one "
+                 "of its checkpoints, or auto: the newest run in --run-dir, or a new one if there is "
+                 "none",
+         .placeholder = "RUN|auto",
+         .scope = Scope::file});
+  field(force, {.name = "force",
+                .help = "continue a run although options that affect its result have changed",
+                .scope = Scope::protocol,
+                .needs = {{"resume"}}});
 }
 
 /// The options of `lockstep train`, with their checks. `options` outlives it.
 OptionSet train_option_set(TrainOptions& options);
 
-/// Contents of options.cfg: `lockstep train --config` on it gives equal options, but --progress auto.
+/// Contents of options.cfg: `lockstep train --config` on it gives equal options for a new run.
 std::string train_config(const TrainOptions& options);
 
 /// Names that configuration files and the environment may hold, for OptionSet::ignore in other commands.

@@ -51,6 +51,14 @@ void Recorder::on_epoch(const EpochReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_epoch(event); });
 }
 
+void Recorder::on_digest(const DigestReport& event) {
+  for_each_sink([&](Sink& sink) { sink.on_digest(event); });
+}
+
+void Recorder::on_checkpoint(const CheckpointReport& event) {
+  for_each_sink([&](Sink& sink) { sink.on_checkpoint(event); });
+}
+
 void Recorder::on_end(const EndReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_end(event); });
 }
@@ -59,7 +67,8 @@ void Recorder::flush() {
   for_each_sink([](Sink& sink) { sink.flush(); });
 }
 
-Recorder make_recorder(const OutputOptions& options, const RankPlace& place) {
+Recorder make_recorder(const OutputOptions& options, const std::filesystem::path& run,
+                       const RankPlace& place) {
   Recorder recorder;
   if (writes_log(options, place.rank)) {
     recorder.add(std::make_unique<LogSink>(options.log_every, log_prefix(options, place)));
@@ -70,8 +79,8 @@ Recorder make_recorder(const OutputOptions& options, const RankPlace& place) {
     recorder.add(std::make_unique<ProgressSink>(stderr));
   }
   recorder.add(std::make_unique<ConsoleSink>(stdout, options.quiet));
-  if (!options.run_directory.empty()) {
-    const RunDirectory directory{options.run_directory};
+  if (!run.empty()) {
+    const RunDirectory directory{run};
     recorder.add(
         std::make_unique<MetricsSink>(directory.metrics(), static_cast<std::uint64_t>(options.log_interval)));
     recorder.add(std::make_unique<HtmlSink>(directory));

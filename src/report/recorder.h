@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,8 @@ class Recorder {
   bool empty() const { return sinks_.empty(); }
   void on_step(const StepReport& event);
   void on_epoch(const EpochReport& event);
+  void on_digest(const DigestReport& event);
+  void on_checkpoint(const CheckpointReport& event);
   void on_end(const EndReport& event);
   void flush();
   /// Runs other work that writes; a failure becomes a warning.
@@ -45,7 +48,7 @@ inline Names choices_of(LogRanks) { return {"0", "all"}; }
 
 /// Output of a run, mostly of rank 0; `visit` describes the options.
 struct OutputOptions {
-  std::string run_directory;
+  std::string run_directory = "auto";  ///< auto: a new folder in runs/; none: nothing is kept
   std::string save_model;
   int log_interval = 1;
   ProgressLine progress = ProgressLine::automatic;
@@ -53,6 +56,7 @@ struct OutputOptions {
   LogRanks log_ranks = LogRanks::first;
   bool quiet = false;
 
+  bool keeps_nothing() const { return run_directory == "none"; }
   bool operator==(const OutputOptions&) const = default;
 };
 
@@ -63,7 +67,8 @@ void visit(O& options, Visitor&& field) {
       run_directory,
       {.name = "run-dir",
        .help = "folder for the record of the run: options.cfg, environment.json, metrics.jsonl, report.html, "
-               "and checkpoints/ with the final and the best model; without it, only lines are printed",
+               "and checkpoints/ with the final and the best model; auto: runs/MODEL-DATASET-N, N being the "
+               "first free number; none: keep nothing",
        .group = "Output",
        .placeholder = "DIR",
        .scope = Scope::local});
@@ -76,8 +81,7 @@ void visit(O& options, Visitor&& field) {
                        .help = "write every Nth step to metrics.jsonl; CUDA: above 1, N steps (at most 1000) "
                                "are also submitted together, otherwise 50",
                        .range = {.min = 1},
-                       .scope = Scope::local,
-                       .needs = {{"run-dir"}}});
+                       .scope = Scope::local});
   field(progress, {.name = "progress",
                    .help = "line on stderr that shows the current step; auto: if stderr is a terminal",
                    .scope = Scope::local});
@@ -104,8 +108,9 @@ struct RankPlace {
 };
 
 /// Recorder of a rank. Rank 0: lines on stdout, progress or a log on stderr, metrics.jsonl and report.html in
-/// the run directory, which create_run_directory has made. Other ranks: with LogRanks::all, their logs on
-/// stderr. Throws Error(resource).
-Recorder make_recorder(const OutputOptions& options, const RankPlace& place = {});
+/// the run directory `run`, which exists (empty: no record is kept). Other ranks: with LogRanks::all, their
+/// logs on stderr. Throws Error(resource).
+Recorder make_recorder(const OutputOptions& options, const std::filesystem::path& run,
+                       const RankPlace& place = {});
 
 }  // namespace lockstep

@@ -2,22 +2,68 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
 #include "core/files/atomic_file.h"
+#include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& reason) {
+  throw Error(Category::resource, fmt::format("{}: {}", file.string(), reason));
+}
+
+/// Whether a line of metrics.jsonl is about what a run did after `step` and after `epoch`.
+bool is_later(const std::string& line, std::uint64_t step, int epoch) {
+  const nlohmann::json json = nlohmann::json::parse(line);
+  const auto event = json.at("event").get<std::string>();
+  if (event == "epoch") return json.at("epoch").get<int>() > epoch;
+  return event == "end" || json.value("step", std::uint64_t{0}) > step;
+}
+
+}  // namespace
+
+std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name) {
+  make_folder(parent);
+  for (int number = 1;; ++number) {
+    const std::filesystem::path folder = parent / fmt::format("{}-{}", name, number);
+    if (files().mkdir(folder) == 0) return folder;
+    if (errno != EEXIST) fail(folder, std::generic_category().message(errno));
+  }
+}
+
+std::filesystem::path latest_run_folder(const std::filesystem::path& parent, const std::string& name) {
+  if (file_kind(parent) != FileKind::folder) return {};
+  int largest = 0;
+  for (const std::string& entry : list_folder(parent)) {
+    int number = 0;
+    const char* end = entry.data() + entry.size();
+    if (!entry.starts_with(name + "-")) continue;
+    const auto [rest, error] = std::from_chars(entry.data() + name.size() + 1, end, number);
+    if (error == std::errc() && rest == end) largest = std::max(largest, number);
+  }
+  return largest == 0 ? std::filesystem::path() : parent / fmt::format("{}-{}", name, largest);
+}
 
 RunDirectory create_run_directory(const std::filesystem::path& path, const std::string& options,
-                                  const std::string& environment) {
+                                  const std::string& environment, bool continues) {
   RunDirectory directory{path};
-  if (file_kind(directory.metrics()) != FileKind::missing) {
-    throw Error(
-        Category::usage,
-        fmt::format("{} already holds a run (metrics.jsonl); choose another directory or remove this one",
-                    path.string()),
-        "run-dir");
+  if (!continues && file_kind(directory.metrics()) != FileKind::missing) {
+    throw Error(Category::usage,
+                fmt::format("{0} already holds a run (metrics.jsonl); continue it with resume {0}, or choose "
+                            "another directory",
+                            path.string()),
+                "run-dir");
   }
   make_folder(directory.checkpoints());
   for (const auto& file : {directory.final_model(), directory.best(), directory.report()}) {
@@ -26,6 +72,22 @@ RunDirectory create_run_directory(const std::filesystem::path& path, const std::
   write_text_file(directory.options(), options);
   write_text_file(directory.environment(), environment);
   return directory;
+}
+
+void cut_metrics(const RunDirectory& directory, std::uint64_t step, int epoch) {
+  const std::filesystem::path file = directory.metrics();
+  if (file_kind(file) == FileKind::missing) return;
+  const std::vector<std::byte> bytes = read_file(file);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::size_t end = 0;
+  try {
+    for (std::size_t next = 0; (next = text.find('\n', end)) != std::string_view::npos; end = next + 1) {
+      if (is_later(std::string(text.substr(end, next - end)), step, epoch)) break;
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(Category::data, fmt::format("{}: {}", file.string(), error.what()));
+  }
+  if (end < text.size()) write_text_file(file, text.substr(0, end));
 }
 
 }  // namespace lockstep

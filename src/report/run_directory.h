@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -19,11 +20,21 @@ struct RunDirectory {
   std::filesystem::path report() const { return path / "report.html"; }
 };
 
+/// Creates an empty folder NAME-N in `parent`, with its parents, N being the first free number from 1. Throws
+/// Error(resource).
+std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name);
+/// Path of the folder NAME-N in `parent` with the largest N; empty: there is none.
+std::filesystem::path latest_run_folder(const std::filesystem::path& parent, const std::string& name);
+
 /// Creates `path` with its parents and its checkpoints folder, and writes options.cfg and environment.json
-/// with these texts. Throws Error(usage) if the directory already holds a run (metrics.jsonl),
-/// Error(resource) with the system's reason if a file cannot be written, including the models and the report
-/// at the end of the run. Call on one rank.
+/// with these texts. Throws Error(usage) if the directory already holds a run (metrics.jsonl), unless the run
+/// `continues` there, Error(resource) with the system's reason if a file cannot be written, including the
+/// models and the report at the end of the run. Call on one rank.
 RunDirectory create_run_directory(const std::filesystem::path& path, const std::string& options,
-                                  const std::string& environment);
+                                  const std::string& environment, bool continues = false);
+
+/// Removes from metrics.jsonl what it says of steps after `step` and of epochs after `epoch`, and of the end.
+/// Throws Error(resource), and Error(data) if the file has other lines than a run's.
+void cut_metrics(const RunDirectory& directory, std::uint64_t step, int epoch);
 
 }  // namespace lockstep

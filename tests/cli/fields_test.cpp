@@ -45,12 +45,13 @@ TEST(Fields, DescribeEachMemberOnce) {
   EXPECT_EQ(visits<BatchOptions>(), members<BatchOptions>());
   EXPECT_EQ(visits<LoadOptions>(), members<LoadOptions>());
   EXPECT_EQ(visits<OutputOptions>(), members<OutputOptions>());
+  EXPECT_EQ(visits<CheckpointOptions>(), members<CheckpointOptions>());
   const int in_trainer = visits<OptimizerOptions>() + visits<ScheduleOptions>() + visits<AugmentOptions>() +
                          visits<InputOptions>() + visits<ExecutionOptions>() + visits<BatchOptions>();
   EXPECT_EQ(visits<TrainerOptions>() - in_trainer, members<TrainerOptions>() - 6);
   const int in_train = visits<ModelOptions>() + visits<DatasetOptions>() + visits<LoadOptions>() +
-                       visits<TrainerOptions>() + visits<OutputOptions>();
-  EXPECT_EQ(visits<TrainOptions>() - in_train, members<TrainOptions>() - 5);
+                       visits<TrainerOptions>() + visits<OutputOptions>() + visits<CheckpointOptions>();
+  EXPECT_EQ(visits<TrainOptions>() - in_train, members<TrainOptions>() - 6);
 }
 
 TEST(Fields, HaveNamesOfTheirOwnAndNeedOptionsThatExist) {

@@ -317,7 +317,8 @@ TEST(Recorder, FullDiskOfTheMetricsIsNoneOfTheOthers) {
     recorder.add(std::make_unique<ConsoleSink>(stream, true));
     recorder.on_epoch(epoch);
     recorder.on_end(end);
-    expect_error(Category::resource, {"/dev/full: cannot write: No space left on device"}, [&] { recorder.rethrow(); });
+    expect_error(Category::resource, {"/dev/full: cannot write: No space left on device"},
+                 [&] { recorder.rethrow(); });
   });
   EXPECT_EQ(text, end_line(end) + "\n");
 }

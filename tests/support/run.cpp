@@ -58,9 +58,10 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
 
   std::vector<std::string> arguments = command;
   std::vector<std::string> variables = environment;
-  // Lets root start mpirun, which does not wait for two seconds when it ends ranks after an error.
+  // Lets root start mpirun, which does not wait for two seconds when it ends ranks after an error. Runs keep
+  // nothing in the current folder.
   variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                                     "OMPI_MCA_odls_base_sigkill_timeout=0"});
+                                     "OMPI_MCA_odls_base_sigkill_timeout=0", "LOCKSTEP_RUN_DIR=none"});
   for (char** entry = environ; *entry != nullptr; ++entry) {
     variables.emplace_back(*entry);
   }

@@ -101,6 +101,11 @@ void OptionSet::config_file() {
           .default_value = {}});
 }
 
+void OptionSet::config_of(std::string option, std::function<std::string(const std::string& value)> file) {
+  config_option_ = std::move(option);
+  config_of_option_ = std::move(file);
+}
+
 void OptionSet::positional(std::string placeholder, std::string help, std::string& target) {
   positionals_.push_back({std::move(placeholder), std::move(help), &target});
 }
@@ -116,6 +121,9 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
   if (const auto config = values.find("config"); config != values.end()) {
     origins_["config"] = config->second.origin;
     explain([&] { read_file(std::string(config->second.value), values); });
+  } else if (const auto given = values.find(config_option_); given != values.end()) {
+    const std::string file = config_of_option_(given->second.value);
+    if (!file.empty()) read_file(file, values);
   }
   for (const auto& [name, source] : values) {
     origins_[name] = source.origin;

@@ -38,6 +38,8 @@ class OptionSet {
   }
   /// Adds --config FILE.
   void config_file();
+  /// Without --config, the configuration file is that of file(value) if `option` is given; empty: none.
+  void config_of(std::string option, std::function<std::string(const std::string& value)> file);
   /// Adds a required argument without a name. Such arguments are given in the order of these calls.
   void positional(std::string placeholder, std::string help, std::string& target);
   /// Adds the last argument without a name, which is optional.
@@ -132,6 +134,8 @@ class OptionSet {
   std::vector<std::string> ignored_;
   std::vector<std::function<std::vector<OptionText>()>> texts_;
   std::vector<std::function<void()>> checks_;
+  std::string config_option_;
+  std::function<std::string(const std::string&)> config_of_option_;
   std::map<std::string, std::string> origins_;  ///< origins of the options that were given, by name
 };
 

@@ -54,6 +54,25 @@ void append_line(fmt::memory_buffer& text, const EpochReport& event) {
                  event.test.skipped);
   append_number(text, "images_per_second", event.images_per_second());
   append_number(text, "seconds", event.seconds);
+  if (!event.digest.empty()) fmt::format_to(fmt::appender(text), R"(,"digest":"{}")", event.digest);
+  fmt::format_to(fmt::appender(text), "}}\n");
+}
+
+void append_line(fmt::memory_buffer& text, const DigestReport& event) {
+  fmt::format_to(fmt::appender(text), R"({{"event":"digest","step":{},"digest":"{}"}})", event.step,
+                 event.digest);
+  text.push_back('\n');
+}
+
+void append_line(fmt::memory_buffer& text, const CheckpointReport& event) {
+  fmt::format_to(fmt::appender(text), R"({{"event":"checkpoint","step":{})", event.step);
+  if (!event.failure.empty()) {
+    fmt::format_to(
+        fmt::appender(text), R"(,"failure":{})",
+        nlohmann::json(event.failure).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  append_number(text, "stall_seconds", event.stall_seconds);
+  append_number(text, "write_seconds", event.write_seconds);
   fmt::format_to(fmt::appender(text), "}}\n");
 }
 
@@ -85,6 +104,10 @@ void MetricsSink::on_epoch(const EpochReport& event) {
   append_line(pending_, event);
   flush();
 }
+
+void MetricsSink::on_digest(const DigestReport& event) { append_line(pending_, event); }
+
+void MetricsSink::on_checkpoint(const CheckpointReport& event) { append_line(pending_, event); }
 
 void MetricsSink::on_end(const EndReport& event) {
   append_line(pending_, event);

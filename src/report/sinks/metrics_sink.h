@@ -14,6 +14,8 @@ namespace lockstep {
 // Nothing is allocated once `text` is large enough.
 void append_line(fmt::memory_buffer& text, const StepReport& event);
 void append_line(fmt::memory_buffer& text, const EpochReport& event);
+void append_line(fmt::memory_buffer& text, const DigestReport& event);
+void append_line(fmt::memory_buffer& text, const CheckpointReport& event);
 void append_line(fmt::memory_buffer& text, const EndReport& event);
 
 /// Appends events to metrics.jsonl as whole lines: at the end of an epoch and at least once a second.
@@ -28,6 +30,8 @@ class MetricsSink : public Sink {
 
   void on_step(const StepReport& event) override;
   void on_epoch(const EpochReport& event) override;
+  void on_digest(const DigestReport& event) override;
+  void on_checkpoint(const CheckpointReport& event) override;
   void on_end(const EndReport& event) override;
   /// Throws Error(resource) with file and reason.
   void flush() override;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "lockstep/checkpoint.h"
 #include "lockstep/reports.h"
 
 namespace lockstep {
@@ -19,6 +20,8 @@ class Sink {
   virtual ~Sink() = default;
   virtual void on_step(const StepReport& /*step*/) {}
   virtual void on_epoch(const EpochReport& /*epoch*/) {}
+  virtual void on_digest(const DigestReport& /*digest*/) {}
+  virtual void on_checkpoint(const CheckpointReport& /*checkpoint*/) {}
   virtual void on_end(const EndReport& /*end*/) {}
   /// Writes everything that was reported so far.
   virtual void flush() {}

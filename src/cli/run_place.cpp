@@ -1,0 +1,123 @@
+#include "cli/run_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <span>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_store.h"
+#include "core/files/atomic_file.h"
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
+#include "core/message.h"
+#include "lockstep/error.h"
+#include "report/run_directory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* parent_folder = "runs";
+
+/// Name of a network or data set without what would not do in the name of a folder: "nets/mine.json" is
+/// "mine".
+std::string short_name(const std::string& name) {
+  std::string text = std::filesystem::path(name).stem().string();
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; }, '-');
+  return text;
+}
+
+std::string run_name(const TrainOptions& options) {
+  return short_name(options.model.name) + "-" + short_name(options.data.name);
+}
+
+std::filesystem::path newest_checkpoint(const RunDirectory& directory) {
+  const auto rejected = [](const std::filesystem::path& /*path*/, const std::string& reason) {
+    print_warning(reason + "; an earlier checkpoint is used");
+  };
+  const auto checkpoint = newest_good_checkpoint(directory.checkpoints(), rejected);
+  return checkpoint ? checkpoint->folder : std::filesystem::path();
+}
+
+/// Place of a new run. A folder without a name is created when the options are known to be good.
+RunPlace new_run(const TrainOptions& options) {
+  if (options.output.keeps_nothing()) return {};
+  const bool chosen = options.output.run_directory != OutputOptions().run_directory;
+  return {.directory = chosen ? std::filesystem::path(options.output.run_directory)
+                              : new_run_folder(parent_folder, run_name(options)),
+          .checkpoint = {}};
+}
+
+RunPlace newest_run(const TrainOptions& options) {
+  std::filesystem::path directory = options.output.run_directory;
+  if (directory == OutputOptions().run_directory)
+    directory = latest_run_folder(parent_folder, run_name(options));
+  if (directory.empty() || file_kind(directory) == FileKind::missing) return new_run(options);
+  return {.directory = directory, .checkpoint = newest_checkpoint({directory}), .continues = true};
+}
+
+RunPlace named_run(const TrainOptions& options) {
+  // "runs/x/" is "runs/x"
+  std::filesystem::path path = (std::filesystem::path(options.resume) / "").parent_path();
+  RunPlace place{.directory = path, .checkpoint = path, .continues = true};
+  if (is_checkpoint(path)) {
+    place.directory = folder_of(folder_of(path));
+  } else {
+    place.checkpoint = newest_checkpoint({path});
+    if (place.checkpoint.empty()) {
+      throw Error(
+          Category::data,
+          fmt::format("{}: neither a checkpoint nor the directory of a run that has one", path.string()),
+          "resume");
+    }
+  }
+  if (options.output.run_directory == OutputOptions().run_directory) return place;
+  RunPlace elsewhere = new_run(options);
+  elsewhere.checkpoint = place.checkpoint;
+  elsewhere.continues = elsewhere.directory == place.directory;
+  return elsewhere;
+}
+
+/// Throws Error(usage) for options about checkpoints where nothing is kept.
+void check_place(const TrainOptions& options) {
+  if (!options.output.keeps_nothing()) return;
+  std::string idle = options.resume == "auto" ? "resume" : "";
+  for (const OptionText& text : texts_of(options.checkpoints)) {
+    if (!text.is_default()) idle = text.field.name;
+  }
+  if (!idle.empty()) throw Error(Category::usage, "has no effect where nothing is kept (run-dir none)", idle);
+}
+
+RunPlace find(const TrainOptions& options) {
+  check_place(options);
+  if (options.resume.empty()) return new_run(options);
+  return options.resume == "auto" ? newest_run(options) : named_run(options);
+}
+
+}  // namespace
+
+RunPlace find_run_place(const World& world, const TrainOptions& options) {
+  RunPlace place;
+  world.agree([&] {
+    if (world.rank() == 0) place = find(options);
+  });
+  const auto from_first = [&](const std::string& own) {
+    const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(own)));
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  place.directory = from_first(place.directory.string());
+  place.checkpoint = from_first(place.checkpoint.string());
+  place.continues = !from_first(place.continues ? "yes" : "").empty();
+  return place;
+}
+
+std::string resume_command(const World& world, const RunPlace& place) {
+  if (!place.keeps()) return {};
+  const std::string ranks = world.size() > 1 ? fmt::format("lockstep-run -np {}", world.size()) : "lockstep";
+  return fmt::format("{} train --resume {}", ranks, place.directory.string());
+}
+
+}  // namespace lockstep

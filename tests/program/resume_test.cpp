@@ -1,0 +1,136 @@
+// Runs that are stopped or killed and continued, on other numbers of ranks. The first 1,000 images of
+// Fashion-MNIST: four steps an epoch.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+class Resume : public testing::Test {
+ protected:
+  using Arguments = std::vector<std::string>;
+
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    write_small_fashion_mnist(*folder_, 1000, 333);
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static Outcome train(int ranks, const Arguments& more) {
+    Arguments arguments = {"train", "--data-dir", folder_->string(), "--device", "cpu", "--threads", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return lockstep(ranks, arguments);
+  }
+  /// Continues `run`, in its own directory.
+  static Outcome resume(int ranks, const std::string& run, const Arguments& more = {}) {
+    return train(ranks, with({"--resume", run, "--run-dir", "auto"}, more));
+  }
+  /// A run of two epochs with all states that a checkpoint holds.
+  static Arguments recipe(const std::string& run) {
+    return {"--epochs", "2",           "--optimizer", "adamw",       "--lr",
+            "0.01",     "--mixup",     "0.2",         "--model-ema", "--model-ema-decay",
+            "0.9",      "--clip-grad", "1",           "--run-dir",   run};
+  }
+  static Arguments with(Arguments arguments, const Arguments& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  /// metrics.jsonl without times and without events about checkpoints.
+  static std::vector<std::string> record(const std::string& run) {
+    std::vector<std::string> events;
+    std::istringstream lines(contents(run + "/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      auto event = nlohmann::json::parse(line);
+      if (event["event"] == "checkpoint") continue;
+      event.erase("seconds");
+      event.erase("images_per_second");
+      events.push_back(event.dump());
+    }
+    return events;
+  }
+
+  static std::unique_ptr<TemporaryFolder> folder_;
+};
+std::unique_ptr<TemporaryFolder> Resume::folder_;
+
+TEST_F(Resume, InMidEpochOnOtherRanksHasTheSameDigestAndRecord) {
+  const TemporaryFolder runs;
+  const std::string whole = (runs / "whole").string();
+  const std::string digest = line_after(train(1, recipe(whole)).out, "digest ");
+  for (const auto& [steps, ranks] : {std::pair("3", 1), {"6", 3}}) {
+    const std::string part = (runs / steps).string();
+    const Outcome first = train(2, with(recipe(part), {"--max-steps", steps}));
+    ASSERT_EQ(first.status, 0) << first.err;
+    const Outcome resumed = resume(ranks, part, {"--max-steps", "0"});
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_NE(resumed.err.find(std::string("from step ") + steps), std::string::npos) << resumed.err;
+    EXPECT_EQ(line_after(resumed.out, "digest "), digest);
+    EXPECT_EQ(record(part), record(whole));  // what was said of the shorter run's end is cut off
+    EXPECT_EQ(contents(part + "/checkpoints/final.safetensors"),
+              contents(whole + "/checkpoints/final.safetensors"));
+  }
+}
+
+TEST_F(Resume, OfAFinishedRunHasNothingToDoUnlessEpochsAreAdded) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string();
+  const Outcome first = train(1, {"--epochs", "1", "--run-dir", run});
+  const Outcome again = resume(1, run);
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_NE(again.err.find("nothing to do"), std::string::npos) << again.err;
+  EXPECT_EQ(line_after(again.out, "digest "), line_after(first.out, "digest "));
+  const Outcome longer = resume(2, run, {"--epochs", "2"});
+  EXPECT_EQ(line_after(longer.out, "digest "), line_after(train(1, {"--epochs", "2"}).out, "digest "));
+}
+
+TEST_F(Resume, DifferencesThatChangeTheResultAreNamed) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string();
+  train(1, {"--epochs", "1", "--run-dir", run, "--sched", "cosine"});
+  const Outcome other = resume(1, run, {"--lr", "0.3"});
+  EXPECT_EQ(other.status, 2) << other.err;
+  EXPECT_NE(other.err.find("--lr: "), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("lr was 0.1 and is now 0.3"), std::string::npos) << other.err;
+  const Outcome schedule = resume(1, run, {"--epochs", "2"});
+  EXPECT_EQ(schedule.status, 2) << schedule.err;
+  EXPECT_NE(schedule.err.find("epochs was 1 and is now 2"), std::string::npos) << schedule.err;
+  EXPECT_EQ(resume(1, run, {"--lr", "0.3", "--force"}).status, 0);
+  const Outcome nothing = resume(1, (runs / "none").string());
+  EXPECT_EQ(nothing.status, 3) << nothing.err;
+}
+
+TEST_F(Resume, AutoBeginsANewRunOrTakesTheNewestGoodCheckpoint) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string();
+  const Arguments always = with(recipe(run), {"--resume", "auto", "--keep", "9"});
+  const Outcome first = train(1, always);
+  EXPECT_EQ(first.status, 0) << first.err;
+  std::filesystem::resize_file(run + "/checkpoints/step-00000008/model.safetensors", 1000);
+  const Outcome second = train(2, always);
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_NE(second.err.find("step-00000008"), std::string::npos) << second.err;
+  EXPECT_NE(second.err.find("from step 4"), std::string::npos) << second.err;
+  EXPECT_EQ(line_after(second.out, "digest "), line_after(first.out, "digest "));
+}
+
+TEST_F(Resume, RunsWithoutADirectoryGetOneWithTheNextNumber) {
+  const TemporaryFolder place;
+  const std::string data = folder_->string();
+  for (const char* expected : {"runs/lenet-fashion-mnist-1", "runs/lenet-fashion-mnist-2"}) {
+    const Outcome outcome =
+        run({"sh", "-c", "cd \"$1\" && LOCKSTEP_RUN_DIR= exec \"$2\" train --data-dir \"$3\" --max-steps 1",
+             "sh", place.string(), LOCKSTEP_PROGRAM, data});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find(std::string("run directory ") + expected), std::string::npos) << outcome.err;
+    EXPECT_TRUE(std::filesystem::exists(place / (std::string(expected) + "/checkpoints/final.safetensors")));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test
