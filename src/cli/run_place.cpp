@@ -13,6 +13,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
+#include "core/options/internal_variables.h"
 #include "lockstep/error.h"
 #include "report/run_directory.h"
 
@@ -114,10 +115,9 @@ RunPlace find_run_place(const World& world, const TrainOptions& options) {
   return place;
 }
 
-std::string resume_command(const World& world, const RunPlace& place) {
-  if (!place.keeps()) return {};
-  const std::string ranks = world.size() > 1 ? fmt::format("lockstep-run -np {}", world.size()) : "lockstep";
-  return fmt::format("{} train --resume {}", ranks, place.directory.string());
+void tell_launcher(const RunPlace& place) {
+  const char* file = std::getenv(run_directory_file_variable);
+  if (file != nullptr && *file != '\0') write_text_file(file, std::filesystem::absolute(place.directory).string() + "\n");
 }
 
 }  // namespace lockstep

@@ -22,7 +22,8 @@ struct RunPlace {
 /// if there is nothing to resume, Error(resource).
 RunPlace find_run_place(const World& world, const TrainOptions& options);
 
-/// Command that continues the run, for messages; empty: it keeps nothing.
-std::string resume_command(const World& world, const RunPlace& place);
+/// Writes the run directory to the file in which a launcher that may restart the run looks for it, if there is
+/// one. Throws Error(resource).
+void tell_launcher(const RunPlace& place);
 
 }  // namespace lockstep

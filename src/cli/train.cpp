@@ -176,6 +176,7 @@ void make_run_directory(const TrainOptions& options, const RunPlace& place, cons
   const RunDirectory directory = create_run_directory(
       place.directory, train_config(resolved(options, trainer)), environment, place.continues);
   if (place.continues) cut_metrics(directory, trainer.step(), trainer.epochs());
+  tell_launcher(place);
   const std::string engines = trainer.engines();
   if (!engines.empty()) write_text_file(directory.plans(), engines);
 }
