@@ -43,7 +43,8 @@ void visit(O& options, Visitor&& field) {
   field(verify,
         {.name = "verify",
          .help = "read all files, compare checkpoints with the sizes and hashes of their MANIFEST, and "
-                 "print only the result: a line for each checkpoint of a run directory"});
+                 "print only the result: a line for each checkpoint of a run directory",
+         .group = "Checkpoints"});
 }
 
 OptionSet option_set(InspectOptions& options) {
