@@ -9,6 +9,7 @@
 
 #include "checkpoint/checkpoint_name.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/model_header.h"
 #include "checkpoint/model_writer.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file.h"
@@ -133,6 +134,29 @@ Checkpoint read_checkpoint(const Path& path) {
           .state = std::move(state),
           .model = read_tensors(folder.model(), manifest),
           .optimizer = read_tensors(folder.optimizer(), manifest)};
+}
+
+ModelFile results_of(const Checkpoint& checkpoint) {
+  std::vector<NamedTensor> tensors;
+  for (const TensorInfo& tensor : checkpoint.model.tensors()) {
+    if (tensor.dtype != "F32") continue;
+    const std::string average = "average." + tensor.name;
+    const bool averaged = std::ranges::find(checkpoint.optimizer.tensors(), average, &TensorInfo::name) !=
+                          checkpoint.optimizer.tensors().end();
+    tensors.push_back({tensor.name, tensor.shape,
+                       averaged ? checkpoint.optimizer.floats(average, tensor.shape)
+                                : checkpoint.model.floats(tensor.name, tensor.shape)});
+  }
+  const std::string header = make_model_header(tensors, checkpoint.model.metadata());
+  const std::uint64_t length = header.size();
+  std::vector<std::byte> bytes;
+  const auto append = [&](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  append(std::as_bytes(std::span(&length, 1)));
+  append(std::as_bytes(std::span(header)));
+  for (const NamedTensor& tensor : tensors) append(tensor.bytes());
+  return ModelFile::parse(std::move(bytes), checkpoint.model.origin());
 }
 
 CheckpointState read_checkpoint_state(const Path& path) {

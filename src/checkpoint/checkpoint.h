@@ -51,6 +51,9 @@ void write_checkpoint(const std::filesystem::path& path, const CheckpointContent
 /// with file and reason: data if the file is at fault, resource if the machine is.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
+/// Model of a checkpoint that is evaluated and saved: the averages or, if it has none, the parameters.
+ModelFile results_of(const Checkpoint& checkpoint);
+
 /// Reads and checks MANIFEST and state.json only. Throws as read_checkpoint does.
 CheckpointState read_checkpoint_state(const std::filesystem::path& path);
 

@@ -8,14 +8,17 @@
 #include <optional>
 #include <span>
 
+#include "checkpoint/checkpoint.h"
 #include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
+#include "cli/find_checkpoints.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
 #include "cli/train_options.h"
 #include "core/message.h"
 #include "lockstep/dataset.h"
+#include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
 #include "lockstep/world.h"
@@ -28,6 +31,7 @@ Names choices_of(Split) { return {"test", "train"}; }
 
 struct EvalOptions {
   std::string file;
+  std::string checkpoint;
   ModelOptions model;
   DatasetOptions data;
   InputOptions input;
@@ -40,7 +44,15 @@ struct EvalOptions {
 
 template <OptionsOf<EvalOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  [[maybe_unused]] auto& [file, model, data, input, split, per_class, confusion, batch, execution] = options;
+  [[maybe_unused]] auto& [file, checkpoint, model, data, input, split, per_class, confusion, batch,
+                          execution] = options;
+  field(checkpoint,
+        {.name = "checkpoint",
+         .help = "measure the model of this checkpoint, or of the newest one of this run directory; "
+                 "options are then read from the run's options.cfg",
+         .group = "Model",
+         .placeholder = "RUN",
+         .scope = Scope::file});
   visit(model, field);
   visit(data, field);
   visit(input, field);
@@ -57,14 +69,23 @@ void visit(O& options, Visitor&& field) {
 }
 
 OptionSet option_set(EvalOptions& options) {
-  OptionSet set("lockstep eval [options] MODEL.safetensors",
+  OptionSet set("lockstep eval [options] MODEL.safetensors | --checkpoint RUN",
                 "Measures loss and accuracy of a saved model. Each sample is evaluated once, by one of the "
                 "ranks.");
-  set.positional("MODEL.safetensors", "model file, written by lockstep train --save-model", options.file);
+  set.optional_positional("MODEL.safetensors", "model file, written by lockstep train --save-model",
+                          options.file);
   set.add(options);
   set.config_file();
+  set.config_of("checkpoint", [](const std::string& path) { return find_options(path).string(); });
+  set.check([&options] {
+    if (options.file.empty() == options.checkpoint.empty()) {
+      throw Error(Category::usage, "name a model file, or a checkpoint with --checkpoint");
+    }
+  });
   set.ignore(train_option_names());
-  set.epilogue("Example:\n  lockstep-run -np 2 eval --model lenet lenet.safetensors\n");
+  set.epilogue(
+      "Examples:\n  lockstep-run -np 2 eval --model lenet lenet.safetensors\n"
+      "  lockstep eval --checkpoint runs/lenet-fashion-mnist-1\n");
   return set;
 }
 
@@ -97,13 +118,18 @@ std::string confusion_table(const std::vector<std::uint64_t>& confusion,
   return table + "\n";
 }
 
+ModelFile read_model(const EvalOptions& options) {
+  if (options.checkpoint.empty()) return ModelFile::read(options.file);
+  return results_of(read_checkpoint(find_checkpoints(options.checkpoint).front()));
+}
+
 int run_evaluation(World& world, const EvalOptions& options) {
   const DatasetPair data = open_dataset(world, options.data);
   const Dataset& dataset = options.split == Split::test ? *data.test : *data.train;
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model.name, dataset.shape(), dataset.classes()); });
   std::optional<ModelFile> file;
-  world.agree([&] { file = ModelFile::read(options.file); });
+  world.agree([&] { file = read_model(options); });
   const Evaluation result = evaluate(world, *network, *file, dataset,
                                      {.confusion = options.per_class || options.confusion,
                                       .input = options.input,

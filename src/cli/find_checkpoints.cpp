@@ -5,6 +5,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_store.h"
 #include "core/files/file_system.h"
+#include "core/files/folder.h"
 #include "lockstep/error.h"
 #include "report/run_directory.h"
 
@@ -22,6 +23,16 @@ std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path&
   throw Error(
       Category::data,
       fmt::format("{}: no checkpoint here: neither MANIFEST nor folders checkpoints/step-*", path.string()));
+}
+
+std::filesystem::path without_slash(const std::filesystem::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+std::filesystem::path find_options(const std::filesystem::path& path) {
+  const std::filesystem::path run = is_checkpoint(path) ? folder_of(folder_of(without_slash(path))) : path;
+  const std::filesystem::path options = RunDirectory{run}.options();
+  return file_kind(options) == FileKind::file ? options : std::filesystem::path();
 }
 
 }  // namespace lockstep

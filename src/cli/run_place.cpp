@@ -9,6 +9,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_store.h"
+#include "cli/find_checkpoints.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
@@ -61,8 +62,7 @@ RunPlace newest_run(const TrainOptions& options) {
 }
 
 RunPlace named_run(const TrainOptions& options) {
-  // "runs/x/" is "runs/x"
-  std::filesystem::path path = (std::filesystem::path(options.resume) / "").parent_path();
+  const std::filesystem::path path = without_slash(options.resume);
   RunPlace place{.directory = path, .checkpoint = path, .continues = true};
   if (is_checkpoint(path)) {
     place.directory = folder_of(folder_of(path));
@@ -117,7 +117,8 @@ RunPlace find_run_place(const World& world, const TrainOptions& options) {
 
 void tell_launcher(const RunPlace& place) {
   const char* file = std::getenv(run_directory_file_variable);
-  if (file != nullptr && *file != '\0') write_text_file(file, std::filesystem::absolute(place.directory).string() + "\n");
+  if (file != nullptr && *file != '\0')
+    write_text_file(file, std::filesystem::absolute(place.directory).string() + "\n");
 }
 
 }  // namespace lockstep

@@ -22,8 +22,8 @@ struct RunPlace {
 /// if there is nothing to resume, Error(resource).
 RunPlace find_run_place(const World& world, const TrainOptions& options);
 
-/// Writes the run directory to the file in which a launcher that may restart the run looks for it, if there is
-/// one. Throws Error(resource).
+/// Writes the run directory to the file in which a launcher that may restart the run looks for it, if there
+/// is one. Throws Error(resource).
 void tell_launcher(const RunPlace& place);
 
 }  // namespace lockstep

@@ -1,9 +1,6 @@
 #include "cli/train_options.h"
 
-#include <filesystem>
-
-#include "core/files/file_system.h"
-#include "report/run_directory.h"
+#include "cli/find_checkpoints.h"
 
 namespace lockstep {
 namespace {
@@ -30,12 +27,6 @@ run, or as LOCKSTEP_NAME in the environment (--batch-size: LOCKSTEP_BATCH_SIZE).
 takes precedence over the environment, the environment over the file.
 )";
 
-/// File with the options of a run that is resumed; empty: there is none.
-std::string options_of_run(const std::filesystem::path& run) {
-  const RunDirectory directory{run};
-  return file_kind(directory.options()) == FileKind::file ? directory.options().string() : "";
-}
-
 }  // namespace
 
 OptionSet train_option_set(TrainOptions& options) {
@@ -47,7 +38,7 @@ OptionSet train_option_set(TrainOptions& options) {
   set.prologue(examples);
   set.add(options);
   set.config_file();
-  set.config_of("resume", [](const std::string& run) { return options_of_run(run); });
+  set.config_of("resume", [](const std::string& run) { return find_options(run).string(); });
   set.epilogue(sources);
   set.check([&options] { micro_batches_of(options.training.batch, DeviceKind::cpu); });
   return set;

@@ -151,14 +151,15 @@ Request EpochLoop::request_of_ranks(Request own) {
 }
 
 bool EpochLoop::carry_out(Request request) {
-  if (request != Request::none) {
-    const InStage in(watch_of(session_.world()), Stage::checkpoint);
-    session_.world().agree([&] {
-      if (observers_.act) observers_.act(request);
-    });
-    if (checkpointer_ != nullptr) checkpointer_->begin();
+  if (request == Request::none) return true;
+  const InStage in(watch_of(session_.world()), Stage::checkpoint);
+  session_.world().agree([&] {
+    if (observers_.act) observers_.act(request);
+  });
+  if (checkpointer_ != nullptr) {
+    checkpointer_->begin();
+    if (request == Request::stop) checkpointer_->finish();
   }
-  if (checkpointer_ != nullptr && request == Request::stop) checkpointer_->finish();
   return request != Request::stop;
 }
 

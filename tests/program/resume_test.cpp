@@ -77,6 +77,22 @@ TEST_F(Resume, InMidEpochOnOtherRanksHasTheSameDigestAndRecord) {
   }
 }
 
+TEST_F(Resume, EvaluationTakesACheckpointWithTheOptionsOfItsRun) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string();
+  const Outcome trained = train(1, recipe(run));  // with averages
+  const Outcome model = lockstep(0, {"eval", "--data-dir", folder_->string(), "--batch-size", "256",
+                                     run + "/checkpoints/final.safetensors"});
+  for (const std::string& path :
+       {run, run + "/checkpoints/step-00000008", run + "/checkpoints/step-00000008/"}) {
+    const Outcome checkpoint = lockstep(2, {"eval", "--checkpoint", path});
+    EXPECT_EQ(checkpoint.status, 0) << checkpoint.err;
+    EXPECT_EQ(checkpoint.out, model.out);
+  }
+  EXPECT_EQ(lockstep(0, {"eval"}).status, 2);
+  EXPECT_EQ(lockstep(0, {"eval", "--checkpoint", runs.string()}).status, 3);
+}
+
 TEST_F(Resume, OfAFinishedRunHasNothingToDoUnlessEpochsAreAdded) {
   const TemporaryFolder runs;
   const std::string run = (runs / "run").string();
