@@ -268,7 +268,7 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
     recorder.emplace(make_recorder(options.output, place.directory,
                                    {.rank = world.rank(), .ranks = world.size(), .host = world.host()}));
   });
-  watch.set_report_folder(options.output.run_directory);
+  watch.set_report_folder(place.directory);
   if (prints) {
     print_warning(data.train->skipped_files());
     print_warning(data.test->skipped_files());

@@ -44,7 +44,10 @@ class Trainer::Implementation {
   void fit() {
     while (!loop_.done() && loop_.run_epoch()) {
     }
-    if (checkpointer_) checkpointer_->complete();
+    if (checkpointer_) {
+      const InStage in(watch_of(session_.world()), Stage::checkpoint);
+      checkpointer_->complete();
+    }
     watch_of(session_.world()).set_stage(Stage::end);
   }
 
