@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Stops short trainings at a random step with SIGUSR1 (status 75), resumes them on another number of ranks, and compares
+# digest, epoch lines, metrics.jsonl and final.safetensors with those of the untouched run: every optimizer x average of
+# the parameters x early stopping x drop-last x mixup x sum of the gradients, in random order. With the sum `ring`, whose
+# bits depend on the number of ranks, that number stays. The last line is "N of N end as the untouched run".
+#   tests/chaos/resume_matrix.sh [--times N] [--program FILE] [--seed N]
+#   --times N       number of the 128 combinations; default all
+#   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
+set -euo pipefail
+# shellcheck source=tests/chaos/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+times=128
+read_options "$@"
+((times <= 128)) || die 2 "--times: there are 128 combinations"
+make_work
+
+combinations=()
+for optimizer in "sgd --lr 0.1 --momentum 0.9" "adamw --lr 0.002" "lars --lr 1 --momentum 0.9" "lamb --lr 0.01"; do
+  for average in "" "--model-ema --model-ema-decay 0.9"; do
+    for stopping in "" "--early-stopping 2"; do
+      for drop in "" "--drop-last"; do
+        for mixup in "" "--mixup 0.2"; do
+          for reduce in canonical ring; do
+            combinations+=("--optimizer $optimizer $average $stopping $drop $mixup --reduce $reduce")
+          done
+        done
+      done
+    done
+  done
+done
+for ((i = ${#combinations[@]} - 1; i > 0; i--)); do
+  other=$((RANDOM % (i + 1)))
+  swap=${combinations[i]}
+  combinations[i]=${combinations[other]}
+  combinations[other]=$swap
+done
+
+# Trains without a stop, then with one after about STEPS steps. Sets `problem`; a run that was over before it could be
+# stopped sets it to "too late".
+check() { # RANKS RANKS_AFTER STEPS ARGUMENT...
+  local before=$1 after=$2 steps=$3 whole=$work/whole part=$work/part
+  shift 3
+  rm -rf "$whole" "$whole".* "$part" "$part".*
+  training "$whole" "$@"
+  begin "$before" "$whole"
+  finish
+  problem="untouched run: status $status"
+  if [[ $status -ne 0 ]]; then return; fi
+  training "$part" "$@"
+  begin "$before" "$part"
+  stop_after "$steps" "$part"
+  problem="too late"
+  if [[ $status -eq 0 ]]; then return; fi
+  problem="stopped run: status $status"
+  if [[ $status -ne 75 ]]; then return; fi
+  begin_resumed "$after" "$part"
+  finish
+  problem="resumed run: status $status"
+  if [[ $status -eq 0 ]]; then problem=$(differences "$whole" "$part"); fi
+}
+
+begin_resumed() { # RANKS RUN: options come from the run
+  command=(train --resume "$2" --threads 1)
+  begin "$1" "$2"
+}
+
+good=0
+for ((run = 0; run < times; run++)); do
+  read -ra arguments <<<"${combinations[run]}"
+  ranks=$((RANDOM % 4 + 1))
+  after=$(((ranks + RANDOM % 3) % 4 + 1))
+  if [[ ${combinations[run]} == *ring ]]; then
+    ranks=$((RANDOM % 3 + 2))
+    after=$ranks
+  fi
+  steps=$((RANDOM % 80 + 1))
+  for ((; ; steps = steps / 2)); do
+    check $ranks $after $steps --samples 1500 --epochs 4 "${arguments[@]}"
+    if [[ $problem != "too late" || $steps -le 1 ]]; then break; fi
+  done
+  if [[ -z $problem ]]; then
+    good=$((good + 1))
+  else
+    fail "seed $seed: ${combinations[run]}: $ranks ranks, then $after from step $steps: $problem" "$work/part"
+    mkdir -p "$work/failed-$run" && cp -r "$work"/{whole,part}* "$work/failed-$run/"
+  fi
+done
+say "$good of $times end as the untouched run"
+[[ $good -eq $times ]]
