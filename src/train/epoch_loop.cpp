@@ -43,7 +43,8 @@ EpochLoop::EpochLoop(const Session& session, const Run& run, TrainingSteps& step
       validator_(validator),
       state_(state),
       progress_(state.progress),
-      observers_(observers) {}
+      observers_(observers),
+      estimated_step_seconds_(3.0 * forward_seconds(session, run.network, run.epoch.samples_at(0))) {}
 
 std::uint64_t EpochLoop::total_steps() const {
   const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(run_.options.epochs);
@@ -99,10 +100,11 @@ std::uint64_t EpochLoop::steps_to_boundary() const {
                   static_cast<std::uint64_t>(std::max(1.0, seconds_between_boundaries / step_seconds_)));
 }
 
-/// Number of rounds of a step, at most one for each forward and backward pass; the same on all ranks. One
-/// until the time of a step is known.
+/// Number of rounds of a step, at most one for each forward and backward pass; the same on all ranks.
 std::uint64_t EpochLoop::rounds_of_step() const {
-  const auto rounds = static_cast<std::uint64_t>(asks_ ? step_seconds_ / seconds_of_a_round : 0.0);
+  if (!asks_) return 1;
+  const double seconds = step_seconds_ > 0.0 ? step_seconds_ : estimated_step_seconds_;
+  const auto rounds = static_cast<std::uint64_t>(seconds / seconds_of_a_round);
   const auto max = 2 * static_cast<std::uint64_t>(run_.options.batch.micro_batches);
   return std::bit_ceil(std::min(rounds, max));  // few different numbers, as programs are recorded for each
 }

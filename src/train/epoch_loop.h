@@ -88,7 +88,8 @@ class EpochLoop {
   LoopObservers observers_;
   Checkpointer* checkpointer_ = nullptr;  ///< null: no checkpoints
   bool asks_ = false;                     ///< whether any rank makes requests; the same on all ranks
-  double step_seconds_ = 0.0;  ///< time of a step; after a boundary that of the slowest rank; 0: unknown
+  double step_seconds_ = 0.0;      ///< time of a step; after a boundary that of the slowest rank; 0: unknown
+  double estimated_step_seconds_;  ///< before the first step
   /// Start of this process in the epoch in progress, for check_visits.
   struct Entry {
     VisitSum visits;             ///< visits of this rank before it

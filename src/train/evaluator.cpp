@@ -20,16 +20,19 @@ void check_read(const World& world, const Evaluation& evaluation, const std::str
   });
 }
 
-std::uint64_t evaluation_rounds(const Session& session, const Network& network, std::uint64_t samples,
-                                std::uint32_t micro_batch) {
+double forward_seconds(const Session& session, const Network& network, std::uint64_t samples) {
   std::uint64_t per_sample = 0;
   for (const Network::Layer& layer : network.layers()) per_sample += multiply_adds(network, layer);
-  // About a second of one core, or of a GPU.
-  const double in_a_round = session.placement().common_device() == DeviceKind::cuda ? 4e12 : 2e10;
-  const double all = static_cast<double>(per_sample) * static_cast<double>(samples);
-  const double rounds = all / in_a_round / session.world().size();
+  const double in_a_second = session.placement().common_device() == DeviceKind::cuda ? 4e12 : 2e10;
+  return static_cast<double>(per_sample) * static_cast<double>(samples) / in_a_second /
+         session.world().size();
+}
+
+std::uint64_t evaluation_rounds(const Session& session, const Network& network, std::uint64_t samples,
+                                std::uint32_t micro_batch) {
+  const auto seconds = static_cast<std::uint64_t>(forward_seconds(session, network, samples));
   const std::uint64_t leaves = (samples + micro_batch - 1) / micro_batch;
-  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(rounds), 1, std::max<std::uint64_t>(leaves, 1));
+  return std::clamp<std::uint64_t>(seconds, 1, std::max<std::uint64_t>(leaves, 1));
 }
 
 Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset& dataset,

@@ -18,8 +18,12 @@ namespace lockstep {
 /// the message: "test samples". Collective.
 void check_read(const World& world, const Evaluation& evaluation, const std::string& what);
 
-/// Number of rounds of an evaluation of `samples` samples, so that a round takes about a second where all
-/// ranks compute: at most the number of leaves. The same on all ranks.
+/// Estimate of the time of a forward pass over `samples` samples by all ranks, as if each had one core, or a
+/// GPU: an upper bound, within a small factor. The same on all ranks.
+double forward_seconds(const Session& session, const Network& network, std::uint64_t samples);
+
+/// Number of rounds of an evaluation of `samples` samples, of about a second each by that estimate: at most
+/// the number of leaves. The same on all ranks.
 std::uint64_t evaluation_rounds(const Session& session, const Network& network, std::uint64_t samples,
                                 std::uint32_t micro_batch);
 

@@ -141,10 +141,10 @@ StepInput TrainingSteps::input_of(std::uint64_t number) const {
           .learning_rate = learning_rate_.at(number)};
 }
 
-/// Program for a step of `samples`, with at least `rounds` rounds.
+/// Program for a step of `samples` in `rounds` rounds; only the last number of rounds is kept.
 StepProgram& TrainingSteps::program_for(std::uint64_t samples, std::uint64_t rounds) {
   for (const auto& [count, program] : programs_) {
-    if (count == samples && program->rounds() >= rounds) return *program;
+    if (count == samples && program->rounds() == rounds) return *program;
   }
   std::erase_if(programs_, [&](const auto& entry) { return entry.first == samples; });
   programs_.emplace_back(samples, agreed(session_.world(), [&] {
