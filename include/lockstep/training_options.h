@@ -57,6 +57,7 @@ struct TrainerOptions {
   double model_ema_decay = 0.9998;
   int early_stopping = 0;
   std::uint64_t digest_interval = 0;
+  std::uint64_t check_replicas_every = 500;
   double learning_rate = 0.1;  ///< see largest_learning_rate
   int lr_base_batch_size = 0;
   BatchScaling lr_base_scale = BatchScaling::linear;
@@ -82,8 +83,8 @@ void visit(O& reduce, Visitor&& field) {
 template <OptionsOf<TrainerOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [epochs, max_steps, batch, seed, drop_last, label_smoothing, model_ema, model_ema_decay,
-         early_stopping, digest_interval, learning_rate, lr_base_batch_size, lr_base_scale, schedule,
-         optimizer, input, augment, reduce, execution] = options;
+         early_stopping, digest_interval, check_replicas_every, learning_rate, lr_base_batch_size,
+         lr_base_scale, schedule, optimizer, input, augment, reduce, execution] = options;
   visit(input, field);
   visit(augment, field);
   field(epochs,
@@ -121,6 +122,12 @@ void visit(O& options, Visitor&& field) {
                           .help = "write the digest of the parameters to metrics.jsonl after every Nth step, "
                                   "for lockstep diff; 0: at the end of each epoch only",
                           .scope = Scope::protocol});
+  field(check_replicas_every,
+        {.name = "check-replicas-every",
+         .help = "compare the parameters of all ranks after every Nth step, beside the ends of epochs and "
+                 "checkpoints, and name a rank whose parameters differ; 0: not between them",
+         .placeholder = "STEPS",
+         .scope = Scope::protocol});
   field(learning_rate, {.name = "lr",
                         .help = "learning rate; its maximum if a schedule changes it",
                         .group = "Learning rate"});

@@ -1,11 +1,11 @@
 #include "train/epoch_checks.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "lockstep/error.h"
+#include "lockstep/world.h"
+#include "train/guards/replica_vote.h"
 
 namespace lockstep {
 namespace {
@@ -38,14 +38,17 @@ void check_visits(const Session& session, const Run& run, std::uint32_t epoch, s
   });
 }
 
-void check_same_parameters(const Session& session, std::array<std::uint64_t, 2> hash) {
-  const std::vector<Words> all = all_gather(session.between_hosts(), hash);
-  const auto other = std::ranges::find_if(all, [&](const Words& words) { return words != all[0]; });
-  if (other == all.end()) return;
-  session.world().agree([&] {
-    throw Error(Category::internal,
-                fmt::format("the parameters of rank {} differ from those of rank 0", other - all.begin()));
-  });
+void check_same_parameters(const Session& session, std::uint64_t step, std::array<std::uint64_t, 2> hash) {
+  const World& world = session.world();
+  const auto memory =
+      static_cast<std::uint64_t>(session.shares_arenas() ? world.rank() - world.local_rank() : world.rank());
+  const ReplicaVote result = vote(all_gather(session.between_hosts(), ReplicaHash{memory, hash}));
+  if (result.differing.empty()) return;
+  std::vector<std::string> hosts;
+  for (const auto& host : all_gather(session.between_hosts(), FixedText<256>(world.host()))) {
+    hosts.push_back(host.text());
+  }
+  world.agree([&] { throw Error(Category::internal, message_of(result, hosts, step)); });
 }
 
 }  // namespace lockstep

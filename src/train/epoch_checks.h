@@ -7,7 +7,7 @@
 #include "train/run.h"
 #include "train/session/session.h"
 
-/// Checks after each epoch, over all ranks. An error is a defect: Error(internal) on all ranks. Collective.
+/// Checks over all ranks. An error is a defect, or a broken device: Error(internal) on all ranks. Collective.
 namespace lockstep {
 
 /// Checks that each sample of epoch `epoch` (from 0), from step `first_step` of the epoch on, was visited
@@ -16,7 +16,8 @@ namespace lockstep {
 void check_visits(const Session& session, const Run& run, std::uint32_t epoch, std::uint64_t first_step,
                   const VisitSum& before, const VisitSum& after);
 
-/// Checks that the parameters of all ranks have the same hash.
-void check_same_parameters(const Session& session, std::array<std::uint64_t, 2> hash);
+/// Checks that the parameters of all ranks have the same hash after `step` steps. The message names the ranks
+/// that differ from the majority of the copies.
+void check_same_parameters(const Session& session, std::uint64_t step, std::array<std::uint64_t, 2> hash);
 
 }  // namespace lockstep

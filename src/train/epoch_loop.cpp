@@ -78,6 +78,10 @@ bool EpochLoop::run_epoch() {
     const auto now = Clock::now();
     progress_.epoch.seconds += std::chrono::duration<double>(now - std::exchange(start, now)).count();
     report_digest();
+    if (const std::uint64_t every = run_.options.check_replicas_every;
+        every > 0 && progress_.step % every == 0 && progress_.step < end) {  // finish_epoch compares, too
+      check_parameters();
+    }
     if (progress_.step < end && !pass_boundary(Boundary::within_epoch)) return false;
   }
   if (!progress_.evaluation_due) check_epoch(number);
@@ -92,6 +96,9 @@ std::uint64_t EpochLoop::steps_to_boundary() const {
   std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
   if (checkpointer_ != nullptr) steps = checkpointer_->steps_until_due(progress_.step);
   if (const std::uint64_t every = run_.options.digest_interval; every > 0) {
+    steps = std::min(steps, every - progress_.step % every);
+  }
+  if (const std::uint64_t every = run_.options.check_replicas_every; every > 0) {
     steps = std::min(steps, every - progress_.step % every);
   }
   if (!asks_) return steps;
@@ -159,10 +166,15 @@ bool EpochLoop::carry_out(Request request) {
     if (observers_.act) observers_.act(request);
   });
   if (checkpointer_ != nullptr) {
+    check_parameters();  // so that a run can go on from any checkpoint
     checkpointer_->begin();
     if (request == Request::stop) checkpointer_->finish();
   }
   return request != Request::stop;
+}
+
+void EpochLoop::check_parameters() const {
+  if (session_.world().size() > 1) check_same_parameters(session_, progress_.step, state_.parameter_hash());
 }
 
 void EpochLoop::report_digest() const {

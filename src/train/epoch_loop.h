@@ -51,7 +51,7 @@ class EpochLoop {
   StepTimes run_steps(std::uint64_t max) { return *run_steps_while(max, 1, nullptr); }
 
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
-  void check_replicas() const { check_same_parameters(session_, state_.hash()); }
+  void check_replicas() const { check_same_parameters(session_, progress_.step, state_.hash()); }
 
  private:
   std::uint64_t steps_per_epoch() const { return run_.epoch.steps; }
@@ -69,6 +69,9 @@ class EpochLoop {
   bool carry_out(Request request);
   /// Acts on the requests of the ranks. Returns whether to go on.
   bool pass_boundary(Boundary boundary);
+  /// Throws Error(internal) on all ranks unless their parameters have the same bits. Averages are not
+  /// compared, as ranks gather them for evaluations only.
+  void check_parameters() const;
   /// Reports the digest of the parameters if it is due.
   void report_digest() const;
   /// Loss and accuracy over the epoch's steps.

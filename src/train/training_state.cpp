@@ -82,6 +82,13 @@ std::string TrainingState::digest() const {
   return digest_of(run_.network.parameters(), run_.layout, views_.front().floats());
 }
 
+std::array<std::uint64_t, 2> TrainingState::parameter_hash() const {
+  Digest digest;
+  views_.front().fetch();
+  digest.update(std::span<const float>(views_.front().floats()));
+  return digest.words();
+}
+
 std::array<std::uint64_t, 2> TrainingState::hash() const {
   Digest digest;
   for (const HostView& view : views_) {

@@ -94,6 +94,8 @@ class TrainingState {
   void save(const std::string& file, const std::map<std::string, std::string>& metadata) const;
   /// Digest of the parameters, as Trainer::digest returns it.
   std::string digest() const;
+  /// Hash of the parameters, gaps included.
+  std::array<std::uint64_t, 2> parameter_hash() const;
   /// Hash of parameters and averages, gaps included.
   std::array<std::uint64_t, 2> hash() const;
 

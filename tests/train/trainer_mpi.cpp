@@ -2,7 +2,10 @@
 // step. Ends with status 0 or with the line of the first check that failed.
 #include <stdlib.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <set>
 #include <span>
@@ -12,7 +15,13 @@
 
 #include "lockstep/error.h"
 #include "lockstep/trainer.h"
+#include "train/epoch_loop.h"
+#include "train/evaluator.h"
+#include "train/run.h"
+#include "train/session/session.h"
 #include "train/small_run.h"
+#include "train/step/training_steps.h"
+#include "train/training_state.h"
 
 namespace lockstep {
 namespace {
@@ -36,14 +45,14 @@ struct Act {
 };
 
 /// Run in which rank `asking` makes requests at some step boundaries. It continues after each stop.
-struct Run {
+struct AskedRun {
   std::string digest;
   std::vector<Act> acts;
   std::vector<double> test_losses;
   std::uint64_t asked = 0;
 
-  Run(const World& world, int asking, const std::set<std::uint64_t>& checkpoints,
-      const std::set<std::uint64_t>& stops, const TrainerOptions& chosen = options()) {
+  AskedRun(const World& world, int asking, const std::set<std::uint64_t>& checkpoints,
+           const std::set<std::uint64_t>& stops, const TrainerOptions& chosen = options()) {
     const auto network = test::small_network();
     Trainer trainer(world, *network, test::train_set(), test::test_set(), chosen);
     std::uint64_t steps = 0;
@@ -63,7 +72,7 @@ struct Run {
   }
 };
 
-void check_same_on_all_ranks(const World& world, const Run& run) {
+void check_same_on_all_ranks(const World& world, const AskedRun& run) {
   const auto bytes = std::as_bytes(std::span(run.acts));
   const std::vector<std::byte> first = world.broadcast(bytes);
   expect(std::ranges::equal(first, bytes), "all ranks act on the same requests at the same steps");
@@ -201,13 +210,67 @@ void check_checkpoints(const World& world) {
   check_resume(world, chosen, 7);
 }
 
+/// Run of two epochs in which the last rank flips a bit of its own copy of the parameters after `flip` steps.
+/// Returns the error.
+Error error_after_a_flipped_bit(const World& world, std::uint64_t flip, std::uint64_t every) {
+  TrainerOptions chosen = test::options();
+  chosen.reduce = Reduce::ring;  // each rank has a copy of its own
+  chosen.check_replicas_every = every;
+  const auto network = test::small_network();
+  const Placement placement = find_placement(world, chosen.execution, chosen.reduce);
+  const auto run = check_run(world, placement, *network, test::train_set(), test::test_set(), chosen);
+  const Session session(world, placement, run.options.execution);
+  const auto graph = session.backend().compile(build_graph(*network), run.layout,
+                                               {.samples = static_cast<int>(run.micro_batch())});
+  TrainingState state(session, run);
+  TrainingSteps steps(session, run, *graph, state);
+  Evaluator evaluator(session, *graph, test::test_set(), run.micro_batch(), state.results(),
+                      run.options.input, 1);
+  const bool flips = world.rank() == world.size() - 1;
+  const std::function<void(const StepReport&)> on_step = [&](const StepReport& report) {
+    float& value = state.parameters()[5];
+    if (flips && report.step == flip) value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
+  };
+  const std::function<void(const EpochReport&)> on_epoch;
+  const std::function<void(const DigestReport&)> on_digest;
+  const std::function<Request()> ask;
+  const std::function<void(Request)> act;
+  EpochLoop loop(session, run, steps, evaluator, nullptr, state, {on_step, on_epoch, on_digest, ask, act});
+  try {
+    loop.run_epoch();
+  } catch (const Error& error) {
+    return error;
+  }
+  return {Category::usage, fmt::format("nothing was thrown in {} steps", state.progress.step)};
+}
+
+/// A flipped bit is found at the next comparison, which every rank leaves with an error.
+void check_flipped_bits(const World& world) {
+  for (const std::uint64_t every : {0, 2}) {
+    const Error error = error_after_a_flipped_bit(world, 3, every);
+    const std::string text = error.what();
+    if (world.size() == 1) {
+      expect(error.category() == Category::usage, "a rank alone has nothing to compare");
+      continue;
+    }
+    expect(error.category() == Category::internal, text);
+    if (world.rank() > 0) continue;  // rank 0 tells
+    const std::string names = world.size() == 2
+                                  ? fmt::format("ranks 0 (host {0}) and 1 (host {0}) ", world.host())
+                                  : fmt::format("rank {} (host {}) ", world.size() - 1, world.host());
+    const std::uint64_t found = every == 0 ? 5 : 4;  // the end of the epoch, or the next comparison
+    expect(text.starts_with(fmt::format("after step {}, the parameters of {}differ", found, names)), text);
+  }
+}
+
 int check_all(World& world) {
+  check_flipped_bits(world);
   check_checkpoints(world);
-  const Run whole(world, -1, {}, {});
+  const AskedRun whole(world, -1, {}, {});
   expect(whole.acts.empty() && whole.asked == 0, "nobody asks, nobody acts");
   expect(whole.test_losses.size() == 2, "two epochs");
   for (int asking = 0; asking < world.size(); ++asking) {
-    const Run run(world, asking, {2, 6, 10}, {3, 5});
+    const AskedRun run(world, asking, {2, 6, 10}, {3, 5});
     check_same_on_all_ranks(world, run);
     const std::vector<Act> expected{{2, Request::checkpoint},
                                     {3, Request::stop},
@@ -226,7 +289,7 @@ int check_all(World& world) {
       changing.execution.threads = threads + (world.rank() == 1 ? 1 : 0);
       changing.execution.shares = ShareRule::changing;
       if (weights) changing.execution.rank_weights.assign(static_cast<std::size_t>(world.size()), 1.0);
-      const Run run(world, -1, {}, {}, changing);
+      const AskedRun run(world, -1, {}, {}, changing);
       expect(run.digest == whole.digest, "shares that change from step to step change no bit");
       expect(run.test_losses == whole.test_losses, "nor a report");
     }

@@ -45,6 +45,11 @@ class Session {
   /// that is, with the canonical sum; their steps and evaluations are never so far apart that one rank reads
   /// an element while another updates it. Collective. Throws Error(resource) on all ranks.
   Buffer allocate_arena(std::size_t elements) const;
+  /// Whether the ranks of a host share the arenas that allocate_arena makes, where the host allows it.
+  bool shares_arenas() const {
+    return placement_.reduce == Reduce::canonical && placement_.device == DeviceKind::cpu &&
+           execution_.transport != Transport::messages;
+  }
 
   /// Returns the result of `make` once it has succeeded on every rank. Rank 0 goes first if it chooses
   /// engines that the others read from its file (ExecutionOptions::plan_cache). Collective; `make` is not.
