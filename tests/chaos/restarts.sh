@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Kills a random rank of a training every minute, for 20 minutes, under `lockstep-run --max-restarts`, and prints what
+# lockstep-run sums up. The exit status is 0 if at least 90 % of the time was useful.
+#   tests/chaos/restarts.sh [--minutes N] [--every SECONDS] [--ranks N] [--share PERCENT] [--program FILE] [--seed N]
+#     [-- options of lockstep train]
+#   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
+# The options after -- replace those of a ResNet-18 on synthetic images with a checkpoint every 5 s.
+set -euo pipefail
+
+minutes=20
+every=60
+ranks=2
+share=90
+program=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)/build/release/lockstep-run
+seed=$$
+options=(--dataset synthetic --synthetic-shape 1x28x28 --samples 6400 --model resnet18-d2l --batch-size 64
+  --micro-batches 4 --epochs 1000000 --checkpoint-every 5s)
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --minutes) minutes=$2 ;;
+    --every) every=$2 ;;
+    --ranks) ranks=$2 ;;
+    --share) share=$2 ;;
+    --program) program=$2 ;;
+    --seed) seed=$2 ;;
+    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    --) shift && options=("$@") && break ;;
+    *) printf 'restarts.sh: error: unknown option %s\n' "$1" >&2 && exit 2 ;;
+  esac
+  shift 2
+done
+[[ -x $program ]] || { printf 'restarts.sh: error: no program %s\n' "$program" >&2 && exit 4; }
+RANDOM=$seed
+
+work=$(mktemp -d)
+launcher=
+tear_down() {
+  if [[ -n $launcher ]]; then kill -9 "$launcher" 2>/dev/null || true; fi
+  rm -rf "$work"
+}
+trap tear_down EXIT
+
+children_of() { # process
+  awk -v parent="$1" '{ sub(/.*\) /, ""); if ($2 == parent) { split(FILENAME, part, "/"); print part[3] } }' \
+    /proc/[0-9]*/stat 2>/dev/null || true
+}
+
+# Prints the ranks: lockstep-run has a guardian, which has mpirun, whose children they are.
+ranks_of() { # process of lockstep-run
+  local guardian mpirun
+  guardian=$(children_of "$1" | head -n 1)
+  mpirun=$([[ -z $guardian ]] || children_of "$guardian" | head -n 1)
+  [[ -z $mpirun ]] || children_of "$mpirun"
+}
+
+"$program" -np "$ranks" --max-restarts 1000000 --min-ranks "$ranks" train --run-dir "$work/run" --quiet \
+  "${options[@]}" >"$work/out" 2>"$work/err" </dev/null &
+launcher=$!
+end=$((SECONDS + 60 * minutes))
+kills=0
+while ((SECONDS + every < end)) && kill -0 "$launcher" 2>/dev/null; do
+  sleep "$every"
+  mapfile -t processes < <(ranks_of "$launcher")
+  if [[ ${#processes[@]} -eq 0 ]]; then continue; fi
+  kill -9 "${processes[RANDOM % ${#processes[@]}]}" 2>/dev/null || true
+  kills=$((kills + 1))
+done
+while ((SECONDS < end)) && kill -0 "$launcher" 2>/dev/null; do sleep 1; done
+kill -TERM "$launcher" 2>/dev/null || true
+status=0
+wait "$launcher" || status=$?
+launcher=
+if [[ $status -ne 75 ]]; then
+  tail -n 40 "$work/err" >&2
+  printf 'restarts.sh: the run ended with status %d, not 75\n' "$status" >&2
+  exit 1
+fi
+summary=$(grep -o '[0-9]* restarts\?.*useful time.*' "$work/err" | tail -n 1)
+printf '%d kills in %d minutes, one every %d s: %s\n' "$kills" "$minutes" "$every" "$summary"
+useful=$(sed -n 's/.*useful time \([0-9]*\).*/\1/p' <<<"$summary")
+[[ ${useful:-0} -ge $share ]]
