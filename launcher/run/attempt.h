@@ -6,9 +6,9 @@
 
 namespace lockstep::launcher {
 
-/// Rank, and the host on which it ran.
+/// Rank, and the host on which it ran; negative: the host itself.
 struct Place {
-  int rank = 0;
+  int rank = -1;
   std::string host;
 
   bool operator==(const Place&) const = default;

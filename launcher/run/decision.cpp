@@ -30,7 +30,8 @@ int failures_in_a_row(std::span<const Attempt> attempts, bool several_hosts) {
 }
 
 std::string describe(const Place& place, bool several_hosts) {
-  return several_hosts ? "host " + place.host : "rank " + std::to_string(place.rank) + " on " + place.host;
+  return several_hosts || place.rank < 0 ? "host " + place.host
+                                         : "rank " + std::to_string(place.rank) + " on " + place.host;
 }
 
 /// Removes an option with its value, "--name value" or "--name=value".

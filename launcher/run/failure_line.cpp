@@ -16,6 +16,8 @@ std::optional<FailureLine> read_failure_line(std::string_view line) {
   static const std::regex other_rank(R"(^: rank (\d{1,8})(?: on (?:host )?([^\s:]+))?\b)");
   static const std::regex signal(
       R"(process rank (\d{1,8}) with PID \d+ on node (\S+) exited on signal (\d+ ?(?:\([^)]*\))?))");
+  static const std::regex host(
+      R"(^ +Remote daemon: \S+ on node (\S+)|^ssh: (?:connect to host|Could not resolve hostname) ([^\s:]+))");
   const std::string text(line);
   std::smatch match;
   if (std::regex_search(text, match, error)) {
@@ -30,6 +32,10 @@ std::optional<FailureLine> read_failure_line(std::string_view line) {
   if (std::regex_search(text, match, signal)) {
     const std::string place = "rank " + match[1].str() + " on " + match[2].str();
     return FailureLine{{to_number(match[1]), match[2]}, place + ": killed by signal " + match[3].str()};
+  }
+  if (std::regex_search(text, match, host)) {
+    const std::string name = match[1].matched ? match[1] : match[2];
+    return FailureLine{{-1, name}, "host " + name + " does not answer"};
   }
   return std::nullopt;
 }

@@ -14,9 +14,9 @@ struct FailureLine {
   std::string cause;
 };
 
-/// Reads an error of lockstep, which begins with "lockstep: error: rank 1 on HOST", or the line in which
-/// mpirun names a rank that a signal ended. A rank that only reports the end of another one is not the place
-/// of the failure.
+/// Reads an error of lockstep, which begins with "lockstep: error: rank 1 on HOST", and lines in which mpirun
+/// names a rank that a signal ended, or mpirun or ssh a host that does not answer. A rank that only reports
+/// the end of another one is not the place of the failure.
 std::optional<FailureLine> read_failure_line(std::string_view line);
 
 }  // namespace lockstep::launcher

@@ -205,7 +205,8 @@ Job Run::make_job() const {
               .quiet = !restartable()};  // mpirun names a rank that was killed
   for (const auto& [name, value] : variables) {
     if (name.starts_with("LOCKSTEP_")) start.variables.push_back(name);
-    job.environment.push_back(name + "=" + value);
+    job.environment.push_back(name);
+    job.environment.back() += "=" + value;
   }
   job.command = mpirun_command(start, machine_);
   return job;

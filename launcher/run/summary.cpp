@@ -47,8 +47,8 @@ Summary summarise(std::span<const Attempt> attempts) {
 std::string cause_of(const Attempt& attempt) {
   if (!attempt.cause.empty()) return attempt.cause;
   const int signal = attempt.status - 128;
-  const std::string end = signal > 0 && signal < NSIG ? "killed by signal " + std::to_string(signal)
-                                                      : "status " + std::to_string(attempt.status);
+  std::string end = signal > 0 && signal < NSIG ? "killed by signal " + std::to_string(signal)
+                                                : "status " + std::to_string(attempt.status);
   if (!attempt.place) return end;
   return "rank " + std::to_string(attempt.place->rank) + " on " + attempt.place->host + ": " + end;
 }

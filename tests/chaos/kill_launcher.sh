@@ -46,24 +46,27 @@ child_of() { # process: prints its first child
 }
 
 # Prints the pattern of the names of Open MPI's segments: they contain the upper half of a number that mpirun writes.
-segments() {
+pattern_of_segments() {
   local file number
   for file in "$TMPDIR"/ompi.*/pid.*/contact.txt; do
     if read -r number 2>/dev/null <"$file"; then printf '*.%x????.*' $((${number%%.*} >> 16)); fi
   done
 }
 
-left() { # pattern of segments, job: prints what is left
+segments() { # pattern, job: prints what they have in /dev/shm
   local name
-  processes
-  find "$TMPDIR" -mindepth 1 2>/dev/null
   for name in /dev/shm/*; do
     # shellcheck disable=SC2254  # a pattern
     case ${name##*/} in
-      ${1:-none}) printf '%s ' "$name" ;;
-      lockstep-*"${2:-none}"*) printf '%s ' "$name" ;;
+      ${1:-none} | lockstep-*"${2:-none}"*) printf '%s ' "$name" ;;
     esac
   done
+}
+
+left() { # pattern, job: prints what is left of them
+  processes
+  find "$TMPDIR" -mindepth 1 2>/dev/null
+  segments "$1" "$2"
 }
 
 clean=0
@@ -71,6 +74,7 @@ for ((run = 1; run <= runs; run++)); do
   env "$mark" "$program" -np "$ranks" train --dataset synthetic --samples 4096 --model mlp:16 --epochs 100000 \
     --run-dir "$work/run-$run" --quiet >/dev/null 2>&1 &
   launcher=$!
+  disown "$launcher"  # bash would print how it ended
   delay=$((RANDOM % 1500))
   sleep "$((delay / 1000)).$(printf '%03d' $((delay % 1000)))"
   guardian=$(child_of "$launcher")
@@ -79,7 +83,7 @@ for ((run = 1; run <= runs; run++)); do
   names=(lockstep-run mpirun guardian)
   choice=$((RANDOM % 3))
   if [[ -z ${victims[choice]} ]]; then choice=0; fi
-  pattern=$(segments)
+  pattern=$(pattern_of_segments)
   job=$(tr '\0' '\n' 2>/dev/null <"/proc/${mpirun:-none}/environ" | sed -n 's/^LOCKSTEP_JOB=//p') || job=
   kill -9 "${victims[choice]}" 2>/dev/null || true
   for ((tenth = 0; tenth < 50; tenth++)); do
@@ -87,13 +91,13 @@ for ((run = 1; run <= runs; run++)); do
     if [[ -z $rest ]]; then break; fi
     sleep 0.1
   done
-  wait "$launcher" 2>/dev/null || true
   if [[ -z $rest ]]; then
     clean=$((clean + 1))
   else
     printf 'run %d, seed %d: %s killed after %d ms: left: %s\n' "$run" "$seed" "${names[choice]}" "$delay" "$rest"
     for process in $(processes); do kill -9 "$process" 2>/dev/null || true; done
-    rm -rf "$TMPDIR" && mkdir "$TMPDIR"
+    # shellcheck disable=SC2046  # a list
+    rm -rf "$TMPDIR" $(segments "$pattern" "$job") && mkdir "$TMPDIR"
   fi
 done
 printf '%d of %d: no process and no file left\n' "$clean" "$runs"

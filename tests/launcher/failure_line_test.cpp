@@ -21,6 +21,11 @@ TEST(FailureLine, NamesTheRankThatFailed) {
             "rank 0 on a: rank 3 (process 4711) has ended"},
            {"lockstep: error: rank 0 on a: rank 3 on host b has ended", 3, "b",
             "rank 0 on a: rank 3 on host b has ended"},
+           {"  Remote daemon: [[13552,0],1] on node host-1", -1, "host-1", "host host-1 does not answer"},
+           {"ssh: connect to host b.cluster port 22: No route to host", -1, "b.cluster",
+            "host b.cluster does not answer"},
+           {"ssh: Could not resolve hostname b: Temporary failure in name resolution", -1, "b",
+            "host b does not answer"},
            {"mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).", 1, "vm",
             "rank 1 on vm: killed by signal 9 (Killed)"}}) {
     const auto found = read_failure_line(row.line);
