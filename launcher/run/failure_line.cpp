@@ -30,7 +30,7 @@ std::optional<FailureLine> read_failure_line(std::string_view line) {
     return result;
   }
   if (std::regex_search(text, match, signal)) {
-    const std::string place = "rank " + match[1].str() + " on " + match[2].str();
+    const std::string place = "rank " + match[1].str() + " on host " + match[2].str();
     return FailureLine{{to_number(match[1]), match[2]}, place + ": killed by signal " + match[3].str()};
   }
   if (std::regex_search(text, match, host)) {
@@ -38,6 +38,17 @@ std::optional<FailureLine> read_failure_line(std::string_view line) {
     return FailureLine{{-1, name}, "host " + name + " does not answer"};
   }
   return std::nullopt;
+}
+
+bool explains(const FailureLine& later, const FailureLine& first) {
+  return later.place.rank == first.place.rank &&
+         first.cause.find("has ended without telling why") != std::string::npos;
+}
+
+std::string kind_of(const std::string& cause) {
+  static const std::regex details(R"( ?\([^()]*\)|;.*)");
+  static const std::regex collective(R"(\b((?:before|in|entered) [a-z_]+) \d+)");
+  return std::regex_replace(std::regex_replace(cause, details, ""), collective, "$1");
 }
 
 }  // namespace lockstep::launcher

@@ -19,4 +19,11 @@ struct FailureLine {
 /// the end of another one is not the place of the failure.
 std::optional<FailureLine> read_failure_line(std::string_view line);
 
+/// Whether `later` tells why the rank ended of which `first` could only tell that it did.
+bool explains(const FailureLine& later, const FailureLine& first);
+
+/// What failed, without what differs between two failures of one kind: text in brackets, which ranks wait,
+/// and the number of a collective.
+std::string kind_of(const std::string& cause);
+
 }  // namespace lockstep::launcher

@@ -82,7 +82,7 @@ class FirstFailure {
   void look_at(std::string_view line) {
     const auto found = read_failure_line(line);
     const std::lock_guard lock(mutex_);
-    if (found && !first_) first_ = found;
+    if (found && (!first_ || explains(*found, *first_))) first_ = found;
   }
   std::optional<FailureLine> get() const {
     const std::lock_guard lock(mutex_);

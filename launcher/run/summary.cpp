@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "run/failure_line.h"
+
 namespace lockstep::launcher {
 namespace {
 
@@ -50,7 +52,7 @@ std::string cause_of(const Attempt& attempt) {
   std::string end = signal > 0 && signal < NSIG ? "killed by signal " + std::to_string(signal)
                                                 : "status " + std::to_string(attempt.status);
   if (!attempt.place) return end;
-  return "rank " + std::to_string(attempt.place->rank) + " on " + attempt.place->host + ": " + end;
+  return "rank " + std::to_string(attempt.place->rank) + " on host " + attempt.place->host + ": " + end;
 }
 
 std::string summary_line(std::span<const Attempt> attempts) {
@@ -58,7 +60,7 @@ std::string summary_line(std::span<const Attempt> attempts) {
   std::vector<std::pair<std::string, int>> causes;  // in the order of their first occurrence
   for (const Attempt& attempt : attempts) {
     if (!failed(attempt)) continue;
-    const std::string cause = cause_of(attempt);
+    const std::string cause = kind_of(cause_of(attempt));
     const auto known = std::ranges::find_if(causes, [&](const auto& entry) { return entry.first == cause; });
     if (known == causes.end()) {
       causes.emplace_back(cause, 1);

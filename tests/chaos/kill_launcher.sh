@@ -26,10 +26,12 @@ RANDOM=$seed
 
 # Everything that a training starts has this mark in its environment, and this temporary folder.
 mark=KILL_LAUNCHER_MARK=$$-$seed
+program=$(readlink -f "$program")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TMPDIR=$work/temporary
 mkdir "$TMPDIR"
+cd "$work"  # for reports of the watchdog
 
 # Prints the processes of the training; those that have ended have no environment.
 processes() {
