@@ -31,7 +31,7 @@ std::optional<FailureLine> read_failure_line(std::string_view line) {
   }
   if (std::regex_search(text, match, signal)) {
     const std::string place = "rank " + match[1].str() + " on host " + match[2].str();
-    return FailureLine{{to_number(match[1]), match[2]}, place + ": killed by signal " + match[3].str()};
+    return FailureLine{{to_number(match[1]), match[2]}, place + " was killed by signal " + match[3].str()};
   }
   if (std::regex_search(text, match, host)) {
     const std::string name = match[1].matched ? match[1] : match[2];

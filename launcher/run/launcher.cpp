@@ -112,7 +112,9 @@ class RunRecord {
   std::uint64_t newest_checkpoint() const {
     return directory_.empty() ? 0 : launcher::newest_checkpoint(directory_);
   }
-  std::uint64_t last_step() const { return directory_.empty() ? 0 : last_recorded_step(directory_); }
+  RecordedSteps steps(std::uint64_t from) const {
+    return directory_.empty() ? RecordedSteps{} : recorded_steps(directory_, from);
+  }
 
  private:
   std::string directory_;
@@ -253,7 +255,7 @@ void Run::attempt() {
   }
   attempt.ended = seconds_now();
   attempt.checkpoint = record_.newest_checkpoint();
-  attempt.last_step = record_.last_step();
+  attempt.last_step = record_.steps(attempt.from_step).last;
   attempt.stop_requested = stop_.requested();
   if (const auto found = failure.get(); found && attempt.status != 0) {
     attempt.place = found->place;
@@ -300,9 +302,11 @@ int Run::milliseconds_to_next(const Attempt& attempt) const {
 
 void Run::look_for_first_step(Attempt& attempt) {
   find_run_directory(attempt);
-  if (record_.is_written_since(start_of_attempt_) && record_.last_step() > attempt.from_step) {
-    attempt.first_step = seconds_now();
-  }
+  if (!record_.is_written_since(start_of_attempt_)) return;
+  const RecordedSteps steps = record_.steps(attempt.from_step);
+  // Steps are recorded once a second.
+  if (steps.last > attempt.from_step)
+    attempt.first_step = std::max(attempt.began, seconds_now() - steps.seconds);
 }
 
 /// In the first attempt, the run may go on from a checkpoint too, by the user's options.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,6 +20,25 @@ std::uint64_t step_in(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? value : 0;
+}
+
+/// The last bytes of a file; empty if it cannot be read.
+std::string tail(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const std::streamoff size = file.tellg();
+  std::string text(static_cast<std::size_t>(std::min(size, searched_bytes)), '\0');
+  file.seekg(size - static_cast<std::streamoff>(text.size()));
+  return file.read(text.data(), static_cast<std::streamsize>(text.size())) ? text : std::string();
+}
+
+/// Text of a number in a line of JSON without spaces; empty: it has none of that name.
+std::string_view value_in(std::string_view line, const std::string& name) {
+  const std::string key = '"' + name + "\":";
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = line.substr(at + key.size());
+  return rest.substr(0, rest.find_first_of(",}"));
 }
 
 }  // namespace
@@ -39,18 +60,16 @@ std::uint64_t newest_checkpoint(const std::filesystem::path& run_directory) {
   return newest;
 }
 
-std::uint64_t last_recorded_step(const std::filesystem::path& run_directory) {
-  std::ifstream file(run_directory / "metrics.jsonl", std::ios::binary | std::ios::ate);
-  if (!file) return 0;
-  const std::streamoff size = file.tellg();
-  std::string text(static_cast<std::size_t>(std::min(size, searched_bytes)), '\0');
-  file.seekg(size - static_cast<std::streamoff>(text.size()));
-  if (!file.read(text.data(), static_cast<std::streamsize>(text.size()))) return 0;
-  constexpr std::string_view key = "\"step\":";
-  const std::size_t at = text.rfind(key);
-  if (at == std::string::npos) return 0;
-  const std::string_view rest = std::string_view(text).substr(at + key.size());
-  return step_in(rest.substr(0, rest.find_first_of(",}")));
+RecordedSteps recorded_steps(const std::filesystem::path& run_directory, std::uint64_t from) {
+  RecordedSteps result;
+  std::istringstream lines(tail(run_directory / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::uint64_t step = step_in(value_in(line, "step"));
+    if (step == 0) continue;
+    result.last = step;
+    if (step > from) result.seconds += std::strtod(std::string(value_in(line, "seconds")).c_str(), nullptr);
+  }
+  return result;
 }
 
 }  // namespace lockstep::launcher

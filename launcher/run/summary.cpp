@@ -49,7 +49,7 @@ Summary summarise(std::span<const Attempt> attempts) {
 std::string cause_of(const Attempt& attempt) {
   if (!attempt.cause.empty()) return attempt.cause;
   const int signal = attempt.status - 128;
-  std::string end = signal > 0 && signal < NSIG ? "killed by signal " + std::to_string(signal)
+  std::string end = signal > 0 && signal < NSIG ? "signal " + std::to_string(signal)
                                                 : "status " + std::to_string(attempt.status);
   if (!attempt.place) return end;
   return "rank " + std::to_string(attempt.place->rank) + " on host " + attempt.place->host + ": " + end;

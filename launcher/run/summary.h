@@ -19,10 +19,10 @@ struct Summary {
 /// Not useful is the time of steps that were lost, and from a failure to the first step after it.
 Summary summarise(std::span<const Attempt> attempts);
 
-/// "rank 2 on host b: killed by signal 9", in one line.
+/// "rank 2 on host b: signal 9", in one line.
 std::string cause_of(const Attempt& attempt);
 
-/// One line, without a line end: "2 restarts (rank 2 on host b: killed by signal 9, 2 times); ...".
+/// One line, without a line end: "2 restarts (rank 2 on host b: signal 9, 2 times); ...".
 std::string summary_line(std::span<const Attempt> attempts);
 
 }  // namespace lockstep::launcher

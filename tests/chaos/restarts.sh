@@ -4,7 +4,7 @@
 #   tests/chaos/restarts.sh [--minutes N] [--every SECONDS] [--ranks N] [--share PERCENT] [--program FILE] [--seed N]
 #     [-- options of lockstep train]
 #   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
-# The options after -- replace those of a ResNet-18 on synthetic images with a checkpoint every 5 s.
+# The options after -- replace those of LeNet on synthetic images, with a checkpoint every 3 s.
 set -euo pipefail
 
 minutes=20
@@ -13,8 +13,7 @@ ranks=2
 share=90
 program=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)/build/release/lockstep-run
 seed=$$
-options=(--dataset synthetic --synthetic-shape 1x28x28 --samples 6400 --model resnet18-d2l --batch-size 64
-  --micro-batches 4 --epochs 1000000 --checkpoint-every 5s)
+options=(--dataset synthetic --synthetic-shape 1x28x28 --samples 60000 --epochs 1000000 --checkpoint-every 3s)
 while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 ;;

@@ -27,7 +27,7 @@ TEST(FailureLine, NamesTheRankThatFailed) {
            {"ssh: Could not resolve hostname b: Temporary failure in name resolution", -1, "b",
             "host b does not answer"},
            {"mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).", 1, "vm",
-            "rank 1 on host vm: killed by signal 9 (Killed)"}}) {
+            "rank 1 on host vm was killed by signal 9 (Killed)"}}) {
     const auto found = read_failure_line(row.line);
     ASSERT_TRUE(found) << row.line;
     EXPECT_EQ(found->place, (Place{row.rank, row.host})) << row.line;
@@ -46,16 +46,16 @@ TEST(FailureLine, OtherLinesTellNothing) {
 TEST(FailureLine, MpirunTellsWhyARankEnded) {
   const FailureLine ended{{1, "a"},
                           "rank 1 on host a (process 7) has ended without telling why (step 9, reduce)"};
-  const FailureLine killed{{1, "a"}, "rank 1 on host a: killed by signal 9 (Killed)"};
+  const FailureLine killed{{1, "a"}, "rank 1 on host a was killed by signal 9 (Killed)"};
   EXPECT_TRUE(explains(killed, ended));
-  EXPECT_FALSE(explains({{2, "a"}, "rank 2 on host a: killed by signal 9 (Killed)"}, ended));
+  EXPECT_FALSE(explains({{2, "a"}, "rank 2 on host a was killed by signal 9 (Killed)"}, ended));
   EXPECT_FALSE(
       explains(killed, {{1, "a"}, "rank 1 on host a stopped before gather 3 (step 2)"}));  // by the watchdog
 }
 
 TEST(FailureLine, KindsOfFailures) {
   for (const auto& [cause, kind] : std::vector<std::pair<const char*, const char*>>{
-           {"rank 1 on host a: killed by signal 9 (Killed)", "rank 1 on host a: killed by signal 9"},
+           {"rank 1 on host a was killed by signal 9 (Killed)", "rank 1 on host a was killed by signal 9"},
            {"rank 1 on host a (process 8628) has ended without telling why (step 277, reduce)",
             "rank 1 on host a has ended without telling why"},
            {"rank 2 on host b stopped before gather 2903 (step 700; process 8 sleeps); ranks 0, 1 wait in it "

@@ -25,20 +25,23 @@ TEST(RunRecord, NewestCheckpointByName) {
   EXPECT_EQ(newest_checkpoint(run.path()), 100000001U);
 }
 
-TEST(RunRecord, LastStepThatIsRecorded) {
+TEST(RunRecord, StepsThatAreRecorded) {
   const TemporaryFolder run;
-  EXPECT_EQ(last_recorded_step(run.path()), 0U);
+  EXPECT_EQ(recorded_steps(run.path(), 0).last, 0U);
   run.write("metrics.jsonl", "");
-  EXPECT_EQ(last_recorded_step(run.path()), 0U);
+  EXPECT_EQ(recorded_steps(run.path(), 0).last, 0U);
   std::string lines;
   for (int step = 1; step <= 2000; ++step) {
-    lines += R"({"event":"step","epoch":1,"step":)" + std::to_string(step) + R"(,"samples":256,"loss":2.3})" +
-             "\n";
+    lines += R"({"event":"step","epoch":1,"step":)" + std::to_string(step) +
+             R"(,"samples":256,"loss":2.3,"seconds":0.5})" + "\n";
   }
-  lines += R"({"event":"epoch","epoch":1,"train_loss":2.3})"
+  lines += R"({"event":"epoch","epoch":1,"train_loss":2.3,"seconds":1000})"
            "\n";
   run.write("metrics.jsonl", lines);
-  EXPECT_EQ(last_recorded_step(run.path()), 2000U);
+  const RecordedSteps steps = recorded_steps(run.path(), 1990);
+  EXPECT_EQ(steps.last, 2000U);
+  EXPECT_DOUBLE_EQ(steps.seconds, 5.0);
+  EXPECT_DOUBLE_EQ(recorded_steps(run.path(), 2000).seconds, 0.0);
 }
 
 }  // namespace

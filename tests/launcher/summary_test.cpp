@@ -40,15 +40,14 @@ TEST(Summary, CausesAreCounted) {
   const Attempt killed{.ended = 10, .status = 137, .place = Place{2, "b"}};
   const Attempt unknown{.ended = 20, .status = 4};
   const Attempt told{.ended = 30, .status = 4, .place = Place{1, "a"}, .cause = "rank 1 on a: no memory"};
-  EXPECT_EQ(cause_of(killed), "rank 2 on host b: killed by signal 9");
+  EXPECT_EQ(cause_of(killed), "rank 2 on host b: signal 9");
   EXPECT_EQ(cause_of(unknown), "status 4");
   EXPECT_EQ(cause_of(told), "rank 1 on a: no memory");
   const std::array attempts = {killed, unknown, killed, told, Attempt{.ended = 40}};
-  EXPECT_EQ(
-      summary_line(attempts),
-      "4 restarts (rank 2 on host b: killed by signal 9, 2 times; status 4; rank 1 on a: no memory); 0 lost "
-      "steps; "
-      "useful time 100.0 % of 40 s");
+  EXPECT_EQ(summary_line(attempts),
+            "4 restarts (rank 2 on host b: signal 9, 2 times; status 4; rank 1 on a: no memory); 0 lost "
+            "steps; "
+            "useful time 100.0 % of 40 s");
 }
 
 }  // namespace
