@@ -2,12 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace lockstep {
+namespace {
+
+/// `text` as one word of a shell.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,";
+  if (text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
+}  // namespace
 
 std::string stop_line(const std::string& reason, std::uint64_t step, const std::string& resume) {
   return fmt::format("lockstep: stopped by {} at step {}; {}", reason, step,
                      resume.empty() ? "nothing was saved: without a run directory, a run has to start again"
-                                    : "resume with: lockstep train --resume " + resume);
+                                    : "resume with: lockstep train --resume " + shell_word(resume));
 }
 
 }  // namespace lockstep

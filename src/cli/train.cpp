@@ -127,8 +127,8 @@ void warn_of_failed_checkpoint(const CheckpointReport& checkpoint) {
 }
 
 /// Connects the trainer's reports to the recorder of rank 0, and keeps the best model.
-void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const TrainOptions& options,
-             const RunPlace& place) {
+void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, StopRequests& stops,
+             const TrainOptions& options, const RunPlace& place) {
   trainer.on_step = [&](const StepReport& step) { recorder.on_step(step); };
   trainer.on_epoch = [&](const EpochReport& epoch) {
     warnings.look_at(epoch);
@@ -140,6 +140,7 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, const
   trainer.on_digest = [&](const DigestReport& digest) { recorder.on_digest(digest); };
   trainer.on_checkpoint = [&](const CheckpointReport& checkpoint) {
     warn_of_failed_checkpoint(checkpoint);
+    stops.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
     recorder.on_checkpoint(checkpoint);
   };
 }
@@ -279,7 +280,7 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
     tell_of_selection(options);
     warn_of_idle_executors(world, options, trainer);
     warn_of_empty_lanes(options, trainer);
-    observe(trainer, *recorder, warnings, options, place);
+    observe(trainer, *recorder, warnings, stops, options, place);
   } else if (!recorder->empty()) {
     trainer.on_step = [&](const StepReport& step) { recorder->on_step(step); };
   }

@@ -25,6 +25,9 @@ constexpr const char* sources =
 Every option can also be set as NAME = value in a --config file, for example the options.cfg of a
 run, or as LOCKSTEP_NAME in the environment (--batch-size: LOCKSTEP_BATCH_SIZE). The command line
 takes precedence over the environment, the environment over the file.
+
+Exit status: 0 done; 2 wrong usage; 3 bad input data; 4 missing or failing device or resource;
+5 another rank failed; 70 a defect; 75 stopped by a signal or --max-time, continue with --resume.
 )";
 
 }  // namespace

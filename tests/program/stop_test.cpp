@@ -108,6 +108,38 @@ TEST(Stop, ASignalBeforeTheFirstStepEndsAllAtOnce) {
   }
 }
 
+/// The run is stopped somewhere in its epochs of three steps, and in their evaluations.
+TEST(Stop, AStoppedRunGoesOnWithTheSameResult) {
+  const TemporaryFolder folder;
+  const std::string run_directory = (folder / "run").string();
+  const std::vector<std::string> training = {
+      "train", "--dataset", "synthetic",  "--synthetic-shape", "1x28x28", "--samples",
+      "96",    "--epochs",  "1000000000", "--batch-size",      "32",      "--device",
+      "cpu",   "--model",   "mlp:8",      "--micro-batches",   "4"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = training;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  Started run(lockstep_command(2, with({"--run-dir", run_directory})));
+  run.await_line("epoch 2/");
+  kill(run.processes_of(LOCKSTEP_PROGRAM).back(), SIGUSR1);
+  const Outcome stopped = run.wait(20.0);
+  expect_stopped(stopped, "SIGUSR1 to rank 1");
+  const std::string resume = "resume with: lockstep train --resume ";
+  const std::size_t at = stopped.err.find(resume);
+  ASSERT_NE(at, std::string::npos) << stopped.err;
+  const std::string place =
+      stopped.err.substr(at + resume.size(), stopped.err.find('\n', at) - at - resume.size());
+  EXPECT_EQ(place, run_directory);
+  const std::size_t step_at = stopped.err.find(" at step ") + 9;
+  const std::string end = std::to_string(std::stoull(stopped.err.substr(step_at)) + 10);
+  const Outcome resumed = lockstep(3, {"train", "--resume", place, "--run-dir", "auto", "--max-steps", end});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  const Outcome whole = lockstep(1, with({"--max-steps", end, "--quiet"}));
+  EXPECT_EQ(line_after(resumed.out, "digest "), line_after(whole.out, "digest "));
+}
+
 TEST(Stop, TimeLimitEndsTheRunBeforeIt) {
   const auto start = std::chrono::steady_clock::now();
   Started run(lockstep_command(2, endless_with({"--max-time", "2s"})));
