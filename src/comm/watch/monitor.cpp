@@ -20,7 +20,32 @@ constexpr int tick = 250;                // ms
 constexpr double longest_tick = 0.5;     // s; if more has passed, this process or the machine stood still
 constexpr double beat_limit = 2.0;       // s after which a rank's monitor is taken to stand still
 constexpr double states_interval = 1.0;  // s
+constexpr double time_to_connect = 0.3;  // s
 constexpr int peer_status = static_cast<int>(Category::peer);
+
+/// Number of culprits, culprits, sentence.
+std::vector<std::byte> pack(const Verdict& verdict) {
+  std::vector<std::size_t> numbers{verdict.culprits.size()};
+  numbers.insert(numbers.end(), verdict.culprits.begin(), verdict.culprits.end());
+  const std::size_t bytes = numbers.size() * sizeof numbers[0];
+  std::vector<std::byte> packed(bytes + verdict.sentence.size());
+  std::memcpy(packed.data(), numbers.data(), bytes);
+  std::memcpy(packed.data() + bytes, verdict.sentence.data(), verdict.sentence.size());
+  return packed;
+}
+
+Verdict unpack(std::span<const std::byte> packed) {
+  std::size_t count = 0;
+  if (packed.size() < sizeof count) return {};
+  std::memcpy(&count, packed.data(), sizeof count);
+  packed = packed.subspan(sizeof count);
+  if (packed.size() / sizeof count < count) return {};
+  Verdict verdict{.culprits = std::vector<std::size_t>(count), .sentence = {}};
+  std::memcpy(verdict.culprits.data(), packed.data(), count * sizeof count);
+  packed = packed.subspan(count * sizeof count);
+  verdict.sentence.assign(reinterpret_cast<const char*>(packed.data()), packed.size());
+  return verdict;
+}
 
 }  // namespace
 
@@ -30,6 +55,7 @@ Monitor::Monitor(JobMemory& memory, MonitoredRanks ranks)
       parent_(getppid()),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   start_watching();
+  if (const auto launcher = own_launcher()) launcher_.emplace(*launcher);
   sigset_t all, before;  // signals are for the program's threads
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -113,7 +139,8 @@ void Monitor::work(double seconds) {
   check_parent(seconds);
   check_failed(seconds);
   if (!deciding) return;
-  if (const auto verdict = judge(ranks_.table, limits_here())) speak(*verdict);
+  const auto verdict = judge(ranks_.table, limits_here());
+  if (verdict && !leaves_word_to_first_host(*verdict, seconds)) speak(*verdict);
 }
 
 void Monitor::publish() {
@@ -269,12 +296,15 @@ void Monitor::receive(const HeartbeatMessage& message) {
       std::memcpy(culprits.data(), message.bytes.data(), culprits.size() * sizeof(std::size_t));
       end_job(culprits);
     }
+    case HeartbeatMessage::Type::verdict:
+      speak(unpack(message.bytes));
+      break;
     default:
       break;
   }
 }
 
-/// A connection ends with its process. Where the host has other ranks, these come first, as they know more.
+/// A connection ends with its process, unless that opens another one.
 void Monitor::find_lost_hosts(double seconds) {
   for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
     if (host == ranks_.host || !ranks_.heartbeat->is_lost(host)) {
@@ -282,9 +312,8 @@ void Monitor::find_lost_hosts(double seconds) {
       continue;
     }
     const auto first = static_cast<std::size_t>(ranks_.table.boundaries[host]);
-    const bool others = ranks_.table.boundaries[host + 1] - ranks_.table.boundaries[host] > 1;
     lost_for_[host] += seconds;
-    if (lost_for_[host] >= (others ? 2.5 : 0.4)) ranks_.table.ranks[first].ended = true;
+    if (lost_for_[host] >= time_to_connect) ranks_.table.ranks[first].ended = true;
   }
 }
 
@@ -303,6 +332,18 @@ void Monitor::check_failed(double seconds) {
   });
   failed_for_ = failed ? failed_for_ + seconds : 0.0;
   if (failed_for_ >= 3.0) end_process(peer_status);
+}
+
+/// The launcher may lose what ranks of other hosts print while it ends them because of an ended rank. Whether
+/// rank 0 shall tell of it: it hears the verdict, or the end of the connection.
+bool Monitor::leaves_word_to_first_host(const Verdict& verdict, double seconds) {
+  constexpr double patience = 3.5;
+  if (ranks_.host == 0 || !ranks_.table.ranks[verdict.culprits.front()].ended) return false;
+  if (ranks_.heartbeat && left_for_ == 0.0) {
+    ranks_.heartbeat->send(0, HeartbeatMessage::Type::verdict, pack(verdict));
+  }
+  left_for_ += seconds;
+  return left_for_ < patience;
 }
 
 /// Of several ranks that could speak, one does.
@@ -338,6 +379,8 @@ void Monitor::end_job(const std::vector<std::size_t>& culprits) {
     }
   }
   memory_.ended() = peer_status;
+  // mpirun does not end while a host does not answer.
+  if (launcher_) launcher_->kill_later(4);
   for (const std::size_t rank : culprits) {  // a stopped process does not end by itself
     const std::size_t local = rank - ranks_.first();
     if (rank < ranks_.first() || local >= locals_.size()) continue;

@@ -60,6 +60,17 @@ ProcessId own_process() {
   return {process, status ? status->start : 0, known ? space.st_ino : 0};
 }
 
+std::optional<ProcessId> own_launcher() {
+  constexpr std::array<std::string_view, 6> names{"mpirun", "mpiexec", "orterun",
+                                                  "orted",  "prterun", "prted"};
+  const std::int64_t parent = getppid();
+  std::string name = read_proc(fmt::format("/proc/{}/comm", parent));
+  if (name.ends_with('\n')) name.pop_back();
+  const auto status = status_of(parent);
+  if (!status || std::ranges::find(names, name) == names.end()) return std::nullopt;
+  return ProcessId{parent, status->start, own_process().number_space};
+}
+
 std::optional<ProcessStatus> status_of(std::int64_t process) {
   const std::string text = read_proc(fmt::format("/proc/{}/stat", process));
   const std::size_t name_end = text.rfind(") ");  // "pid (name) state ..."
@@ -134,6 +145,18 @@ void WatchedProcess::kill() const {
 #endif
   const auto status = status_of(id_.number);
   if (status && status->start == id_.start) ::kill(static_cast<pid_t>(id_.number), SIGKILL);
+}
+
+void WatchedProcess::kill_later(int seconds) const {
+  if (descriptor_.get() < 0 || fork() != 0) return;
+  // The child of a process with threads may call little more than the kernel. It closes what others wait for.
+  setsid();
+  for (int file = 0; file < 4096; ++file) {
+    if (file != descriptor_.get()) ::close(file);
+  }
+  pollfd poller{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
+  if (poll(&poller, 1, 1000 * seconds) == 0) kill();
+  _exit(0);
 }
 
 }  // namespace lockstep

@@ -22,6 +22,9 @@ struct ProcessId {
 
 ProcessId own_process();
 
+/// The process that has started this one, if it is Open MPI's mpirun or its daemon.
+std::optional<ProcessId> own_launcher();
+
 /// Facts about a process, according to /proc.
 struct ProcessStatus {
   char state = '?';                     ///< R, S, D, T (stopped), t (traced), Z, X
@@ -58,6 +61,9 @@ class WatchedProcess {
   std::optional<int> wait_status() const { return wait_status_; }
   /// SIGKILL.
   void kill() const;
+  /// Starts a process that kills this one after `seconds` unless it ends before, and that outlives the
+  /// caller. Does nothing where the kernel lacks pidfd_open.
+  void kill_later(int seconds) const;
 
  private:
   ProcessId id_;

@@ -27,6 +27,10 @@ struct Introduction {
 std::atomic<JobMemory*> watched_memory{nullptr};
 std::atomic<RankMemory*> watched_slot{nullptr};
 
+std::string job_of_environment() {
+  return read_job([](const char* name) { return std::getenv(name); });
+}
+
 bool same_file(const Introduction& a, const Introduction& b) {
   return a.inode != 0 && a.device == b.device && a.inode == b.inode;
 }
@@ -39,15 +43,17 @@ void introduce(RankMemory& memory, int rank) {
   memory.process = own.number;
 }
 
-/// A name for the job that no other has, from the first rank of this host.
-std::string make_job_name(const MpiGroup& host) {
-  std::uint64_t number = 0;
+/// Name of the job on this host, from its first rank: that of the launcher, or a random one.
+std::string agree_on_job(const MpiGroup& host) {
+  std::array<char, 128> name{};
   if (host.rank() == 0) {
+    std::string job = job_of_environment();
     std::random_device random;
-    number = std::uint64_t{random()} << 32 | random();
+    if (job.empty()) job = std::to_string(std::uint64_t{random()} << 32 | random());
+    job.copy(name.data(), name.size() - 1);
   }
-  check_mpi(MPI_Bcast(&number, sizeof number, MPI_BYTE, 0, host.get()), "MPI_Bcast");
-  return std::to_string(number);
+  check_mpi(MPI_Bcast(name.data(), name.size(), MPI_BYTE, 0, host.get()), "MPI_Bcast");
+  return name.data();
 }
 
 /// Connects the first ranks of all hosts; null on the other ranks, on one host, and where it is not possible.
@@ -68,7 +74,7 @@ Watch::Watch() : memory_(std::make_unique<JobMemory>()), own_(&memory_->rank(0))
 
 Watch::Watch(const Launch& launch, const std::string& host) : Watch() {
   now_.time = coarse_time();
-  const std::string job = read_job([](const char* name) { return std::getenv(name); });
+  const std::string job = job_of_environment();
   if (launch.processes <= 1 || !launch.one_host || launch.local_rank < 0 || job.empty()) return;
   use(std::make_unique<JobMemory>(job, host, launch.processes), launch.local_rank);
   introduce(*own_, launch.rank);
@@ -110,7 +116,7 @@ void Watch::join(const RanksByHost& ranks, const MpiGroup& host) {
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MIN, ranks.world.get()), "MPI_Allreduce");
   if (shares == 0) {
     monitor_.reset();
-    use(std::make_unique<JobMemory>(make_job_name(host), name.data(), host.size()), local_rank);
+    use(std::make_unique<JobMemory>(agree_on_job(host), name.data(), host.size()), local_rank);
   }
   introduce(*own_, rank);
   if (shares == 0) enter(Collective::start, Group::world);

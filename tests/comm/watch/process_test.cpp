@@ -59,6 +59,15 @@ TEST(Process, AnEndIsSeenWithItsReason) {
   EXPECT_EQ(describe_end(watched.wait_status()), "was killed by signal 9 (Killed)");
 }
 
+TEST(Process, AProcessCanBeKilledLater) {
+  const Child child;
+  WatchedProcess watched(child.id());
+  if (watched.descriptor() < 0) GTEST_SKIP() << "the kernel lacks pidfd_open";
+  watched.kill_later(0);
+  child.wait_for(WEXITED);
+  EXPECT_TRUE(watched.has_ended());
+}
+
 TEST(Process, AnotherProcessOfTheSameNumberIsNotTheSame) {
   ProcessId id = own_process();
   ++id.start;
