@@ -43,6 +43,7 @@ struct CheckpointReport {
   std::uint64_t step = 0;
   std::filesystem::path folder{};  ///< empty: failed
   std::string failure{};           ///< reason; empty: written
+  std::string remark{};            ///< why older checkpoints could not be removed; empty: they were
   double stall_seconds = 0.0;      ///< time for which the training waited
   double write_seconds = 0.0;      ///< time of the writing, beside the training
 };

@@ -49,8 +49,9 @@ class Trainer {
 
   /// Lets fit() write checkpoints to `folder`, which exists: when `options` say so, at the end of each epoch,
   /// and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint that cannot be written is
-  /// reported, and the run goes on. `description`: further options of the run that affect its result, which
-  /// resume() compares. Collective. Throws Error(resource) when memory is short.
+  /// reported, and the run goes on. After resume(), checkpoints of later steps are removed, as the run makes
+  /// these steps again. `description`: further options of the run that affect its result, which resume()
+  /// compares. Collective. Throws Error(resource) when memory is short.
   void write_checkpoints(const std::filesystem::path& folder, const CheckpointOptions& options,
                          const Facts& description = {});
   /// Continues the run of a checkpoint, on any number of ranks: fit() makes the remaining steps, with the

@@ -120,7 +120,8 @@ void save_best(const RunDirectory& directory, const TrainOptions& options, const
                                   {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
 }
 
-void warn_of_failed_checkpoint(const CheckpointReport& checkpoint) {
+void warn_of_checkpoint(const CheckpointReport& checkpoint) {
+  print_warning(checkpoint.remark);
   if (checkpoint.failure.empty()) return;
   print_warning(
       fmt::format("no checkpoint of step {}: {}; the run goes on", checkpoint.step, checkpoint.failure));
@@ -139,7 +140,7 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, StopR
   };
   trainer.on_digest = [&](const DigestReport& digest) { recorder.on_digest(digest); };
   trainer.on_checkpoint = [&](const CheckpointReport& checkpoint) {
-    warn_of_failed_checkpoint(checkpoint);
+    warn_of_checkpoint(checkpoint);
     stops.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
     recorder.on_checkpoint(checkpoint);
   };

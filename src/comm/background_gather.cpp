@@ -35,7 +35,8 @@ BackgroundGather::~BackgroundGather() = default;
 
 void BackgroundGather::start(std::span<const std::span<const std::byte>> own,
                              std::span<const std::vector<std::span<std::byte>>> parts) {
-  auto& [messages, requests] = *transfer_;
+  const Messages& messages = transfer_->messages;
+  std::vector<MPI_Request>& requests = transfer_->requests;
   if (messages.rank() != 0) {
     for (const auto& part : own) {
       in_pieces(part, [&](std::span<const std::byte> piece) { messages.send(requests, piece, 0); });

@@ -152,7 +152,7 @@ Request EpochLoop::request_of_ranks(Request own) {
   // The request decides; the bits below it bring the largest time of a step to all ranks.
   constexpr int bits = 56;
   constexpr std::uint64_t longest = (std::uint64_t{1} << bits) - 1;
-  const double nanoseconds = std::min(step_seconds_ * 1e9, static_cast<double>(longest / 2));
+  const double nanoseconds = std::min(step_seconds_ * 1e9, 0.5 * static_cast<double>(longest));
   const std::uint64_t all = largest(session_.between_hosts(), static_cast<std::uint64_t>(own) << bits |
                                                                   static_cast<std::uint64_t>(nanoseconds));
   step_seconds_ = static_cast<double>(all & longest) * 1e-9;

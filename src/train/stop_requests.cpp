@@ -155,7 +155,7 @@ std::string StopRequests::reason(const World& world) const {
   const auto first = std::ranges::find_if(all, [](std::byte cause) { return cause != std::byte{0}; });
   if (first == all.end()) return "request";
   if (*first == time_limit) return "the time limit of " + value_text(Duration{limit_});
-  const std::string name = name_of_signal(std::to_integer<int>(*first));
+  std::string name = name_of_signal(std::to_integer<int>(*first));
   if (std::ranges::count(all, *first) == world.size()) return name;
   return fmt::format("{} to rank {}", name, first - all.begin());
 }

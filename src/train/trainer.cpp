@@ -53,14 +53,14 @@ class Trainer::Implementation {
 
   void write_checkpoints(const std::filesystem::path& folder, const CheckpointOptions& options,
                          const Facts& description,
-                         const std::function<void(const CheckpointReport&)>& on_checkpoint) {
+                         const std::function<void(const CheckpointReport&)>& observer) {
     session_.world().agree([&] { check_fields(options); });
     CheckpointState facts = facts_;
     facts.options.insert(facts.options.end(), description.begin(), description.end());
     loop_.set_checkpointer(nullptr);
     checkpointer_.reset();
-    checkpointer_ = std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts),
-                                                   on_checkpoint);
+    checkpointer_ =
+        std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts), observer);
     loop_.set_checkpointer(checkpointer_.get());
   }
 

@@ -26,7 +26,8 @@ Launch read_launch(const Lookup& lookup) {
   }
   // A batch script has SLURM_NTASKS and SLURM_PROCID too; only srun sets the step's number of tasks.
   if (const int size = number(lookup, "SLURM_STEP_NUM_TASKS", 0); size > 0 && lookup("SLURM_PROCID")) {
-    return {size, number(lookup, "SLURM_PROCID", 0), -1, true, number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1};
+    return {size, number(lookup, "SLURM_PROCID", 0), -1, true,
+            number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1};
   }
   const bool known = lookup("PMIX_RANK") != nullptr;
   return {1, number(lookup, "PMIX_RANK", 0), -1, known, !known};

@@ -46,7 +46,11 @@ Checkpointer::Checkpointer(const Session& session, const Run& run, const Trainin
       facts_(std::move(facts)),
       on_checkpoint_(on_checkpoint),
       snapshot_(session, run, state),
-      last_step_(state.progress.step) {}
+      last_step_(state.progress.step) {
+  session.world().agree([&] {
+    if (writes() && last_step_ > 0) store_.remove_after(last_step_);
+  });
+}
 
 Checkpointer::~Checkpointer() {
   if (writing_.valid()) writing_.wait();
@@ -99,7 +103,7 @@ void Checkpointer::write() {
   writing_ = std::async(std::launch::async, [this, best] {
     unbind_thread();
     const auto start = Clock::now();
-    store_.write(contents_, best);
+    pending_->remark = store_.write(contents_, best);
     pending_->write_seconds = seconds_since(start);
   });
 }

@@ -157,7 +157,7 @@ void distribute(const Session& session, const Source& source) {
 Progress broadcast_progress(const World& world, const Checkpoint* checkpoint) {
   std::string text;
   if (checkpoint != nullptr) {
-    for (const auto& [name, value] : checkpoint->state.progress) text += name + "=" + value + "\n";
+    for (const auto& [name, value] : checkpoint->state.progress) text += fmt::format("{}={}\n", name, value);
   }
   const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(text)));
   const std::string all = "\n" + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -20,7 +20,8 @@ Session::Session(const World& world, Placement placement, const ExecutionOptions
       between_devices_(connect_devices()),
       alone_(placement_.reduce == Reduce::ring ? make_self_communicator() : nullptr) {}
 
-Session::Watched::Watched(Watch& of, const Device& device, const ExecutionOptions& execution) : watch(of) {
+Session::Watched::Watched(Watch& session_watch, const Device& device, const ExecutionOptions& execution)
+    : watch(session_watch) {
   watch.set_limits(hang_limits(execution.hang_limit.seconds, execution.watchdog));
   watch.set_device(&device);
 }

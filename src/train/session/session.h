@@ -72,7 +72,7 @@ class Session {
   std::unique_ptr<Communicator> connect_devices() const;
   /// Lets the watchdog see the progress of the device.
   struct Watched {
-    Watched(Watch& watch, const Device& device, const ExecutionOptions& execution);
+    Watched(Watch& session_watch, const Device& device, const ExecutionOptions& execution);
     ~Watched();
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
