@@ -12,12 +12,12 @@ namespace {
 /// each way: messages of 60 KB use 95 % of it, those of 1 MB, two at a time, 60 %).
 constexpr std::size_t message_elements = 15360;
 constexpr std::size_t message_bytes = message_elements * sizeof(float);
-constexpr ChunkLimits limits{.staging = 1 << 20, .smallest = 1 << 12, .largest = message_elements};
+constexpr ChunkLimits chunk_limits{.staging = 1 << 20, .smallest = 1 << 12, .largest = message_elements};
 
 class MessageSums final : public RoutedSums {
  public:
   MessageSums(const Messages& messages, SumLayout layout, Routes routes)
-      : MessageSums(messages, limits.chunk(layout.inputs()), std::move(layout), std::move(routes)) {}
+      : MessageSums(messages, chunk_limits.chunk(layout.inputs()), std::move(layout), std::move(routes)) {}
 
  private:
   MessageSums(const Messages& messages, std::size_t chunk, SumLayout layout, Routes routes)
