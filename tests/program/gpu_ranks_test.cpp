@@ -1,6 +1,7 @@
 // Ranks on GPUs as processes under mpirun: the program on the emulated CUDA backend, whose one GPU they
 // share.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
@@ -8,7 +9,7 @@
 #include <sstream>
 
 #include "support/image_files.h"
-#include "support/run.h"
+#include "support/started.h"
 
 namespace lockstep::test {
 namespace {
@@ -120,6 +121,39 @@ TEST(GpuRanks, SumBucketsInTheMiddleOfBackward) {
       if (expected.empty()) expected = digest;
       EXPECT_EQ(digest, expected) << reduce << ", graph " << graph;
     }
+  }
+}
+
+TEST(GpuRanks, ContinueFromCheckpointsOnOtherRanksWithTheSameDigest) {
+  const TemporaryFolder runs;
+  const auto recipe = [&](const std::string& run, const std::string& graph) {
+    Arguments arguments = words(
+        "train --dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 30 "
+        "--batch-size 64 --micro-batches 4 --momentum 0.5 --nesterov --mixup 0.2 --model-ema "
+        "--model-ema-decay 0.9 --clip-grad 1 --device cuda --reduce canonical --transport messages "
+        "--resume auto --cuda-graph " +
+        graph);
+    arguments.insert(arguments.end(), {"--run-dir", (runs / run).string()});
+    return arguments;
+  };
+  const auto mpiexec = [](int ranks, const Arguments& arguments) {
+    Arguments command = words(std::string(LOCKSTEP_MPIEXEC) + " --oversubscribe --bind-to none -np " +
+                              std::to_string(ranks) + " " + LOCKSTEP_EMULATED);
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return command;
+  };
+  const std::string digest = line_after(mpirun(LOCKSTEP_EMULATED, 1, recipe("whole", "on")).out, "digest ");
+  for (const auto& [before, after] : {std::pair("on", "off"), {"off", "on"}}) {
+    Started stopped(mpiexec(2, recipe(before, before)));
+    stopped.await_line("epoch 1/");
+    kill(stopped.process(), SIGUSR1);
+    const Outcome first = stopped.wait();
+    EXPECT_EQ(first.status, 75) << first.err;
+    EXPECT_NE(first.err.find("stopped by SIGUSR1"), std::string::npos) << first.err;
+    const Outcome resumed = mpirun(LOCKSTEP_EMULATED, 3, recipe(before, after));
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_NE(resumed.err.find("from step "), std::string::npos) << resumed.err;
+    EXPECT_EQ(line_after(resumed.out, "digest "), digest) << "graphs " << before << ", then " << after;
   }
 }
 

@@ -1,13 +1,14 @@
 // Runs that are stopped or killed and continued, on other numbers of ranks. The first 1,000 images of
 // Fashion-MNIST: four steps an epoch.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/run.h"
+#include "support/started.h"
 
 namespace lockstep::test {
 namespace {
@@ -22,18 +23,17 @@ class Resume : public testing::Test {
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
-  static Outcome train(int ranks, const Arguments& more) {
-    Arguments arguments = {"train", "--data-dir", folder_->string(), "--device", "cpu", "--threads", "1"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return lockstep(ranks, arguments);
+  static Arguments training(const Arguments& more) {
+    return with({"train", "--data-dir", folder_->string(), "--device", "cpu", "--threads", "1"}, more);
   }
+  static Outcome train(int ranks, const Arguments& more) { return lockstep(ranks, training(more)); }
   /// Continues `run`, in its own directory.
   static Outcome resume(int ranks, const std::string& run, const Arguments& more = {}) {
     return train(ranks, with({"--resume", run, "--run-dir", "auto"}, more));
   }
-  /// A run of two epochs with all states that a checkpoint holds.
-  static Arguments recipe(const std::string& run) {
-    return {"--epochs", "2",           "--optimizer", "adamw",       "--lr",
+  /// A run with all states that a checkpoint holds.
+  static Arguments recipe(const std::string& run, const std::string& epochs = "2") {
+    return {"--epochs", epochs,        "--optimizer", "adamw",       "--lr",
             "0.01",     "--mixup",     "0.2",         "--model-ema", "--model-ema-decay",
             "0.9",      "--clip-grad", "1",           "--run-dir",   run};
   }
@@ -91,6 +91,28 @@ TEST_F(Resume, EvaluationTakesACheckpointWithTheOptionsOfItsRun) {
   }
   EXPECT_EQ(lockstep(0, {"eval"}).status, 2);
   EXPECT_EQ(lockstep(0, {"eval", "--checkpoint", runs.string()}).status, 3);
+}
+
+/// A short version of tests/chaos/kill_and_resume.sh.
+TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
+  const TemporaryFolder runs;
+  const std::string whole = (runs / "whole").string();
+  const std::string digest = line_after(train(1, recipe(whole, "20")).out, "digest ");
+  for (const std::size_t rank : {0U, 2U}) {
+    const std::string part = (runs / std::to_string(rank)).string();
+    const Arguments always = with(recipe(part, "20"), {"--resume", "auto", "--checkpoint-every", "1"});
+    Started first(lockstep_command(3, training(always)));
+    first.await_line("epoch 3/");
+    const std::vector<pid_t> ranks = first.processes_of(LOCKSTEP_PROGRAM);
+    ASSERT_EQ(ranks.size(), 3U);
+    kill(ranks[rank], SIGKILL);
+    EXPECT_NE(first.wait(60.0).status, 0);
+    const Outcome resumed = train(rank == 0 ? 1 : 4, always);
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_NE(resumed.err.find("from step "), std::string::npos) << resumed.err;
+    EXPECT_EQ(line_after(resumed.out, "digest "), digest);
+    EXPECT_EQ(record(part), record(whole));
+  }
 }
 
 TEST_F(Resume, OfAFinishedRunHasNothingToDoUnlessEpochsAreAdded) {
