@@ -33,12 +33,14 @@ read_options() {
 }
 own_option() { return 1; }
 
-# Makes a folder for runs, which is removed at the end if nothing failed.
+# Makes a folder for runs, which is removed at the end if nothing failed, and enters it.
 make_work() {
   work=$(mktemp -d)
   trap end_work EXIT
   export TMPDIR=$work/tmp
   mkdir "$TMPDIR"
+  launcher=$(readlink -f "$launcher")
+  cd "$work" || die 1 "cannot enter $work"  # the watchdog reports here on ranks that are killed early
 }
 failed=0
 job=
