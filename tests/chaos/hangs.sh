@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Stops a random rank (SIGSTOP), kills one (SIGKILL) or takes a host's link down at random instants of a training, and
+# checks that the watchdog names the right rank or host within 15 s (a killed one: 5 s) and that all ranks are gone
+# within 20 s (5 s). Hosts are network namespaces, made by bench/hosts.sh as root. The last line is "N of N: named right
+# and gone in time".
+#   tests/chaos/hangs.sh [--runs N] [--hosts N] [--ranks N] [--faults "stop kill link"] [--limit DURATION] [--seed N]
+#                        [--program FILE]
+#   --ranks N       ranks of each host; default 2
+#   --hosts N       default 2; 1: no namespaces, and no link
+#   --limit D       --hang-limit of the training; default 10s
+#   --program FILE  default build/release/lockstep
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+runs=100
+hosts=2
+ranks=2
+faults="stop link"
+limit=10s
+program=build/release/lockstep
+seed=$$
+while (($# > 0)); do
+  case $1 in
+    --runs) runs=$2 ;;
+    --hosts) hosts=$2 ;;
+    --ranks) ranks=$2 ;;
+    --faults) faults=$2 ;;
+    --limit) limit=$2 ;;
+    --program) program=$2 ;;
+    --seed) seed=$2 ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    *) printf 'hangs.sh: error: unknown option %s\n' "$1" >&2 && exit 2 ;;
+  esac
+  shift 2
+done
+[[ -x $program ]] || { printf 'hangs.sh: error: no program %s\n' "$program" >&2 && exit 4; }
+read -r -a kinds <<<"$faults"
+RANDOM=$seed
+mark=HANGS_MARK=$$-$seed
+work=$(mktemp -d)
+starter=
+end() {
+  if [[ -n $starter ]]; then kill "$starter" 2>/dev/null || true; fi
+  for process in $(training); do kill -9 "$process" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap end EXIT
+
+# Prints the ranks of the training, "PROCESS RANK" each.
+training() {
+  local file process
+  for file in $(grep -lzxF "$mark" /proc/[0-9]*/environ 2>/dev/null); do
+    process=${file%/environ}
+    process=${process#/proc/}
+    if [[ $(cat "/proc/$process/comm" 2>/dev/null) == lockstep ]]; then printf '%s ' "$process"; fi
+  done
+}
+rank_of() { tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'; }
+now() { date +%s%N; }
+# Waits up to $1 seconds for a command to succeed; prints the milliseconds since $began.
+within() { # seconds command...
+  local until=$((began + $1 * 1000000000))
+  shift
+  until "$@"; do
+    (($(now) < until)) || return 1
+    sleep 0.05
+  done
+  echo $((($(now) - began) / 1000000))
+}
+is_named() { grep -q "^lockstep: error: $named" "$work/error"; }
+are_gone() { [[ -z $(training) ]]; }
+steps_begun() { [[ $(training | wc -w) -eq $((hosts * ranks)) ]] && grep -q "epoch 1/" "$work/output"; }
+
+right=0
+for ((run = 1; run <= runs; ++run)); do
+  kind=${kinds[RANDOM % ${#kinds[@]}]}
+  command=("$program" train --dataset synthetic --synthetic-shape 1x28x28 --samples 512 --epochs 1000000 --threads 1
+    --device cpu --hang-limit "$limit" --run-dir "$work/run-$run")
+  : >"$work/output"
+  if ((hosts > 1)); then
+    env "$mark" bench/hosts.sh --hosts "$hosts" --ranks "$ranks" --program "$program" -- env "$mark" "${command[@]}" \
+      >"$work/output" 2>"$work/error" &
+  else
+    env "$mark" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --bind-to none \
+      -np "$ranks" "${command[@]}" >"$work/output" 2>"$work/error" &
+  fi
+  starter=$!
+  began=$(now)
+  within 60 steps_begun >/dev/null || { cat "$work/error" >&2 && printf 'hangs.sh: error: no start\n' >&2 && exit 1; }
+  sleep "$((RANDOM % 2)).$((RANDOM % 900 + 100))"
+  read -r -a processes <<<"$(training)"
+  victim=${processes[RANDOM % ${#processes[@]}]}
+  rank=$(rank_of "$victim")
+  began=$(now)
+  case $kind in
+    stop)
+      named="rank $rank on host .* stopped "
+      limits=(15 20)
+      kill -STOP "$victim"
+      ;;
+    kill)
+      named="rank $rank on host .*(process $victim) "
+      limits=(5 5)
+      kill -KILL "$victim"
+      ;;
+    link)
+      host=$((RANDOM % (hosts - 1) + 1)) # not that of mpirun
+      named="nothing was heard of host host-$host "
+      limits=(15 20)
+      ip -n "hosts$starter-$host" link set eth0 down
+      ;;
+  esac
+  if found=$(within "${limits[0]}" is_named) && gone=$(within "${limits[1]}" are_gone); then
+    ((++right))
+    printf '%d: %s: named after %d ms, gone after %d ms\n' "$run" "$kind" "$found" "$gone"
+  else
+    printf '%d: %s of rank %s: WRONG\n' "$run" "$kind" "$rank"
+    cat "$work/error"
+  fi
+  for process in $(training); do kill -9 "$process" 2>/dev/null || true; done
+  wait "$starter" || true
+  starter=
+done
+printf '%d of %d: named right and gone in time\n' "$right" "$runs"
+((right == runs))
