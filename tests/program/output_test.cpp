@@ -66,6 +66,24 @@ TEST_F(Output, ProgressLineWhereAskedFor) {
             std::string::npos);
 }
 
+TEST_F(Output, LogLinesWhereAskedForFromAllRanks) {
+  const std::regex line(
+      R"((\[rank [01]/2 host \S+\] )?epoch 1/1  step 2/3  loss \d\.\d{4}  lr 0\.2  \d+ img/s  \d+:\d\d left)");
+  const auto log_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--epochs", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::vector<std::string> log = lines(train(2, arguments).err);
+    std::erase_if(log, [&](const std::string& text) { return !std::regex_match(text, line); });
+    return log;
+  };
+  EXPECT_EQ(log_of({}).size(), 0U);  // a short run
+  EXPECT_EQ(log_of({"--log-every", "2"}).size(), 1U);
+  const std::vector<std::string> both = log_of({"--log-every", "2", "--log-ranks", "all"});
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_NE(both[0].substr(0, 8), both[1].substr(0, 8));  // [rank 0, [rank 1
+  EXPECT_EQ(log_of({"--log-every", "2", "--log-ranks", "all", "--quiet"}).size(), 0U);
+}
+
 TEST_F(Output, QuietPrintsTheDigestOnly) {
   const Outcome outcome = train(2, {"--epochs", "1", "--quiet"});
   EXPECT_EQ(lines(outcome.out).size(), 1U) << outcome.out;
