@@ -25,7 +25,7 @@ struct Place {
 };
 
 FileDescriptor create_file(std::size_t bytes) {
-  FileDescriptor file(memfd_create("lockstep", MFD_CLOEXEC), system_files());
+  FileDescriptor file(memfd_create("lockstep", MFD_CLOEXEC));
   if (file.get() >= 0 && ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return FileDescriptor(-1);
   return file;
 }
@@ -40,7 +40,7 @@ FileDescriptor open_file(const Place& place) {
   if (place.process < 0) return FileDescriptor(-1);
   const std::string path =
       "/proc/" + std::to_string(place.process) + "/fd/" + std::to_string(place.descriptor);
-  FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC), system_files());
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
   const Place found = place_of(file);
   if (found.device != place.device || found.inode != place.inode) return FileDescriptor(-1);
   return file;

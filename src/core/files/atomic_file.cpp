@@ -25,7 +25,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
   // O_EXCL refuses existing names, symbolic links among them.
   const bool created = with_temporary_name(file_, [&](const std::filesystem::path& name) {
     temporary_ = name;
-    descriptor_ = FileDescriptor(files().open(name, O_WRONLY | O_CREAT | O_EXCL));
+    descriptor_ = FileDescriptor::open(name, O_WRONLY | O_CREAT | O_EXCL);
     return descriptor_.get() >= 0;
   });
   if (!created) fail("create a file beside it");

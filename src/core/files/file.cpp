@@ -51,7 +51,7 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   if (status.kind != FileKind::file) {
     throw Error(Category::data, fmt::format("{}: not a regular file", path.string()));
   }
-  descriptor_ = FileDescriptor(files().open(path, O_RDONLY));
+  descriptor_ = FileDescriptor::open(path, O_RDONLY);
   if (descriptor_.get() < 0) fail_reading(path, "open");
   size_ = status.size;
 }
@@ -85,7 +85,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
 }
 
 std::string read_text(const std::filesystem::path& path, std::size_t max_bytes) {
-  const FileDescriptor file(files().open(path, O_RDONLY));
+  const FileDescriptor file = FileDescriptor::open(path, O_RDONLY);
   if (file.get() < 0) fail_reading(path, "open");
   std::string text;
   std::array<char, 4096> part{};

@@ -18,8 +18,14 @@ namespace lockstep {
 class FileDescriptor {
  public:
   FileDescriptor() = default;
-  /// `origin`: where the descriptor was opened, and is closed.
-  explicit FileDescriptor(int value, FileSystem& origin = files()) : value_(value), origin_(&origin) {}
+  /// Takes over a descriptor of the operating system: a socket, memory, a file of the kernel.
+  explicit FileDescriptor(int value) : value_(value) {}
+  /// Opens a file through files(), which also closes it. None with errno if that fails.
+  static FileDescriptor open(const std::filesystem::path& path, int flags) {
+    FileDescriptor file(files().open(path, flags));
+    file.origin_ = &files();
+    return file;
+  }
   FileDescriptor(FileDescriptor&& other) noexcept : value_(other.release()), origin_(other.origin_) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     std::swap(value_, other.value_);
@@ -38,7 +44,7 @@ class FileDescriptor {
 
  private:
   int value_ = -1;
-  FileSystem* origin_ = nullptr;
+  FileSystem* origin_ = &system_files();
 };
 
 /// Calls `call`, which returns 0 for success and -1 with errno, again while a signal interrupts it.

@@ -93,7 +93,7 @@ void remove_folder(const Path& folder) {
 }
 
 void sync_folder(const Path& folder) {
-  const FileDescriptor descriptor(files().open(folder, O_RDONLY | O_DIRECTORY));
+  const FileDescriptor descriptor = FileDescriptor::open(folder, O_RDONLY | O_DIRECTORY);
   if (descriptor.get() < 0) {
     if (errno == EACCES) return;
     fail_folder(folder, "open");

@@ -10,7 +10,7 @@
 namespace lockstep {
 
 LineWriter::LineWriter(const std::filesystem::path& file) : file_(file) {
-  descriptor_ = FileDescriptor(files().open(file_, O_RDWR | O_CREAT | O_APPEND));
+  descriptor_ = FileDescriptor::open(file_, O_RDWR | O_CREAT | O_APPEND);
   if (descriptor_.get() < 0) fail("open");
   cut_incomplete_line();
 }
