@@ -23,12 +23,17 @@ namespace {
   throw Error(Category::resource, fmt::format("{}: {}", file.string(), reason));
 }
 
-/// Whether a line of metrics.jsonl is about what a run did after `step` and after `epoch`.
-bool is_later(const std::string& line, std::uint64_t step, int epoch) {
-  const nlohmann::json json = nlohmann::json::parse(line);
-  const auto event = json.at("event").get<std::string>();
-  if (event == "epoch") return json.at("epoch").get<int>() > epoch;
-  return event == "end" || json.value("step", std::uint64_t{0}) > step;
+/// Whether a line of metrics.jsonl is about what a run did until `step` and `epoch`. False for a line that a
+/// crash of the machine has damaged.
+bool is_earlier(const std::string& line, std::uint64_t step, int epoch) {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    const auto event = json.at("event").get<std::string>();
+    if (event == "epoch") return json.at("epoch").get<int>() <= epoch;
+    return event != "end" && json.value("step", std::uint64_t{0}) <= step;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -37,7 +42,10 @@ std::filesystem::path new_run_folder(const std::filesystem::path& parent, const 
   make_folder(parent);
   for (int number = 1;; ++number) {
     const std::filesystem::path folder = parent / fmt::format("{}-{}", name, number);
-    if (files().mkdir(folder) == 0) return folder;
+    if (files().mkdir(folder) == 0) {
+      sync_folder(parent);  // else a crash of the machine would take the checkpoints with it
+      return folder;
+    }
     if (errno != EEXIST) fail(folder, std::generic_category().message(errno));
   }
 }
@@ -80,12 +88,8 @@ void cut_metrics(const RunDirectory& directory, std::uint64_t step, int epoch) {
   const std::vector<std::byte> bytes = read_file(file);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::size_t end = 0;
-  try {
-    for (std::size_t next = 0; (next = text.find('\n', end)) != std::string_view::npos; end = next + 1) {
-      if (is_later(std::string(text.substr(end, next - end)), step, epoch)) break;
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(Category::data, fmt::format("{}: {}", file.string(), error.what()));
+  for (std::size_t next = 0; (next = text.find('\n', end)) != std::string_view::npos; end = next + 1) {
+    if (!is_earlier(std::string(text.substr(end, next - end)), step, epoch)) break;
   }
   if (end < text.size()) write_text_file(file, text.substr(0, end));
 }

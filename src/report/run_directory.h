@@ -33,8 +33,8 @@ std::filesystem::path latest_run_folder(const std::filesystem::path& parent, con
 RunDirectory create_run_directory(const std::filesystem::path& path, const std::string& options,
                                   const std::string& environment, bool continues = false);
 
-/// Removes from metrics.jsonl what it says of steps after `step` and of epochs after `epoch`, and of the end.
-/// Throws Error(resource), and Error(data) if the file has other lines than a run's.
+/// Removes from metrics.jsonl what it says of steps after `step` and of epochs after `epoch`, and of the end;
+/// also what follows a line that a crash of the machine has damaged. Throws Error(resource).
 void cut_metrics(const RunDirectory& directory, std::uint64_t step, int epoch);
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include "report/run_record.h"
 #include "report/sinks/html_sink.h"
 #include "report/sinks/metrics_sink.h"
+#include "support/crashes.h"
 #include "support/expect_error.h"
 #include "support/failing_files.h"
 #include "support/simulated_files.h"
@@ -107,6 +108,57 @@ TEST(RecordFaults, LinesBeforeTheFailureStay) {
         record(10, 10);  // once there is room again
         EXPECT_EQ(read_run_record(directory).steps.back().step, 10U);
       });
+}
+
+/// Lines of metrics.jsonl after cut_metrics.
+std::string cut(const std::string& lines, std::uint64_t step, int epoch) {
+  SimulatedFiles disk;
+  disk.mkdir("/runs");
+  disk.mkdir(directory.path);
+  disk.put(directory.metrics(), lines);
+  const ScopedFiles replaced(disk);
+  cut_metrics(directory, step, epoch);
+  return disk.contents(directory.metrics());
+}
+
+TEST(RecordFaults, AContinuedRunKeepsTheLinesUntilItsCheckpoint) {
+  const std::string step_1 = R"({"event":"step","step":1})"
+                             "\n",
+                    step_2 = R"({"event":"step","step":2})"
+                             "\n";
+  const std::string epoch_1 = R"({"event":"epoch","epoch":1})"
+                              "\n",
+                    end = R"({"event":"end"})"
+                          "\n";
+  EXPECT_EQ(cut(step_1 + step_2 + epoch_1 + end, 2, 1), step_1 + step_2 + epoch_1);
+  EXPECT_EQ(cut(step_1 + step_2 + epoch_1 + end, 2, 0), step_1 + step_2);
+  EXPECT_EQ(cut(step_1 + step_2, 1, 0), step_1);
+  EXPECT_EQ(cut(step_1 + step_2, 5, 0), step_1 + step_2);
+  EXPECT_EQ(cut(step_1 + "incomplete", 1, 0), step_1);
+}
+
+TEST(RecordFaults, ALineThatACrashHasDamagedDoesNotKeepTheRunFromGoingOn) {
+  const std::string step_1 = R"({"event":"step","step":1})"
+                             "\n",
+                    step_2 = R"({"event":"step","step":2})"
+                             "\n";
+  EXPECT_EQ(cut(step_1 + std::string(5, '\0') + "\n" + step_2, 2, 0), step_1);
+  EXPECT_EQ(cut(step_1 + "[]\n" + step_2, 2, 0), step_1);
+}
+
+/// The folder in which the checkpoints will be.
+TEST(RecordFaults, ANewRunDirectorySurvivesACrash) {
+  SimulatedFiles disk;
+  std::filesystem::path run;
+  crash_everywhere(
+      disk, 20,
+      [&] {
+        const auto folder = new_run_folder("/runs", "lenet");
+        create_run_directory(folder, "", "{}");
+        run = folder;
+      },
+      [&] { EXPECT_TRUE(run.empty() || file_kind(RunDirectory{run}.checkpoints()) == FileKind::folder); });
+  EXPECT_EQ(run, "/runs/lenet-1");
 }
 
 TEST(RecordFaults, TheRunGoesOnAndSaysWhatFailed) {
