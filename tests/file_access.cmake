@@ -28,7 +28,7 @@ set(forbidden
   "(^|[^A-Za-z0-9_:.>])(std::)?(${functions})[(]"
   "(^|[^A-Za-z0-9_>])::(${globals})[(]"
   "std::remove[(][^,]*[)]"
-  "std::filesystem::([^p]|p[^a]|path[a-z_])"
+  "std::filesystem::([^pa]|p[^a]|path[a-z_]|a[^b])"
   "namespace +[a-z]+ *= *std::filesystem|using +namespace +std::filesystem")
 
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/src/*.cuh
