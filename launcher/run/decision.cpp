@@ -34,17 +34,22 @@ std::string describe(const Place& place, bool several_hosts) {
                                          : "rank " + std::to_string(place.rank) + " on " + place.host;
 }
 
-/// Removes an option with its value, "--name value" or "--name=value".
-void remove_option(std::vector<std::string>& words, const std::string& name) {
+/// Removes an option with its value, "--name value" or "--name=value", and returns the value; empty: none.
+std::string remove_option(std::vector<std::string>& words, const std::string& name) {
+  std::string value;
   for (auto word = words.begin(); word != words.end();) {
     if (*word == name) {
-      word = words.erase(word, word + std::min<std::ptrdiff_t>(2, words.end() - word));
+      const auto end = word + std::min<std::ptrdiff_t>(2, words.end() - word);
+      if (end - word == 2) value = word[1];
+      word = words.erase(word, end);
     } else if (word->starts_with(name + "=")) {
+      value = word->substr(name.size() + 1);
       word = words.erase(word);
     } else {
       ++word;
     }
   }
+  return value;
 }
 
 }  // namespace
@@ -111,12 +116,18 @@ FewerRanks without(const Place& place, const MpirunOptions& options) {
 }
 
 std::vector<std::string> resume_command(const std::vector<std::string>& command,
-                                        const std::string& run_directory) {
+                                        const std::string& run_directory, bool has_checkpoint) {
   if (run_directory.empty()) return command;
   std::vector<std::string> words = command;
   remove_option(words, "--run-dir");
-  remove_option(words, "--resume");
-  words.insert(words.end(), {"--run-dir", run_directory, "--resume", "auto"});
+  const std::string from = remove_option(words, "--resume");
+  if (has_checkpoint) {
+    words.insert(words.end(), {"--run-dir", run_directory, "--resume", run_directory});
+  } else if (from.empty() || from == "auto") {
+    words.insert(words.end(), {"--run-dir", run_directory, "--resume", "auto"});
+  } else {
+    return command;  // goes on from another run, with the options of that one
+  }
   return words;
 }
 

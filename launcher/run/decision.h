@@ -30,10 +30,11 @@ struct FewerRanks {
 /// Leaves out the host of `place` where there are several hosts, otherwise one rank.
 FewerRanks without(const Place& place, const MpirunOptions& options);
 
-/// Words after `lockstep` of a restart: as `command`, with the checkpoint to go on from. `run_directory`:
-/// empty if there is none, and the run begins again.
+/// Words after `lockstep` of a restart of `command`, which had this run directory; empty: none is known. With
+/// a checkpoint it goes on from there, by the options of the run and those of the command. Without one it
+/// begins again in the same directory.
 std::vector<std::string> resume_command(const std::vector<std::string>& command,
-                                        const std::string& run_directory);
+                                        const std::string& run_directory, bool has_checkpoint);
 
 /// Whether two names mean the same host: with or without a domain.
 bool same_host(const std::string& left, const std::string& right);

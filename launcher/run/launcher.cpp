@@ -178,7 +178,9 @@ Run::Run(const Arguments& arguments)
 
 /// The user's command; after a failure, one that goes on.
 std::vector<std::string> Run::command_of_attempt() const {
-  return attempts_.empty() ? arguments_.command : resume_command(arguments_.command, record_.directory());
+  return attempts_.empty()
+             ? arguments_.command
+             : resume_command(arguments_.command, record_.directory(), attempts_.back().checkpoint > 0);
 }
 
 Job Run::make_job() const {

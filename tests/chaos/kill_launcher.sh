@@ -43,8 +43,8 @@ processes() {
 }
 
 child_of() { # process: prints its first child
-  awk -v parent="$1" '{ sub(/.*\) /, ""); if ($2 == parent) { split(FILENAME, part, "/"); print part[3]; exit } }' \
-    /proc/[0-9]*/stat 2>/dev/null || true
+  { cat /proc/[0-9]*/stat 2>/dev/null || true; } |
+    awk -v parent="$1" '{ process = $1; sub(/.*\) /, ""); if ($2 == parent && !found++) print process }'
 }
 
 # Prints the pattern of the names of Open MPI's segments: they contain the upper half of a number that mpirun writes.

@@ -40,15 +40,15 @@ tear_down() {
 trap tear_down EXIT
 
 children_of() { # process
-  awk -v parent="$1" '{ sub(/.*\) /, ""); if ($2 == parent) { split(FILENAME, part, "/"); print part[3] } }' \
-    /proc/[0-9]*/stat 2>/dev/null || true
+  { cat /proc/[0-9]*/stat 2>/dev/null || true; } |
+    awk -v parent="$1" '{ process = $1; sub(/.*\) /, ""); if ($2 == parent) print process }'
 }
 
 # Prints the ranks: lockstep-run has a guardian, which has mpirun, whose children they are.
 ranks_of() { # process of lockstep-run
   local guardian mpirun
-  guardian=$(children_of "$1" | head -n 1)
-  mpirun=$([[ -z $guardian ]] || children_of "$guardian" | head -n 1)
+  guardian=$(children_of "$1" | sed -n 1p)
+  mpirun=$([[ -z $guardian ]] || children_of "$guardian" | sed -n 1p)
   [[ -z $mpirun ]] || children_of "$mpirun"
 }
 

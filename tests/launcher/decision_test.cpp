@@ -116,13 +116,18 @@ TEST(FewerRanks, LeaveOutAHostOrARank) {
 }
 
 TEST(ResumeCommand, GoesOnInTheRunDirectory) {
-  const auto resume = [](Words words) { return resume_command(words, "/runs/1"); };
-  EXPECT_EQ(resume({"train", "--lr", "1"}),
-            (Words{"train", "--lr", "1", "--run-dir", "/runs/1", "--resume", "auto"}));
-  EXPECT_EQ(resume({"train", "--run-dir", "here", "--resume=old", "--lr", "1"}),
-            (Words{"train", "--lr", "1", "--run-dir", "/runs/1", "--resume", "auto"}));
-  EXPECT_EQ(resume({"train", "--resume"}), (Words{"train", "--run-dir", "/runs/1", "--resume", "auto"}));
-  EXPECT_EQ(resume_command({"train", "--resume", "old"}, ""), (Words{"train", "--resume", "old"}));
+  const auto resume = [](const Words& words, bool has_checkpoint) {
+    return resume_command(words, "/runs/1", has_checkpoint);
+  };
+  const Words on = {"train", "--lr", "1", "--run-dir", "/runs/1", "--resume", "/runs/1"};
+  EXPECT_EQ(resume({"train", "--lr", "1"}, true), on);
+  EXPECT_EQ(resume({"train", "--run-dir", "here", "--resume=old", "--lr", "1"}, true), on);
+  const Words anew = {"train", "--lr", "1", "--run-dir", "/runs/1", "--resume", "auto"};
+  EXPECT_EQ(resume({"train", "--lr", "1"}, false), anew);
+  EXPECT_EQ(resume({"train", "--run-dir=x", "--lr", "1", "--resume", "auto"}, false), anew);
+  const Words elsewhere = {"train", "--run-dir", "here", "--resume", "old"};
+  EXPECT_EQ(resume(elsewhere, false), elsewhere);
+  EXPECT_EQ(resume_command(elsewhere, "", true), elsewhere);
 }
 
 }  // namespace

@@ -99,7 +99,8 @@ TEST_F(StandIns, ARestartGoesOnFromTheNewestCheckpoint) {
       launch({"-np", "2", "--max-restarts", "5", "train", "--lr", "1", "--resume", "old"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "done\n");
-  const std::string resumed = "train --lr 1 --run-dir " + (folder_ / "run").string() + " --resume auto\n";
+  const std::string run_directory = (folder_ / "run").string();
+  const std::string resumed = "train --lr 1 --run-dir " + run_directory + " --resume " + run_directory + "\n";
   EXPECT_EQ(starts(), "train --lr 1 --resume old\n" + resumed + resumed);
   EXPECT_NE(
       outcome.err.find("lockstep-run: failed: rank 1 on a: broken; going on from the checkpoint of step 1 "
