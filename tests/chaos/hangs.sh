@@ -118,6 +118,7 @@ for ((run = 1; run <= runs; ++run)); do
     cat "$work/error"
   fi
   for process in $(training); do kill -9 "$process" 2>/dev/null || true; done
+  kill "$starter" 2>/dev/null || true
   wait "$starter" || true
   starter=
 done
