@@ -188,7 +188,7 @@ void Monitor::look(std::size_t index, double seconds, bool suspicious) {
     local.measured = false;
   } else {
     state.still += passed;
-    state.waited = state.now.waits ? state.waited + passed : 0.0;
+    state.waited = state.now.waits ? state.waited + seconds : 0.0;
   }
   if (!suspicious) state.stopped = false;
   local.beat = beat;

@@ -231,7 +231,7 @@ class Judge {
   std::optional<Verdict> endless_call() const {
     for (const RankState& state : table_.ranks) {
       if (state.ended || state.leaves) continue;
-      if (!state.known || !state.now.waits || state.waited < limit_of(state)) return std::nullopt;
+      if (!state.known || !state.now.waits || state.still < limit_of(state)) return std::nullopt;
     }
     const auto with_call = [&](const CollectiveCall& call) {
       return find([&](const RankState& state) { return state.now.call == call; });

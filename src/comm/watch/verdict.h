@@ -13,8 +13,8 @@
 
 namespace lockstep {
 
-/// What is known of a rank. Times are in seconds in which it could have gone on: without those in which its
-/// threads had no core, or in which the whole machine stood still. Hosts send it to each other as bytes.
+/// What is known of a rank. Times are in seconds, without those in which the whole machine stood still. Hosts
+/// send it to each other as bytes.
 struct RankState {
   static constexpr std::size_t recent_calls = 16;
 
@@ -27,11 +27,11 @@ struct RankState {
   std::int64_t process = 0;       ///< 0: not started yet
   Activity now = {};
   Phase phase = Phase::load;  ///< of its device's last call, within a step
-  double still = 0.0;         ///< time since anything about it changed
-  double waited = 0.0;        ///< time for which it has waited in now.call
-  double silent = 0.0;        ///< age of this information
-  double usual_step = 0.0;    ///< duration of its steps, or of steps submitted together; 0: not known
-  double cores = 0.0;         ///< number of cores that its threads use, or would use, while it is still
+  double still = 0.0;       ///< time since anything about it changed in which its threads did not lack a core
+  double waited = 0.0;      ///< time for which it has waited in now.call
+  double silent = 0.0;      ///< age of this information
+  double usual_step = 0.0;  ///< duration of its steps, or of steps submitted together; 0: not known
+  double cores = 0.0;       ///< number of cores that its threads use, or would use, while it is still
   std::uint32_t call_count = 0;
   std::array<CollectiveCall, recent_calls> calls = {};  ///< the last ones, oldest first
 
