@@ -19,10 +19,14 @@ std::string shell_word(const std::string& text) {
 
 }  // namespace
 
+std::string resume_advice(const std::string& run) {
+  return "resume with: lockstep train --resume " + shell_word(run);
+}
+
 std::string stop_line(const std::string& reason, std::uint64_t step, const std::string& resume) {
   return fmt::format("lockstep: stopped by {} at step {}; {}", reason, step,
                      resume.empty() ? "nothing was saved: without a run directory, a run has to start again"
-                                    : "resume with: lockstep train --resume " + shell_word(resume));
+                                    : resume_advice(resume));
 }
 
 }  // namespace lockstep

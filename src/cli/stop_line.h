@@ -5,6 +5,9 @@
 
 namespace lockstep {
 
+/// Advice to continue a run: "resume with: lockstep train --resume RUN". `run`: run directory or checkpoint.
+std::string resume_advice(const std::string& run);
+
 /// Line that tells why a run was stopped and how to continue it. `reason`: StopRequests::reason. `resume`:
 /// run directory or checkpoint for --resume; empty: nothing was saved.
 std::string stop_line(const std::string& reason, std::uint64_t step, const std::string& resume);

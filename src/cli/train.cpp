@@ -271,6 +271,7 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
                                    {.rank = world.rank(), .ranks = world.size(), .host = world.host()}));
   });
   watch.set_report_folder(place.directory);
+  if (place.keeps()) watch.set_advice(resume_advice(place.directory.string()));
   if (prints) {
     print_warning(data.train->skipped_files());
     print_warning(data.test->skipped_files());

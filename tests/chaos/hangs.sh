@@ -49,11 +49,11 @@ trap end EXIT
 # Prints the ranks of the training, "PROCESS RANK" each.
 training() {
   local file process
-  for file in $(grep -lzxF "$mark" /proc/[0-9]*/environ 2>/dev/null); do
+  while read -r file; do
     process=${file%/environ}
     process=${process#/proc/}
     if [[ $(cat "/proc/$process/comm" 2>/dev/null) == lockstep ]]; then printf '%s ' "$process"; fi
-  done
+  done < <(grep -lzxF "$mark" /proc/[0-9]*/environ 2>/dev/null)
 }
 rank_of() { tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'; }
 now() { date +%s%N; }
