@@ -151,6 +151,16 @@ std::string CheckpointStore::write(const CheckpointContents& contents, std::uint
   return removals.first_failure();
 }
 
+void CheckpointStore::check_space(std::uint64_t bytes) const {
+  std::uint64_t available = 0;
+  if (files().free_space(folder_, available) != 0 || available / 2 >= bytes) return;
+  throw Error(
+      Category::resource,
+      fmt::format("{}: no room for two checkpoints of {} MB: {} MB are free; free some, choose another "
+                  "run directory, or keep nothing (run-dir none)",
+                  folder_.string(), (bytes + 999999) / 1000000, available / 1000000));
+}
+
 void CheckpointStore::remove_after(std::uint64_t step) const {
   for (const Entry& entry : entries_of(folder_)) {
     if (entry.name.step > step) remove_checkpoint(entry);

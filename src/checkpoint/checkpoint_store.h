@@ -36,6 +36,10 @@ class CheckpointStore {
   /// could not be removed, which the next call tries again; empty: nothing failed.
   std::string write(const CheckpointContents& contents, std::uint64_t best_step) const;
 
+  /// Throws Error(resource) unless there is room on the disk for two checkpoints of `bytes` each: a new one
+  /// is written before an old one is removed.
+  void check_space(std::uint64_t bytes) const;
+
   /// Removes checkpoints of steps after `step`, for a run that goes on from there in another way than
   /// before. Throws Error(resource).
   void remove_after(std::uint64_t step) const;

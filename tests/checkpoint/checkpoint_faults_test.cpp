@@ -244,5 +244,17 @@ TEST(CheckpointFaults, FailingReadsAreReportedAndTheEarlierOneIsUsed) {
   }
 }
 
+TEST(CheckpointSpace, OfTwoCheckpointsIsWanted) {
+  SimulatedFiles disk;
+  const ScopedFiles scope(disk);
+  make_folder("/run/checkpoints");
+  const CheckpointStore store("/run/checkpoints", 3);
+  disk.limit(disk.used() + 5000000);
+  store.check_space(2500000);
+  expect_error(Category::resource,
+               {"/run/checkpoints: ", "two checkpoints of 3 MB", "5 MB are free", "run-dir none"},
+               [&] { store.check_space(2500001); });
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -20,7 +20,7 @@ struct FileCall {
 };
 
 /// Passes calls on to another file system, unless `error_of` returns an errno for them. A call of close that
-/// fails closes the file. drop_cache, which cannot fail, is no call here.
+/// fails closes the file. drop_cache, which cannot fail, and free_space are no calls here.
 class FailingFiles : public FileSystem {
  public:
   using ErrorOf = std::function<int(const FileCall&)>;
@@ -39,6 +39,7 @@ class FailingFiles : public FileSystem {
   int ftruncate(int descriptor, std::uint64_t size) override;
   int fstat(int descriptor, FileStatus& status) override;
   void drop_cache(int descriptor) override { inner_.drop_cache(descriptor); }
+  int free_space(const Path& path, std::uint64_t& bytes) override { return inner_.free_space(path, bytes); }
   int stat(const Path& path, FileStatus& status) override;
   int rename(const Path& from, const Path& to) override;
   int unlink(const Path& path) override;

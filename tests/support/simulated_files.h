@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,6 +48,10 @@ class SimulatedFiles : public FileSystem {
   int ftruncate(int descriptor, std::uint64_t size) override;
   int fstat(int descriptor, FileStatus& status) override;
   void drop_cache(int /*descriptor*/) override {}
+  int free_space(const Path& /*path*/, std::uint64_t& bytes) override {
+    bytes = limit_ - std::min(limit_, used());
+    return 0;
+  }
   int stat(const Path& path, FileStatus& status) override;
   int rename(const Path& from, const Path& to) override;
   int unlink(const Path& path) override;

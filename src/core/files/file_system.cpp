@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -53,6 +54,13 @@ class SystemFiles : public FileSystem {
     return 0;
   }
   void drop_cache(int descriptor) override { ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED); }
+
+  int free_space(const Path& path, std::uint64_t& bytes) override {
+    struct statvfs found {};
+    if (::statvfs(path.c_str(), &found) != 0) return -1;
+    bytes = std::uint64_t{found.f_bavail} * found.f_frsize;
+    return 0;
+  }
 
   int stat(const Path& path, FileStatus& status) override {
     struct stat found {};

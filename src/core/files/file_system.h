@@ -45,6 +45,8 @@ class FileSystem {
   /// Lets the system forget its copy in memory of a file that is synced, so that the disk is read next. A
   /// hint.
   virtual void drop_cache(int descriptor) = 0;
+  /// Sets `bytes` to those that this process may still write to the file system of `path`, which exists.
+  virtual int free_space(const Path& path, std::uint64_t& bytes) = 0;
 
   virtual int stat(const Path& path, FileStatus& status) = 0;
   virtual int rename(const Path& from, const Path& to) = 0;

@@ -48,7 +48,9 @@ Checkpointer::Checkpointer(const Session& session, const Run& run, const Trainin
       snapshot_(session, run, state),
       last_step_(state.progress.step) {
   session.world().agree([&] {
-    if (writes() && last_step_ > 0) store_.remove_after(last_step_);
+    if (!writes()) return;
+    store_.check_space(snapshot_.bytes());
+    if (last_step_ > 0) store_.remove_after(last_step_);
   });
 }
 

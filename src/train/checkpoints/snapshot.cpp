@@ -10,6 +10,11 @@ namespace lockstep {
 Snapshot::Snapshot(const Session& session, const Run& run, const TrainingState& state)
     : session_(session), run_(run), slices_(state.updated().slices), gather_(session.world()) {
   session.world().agree([&] {
+    if (run.options.execution.device == DeviceKind::cpu) {
+      const std::size_t copies = is_first_rank() ? state.arenas().size() : 1;
+      check_memory(session.device().available_bytes(), copies * run.layout.elements * sizeof(float),
+                   "copies that checkpoints are written from");
+    }
     for (const NamedArena& arena : state.arenas()) {
       const bool everywhere = &arena == &state.arenas().front() || slices_.size() == 2;
       if (everywhere && !is_first_rank()) continue;
@@ -41,6 +46,12 @@ void Snapshot::take() {
     }
   }
   gather_.start(own, parts);
+}
+
+std::size_t Snapshot::bytes() const {
+  std::size_t bytes = 0;
+  for (const Copy& copy : copies_) bytes += copy.data.bytes();
+  return bytes;
 }
 
 std::vector<NamedTensor> Snapshot::model() const {
