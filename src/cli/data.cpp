@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
 #include "cli/output.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "core/message.h"
 #include "core/nearest.h"
 #include "data/sets/dataset_statistics.h"

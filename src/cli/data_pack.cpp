@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
 #include "cli/output.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "lockstep/reports.h"
 
 namespace lockstep {

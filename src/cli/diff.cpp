@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 #include "report/run_comparison.h"

@@ -15,7 +15,7 @@
 #include "cli/find_checkpoints.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "core/message.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"

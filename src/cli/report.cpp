@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "core/files/atomic_file.h"
 #include "report/html_report.h"
 #include "report/run_directory.h"

@@ -41,7 +41,7 @@ bool is_earlier(const std::string& line, std::uint64_t step, int epoch) {
 std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name) {
   make_folder(parent);
   for (int number = 1;; ++number) {
-    const std::filesystem::path folder = parent / fmt::format("{}-{}", name, number);
+    std::filesystem::path folder = parent / fmt::format("{}-{}", name, number);
     if (files().mkdir(folder) == 0) {
       sync_folder(parent);  // else a crash of the machine would take the checkpoints with it
       return folder;

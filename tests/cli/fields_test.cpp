@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "cli/options/flag.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "support/expect_error.h"
 
 /// Parses options of `lockstep train` as if given on the command line.

@@ -1,4 +1,4 @@
-#include "cli/stop_line.h"
+#include "cli/train/stop_line.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "cli/other_value.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "support/run.h"
 
 namespace lockstep::test {

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "cli/commands.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "comm/world/check_same.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"

@@ -11,7 +11,7 @@
 #include "cli/doctor/self_test.h"
 #include "cli/options/flag.h"
 #include "cli/output.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "comm/communicator.h"
 #include "core/version.h"
 #include "device/cpu/cpu_device.h"

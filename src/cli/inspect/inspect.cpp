@@ -10,7 +10,7 @@
 #include "cli/model_summary.h"
 #include "cli/options/flag.h"
 #include "cli/output.h"
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
 #include "core/printable.h"

@@ -76,8 +76,8 @@ class Monitor {
   void work(double seconds);
   void publish();
   void start_watching();
-  void look(std::size_t local, double seconds, bool suspicious);
-  double measure(std::size_t local, double seconds);
+  void look(std::size_t index, double seconds, bool suspicious);
+  double measure(std::size_t index, double seconds);
   bool is_suspicious() const;
   bool decides() const;
   bool is_first() const { return ranks_.local_rank == 0; }

@@ -67,7 +67,7 @@ struct Verdict {
 /// this order: ended processes; collectives of which ranks have entered different ones; then, if a rank
 /// waits for longer than the limit: hosts that are not heard of, stopped processes, ranks that do not come to
 /// the collective, and collectives that do not end. Pure function.
-std::optional<Verdict> judge(const RankTable& table, const HangLimits& limits);
+std::optional<Verdict> judge(const RankTable& table, const HangLimits& hang);
 
 /// "step 920, backward", "evaluation after step 900", "start-up".
 std::string describe_place(const RankState& state);

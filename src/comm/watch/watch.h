@@ -40,7 +40,7 @@ class Watch {
   void join(const RanksByHost& ranks, const MpiGroup& host);
 
   /// Tells the options of the run; until then only ranks that are still for minutes count as hung.
-  void set_limits(const HangLimits& limits);
+  void set_limits(const HangLimits& hang);
   /// Folder for the file about a failure; without it, or where it cannot be written: the current one, then
   /// that for temporary files.
   void set_report_folder(const std::filesystem::path& folder);

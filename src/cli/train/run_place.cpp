@@ -1,4 +1,4 @@
-#include "cli/run_place.h"
+#include "cli/train/run_place.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 #include "lockstep/world.h"
 
 namespace lockstep {

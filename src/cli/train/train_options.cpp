@@ -1,4 +1,4 @@
-#include "cli/train_options.h"
+#include "cli/train/train_options.h"
 
 #include "cli/find_checkpoints.h"
 
