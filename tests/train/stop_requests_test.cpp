@@ -9,11 +9,19 @@
 
 #include "train/small_run.h"
 
+// The thread sanitizer calls handlers late, and not in a process that ends meanwhile.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LOCKSTEP_SIGNALS_ARE_DELAYED
+#endif
+#endif
+
 namespace lockstep {
 namespace {
 
 using test::world;
 
+#ifndef LOCKSTEP_SIGNALS_ARE_DELAYED
 /// Wait status of a child process that runs `body` and then ends with status 0.
 template <class Body>
 int status_of_child(const Body& body) {
@@ -41,6 +49,7 @@ TEST(StopRequests, SignalsThatStopEndAtOnceBeforeTheRun) {
             }),
             0);
 }
+#endif
 
 TEST(StopRequests, SignalsWaitForABoundaryOfTheRun) {
   for (const auto& [number, name] :
@@ -72,6 +81,7 @@ TEST(StopRequests, CheckpointsAreAskedForUntilMade) {
   EXPECT_EQ(requests.ask(), Request::stop);
 }
 
+#ifndef LOCKSTEP_SIGNALS_ARE_DELAYED
 TEST(StopRequests, ASecondInterruptEndsAtOnce) {
   for (const int first : {SIGINT, SIGTERM}) {
     const int status = status_of_child([&] {
@@ -84,6 +94,7 @@ TEST(StopRequests, ASecondInterruptEndsAtOnce) {
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
   }
 }
+#endif
 
 TEST(StopRequests, EarlierHandlingIsRestoredAndIgnoredSignalsStayIgnored) {
   const auto handler_of = [](int number) {
