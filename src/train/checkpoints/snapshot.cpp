@@ -6,6 +6,18 @@
 #include "train/session/parameter_set.h"
 
 namespace lockstep {
+namespace {
+
+/// Writes to each page of memory that is still zero, so that the system provides it now: for 200 MB, that
+/// takes 0.3 s.
+void touch(std::span<std::byte> bytes) {
+  constexpr std::size_t page = 4096;
+  for (std::size_t i = 0; i < bytes.size(); i += page) {
+    *static_cast<volatile std::byte*>(&bytes[i]) = std::byte{0};
+  }
+}
+
+}  // namespace
 
 Snapshot::Snapshot(const Session& session, const Run& run, const TrainingState& state)
     : session_(session), run_(run), slices_(state.updated().slices), gather_(session.world()) {
@@ -26,10 +38,14 @@ Snapshot::Snapshot(const Session& session, const Run& run, const TrainingState& 
                          .data = session.device().allocate_host(elements * sizeof(float))});
     }
   });
+  touched_ = std::async(std::launch::async, [this] {
+    for (const Copy& copy : copies_) touch({copy.data.data(), copy.data.bytes()});
+  });
 }
 
 void Snapshot::take() {
   gather_.wait();
+  if (touched_.valid()) touched_.get();
   std::vector<std::span<const std::byte>> own;
   std::vector<std::vector<std::span<std::byte>>> parts(slices_.size() - 1);
   for (const Copy& copy : copies_) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ class Snapshot {
   Slices slices_;  ///< elements that each rank updates; of one part: each rank has all
   std::vector<Copy> copies_;
   BackgroundGather gather_;
+  std::future<void> touched_;  ///< whether the system has given pages to all copies
 };
 
 }  // namespace lockstep
