@@ -10,9 +10,6 @@ constexpr const char* examples =
   Train LeNet on Fashion-MNIST and keep a record of the run:
     lockstep train --lr 0.2 --run-dir runs/lenet
 
-  Continue it after an interruption, or for more epochs:
-    lockstep train --resume runs/lenet --epochs 12
-
   Repeat the run on 2 ranks; it ends with the same digest:
     lockstep-run -np 2 train --config runs/lenet/options.cfg --run-dir runs/lenet-2
 
