@@ -35,7 +35,7 @@ void visit(O& options, Visitor&& field) {
                .scope = Scope::local});
 }
 
-/// Names and texts that describe a run, in order.
+/// Names and texts that describe a run, in order. Names are unique.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// A checkpoint that was written, or failed to be; reported on rank 0.

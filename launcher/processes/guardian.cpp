@@ -31,7 +31,7 @@ constexpr int blocked_signals[] = {SIGTERM, SIGINT, SIGHUP};
 /// Time between looks at them.
 constexpr int milliseconds_between_looks = 300;
 
-/// What the guardian tells the launcher.
+/// Message from the guardian to the launcher.
 struct Message {
   bool ended = false;  ///< whether the command has ended; otherwise a signal has arrived
   int value = 0;       ///< status, or signal

@@ -9,7 +9,7 @@
 
 namespace lockstep::launcher {
 
-/// What follows an attempt.
+/// Decision after an attempt.
 struct Decision {
   enum class Action { finish, restart, restart_with_fewer_ranks, give_up };
   Action action = Action::finish;

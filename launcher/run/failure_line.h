@@ -8,7 +8,7 @@
 
 namespace lockstep::launcher {
 
-/// What a line on stderr tells of a failure.
+/// Failure that a line on stderr reports.
 struct FailureLine {
   Place place;
   std::string cause;
@@ -22,8 +22,8 @@ std::optional<FailureLine> read_failure_line(std::string_view line);
 /// Whether `later` tells why the rank ended of which `first` could only tell that it did.
 bool explains(const FailureLine& later, const FailureLine& first);
 
-/// What failed, without what differs between two failures of one kind: text in brackets, which ranks wait,
-/// and the number of a collective.
+/// Kind of a failure: its text without what differs between two of a kind: text in brackets, which ranks
+/// wait, and the number of a collective.
 std::string kind_of(const std::string& cause);
 
 }  // namespace lockstep::launcher

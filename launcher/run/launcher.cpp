@@ -76,7 +76,7 @@ bool is_pipe(int descriptor) {
   return fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/// What the ranks' stderr has told of a failure: the first line counts, as others follow from it.
+/// First failure that the ranks' stderr has reported; the later ones follow from it.
 class FirstFailure {
  public:
   void look_at(std::string_view line) {

@@ -21,7 +21,7 @@ Machine this_machine();
 /// scheduler names the hosts, their numbers of slots decide.
 bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine);
 
-/// What a start of mpirun consists of.
+/// Parts of the command line that starts mpirun.
 struct Start {
   std::string mpirun;                  ///< path
   std::string program;                 ///< path of lockstep

@@ -8,7 +8,7 @@
 
 namespace lockstep::launcher {
 
-/// What restarts cost.
+/// Cost of the restarts.
 struct Summary {
   int restarts = 0;
   std::uint64_t lost_steps = 0;  ///< steps that were made again, or would have to be

@@ -3,16 +3,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
+
+#include "lockstep/checkpoint.h"
 
 namespace lockstep {
 
-/// Names and texts, in order. Names are unique.
-using Facts = std::vector<std::pair<std::string, std::string>>;
-
-/// What a checkpoint knows of its run beside the tensors: contents of state.json. Texts are exact, and their
-/// order is kept; numbers are written as by core/options/text.h.
+/// Description of a run in a checkpoint, beside the tensors: contents of state.json. Texts are exact, and
+/// their order is kept; numbers are written as by core/options/text.h.
 struct CheckpointState {
   std::uint64_t step = 0;  ///< number of steps made
   int epoch = 0;           ///< of the last step, from 1; 0: before the first step

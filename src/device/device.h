@@ -102,7 +102,7 @@ class Device {
   /// Records a copy in the stream's order. Memory of the host must come from allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual std::span<Stream* const> streams() = 0;
-  /// What the streams do at this moment, if the host knows it. Safe from any thread.
+  /// Work of the streams at this moment, if the host knows it. Safe from any thread.
   virtual DeviceActivity activity() const { return {}; }
   /// Sets a function that is called from time to time while the host waits for this device, whose work may
   /// depend on other ranks; an exception ends the wait. Empty: none. Devices whose work is done on return do

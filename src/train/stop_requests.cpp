@@ -29,7 +29,7 @@ constexpr std::array<int, 4> handled = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
 constexpr std::int64_t same_interrupt = 500'000'000;  // nanoseconds
 constexpr std::byte time_limit{255};                  // as a cause, beside the numbers of signals
 
-/// What the handler shares with the process's StopRequests. A handler may use lock-free atomics only.
+/// State that the handler shares with the process's StopRequests. A handler may use lock-free atomics only.
 struct Received {
   std::atomic<bool> waits{false};        ///< whether signals wait for a boundary
   std::atomic<bool> announces{false};    ///< whether this process prints

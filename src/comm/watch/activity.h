@@ -54,7 +54,7 @@ struct CollectiveCall {
 /// "all_gather 1841"
 std::string describe(const CollectiveCall& call);
 
-/// What a rank does from a moment on.
+/// Activity of a rank from a moment on.
 struct Activity {
   std::int64_t time = 0;  ///< in ns, of the host's monotonic clock, in its coarse resolution
   std::uint64_t step = 0;

@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// What is known of a rank. Times are in seconds, without those in which the whole machine stood still. Hosts
+/// Known state of a rank. Times are in seconds, without those in which the whole machine stood still. Hosts
 /// send it to each other as bytes.
 struct RankState {
   static constexpr std::size_t recent_calls = 16;

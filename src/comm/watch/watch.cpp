@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-/// What a rank tells all others.
+/// Message of a rank to all others.
 struct Introduction {
   std::array<char, 64> host{};
   ProcessId process;
@@ -23,7 +23,7 @@ struct Introduction {
   std::int32_t slot = 0;                ///< its place there
 };
 
-/// What announce_end uses; null: no other rank watches.
+/// Memory that announce_end writes to; null: no other rank watches.
 std::atomic<JobMemory*> watched_memory{nullptr};
 std::atomic<RankMemory*> watched_slot{nullptr};
 

@@ -121,7 +121,7 @@ class Executors {
   std::vector<std::thread> threads_;
 };
 
-/// What a stream does. Written by the stream's thread alone, read by any.
+/// Work of a stream at this moment. Written by the stream's thread alone, read by any.
 struct alignas(64) StreamActivity {
   std::atomic<std::uint64_t> calls{0};
   std::atomic<Phase> phase{Phase::load};

@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-/// What all checkpoints of a run tell of it: options that affect the result; `identity`, the fingerprints of
+/// Facts that all checkpoints of a run hold: options that affect the result; `identity`, the fingerprints of
 /// network and data; kind of processor and versions, on which the bits may depend.
 CheckpointState facts_of(const Session& session, const Run& run, const std::vector<Line>& identity);
 

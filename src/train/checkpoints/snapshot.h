@@ -1,7 +1,6 @@
 #pragma once
 
 #include <future>
-#include <optional>
 #include <string>
 #include <vector>
 
