@@ -25,18 +25,15 @@ std::string_view take_last(std::string_view& name) {
   return last;
 }
 
-/// Session folders of an mpirun; usually one.
-std::vector<fs::path> sessions_of(pid_t process, const fs::path& temporary) {
+/// Folders in which the mpiruns of this user have their session folders; usually one.
+std::vector<fs::path> session_parents(const fs::path& temporary) {
   std::vector<fs::path> result;
   const std::string end = "." + std::to_string(geteuid());
   std::error_code error;
   for (fs::directory_iterator entry(temporary, error), none; !error && entry != none;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (!name.starts_with("ompi.") || !name.ends_with(end)) continue;
-    const fs::path session = entry->path() / ("pid." + std::to_string(process));
-    std::error_code missing;
-    if (fs::is_directory(session, missing)) result.push_back(session);
+    if (name.starts_with("ompi.") && name.ends_with(end)) result.push_back(entry->path());
   }
   return result;
 }
@@ -84,13 +81,14 @@ bool is_segment_of(std::string_view file, unsigned family) {
 
 void remove_leftovers(const std::string& job, pid_t process, const Places& places) {
   std::set<unsigned> families;
-  const std::vector<fs::path> sessions = sessions_of(process, places.temporary);
-  for (const fs::path& session : sessions) {
-    if (const auto family = family_of(session)) families.insert(*family);
+  const std::vector<fs::path> parents = session_parents(places.temporary);
+  const std::string name = "pid." + std::to_string(process);
+  for (const fs::path& parent : parents) {
+    if (const auto family = family_of(parent / name)) families.insert(*family);
   }
-  const auto is_left = [&](const std::string& name) {
-    if (name.starts_with("lockstep-") && name.find(job) != std::string::npos) return true;
-    return std::ranges::any_of(families, [&](unsigned family) { return is_segment_of(name, family); });
+  const auto is_left = [&](const std::string& file) {
+    if (file.starts_with("lockstep-") && file.find(job) != std::string::npos) return true;
+    return std::ranges::any_of(families, [&](unsigned family) { return is_segment_of(file, family); });
   };
   std::error_code error;
   for (fs::directory_iterator entry(places.shared_memory, error), end; !error && entry != end;
@@ -98,9 +96,11 @@ void remove_leftovers(const std::string& job, pid_t process, const Places& place
     std::error_code ignored;
     if (is_left(entry->path().filename().string())) fs::remove_all(entry->path(), ignored);
   }
-  for (const fs::path& session : sessions) {
-    fs::remove_all(session, error);
-    fs::remove(session.parent_path(), error);  // unless another mpirun has a session there
+  for (const fs::path& parent : parents) {
+    fs::remove_all(parent / name, error);
+    // Also if there is no session: mpirun may have been killed after it had made only the parent. Fails if
+    // another mpirun has a session there.
+    fs::remove(parent, error);
   }
   fs::remove_all(places.folder, error);
 }

@@ -19,8 +19,8 @@ struct Places {
 Places places_of(const std::string& job);
 
 /// Removes what a job has left, whose processes are gone: its folder; the session folder of its mpirun, which
-/// had the number `process`, and the segments of this session; files of lockstep with the job's name. Ignores
-/// errors.
+/// had the number `process`, and the segments of this session; empty parents of session folders; files of
+/// lockstep with the job's name. Ignores errors.
 void remove_leftovers(const std::string& job, pid_t process, const Places& places);
 
 /// Whether a file in shared memory is a segment of the Open MPI job family `family`, the upper half of its

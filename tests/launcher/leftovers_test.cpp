@@ -50,5 +50,20 @@ TEST(Leftovers, OfOneJobAreRemovedAndNoOthers) {
   EXPECT_FALSE(std::filesystem::exists(sessions));
 }
 
+/// mpirun makes the folder of the host and the user first, and its own in it.
+TEST(Leftovers, OfAnMpirunThatWasKilledBeforeItHadASession) {
+  const TemporaryFolder temporary, memory;
+  const std::string user = "." + std::to_string(geteuid());
+  std::filesystem::create_directory(temporary / ("ompi.vm" + user));
+  std::filesystem::create_directory(temporary / ("ompi.vm" + user + "0"));  // another user's
+  std::filesystem::create_directory(temporary / ("other.vm" + user));
+  std::filesystem::create_directories(temporary / ("ompi.busy" + user) / "pid.101");
+  const Places places{
+      .folder = temporary / "lockstep-1a2b", .temporary = temporary.path(), .shared_memory = memory.path()};
+  remove_leftovers("1a2b", 100, places);
+  EXPECT_EQ(temporary.names(),
+            (std::vector<std::string>{"ompi.busy" + user, "ompi.vm" + user + "0", "other.vm" + user}));
+}
+
 }  // namespace
 }  // namespace lockstep::launcher
