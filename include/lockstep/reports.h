@@ -55,6 +55,17 @@ struct DigestReport {
   std::string digest;      ///< as Trainer::digest returns it
 };
 
+/// A rank that has computed for longer than the others, which waited for it, for some time. Times are in
+/// seconds per sample of the rank's share, for reading, forward and backward pass, summed over its executors.
+struct StragglerReport {
+  std::uint64_t step = 0;  ///< number of steps made
+  int rank = 0;
+  std::string host;
+  std::uint64_t steps = 0;  ///< number of steps for which it has been slow
+  double seconds = 0.0;     ///< average over these steps
+  double median = 0.0;      ///< that of the median rank
+};
+
 /// The first epoch with the best validation accuracy (without a validation set, test accuracy).
 struct BestEpoch {
   int epoch = 0;  ///< 0: none yet
@@ -81,7 +92,8 @@ struct StepTimes {
   double reduce = 0.0;  ///< waiting for other ranks and exchange; with norms, also the sum over the ranks
   double update = 0.0;  ///< sum over the ranks and update rule
   double total = 0.0;
-  std::uint64_t samples = 0;  ///< over all ranks
+  std::uint64_t samples = 0;      ///< over all ranks
+  std::uint64_t own_samples = 0;  ///< of this rank
 };
 
 }  // namespace lockstep

@@ -37,6 +37,10 @@ class Trainer {
   std::function<void(const EpochReport&)> on_epoch;
   /// Called after every TrainerOptions::digest_interval-th step.
   std::function<void(const DigestReport&)> on_digest;
+  /// Called on all ranks when fit() finds that a rank computes for longer than the others: more than 1.3
+  /// times the median for at least 20 steps and 5 s. At most three times for a rank. CPU ranks that have
+  /// cores of their own are compared, if any rank has `ask`.
+  std::function<void(const StragglerReport&)> on_straggler;
   /// Called on rank 0 for each checkpoint that was written or could not be.
   std::function<void(const CheckpointReport&)> on_checkpoint;
   /// fit() calls `ask` at step boundaries, after the steps' outcomes are known, for this rank's request, and

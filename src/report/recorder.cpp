@@ -55,6 +55,10 @@ void Recorder::on_digest(const DigestReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_digest(event); });
 }
 
+void Recorder::on_straggler(const StragglerReport& event) {
+  for_each_sink([&](Sink& sink) { sink.on_straggler(event); });
+}
+
 void Recorder::on_checkpoint(const CheckpointReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_checkpoint(event); });
 }

@@ -23,6 +23,7 @@ class Recorder {
   void on_step(const StepReport& event);
   void on_epoch(const EpochReport& event);
   void on_digest(const DigestReport& event);
+  void on_straggler(const StragglerReport& event);
   void on_checkpoint(const CheckpointReport& event);
   void on_end(const EndReport& event);
   void flush();

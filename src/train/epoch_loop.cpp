@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/watch/watch.h"
+#include "train/shares/measured_shares.h"
 #include "train/step/outcome.h"
 
 namespace lockstep {
@@ -44,7 +45,8 @@ EpochLoop::EpochLoop(const Session& session, const Run& run, TrainingSteps& step
       state_(state),
       progress_(state.progress),
       observers_(observers),
-      estimated_step_seconds_(3.0 * forward_seconds(session, run.network, run.epoch.samples_at(0))) {}
+      estimated_step_seconds_(3.0 * forward_seconds(session, run.network, run.epoch.samples_at(0))),
+      has_cores_(!share_cores(session)) {}
 
 std::uint64_t EpochLoop::total_steps() const {
   const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(run_.options.epochs);
@@ -129,6 +131,10 @@ std::optional<StepTimes> EpochLoop::run_steps_while(std::uint64_t max, std::uint
     return std::nullopt;
   }
   progress_.step += static_cast<std::uint64_t>(times->steps);
+  untold_.steps += static_cast<std::uint64_t>(times->steps);
+  untold_.seconds += times->load + times->forward + times->backward;
+  untold_.samples += times->own_samples;
+  untold_.known = untold_.known && times->by_part;
   EpochTotals& totals = progress_.epoch;
   std::uint64_t computed = 0;
   for (const StepOutcome& outcome : steps_.outcomes()) {
@@ -153,10 +159,39 @@ Request EpochLoop::request_of_ranks(Request own) {
   constexpr int bits = 56;
   constexpr std::uint64_t longest = (std::uint64_t{1} << bits) - 1;
   const double nanoseconds = std::min(step_seconds_ * 1e9, 0.5 * static_cast<double>(longest));
-  const std::uint64_t all = largest(session_.between_hosts(), static_cast<std::uint64_t>(own) << bits |
-                                                                  static_cast<std::uint64_t>(nanoseconds));
+  struct Word {
+    std::uint64_t request;
+    double seconds;  ///< per sample of the rank's share; 0: not comparable
+  };
+  const bool comparable = untold_.known && has_cores_ && untold_.samples > 0;
+  const std::vector<Word> words =
+      all_gather(session_.between_hosts(),
+                 Word{static_cast<std::uint64_t>(own) << bits | static_cast<std::uint64_t>(nanoseconds),
+                      comparable ? untold_.seconds / static_cast<double>(untold_.samples) : 0.0});
+  const std::uint64_t all = std::ranges::max(words, {}, &Word::request).request;
   step_seconds_ = static_cast<double>(all & longest) * 1e-9;
+  if (words.size() > 1 && untold_.steps > 0) {
+    own_seconds_.clear();
+    for (const Word& word : words) own_seconds_.push_back(word.seconds);
+    find_stragglers(own_seconds_);
+  }
+  untold_ = {};
   return static_cast<Request>(all >> bits);
+}
+
+void EpochLoop::find_stragglers(std::span<const double> own) {
+  const auto found = stragglers_.add(untold_.steps, static_cast<double>(untold_.steps) * step_seconds_, own);
+  if (found.empty()) return;
+  const auto hosts = all_gather(session_.between_hosts(), FixedText<256>(session_.world().host()));
+  if (!observers_.on_straggler) return;
+  for (const StragglerDetector::Finding& finding : found) {
+    observers_.on_straggler({.step = progress_.step,
+                             .rank = static_cast<int>(finding.rank),
+                             .host = hosts[finding.rank].text(),
+                             .steps = finding.steps,
+                             .seconds = finding.own,
+                             .median = finding.median});
+  }
 }
 
 bool EpochLoop::carry_out(Request request) {

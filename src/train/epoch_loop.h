@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "lockstep/reports.h"
 #include "train/checkpoints/checkpointer.h"
 #include "train/epoch_checks.h"
 #include "train/evaluator.h"
+#include "train/guards/stragglers.h"
 #include "train/run.h"
 #include "train/session/session.h"
 #include "train/step/training_steps.h"
@@ -20,6 +23,7 @@ struct LoopObservers {
   const std::function<void(const StepReport&)>& on_step;
   const std::function<void(const EpochReport&)>& on_epoch;
   const std::function<void(const DigestReport&)>& on_digest;
+  const std::function<void(const StragglerReport&)>& on_straggler;
   const std::function<Request()>& ask;
   const std::function<void(Request)>& act;
 };
@@ -63,8 +67,10 @@ class EpochLoop {
   /// Same as run_steps, but returns nothing if `goes_on` abandons a step; see TrainingSteps::run_while.
   std::optional<StepTimes> run_steps_while(std::uint64_t max, std::uint64_t rounds,
                                            const std::function<bool()>& goes_on);
-  /// Largest request of all ranks; collective.
+  /// Largest request of all ranks. Ranks also tell each other the times of their last steps. Collective.
   Request request_of_ranks(Request own = Request::none);
+  /// Reports ranks that are slow. `own`: seconds per sample of each rank in the last steps. Collective.
+  void find_stragglers(std::span<const double> own);
   /// Acts on a request of the ranks. Returns whether to go on.
   bool carry_out(Request request);
   /// Acts on the requests of the ranks. Returns whether to go on.
@@ -93,6 +99,17 @@ class EpochLoop {
   bool asks_ = false;                     ///< whether any rank makes requests; the same on all ranks
   double step_seconds_ = 0.0;      ///< time of a step; after a boundary that of the slowest rank; 0: unknown
   double estimated_step_seconds_;  ///< before the first step
+  /// Times of the steps since the last boundary.
+  struct Untold {
+    std::uint64_t steps = 0;
+    double seconds = 0.0;       ///< of this rank's executors
+    std::uint64_t samples = 0;  ///< of this rank
+    bool known = true;
+  };
+  Untold untold_;
+  bool has_cores_;  ///< whether this rank's executors have cores of their own
+  StragglerDetector stragglers_;
+  std::vector<double> own_seconds_;  ///< of all ranks, for find_stragglers
   /// Start of this process in the epoch in progress, for check_visits.
   struct Entry {
     VisitSum visits;             ///< visits of this rank before it

@@ -38,7 +38,7 @@ class Trainer::Implementation {
                         run_.options.input, rounds_of(test)),
         validation_evaluator_(validation == nullptr ? nullptr : make_evaluator(*validation)),
         loop_(session_, run_, steps_, test_evaluator_, validation_evaluator_.get(), state_,
-              {owner.on_step, owner.on_epoch, owner.on_digest, owner.ask, owner.act}),
+              {owner.on_step, owner.on_epoch, owner.on_digest, owner.on_straggler, owner.ask, owner.act}),
         facts_(facts_of(session_, run_, identity_)) {}
 
   void fit() {

@@ -99,9 +99,9 @@ ranks_of() {
 # Prints the epoch lines of a log without times, sorted. A line may be printed once more after a resume.
 epoch_lines() { sed -n 's/^\(epoch .*\)  [0-9.]* s  [0-9]* img\/s$/\1/p' "$1.out" | sort -u; }
 
-# Prints the record of a run without times and without events about checkpoints.
+# Prints the record of a run without times and without events about checkpoints and slow ranks.
 record() {
-  sed -E '/"event":"checkpoint"/d; s/,"(seconds|images_per_second|load_seconds)":[^,}]*//g' "$1/metrics.jsonl"
+  sed -E '/"event":"(checkpoint|straggler)"/d; s/,"(seconds|images_per_second|load_seconds)":[^,}]*//g' "$1/metrics.jsonl"
 }
 
 # Prints the last digest of a log.

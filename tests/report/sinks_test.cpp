@@ -192,6 +192,11 @@ TEST(Metrics, ExactLines) {
       R"({"event":"epoch","epoch":3,"train_loss":0.6412,"train_accuracy":0.759,"test_loss":0.612,)"
       R"("test_accuracy":0.7712,"train_left_out":37,"test_left_out":0,"images_per_second":25974.026,"seconds":2.31})"
       "\n");
+  EXPECT_EQ(line_of(StragglerReport{
+                .step = 70, .rank = 2, .host = "b", .steps = 20, .seconds = 0.0416, .median = 0.026}),
+            R"({"event":"straggler","step":70,"rank":2,"host":"b","steps":20,"seconds_per_sample":0.0416,)"
+            R"("median_seconds_per_sample":0.026})"
+            "\n");
   EXPECT_EQ(line_of(end), R"({"event":"end","digest":"xxh3:00112233445566778899aabbccddeeff"})"
                           "\n");
 }

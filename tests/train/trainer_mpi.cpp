@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "lockstep/error.h"
@@ -233,9 +236,11 @@ Error error_after_a_flipped_bit(const World& world, std::uint64_t flip, std::uin
   };
   const std::function<void(const EpochReport&)> on_epoch;
   const std::function<void(const DigestReport&)> on_digest;
+  const std::function<void(const StragglerReport&)> on_straggler;
   const std::function<Request()> ask;
   const std::function<void(Request)> act;
-  EpochLoop loop(session, run, steps, evaluator, nullptr, state, {on_step, on_epoch, on_digest, ask, act});
+  EpochLoop loop(session, run, steps, evaluator, nullptr, state,
+                 {on_step, on_epoch, on_digest, on_straggler, ask, act});
   try {
     loop.run_epoch();
   } catch (const Error& error) {
@@ -263,7 +268,49 @@ void check_flipped_bits(const World& world) {
   }
 }
 
+/// The training set, of which one rank reads each sample in a millisecond.
+class SlowlyRead : public test::Synthetic {
+ public:
+  explicit SlowlyRead(bool slow) : Synthetic(300, {1, 12, 12}, 4), slow_(slow) {}
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    if (slow_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Synthetic::sample(id, buffer);
+  }
+  std::string fingerprint() const override { return test::train_set().fingerprint(); }
+
+ private:
+  bool slow_;
+};
+
+/// A rank that takes longer than the others is reported by all ranks, and no bit changes.
+void check_stragglers(const World& world) {
+  if (world.size() != 2 || std::thread::hardware_concurrency() < 2) return;
+  TrainerOptions chosen = test::options();
+  chosen.epochs = 1000;
+  const auto network = test::small_network();
+  std::uint64_t steps = 0;
+  std::string digest;
+  {
+    const SlowlyRead slow(world.rank() == 1);
+    Trainer trainer(world, *network, slow, test::test_set(), chosen);
+    std::optional<StragglerReport> found;
+    trainer.on_straggler = [&](const StragglerReport& report) { found = report; };
+    trainer.ask = [&] { return found ? Request::stop : Request::none; };
+    trainer.fit();
+    expect(found.has_value(), "a slow rank is found");
+    expect(found->rank == 1 && found->host == world.host(), fmt::format("not rank {}", found->rank));
+    expect(found->steps >= 20 && found->seconds > 1.3 * found->median, "with its times");
+    steps = trainer.step();
+    digest = trainer.digest();
+  }
+  chosen.max_steps = steps;
+  Trainer usual(world, *network, test::train_set(), test::test_set(), chosen);
+  usual.fit();
+  expect(usual.digest() == digest, "a slow rank changes no bit");
+}
+
 int check_all(World& world) {
+  check_stragglers(world);
   check_flipped_bits(world);
   check_checkpoints(world);
   const AskedRun whole(world, -1, {}, {});

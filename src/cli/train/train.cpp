@@ -25,6 +25,7 @@
 #include "report/environment.h"
 #include "report/recorder.h"
 #include "report/run_directory.h"
+#include "train/guards/stragglers.h"
 
 namespace lockstep {
 namespace {
@@ -139,6 +140,10 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, StopR
     }
   };
   trainer.on_digest = [&](const DigestReport& digest) { recorder.on_digest(digest); };
+  trainer.on_straggler = [&](const StragglerReport& straggler) {
+    print_warning(message_of(straggler));
+    recorder.on_straggler(straggler);
+  };
   trainer.on_checkpoint = [&](const CheckpointReport& checkpoint) {
     warn_of_checkpoint(checkpoint);
     stops.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last

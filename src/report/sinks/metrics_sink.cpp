@@ -11,6 +11,11 @@ namespace {
 
 constexpr double seconds_between_flushes = 1.0;
 
+/// `text` as JSON; bytes that are not UTF-8 are replaced.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 void append_number(fmt::memory_buffer& text, std::string_view name, double value) {
   if (std::isfinite(value)) {
     fmt::format_to(fmt::appender(text), ",\"{}\":{:.9g}", name, value);
@@ -64,12 +69,18 @@ void append_line(fmt::memory_buffer& text, const DigestReport& event) {
   text.push_back('\n');
 }
 
+void append_line(fmt::memory_buffer& text, const StragglerReport& event) {
+  fmt::format_to(fmt::appender(text), R"({{"event":"straggler","step":{},"rank":{},"host":{},"steps":{})",
+                 event.step, event.rank, quoted(event.host), event.steps);
+  append_number(text, "seconds_per_sample", event.seconds);
+  append_number(text, "median_seconds_per_sample", event.median);
+  fmt::format_to(fmt::appender(text), "}}\n");
+}
+
 void append_line(fmt::memory_buffer& text, const CheckpointReport& event) {
   fmt::format_to(fmt::appender(text), R"({{"event":"checkpoint","step":{})", event.step);
   if (!event.failure.empty()) {
-    fmt::format_to(
-        fmt::appender(text), R"(,"failure":{})",
-        nlohmann::json(event.failure).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::format_to(fmt::appender(text), R"(,"failure":{})", quoted(event.failure));
   }
   append_number(text, "stall_seconds", event.stall_seconds);
   append_number(text, "write_seconds", event.write_seconds);
@@ -106,6 +117,8 @@ void MetricsSink::on_epoch(const EpochReport& event) {
 }
 
 void MetricsSink::on_digest(const DigestReport& event) { append_line(pending_, event); }
+
+void MetricsSink::on_straggler(const StragglerReport& event) { append_line(pending_, event); }
 
 void MetricsSink::on_checkpoint(const CheckpointReport& event) { append_line(pending_, event); }
 

@@ -15,6 +15,7 @@ namespace lockstep {
 void append_line(fmt::memory_buffer& text, const StepReport& event);
 void append_line(fmt::memory_buffer& text, const EpochReport& event);
 void append_line(fmt::memory_buffer& text, const DigestReport& event);
+void append_line(fmt::memory_buffer& text, const StragglerReport& event);
 void append_line(fmt::memory_buffer& text, const CheckpointReport& event);
 void append_line(fmt::memory_buffer& text, const EndReport& event);
 
@@ -31,6 +32,7 @@ class MetricsSink : public Sink {
   void on_step(const StepReport& event) override;
   void on_epoch(const EpochReport& event) override;
   void on_digest(const DigestReport& event) override;
+  void on_straggler(const StragglerReport& event) override;
   void on_checkpoint(const CheckpointReport& event) override;
   void on_end(const EndReport& event) override;
   /// Throws Error(resource) with file and reason.

@@ -24,14 +24,6 @@ constexpr std::uint64_t steps_between_changes = 1;
 /// for other shares, seconds in which its executors had a core.
 constexpr std::size_t per_rank = 3;
 
-/// Whether executors of this host's ranks, as many as this one's on each, share cores: the operating system
-/// then balances them, and measured speeds say which of them it let run.
-bool share_cores(const Session& session) {
-  const auto executors =
-      session.device().streams().size() * static_cast<std::size_t>(session.world().local_size());
-  return executors > std::thread::hardware_concurrency();
-}
-
 /// Executors of every rank; 0 where shares stay as they are.
 std::vector<int> gather_executors(const Session& session) {
   const bool measured = session.execution().shares == ShareRule::measured;
@@ -46,6 +38,12 @@ bool can_plan_again(const Session& session) {
 }
 
 }  // namespace
+
+bool share_cores(const Session& session) {
+  const auto executors =
+      session.device().streams().size() * static_cast<std::size_t>(session.world().local_size());
+  return executors > std::thread::hardware_concurrency();
+}
 
 MeasuredShares::MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t elements)
     : session_(session), rule_(session.execution().shares) {

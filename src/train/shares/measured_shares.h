@@ -11,6 +11,10 @@
 
 namespace lockstep {
 
+/// Whether executors of this host's ranks, as many as this one's on each, share cores: the operating system
+/// then balances them, and measured speeds say which of them it let run.
+bool share_cores(const Session& session);
+
 /// Assignment of the leaves of a run's steps: equal shares or, on CPU ranks, shares that follow from the
 /// speeds measured during the run (SharePlanner). Does not affect the result.
 class MeasuredShares {

@@ -28,6 +28,7 @@ class StepProgram {
   bool run(const std::function<bool()>& goes_on);
   /// Seconds of the last run on a stream; see Program::phases.
   std::optional<PhaseSeconds> phases(std::size_t stream) const;
+  const Assignment& assignment() const { return pass_.assignment(); }
   std::uint64_t rounds() const { return programs_.size(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -120,6 +121,12 @@ bool TrainingSteps::measure(const StepProgram& program, std::uint64_t samples, d
     computing_[e] = (*phases)[Phase::load] + (*phases)[Phase::forward] + (*phases)[Phase::backward];
   }
   times.samples += samples;
+  const std::vector<std::uint32_t>& leaves = program.assignment().ranks;
+  const auto samples_before = [&](std::size_t rank) {
+    return std::min(samples, std::uint64_t{leaves[rank]} * run_.micro_batch());
+  };
+  const auto own = static_cast<std::size_t>(session_.world().rank());
+  times.own_samples += samples_before(own + 1) - samples_before(own);
   return samples == run_.epoch.samples_at(0) && shares_.add(seconds, processor, computing_);
 }
 
