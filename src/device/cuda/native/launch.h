@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include "device/cuda/block_sum.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/native/check.h"
 
@@ -14,21 +15,29 @@ __global__ void each_kernel(std::size_t count, const Work work) {
   if (i < count) work(i);
 }
 
+/// The calling thread of a block of row_threads, for add_over_block.
+struct BlockThread {
+  std::uint32_t* memory;
+
+  __device__ unsigned number() const { return threadIdx.x; }
+  __device__ void store(unsigned slot, std::uint32_t word) const { memory[slot] = word; }
+  __device__ std::uint32_t load(unsigned slot) const { return memory[slot]; }
+  __device__ void wait() const { __syncthreads(); }
+  __device__ std::uint32_t from_above(std::uint32_t word, unsigned apart) const {
+    return __shfl_down_sync(0xffffffffU, word, apart);
+  }
+};
+
 template <class Work>
 __global__ void row_kernel(const Work work) {
   using Sum = typename Work::Sum;
-  __shared__ alignas(alignof(Sum)) unsigned char memory[row_threads * sizeof(Sum)];
-  Sum* sums = reinterpret_cast<Sum*>(memory);
+  __shared__ std::uint32_t memory[SumWords<Sum>::count * block_sum_slots];
   const auto place = place_in(work, std::size_t{blockIdx.x});
   const std::size_t terms = work.terms(place);
   Sum sum{};
   for (std::size_t k = threadIdx.x; k < terms; k += row_threads) sum += work.term(place, k);
-  sums[threadIdx.x] = sum;
-  for (unsigned apart = row_threads / 2; apart > 0; apart /= 2) {
-    __syncthreads();
-    if (threadIdx.x < apart) sums[threadIdx.x] += sums[threadIdx.x + apart];
-  }
-  if (threadIdx.x == 0) work.finish(place, sums[0]);
+  sum = add_over_block(sum, 1, BlockThread{memory});
+  if (threadIdx.x == 0) work.finish(place, sum);
 }
 
 template <class Work>
