@@ -4,6 +4,7 @@
 
 #include "comm/watch/watch.h"
 #include "comm/world/check_same.h"
+#include "core/files/file.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
 #include "train/check_options.h"
@@ -39,7 +40,9 @@ class Trainer::Implementation {
         validation_evaluator_(validation == nullptr ? nullptr : make_evaluator(*validation)),
         loop_(session_, run_, steps_, test_evaluator_, validation_evaluator_.get(), state_,
               {owner.on_step, owner.on_epoch, owner.on_digest, owner.on_straggler, owner.ask, owner.act}),
-        facts_(facts_of(session_, run_, identity_)) {}
+        facts_(facts_of(session_, run_, identity_)) {
+    world.agree([&] { reserve_open_files(files_of_steps(), "the run"); });
+  }
 
   void fit() {
     while (!loop_.done() && loop_.run_epoch()) {
@@ -126,6 +129,16 @@ class Trainer::Implementation {
 
   std::uint64_t rounds_of(const Dataset& dataset) const {
     return evaluation_rounds(session_, run_.network, dataset.size(), run_.micro_batch());
+  }
+
+  /// Files and connections that steps open beside those that are open before the first one: samples that
+  /// threads read at the same time, connections of MPI with ranks of other hosts, and the files of the
+  /// record, of checkpoints and of libraries.
+  std::size_t files_of_steps() const {
+    const World& world = session_.world();
+    const int connections = 2 * (world.size() - world.local_size());
+    constexpr int others = 32;
+    return static_cast<std::size_t>(session_.backend().threads() + connections + others);
   }
 
   std::vector<Line> identity_;

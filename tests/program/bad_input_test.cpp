@@ -237,6 +237,18 @@ TEST_F(BadInput, DiskThatFillsUpDuringTheRun) {
   expect_full("--epochs 2", "best.safetensors");
 }
 
+/// The limit allows for the start of the program, but not for what a run may open later.
+TEST_F(BadInput, TooFewOpenFilesAreFoundBeforeTheFirstStep) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run({"bash", "-c",
+                               "ulimit -n 40; exec '" LOCKSTEP_PROGRAM "' train --data-dir '" +
+                                   good_->string() + "' --run-dir '" + (folder / "run").string() + "'"});
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("but it may have only 40"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
 TEST_F(BadInput, SaveModelThatCannotBeWritten) {
   expect_train_failure({"--save-model", "/proc/lockstep/model.safetensors"}, 4, {"model.safetensors"});
 }

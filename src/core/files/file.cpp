@@ -17,6 +17,13 @@ namespace {
                                                        std::generic_category().message(reason)));
 }
 
+/// Number of files, sockets and the like that this process has open; 0: unknown.
+std::size_t open_files() {
+  std::vector<std::string> names;
+  const bool known = system_files().list("/proc/self/fd", names) == 0 && !names.empty();
+  return known ? names.size() - 1 : 0;  // without that of the folder itself
+}
+
 }  // namespace
 
 Category category_of_failure(int reason) {
@@ -70,11 +77,21 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> destination) con
   }
 }
 
-void allow_open_files(std::size_t count) {
+void reserve_open_files(std::size_t more, const std::string& user) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, count);
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // if it fails, opening a file reports the limit
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const std::size_t open = open_files();
+  const std::size_t needed = open + more;
+  if (limit.rlim_cur >= needed) return;
+  if (limit.rlim_max >= needed) {
+    limit.rlim_cur = needed;
+    if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
+  }
+  throw Error(
+      Category::resource,
+      fmt::format("{} needs {} open files, of which this process has {}, but it may have only {}: allow "
+                  "more (ulimit -n {}; docker run --ulimit nofile={})",
+                  user, needed, open, limit.rlim_max, needed, needed));
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path) {

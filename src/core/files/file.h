@@ -79,8 +79,10 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// Raises the number of files that this process may have open to `count`, or to its hard limit.
-void allow_open_files(std::size_t count);
+/// Makes sure that this process can open `more` files, sockets and the like beside those that it has open:
+/// raises its soft limit if needed, up to the hard one. Throws Error(resource) with the numbers if that is
+/// too low. `user`: who needs them, for the message.
+void reserve_open_files(std::size_t more, const std::string& user);
 
 /// All bytes of the file at `path`. Throws as InputFile does.
 std::vector<std::byte> read_file(const std::filesystem::path& path);

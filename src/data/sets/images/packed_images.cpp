@@ -12,15 +12,16 @@
 namespace lockstep {
 namespace {
 
-/// Number of descriptors for the rest of the process, which includes shards of the other part.
-constexpr std::size_t files_of_others = 1024;
-
 class PackedImages : public Dataset {
  public:
   PackedImages(const std::filesystem::path& folder, const std::string& part, ShardIndex index, Shape shape)
       : folder_(folder.string()), part_(part), index_(std::move(index)), shape_(shape) {
     const auto last = std::ranges::max_element(index_.entries, {}, &ShardIndex::Entry::shard);
-    if (last != index_.entries.end()) allow_open_files(last->shard + files_of_others);
+    // A damaged index may name any number of shards; one has at least a sample.
+    if (last != index_.entries.end()) {
+      reserve_open_files(std::min<std::size_t>(last->shard, index_.entries.size()) + 1,
+                         fmt::format("{} ({} images in shards)", folder_, part_));
+    }
     std::uint64_t name = 0;
     for (const ShardIndex::Entry& entry : index_.entries) {
       name_offsets_.push_back(name);

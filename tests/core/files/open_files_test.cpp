@@ -1,0 +1,61 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <vector>
+
+#include "core/files/file.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+/// Text that `work` returns in a process of its own that has ten files more than the standard streams, and
+/// these limits.
+std::string with_limits(rlim_t soft, rlim_t hard, const std::function<std::string()>& work) {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int file = 3; file < 1024; ++file) close(file);
+    for (int file = 0; file < 10; ++file) open("/dev/null", O_RDONLY);
+    const rlimit limit{soft, hard};
+    const std::string text = setrlimit(RLIMIT_NOFILE, &limit) == 0 ? work() : "no limit";
+    folder.write("text", text);
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  return contents(folder / "text");
+}
+
+/// Category and message, or the soft limit afterwards.
+std::string outcome_of_reserving(std::size_t more) {
+  try {
+    reserve_open_files(more, "the run");
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.category())) + ": " + error.what();
+  }
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return std::to_string(limit.rlim_cur);
+}
+
+TEST(OpenFiles, TheSoftLimitIsRaisedAsFarAsNeeded) {
+  EXPECT_EQ(with_limits(64, 256, [] { return outcome_of_reserving(51); }), "64");
+  EXPECT_EQ(with_limits(64, 256, [] { return outcome_of_reserving(52); }), "65");
+  EXPECT_EQ(with_limits(64, 256, [] { return outcome_of_reserving(243); }), "256");
+}
+
+TEST(OpenFiles, BeyondTheHardLimitIsAnErrorWithTheNumbers) {
+  EXPECT_EQ(
+      with_limits(64, 256, [] { return outcome_of_reserving(244); }),
+      "4: the run needs 257 open files, of which this process has 13, but it may have only 256: allow more "
+      "(ulimit -n 257; docker run --ulimit nofile=257)");
+}
+
+}  // namespace
+}  // namespace lockstep
