@@ -17,6 +17,7 @@ struct RunDirectory {
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
   std::filesystem::path final_model() const { return checkpoints() / "final.safetensors"; }
   std::filesystem::path best() const { return checkpoints() / "best.safetensors"; }
+  std::filesystem::path lock() const { return path / "lock"; }
   std::filesystem::path report() const { return path / "report.html"; }
 };
 

@@ -108,6 +108,30 @@ TEST(Stop, ASignalBeforeTheFirstStepEndsAllAtOnce) {
   }
 }
 
+/// A second run in the folder of a run would destroy its record and its checkpoints.
+TEST(Stop, OneRunAtATimeInARunDirectory) {
+  const TemporaryFolder folder;
+  const std::string directory = (folder / "run").string();
+  const std::vector<std::string> arguments = endless_with({"--run-dir", directory, "--resume", "auto"});
+  std::vector<std::string> more = arguments;
+  more.insert(more.end(), {"--max-time", "1s"});
+  {
+    Started first(lockstep_command(0, arguments));
+    first.await_line("epoch 1/");
+    const Outcome second = lockstep(0, more);
+    EXPECT_EQ(second.status, 2) << second.err;
+    const std::string holder = "/run is in use by process " + std::to_string(first.process()) + " on host ";
+    EXPECT_EQ(count(second.err, "lockstep: error: "), 1) << second.err;
+    EXPECT_NE(second.err.find(holder), std::string::npos) << second.err;
+    first.await_line("epoch ");  // it goes on
+    kill(first.process(), SIGKILL);
+    first.wait(10.0);
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / "run/lock"));  // the file of a killed run is in nobody's way
+  expect_stopped(lockstep(0, more), "the time limit of 1s");
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/lock"));
+}
+
 /// The run is stopped somewhere in its epochs of three steps, and in their evaluations.
 TEST(Stop, AStoppedRunGoesOnWithTheSameResult) {
   const TemporaryFolder folder;

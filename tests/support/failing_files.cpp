@@ -57,6 +57,10 @@ ssize_t FailingFiles::write(int descriptor, const void* data, std::size_t bytes)
   return fails("write", descriptor, true) ? -1 : inner_.write(descriptor, data, bytes);
 }
 
+int FailingFiles::lock(int descriptor) {
+  return fails("lock", descriptor, false) ? -1 : inner_.lock(descriptor);
+}
+
 int FailingFiles::fsync(int descriptor) {
   return fails("fsync", descriptor, true) ? -1 : inner_.fsync(descriptor);
 }

@@ -36,6 +36,7 @@ class FailingFiles : public FileSystem {
   ssize_t pread(int descriptor, void* data, std::size_t bytes, std::uint64_t offset) override;
   ssize_t write(int descriptor, const void* data, std::size_t bytes) override;
   int fsync(int descriptor) override;
+  int lock(int descriptor) override;
   int ftruncate(int descriptor, std::uint64_t size) override;
   int fstat(int descriptor, FileStatus& status) override;
   void drop_cache(int descriptor) override { inner_.drop_cache(descriptor); }

@@ -1,6 +1,7 @@
 #include "cli/train/run_place.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -22,6 +23,9 @@ namespace lockstep {
 namespace {
 
 constexpr const char* parent_folder = "runs";
+
+/// Ranks whose launcher was killed end about 1.5 s later.
+constexpr double seconds_for_lock = 5.0;
 
 /// Name of a network or data set without what would not do in the name of a folder: "nets/mine.json" is
 /// "mine".
@@ -53,33 +57,31 @@ RunPlace new_run(const TrainOptions& options) {
           .checkpoint = {}};
 }
 
-RunPlace newest_run(const TrainOptions& options) {
+RunPlace newest_run(const TrainOptions& options, RunLock& lock) {
   std::filesystem::path directory = options.output.run_directory;
   if (directory == OutputOptions().run_directory)
     directory = latest_run_folder(parent_folder, run_name(options));
   if (directory.empty() || file_kind(directory) == FileKind::missing) return new_run(options);
+  lock.take(directory);
   return {.directory = directory, .checkpoint = newest_checkpoint({directory}), .continues = true};
 }
 
-RunPlace named_run(const TrainOptions& options) {
+RunPlace named_run(const TrainOptions& options, RunLock& lock) {
   const std::filesystem::path path = without_slash(options.resume);
-  RunPlace place{.directory = path, .checkpoint = path, .continues = true};
-  if (is_checkpoint(path)) {
-    place.directory = folder_of(folder_of(path));
-  } else {
-    place.checkpoint = newest_checkpoint({path});
-    if (place.checkpoint.empty()) {
-      throw Error(
-          Category::data,
-          fmt::format("{}: neither a checkpoint nor the directory of a run that has one", path.string()),
-          "resume");
-    }
+  const bool names_checkpoint = is_checkpoint(path);
+  const std::filesystem::path source = names_checkpoint ? folder_of(folder_of(path)) : path;
+  RunPlace place{.directory = source, .checkpoint = {}};
+  if (options.output.run_directory != OutputOptions().run_directory) place = new_run(options);
+  place.continues = place.directory == source;
+  if (place.continues && file_kind(source) == FileKind::folder) lock.take(source);
+  place.checkpoint = names_checkpoint ? path : newest_checkpoint({path});
+  if (place.checkpoint.empty()) {
+    throw Error(
+        Category::data,
+        fmt::format("{}: neither a checkpoint nor the directory of a run that has one", path.string()),
+        "resume");
   }
-  if (options.output.run_directory == OutputOptions().run_directory) return place;
-  RunPlace elsewhere = new_run(options);
-  elsewhere.checkpoint = place.checkpoint;
-  elsewhere.continues = elsewhere.directory == place.directory;
-  return elsewhere;
+  return place;
 }
 
 /// Throws Error(usage) for options about checkpoints where nothing is kept.
@@ -92,18 +94,24 @@ void check_place(const TrainOptions& options) {
   if (!idle.empty()) throw Error(Category::usage, "has no effect where nothing is kept (run-dir none)", idle);
 }
 
-RunPlace find(const TrainOptions& options) {
+RunPlace find(const TrainOptions& options, RunLock& lock) {
   check_place(options);
   if (options.resume.empty()) return new_run(options);
-  return options.resume == "auto" ? newest_run(options) : named_run(options);
+  return options.resume == "auto" ? newest_run(options, lock) : named_run(options, lock);
 }
 
 }  // namespace
 
-RunPlace find_run_place(const World& world, const TrainOptions& options) {
+void RunLock::take(const std::filesystem::path& directory) {
+  if (file_) return;
+  file_.emplace(RunDirectory{directory}.lock(), fmt::format("process {} on host {}", getpid(), host_),
+                seconds_for_lock);
+}
+
+RunPlace find_run_place(const World& world, const TrainOptions& options, RunLock& lock) {
   RunPlace place;
   world.agree([&] {
-    if (world.rank() == 0) place = find(options);
+    if (world.rank() == 0) place = find(options, lock);
   });
   const auto from_first = [&](const std::string& own) {
     const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(own)));

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "cli/train/train_options.h"
+#include "core/files/lock_file.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -17,10 +19,24 @@ struct RunPlace {
   bool keeps() const { return !directory.empty(); }
 };
 
+/// Lock of the run directory of this process, on rank 0.
+class RunLock {
+ public:
+  /// `host`: name of this host, which another run tells.
+  explicit RunLock(std::string host) : host_(std::move(host)) {}
+  /// Locks `directory`, which exists, unless that is done. Errors are those of LockFile.
+  void take(const std::filesystem::path& directory);
+
+ private:
+  std::string host_;
+  std::optional<LockFile> file_;
+};
+
 /// Follows from --run-dir and --resume; rank 0 looks at the files, and creates the folder of a new run
-/// without --run-dir. Warns of checkpoints that cannot be read. Collective. Throws on all ranks Error(data)
-/// if there is nothing to resume, Error(resource).
-RunPlace find_run_place(const World& world, const TrainOptions& options);
+/// without --run-dir, and locks one that exists. Warns of checkpoints that cannot be read. Collective. Throws
+/// on all ranks Error(data) if there is nothing to resume, Error(usage) if another run writes there,
+/// Error(resource).
+RunPlace find_run_place(const World& world, const TrainOptions& options, RunLock& lock);
 
 /// Writes the run directory to the file in which a launcher that may restart the run looks for it, if there
 /// is one. Throws Error(resource).

@@ -14,6 +14,7 @@
 #include "cli/train/train_options.h"
 #include "comm/watch/watch.h"
 #include "core/files/atomic_file.h"
+#include "core/files/folder.h"
 #include "core/message.h"
 #include "core/version.h"
 #include "data/image/decoder.h"
@@ -250,7 +251,8 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model.name, data.train->shape(), data.train->classes()); });
   Trainer trainer(world, *network, *data.train, *data.test, trainer_options(options), data.validation.get());
-  const RunPlace place = find_run_place(world, options);
+  RunLock lock(world.host());
+  const RunPlace place = find_run_place(world, options, lock);
   if (place.checkpoint.empty() && !options.init_from.empty()) {
     std::optional<ModelFile> file;
     world.agree([&] { file = ModelFile::read(options.init_from); });
@@ -268,6 +270,8 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
   DataWarnings warnings(options);
   world.agree([&] {
     if (prints && place.keeps()) {
+      make_folder(place.directory);
+      lock.take(place.directory);
       make_run_directory(
           options, place, trainer,
           environment_of(environment, world, trainer, options.training.execution.dtype, argc, argv));

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -44,6 +45,7 @@ class SystemFiles : public FileSystem {
     return ::write(descriptor, data, bytes);
   }
   int fsync(int descriptor) override { return ::fsync(descriptor); }
+  int lock(int descriptor) override { return ::flock(descriptor, LOCK_EX | LOCK_NB); }
   int ftruncate(int descriptor, std::uint64_t size) override {
     return ::ftruncate(descriptor, static_cast<off_t>(size));
   }

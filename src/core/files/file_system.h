@@ -40,6 +40,9 @@ class FileSystem {
   virtual ssize_t pread(int descriptor, void* data, std::size_t bytes, std::uint64_t offset) = 0;
   virtual ssize_t write(int descriptor, const void* data, std::size_t bytes) = 0;
   virtual int fsync(int descriptor) = 0;
+  /// Locks a file against all other opened ones of it, until the descriptor is closed, however this process
+  /// ends. Fails with EWOULDBLOCK at once where it is locked.
+  virtual int lock(int descriptor) = 0;
   virtual int ftruncate(int descriptor, std::uint64_t size) = 0;
   virtual int fstat(int descriptor, FileStatus& status) = 0;
   /// Lets the system forget its copy in memory of a file that is synced, so that the disk is read next. A

@@ -1,0 +1,79 @@
+#include "core/files/lock_file.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "support/expect_error.h"
+#include "support/failing_files.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+TEST(LockFile, OneHolderAtATime) {
+  const TemporaryFolder folder;
+  const auto path = folder / "lock";
+  {
+    const LockFile lock(path, "process 1 on host a", 0.0);
+    EXPECT_EQ(contents(path), "process 1 on host a");
+    expect_error(Category::usage, {folder.path().string() + " is in use by process 1 on host a: "},
+                 [&] { const LockFile second(path, "process 2 on host b", 0.0); });
+    EXPECT_EQ(contents(path), "process 1 on host a");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  const LockFile lock(path, "process 2 on host b", 0.0);
+}
+
+/// Its file stays, and tells a longer name than that of the next holder.
+TEST(LockFile, AKilledHolderHasNoneAnyMore) {
+  const TemporaryFolder folder;
+  const auto path = folder / "lock";
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const LockFile lock(path, "a process with a long name", 0.0);
+    [[maybe_unused]] const ssize_t written = write(ends[1], "x", 1);
+    while (true) pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ends[0], &byte, 1), 1);
+  expect_error(Category::usage, {"is in use by a process with a long name"},
+               [&] { const LockFile second(path, "me", 0.0); });
+  kill(child, SIGKILL);
+  const LockFile next(path, "me", 60.0);  // waits for the end of the other
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(contents(path), "me");
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(LockFile, WithoutLocksARunGoesOn) {
+  const TemporaryFolder folder;
+  for (const int reason : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
+    FailingFiles files(system_files(),
+                       [&](const FileCall& call) { return call.name == "lock" ? reason : 0; });
+    const ScopedFiles replaced(files);
+    testing::internal::CaptureStderr();
+    const LockFile one(folder / "lock", "1", 0.0), two(folder / "lock", "2", 0.0);
+    const std::string warnings = testing::internal::GetCapturedStderr();
+    EXPECT_NE(warnings.find("lock: cannot lock: "), std::string::npos) << warnings;
+  }
+}
+
+TEST(LockFile, AnyOtherFailureIsAnErrorWithThePath) {
+  const TemporaryFolder folder;
+  for (const char* name : {"open", "lock", "ftruncate", "write", "fstat", "stat"}) {
+    FailingFiles files(system_files(), [&](const FileCall& call) { return call.name == name ? EIO : 0; });
+    const ScopedFiles replaced(files);
+    expect_error(Category::resource, {"/lock: cannot ", "Input/output error"},
+                 [&] { const LockFile lock(folder / "lock", "1", 0.0); });
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
