@@ -1,8 +1,9 @@
-# Functions shared by the scripts of this folder that train, stop or kill, and resume. To be sourced.
+# Functions shared by the scripts of this folder that train, and stop, kill or resume. To be sourced.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 launcher=$root/build/release/lockstep-run
+program=
 times=
 seed=$$
 work=
@@ -14,24 +15,40 @@ die() { # status, message
   exit "$1"
 }
 
-# read_options ARGUMENT...: the options that all these scripts have. A script may define own_option NAME, which returns 0
-# for a switch of its own.
+# read_options ARGUMENT...: the options that all these scripts have: --times N, in scripts that set `times`; --seed N;
+# --program FILE, which sets `launcher` (lockstep-run) and `program` (lockstep, beside it); --help. A script may define
+# own_option NAME, which returns 0 for a switch of its own, and own_value NAME VALUE, for an option with a value.
 read_options() {
+  local option
   while [[ $# -gt 0 ]]; do
-    case $1 in
-      --times) times=${2:-} && shift ;;
-      --program) launcher=${2:-} && shift ;;
-      --seed) seed=${2:-} && shift ;;
+    option=$1
+    shift
+    case $option in
       -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" && exit 0 ;;
-      *) own_option "$1" || die 2 "unknown option $1 (see --help)" ;;
+      *) ! own_option "$option" || continue ;;
     esac
+    case $option in
+      --program) launcher=${1:-} ;;
+      --seed) seed=${1:-} ;;
+      --times)
+        [[ -n $times ]] || die 2 "unknown option --times (see --help)"
+        times=${1:-}
+        ;;
+      *) own_value "$option" "${1:-}" || die 2 "unknown option $option (see --help)" ;;
+    esac
+    [[ $# -gt 0 ]] || die 2 "$option needs a value"
     shift
   done
-  [[ $times =~ ^[1-9][0-9]*$ && $seed =~ ^[0-9]+$ ]] || die 2 "--times and --seed take a number"
+  [[ -z $times || $times =~ ^[1-9][0-9]*$ ]] || die 2 "--times takes a number from 1, not '$times'"
+  [[ $seed =~ ^[0-9]+$ ]] || die 2 "--seed takes a number, not '$seed'"
   [[ -x $launcher ]] || die 4 "no program $launcher; build it: cmake --preset release && cmake --build --preset release"
+  launcher=$(readlink -f "$launcher")
+  # shellcheck disable=SC2034  # for scripts
+  program=$(dirname "$launcher")/lockstep
   RANDOM=$((seed % 32768))
 }
 own_option() { return 1; }
+own_value() { return 1; }
 
 # Makes a folder for runs, which is removed at the end if nothing failed, and enters it.
 make_work() {
@@ -39,7 +56,6 @@ make_work() {
   trap end_work EXIT
   export TMPDIR=$work/tmp
   mkdir "$TMPDIR"
-  launcher=$(readlink -f "$launcher")
   cd "$work" || die 1 "cannot enter $work"  # the watchdog reports here on ranks that are killed early
 }
 failed=0

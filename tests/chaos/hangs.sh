@@ -3,51 +3,46 @@
 # checks that the watchdog names the right rank or host within 15 s (a killed one: 5 s) and that all ranks are gone
 # within 20 s (5 s). Hosts are network namespaces, made by bench/hosts.sh as root. The last line is "N of N: named right
 # and gone in time".
-#   tests/chaos/hangs.sh [--runs N] [--hosts N] [--ranks N] [--faults "stop kill link"] [--limit DURATION] [--seed N]
+#   tests/chaos/hangs.sh [--times N] [--hosts N] [--ranks N] [--faults "stop kill link"] [--limit DURATION] [--seed N]
 #                        [--program FILE]
+#   --times N       number of faults; default 100
 #   --ranks N       ranks of each host; default 2
 #   --hosts N       default 2; 1: no namespaces, and no link
 #   --limit D       --hang-limit of the training; default 10s
-#   --program FILE  default build/release/lockstep
+#   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=tests/chaos/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-runs=100
+times=100
 hosts=2
 ranks=2
 faults="stop link"
 limit=10s
-program=build/release/lockstep
-seed=$$
-while (($# > 0)); do
+own_value() {
   case $1 in
-    --runs) runs=$2 ;;
     --hosts) hosts=$2 ;;
     --ranks) ranks=$2 ;;
     --faults) faults=$2 ;;
     --limit) limit=$2 ;;
-    --program) program=$2 ;;
-    --seed) seed=$2 ;;
-    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
-    *) printf 'hangs.sh: error: unknown option %s\n' "$1" >&2 && exit 2 ;;
+    *) return 1 ;;
   esac
-  shift 2
-done
-[[ -x $program ]] || { printf 'hangs.sh: error: no program %s\n' "$program" >&2 && exit 4; }
+}
+read_options "$@"
 read -r -a kinds <<<"$faults"
-RANDOM=$seed
 mark=HANGS_MARK=$$-$seed
 work=$(mktemp -d)
 starter=
 end() {
   if [[ -n $starter ]]; then kill "$starter" 2>/dev/null || true; fi
-  for process in $(training); do kill -9 "$process" 2>/dev/null || true; done
+  for process in $(its_ranks); do kill -9 "$process" 2>/dev/null || true; done
   rm -rf "$work"
 }
 trap end EXIT
+cd "$work"  # for reports of the watchdog
 
 # Prints the ranks of the training, "PROCESS RANK" each.
-training() {
+its_ranks() {
   local file process
   while read -r file; do
     process=${file%/environ}
@@ -68,17 +63,17 @@ within() { # seconds command...
   echo $((($(now) - began) / 1000000))
 }
 is_named() { grep -q "^lockstep: error: $named" "$work/error"; }
-are_gone() { [[ -z $(training) ]]; }
-steps_begun() { [[ $(training | wc -w) -eq $((hosts * ranks)) ]] && grep -q "epoch 1/" "$work/output"; }
+are_gone() { [[ -z $(its_ranks) ]]; }
+steps_begun() { [[ $(its_ranks | wc -w) -eq $((hosts * ranks)) ]] && grep -q "epoch 1/" "$work/output"; }
 
 right=0
-for ((run = 1; run <= runs; ++run)); do
+for ((run = 1; run <= times; ++run)); do
   kind=${kinds[RANDOM % ${#kinds[@]}]}
   command=("$program" train --dataset synthetic --synthetic-shape 1x28x28 --samples 512 --epochs 1000000 --threads 1
     --device cpu --hang-limit "$limit" --run-dir "$work/run-$run")
   : >"$work/output"
   if ((hosts > 1)); then
-    env "$mark" bench/hosts.sh --hosts "$hosts" --ranks "$ranks" --program "$program" -- env "$mark" "${command[@]}" \
+    env "$mark" "$root/bench/hosts.sh" --hosts "$hosts" --ranks "$ranks" --program "$program" -- env "$mark" "${command[@]}" \
       >"$work/output" 2>"$work/error" &
   else
     env "$mark" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --bind-to none \
@@ -88,7 +83,7 @@ for ((run = 1; run <= runs; ++run)); do
   began=$(now)
   within 60 steps_begun >/dev/null || { cat "$work/error" >&2 && printf 'hangs.sh: error: no start\n' >&2 && exit 1; }
   sleep "$((RANDOM % 2)).$((RANDOM % 900 + 100))"
-  read -r -a processes <<<"$(training)"
+  read -r -a processes <<<"$(its_ranks)"
   victim=${processes[RANDOM % ${#processes[@]}]}
   rank=$(rank_of "$victim")
   began=$(now)
@@ -117,10 +112,10 @@ for ((run = 1; run <= runs; ++run)); do
     printf '%d: %s of rank %s: WRONG\n' "$run" "$kind" "$rank"
     cat "$work/error"
   fi
-  for process in $(training); do kill -9 "$process" 2>/dev/null || true; done
+  for process in $(its_ranks); do kill -9 "$process" 2>/dev/null || true; done
   kill "$starter" 2>/dev/null || true
   wait "$starter" || true
   starter=
 done
-printf '%d of %d: named right and gone in time\n' "$right" "$runs"
-((right == runs))
+printf '%d of %d: named right and gone in time\n' "$right" "$times"
+((right == times))

@@ -2,31 +2,21 @@
 # Kills lockstep-run, its guardian or mpirun with SIGKILL at random instants of short trainings, and checks that after
 # 5 s no process of the training and no file in the temporary folder or in /dev/shm is left. The last line is
 # "N of N: no process and no file left".
-#   tests/chaos/kill_launcher.sh [--runs N] [--ranks N] [--program FILE] [--seed N]
+#   tests/chaos/kill_launcher.sh [--times N] [--ranks N] [--program FILE] [--seed N]
+#   --times N       number of kills; default 100
+#   --ranks N       default 3
 #   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
 set -euo pipefail
+# shellcheck source=tests/chaos/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-runs=100
+times=100
 ranks=3
-program=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)/build/release/lockstep-run
-seed=$$
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    --runs) runs=$2 ;;
-    --ranks) ranks=$2 ;;
-    --program) program=$2 ;;
-    --seed) seed=$2 ;;
-    -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 0 ;;
-    *) printf 'kill_launcher.sh: error: unknown option %s\n' "$1" >&2 && exit 2 ;;
-  esac
-  shift 2
-done
-[[ -x $program ]] || { printf 'kill_launcher.sh: error: no program %s\n' "$program" >&2 && exit 4; }
-RANDOM=$seed
+own_value() { [[ $1 == --ranks ]] && ranks=$2; }
+read_options "$@"
 
 # Everything that a training starts has this mark in its environment, and this temporary folder.
 mark=KILL_LAUNCHER_MARK=$$-$seed
-program=$(readlink -f "$program")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TMPDIR=$work/temporary
@@ -72,16 +62,16 @@ left() { # pattern, job: prints what is left of them
 }
 
 clean=0
-for ((run = 1; run <= runs; run++)); do
-  env "$mark" "$program" -np "$ranks" train --dataset synthetic --samples 4096 --model mlp:16 --epochs 100000 \
+for ((run = 1; run <= times; run++)); do
+  env "$mark" "$launcher" -np "$ranks" train --dataset synthetic --samples 4096 --model mlp:16 --epochs 100000 \
     --run-dir "$work/run-$run" --quiet >/dev/null 2>&1 &
-  launcher=$!
-  disown "$launcher"  # bash would print how it ended
+  started=$!
+  disown "$started"  # bash would print how it ended
   delay=$((RANDOM % 1500))
   sleep "$((delay / 1000)).$(printf '%03d' $((delay % 1000)))"
-  guardian=$(child_of "$launcher")
+  guardian=$(child_of "$started")
   mpirun=$([[ -z $guardian ]] || child_of "$guardian")
-  victims=("$launcher" "$mpirun" "$guardian")
+  victims=("$started" "$mpirun" "$guardian")
   names=(lockstep-run mpirun guardian)
   choice=$((RANDOM % 3))
   if [[ -z ${victims[choice]} ]]; then choice=0; fi
@@ -102,5 +92,5 @@ for ((run = 1; run <= runs; run++)); do
     rm -rf "$TMPDIR" $(segments "$pattern" "$job") && mkdir "$TMPDIR"
   fi
 done
-printf '%d of %d: no process and no file left\n' "$clean" "$runs"
-[[ $clean -eq $runs ]]
+printf '%d of %d: no process and no file left\n' "$clean" "$times"
+[[ $clean -eq $times ]]

@@ -32,7 +32,6 @@ begin_on() {
     job=$!
   fi
 }
-program=$(dirname "$(readlink -f "$launcher")")/lockstep
 
 # stop_rank_after STEPS RUN: as stop_after, by a signal to a single rank on the first host.
 stop_rank_after() {

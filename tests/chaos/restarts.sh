@@ -6,35 +6,35 @@
 #   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
 # The options after -- replace those of LeNet on synthetic images, with a checkpoint every 3 s.
 set -euo pipefail
+# shellcheck source=tests/chaos/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 minutes=20
 every=60
 ranks=2
 share=90
-program=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)/build/release/lockstep-run
-seed=$$
 options=(--dataset synthetic --synthetic-shape 1x28x28 --samples 60000 --epochs 1000000 --checkpoint-every 3s)
-while [[ $# -gt 0 ]]; do
+own_value() {
   case $1 in
     --minutes) minutes=$2 ;;
     --every) every=$2 ;;
     --ranks) ranks=$2 ;;
     --share) share=$2 ;;
-    --program) program=$2 ;;
-    --seed) seed=$2 ;;
-    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
-    --) shift && options=("$@") && break ;;
-    *) printf 'restarts.sh: error: unknown option %s\n' "$1" >&2 && exit 2 ;;
+    *) return 1 ;;
   esac
-  shift 2
+}
+for ((i = 1; i <= $#; i++)); do
+  if [[ ${!i} == -- ]]; then
+    options=("${@:i+1}")
+    set -- "${@:1:i-1}"
+  fi
 done
-[[ -x $program ]] || { printf 'restarts.sh: error: no program %s\n' "$program" >&2 && exit 4; }
-RANDOM=$seed
+read_options "$@"
 
 work=$(mktemp -d)
-launcher=
+started=
 tear_down() {
-  if [[ -n $launcher ]]; then kill -9 "$launcher" 2>/dev/null || true; fi
+  if [[ -n $started ]]; then kill -9 "$started" 2>/dev/null || true; fi
   rm -rf "$work"
 }
 trap tear_down EXIT
@@ -52,23 +52,23 @@ ranks_of() { # process of lockstep-run
   [[ -z $mpirun ]] || children_of "$mpirun"
 }
 
-"$program" -np "$ranks" --max-restarts 1000000 --min-ranks "$ranks" train --run-dir "$work/run" --quiet \
+"$launcher" -np "$ranks" --max-restarts 1000000 --min-ranks "$ranks" train --run-dir "$work/run" --quiet \
   "${options[@]}" >"$work/out" 2>"$work/err" </dev/null &
-launcher=$!
+started=$!
 end=$((SECONDS + 60 * minutes))
 kills=0
-while ((SECONDS + every < end)) && kill -0 "$launcher" 2>/dev/null; do
+while ((SECONDS + every < end)) && kill -0 "$started" 2>/dev/null; do
   sleep "$every"
-  mapfile -t processes < <(ranks_of "$launcher")
+  mapfile -t processes < <(ranks_of "$started")
   if [[ ${#processes[@]} -eq 0 ]]; then continue; fi
   kill -9 "${processes[RANDOM % ${#processes[@]}]}" 2>/dev/null || true
   kills=$((kills + 1))
 done
-while ((SECONDS < end)) && kill -0 "$launcher" 2>/dev/null; do sleep 1; done
-kill -TERM "$launcher" 2>/dev/null || true
+while ((SECONDS < end)) && kill -0 "$started" 2>/dev/null; do sleep 1; done
+kill -TERM "$started" 2>/dev/null || true
 status=0
-wait "$launcher" || status=$?
-launcher=
+wait "$started" || status=$?
+started=
 if [[ $status -ne 75 ]]; then
   tail -n 40 "$work/err" >&2
   printf 'restarts.sh: the run ended with status %d, not 75\n' "$status" >&2

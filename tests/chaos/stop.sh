@@ -2,28 +2,18 @@
 # Sends a signal to a random rank, to all ranks or to mpirun at random instants of trainings: during start-up, steps and
 # evaluations, some of which take longer than 10 s. Checks that all ends with status 75 and one line that says why. The
 # last line is "N of N: status 75; the longest took T s".
-#   tests/chaos/stop.sh [--runs N] [--program FILE] [--seed N] [--limit SECONDS]
-#   --program FILE  default build/release/lockstep
+#   tests/chaos/stop.sh [--times N] [--limit SECONDS] [--program FILE] [--seed N]
+#   --times N       number of signals; default 100
+#   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
 #   --limit SECONDS  a longer stop counts as failed; default 10, for an idle machine
 set -euo pipefail
+# shellcheck source=tests/chaos/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-runs=100
-program=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)/build/release/lockstep
-seed=$$
+times=100
 limit=10
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    --runs) runs=$2 ;;
-    --program) program=$2 ;;
-    --seed) seed=$2 ;;
-    --limit) limit=$2 ;;
-    -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit 0 ;;
-    *) printf 'stop.sh: error: unknown option %s\n' "$1" >&2 && exit 2 ;;
-  esac
-  shift 2
-done
-[[ -x $program ]] || { printf 'stop.sh: error: no program %s\n' "$program" >&2 && exit 4; }
-RANDOM=$seed
+own_value() { [[ $1 == --limit ]] && limit=$2; }
+read_options "$@"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_odls_base_sigkill_timeout=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -43,28 +33,28 @@ milliseconds() { printf '%d\n' $(($(date +%s%N) / 1000000)); }
 
 passed=0
 longest=0
-for ((run = 1; run <= runs; run++)); do
+for ((run = 1; run <= times; run++)); do
   ranks=$((RANDOM % 4 + 1))
   kind=$((RANDOM % ${#kinds[@]}))
   # shellcheck disable=SC2086  # a list of words
   mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$program" train --dataset synthetic --device cpu \
     --epochs 1000000 --batch-size 64 --micro-batches 4 --lr 0 --threads 1 ${kinds[kind]} --quiet --run-dir "$work/$run" \
     >"$work/out" 2>"$work/err" &
-  launcher=$!
+  started=$!
   processes=()
-  while [[ ${#processes[@]} -lt $ranks ]]; do mapfile -t processes < <(pgrep -P "$launcher" -x lockstep || true); done
+  while [[ ${#processes[@]} -lt $ranks ]]; do mapfile -t processes < <(pgrep -P "$started" -x lockstep || true); done
   for process in "${processes[@]}"; do until handles "$process"; do :; done; done
   sleep "$((RANDOM % 6)).$((RANDOM % 1000 + 1000))"  # the instant of the signal
   signal=$(printf 'TERM\nINT\nUSR1\n' | sed -n "$((RANDOM % 3 + 1))p")
   case $((RANDOM % 3)) in
     0) targets=("${processes[RANDOM % ranks]}") ;;
     1) targets=("${processes[@]}") ;;
-    2) targets=("$launcher") signal=USR1 ;;
+    2) targets=("$started") signal=USR1 ;;
   esac
   start=$(milliseconds)
   kill "-$signal" "${targets[@]}"
   status=0
-  wait "$launcher" || status=$?
+  wait "$started" || status=$?
   took=$(($(milliseconds) - start))
   lines=$(grep -c '^lockstep: stopped by ' "$work/err" || true)
   if [[ $status -eq 75 && $lines -eq 1 && $took -le $((limit * 1000)) ]]; then
@@ -77,5 +67,5 @@ for ((run = 1; run <= runs; run++)); do
   if ((took > longest)); then longest=$took; fi
   rm -rf "${work:?}/$run"
 done
-printf '%d of %d: status 75; the longest took %d.%d s\n' "$passed" "$runs" $((longest / 1000)) $((longest % 1000 / 100))
-[[ $passed -eq $runs ]]
+printf '%d of %d: status 75; the longest took %d.%d s\n' "$passed" "$times" $((longest / 1000)) $((longest % 1000 / 100))
+[[ $passed -eq $times ]]
