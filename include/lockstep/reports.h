@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/training_options.h"
+
 namespace lockstep {
 
 /// A finished step. Reports are passed to observers on every rank; only rank 0 should print them.
@@ -17,6 +19,25 @@ struct StepReport {
   double loss = 0.0;          ///< mean over the global batch, before the update
   float learning_rate = 0.0F;
   double seconds = 0.0;
+};
+
+/// A step whose loss, or the norm of whose gradient, is not finite: it has changed nothing. Or an epoch
+/// at whose end a parameter or the loss of an evaluation is not finite.
+struct NotFiniteReport {
+  int epoch = 1;           ///< from 1
+  std::uint64_t step = 1;  ///< from 1 over the whole run
+  double loss = 0.0;       ///< sum over the samples
+  double gradient_norm = 0.0;
+  float learning_rate = 0.0F;
+  std::string value{};                   ///< another value that is not finite, in words; else empty
+  std::vector<std::uint64_t> samples{};  ///< the step's, as numbers in the training set, in its order
+  OnNan handling = OnNan::stop;          ///< what the run does
+  std::uint64_t back_to_step = 0;        ///< with rollback: step of the checkpoint
+  int back_to_epoch = 0;                 ///< with rollback: number of epochs evaluated until then
+  std::string remark{};                  ///< with rollback: why not a later checkpoint; empty: it is the last
+
+  /// Value that is not finite, in words.
+  std::string what() const;
 };
 
 struct Evaluation {
@@ -36,6 +57,7 @@ struct EpochReport {
   Evaluation test;
   std::optional<Evaluation> validation = {};  ///< none without a validation set
   std::uint64_t steps = 0;                    ///< number of this epoch's steps
+  std::uint64_t skipped_steps = 0;            ///< those that OnNan::skip and OnNan::rollback left out
   double seconds = 0.0;                       ///< training only
   /// Time for reading samples, summed over this rank's executors; CUDA: time waiting for samples.
   double load_seconds = 0.0;

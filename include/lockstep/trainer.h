@@ -41,6 +41,9 @@ class Trainer {
   /// times the median for at least 20 steps and 5 s. At most three times for a rank. CPU ranks that have
   /// cores of their own are compared, if any rank has `ask`.
   std::function<void(const StragglerReport&)> on_straggler;
+  /// Called for a step whose loss, or the norm of whose gradient, is not finite: before fit() throws, or
+  /// after the return to a checkpoint.
+  std::function<void(const NotFiniteReport&)> on_not_finite;
   /// Called on rank 0 for each checkpoint that was written or could not be.
   std::function<void(const CheckpointReport&)> on_checkpoint;
   /// fit() calls `ask` at step boundaries, after the steps' outcomes are known, for this rank's request, and
@@ -68,8 +71,10 @@ class Trainer {
 
   /// Trains the remaining epochs, or fewer with early_stopping, max_steps or Request::stop. Throws
   /// Error(data) naming step and learning rate when the loss, or the norm of a gradient that is clipped, is
-  /// not finite (that step changes nothing), and when none of an epoch's training samples, or of the test
-  /// samples, can be read.
+  /// not finite (that step changes nothing; with OnNan::skip, after 10 such steps in a row; with
+  /// OnNan::rollback, which needs write_checkpoints, after 10 returns without a whole epoch in between), when
+  /// an epoch ends with a parameter that is not finite, and when none of an epoch's training samples, or of
+  /// the test samples, can be read.
   void fit();
   /// Whether neither steps nor evaluations remain.
   bool done() const;

@@ -23,6 +23,14 @@ inline Names choices_of(Reduce) { return {"auto", "canonical", "ring"}; }
 enum class BatchScaling { linear, square_root };
 inline Names choices_of(BatchScaling) { return {"linear", "sqrt"}; }
 
+/// Handling of a step whose loss, or the norm of whose gradient, is not finite. It never changes parameters.
+enum class OnNan {
+  stop,      ///< the run ends with an error
+  skip,      ///< the run goes on with the next step
+  rollback,  ///< the run goes back to a checkpoint, and passes over the batches from there to this step
+};
+inline Names choices_of(OnNan) { return {"stop", "skip", "rollback"}; }
+
 struct BatchOptions {
   int size = 256;         ///< samples of one step over all ranks
   int micro_batches = 0;  ///< 0: default_micro_batches
@@ -53,6 +61,7 @@ struct TrainerOptions {
   std::uint64_t seed = 0;
   bool drop_last = false;
   double label_smoothing = 0.0;  ///< rounded to float
+  OnNan on_nan = OnNan::stop;
   bool model_ema = false;
   double model_ema_decay = 0.9998;
   int early_stopping = 0;
@@ -82,7 +91,7 @@ void visit(O& reduce, Visitor&& field) {
 
 template <OptionsOf<TrainerOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [epochs, max_steps, batch, seed, drop_last, label_smoothing, model_ema, model_ema_decay,
+  auto& [epochs, max_steps, batch, seed, drop_last, label_smoothing, on_nan, model_ema, model_ema_decay,
          early_stopping, digest_interval, check_replicas_every, learning_rate, lr_base_batch_size,
          lr_base_scale, schedule, optimizer, input, augment, reduce, execution] = options;
   visit(input, field);
@@ -106,6 +115,12 @@ void visit(O& options, Visitor&& field) {
         {.name = "smoothing",
          .help = "label smoothing: share of each target that is spread evenly over all classes",
          .range = {.below = 1}});
+  field(on_nan, {.name = "on-nan",
+                 .help = "when a step's loss, or the norm of its gradient, is not finite: stop the run, skip "
+                         "the step (up to 10 in a row), or go back to the last checkpoint and on after the "
+                         "step (up to 10 times in an epoch); the numbers of its samples are written to the "
+                         "run directory",
+                 .scope = Scope::protocol});
   field(model_ema, {.name = "model-ema",
                     .help = "keep an exponential moving average of the parameters, which is evaluated and "
                             "saved instead of them; the digest remains that of the trained parameters"});
@@ -147,6 +162,10 @@ void visit(O& options, Visitor&& field) {
 
 /// Learning rate scaled from its base batch size to the batch size, and rounded to float as in steps.
 float largest_learning_rate(const TrainerOptions& options);
+
+/// Options of the optimizer as steps use them: to go on after gradients that are not finite, their norm is
+/// needed.
+OptimizerOptions update_rule(const TrainerOptions& options);
 
 /// Value of `micro_batches = 0` on `device`, cpu or cuda: the largest power of two that divides the batch
 /// into micro-batches of at least 32 samples (128 if all ranks use CUDA). CPUs get micro-batches of 16

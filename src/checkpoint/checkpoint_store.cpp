@@ -85,14 +85,18 @@ void remove_leftovers(const Path& folder, Removals& removals) {
   }
 }
 
-/// Removes checkpoints up to `step`, except the latest `keep` and that of `best_step`.
+/// Removes checkpoints up to `step`, except the latest `keep`, that of `best_step`, and the latest one that
+/// is `needed`.
 void remove_earlier(const Path& folder, std::uint64_t step, int keep, std::uint64_t best_step,
-                    Removals& removals) {
+                    const StepFilter& needed, Removals& removals) {
   std::set<std::uint64_t> kept;
+  bool needs = static_cast<bool>(needed);
   for (const Entry& entry : entries_of(folder)) {
     const auto [kind, its_step] = entry.name;
     if (kind == Kind::temporary || its_step > step) continue;
-    const bool is_wanted = kept.size() < static_cast<std::size_t>(keep) || its_step == best_step;
+    const bool is_needed = needs && needed(its_step);
+    if (is_needed) needs = false;
+    const bool is_wanted = kept.size() < static_cast<std::size_t>(keep) || its_step == best_step || is_needed;
     if (is_wanted && kept.insert(its_step).second) continue;
     removals.attempt([&] { remove_checkpoint(entry); });
   }
@@ -119,8 +123,10 @@ std::vector<Path> list_checkpoints(const Path& folder) {
 }
 
 std::optional<Checkpoint> newest_good_checkpoint(
-    const Path& folder, const std::function<void(const Path&, const std::string&)>& rejected) {
+    const Path& folder, const std::function<void(const Path&, const std::string&)>& rejected,
+    const StepFilter& wanted) {
   for (const Path& checkpoint : list_checkpoints(folder)) {
+    if (wanted && !wanted(parse_checkpoint_name(checkpoint.filename().string())->step)) continue;
     try {
       return read_checkpoint(checkpoint);
     } catch (const Error& error) {
@@ -133,7 +139,8 @@ std::optional<Checkpoint> newest_good_checkpoint(
 CheckpointStore::CheckpointStore(Path folder, int keep)
     : folder_(std::move(folder)), keep_(std::max(keep, 1)) {}
 
-std::string CheckpointStore::write(const CheckpointContents& contents, std::uint64_t best_step) const {
+std::string CheckpointStore::write(const CheckpointContents& contents, std::uint64_t best_step,
+                                   const StepFilter& needed) const {
   Removals removals;
   make_folder(folder_);
   removals.attempt([&] { remove_leftovers(folder_, removals); });
@@ -147,7 +154,7 @@ std::string CheckpointStore::write(const CheckpointContents& contents, std::uint
     removals.attempt([&] { remove_folder(temporary); });
     throw;
   }
-  removals.attempt([&] { remove_earlier(folder_, step, keep_, best_step, removals); });
+  removals.attempt([&] { remove_earlier(folder_, step, keep_, best_step, needed, removals); });
   return removals.first_failure();
 }
 

@@ -16,11 +16,15 @@ namespace lockstep {
 /// there is no folder. Throws as list_folder does.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
-/// The first of list_checkpoints that can be read; none: there is none. Calls `rejected` with path and
-/// reason of each one before it.
+/// Choice among checkpoints by their steps; empty: all.
+using StepFilter = std::function<bool(std::uint64_t step)>;
+
+/// The first of list_checkpoints, of a step of `wanted`, that can be read; none: there is none. Calls
+/// `rejected` with path and reason of each one before it.
 std::optional<Checkpoint> newest_good_checkpoint(
     const std::filesystem::path& folder,
-    const std::function<void(const std::filesystem::path& checkpoint, const std::string& reason)>& rejected);
+    const std::function<void(const std::filesystem::path& checkpoint, const std::string& reason)>& rejected,
+    const StepFilter& wanted = {});
 
 /// Writer of the checkpoints of a run, in the folder RUN/checkpoints. Only one writer may use a folder at a
 /// time; its methods may be called from any thread, one at a time. A process or machine that dies during a
@@ -31,10 +35,12 @@ class CheckpointStore {
   CheckpointStore(std::filesystem::path folder, int keep);
 
   /// Writes a checkpoint, which survives a crash of the machine once this returns, and replaces one of the
-  /// same step. Then removes all but the latest `keep` up to this step and that of `best_step` (0: none).
-  /// Throws Error(resource) if the checkpoint was not written; the earlier ones then stay. Returns why some
-  /// could not be removed, which the next call tries again; empty: nothing failed.
-  std::string write(const CheckpointContents& contents, std::uint64_t best_step) const;
+  /// same step. Then removes all but the latest `keep` up to this step, that of `best_step` (0: none), and
+  /// the latest of a step of `needed`, unless that is empty. Throws Error(resource) if the checkpoint was not
+  /// written; the earlier ones then stay. Returns why some could not be removed, which the next call tries
+  /// again; empty: nothing failed.
+  std::string write(const CheckpointContents& contents, std::uint64_t best_step,
+                    const StepFilter& needed = {}) const;
 
   /// Throws Error(resource) unless there is room on the disk for two checkpoints of `bytes` each: a new one
   /// is written before an old one is removed.

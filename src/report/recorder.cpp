@@ -59,6 +59,10 @@ void Recorder::on_straggler(const StragglerReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_straggler(event); });
 }
 
+void Recorder::on_not_finite(const NotFiniteReport& event) {
+  for_each_sink([&](Sink& sink) { sink.on_not_finite(event); });
+}
+
 void Recorder::on_checkpoint(const CheckpointReport& event) {
   for_each_sink([&](Sink& sink) { sink.on_checkpoint(event); });
 }

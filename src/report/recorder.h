@@ -24,6 +24,7 @@ class Recorder {
   void on_epoch(const EpochReport& event);
   void on_digest(const DigestReport& event);
   void on_straggler(const StragglerReport& event);
+  void on_not_finite(const NotFiniteReport& event);
   void on_checkpoint(const CheckpointReport& event);
   void on_end(const EndReport& event);
   void flush();

@@ -23,6 +23,8 @@ namespace {
   throw Error(Category::resource, fmt::format("{}: {}", file.string(), reason));
 }
 
+constexpr std::string_view not_finite_prefix = "not-finite-step-";
+
 /// Whether a line of metrics.jsonl is about what a run did until `step` and `epoch`. False for a line that a
 /// crash of the machine has damaged.
 bool is_earlier(const std::string& line, std::uint64_t step, int epoch) {
@@ -37,6 +39,15 @@ bool is_earlier(const std::string& line, std::uint64_t step, int epoch) {
 }
 
 }  // namespace
+
+std::filesystem::path RunDirectory::not_finite(std::uint64_t step) const {
+  return path / fmt::format("{}{:08}.json", not_finite_prefix, step);
+}
+
+std::size_t RunDirectory::not_finite_files() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      list_folder(path), [](const std::string& name) { return name.starts_with(not_finite_prefix); }));
+}
 
 std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name) {
   make_folder(parent);

@@ -18,6 +18,10 @@ struct RunDirectory {
   std::filesystem::path final_model() const { return checkpoints() / "final.safetensors"; }
   std::filesystem::path best() const { return checkpoints() / "best.safetensors"; }
   std::filesystem::path lock() const { return path / "lock"; }
+  /// Samples of a step whose loss, or the norm of whose gradient, is not finite.
+  std::filesystem::path not_finite(std::uint64_t step) const;
+  /// Number of these files. Throws Error(resource).
+  std::size_t not_finite_files() const;
   std::filesystem::path report() const { return path / "report.html"; }
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/options/check.h"
 #include "lockstep/error.h"
@@ -62,6 +63,14 @@ std::string describe(Shape shape, int classes) {
 }
 
 }  // namespace
+
+OptimizerOptions update_rule(const TrainerOptions& options) {
+  OptimizerOptions rule = options.optimizer;
+  if (options.on_nan != OnNan::stop && rule.clip_grad == 0.0) {
+    rule.clip_grad = std::numeric_limits<float>::max();  // the largest limit: no norm in use exceeds it
+  }
+  return rule;
+}
 
 float largest_learning_rate(const TrainerOptions& options) {
   if (options.lr_base_batch_size == 0) return static_cast<float>(options.learning_rate);

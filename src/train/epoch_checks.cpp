@@ -1,5 +1,6 @@
 #include "train/epoch_checks.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ void check_visits(const Session& session, const Run& run, std::uint32_t epoch, s
   const auto& [steps, batch, samples] = run.epoch;
   const Permutation order(samples, run.options.seed, epoch);
   VisitSum visited = sum_over_ranks(session, after);  // and the samples that the epoch skips
-  for (std::uint64_t position = 0; position < first_step * batch; ++position) visited.add(order(position));
+  const std::uint64_t first = std::min(first_step * batch, samples);
+  for (std::uint64_t position = 0; position < first; ++position) visited.add(order(position));
   for (std::uint64_t position = steps * batch; position < samples; ++position) visited.add(order(position));
   VisitSum expected = sum_over_ranks(session, before);
   expected.add(VisitSum::expected(samples));

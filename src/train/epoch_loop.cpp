@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "comm/watch/watch.h"
+#include "lockstep/error.h"
 #include "train/shares/measured_shares.h"
 #include "train/step/outcome.h"
 
@@ -27,6 +29,11 @@ constexpr double seconds_between_boundaries = 2.0;
 /// Time of a step, or of a part of it, after which ranks are asked whether to abandon it. Ranks and executors
 /// wait for each other then.
 constexpr double seconds_of_a_round = 4.0;
+
+/// Steps that are skipped one after the other, and returns to a checkpoint without a whole epoch in between,
+/// before the run is given up.
+constexpr int max_skipped_in_row = 10;
+constexpr int max_rollbacks = 10;
 
 /// Maximum over all ranks.
 std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
@@ -68,10 +75,15 @@ bool EpochLoop::run_epoch() {
   const int number = static_cast<int>(epoch) + 1;
   StepTimes work;
   auto start = Clock::now();
+  pass_over(end);
   while (progress_.step < end) {
     const auto times = run_steps_while(std::min(end - progress_.step, steps_to_boundary()), rounds_of_step(),
                                        [this] { return request_of_ranks() != Request::stop; });
     if (!times) return carry_out(Request::stop);
+    if (const auto cause = cause_of_rollback()) {
+      roll_back(*cause);
+      return true;
+    }
     step_seconds_ = times->total / times->steps;
     work.by_part = times->by_part;
     work.load += times->load;
@@ -130,21 +142,86 @@ std::optional<StepTimes> EpochLoop::run_steps_while(std::uint64_t max, std::uint
     entry_.reset();  // its samples are visited again
     return std::nullopt;
   }
-  progress_.step += static_cast<std::uint64_t>(times->steps);
   untold_.steps += static_cast<std::uint64_t>(times->steps);
   untold_.seconds += times->load + times->forward + times->backward;
   untold_.samples += times->own_samples;
   untold_.known = untold_.known && times->by_part;
+  const std::span<const StepOutcome> outcomes = steps_.outcomes();
   EpochTotals& totals = progress_.epoch;
   std::uint64_t computed = 0;
-  for (const StepOutcome& outcome : steps_.outcomes()) {
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const StepOutcome& outcome = outcomes[i];
+    computed += outcome.samples;
+    if (!is_finite(outcome)) {
+      ++totals.skipped_steps;
+      stop_or_skip(steps_.not_finite(i));
+      continue;
+    }
+    progress_.skipped_in_row = 0;
     totals.loss += outcome.loss;
     totals.correct += outcome.correct;
-    computed += outcome.samples;
+    totals.samples += outcome.samples;
   }
-  totals.samples += computed;
   totals.skipped += times->samples - computed;
+  progress_.step += static_cast<std::uint64_t>(times->steps);
   return times;
+}
+
+void EpochLoop::stop_or_skip(const NotFiniteReport& report) {
+  if (report.handling == OnNan::rollback) return;
+  if (observers_.on_not_finite) observers_.on_not_finite(report);
+  if (report.handling == OnNan::skip && ++progress_.skipped_in_row < max_skipped_in_row) return;
+  if (report.handling == OnNan::stop) {
+    steps_.check_finite(report.loss, "loss", report.step);
+    steps_.check_finite(report.gradient_norm, "norm of the gradient", report.step);
+  }
+  session_.world().agree([&] {  // all ranks know it, one prints it
+    throw Error(Category::data,
+                fmt::format("{} steps in a row, up to step {}, were skipped, as the loss or the norm of the "
+                            "gradient was not finite: try a smaller learning rate",
+                            progress_.skipped_in_row, report.step));
+  });
+}
+
+std::optional<NotFiniteReport> EpochLoop::cause_of_rollback() const {
+  if (run_.options.on_nan != OnNan::rollback) return std::nullopt;
+  const std::span<const StepOutcome> outcomes = steps_.outcomes();
+  const auto first = std::ranges::find_if_not(outcomes, is_finite);
+  if (first == outcomes.end()) return std::nullopt;
+  return steps_.not_finite(static_cast<std::size_t>(first - outcomes.begin()));
+}
+
+void EpochLoop::roll_back(NotFiniteReport report) {
+  const InStage in(watch_of(session_.world()), Stage::checkpoint);
+  const int rollbacks = progress_.rollbacks + 1;
+  session_.world().agree([&] {
+    if (rollbacks <= max_rollbacks) return;
+    throw Error(Category::data,
+                fmt::format("step {}: {}, after {} returns to a checkpoint without a whole epoch in between: "
+                            "try a smaller learning rate",
+                            report.step, report.what(), max_rollbacks));
+  });
+  report.remark = checkpointer_->roll_back(report.step);
+  check_replicas();
+  report.back_to_step = progress_.step;
+  report.back_to_epoch =
+      static_cast<int>((progress_.step - (progress_.evaluation_due ? 1 : 0)) / steps_per_epoch());
+  progress_.rollbacks = rollbacks;
+  progress_.pass_until = report.step;
+  entry_.reset();
+  session_.world().agree([&] {
+    if (observers_.on_not_finite) observers_.on_not_finite(report);
+  });
+}
+
+void EpochLoop::pass_over(std::uint64_t end) {
+  const std::uint64_t to = std::min(end, progress_.pass_until);
+  if (progress_.step >= to) return;
+  const std::uint64_t position = progress_.step % steps_per_epoch();
+  if (position == 0) progress_.epoch = {};
+  progress_.epoch.skipped_steps += to - progress_.step;
+  entry_ = {.visits = steps_.visits(), .position = position + to - progress_.step};
+  progress_.step = to;
 }
 
 bool EpochLoop::pass_boundary(Boundary boundary) {
@@ -227,11 +304,35 @@ Evaluation EpochLoop::train_evaluation() const {
 }
 
 void EpochLoop::check_epoch(int epoch) const {
-  check_read(session_.world(), train_evaluation(), fmt::format("training samples of epoch {}", epoch));
+  if (progress_.epoch.skipped_steps == 0 || progress_.epoch.samples > 0) {
+    check_read(session_.world(), train_evaluation(), fmt::format("training samples of epoch {}", epoch));
+  }
   if (progress_.step % steps_per_epoch() == 0) {
     check_visits(session_, run_, static_cast<std::uint32_t>(epoch - 1), entry_->position, entry_->visits,
                  steps_.visits());
   }
+}
+
+bool EpochLoop::goes_back(int epoch, const std::string& value) {
+  if (run_.options.on_nan != OnNan::rollback || checkpointer_ == nullptr) return false;
+  roll_back({.epoch = epoch, .step = progress_.step, .value = value, .handling = OnNan::rollback});
+  return true;
+}
+
+bool EpochLoop::goes_back_for_parameters(int epoch) {
+  const std::string name = state_.not_finite();
+  if (name.empty()) return false;
+  const NotFiniteReport report{
+      .epoch = epoch, .step = progress_.step, .value = fmt::format("the parameter '{}'", name)};
+  if (goes_back(epoch, report.value)) return true;
+  session_.world().agree([&] {
+    if (observers_.on_not_finite) observers_.on_not_finite(report);
+    throw Error(Category::data,
+                fmt::format("at the end of epoch {} (step {}), {}: try a smaller learning rate, or limit the "
+                            "norm of the gradient (clip-grad)",
+                            epoch, report.step, report.what()));
+  });
+  return false;
 }
 
 bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
@@ -241,6 +342,7 @@ bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   const EpochTotals& totals = progress_.epoch;
   steps_.gather_averages();
   check_replicas();
+  if (goes_back_for_parameters(epoch)) return true;
   const auto goes_on = [this] { return request_of_ranks() != Request::stop; };
   const std::optional<Evaluation> test = evaluator_.run_while(goes_on);
   if (!test) return false;
@@ -253,6 +355,7 @@ bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
                      .test = *test,
                      .validation = validation,
                      .steps = progress_.step - static_cast<std::uint64_t>(epoch - 1) * steps_per_epoch(),
+                     .skipped_steps = totals.skipped_steps,
                      .seconds = totals.seconds,
                      .load_seconds = work.load,
                      .load_share = work.total > 0.0 ? work.load / work.total : 0.0,
@@ -260,15 +363,18 @@ bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   steps_.bad_samples().share(world);
   evaluator_.bad_samples().share(world);
   check_read(world, report.test, "test samples");
+  if (!std::isfinite(report.test.loss) && goes_back(epoch, "the test loss")) return true;
   steps_.check_finite(report.test.loss, "test loss", progress_.step);
   if (report.validation) {
     check_read(world, *report.validation, "validation samples");
+    if (!std::isfinite(report.validation->loss) && goes_back(epoch, "the validation loss")) return true;
     steps_.check_finite(report.validation->loss, "validation loss", progress_.step);
   }
   const double accuracy = report.judged().accuracy;
   report.best = progress_.best.epoch == 0 || accuracy > progress_.best.accuracy;
   if (report.best) progress_.best = {.epoch = epoch, .accuracy = accuracy};
   progress_.evaluation_due = false;
+  if (totals.skipped_steps == 0 && progress_.step % steps_per_epoch() == 0) progress_.rollbacks = 0;
   watch.set_stage(Stage::report);
   if (observers_.on_epoch) {
     report.digest = state_.digest();

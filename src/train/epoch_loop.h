@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lockstep/reports.h"
@@ -24,6 +25,7 @@ struct LoopObservers {
   const std::function<void(const EpochReport&)>& on_epoch;
   const std::function<void(const DigestReport&)>& on_digest;
   const std::function<void(const StragglerReport&)>& on_straggler;
+  const std::function<void(const NotFiniteReport&)>& on_not_finite;
   const std::function<Request()>& ask;
   const std::function<void(Request)>& act;
 };
@@ -46,8 +48,8 @@ class EpochLoop {
 
   /// Runs the rest of the epoch in progress, evaluates and reports it. Returns false if a rank asked to stop,
   /// at the step boundary; an evaluation, or a step of many seconds, is abandoned then, and repeated by the
-  /// next call. Throws Error(data)
-  /// on all ranks if a loss is not finite or no sample can be read.
+  /// next call. Returns true after a return to a checkpoint, too. Throws Error(data) on all ranks if a loss
+  /// or a parameter is not finite and the run does not go on, or no sample can be read.
   bool run_epoch();
 
   /// Makes the next steps: those that are submitted together, at most `max`, up to the end of the epoch.
@@ -67,6 +69,16 @@ class EpochLoop {
   /// Same as run_steps, but returns nothing if `goes_on` abandons a step; see TrainingSteps::run_while.
   std::optional<StepTimes> run_steps_while(std::uint64_t max, std::uint64_t rounds,
                                            const std::function<bool()>& goes_on);
+  /// Reports a step that is not finite and is not the cause of a rollback. Throws Error(data) on all ranks if
+  /// the run ends with it.
+  void stop_or_skip(const NotFiniteReport& report);
+  /// Goes back to a checkpoint before the step of `report`, passes over the batches up to it, and reports it.
+  /// Throws Error(data) on all ranks after too many returns.
+  void roll_back(NotFiniteReport report);
+  /// Step of the last run for which to go back; none: there is none.
+  std::optional<NotFiniteReport> cause_of_rollback() const;
+  /// Passes over the batches up to progress_.pass_until, at most up to `end`.
+  void pass_over(std::uint64_t end);
   /// Largest request of all ranks. Ranks also tell each other the times of their last steps. Collective.
   Request request_of_ranks(Request own = Request::none);
   /// Reports ranks that are slow. `own`: seconds per sample of each rank in the last steps. Collective.
@@ -83,7 +95,13 @@ class EpochLoop {
   /// Loss and accuracy over the epoch's steps.
   Evaluation train_evaluation() const;
   void check_epoch(int epoch) const;
-  /// Evaluates and reports the epoch. Returns false if a rank asked to stop before the end of the evaluation.
+  /// Goes back to a checkpoint for a value that is not finite at the end of an epoch, with OnNan::rollback.
+  /// Returns whether it did. `value`: in words.
+  bool goes_back(int epoch, const std::string& value);
+  /// Same for a parameter; throws Error(data) on all ranks if there is one and the run cannot go back.
+  bool goes_back_for_parameters(int epoch);
+  /// Evaluates and reports the epoch, or goes back to a checkpoint. Returns false if a rank asked to stop
+  /// before the end of the evaluation.
   bool finish_epoch(int epoch, const StepTimes& work);
   void report_steps(int epoch, const StepTimes& times) const;
 

@@ -39,12 +39,14 @@ class Trainer::Implementation {
                         run_.options.input, rounds_of(test)),
         validation_evaluator_(validation == nullptr ? nullptr : make_evaluator(*validation)),
         loop_(session_, run_, steps_, test_evaluator_, validation_evaluator_.get(), state_,
-              {owner.on_step, owner.on_epoch, owner.on_digest, owner.on_straggler, owner.ask, owner.act}),
+              {owner.on_step, owner.on_epoch, owner.on_digest, owner.on_straggler, owner.on_not_finite,
+               owner.ask, owner.act}),
         facts_(facts_of(session_, run_, identity_)) {
     world.agree([&] { reserve_open_files(files_of_steps(), "the run"); });
   }
 
   void fit() {
+    if (run_.options.on_nan == OnNan::rollback) prepare_rollback();
     while (!loop_.done() && loop_.run_epoch()) {
     }
     if (checkpointer_) {
@@ -64,6 +66,7 @@ class Trainer::Implementation {
     checkpointer_.reset();
     checkpointer_ =
         std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts), observer);
+    if (resumed_) checkpointer_->remove_later();
     loop_.set_checkpointer(checkpointer_.get());
   }
 
@@ -72,6 +75,7 @@ class Trainer::Implementation {
     facts.options.insert(facts.options.end(), description.begin(), description.end());
     std::vector<std::string> remarks = restore(session_, run_, folder, facts, force, state_);
     loop_.check_replicas();
+    resumed_ = true;
     return remarks;
   }
 
@@ -104,6 +108,15 @@ class Trainer::Implementation {
     check_same(world, lines_of_run(options, identity));
     world.agree([&] { check_fields(options); });
     return find_placement(world, options.execution, options.reduce);
+  }
+
+  void prepare_rollback() {
+    session_.world().agree([&] {
+      if (checkpointer_) return;
+      throw Error(Category::usage, "rollback needs checkpoints, and this run writes none", "on-nan");
+    });
+    const InStage in(watch_of(session_.world()), Stage::checkpoint);
+    checkpointer_->ensure_one();
   }
 
   std::unique_ptr<CompiledGraph> compile(bool training) const {
@@ -152,6 +165,7 @@ class Trainer::Implementation {
   Evaluator test_evaluator_;
   std::unique_ptr<Evaluator> validation_evaluator_;  ///< null without a validation set
   EpochLoop loop_;
+  bool resumed_ = false;
   CheckpointState facts_;                       ///< what all checkpoints of the run tell of it
   std::unique_ptr<Checkpointer> checkpointer_;  ///< null: no checkpoints
 };

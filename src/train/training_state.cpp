@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/finite.h"
 #include "core/hash.h"
 #include "optim/segments.h"
 
@@ -10,7 +11,7 @@ namespace lockstep {
 
 TrainingState::TrainingState(const Session& session, const Run& run) : run_(run) {
   const World& world = session.world();
-  const OptimizerOptions& rule = run.options.optimizer;
+  const OptimizerOptions rule = update_rule(run.options);
   std::vector<std::string> states;
   world.agree([&] {
     slices_ = update_slices(run.network.parameters(), run.layout, rule, session.owners().size());
@@ -96,6 +97,19 @@ std::array<std::uint64_t, 2> TrainingState::hash() const {
     digest.update(std::span<const float>(view.floats()));
   }
   return digest.words();
+}
+
+std::string TrainingState::not_finite() const {
+  const std::vector<Parameter>& parameters = run_.network.parameters();
+  for (std::size_t view = 0; view < views_.size(); ++view) {
+    const std::span<const float> values = views_[view].floats();
+    if (all_finite(values)) continue;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (all_finite(values.subspan(run_.layout.offsets[i], parameters[i].size()))) continue;
+      return view == 0 ? parameters[i].name : arenas_[view].name + "." + parameters[i].name;
+    }
+  }
+  return {};
 }
 
 }  // namespace lockstep

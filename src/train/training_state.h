@@ -24,10 +24,11 @@ namespace lockstep {
 /// Sums over the steps of an epoch; equal on all ranks, except `seconds`.
 struct EpochTotals {
   double loss = 0.0;
-  std::uint64_t correct = 0;  ///< samples whose class has the largest logit
-  std::uint64_t samples = 0;  ///< samples that were computed
-  std::uint64_t skipped = 0;  ///< samples that could not be read
-  double seconds = 0.0;       ///< time on this rank
+  std::uint64_t correct = 0;        ///< samples whose class has the largest logit
+  std::uint64_t samples = 0;        ///< samples that were computed
+  std::uint64_t skipped = 0;        ///< samples that could not be read
+  std::uint64_t skipped_steps = 0;  ///< steps left out by OnNan; not in the other sums
+  double seconds = 0.0;             ///< time on this rank
 };
 
 /// Progress of a run at a step boundary. Epoch and position in the epoch follow from `step`.
@@ -36,13 +37,16 @@ struct Progress {
   EpochTotals epoch = {};  ///< of the epoch in progress or, before its first step, of the last one
   /// Whether the epoch that ends at `step` still has to be evaluated, as the run was stopped before.
   bool evaluation_due = false;
+  int skipped_in_row = 0;  ///< OnNan::skip: steps since the last one whose loss and norm were finite
+  int rollbacks = 0;       ///< OnNan::rollback: returns to a checkpoint since the last epoch without any
+  std::uint64_t pass_until = 0;  ///< OnNan::rollback: steps up to this one are passed over
   BestEpoch best = {};
 };
 /// Describes all values, for checkpoints.
 template <OptionsOf<Progress> P, class Visitor>
 void visit(P& progress, Visitor&& field) {
-  auto& [step, epoch, evaluation_due, best] = progress;
-  auto& [loss, correct, samples, skipped, seconds] = epoch;
+  auto& [step, epoch, evaluation_due, skipped_in_row, rollbacks, pass_until, best] = progress;
+  auto& [loss, correct, samples, skipped, skipped_steps, seconds] = epoch;
   auto& [best_epoch, best_accuracy] = best;
   field(step, {.name = "step", .help = "number of steps made"});
   field(loss, {.name = "epoch-loss",
@@ -51,6 +55,10 @@ void visit(P& progress, Visitor&& field) {
   field(correct, {.name = "epoch-correct", .help = "its samples that were classified right"});
   field(samples, {.name = "epoch-samples", .help = "its samples that were computed"});
   field(skipped, {.name = "epoch-skipped", .help = "its samples that could not be read"});
+  field(skipped_steps, {.name = "epoch-skipped-steps", .help = "its steps that were left out"});
+  field(skipped_in_row, {.name = "skipped-in-row", .help = "steps skipped since the last one that was made"});
+  field(rollbacks, {.name = "rollbacks", .help = "returns to a checkpoint since the last whole epoch"});
+  field(pass_until, {.name = "pass-until", .help = "step up to which batches are passed over"});
   field(seconds, {.name = "epoch-seconds", .help = "time of its steps"});
   field(evaluation_due, {.name = "evaluation-due", .help = "whether it still has to be evaluated"});
   field(best_epoch, {.name = "best-epoch", .help = "number of the best epoch; 0: none yet"});
@@ -98,6 +106,9 @@ class TrainingState {
   std::array<std::uint64_t, 2> parameter_hash() const;
   /// Hash of parameters and averages, gaps included.
   std::array<std::uint64_t, 2> hash() const;
+  /// Name of a parameter, running statistic or average with a value that is not finite; empty: there is none.
+  /// Activations may hide one, as max(0, NaN) may be 0. Looks at the values that hash() has fetched last.
+  std::string not_finite() const;
 
  private:
   const NamedArena* average() const;

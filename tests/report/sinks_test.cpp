@@ -201,6 +201,19 @@ TEST(Metrics, ExactLines) {
                           "\n");
 }
 
+TEST(Metrics, StepsThatAreNotFinite) {
+  NotFiniteReport report{
+      .epoch = 2, .step = 9, .loss = std::nan(""), .samples = {4, 1}, .handling = OnNan::skip};
+  EXPECT_EQ(
+      line_of(report),
+      R"({"event":"not_finite","step":9,"epoch":2,"reason":"the loss is nan","samples":2,"handling":"skip"})"
+      "\n");
+  report.handling = OnNan::rollback;
+  report.back_to_step = 6;
+  EXPECT_TRUE(line_of(report).ends_with(R"("handling":"rollback","back_to_step":6})"
+                                        "\n"));
+}
+
 TEST(Metrics, NumbersAreValidJson) {
   StepReport odd = step;
   odd.loss = 1.0 / 3.0;
@@ -235,6 +248,23 @@ TEST(MetricsSink, WritesWholeLinesAtTheEndOfAnEpoch) {
   EXPECT_EQ(contents(file), line_of(step) + line_of(epoch));
   sink.on_end(end);
   EXPECT_EQ(contents(file), line_of(step) + line_of(epoch) + line_of(end));
+}
+
+TEST(MetricsSink, AReturnToACheckpointCutsOffLaterSteps) {
+  const TemporaryFolder folder;
+  MetricsSink sink(folder / "metrics.jsonl", 1);
+  StepReport report = step;
+  std::string expected;
+  for (report.step = 1; report.step <= 3; ++report.step) {
+    sink.on_step(report);
+    if (report.step <= 2) expected += line_of(report);
+  }
+  const NotFiniteReport back{.step = 4, .loss = INFINITY, .handling = OnNan::rollback, .back_to_step = 2};
+  sink.on_not_finite(back);
+  report.step = 5;
+  sink.on_step(report);
+  sink.flush();
+  EXPECT_EQ(contents(folder / "metrics.jsonl"), expected + line_of(back) + line_of(report));
 }
 
 TEST(MetricsSink, LogIntervalLeavesStepsOut) {

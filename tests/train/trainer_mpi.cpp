@@ -8,6 +8,8 @@
 #include <bit>
 #include <chrono>
 #include <filesystem>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -17,9 +19,11 @@
 #include <vector>
 
 #include "lockstep/error.h"
+#include "lockstep/sampler.h"
 #include "lockstep/trainer.h"
 #include "train/epoch_loop.h"
 #include "train/evaluator.h"
+#include "train/poisoned.h"
 #include "train/run.h"
 #include "train/session/session.h"
 #include "train/small_run.h"
@@ -213,40 +217,158 @@ void check_checkpoints(const World& world) {
   check_resume(world, chosen, 7);
 }
 
-/// Run of two epochs in which the last rank flips a bit of its own copy of the parameters after `flip` steps.
-/// Returns the error.
+/// Parts of a run, so that a test can change parameters between steps.
+struct Parts {
+  const World& world;
+  std::unique_ptr<Network> network = test::small_network();
+  Placement placement;
+  Run run;
+  Session session;
+  std::unique_ptr<CompiledGraph> graph;
+  TrainingState state;
+  TrainingSteps steps;
+  Evaluator evaluator;
+  std::function<void(const StepReport&)> on_step = {};
+  std::function<void(const EpochReport&)> on_epoch = {};
+  std::function<void(const DigestReport&)> on_digest = {};
+  std::function<void(const StragglerReport&)> on_straggler = {};
+  std::function<void(const NotFiniteReport&)> on_not_finite = {};
+  std::function<Request()> ask = {};
+  std::function<void(Request)> act = {};
+  EpochLoop loop;
+
+  Parts(const World& of, const TrainerOptions& chosen)
+      : world(of),
+        placement(find_placement(world, chosen.execution, chosen.reduce)),
+        run(check_run(world, placement, *network, test::train_set(), test::test_set(), chosen)),
+        session(world, placement, run.options.execution),
+        graph(session.backend().compile(build_graph(*network), run.layout,
+                                        {.samples = static_cast<int>(run.micro_batch())})),
+        state(session, run),
+        steps(session, run, *graph, state),
+        evaluator(session, *graph, test::test_set(), run.micro_batch(), state.results(), run.options.input,
+                  1),
+        loop(session, run, steps, evaluator, nullptr, state,
+             {on_step, on_epoch, on_digest, on_straggler, on_not_finite, ask, act}) {}
+
+  /// Calls `change` after step `step`, while no rank computes.
+  void after(std::uint64_t step, const std::function<void()>& change) {
+    on_step = [this, step, change, before = on_step](const StepReport& report) {
+      if (before) before(report);
+      if (report.step != step) return;
+      world.barrier();
+      change();
+      world.barrier();
+    };
+  }
+  Error error_of_run() {
+    try {
+      while (!loop.done()) loop.run_epoch();
+    } catch (const Error& error) {
+      return error;
+    }
+    return {Category::usage, fmt::format("nothing was thrown in {} steps", state.progress.step)};
+  }
+};
+
+/// Run in which the last rank flips a bit of its own copy of the parameters after `flip` steps. Returns the
+/// error.
 Error error_after_a_flipped_bit(const World& world, std::uint64_t flip, std::uint64_t every) {
   TrainerOptions chosen = test::options();
   chosen.reduce = Reduce::ring;  // each rank has a copy of its own
   chosen.check_replicas_every = every;
-  const auto network = test::small_network();
-  const Placement placement = find_placement(world, chosen.execution, chosen.reduce);
-  const auto run = check_run(world, placement, *network, test::train_set(), test::test_set(), chosen);
-  const Session session(world, placement, run.options.execution);
-  const auto graph = session.backend().compile(build_graph(*network), run.layout,
-                                               {.samples = static_cast<int>(run.micro_batch())});
-  TrainingState state(session, run);
-  TrainingSteps steps(session, run, *graph, state);
-  Evaluator evaluator(session, *graph, test::test_set(), run.micro_batch(), state.results(),
-                      run.options.input, 1);
-  const bool flips = world.rank() == world.size() - 1;
-  const std::function<void(const StepReport&)> on_step = [&](const StepReport& report) {
-    float& value = state.parameters()[5];
-    if (flips && report.step == flip) value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
-  };
-  const std::function<void(const EpochReport&)> on_epoch;
-  const std::function<void(const DigestReport&)> on_digest;
-  const std::function<void(const StragglerReport&)> on_straggler;
-  const std::function<Request()> ask;
-  const std::function<void(Request)> act;
-  EpochLoop loop(session, run, steps, evaluator, nullptr, state,
-                 {on_step, on_epoch, on_digest, on_straggler, ask, act});
-  try {
-    loop.run_epoch();
-  } catch (const Error& error) {
-    return error;
+  Parts parts(world, chosen);
+  parts.after(flip, [&] {
+    float& value = parts.state.parameters()[5];
+    if (world.rank() < world.size() - 1) return;
+    value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
+  });
+  return parts.error_of_run();
+}
+
+/// Run with steps 3 and 4 that have no finite loss, as a parameter is not finite before them and is restored
+/// after them.
+struct DisturbedRun {
+  Parts parts;
+  float saved = 0.0F;
+  std::vector<NotFiniteReport> reports;
+  std::vector<std::uint64_t> skipped_steps;
+  Error error{Category::usage, ""};
+  std::string digest;
+
+  DisturbedRun(const World& world, const TrainerOptions& chosen) : parts(world, chosen) {
+    float& bias = parts.state.parameters()[parts.run.layout.offsets.back()];
+    parts.on_not_finite = [this](const NotFiniteReport& report) { reports.push_back(report); };
+    parts.on_epoch = [this](const EpochReport& epoch) { skipped_steps.push_back(epoch.skipped_steps); };
+    parts.after(2, [this, &bias] { saved = bias; });  // before any rank changes the parameters they may share
+    parts.after(2, [&bias] { bias = std::numeric_limits<float>::infinity(); });
+    parts.after(4, [this, &bias] { bias = saved; });
+    error = parts.error_of_run();
+    digest = parts.state.digest();
   }
-  return {Category::usage, fmt::format("nothing was thrown in {} steps", state.progress.step)};
+};
+
+void check_skipped_steps(const World& world) {
+  TrainerOptions chosen = options();
+  const std::string untouched = whole_run(world, chosen).digest;
+  const DisturbedRun stopped(world, chosen);
+  expect(stopped.error.category() == Category::data, "by default, a loss that is not finite ends the run");
+  expect(stopped.reports.size() == 1 && stopped.reports[0].step == 3, "step 3 is reported");
+  chosen.on_nan = OnNan::skip;
+  expect(whole_run(world, chosen).digest == untouched, "without such a step, both ways give the same bits");
+  const DisturbedRun skipped(world, chosen);
+  expect(skipped.error.category() == Category::usage, skipped.error.what());
+  expect(skipped.reports.size() == 2 && skipped.reports[0].step == 3 && skipped.reports[1].step == 4,
+         "steps 3 and 4 are reported");
+  expect(skipped.skipped_steps == std::vector<std::uint64_t>{2, 0}, "both are in the record of the epoch");
+  const std::vector<std::uint64_t>& samples = skipped.reports[0].samples;
+  const Permutation order(300, chosen.seed, 0);
+  expect(samples.size() == 64 && samples[0] == order(128) && samples[63] == order(191),
+         "the samples are those of the step");
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    const World alone = world.alone();
+    const DisturbedRun on_one(alone, chosen);
+    expect(on_one.digest == skipped.digest, "skipped steps leave the same bits on any number of ranks");
+  });
+  chosen.batch.size = 16;  // 19 steps per epoch
+  Parts lost(world, chosen);
+  lost.after(2, [&] {
+    lost.state.parameters()[lost.run.layout.offsets.back()] = std::numeric_limits<float>::infinity();
+  });
+  const Error error = lost.error_of_run();
+  expect(error.category() == Category::data, error.what());
+  expect(world.rank() > 0 || std::string(error.what()).starts_with("10 steps in a row, up to step 12,"),
+         error.what());
+}
+
+/// A run that goes back to a checkpoint, is stopped after that, and goes on, has the same bits on any number
+/// of ranks.
+void check_rollback(const World& world) {
+  const test::Poisoned train({test::sample_of_step(3), test::sample_of_step(5)});
+  const TrainerOptions chosen = test::poisoned_options(OnNan::rollback);
+  const CheckpointOptions checkpoints{.every = {.steps = 2}};
+  const SharedFolder folder(world);
+  test::PoisonedRun run;
+  run.train(world, train, chosen, folder.path(), checkpoints, {}, 4);
+  expect(run.returns() == "3>2", run.returns());
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    const World alone = world.alone();
+    const SharedFolder other(alone);
+    test::PoisonedRun whole;
+    whole.train(alone, train, chosen, other.path(), checkpoints);
+    test::PoisonedRun rest = run;
+    rest.train(alone, train, chosen, folder.path(), checkpoints, checkpoint_of(folder.path(), 4));
+    expect(rest.returns() == whole.returns(), rest.returns() + " instead of " + whole.returns());
+    expect(rest.digest == whole.digest, "a run after a rollback goes on with the same bits on one rank");
+    expect(rest.losses == whole.losses, "and the same reports");
+    run.digest = whole.digest;
+  });
+  const SharedFolder again(world);
+  test::PoisonedRun together;
+  together.train(world, train, chosen, again.path(), checkpoints);
+  expect(world.rank() != 0 || together.digest == run.digest, "rollbacks are the same on any number of ranks");
 }
 
 /// A flipped bit is found at the next comparison, which every rank leaves with an error.
@@ -312,6 +434,8 @@ void check_stragglers(const World& world) {
 int check_all(World& world) {
   check_stragglers(world);
   check_flipped_bits(world);
+  check_skipped_steps(world);
+  check_rollback(world);
   check_checkpoints(world);
   const AskedRun whole(world, -1, {}, {});
   expect(whole.acts.empty() && whole.asked == 0, "nobody asks, nobody acts");

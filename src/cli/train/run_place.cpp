@@ -91,6 +91,9 @@ void check_place(const TrainOptions& options) {
   for (const OptionText& text : texts_of(options.checkpoints)) {
     if (!text.is_default()) idle = text.field.name;
   }
+  if (options.training.on_nan == OnNan::rollback) {
+    throw Error(Category::usage, "rollback needs checkpoints, but nothing is kept (run-dir none)", "on-nan");
+  }
   if (!idle.empty()) throw Error(Category::usage, "has no effect where nothing is kept (run-dir none)", idle);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
 #include "cli/options/flag.h"
+#include "cli/train/not_finite.h"
 #include "cli/train/run_place.h"
 #include "cli/train/stop_line.h"
 #include "cli/train/train_options.h"
@@ -131,7 +132,7 @@ void warn_of_checkpoint(const CheckpointReport& checkpoint) {
 
 /// Connects the trainer's reports to the recorder of rank 0, and keeps the best model.
 void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, StopRequests& stops,
-             const TrainOptions& options, const RunPlace& place) {
+             const TrainOptions& options, const RunPlace& place, const Dataset& train) {
   trainer.on_step = [&](const StepReport& step) { recorder.on_step(step); };
   trainer.on_epoch = [&](const EpochReport& epoch) {
     warnings.look_at(epoch);
@@ -139,6 +140,10 @@ void observe(Trainer& trainer, Recorder& recorder, DataWarnings& warnings, StopR
     if (epoch.best && place.keeps()) {
       recorder.attempt([&] { save_best({place.directory}, options, trainer); });
     }
+  };
+  trainer.on_not_finite = [&](const NotFiniteReport& report) {
+    recorder.on_not_finite(report);
+    tell_of_not_finite(report, train, place.directory, recorder);
   };
   trainer.on_digest = [&](const DigestReport& digest) { recorder.on_digest(digest); };
   trainer.on_straggler = [&](const StragglerReport& straggler) {
@@ -291,7 +296,7 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
     tell_of_selection(options);
     warn_of_idle_executors(world, options, trainer);
     warn_of_empty_lanes(options, trainer);
-    observe(trainer, *recorder, warnings, stops, options, place);
+    observe(trainer, *recorder, warnings, stops, options, place, *data.train);
   } else if (!recorder->empty()) {
     trainer.on_step = [&](const StepReport& step) { recorder->on_step(step); };
   }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/error.h"
+#include "report/run_directory.h"
 #include "report/sinks/progress_text.h"
 
 namespace lockstep {
@@ -57,6 +58,9 @@ void append_line(fmt::memory_buffer& text, const EpochReport& event) {
   }
   fmt::format_to(fmt::appender(text), R"(,"train_left_out":{},"test_left_out":{})", event.train.skipped,
                  event.test.skipped);
+  if (event.skipped_steps > 0) {
+    fmt::format_to(fmt::appender(text), R"(,"skipped_steps":{})", event.skipped_steps);
+  }
   append_number(text, "images_per_second", event.images_per_second());
   append_number(text, "seconds", event.seconds);
   if (!event.digest.empty()) fmt::format_to(fmt::appender(text), R"(,"digest":"{}")", event.digest);
@@ -74,6 +78,17 @@ void append_line(fmt::memory_buffer& text, const StragglerReport& event) {
                  event.step, event.rank, quoted(event.host), event.steps);
   append_number(text, "seconds_per_sample", event.seconds);
   append_number(text, "median_seconds_per_sample", event.median);
+  fmt::format_to(fmt::appender(text), "}}\n");
+}
+
+void append_line(fmt::memory_buffer& text, const NotFiniteReport& event) {
+  fmt::format_to(fmt::appender(text),
+                 R"({{"event":"not_finite","step":{},"epoch":{},"reason":{},"samples":{},"handling":"{}")",
+                 event.step, event.epoch, quoted(event.what()), event.samples.size(),
+                 name_of(event.handling));
+  if (event.handling == OnNan::rollback) {
+    fmt::format_to(fmt::appender(text), R"(,"back_to_step":{})", event.back_to_step);
+  }
   fmt::format_to(fmt::appender(text), "}}\n");
 }
 
@@ -96,7 +111,7 @@ void append_line(fmt::memory_buffer& text, const EndReport& event) {
 }
 
 MetricsSink::MetricsSink(const std::filesystem::path& file, std::uint64_t log_interval)
-    : file_(file), log_interval_(log_interval), flushed_at_(steady_seconds()) {}
+    : path_(file), file_(file), log_interval_(log_interval), flushed_at_(steady_seconds()) {}
 
 MetricsSink::~MetricsSink() {
   try {
@@ -119,6 +134,16 @@ void MetricsSink::on_epoch(const EpochReport& event) {
 void MetricsSink::on_digest(const DigestReport& event) { append_line(pending_, event); }
 
 void MetricsSink::on_straggler(const StragglerReport& event) { append_line(pending_, event); }
+
+void MetricsSink::on_not_finite(const NotFiniteReport& event) {
+  if (event.handling == OnNan::rollback) {
+    flush();
+    cut_metrics({path_.parent_path()}, event.back_to_step, event.back_to_epoch);
+    file_ = LineWriter(path_);  // cutting makes another file of this name
+  }
+  append_line(pending_, event);
+  if (event.handling == OnNan::stop) flush();
+}
 
 void MetricsSink::on_checkpoint(const CheckpointReport& event) { append_line(pending_, event); }
 

@@ -16,6 +16,7 @@ void append_line(fmt::memory_buffer& text, const StepReport& event);
 void append_line(fmt::memory_buffer& text, const EpochReport& event);
 void append_line(fmt::memory_buffer& text, const DigestReport& event);
 void append_line(fmt::memory_buffer& text, const StragglerReport& event);
+void append_line(fmt::memory_buffer& text, const NotFiniteReport& event);
 void append_line(fmt::memory_buffer& text, const CheckpointReport& event);
 void append_line(fmt::memory_buffer& text, const EndReport& event);
 
@@ -33,12 +34,15 @@ class MetricsSink : public Sink {
   void on_epoch(const EpochReport& event) override;
   void on_digest(const DigestReport& event) override;
   void on_straggler(const StragglerReport& event) override;
+  /// After a return to a checkpoint, first cuts off what was said of later steps and epochs.
+  void on_not_finite(const NotFiniteReport& event) override;
   void on_checkpoint(const CheckpointReport& event) override;
   void on_end(const EndReport& event) override;
   /// Throws Error(resource) with file and reason.
   void flush() override;
 
  private:
+  std::filesystem::path path_;
   LineWriter file_;
   std::uint64_t log_interval_;
   fmt::memory_buffer pending_;

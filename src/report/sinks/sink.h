@@ -22,6 +22,7 @@ class Sink {
   virtual void on_epoch(const EpochReport& /*epoch*/) {}
   virtual void on_digest(const DigestReport& /*digest*/) {}
   virtual void on_straggler(const StragglerReport& /*straggler*/) {}
+  virtual void on_not_finite(const NotFiniteReport& /*report*/) {}
   virtual void on_checkpoint(const CheckpointReport& /*checkpoint*/) {}
   virtual void on_end(const EndReport& /*end*/) {}
   /// Writes everything that was reported so far.

@@ -1,13 +1,18 @@
 #include "train/checkpoints/checkpointer.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
+#include <variant>
 
+#include "core/finite.h"
 #include "core/options/check.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
+#include "train/checkpoints/restore.h"
 
 namespace lockstep {
 namespace {
@@ -24,6 +29,16 @@ void unbind_thread() {
   sched_setaffinity(0, sizeof all, &all);  // the kernel leaves out cores that the process may not use
 }
 
+/// Throws Error(data) for a parameter or statistic with a value that is not finite: no run could go on from
+/// it.
+void check_finite(const std::vector<NamedTensor>& tensors) {
+  for (const NamedTensor& tensor : tensors) {
+    const auto* values = std::get_if<std::span<const float>>(&tensor.values);
+    if (values == nullptr || all_finite(*values)) continue;
+    throw Error(Category::data, fmt::format("the parameter '{}' is not finite", tensor.name));
+  }
+}
+
 Facts progress_facts(const Progress& progress) {
   Facts facts;
   visit(progress, [&](const auto& value, const Field& field) {
@@ -34,7 +49,7 @@ Facts progress_facts(const Progress& progress) {
 
 }  // namespace
 
-Checkpointer::Checkpointer(const Session& session, const Run& run, const TrainingState& state,
+Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState& state,
                            std::filesystem::path folder, const CheckpointOptions& options,
                            CheckpointState facts,
                            const std::function<void(const CheckpointReport&)>& on_checkpoint)
@@ -50,7 +65,6 @@ Checkpointer::Checkpointer(const Session& session, const Run& run, const Trainin
   session.world().agree([&] {
     if (!writes()) return;
     store_.check_space(snapshot_.bytes());
-    if (last_step_ > 0) store_.remove_after(last_step_);
   });
 }
 
@@ -68,7 +82,8 @@ bool Checkpointer::is_due(Boundary boundary) {
   const std::uint64_t step = state_.progress.step;
   if (!writes() || step == last_step_) return false;
   if (boundary == Boundary::end_of_run) return true;
-  if (pending_) return false;  // postponed
+  const bool postpones = !rolls_back() || options_.every.time.seconds > 0.0;
+  if (pending_ && postpones) return false;
   const auto& [steps, time] = options_.every;
   return boundary == Boundary::end_of_epoch || (steps > 0 && step / steps > last_step_ / steps) ||
          (time.seconds > 0.0 && seconds_since(last_begin_) >= time.seconds);
@@ -102,10 +117,13 @@ void Checkpointer::write() {
   contents_ = {.state = facts_, .model = snapshot_.model(), .optimizer = snapshot_.optimizer()};
   contents_.metadata = {{"format", "pt"}, {"producer", "lockstep"}};
   const auto best = static_cast<std::uint64_t>(state_.progress.best.epoch) * run_.epoch.steps;
-  writing_ = std::async(std::launch::async, [this, best] {
+  const StepFilter needed =
+      rolls_back() ? [this](std::uint64_t step) { return is_regular(step); } : StepFilter();
+  writing_ = std::async(std::launch::async, [this, best, needed] {
     unbind_thread();
     const auto start = Clock::now();
-    pending_->remark = store_.write(contents_, best);
+    check_finite(contents_.model);
+    pending_->remark = store_.write(contents_, best, needed);
     pending_->write_seconds = seconds_since(start);
   });
 }
@@ -117,6 +135,9 @@ void Checkpointer::report() {
     written.get();
     report.folder = last_ = store_.folder() / checkpoint_name(report.step);
     failure_.reset();
+  } catch (const Error& error) {
+    report.failure = error.what();
+    failure_ = error;
   } catch (const std::exception& error) {
     report.failure = error.what();
     failure_.emplace(Category::resource, report.failure);
@@ -130,6 +151,57 @@ void Checkpointer::complete() {
   if (!writing_.valid()) write();
   writing_.wait();
   report();
+}
+
+bool Checkpointer::is_regular(std::uint64_t step) const {
+  const auto& [steps, time] = options_.every;
+  return time.seconds > 0.0 || step % run_.epoch.steps == 0 || (steps > 0 && step % steps == 0);
+}
+
+/// Newest good checkpoint before `step`, a regular one if there is any; rank 0. `remarks`: on others.
+std::optional<Checkpoint> Checkpointer::newest_before(std::uint64_t step, std::string& remarks) const {
+  const auto rejected = [&](const std::filesystem::path&, const std::string& reason) {
+    remarks += (remarks.empty() ? "" : "; ") + reason;
+  };
+  const auto regular = [&](std::uint64_t its_step) { return its_step < step && is_regular(its_step); };
+  const auto earlier = [&](std::uint64_t its_step) { return its_step < step && !is_regular(its_step); };
+  auto checkpoint = newest_good_checkpoint(store_.folder(), rejected, regular);
+  return checkpoint ? std::move(checkpoint) : newest_good_checkpoint(store_.folder(), rejected, earlier);
+}
+
+void Checkpointer::remove_later() {
+  session_.world().agree([&] {
+    if (writes()) store_.remove_after(last_step_);
+  });
+}
+
+void Checkpointer::ensure_one() {
+  std::array<std::byte, 1> missing{};
+  session_.world().agree([&] {
+    std::string ignored;
+    if (writes() && !newest_before(state_.progress.step + 1, ignored)) missing[0] = std::byte{1};
+  });
+  if (session_.world().broadcast(missing)[0] == std::byte{1}) begin();
+}
+
+std::string Checkpointer::roll_back(std::uint64_t step) {
+  complete();
+  std::string remarks;
+  std::filesystem::path folder;
+  session_.world().agree([&] {
+    if (!writes()) return;
+    const auto checkpoint = newest_before(step, remarks);
+    if (!checkpoint) {
+      throw Error(Category::data,
+                  fmt::format("step {} is not finite, and {} has no good checkpoint before it{}{}", step,
+                              store_.folder().string(), remarks.empty() ? "" : ": ", remarks));
+    }
+    folder = checkpoint->folder;
+  });
+  restore(session_, run_, folder, facts_, true, state_);  // options may have changed by force since then
+  last_step_ = state_.progress.step;
+  remove_later();
+  return remarks;
 }
 
 void Checkpointer::finish() {

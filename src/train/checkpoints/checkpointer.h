@@ -23,8 +23,8 @@ class Checkpointer {
   /// `folder`: for checkpoints; only rank 0 uses it. `facts`: what is equal in all checkpoints.
   /// `on_checkpoint`: called on rank 0 for each checkpoint, at a step boundary; may be empty. Collective.
   /// Throws Error(resource) on all ranks if memory is short.
-  Checkpointer(const Session& session, const Run& run, const TrainingState& state,
-               std::filesystem::path folder, const CheckpointOptions& options, CheckpointState facts,
+  Checkpointer(const Session& session, const Run& run, TrainingState& state, std::filesystem::path folder,
+               const CheckpointOptions& options, CheckpointState facts,
                const std::function<void(const CheckpointReport&)>& on_checkpoint);
   /// Waits for the writing thread.
   ~Checkpointer();
@@ -44,19 +44,33 @@ class Checkpointer {
   void complete();
   /// Same as complete(), but throws on all ranks the error of its writing. Collective.
   void finish();
+  /// Removes checkpoints of later steps, which a run that was resumed makes again. Collective.
+  void remove_later();
+  /// Lets a run with OnNan::rollback begin: unless its folder has a checkpoint of this step or an earlier
+  /// one, writes one. Collective.
+  void ensure_one();
+  /// Sets the state to that of the newest good checkpoint before `step`, and removes later ones. If the
+  /// options give no length of time, only those count that a run without stops has, too: of its beginning,
+  /// of ends of epochs, and every Nth step. Returns why later ones were not good; empty: the newest was.
+  /// Collective. Throws Error(data) on all ranks if there is none.
+  std::string roll_back(std::uint64_t step);
   /// Folder of the last checkpoint that was written by this run, on rank 0; empty: none.
   const std::filesystem::path& last() const { return last_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   bool writes() const { return session_.world().rank() == 0; }
+  bool rolls_back() const { return run_.options.on_nan == OnNan::rollback; }
+  /// Whether all runs with these options have a checkpoint of this step.
+  bool is_regular(std::uint64_t step) const;
+  std::optional<Checkpoint> newest_before(std::uint64_t step, std::string& remarks) const;
   void advance();
   void write();
   void report();
 
   const Session& session_;
   const Run& run_;
-  const TrainingState& state_;
+  TrainingState& state_;
   CheckpointStore store_;
   CheckpointOptions options_;
   CheckpointState facts_;

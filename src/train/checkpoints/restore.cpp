@@ -162,12 +162,12 @@ Progress broadcast_progress(const World& world, const Checkpoint* checkpoint) {
   const std::string all = "\n" + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   Progress progress;
   world.agree([&] {
+    if (all.find("\nstep=") == std::string::npos)
+      throw Error(Category::data, "the checkpoint's state has no 'step'");
     visit(progress, [&](auto& value, const Field& field) {
       const std::string key = std::string("\n") + field.name + "=";
       const std::size_t at = all.find(key);
-      if (at == std::string::npos) {
-        throw Error(Category::data, fmt::format("the checkpoint's state has no '{}'", field.name));
-      }
+      if (at == std::string::npos) return;  // written before the field was added: the default
       const std::size_t begin = at + key.size();
       from_text(all.substr(begin, all.find('\n', begin) - begin), field, value);
     });

@@ -99,7 +99,7 @@ class CudaBackend final : public Backend {
 
   void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) override {
     conclude_leaves(handle_of(stream), results.data(), static_cast<std::uint32_t>(results.size()),
-                    table.log(), table.positions(), stopped_.as<std::uint32_t>());
+                    table.log(), table.positions(), stopped_.as<std::uint32_t>(), table.stops());
   }
 
   int threads() const override { return 1; }

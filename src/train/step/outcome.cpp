@@ -1,5 +1,7 @@
 #include "train/step/outcome.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -17,6 +19,16 @@ StepOutcome outcome_of(std::span<const LeafResult> results) {
   sum.statistic_scale = sum.gradient_scale;
   sum.updates = sum.samples > 0 && std::isfinite(sum.loss) ? 1 : 0;
   return sum;
+}
+
+bool is_finite(const StepOutcome& outcome) {
+  return std::isfinite(outcome.loss) && std::isfinite(outcome.gradient_norm);
+}
+
+std::string NotFiniteReport::what() const {
+  if (!value.empty()) return value + " is not finite";
+  return std::isfinite(loss) ? fmt::format("the norm of the gradient is {}", std::fabs(gradient_norm))
+                             : fmt::format("the loss is {}", std::fabs(loss));
 }
 
 Evaluation evaluation_of(const StepOutcome& outcome) {

@@ -12,6 +12,9 @@ namespace lockstep {
 /// not finite, updates nothing.
 StepOutcome outcome_of(std::span<const LeafResult> results);
 
+/// Whether the loss and, where it was requested, the norm of the gradient are finite.
+bool is_finite(const StepOutcome& outcome);
+
 /// Evaluation with means over the samples that were computed; without any: 0.
 Evaluation evaluation_of(const StepOutcome& outcome);
 

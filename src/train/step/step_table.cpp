@@ -2,9 +2,10 @@
 
 namespace lockstep {
 
-StepTable::StepTable(Device& device, std::size_t steps)
+StepTable::StepTable(Device& device, std::size_t steps, bool stops)
     : device_(device),
       capacity_(steps),
+      stops_(stops),
       inputs_(device.allocate(steps * sizeof(StepInput))),
       outcomes_(device.allocate(steps * sizeof(StepOutcome))),
       positions_(device.allocate(2 * sizeof(std::uint32_t))),

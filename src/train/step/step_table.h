@@ -11,8 +11,9 @@ namespace lockstep {
 /// Table of the steps submitted together, in device memory: their inputs and their outcomes.
 class StepTable {
  public:
-  /// Table for up to `steps` steps.
-  StepTable(Device& device, std::size_t steps);
+  /// Table for up to `steps` steps. `stops`: whether a step whose loss, or the norm of whose gradient, is not
+  /// finite prevents the updates of all later ones.
+  StepTable(Device& device, std::size_t steps, bool stops = true);
 
   /// Log at the step whose leaves are running.
   StepLog log() const;
@@ -21,6 +22,7 @@ class StepTable {
   /// Positions of log() and concluded(), in this order; in device memory.
   std::uint32_t* positions() const { return positions_.as<std::uint32_t>(); }
   std::size_t capacity() const { return capacity_; }
+  bool stops() const { return stops_; }
 
   /// Submits the inputs of the next steps, at most capacity(), after the outcomes of the previous ones were
   /// fetched.
@@ -31,6 +33,7 @@ class StepTable {
  private:
   Device& device_;
   std::size_t capacity_;
+  bool stops_;
   Buffer inputs_, outcomes_, positions_;
   std::vector<StepOutcome> host_outcomes_;
 };

@@ -9,6 +9,7 @@
 
 #include "comm/watch/watch.h"
 #include "lockstep/error.h"
+#include "lockstep/sampler.h"
 #include "lockstep/world.h"
 #include "train/session/agreed.h"
 #include "train/step/coming_samples.h"
@@ -44,13 +45,13 @@ TrainingSteps::TrainingSteps(const Session& session, const Run& run, CompiledGra
                                                   run.epoch.steps, run.options.epochs);
                             })),
       loader_(run.train, run.micro_batch(), run.options.input, run.options.augment, run.options.seed),
-      table_(session.device(), session.placement().steps_at_once),
+      table_(session.device(), session.placement().steps_at_once, run.options.on_nan == OnNan::stop),
       runners_(make_runners(session, graph, loader_, table_.log())),
       updater_(agreed(session.world(),
                       [&] {
                         return std::make_unique<Updater>(
                             session.backend(), session.owners(), run.network.parameters(), run.layout,
-                            run.options.optimizer, state.updated(), table_.concluded());
+                            update_rule(run.options), state.updated(), table_.concluded());
                       })),
       shares_(session, loader_.leaves(run.epoch.samples_at(0)), run.layout.elements),
       whole_epoch_(coming_from(0)),
@@ -100,10 +101,6 @@ std::optional<StepTimes> TrainingSteps::run_while(std::uint64_t step, std::uint6
   }
   outcomes_ = watch.during(Collective::device, Group::alone, 0, [&] { return table_.fetch(count); });
   watch.end_steps();
-  for (std::size_t i = 0; i < count; ++i) {
-    check_finite(outcomes_[i].loss, "loss", inputs_[i].number);
-    check_finite(outcomes_[i].gradient_norm, "norm of the gradient", inputs_[i].number);
-  }
   prepared_for_ = step + count;
   if (!times.by_part) times.load = waited() - waited_before;
   times.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -184,6 +181,19 @@ void TrainingSteps::gather_averages() {
     averages_program_ = session_.device().record([this, &stream] { updater_->record_averages(stream); });
   }
   averages_program_->run();
+}
+
+NotFiniteReport TrainingSteps::not_finite(std::size_t i) const {
+  const StepInput& input = inputs_[i];
+  NotFiniteReport report{.epoch = static_cast<int>(input.epoch) + 1,
+                         .step = input.number,
+                         .loss = outcomes_[i].loss,
+                         .gradient_norm = outcomes_[i].gradient_norm,
+                         .learning_rate = input.learning_rate,
+                         .handling = run_.options.on_nan};
+  const Permutation order(run_.epoch.samples, run_.options.seed, input.epoch);
+  for (std::uint64_t k = 0; k < input.samples; ++k) report.samples.push_back(order(input.first + k));
+  return report;
 }
 
 void TrainingSteps::check_finite(double value, const char* name, std::uint64_t step) const {

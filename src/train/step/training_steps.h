@@ -33,8 +33,8 @@ class TrainingSteps {
   /// Maximum number of steps that are submitted together.
   std::size_t at_once() const { return table_.capacity(); }
   /// Makes `count` steps after the first `step` ones: at most at_once(), all of one epoch. Returns their
-  /// total times. Throws Error(data) on all ranks if a loss, or the norm of a gradient to be clipped, is not
-  /// finite. Collective.
+  /// total times. A step whose loss, or the norm of whose gradient, is not finite changes nothing.
+  /// Collective.
   StepTimes run(std::uint64_t step, std::uint64_t count) { return *run_while(step, count, 1, nullptr); }
   /// Same as run, but asks `goes_on` between `rounds` parts of each step; once it returns false, which it
   /// does on all ranks, abandons the step and returns nothing. With more than one round, `count` is 1.
@@ -51,6 +51,8 @@ class TrainingSteps {
   /// Gathers the averages that other ranks have updated. Collective.
   void gather_averages();
 
+  /// Report on step `i` of the last run, whose loss or norm is not finite.
+  NotFiniteReport not_finite(std::size_t i) const;
   /// Throws Error(data) on all ranks unless `value`, which is equal on all of them, is finite. `name`: its
   /// name in the message.
   void check_finite(double value, const char* name, std::uint64_t step) const;

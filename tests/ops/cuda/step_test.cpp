@@ -18,13 +18,13 @@ using lockstep::testing::run_kernels;
 class Steps : public ::testing::Test {
  protected:
   /// Outcome of the next step of the log.
-  StepOutcome conclude(const std::vector<LeafResult>& results) {
+  StepOutcome conclude(const std::vector<LeafResult>& results, bool stops = true) {
     const DeviceArray<LeafResult> leaves(*device_, results);
     const std::uint32_t at = positions_.fetch()[0];
     run_kernels(*device_, [&](StreamHandle stream) {
       conclude_leaves(stream, leaves.data(), static_cast<std::uint32_t>(results.size()),
                       {inputs_.data(), outcomes_.data(), positions_.data()}, positions_.data(),
-                      stopped_.data());
+                      stopped_.data(), stops);
     });
     EXPECT_EQ(positions_.fetch(), (std::vector<std::uint32_t>{at + 1, at}));
     return outcomes_.fetch()[at];
@@ -81,6 +81,13 @@ TEST_F(Steps, AfterALossThatIsNotFiniteUpdateNothing) {
   const StepOutcome later = conclude(results_of(3));
   EXPECT_EQ(later.updates, 0U);
   EXPECT_EQ(later.loss, good.loss);
+}
+
+TEST_F(Steps, ThatAreSkippedDoNotStopOthers) {
+  std::vector<LeafResult> bad = results_of(3);
+  bad[1].loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(conclude(bad, false).updates, 0U);
+  EXPECT_EQ(conclude(results_of(3), false).updates, 1U);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ struct ConcludeLeaves {
   StepLog log;
   std::uint32_t* positions;
   std::uint32_t* stopped;
+  bool stops;
 
   LOCKSTEP_HD void operator()(std::size_t) const {
     StepOutcome sum{};
@@ -20,6 +21,7 @@ struct ConcludeLeaves {
       sum.correct5 += results[i].correct5;
       sum.samples += results[i].samples;
     }
+    if (!stops || positions[0] == 0) *stopped = 0;
     if (!std::isfinite(sum.loss)) *stopped = 1;
     if (sum.samples > 0) {
       sum.statistic_scale = 1.0F / static_cast<float>(sum.samples);
@@ -35,8 +37,8 @@ struct ConcludeLeaves {
 }  // namespace
 
 void conclude_leaves(StreamHandle stream, const LeafResult* results, std::uint32_t leaves, const StepLog& log,
-                     std::uint32_t* positions, std::uint32_t* stopped) {
-  for_each(stream, 1, ConcludeLeaves{results, leaves, log, positions, stopped});
+                     std::uint32_t* positions, std::uint32_t* stopped, bool stops) {
+  for_each(stream, 1, ConcludeLeaves{results, leaves, log, positions, stopped, stops});
 }
 
 }  // namespace lockstep::cuda

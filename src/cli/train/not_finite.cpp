@@ -1,0 +1,64 @@
+#include "cli/train/not_finite.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/files/atomic_file.h"
+#include "core/message.h"
+#include "report/run_directory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t max_files = 100;
+
+/// Text of the file: a sample's name is its path or the like, "sample 17" in the whole data set.
+std::string json_of(const NotFiniteReport& report, const Dataset& train) {
+  nlohmann::ordered_json json = {{"step", report.step},
+                                 {"epoch", report.epoch},
+                                 {"reason", report.what()},
+                                 {"samples", nlohmann::ordered_json::array()}};
+  for (const std::uint64_t id : report.samples) {
+    json["samples"].push_back({{"number", id}, {"name", train.sample_name(id)}, {"class", train.label(id)}});
+  }
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string text_of(const NotFiniteReport& report) {
+  std::string text = fmt::format("step {}: {}", report.step, report.what());
+  if (report.handling == OnNan::skip) text += ": skipped, and the run goes on";
+  if (report.handling == OnNan::rollback) {
+    text += fmt::format(": back to the checkpoint of step {}; the run goes on with step {}",
+                        report.back_to_step, report.step + 1);
+  }
+  return text;
+}
+
+}  // namespace
+
+void tell_of_not_finite(const NotFiniteReport& report, const Dataset& train, const std::filesystem::path& run,
+                        Recorder& recorder) {
+  std::string text = text_of(report);
+  bool tells = true;
+  if (!run.empty() && !report.samples.empty()) {
+    recorder.attempt([&] {
+      const RunDirectory directory{run};
+      const std::size_t files = directory.not_finite_files();
+      tells = files < max_files || report.handling != OnNan::skip;
+      if (files >= max_files) return;
+      write_text_file(directory.not_finite(report.step), json_of(report, train));
+      text += fmt::format("; its {} samples: {}", report.samples.size(),
+                          directory.not_finite(report.step).string());
+      if (files + 1 == max_files) {
+        text +=
+            fmt::format("; that is file {} of this kind: later steps are in metrics.jsonl only", max_files);
+      }
+    });
+  }
+  if (!report.remark.empty()) print_warning(report.remark + "; an earlier checkpoint is used");
+  if (tells) print_warning(text);
+}
+
+}  // namespace lockstep

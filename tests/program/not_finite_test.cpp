@@ -1,0 +1,124 @@
+// A training image that makes losses infinite, and runs that go back to a checkpoint for it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/image_files.h"
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+using Arguments = std::vector<std::string>;
+using Json = nlohmann::json;
+
+/// 96 training images of two classes: six steps an epoch. All are black in blue, which is divided by almost
+/// zero, but for one.
+class NotFiniteRuns : public testing::Test {
+ protected:
+  NotFiniteRuns() {
+    for (const std::string part : {"train", "val"}) {
+      for (int i = 0; i < (part == "train" ? 96 : 16); ++i) {
+        Image image = test_image(12, 12, static_cast<std::uint32_t>(i));
+        const bool poisoned = part == "train" && i == 7;
+        for (std::size_t k = 2; k < image.pixels.size(); k += 3) image.pixels[k] = poisoned ? 255 : 0;
+        const auto folder = data_ / part / (i % 2 == 0 ? "even" : "odd");
+        std::filesystem::create_directories(folder);
+        std::ofstream(folder / (std::to_string(i) + ".png"), std::ios::binary)
+            << as_text(encode_png(image.pixels, 12, 12, PNG_FORMAT_RGB));
+      }
+    }
+  }
+  Outcome train(int ranks, const Arguments& more) const {
+    Arguments all = {"train",
+                     "--dataset",
+                     "images",
+                     "--data-dir",
+                     data_.string(),
+                     "--image-size",
+                     "12",
+                     "--model",
+                     LOCKSTEP_SOURCE "/tests/program/networks/residual_dropout.json",
+                     "--mean",
+                     "0.3,0.3,0",
+                     "--std",
+                     "0.4,0.4,2e-38",
+                     "--batch-size",
+                     "16",
+                     "--micro-batches",
+                     "2",
+                     "--epochs",
+                     "2",
+                     "--threads",
+                     "1",
+                     "--device",
+                     "cpu",
+                     "--on-nan",
+                     "rollback"};
+    all.insert(all.end(), more.begin(), more.end());
+    return lockstep(ranks, all);
+  }
+  /// Events of metrics.jsonl without times and without those about checkpoints.
+  std::vector<Json> record(const std::string& run) const {
+    std::vector<Json> events;
+    std::istringstream lines(contents(runs_ / run / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      Json event = Json::parse(line);
+      if (event["event"] == "checkpoint") continue;
+      event.erase("seconds");
+      event.erase("images_per_second");
+      events.push_back(std::move(event));
+    }
+    return events;
+  }
+  std::string directory(const std::string& run) const { return (runs_ / run).string(); }
+
+  TemporaryFolder data_, runs_;
+};
+
+TEST_F(NotFiniteRuns, GoBackToACheckpointWithTheSameBitsOnOtherRanksAfterARestart) {
+  const Outcome whole = train(0, {"--run-dir", directory("whole"), "--checkpoint-every", "2"});
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  std::vector<std::uint64_t> steps;
+  for (const Json& event : record("whole")) {
+    if (event["event"] != "not_finite") continue;
+    const auto step = event["step"].get<std::uint64_t>();
+    const std::uint64_t back_to = (step - 1) / 2 * 2;
+    steps.push_back(step);
+    EXPECT_EQ(event["handling"], "rollback");
+    EXPECT_EQ(event["back_to_step"], back_to);
+    const std::string line = ": back to the checkpoint of step " + std::to_string(back_to) +
+                             "; the run goes on with step " + std::to_string(step + 1) + "; its 16 samples: ";
+    const std::string file = line_after(whole.err.substr(whole.err.find(line) + 1), line.substr(1));
+    bool is_named = false;
+    const Json samples = Json::parse(contents(file))["samples"];
+    for (const Json& sample : samples) {
+      is_named = is_named || sample["name"].get<std::string>().ends_with("train/odd/7.png");
+    }
+    EXPECT_TRUE(is_named) << file;
+  }
+  ASSERT_EQ(steps.size(), 2U) << "once in each epoch";
+
+  const Outcome part = train(2, {"--run-dir", directory("part"), "--checkpoint-every", "2", "--max-steps",
+                                 std::to_string(steps[0] + 1)});
+  ASSERT_EQ(part.status, 0) << part.err;
+  const Outcome rest =
+      lockstep(0, {"train", "--resume", directory("part"), "--run-dir", "auto", "--max-steps", "0"});
+  EXPECT_EQ(rest.status, 0) << rest.err;
+  EXPECT_EQ(line_after(rest.out, "digest "), line_after(whole.out, "digest "));
+  EXPECT_EQ(record("part"), record("whole"));
+}
+
+TEST_F(NotFiniteRuns, CannotGoBackWhereNothingIsKept) {
+  const Outcome outcome = train(0, {"--run-dir", "none"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("--on-nan: rollback needs checkpoints, but nothing is kept (run-dir none)"),
+            std::string::npos)
+      << outcome.err;
+}
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,62 @@
+// Steps that are not finite among those that are submitted together.
+#include <gtest/gtest.h>
+
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+#include "train/poisoned.h"
+
+namespace lockstep {
+namespace {
+
+using test::Poisoned;
+using test::poisoned_options;
+using test::PoisonedRun;
+using test::sample_of_step;
+using test::world;
+
+/// `host_fed`: with an augmentation that the host computes.
+PoisonedRun run(DeviceKind device, OnNan on_nan, bool host_fed, std::uint64_t steps_at_once) {
+  TrainerOptions chosen = poisoned_options(on_nan);
+  chosen.reduce = Reduce::canonical;
+  chosen.execution.device = device;
+  chosen.execution.steps_at_once = steps_at_once;
+  if (host_fed) chosen.augment = {.random_resized_crop = true};
+  const TemporaryFolder folder;
+  PoisonedRun result;
+  result.batch_norm = false;
+  result.train(world(), Poisoned({sample_of_step(3), sample_of_step(5)}), chosen,
+               on_nan == OnNan::rollback ? folder.path() : std::filesystem::path(), {.every = {.steps = 2}});
+  return result;
+}
+
+TEST(NotFiniteOnGpu, DoesNotDependOnTheStepsThatAreSubmittedTogether) {
+  for (const OnNan on_nan : {OnNan::skip, OnNan::rollback}) {
+    const PoisonedRun cpu = run(DeviceKind::cpu, on_nan, false, 1);
+    for (const bool host_fed : {false, true}) {
+      if (host_fed && on_nan == OnNan::skip) continue;
+      const PoisonedRun expected = run(DeviceKind::cuda, on_nan, host_fed, 1);
+      EXPECT_EQ(expected.returns(), cpu.returns());
+      EXPECT_EQ(expected.skipped_steps, cpu.skipped_steps);
+      const PoisonedRun found = run(DeviceKind::cuda, on_nan, host_fed, 50);
+      EXPECT_EQ(found.returns(), expected.returns());
+      EXPECT_EQ(found.losses, expected.losses);
+      EXPECT_EQ(found.digest, expected.digest);
+    }
+  }
+}
+
+TEST(NotFiniteOnGpu, AParameterEndsTheRunAtTheEndOfTheEpoch) {
+  TrainerOptions chosen = poisoned_options(OnNan::stop);
+  chosen.execution.device = DeviceKind::cuda;
+  const TemporaryFolder folder;
+  const std::string name = test::write_model_with_nan(folder / "model", world(), chosen);
+  const auto network = test::two_channel_network();
+  const Poisoned train({}), test({}, 77);
+  Trainer trainer(world(), *network, train, test, chosen);
+  trainer.load(ModelFile::read((folder / "model").string()));
+  expect_error(Category::data, {"at the end of epoch 1 (step 5)", "'" + name + "' is not finite"},
+               [&] { trainer.fit(); });
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,159 @@
+// Steps that are not finite, and how a run goes on.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "lockstep/error.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+#include "train/poisoned.h"
+
+namespace lockstep {
+namespace {
+
+using test::Poisoned;
+using test::poisoned_options;
+using test::PoisonedRun;
+using test::sample_of_step;
+using test::world;
+
+using Steps = std::vector<std::uint64_t>;
+constexpr CheckpointOptions at_ends_of_epochs = {.every = {}};
+
+CheckpointOptions every(std::uint64_t steps) { return {.every = {.steps = steps}}; }
+
+TrainerOptions with_epochs(int epochs, OnNan on_nan) {
+  TrainerOptions chosen = poisoned_options(on_nan);
+  chosen.epochs = epochs;
+  return chosen;
+}
+
+std::filesystem::path checkpoint(const TemporaryFolder& folder, int step) {
+  return folder / ("step-0000000" + std::to_string(step));
+}
+
+TEST(NotFinite, ByDefaultEndsTheRun) {
+  PoisonedRun run;
+  expect_error(Category::data, {"the loss became", "at step 3"},
+               [&] { run.train(world(), Poisoned({sample_of_step(3)}), poisoned_options(OnNan::stop)); });
+  ASSERT_EQ(run.reports.size(), 1U);
+  EXPECT_EQ(run.reports[0].step, 3U);
+  ASSERT_EQ(run.reports[0].samples.size(), 64U);
+  EXPECT_EQ(run.reports[0].samples[5], sample_of_step(3));
+}
+
+TEST(NotFinite, SkipLeavesTheStepOut) {
+  PoisonedRun clean, skipped;
+  clean.train(world(), Poisoned({}), poisoned_options(OnNan::skip));
+  EXPECT_EQ(clean.skipped_steps, (Steps{0, 0}));
+  skipped.train(world(), Poisoned({sample_of_step(3)}), poisoned_options(OnNan::skip));
+  EXPECT_EQ(skipped.skipped_steps, (Steps{1, 1}));
+  EXPECT_NE(skipped.digest, clean.digest);
+}
+
+TEST(NotFinite, RollbackNeedsCheckpoints) {
+  PoisonedRun run;
+  expect_error(Category::usage, {"rollback needs checkpoints"},
+               [&] { run.train(world(), Poisoned({}), poisoned_options(OnNan::rollback)); });
+}
+
+/// The step has changed nothing, so that a checkpoint just before it makes rollback the same as skip.
+TEST(NotFinite, RollbackToTheStepBeforeIsTheSameAsSkip) {
+  const Poisoned train({sample_of_step(3)});
+  const TemporaryFolder folder;
+  PoisonedRun skipped, back;
+  skipped.train(world(), train, poisoned_options(OnNan::skip));
+  back.train(world(), train, poisoned_options(OnNan::rollback), folder.path(), every(1));
+  EXPECT_EQ(back.digest, skipped.digest);
+  EXPECT_EQ(back.losses, skipped.losses);
+  EXPECT_EQ(back.skipped_steps, skipped.skipped_steps);
+  EXPECT_TRUE(back.returns().starts_with("3>2 ")) << back.returns();
+}
+
+/// The batches from the checkpoint to the step are not made: as if all of them were skipped.
+TEST(NotFinite, RollbackPassesOverTheBatchesSinceTheCheckpoint) {
+  std::set<std::uint64_t> all;
+  const Permutation order(300, test::options().seed, 0);
+  for (std::uint64_t position = 0; position < 3 * 64; ++position) all.insert(order(position));
+  PoisonedRun skipped, back;
+  skipped.train(world(), Poisoned(all), with_epochs(1, OnNan::skip));
+  const TemporaryFolder folder;
+  back.train(world(), Poisoned({sample_of_step(3)}), with_epochs(1, OnNan::rollback), folder.path(),
+             at_ends_of_epochs);
+  EXPECT_EQ(back.returns(), "3>0");
+  EXPECT_EQ(back.skipped_steps, Steps{3});
+  EXPECT_EQ(back.digest, skipped.digest);
+  EXPECT_EQ(back.losses, skipped.losses);
+}
+
+/// The run is stopped between both steps. The checkpoint of the stop, which the whole run does not have, is
+/// not one to go back to.
+TEST(NotFinite, AResumedRunGoesBackToTheSameCheckpoints) {
+  const Poisoned train({sample_of_step(3), sample_of_step(5)});
+  const TrainerOptions chosen = poisoned_options(OnNan::rollback);
+  const TemporaryFolder folder, other;
+  PoisonedRun whole, parts;
+  whole.train(world(), train, chosen, folder.path(), {.every = {}, .keep = 1});
+  EXPECT_TRUE(whole.returns().starts_with("3>0 5>0 ")) << whole.returns();
+  parts.train(world(), train, chosen, other.path(), {.every = {}, .keep = 1}, {}, 4);
+  EXPECT_EQ(parts.returns(), "3>0");
+  EXPECT_TRUE(std::filesystem::exists(checkpoint(other, 0))) << "kept, as later steps may go back to it";
+  parts.train(world(), train, chosen, other.path(), {.every = {}, .keep = 1}, checkpoint(other, 4));
+  EXPECT_EQ(parts.returns(), whole.returns());
+  EXPECT_EQ(parts.digest, whole.digest);
+  EXPECT_EQ(parts.losses, whole.losses);
+  EXPECT_EQ(parts.skipped_steps, whole.skipped_steps);
+}
+
+TEST(NotFinite, RollbackTakesAnEarlierCheckpointInsteadOfADamagedOne) {
+  const TemporaryFolder folder;
+  PoisonedRun run;
+  run.on_checkpoint = [&](const CheckpointReport& report) {
+    if (report.step == 3) std::filesystem::resize_file(report.folder / "optimizer.safetensors", 10);
+  };
+  run.train(world(), Poisoned({sample_of_step(4)}), with_epochs(1, OnNan::rollback), folder.path(), every(1));
+  EXPECT_EQ(run.returns(), "4>2");
+  ASSERT_FALSE(run.reports.empty());
+  EXPECT_NE(run.reports[0].remark.find("step-00000003"), std::string::npos) << run.reports[0].remark;
+}
+
+TEST(NotFinite, AParameterEndsTheRunAtTheEndOfTheEpochAndIsInNoCheckpoint) {
+  const TemporaryFolder folder, checkpoints;
+  for (const OnNan on_nan : {OnNan::stop, OnNan::skip, OnNan::rollback}) {
+    TrainerOptions chosen = poisoned_options(on_nan);
+    chosen.model_ema = false;
+    chosen.model_ema_decay = TrainerOptions().model_ema_decay;
+    const std::string name = test::write_model_with_nan(folder / "model", world(), chosen);
+    const auto network = test::two_channel_network();
+    const Poisoned train({}), test({}, 77);
+    Trainer trainer(world(), *network, train, test, chosen);
+    trainer.load(ModelFile::read((folder / "model").string()));
+    std::vector<std::string> failures;
+    trainer.on_checkpoint = [&](const CheckpointReport& report) { failures.push_back(report.failure); };
+    trainer.write_checkpoints(checkpoints.path(), every(2));
+    if (on_nan == OnNan::rollback) {
+      expect_error(Category::data, {"step 5 is not finite", "no good checkpoint before it"},
+                   [&] { trainer.fit(); });
+      ASSERT_FALSE(failures.empty());
+      EXPECT_EQ(failures[0], "the parameter '" + name + "' is not finite");
+    } else {
+      expect_error(Category::data, {"at the end of epoch 1 (step 5)", "'" + name + "' is not finite"},
+                   [&] { trainer.fit(); });
+    }
+  }
+  EXPECT_TRUE(checkpoints.names().empty());
+}
+
+TEST(NotFinite, AfterTenReturnsWithoutAWholeEpochTheRunEnds) {
+  std::set<std::uint64_t> all;
+  for (std::uint64_t id = 0; id < 300; ++id) all.insert(id);
+  const TemporaryFolder folder;
+  PoisonedRun run;
+  expect_error(Category::data, {"step 11: the loss is", "10 returns to a checkpoint"}, [&] {
+    run.train(world(), Poisoned(all), with_epochs(3, OnNan::rollback), folder.path(), at_ends_of_epochs);
+  });
+  EXPECT_EQ(run.reports.size(), 10U);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/error.h"
+#include "lockstep/model_file.h"
+#include "lockstep/sampler.h"
+#include "train/small_run.h"
+
+/// Runs in which some samples lead to losses that are not finite.
+namespace lockstep::test {
+
+/// Samples like those of train_set() with a second channel: black, but white in poisoned ones, which
+/// poisoned_options() divide by almost zero.
+class Poisoned : public Synthetic {
+ public:
+  explicit Poisoned(std::set<std::uint64_t> poisoned, std::uint64_t size = 300)
+      : Synthetic(size, {2, 12, 12}, 4), poisoned_(std::move(poisoned)) {}
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    const std::span<const std::uint8_t> pixels = Synthetic::sample(id, buffer);
+    buffer.assign(pixels.begin(), pixels.end());
+    for (std::size_t i = buffer.size() / 2; i < buffer.size(); ++i)
+      buffer[i] = poisoned_.contains(id) ? 255 : 0;
+    return buffer;
+  }
+
+ private:
+  std::set<std::uint64_t> poisoned_;
+};
+
+/// Two epochs of five steps.
+inline TrainerOptions poisoned_options(OnNan on_nan) {
+  TrainerOptions chosen = options();
+  chosen.on_nan = on_nan;
+  chosen.input = {.mean = {0.3, 0.0}, .deviation = {0.4, 2e-38}};
+  chosen.augment = {.crop_padding = 1, .hflip = 0.5};
+  chosen.model_ema = true;
+  chosen.model_ema_decay = 0.9;
+  return chosen;
+}
+
+/// Number of a sample of step `step` of the first epoch, from 1.
+inline std::uint64_t sample_of_step(std::uint64_t step) {
+  return Permutation(300, options().seed, 0)(64 * (step - 1) + 5);
+}
+
+/// `batch_norm`: without it, the sums of poisoned samples overflow in pooling on every device; a GPU's batch
+/// norm may divide them by infinity.
+inline std::unique_ptr<Network> two_channel_network(bool batch_norm = true) {
+  auto network = std::make_unique<Network>(Shape{2, 12, 12});
+  Value x = conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1});
+  x = relu(batch_norm ? batch_norm2d(x) : x);
+  if (batch_norm) x = max_pool2d(x, {.kernel = 2});
+  network->output(linear(flatten(adaptive_avg_pool2d(x)), 4));
+  return network;
+}
+
+/// Writes the initial parameters of a two_channel_network(), with a NaN in a running mean, which no loss of a
+/// training step depends on. Returns the name of that parameter.
+inline std::string write_model_with_nan(const std::filesystem::path& file, const World& world,
+                                        const TrainerOptions& chosen) {
+  const auto network = two_channel_network();
+  const Poisoned clean({}, 77);
+  Trainer(world, *network, clean, clean, chosen).save(file.string());
+  const ModelFile model = ModelFile::read(file.string());
+  std::string name;
+  std::vector<std::vector<float>> values;
+  std::vector<NamedTensor> tensors;
+  values.reserve(network->parameters().size());
+  for (const Parameter& parameter : network->parameters()) {
+    const std::span<const float> saved = model.floats(parameter.name, parameter.shape);
+    std::vector<float>& copy = values.emplace_back(saved.begin(), saved.end());
+    if (parameter.name.ends_with("running_mean")) {
+      name = parameter.name;
+      copy.back() = std::numeric_limits<float>::quiet_NaN();
+    }
+    tensors.push_back(
+        {parameter.name, {parameter.shape.begin(), parameter.shape.end()}, std::span<const float>(copy)});
+  }
+  write_model_file(file, tensors, {});
+  return name;
+}
+
+/// What a run did.
+struct PoisonedRun {
+  std::vector<NotFiniteReport> reports;
+  std::vector<std::uint64_t> skipped_steps;  ///< of epochs
+  std::vector<double> losses;                ///< of epochs: training, test
+  std::function<void(const CheckpointReport&)> on_checkpoint;
+  std::string digest;
+  bool batch_norm = true;  ///< of the network
+
+  /// Steps of the reports with the steps to which the run went back: "3>2 7>6".
+  std::string returns() const {
+    std::string text;
+    for (const NotFiniteReport& report : reports) {
+      text +=
+          (text.empty() ? "" : " ") + std::to_string(report.step) + ">" + std::to_string(report.back_to_step);
+    }
+    return text;
+  }
+
+  /// `folder`: for checkpoints; empty: none. `from`: checkpoint to go on from; empty: a new run. `stop`: step
+  /// after which the run is stopped; 0: none. Adds to what an earlier part of the run did.
+  void train(const World& world, const Dataset& train, const TrainerOptions& chosen,
+             const std::filesystem::path& folder = {}, const CheckpointOptions& checkpoint_options = {},
+             const std::filesystem::path& from = {}, std::uint64_t stop = 0) {
+    const auto network = two_channel_network(batch_norm);
+    const Poisoned clean({}, 77);
+    Trainer trainer(world, *network, train, clean, chosen);
+    trainer.on_not_finite = [this](const NotFiniteReport& report) { reports.push_back(report); };
+    trainer.on_epoch = [this](const EpochReport& report) {
+      skipped_steps.push_back(report.skipped_steps);
+      losses.push_back(report.train.loss);
+      losses.push_back(report.test.loss);
+    };
+    trainer.on_checkpoint = on_checkpoint;
+    trainer.ask = [&] { return stop > 0 && trainer.step() == stop ? Request::stop : Request::none; };
+    if (!from.empty()) trainer.resume(from);
+    if (!folder.empty()) trainer.write_checkpoints(folder, checkpoint_options);
+    trainer.fit();
+    digest = trainer.digest();
+  }
+};
+
+}  // namespace lockstep::test
