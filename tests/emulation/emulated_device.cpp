@@ -1,6 +1,7 @@
 #include "device/cuda/cuda_device.h"
 #include "emulation/eager_device.h"
 #include "emulation/graph_device.h"
+#include "emulation/kernel_arguments.h"
 
 namespace lockstep::cuda {
 
@@ -10,12 +11,14 @@ CudaStream& communication_stream(Device& device) {
   return static_cast<CudaDevice&>(device).communication_stream();
 }
 
-void give(StreamHandle stream, const char* name, std::function<void()> work) {
-  if (stream == nullptr) {
-    GuardedMemory::open_all_for(work);
-  } else {
-    GraphStream::of(stream).launch(std::move(work), name);
+void give(StreamHandle stream, const char* name, std::span<const std::byte> arguments,
+          std::function<void()> work) {
+  if (stream == nullptr) return GuardedMemory::open_all_for(work);
+  for (const void* address : addresses_in(arguments)) {
+    if (GuardedMemory::is_accessible(address) || !is_mapped(address)) continue;
+    throw Error(Category::internal, readable(name) + ": an argument is an address of the host");
   }
+  GraphStream::of(stream).launch(std::move(work), name);
 }
 
 std::unique_ptr<Device> make_cuda_device(int /*local_rank*/, bool graphs) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -40,10 +41,30 @@ class GuardedMemory {
     if (data == MAP_FAILED) throw Error(Category::resource, "not enough memory");
     ++allocations;
     parts_.insert({data, bytes});
+    note_accessible(data, bytes);
     return {data, bytes, [this, bytes](void* address) {
               parts_.erase({address, bytes});
+              note_accessible(address, 0);
               munmap(address, bytes);
             }};
+  }
+  /// Memory of the host that kernels can access, too.
+  static Buffer allocate_host(std::size_t bytes) {
+    auto* data = new std::byte[bytes]();
+    note_accessible(data, bytes);
+    return {data, bytes, [](void* address) {
+              note_accessible(address, 0);
+              delete[] static_cast<std::byte*>(address);
+            }};
+  }
+  /// Whether kernels can access the address: memory of any device, or of allocate_host. Its end counts, too.
+  static bool is_accessible(const void* address) {
+    const std::lock_guard lock(mutex());
+    auto next = accessible().upper_bound(address);
+    if (next == accessible().begin()) return false;
+    --next;
+    return static_cast<const std::byte*>(address) <=
+           static_cast<const std::byte*>(next->first) + next->second;
   }
   /// Opens the memory while `work` runs.
   template <class Work>
@@ -70,6 +91,19 @@ class GuardedMemory {
     } else {
       all().erase(memory);
     }
+  }
+  /// `bytes`: 0: no longer.
+  static void note_accessible(const void* data, std::size_t bytes) {
+    const std::lock_guard lock(mutex());
+    if (bytes > 0) {
+      accessible()[data] = bytes;
+    } else {
+      accessible().erase(data);
+    }
+  }
+  static std::map<const void*, std::size_t>& accessible() {
+    static auto* ranges = new std::map<const void*, std::size_t>;  // outlives static devices
+    return *ranges;
   }
   void protect(int rights) {
     for (const auto& [data, bytes] : parts_) mprotect(data, bytes, rights);
@@ -199,7 +233,7 @@ class GraphDevice final : public cuda::CudaDevice {
   Buffer allocate_host(std::size_t bytes) override {
     if (bytes == 0) return {};
     host_bytes += bytes;
-    return {new std::byte[bytes](), bytes, [](void* data) { delete[] static_cast<std::byte*>(data); }};
+    return GuardedMemory::allocate_host(bytes);
   }
   Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
   void copy(void* to, const void* from, std::size_t bytes) override {

@@ -49,7 +49,7 @@ class ReferenceOperation final : public DnnOperation {
       : description_(std::move(description)), work_(std::move(work)) {}
   std::size_t workspace_bytes() const override { return 768; }
   void run(StreamHandle stream, Tensors tensors, void* workspace) const override {
-    give(stream, description_.c_str(),
+    give(stream, description_.c_str(), std::as_bytes(tensors),
          [this, given = std::vector(tensors.begin(), tensors.end()), workspace] {
            std::memset(workspace, 0x5a, workspace_bytes());
            work_(given);

@@ -15,7 +15,7 @@ TEST(CommunicationStream, WorksWhenItsEventComesInEachRun) {
     CudaStream& communication = communication_stream(*device);
     std::string done;
     const auto note = [&](const Stream& where, char what) {
-      give(handle_of(where), "note", [&done, what] { done += what; });
+      give(handle_of(where), "note", {}, [&done, what] { done += what; });
     };
     const auto program = device->record([&] {
       note(stream, 'a');

@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "device/cuda/bfloat16.h"
+#include "device/cuda/cuda_device.h"
+#include "lockstep/error.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -51,6 +57,81 @@ TEST(ForEachRow, GivesThePlaceOfARow) {
   for_each_row(nullptr, sums.size(), SumOfPlace{values.data(), sums.data(), sums.size()});
   EXPECT_EQ(sums, (std::vector<double>{3, 70, 1100}));
 }
+
+/// Work that depends on the order of its calls.
+struct Overwrite {
+  std::size_t* last;
+  LOCKSTEP_HD void operator()(std::size_t i) const { *last = i; }
+};
+
+TEST(IndexOrder, ShowsWorkThatDependsOnIt) {
+  for (const auto& [order, expected] :
+       {std::pair(IndexOrder::ascending, std::size_t{9}), std::pair(IndexOrder::descending, std::size_t{0}),
+        std::pair(IndexOrder::shuffled, std::size_t{6})}) {
+    index_order = order;
+    std::size_t last = 0;
+    for_each(nullptr, 10, Overwrite{&last});
+    index_order = IndexOrder::ascending;
+    EXPECT_EQ(last, expected);
+  }
+}
+
+TEST(IndexOrder, VisitsEachIndexOnce) {
+  for (const IndexOrder order : {IndexOrder::ascending, IndexOrder::descending, IndexOrder::shuffled}) {
+    for (const std::size_t count : {0, 1, 2, 3, 12, 257, 1000}) {
+      std::vector<int> visits(count), terms(count);
+      index_order = order;
+      visit_in_order(count, [&](std::size_t i) { ++visits.at(i); });
+      visit_terms(count, [&](std::size_t i) { ++terms.at(i); });
+      index_order = IndexOrder::ascending;
+      EXPECT_EQ(visits, std::vector<int>(count, 1));
+      EXPECT_EQ(terms, std::vector<int>(count, 1));
+    }
+  }
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+TEST(KernelArguments, AreNoAddressesOfTheHost) {
+  const auto device = make_cuda_device();
+  const Buffer memory = device->allocate(4), pinned = device->allocate_host(4);
+  const auto own = std::make_unique<float>();
+  static float of_the_program = 0;
+  float of_the_stack = 0;
+  const auto launch = [&](const float* values) {
+    for_each_row(handle_of(*device->streams()[0]), 1, SumOfRow{values, memory.as<double>()});
+  };
+  for (const float* address : {own.get(), &of_the_program, &of_the_stack}) {
+    try {
+      device->record([&] { launch(address); });
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("SumOfRow: an argument is an address of the host"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_NO_THROW(
+      device->record([&] { launch(memory.as<float>()), launch(pinned.as<float>()), launch(nullptr); }));
+}
+
+/// Work with room between its members.
+struct Padded {
+  std::uint32_t count;
+  double* result;
+  LOCKSTEP_HD void operator()(std::size_t /*i*/) const {}
+};
+
+TEST(KernelArguments, EndWithTheirMembers) {
+  const auto device = make_cuda_device();
+  const auto own = std::make_unique<int>();
+  Padded work{};
+  const void* const address = own.get();
+  std::memcpy(&work, &address, sizeof address);
+  work.count =
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address));  // a member and its padding
+  EXPECT_NO_THROW(device->record([&] { for_each(handle_of(*device->streams()[0]), 1, work); }));
+}
+#endif
 
 TEST(Bfloat16, RoundsToNearestEven) {
   const auto round = [](float value) { return to_float(from_float<Bfloat16>(value)); };
