@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+/// CUDA's runtime with one GPU, linked in place of NVIDIA's: work of streams runs on the host. Memory of the
+/// device is memory that only such work can access, and holds garbage at first. The functions return the
+/// errors that CUDA returns, in captures too. What CUDA does not report, as it may only show in wrong
+/// numbers, is a fault. Faults fail the test in which they happen; objects that are still there at the end
+/// fail the program. Thread-safe; work runs on the thread that waits for it.
+namespace lockstep::fake_cuda {
+
+/// Adds `work` to a stream as a kernel with these arguments. Faults: addresses of the host in the arguments,
+/// and memory that is freed before the kernel runs.
+cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::byte> arguments,
+                   std::function<void()> work);
+
+/// When work runs, as far as streams and events leave it open.
+enum class Order {
+  late,      ///< when the host waits for it; nodes of a graph as they were captured
+  early,     ///< when it is submitted
+  reversed,  ///< when the host waits for it; of the nodes that are ready, the one that was captured last
+};
+void set_order(Order order);
+
+/// Makes a function return `code` in its next call but `later`. "kernel": the next work that runs; CUDA
+/// returns such an error from all later calls, here until recover() is called.
+void fail(const std::string& function, cudaError_t code, int later = 0);
+void recover();
+
+/// Faults since the last call.
+std::vector<std::string> take_faults();
+
+/// Objects that exist, such as "2 streams, 1 event"; empty: none.
+std::string live_objects();
+
+/// Whether the address is in memory that work of streams can access.
+bool is_accessible(const void* address);
+
+}  // namespace lockstep::fake_cuda

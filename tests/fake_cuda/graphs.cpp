@@ -1,0 +1,161 @@
+#include <algorithm>
+
+#include "fake_cuda/machine.h"
+
+namespace fake = lockstep::fake_cuda;
+
+namespace {
+
+/// Whether the work of all streams of the capture comes before the end of the one that began it.
+bool is_joined(const fake::Nodes& nodes, const std::set<std::size_t>& ends) {
+  std::set<std::size_t> before;
+  std::vector<std::size_t> found(ends.begin(), ends.end());
+  while (!found.empty()) {
+    const std::size_t node = found.back();
+    found.pop_back();
+    if (before.insert(node).second)
+      found.insert(found.end(), nodes[node].after.begin(), nodes[node].after.end());
+  }
+  return before.size() == nodes.size();
+}
+
+/// Order that runs each node after those it depends on, and of several that are ready the one captured last.
+std::vector<std::size_t> reversed_order(const fake::Nodes& nodes) {
+  std::vector<std::size_t> order, missing;
+  std::vector<std::vector<std::size_t>> followers(nodes.size());
+  std::set<std::size_t> ready;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    missing.push_back(nodes[i].after.size());
+    if (missing.back() == 0) ready.insert(i);
+    for (const std::size_t before : nodes[i].after) followers[before].push_back(i);
+  }
+  while (!ready.empty()) {
+    order.push_back(*ready.rbegin());
+    ready.erase(order.back());
+    for (const std::size_t follower : followers[order.back()]) {
+      if (--missing[follower] == 0) ready.insert(follower);
+    }
+  }
+  return order;
+}
+
+std::vector<fake::Work> works_of(const fake::Nodes& nodes, fake::Order order) {
+  std::vector<fake::Work> works;
+  if (order == fake::Order::reversed) {
+    for (const std::size_t i : reversed_order(nodes)) works.push_back(nodes[i].work);
+  } else {
+    for (const fake::Node& node : nodes) works.push_back(node.work);
+  }
+  return works;
+}
+
+/// Ends the capture on all its streams.
+void close(fake::Machine& all, const std::shared_ptr<fake::Capture>& capture) {
+  capture->ended = true;
+  all.captures.erase(capture);
+  for (auto& [handle, stream] : all.streams) {
+    if (stream.capture != capture) continue;
+    stream.capture = nullptr;
+    stream.ends.clear();
+  }
+}
+
+}  // namespace
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return fake::call("cudaStreamBeginCapture", [&](fake::Machine& all, auto&) {
+    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamBeginCapture");
+    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+    if (state->capture) return cudaErrorIllegalState;
+    state->capture = std::make_shared<fake::Capture>(
+        fake::Capture{.origin = stream, .mode = mode, .thread = std::this_thread::get_id()});
+    all.captures.insert(state->capture);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return fake::call("cudaStreamEndCapture", [&](fake::Machine& all, auto&) {
+    *graph = nullptr;
+    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamEndCapture");
+    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+    if (!state->capture) return cudaErrorIllegalState;
+    const std::shared_ptr<fake::Capture> capture = state->capture;
+    if (capture->origin != stream) {
+      capture->invalid = true;
+      return cudaErrorStreamCaptureUnmatched;
+    }
+    if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
+      return cudaErrorStreamCaptureWrongThread;
+    }
+    const bool joined = is_joined(capture->nodes, state->ends);
+    close(all, capture);
+    if (capture->invalid) return cudaErrorStreamCaptureInvalidated;
+    if (!joined) return cudaErrorStreamCaptureUnjoined;
+    *graph = all.new_handle<cudaGraph_t>();
+    all.graphs[*graph] = std::make_shared<const fake::Nodes>(std::move(capture->nodes));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return fake::call("cudaStreamIsCapturing", [&](fake::Machine& all, auto&) {
+    const fake::StreamState* state = all.find(all.streams, stream, "cudaStreamIsCapturing");
+    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+    *status = !state->capture           ? cudaStreamCaptureStatusNone
+              : state->capture->invalid ? cudaStreamCaptureStatusInvalidated
+                                        : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  return fake::call("cudaGraphGetNodes", [&](fake::Machine& all, auto&) {
+    const auto* found = all.find(all.graphs, graph, "cudaGraphGetNodes");
+    if (found == nullptr || nodes != nullptr) return cudaErrorInvalidValue;
+    *count = (*found)->size();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long /*flags*/) {
+  return fake::call("cudaGraphInstantiate", [&](fake::Machine& all, auto&) {
+    const auto* found = all.find(all.graphs, graph, "cudaGraphInstantiate");
+    if (found == nullptr) return cudaErrorInvalidValue;
+    *executable = all.new_handle<cudaGraphExec_t>();
+    all.executables[*executable] = *found;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return fake::call("cudaGraphDestroy", [&](fake::Machine& all, auto&) {
+    if (all.find(all.graphs, graph, "cudaGraphDestroy") == nullptr) return cudaErrorInvalidValue;
+    all.graphs.erase(graph);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  return fake::call("cudaGraphExecDestroy", [&](fake::Machine& all, auto&) {
+    if (all.find(all.executables, executable, "cudaGraphExecDestroy") == nullptr)
+      return cudaErrorInvalidValue;
+    all.executables.erase(executable);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  return fake::call("cudaGraphLaunch", [&](fake::Machine& all, auto& lock) {
+    const auto* found = all.find(all.executables, executable, "cudaGraphLaunch");
+    fake::StreamState* state = all.find(all.streams, stream, "cudaGraphLaunch");
+    if (found == nullptr || state == nullptr) return cudaErrorInvalidResourceHandle;
+    if (state->capture) {
+      all.fault("cudaGraphLaunch: the stream is capturing");
+      return fake::Machine::refuse_in_capture(*state);
+    }
+    all.enqueue(lock, *state, works_of(**found, all.order));
+    return all.broken;
+  });
+}

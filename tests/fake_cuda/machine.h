@@ -1,0 +1,150 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <thread>
+
+#include "fake_cuda/fake_cuda.h"
+
+/// State of the runtime, and rules that several of its functions share.
+namespace lockstep::fake_cuda {
+
+enum class Kind { device, host };
+
+/// Memory from cudaMalloc or cudaMallocHost. A range of pages; bytes behind its end are watched.
+struct Allocation {
+  std::size_t bytes = 0, mapped = 0;
+  Kind kind = Kind::device;
+};
+
+/// A kernel, copy or memset, before it is in a stream.
+struct Work {
+  std::string name;
+  std::function<void()> run;
+  std::vector<const void*> memory = {};  ///< allocations that it uses
+};
+
+/// Submitted work.
+struct Task {
+  std::uint64_t number = 0;
+  std::vector<Work> works;  ///< one, or the nodes of a graph
+  std::vector<std::shared_ptr<Task>> after;
+  enum class State { waiting, running, done } state = State::waiting;
+};
+
+struct Node {
+  Work work;
+  std::set<std::size_t> after;
+};
+
+struct Capture {
+  cudaStream_t origin = nullptr;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id thread = {};
+  std::vector<Node> nodes = {};
+  bool invalid = false, ended = false;
+};
+
+struct StreamState {
+  std::thread::id thread;      ///< that made it
+  std::shared_ptr<Task> last;  ///< null: no work yet
+  std::shared_ptr<Capture> capture;
+  std::set<std::size_t> ends;  ///< nodes of the capture that the next one follows
+  int busy_answers = 0;        ///< to queries since work was added
+};
+
+struct EventState {
+  bool recorded = false, timing = true;
+  std::shared_ptr<Task> task;
+  std::shared_ptr<Capture> capture;
+  std::set<std::size_t> nodes;
+};
+
+using Nodes = std::vector<Node>;
+
+class Machine {
+ public:
+  ~Machine();
+
+  // Rules. All but run() need the lock.
+  void fault(const std::string& text) { faults.push_back(text); }
+  /// State of a handle; null, with a fault: there is no such object (any more).
+  template <class Handle, class State>
+  State* find(std::map<Handle, State>& objects, Handle handle, const char* function) {
+    const auto found = objects.find(handle);
+    if (found != objects.end()) return &found->second;
+    fault(std::string(function) + ": no such handle, or destroyed before");
+    return nullptr;
+  }
+  /// Error of a call that no capture allows on `stream`; ends the capture.
+  static cudaError_t refuse_in_capture(StreamState& stream);
+  /// Error of a call that captures allow only if they are relaxed.
+  cudaError_t refuse_in_strict_captures();
+  cudaError_t submit(std::unique_lock<std::mutex>& lock, StreamState& stream, Work work);
+  void enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, std::vector<Work> works);
+  /// Runs the task and what it depends on. Throws what the work throws.
+  cudaError_t run(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Task>& last);
+
+  /// Allocation that contains `address`; end: none.
+  std::map<const std::byte*, Allocation>::iterator allocation_of(const void* address);
+  /// Kind of the memory; none: memory of the host that is not pinned. Faults: too many bytes.
+  std::optional<Kind> check_range(const char* function, const void* address, std::size_t bytes);
+  cudaError_t allocate(void** address, std::size_t bytes, Kind kind);
+  cudaError_t release(std::unique_lock<std::mutex>& lock, void* address, Kind kind, const char* function);
+  /// Permits and forbids access to the device's memory; calls are counted.
+  void open(bool opened);
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<cudaStream_t, StreamState> streams;
+  std::map<cudaEvent_t, EventState> events;
+  std::map<cudaGraph_t, std::shared_ptr<const Nodes>> graphs;
+  std::map<cudaGraphExec_t, std::shared_ptr<const Nodes>> executables;
+  std::map<const std::byte*, Allocation> allocations;
+  std::set<std::shared_ptr<Capture>> captures;
+  std::vector<std::string> faults;
+  struct Failure {
+    cudaError_t code;
+    int later;
+  };
+  std::map<std::string, Failure, std::less<>> failures;
+  cudaError_t broken = cudaSuccess;  ///< error of work that has run
+  Order order = Order::late;
+  std::uintptr_t handles = 0;
+  std::uint64_t tasks = 0;
+  std::size_t device_bytes = 0;
+  int open_count = 0;
+
+  template <class Handle>
+  Handle new_handle() {
+    return reinterpret_cast<Handle>(handles += 16);
+  }
+  std::optional<cudaError_t> planned_failure(std::string_view function);
+};
+
+Machine& machine();
+/// Error that cudaGetLastError of this thread returns.
+cudaError_t& last_error();
+
+constexpr std::size_t total_memory = std::size_t{4} << 30;
+
+/// Frame of each function of the runtime.
+template <class Body>
+cudaError_t call(const char* function, const Body& body) {
+  Machine& all = machine();
+  std::unique_lock lock(all.mutex);
+  const auto planned = all.planned_failure(function);
+  cudaError_t code = planned ? *planned : body(all, lock);
+  if (all.broken != cudaSuccess) code = all.broken;
+  if (code != cudaSuccess && code != cudaErrorNotReady) last_error() = code;
+  return code;
+}
+
+}  // namespace lockstep::fake_cuda

@@ -1,0 +1,214 @@
+// The device of src/device/cuda/native, on the replacement of CUDA's runtime.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/launch.h"
+#include "fake_cuda/fake_cuda.h"
+#include "lockstep/error.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using fake_cuda::Order;
+
+struct AddOne {
+  float* values;
+  LOCKSTEP_HD void operator()(std::size_t i) const { values[i] += 1; }
+};
+struct Double {
+  float* values;
+  LOCKSTEP_HD void operator()(std::size_t i) const { values[i] *= 2; }
+};
+
+class NativeDevice : public testing::TestWithParam<bool> {
+ protected:
+  ~NativeDevice() override {
+    fake_cuda::recover();
+    fake_cuda::set_order(Order::late);
+  }
+  StreamHandle handle() { return handle_of(stream); }
+  void set(float value) {
+    const std::vector<float> all(count, value);
+    device->copy(memory.data(), all.data(), memory.bytes());
+  }
+  std::vector<float> values() {
+    std::vector<float> all(count);
+    device->copy(all.data(), memory.data(), memory.bytes());
+    return all;
+  }
+  std::string error_of(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  std::string error_of_recording(const std::function<void()>& describe) {
+    return error_of([&] { device->record(describe)->run(), device->copy(nullptr, nullptr, 0); });
+  }
+
+  static constexpr std::size_t count = 1000;
+  std::unique_ptr<Device> device = make_cuda_device(0, GetParam());
+  Stream& stream = *device->streams()[0];
+  CudaStream& side = communication_stream(*device);
+  Buffer memory = device->allocate(count * sizeof(float));
+};
+INSTANTIATE_TEST_SUITE_P(Graphs, NativeDevice, testing::Bool(),
+                         [](const auto& with) { return with.param ? "on" : "off"; });
+
+TEST_P(NativeDevice, ZeroesItsMemory) {
+  EXPECT_EQ(values(), std::vector<float>(count, 0.0F));
+  const Buffer pinned = device->allocate_host(3);
+  EXPECT_EQ(pinned.data()[2], std::byte{0});
+}
+
+TEST_P(NativeDevice, RunsAProgramOftenAndInEveryOrder) {
+  const auto program = device->record([&] {
+    for_each(handle(), count, AddOne{memory.as<float>()});
+    side.wait(stream.record());
+    for_each(side.handle(), count, Double{memory.as<float>()});
+    stream.wait(side.record());
+    for_each(handle(), count, AddOne{memory.as<float>()});
+  });
+  for (const Order order : {Order::late, Order::early, Order::reversed}) {
+    fake_cuda::set_order(order);
+    set(1.0F);
+    for (int run = 0; run < 3; ++run) program->run();
+    EXPECT_EQ(values(), std::vector<float>(count, 29.0F));
+  }
+}
+
+TEST_P(NativeDevice, MakesCallsOfTheHostInOrder) {
+  const Buffer seen = device->allocate_host(sizeof(float));
+  std::vector<float> at_call;
+  const auto program = device->record([&] {
+    for_each(handle(), count, AddOne{memory.as<float>()});
+    device->copy(stream, seen.data(), memory.data(), sizeof(float));
+    stream.call([&] { at_call.push_back(*seen.as<float>()); }, Phase::load);
+    for_each(handle(), count, Double{memory.as<float>()});
+  });
+  program->run();
+  program->run();
+  EXPECT_EQ(at_call, (std::vector<float>{1.0F, 3.0F}));
+  EXPECT_EQ(values().back(), 6.0F);
+}
+
+TEST_P(NativeDevice, LooksWhileItWaits) {
+  int looks = 0;
+  device->while_waiting([&] { ++looks; });
+  const auto program = device->record([&] { for_each(handle(), count, AddOne{memory.as<float>()}); });
+  program->run();
+  EXPECT_EQ(values().front(), 1.0F) << "the first answers are that the GPU is busy";
+  EXPECT_GT(looks, 0);
+  device->while_waiting({});
+}
+
+TEST_P(NativeDevice, UsesTheEventsOfARecordingAgain) {
+  const auto describe = [&] {
+    for (int i = 0; i < 3; ++i) side.wait(stream.record());
+  };
+  std::vector<std::string> objects;
+  for (int i = 0; i < 2; ++i) {
+    const auto program = device->record(describe);
+    program->run();
+    objects.push_back(fake_cuda::live_objects());
+  }
+  EXPECT_EQ(objects[0], objects[1]);
+}
+
+TEST_P(NativeDevice, AllocatesAndCopiesWhileItRecords) {
+  Buffer later;
+  const auto program = device->record([&] {
+    later = device->allocate(count * sizeof(float));
+    const std::vector<float> ones(count, 1.0F);
+    device->copy(later.data(), ones.data(), later.bytes());
+    for_each(handle(), count, AddOne{later.as<float>()});
+    device->copy(stream, memory.data(), later.data(), later.bytes());
+  });
+  program->run();
+  EXPECT_EQ(values(), std::vector<float>(count, 2.0F));
+}
+
+TEST_P(NativeDevice, GoesOnAfterARecordingThatFailed) {
+  const std::string wrong = error_of([&] {
+    device
+        ->record([&] {
+          for_each(handle(), count, AddOne{memory.as<float>()});
+          throw Error(Category::data, "cut short");
+        })
+        ->run();
+  });
+  EXPECT_EQ(wrong, "cut short");
+  set(1.0F);
+  device->record([&] { for_each(handle(), count, AddOne{memory.as<float>()}); })->run();
+  EXPECT_EQ(values(), std::vector<float>(count, 2.0F));
+}
+
+TEST_P(NativeDevice, SaysHowMuchMemoryIsMissing) {
+  EXPECT_EQ(error_of([&] { device->allocate(std::size_t{5} << 30); }),
+            "GPU 0: not enough memory: 5120 MB wanted, 4095 of 4096 MB are free");
+  device->record([&] { for_each(handle(), count, AddOne{memory.as<float>()}); })->run();
+  EXPECT_EQ(values().front(), 1.0F) << "the error is not left behind";
+}
+
+TEST_P(NativeDevice, NamesTheErrorOfAKernel) {
+  fake_cuda::fail("kernel", cudaErrorIllegalAddress);
+  const auto program = device->record([&] { for_each(handle(), count, AddOne{memory.as<float>()}); });
+  program->run();
+  EXPECT_NE(error_of([&] { values(); }).find("(cudaErrorIllegalAddress)"), std::string::npos);
+}
+
+// Mistakes in a recording.
+
+TEST_P(NativeDevice, RefusesARecordingThatEndsWhileAnotherStreamWorks) {
+  if (!GetParam()) return;  // without a capture, the next wait orders the streams
+  const auto forked = [&] {
+    side.wait(stream.record());
+    for_each(side.handle(), count, AddOne{memory.as<float>()});
+  };
+  EXPECT_NE(error_of_recording(forked).find("(cudaErrorStreamCaptureUnjoined)"), std::string::npos);
+  EXPECT_NE(error_of_recording([&] {
+              forked();
+              stream.call([] {}, Phase::load);
+              stream.wait(side.record());
+            }).find("(cudaErrorStreamCaptureUnjoined)"),
+            std::string::npos)
+      << "joined after a call of the host";
+}
+
+TEST_P(NativeDevice, RefusesEventsOfAnotherRecording) {
+  if (!GetParam()) return;
+  Event before;
+  const auto first = device->record([&] {
+    for_each(handle(), count, AddOne{memory.as<float>()});
+    before = stream.record();
+  });
+  EXPECT_NE(error_of_recording([&] { stream.wait(before); }).find("(cudaErrorStreamCaptureIsolation)"),
+            std::string::npos);
+}
+
+TEST_P(NativeDevice, RefusesMemoryThatIsNotPinned) {
+  if (!GetParam()) return;
+  std::vector<float> pageable(count);
+  error_of_recording([&] { device->copy(stream, memory.data(), pageable.data(), memory.bytes()); });
+  const auto faults = fake_cuda::take_faults();
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_NE(faults.front().find("not pinned"), std::string::npos);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+TEST_P(NativeDevice, RefusesAddressesOfTheHostInKernels) {
+  std::vector<float> on_the_heap(count);
+  error_of_recording([&] { for_each(handle(), count, AddOne{on_the_heap.data()}); });
+  const auto faults = fake_cuda::take_faults();
+  ASSERT_FALSE(faults.empty());
+  EXPECT_NE(faults.front().find("AddOne: an argument is an address of the host"), std::string::npos);
+}
+#endif
+
+}  // namespace
+}  // namespace lockstep::cuda

@@ -1,0 +1,154 @@
+#include "fake_cuda/machine.h"
+
+namespace fake = lockstep::fake_cuda;
+
+namespace {
+
+cudaError_t create_stream(const char* function, cudaStream_t* stream) {
+  return fake::call(function, [&](fake::Machine& all, auto&) {
+    *stream = all.new_handle<cudaStream_t>();
+    all.streams[*stream].thread = std::this_thread::get_id();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t create_event(const char* function, cudaEvent_t* event, bool timing) {
+  return fake::call(function, [&](fake::Machine& all, auto&) {
+    *event = all.new_handle<cudaEvent_t>();
+    all.events[*event].timing = timing;
+    return cudaSuccess;
+  });
+}
+
+/// Waits for an event of a capture, which the stream joins unless it is in it.
+cudaError_t wait_in_capture(fake::StreamState& stream, const fake::EventState& event) {
+  if (event.capture->ended || (stream.capture && stream.capture != event.capture)) {
+    if (stream.capture) stream.capture->invalid = true;
+    return stream.capture && !event.capture->ended ? cudaErrorStreamCaptureMerge
+                                                   : cudaErrorStreamCaptureIsolation;
+  }
+  stream.capture = event.capture;
+  stream.ends.insert(event.nodes.begin(), event.nodes.end());
+  return cudaSuccess;
+}
+
+/// Answers "not ready" to queries after work was added.
+constexpr int busy_answers = 70;
+
+}  // namespace
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
+  return create_stream("cudaStreamCreateWithFlags", stream);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/, int /*priority*/) {
+  return create_stream("cudaStreamCreateWithPriority", stream);
+}
+
+/// CUDA finishes the stream's work first.
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return fake::call("cudaStreamDestroy", [&](fake::Machine& all, auto& lock) {
+    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamDestroy");
+    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+    if (state->capture) {
+      all.fault("cudaStreamDestroy: the stream is capturing");
+      state->capture->invalid = true;
+    }
+    const cudaError_t code = state->last ? all.run(lock, state->last) : cudaSuccess;
+    all.streams.erase(stream);
+    return code;
+  });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return fake::call("cudaStreamSynchronize", [&](fake::Machine& all, auto& lock) {
+    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamSynchronize");
+    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+    if (state->capture) return all.refuse_in_capture(*state);
+    return state->last ? all.run(lock, state->last) : cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return fake::call("cudaStreamQuery", [&](fake::Machine& all, auto& lock) {
+    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamQuery");
+    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+    if (state->capture) return all.refuse_in_capture(*state);
+    if (!state->last || state->last->state == fake::Task::State::done) return cudaSuccess;
+    if (state->busy_answers++ < busy_answers) return cudaErrorNotReady;
+    return all.run(lock, state->last);
+  });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  return fake::call("cudaStreamWaitEvent", [&](fake::Machine& all, auto& lock) {
+    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamWaitEvent");
+    const fake::EventState* what = all.find(all.events, event, "cudaStreamWaitEvent");
+    if (state == nullptr || what == nullptr) return cudaErrorInvalidResourceHandle;
+    if (!what->recorded) {
+      all.fault("cudaStreamWaitEvent: the event was never recorded, so nothing is waited for");
+      return cudaSuccess;
+    }
+    if (what->capture) return wait_in_capture(*state, *what);
+    if (state->capture) {
+      state->capture->invalid = true;
+      return cudaErrorStreamCaptureIsolation;
+    }
+    if (what->task) {
+      all.enqueue(lock, *state, {});
+      if (state->last->state != fake::Task::State::done) state->last->after.push_back(what->task);
+    }
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return create_event("cudaEventCreate", event, true); }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return create_event("cudaEventCreateWithFlags", event, (flags & cudaEventDisableTiming) == 0);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return fake::call("cudaEventDestroy", [&](fake::Machine& all, auto&) {
+    if (all.find(all.events, event, "cudaEventDestroy") == nullptr) return cudaErrorInvalidResourceHandle;
+    all.events.erase(event);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return fake::call("cudaEventRecord", [&](fake::Machine& all, auto&) {
+    fake::StreamState* state = all.find(all.streams, stream, "cudaEventRecord");
+    fake::EventState* what = all.find(all.events, event, "cudaEventRecord");
+    if (state == nullptr || what == nullptr) return cudaErrorInvalidResourceHandle;
+    if (state->capture && state->capture->invalid) return cudaErrorStreamCaptureInvalidated;
+    what->recorded = true;
+    what->capture = state->capture;
+    what->nodes = state->ends;
+    what->task = state->capture ? nullptr : state->last;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return fake::call("cudaEventSynchronize", [&](fake::Machine& all, auto& lock) {
+    fake::EventState* what = all.find(all.events, event, "cudaEventSynchronize");
+    if (what == nullptr) return cudaErrorInvalidResourceHandle;
+    if (what->capture) {
+      what->capture->invalid = true;
+      return cudaErrorCapturedEvent;
+    }
+    return what->task ? all.run(lock, what->task) : cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return fake::call("cudaDeviceSynchronize", [&](fake::Machine& all, auto& lock) {
+    for (const auto& capture : all.captures) capture->invalid = true;
+    if (!all.captures.empty()) return cudaErrorStreamCaptureUnsupported;
+    for (auto& [handle, stream] : all.streams) {
+      if (stream.last) all.run(lock, stream.last);
+    }
+    return all.broken;
+  });
+}
