@@ -201,7 +201,7 @@ void EpochLoop::roll_back(NotFiniteReport report) {
                             "try a smaller learning rate",
                             report.step, report.what(), max_rollbacks));
   });
-  report.remark = checkpointer_->roll_back(report.step);
+  report.remark = checkpointer_->roll_back(report.step, report.what());
   check_replicas();
   report.back_to_step = progress_.step;
   report.back_to_epoch =

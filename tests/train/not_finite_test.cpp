@@ -132,7 +132,8 @@ TEST(NotFinite, AParameterEndsTheRunAtTheEndOfTheEpochAndIsInNoCheckpoint) {
     trainer.on_checkpoint = [&](const CheckpointReport& report) { failures.push_back(report.failure); };
     trainer.write_checkpoints(checkpoints.path(), every(2));
     if (on_nan == OnNan::rollback) {
-      expect_error(Category::data, {"step 5 is not finite", "no good checkpoint before it"},
+      expect_error(Category::data,
+                   {"step 5: the parameter '" + name + "' is not finite", "no good checkpoint before it"},
                    [&] { trainer.fit(); });
       ASSERT_FALSE(failures.empty());
       EXPECT_EQ(failures[0], "the parameter '" + name + "' is not finite");

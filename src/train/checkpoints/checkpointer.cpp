@@ -184,7 +184,7 @@ void Checkpointer::ensure_one() {
   if (session_.world().broadcast(missing)[0] == std::byte{1}) begin();
 }
 
-std::string Checkpointer::roll_back(std::uint64_t step) {
+std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reason) {
   complete();
   std::string remarks;
   std::filesystem::path folder;
@@ -193,7 +193,7 @@ std::string Checkpointer::roll_back(std::uint64_t step) {
     const auto checkpoint = newest_before(step, remarks);
     if (!checkpoint) {
       throw Error(Category::data,
-                  fmt::format("step {} is not finite, and {} has no good checkpoint before it{}{}", step,
+                  fmt::format("step {}: {}, and {} has no good checkpoint before it{}{}", step, reason,
                               store_.folder().string(), remarks.empty() ? "" : ": ", remarks));
     }
     folder = checkpoint->folder;

@@ -51,9 +51,9 @@ class Checkpointer {
   void ensure_one();
   /// Sets the state to that of the newest good checkpoint before `step`, and removes later ones. If the
   /// options give no length of time, only those count that a run without stops has, too: of its beginning,
-  /// of ends of epochs, and every Nth step. Returns why later ones were not good; empty: the newest was.
-  /// Collective. Throws Error(data) on all ranks if there is none.
-  std::string roll_back(std::uint64_t step);
+  /// of ends of epochs, and every Nth step. `reason`: for the message. Returns why later ones were
+  /// not good; empty: the newest was. Collective. Throws Error(data) on all ranks if there is none.
+  std::string roll_back(std::uint64_t step, const std::string& reason);
   /// Folder of the last checkpoint that was written by this run, on rank 0; empty: none.
   const std::filesystem::path& last() const { return last_; }
 
