@@ -67,6 +67,16 @@ double process_seconds() {
          started / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
+/// Seconds that all threads of this process have computed.
+double processor_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 double peak_megabytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -92,6 +102,7 @@ int bench_step(World& world, const BenchOptions& options) {
   std::vector<StepTimes> times;
   std::uint64_t samples = 0;
   world.barrier();
+  const double computed_before = processor_seconds();
   const auto start = Clock::now();
   for (int left = options.steps; left > 0; left -= times.back().steps) {
     times.push_back(trainer.steps(left));
@@ -99,6 +110,7 @@ int bench_step(World& world, const BenchOptions& options) {
   }
   world.barrier();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double host_share = (processor_seconds() - computed_before) / seconds;
   const double speed = static_cast<double>(samples) / seconds;
   if (world.rank() == 0) {
     print(fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
@@ -106,6 +118,9 @@ int bench_step(World& world, const BenchOptions& options) {
                       options.batch.size, trainer.micro_batches(),
                       options.batch.size / trainer.micro_batches()));
     print_times(times, trainer.threads());
+    if (!times.front().by_part) {  // a GPU computes
+      print(fmt::format("host        {:.1f} % of a core (rank 0)\n", 100.0 * host_share));
+    }
     print(
         fmt::format("first step  {:.0f} ms after the start of the process, data decompressed\n"
                     "memory      {:.0f} MB at most (rank 0)\n{:.{}f} img/s\n",
