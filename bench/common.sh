@@ -1,4 +1,4 @@
-# Functions shared by compare.sh, compare_networks.sh and gpu-check.sh. To be sourced.
+# Functions shared by compare.sh and compare_networks.sh. To be sourced.
 # shellcheck shell=bash
 
 lockstep=${LOCKSTEP:-build/release/lockstep}

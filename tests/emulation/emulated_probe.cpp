@@ -1,4 +1,6 @@
-// The emulated machine has one GPU and all libraries.
+// The emulated machine has one GPU and all libraries. CUDA_VISIBLE_DEVICES= hides the GPU.
+#include <cstdlib>
+
 #include "device/cuda_probe.h"
 
 namespace lockstep::cuda {
@@ -13,6 +15,10 @@ Probe probe(Detail /*detail*/) {
                  .multiprocessors = 1,
                  .memory_bytes = 1 << 30,
                  .bus = "0000:00:00"}};
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr && *visible == '\0') {
+    found.visible_devices = visible;
+    found.gpus.clear();
+  }
   found.cudnn.version = found.nccl.version = found.nvrtc.version = "emulated";
   return found;
 }
