@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/step_state.h"
 #include "device/cuda/launch.h"
@@ -23,6 +24,9 @@ namespace lockstep::cuda {
 /// Maximum number of states of a rule.
 constexpr std::size_t max_states = 2;
 
+/// Number of elements that a block of threads updates.
+constexpr std::size_t segment_unit = 1024;
+
 /// Memory that the updates of a run read and write. Addresses are the device's.
 struct UpdateMemory {
   StepLog log;
@@ -34,6 +38,8 @@ struct UpdateMemory {
   std::size_t first = 0;
   const Segment* segments = nullptr;
   std::uint32_t segment_count = 0;
+  /// Segment of every segment_unit-th element of the arena, then the last segment: limits of a search.
+  const std::uint32_t* unit_segments = nullptr;
   float* trust_ratios = nullptr;      ///< [parameter]
   std::byte* coefficients = nullptr;  ///< [segment], with room for the largest type
 };
@@ -45,6 +51,9 @@ struct NormMemory {
   std::size_t parameters = 0;
 };
 
+/// UpdateMemory::unit_segments for these segments.
+std::vector<std::uint32_t> find_unit_segments(std::span<const Segment> segments);
+
 /// Owner of the constant tables of UpdateMemory and NormMemory.
 class UpdateTables {
  public:
@@ -55,6 +64,7 @@ class UpdateTables {
 
  private:
   Table<Segment> segments_;
+  Table<std::uint32_t> unit_segments_;
   Table<BlockNorms::Block> blocks_;
   Table<std::size_t> first_blocks_;
   Buffer trust_ratios_;

@@ -278,6 +278,21 @@ TEST(UpdateOnKernels, StatesBeginWhereTheRanksElementsDo) {
   EXPECT_NE(second_half(0), random_arena(9, 1.0F));
 }
 
+TEST(UnitSegments, LimitTheSearchOfEachElement) {
+  std::vector<Segment> segments;
+  for (const std::size_t end : {16, 32, 1024, 1040, 5120, 9216, 9232}) {
+    segments.push_back({.begin = segments.empty() ? 0 : segments.back().end, .end = end});
+  }
+  const std::vector<std::uint32_t> units = find_unit_segments(segments);
+  EXPECT_EQ(units, (std::vector<std::uint32_t>{0, 3, 4, 4, 4, 5, 5, 5, 5, 6, 6}));
+  for (std::uint32_t i = 0; i < segments.size(); ++i) {
+    for (std::size_t element = segments[i].begin; element < segments[i].end; element += 16) {
+      EXPECT_LE(units[element / segment_unit], i) << element;
+      EXPECT_GE(units[element / segment_unit + 1], i) << element;
+    }
+  }
+}
+
 TEST(Norms, HaveTheBitsOfBlockNorms) {
   const ArenaLayout layout = layout_arena(parameters());
   const BlockNorms norms(parameters(), layout);

@@ -11,8 +11,10 @@ namespace {
 constexpr std::size_t width = four_floats;
 using Elements = Floats<width>;
 
+/// Searches the segments of the element's unit; few units have more than one.
 LOCKSTEP_HD std::uint32_t segment_of(const UpdateMemory& memory, std::size_t element) {
-  std::uint32_t first = 0, last = memory.segment_count - 1;
+  const std::uint32_t* const unit = memory.unit_segments + element / segment_unit;
+  std::uint32_t first = unit[0], last = unit[1];
   while (first < last) {
     const std::uint32_t middle = (first + last) / 2;
     if (element < memory.segments[middle].end) {
