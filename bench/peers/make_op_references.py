@@ -2,7 +2,8 @@
 
 Run from the repository's root with any PyTorch 2: python bench/peers/make_op_references.py
 The tests read for each CASE: CASE.input, CASE.weight, CASE.bias, CASE.grad_output, CASE.output,
-CASE.grad_input, CASE.grad_weight, CASE.grad_bias; for the loss: logits, labels (as floats), loss, grad.
+CASE.grad_input, CASE.grad_weight, CASE.grad_bias; for batch norm also CASE.running_mean and
+CASE.running_var after one step with momentum 1; for the loss: logits, labels (as floats), loss, grad.
 """
 
 import json
@@ -38,6 +39,10 @@ def group_norm(groups):
     return run
 
 
+def batch_norm(x, weight, bias):
+    return F.relu(F.batch_norm(x, None, None, weight, bias, training=True))
+
+
 # name: function, input shape, weight shape
 CASES = {
     "conv": (conv(3, 1, 0, False, 0), (2, 7, 9), (5, 2, 3, 3)),
@@ -50,6 +55,7 @@ CASES = {
     "linear": (linear(False), (19,), (7, 19)),
     "linear_relu": (linear(True), (24,), (10, 24)),
     "group_norm": (group_norm(3), (12, 5, 7), (12,)),
+    "batch_norm": (batch_norm, (11, 9, 8), (11,)),
 }
 
 
@@ -63,6 +69,10 @@ def run_case(name, tensors):
     output.backward(grad)
     values = {"input": x, "weight": weight, "bias": bias, "grad_output": grad, "output": output,
               "grad_input": x.grad, "grad_weight": weight.grad, "grad_bias": bias.grad}
+    if name == "batch_norm":
+        mean, variance = torch.zeros(weight_shape), torch.ones(weight_shape)
+        F.batch_norm(x, mean, variance, training=True, momentum=1.0)
+        values.update({"running_mean": mean, "running_var": variance})
     tensors.update({f"{name}.{key}": value.detach() for key, value in values.items()})
 
 

@@ -47,7 +47,6 @@ struct Probe {
   std::vector<GpuProbe> gpus{};                  ///< visible ones, in CUDA's order
   std::vector<LinkProbe> links{};                ///< one for each pair of GPUs
   LibraryProbe cudnn{}, nccl{};
-  LibraryProbe nvrtc{};  ///< used by cuDNN to compile engines for batch norm
 };
 
 /// Extent of a probe.

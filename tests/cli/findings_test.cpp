@@ -26,7 +26,6 @@ cuda::Probe machine(int gpus) {
   probe.driver = "580.95.05";
   probe.cudnn.version = "9.19.0";
   probe.nccl.version = "2.28.9";
-  probe.nvrtc.version = "13.0";
   for (int i = 0; i < gpus; ++i) probe.gpus.push_back(h200("0000:0" + std::to_string(i + 1) + ":00.0"));
   for (int i = 0; i < gpus; ++i) {
     for (int k = i + 1; k < gpus; ++k) {
@@ -49,8 +48,7 @@ TEST(CudaFindings, OneGpu) {
             "GPU 0          NVIDIA H200, compute capability 9.0, 140.0 GiB of memory, 139.0 GiB free, PCI "
             "0000:01:00.0\n"
             "cuDNN          9.19.0\n"
-            "NCCL           2.28.9\n"
-            "NVRTC          13.0\n");
+            "NCCL           2.28.9\n");
 }
 
 TEST(CudaFindings, EqualLinksAreOneLine) {
@@ -79,16 +77,6 @@ TEST(CudaFindings, SharedAndUsedGpusAreRemarked) {
   const std::string allowed =
       text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4, .wants_cuda = true, .through_host = true}));
   EXPECT_NE(allowed.find("4 ranks share 1 GPU\n               hint: "), std::string::npos) << allowed;
-}
-
-TEST(CudaFindings, MissingNvrtcIsRemarked) {
-  cuda::Probe probe = machine(1);
-  probe.nvrtc = {.failure = "libnvrtc.so.13: no such file"};
-  const std::string lines = text(describe_cuda(probe, {.wants_cuda = true}));
-  EXPECT_NE(lines.find("NVRTC          cannot be opened (libnvrtc.so.13: no such file)\n"
-                       "               hint: networks with batch norm"),
-            std::string::npos)
-      << lines;
 }
 
 TEST(CudaFindings, MissingNcclMattersToSeveralRanks) {

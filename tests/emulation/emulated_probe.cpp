@@ -19,7 +19,7 @@ Probe probe(Detail /*detail*/) {
     found.visible_devices = visible;
     found.gpus.clear();
   }
-  found.cudnn.version = found.nccl.version = found.nvrtc.version = "emulated";
+  found.cudnn.version = found.nccl.version = "emulated";
   return found;
 }
 

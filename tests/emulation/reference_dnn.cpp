@@ -164,66 +164,6 @@ void conv_backward_weights(const ConvProblem& p, Tensors tensors) {
   write(p.type, grad_weight, tensors[2]);
 }
 
-// Batch norm.
-
-std::size_t values_of(const BatchNormProblem& p) { return size(p.samples, p.height, p.width, p.channels); }
-
-/// Sums over samples and pixels of term(element, channel), by channel.
-template <class Term>
-Doubles sum_by_channel(const BatchNormProblem& p, const Term& term) {
-  Doubles sums(size(p.channels), 0.0);
-  for (std::size_t i = 0; i < values_of(p); ++i) sums[i % sums.size()] += term(i, i % sums.size());
-  return sums;
-}
-
-double values_per_channel(const BatchNormProblem& p) {
-  return static_cast<double>(size(p.samples, p.height, p.width));
-}
-
-void batch_norm_forward(const BatchNormProblem& p, double eps, Tensors tensors) {
-  std::size_t next = 0;
-  const Doubles input = read(p.type, tensors[next++], values_of(p));
-  const Doubles residual = p.add ? read(p.type, tensors[next++], values_of(p)) : Doubles{};
-  const Doubles weight = read(Type::fp32, tensors[next++], size(p.channels));
-  const Doubles bias = read(Type::fp32, tensors[next++], size(p.channels));
-  void* const output_address = tensors[next++];
-  Doubles mean = sum_by_channel(p, [&](std::size_t i, std::size_t) { return input[i]; });
-  for (double& each : mean) each /= values_per_channel(p);
-  Doubles inverse = sum_by_channel(
-      p, [&](std::size_t i, std::size_t c) { return (input[i] - mean[c]) * (input[i] - mean[c]); });
-  for (double& each : inverse) each = 1 / std::sqrt(each / values_per_channel(p) + eps);
-  Doubles output(values_of(p));
-  for (std::size_t i = 0; i < output.size(); ++i) {
-    const std::size_t c = i % mean.size();
-    output[i] = (input[i] - mean[c]) * inverse[c] * weight[c] + bias[c] + (p.add ? residual[i] : 0);
-    if (p.relu) output[i] = positive(output[i]);
-  }
-  write(p.type, output, output_address);
-  write(Type::fp32, mean, tensors[next++]);
-  write(Type::fp32, inverse, tensors[next++]);
-}
-
-void batch_norm_backward(const BatchNormProblem& p, Tensors tensors) {
-  const Doubles input = read(p.type, tensors[0], values_of(p));
-  const Doubles grad = read(p.type, tensors[1], values_of(p));
-  const Doubles weight = read(Type::fp32, tensors[2], size(p.channels));
-  const Doubles mean = read(Type::fp32, tensors[3], size(p.channels));
-  const Doubles inverse = read(Type::fp32, tensors[4], size(p.channels));
-  const auto distance = [&](std::size_t i, std::size_t c) { return (input[i] - mean[c]) * inverse[c]; };
-  const Doubles grad_weight =
-      sum_by_channel(p, [&](std::size_t i, std::size_t c) { return grad[i] * distance(i, c); });
-  const Doubles grad_bias = sum_by_channel(p, [&](std::size_t i, std::size_t) { return grad[i]; });
-  Doubles grad_input(values_of(p));
-  for (std::size_t i = 0; i < grad_input.size(); ++i) {
-    const std::size_t c = i % mean.size();
-    const double common = (grad_bias[c] + distance(i, c) * grad_weight[c]) / values_per_channel(p);
-    grad_input[i] = weight[c] * inverse[c] * (grad[i] - common);
-  }
-  write(p.type, grad_input, tensors[5]);
-  write(Type::fp32, grad_weight, tensors[6]);
-  write(Type::fp32, grad_bias, tensors[7]);
-}
-
 class ReferenceDnn final : public Dnn {
  public:
   std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
@@ -237,14 +177,6 @@ class ReferenceDnn final : public Dnn {
   std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
     return plan("conv_backward_weights", describe(problem),
                 [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
-  }
-  std::unique_ptr<DnnOperation> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
-    return plan("batch_norm_forward", describe(problem),
-                [=](Tensors t) { cuda::batch_norm_forward(problem, eps, t); });
-  }
-  std::unique_ptr<DnnOperation> batch_norm_backward(const BatchNormProblem& problem) override {
-    return plan("batch_norm_backward", describe(problem),
-                [=](Tensors t) { cuda::batch_norm_backward(problem, t); });
   }
 
   std::string engines() const override { return used_.text(); }

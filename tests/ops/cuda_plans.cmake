@@ -1,5 +1,5 @@
-# Asks cuDNN for plans for a GPU that is only described. cuDNN lists engines that are compiled at run time only where it
-# finds a driver's library; the toolkit has an empty one to link with.
+# Asks cuDNN for plans for a GPU that is only described, with files that are no libraries in place of NVRTC, which it
+# would compile other engines with.
 if(lockstep_backend STREQUAL "lockstep_cuda")
   add_executable(cuda_plans_test ops/cuda_native/plans_test.cpp)
   target_include_directories(cuda_plans_test PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
@@ -9,15 +9,12 @@ if(lockstep_backend STREQUAL "lockstep_cuda")
   add_dependencies(unit_tests cuda_plans_test)
 
   set(libraries ${CMAKE_CURRENT_BINARY_DIR}/cuda_plans)
-  file(MAKE_DIRECTORY ${libraries}/driver ${libraries}/broken)
-  find_library(LOCKSTEP_CUDA_STUB cuda PATHS ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_LIBRARY_DIR}
-               PATH_SUFFIXES lib64/stubs lib/stubs stubs NO_DEFAULT_PATH)
-  if(LOCKSTEP_CUDA_STUB)
-    file(CREATE_LINK ${LOCKSTEP_CUDA_STUB} ${libraries}/driver/libcuda.so.1 SYMBOLIC)
-  endif()
+  foreach(name libnvrtc.so libnvrtc.so.12 libnvrtc.so.13)
+    file(WRITE ${libraries}/no_nvrtc/${name} "no library")
+  endforeach()
   add_test(NAME cuda_plans COMMAND cuda_plans_test)
   set_tests_properties(cuda_plans PROPERTIES TIMEOUT 600 LABELS unit
-    ENVIRONMENT "LD_LIBRARY_PATH=${libraries}/driver:$ENV{LD_LIBRARY_PATH}")
+    ENVIRONMENT "LD_LIBRARY_PATH=${libraries}/no_nvrtc:$ENV{LD_LIBRARY_PATH}")
 
   file(WRITE ${libraries}/broken/libcudnn.so.9 "no library")
   add_test(NAME cuda_plans_without_cudnn

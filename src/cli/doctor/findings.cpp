@@ -155,13 +155,6 @@ std::vector<Finding> describe_cuda(const cuda::Probe& probe, const Launched& lau
   std::ranges::move(describe_links(probe), std::back_inserter(findings));
   findings.push_back(describe_library("cuDNN", probe.cudnn));
   findings.push_back(describe_library("NCCL", probe.nccl));
-  findings.push_back(describe_library("NVRTC", probe.nvrtc));
-  if (probe.nvrtc.version.empty()) {
-    findings.back().kind = Kind::remark;
-    findings.back().hint =
-        "networks with batch norm need it: put its folder into LD_LIBRARY_PATH (CUDA has it, or the package "
-        "nvidia-cuda-nvrtc of Python)";
-  }
   if (obstacle) return findings;
   for (auto&& remark : {describe_sharing(probe, launched), describe_missing_nccl(probe, launched)}) {
     if (remark) findings.push_back(*remark);

@@ -19,11 +19,12 @@ struct SumWords {
 
 /// Number of threads that exchange words without shared memory.
 constexpr unsigned warp_threads = 32;
+static_assert(max_row_lanes <= warp_threads);
 /// Slots of shared memory per word of a sum: 128 for the sums of threads 128 to 255, then 64, then 32.
 constexpr unsigned block_sum_slots = row_threads - warp_threads;
 
 /// Adds the sums of row_threads threads in the order of for_each_row: sum t adds sum t + 128, then t + 64,
-/// ..., t + lanes. `lanes`: a power of two up to warp_threads. All threads call it; threads below `lanes`
+/// ..., t + lanes. `lanes`: a power of two up to max_row_lanes. All threads call it; threads below `lanes`
 /// receive a result. `Threads` is the calling thread among the others:
 ///
 ///   unsigned number()                             its number

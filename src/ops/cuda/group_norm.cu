@@ -2,6 +2,7 @@
 
 #include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/kernels/parameters/sum_packs.h"
+#include "ops/cuda/kernels/sum_pair.h"
 #include "ops/cuda/op.h"
 
 namespace lockstep::cuda {
@@ -30,18 +31,6 @@ struct Norm {
   }
   LOCKSTEP_HD double values() const {
     return static_cast<double>(pixels) * static_cast<double>(group_channels);
-  }
-};
-
-/// Two sums that are computed together.
-template <class T>
-struct SumPair {
-  T first{};
-  T second{};
-  LOCKSTEP_HD SumPair& operator+=(const SumPair& other) {
-    first += other.first;
-    second += other.second;
-    return *this;
   }
 };
 

@@ -39,10 +39,13 @@ TwoSums sum_of_thread(std::size_t t) {
 /// The row of those sums, in the order that for_each_row documents.
 struct ThreadSums {
   using Sum = TwoSums;
-  TwoSums* result;
-  std::size_t terms(std::size_t /*row*/) const { return row_threads; }
-  TwoSums term(std::size_t /*row*/, std::size_t t) const { return sum_of_thread(t); }
-  void finish(std::size_t /*row*/, const TwoSums& sum) const { *result = sum; }
+  unsigned number_of_lanes;
+  TwoSums* results;  ///< by lane
+  unsigned lanes() const { return number_of_lanes; }
+  unsigned place(std::size_t /*row*/, unsigned lane) const { return lane; }
+  std::size_t terms(unsigned /*lane*/) const { return row_threads / number_of_lanes; }
+  TwoSums term(unsigned lane, std::size_t k) const { return sum_of_thread(k * number_of_lanes + lane); }
+  void finish(unsigned lane, const TwoSums& sum) const { results[lane] = sum; }
 };
 
 /// Shared memory and barriers of a block.
@@ -98,10 +101,14 @@ std::array<TwoSums, row_threads> results_of_threads(Block& block, unsigned lanes
 }
 
 TEST(AddOverBlock, GivesTheBitsOfARow) {
-  TwoSums expected;
-  for_each_row(nullptr, 1, ThreadSums{&expected});
-  Block block(SumWords<TwoSums>::count);
-  EXPECT_EQ(results_of_threads(block, 1)[0], expected);
+  for (const unsigned lanes : {1U, 4U, max_row_lanes}) {
+    std::vector<TwoSums> expected(lanes);
+    for_each_row(nullptr, 1, ThreadSums{lanes, expected.data()});
+    Block block(SumWords<TwoSums>::count);
+    const auto results = results_of_threads(block, lanes);
+    for (unsigned lane = 0; lane < lanes; ++lane)
+      EXPECT_EQ(results[lane], expected[lane]) << lanes << " lanes";
+  }
 }
 
 TEST(AddOverBlock, HasNoBankConflicts) {
@@ -115,7 +122,8 @@ TEST(AddOverBlock, HasNoBankConflicts) {
         banks.push_back(block.slots[t][access] % 32);
       }
       std::ranges::sort(banks);
-      EXPECT_EQ(std::ranges::unique(banks).size(), 0U) << "thread " << first << ", access " << access;
+      EXPECT_EQ(std::adjacent_find(banks.begin(), banks.end()), banks.end())
+          << "thread " << first << ", access " << access;
     }
   }
 }

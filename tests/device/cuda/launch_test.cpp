@@ -82,7 +82,7 @@ TEST(IndexOrder, VisitsEachIndexOnce) {
       std::vector<int> visits(count), terms(count);
       index_order = order;
       visit_in_order(count, [&](std::size_t i) { ++visits.at(i); });
-      visit_terms(count, [&](std::size_t i) { ++terms.at(i); });
+      visit_terms(count, 256, [&](std::size_t i) { ++terms.at(i); });
       index_order = IndexOrder::ascending;
       EXPECT_EQ(visits, std::vector<int>(count, 1));
       EXPECT_EQ(terms, std::vector<int>(count, 1));
@@ -132,6 +132,72 @@ TEST(KernelArguments, EndWithTheirMembers) {
   EXPECT_NO_THROW(device->record([&] { for_each(handle_of(*device->streams()[0]), 1, work); }));
 }
 #endif
+/// Sums the columns of matrices with four columns, the last one of three terms; a row is a matrix.
+struct SumColumns {
+  using Sum = double;
+  static constexpr unsigned ahead = 2;
+  using Result = double;
+  struct Place {
+    std::size_t row;
+    unsigned lane;
+  };
+  const float* values;  ///< [row][term][lane]
+  std::size_t count;
+
+  LOCKSTEP_HD unsigned lanes() const { return 4; }
+  LOCKSTEP_HD Place place(std::size_t row, unsigned lane) const { return {row, lane}; }
+  LOCKSTEP_HD std::size_t terms(const Place& at) const { return at.lane == 3 ? 3 : count; }
+  LOCKSTEP_HD float load(const Place& at, std::size_t k) const {
+    return values[(at.row * count + k) * 4 + at.lane];
+  }
+  LOCKSTEP_HD double term(const Place&, std::size_t, float loaded) const { return loaded; }
+  LOCKSTEP_HD double finish(const Place&, double sum) const { return sum; }
+};
+
+/// Writes value - sum of its column.
+struct SubtractSums {
+  static constexpr unsigned ahead = 4;
+  struct Place {
+    std::size_t row;
+    double sum;
+    unsigned lane;
+  };
+  const float* values;
+  double* results;
+  std::size_t count;
+
+  LOCKSTEP_HD unsigned lanes() const { return 2; }
+  LOCKSTEP_HD Place place(std::size_t row, unsigned lane, const double* sums) const {
+    return {row, sums[2 * lane + 1], 2 * lane + 1};  // columns 1 and 3
+  }
+  LOCKSTEP_HD std::size_t terms(const Place&) const { return count; }
+  LOCKSTEP_HD float load(const Place& at, std::size_t k) const {
+    return values[(at.row * count + k) * 4 + at.lane];
+  }
+  LOCKSTEP_HD void store(const Place& at, std::size_t k, float loaded) const {
+    results[(at.row * count + k) * 4 + at.lane] = loaded - at.sum;
+  }
+};
+
+TEST(ForEachRow, DividesRowsIntoLanesAndPassesTheirResultsOn) {
+  constexpr std::size_t rows = 3;
+  constexpr std::size_t count = 150;
+  std::vector<float> values(rows * count * 4);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 17);
+  std::vector<double> results(values.size(), -1.0);
+  for_each_row(nullptr, rows, SumColumns{values.data(), count},
+               SubtractSums{values.data(), results.data(), count});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t column = i % 4;
+    double expected = -1.0;
+    if (column % 2 == 1) {
+      expected = values[i];
+      const std::size_t first = i / (count * 4) * count * 4 + column;
+      for (std::size_t k = 0; k < (column == 3 ? 3 : count); ++k) expected -= values[first + 4 * k];
+    }
+    EXPECT_EQ(results[i], expected) << "element " << i;
+  }
+}
 
 TEST(Bfloat16, RoundsToNearestEven) {
   const auto round = [](float value) { return to_float(from_float<Bfloat16>(value)); };

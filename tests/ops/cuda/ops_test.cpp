@@ -65,6 +65,24 @@ TEST_P(CudaOps, EqualReference) {
   }
 }
 
+/// Sizes at the limits of the batch norm's tiles: one, two and more packs, groups that are not full, several
+/// chunks, a chunk of few pixels, single values.
+std::vector<OpCase> batch_norm_cases() {
+  return {
+      norm_case("OneValue", {1, 1, 1}, {.relu = true}),
+      norm_case("Pixels", {9, 1, 1}, {.add = true}),
+      norm_case("OneChannel", {1, 26, 27}, {.relu = true}),
+      norm_case("TwoPacks", {16, 13, 9}, {.relu6 = true}),
+      norm_case("ThreePacks", {20, 12, 13}, {.add = true, .relu = true}),
+      norm_case("FivePacks", {40, 20, 11}, {.add = true, .relu6 = true}),
+      norm_case("ManyChannels", {1030, 2, 3}, {.relu = true}),
+      norm_case("ManyChunks", {3, 61, 60}, {.add = true}),
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(BatchNorm, CudaOps, ::testing::ValuesIn(batch_norm_cases()),
+                         [](const auto& row) { return row.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Table, CudaOps, ::testing::ValuesIn(op_cases()),
                          [](const auto& row) { return row.param.name; });
 

@@ -168,24 +168,6 @@ TEST(Describe, TellsProblemsApart) {
                                  .groups = 16,
                                  .type = Type::bf16}),
             "bf16 2x9x8x16 -> 5x4x16, kernel 3, stride 2, padding 1, dilation 2, 16 groups");
-  EXPECT_EQ(describe(BatchNormProblem{.samples = 3, .channels = 8, .height = 7, .width = 6, .add = true}),
-            "fp32 3x7x6x8 + add");
-}
-
-TEST(BatchNormProblem, HasAdditionAndReluOfItsNode) {
-  const auto network = make_model("resnet20", {3, 32, 32}, 10);
-  const Graph graph = build_graph(*network);
-  int added = 0;
-  for (const GraphNode& node : graph.nodes) {
-    if (!std::holds_alternative<BatchNorm2d>(node.operation)) continue;
-    const BatchNormProblem problem = batch_norm_problem(node, 64, Type::bf16);
-    EXPECT_EQ(problem.samples, 64);
-    EXPECT_EQ(problem.channels, node.shape.channels);
-    EXPECT_EQ(problem.height, node.shape.height);
-    EXPECT_EQ(problem.relu, node.epilogue.relu);
-    added += problem.add ? 1 : 0;
-  }
-  EXPECT_EQ(added, 9);
 }
 
 }  // namespace

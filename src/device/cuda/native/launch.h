@@ -28,16 +28,68 @@ struct BlockThread {
   }
 };
 
-template <class Work>
-__global__ void row_kernel(const Work work) {
+/// Sum of the calling thread's lane; valid in threads below the number of lanes.
+template <class Work, class Place>
+__device__ typename Work::Sum sum_row(const Work& work, const Place& place, unsigned lanes) {
   using Sum = typename Work::Sum;
   __shared__ std::uint32_t memory[SumWords<Sum>::count * block_sum_slots];
-  const auto place = place_in(work, std::size_t{blockIdx.x});
   const std::size_t terms = work.terms(place);
+  const unsigned apart = row_threads / lanes;
   Sum sum{};
-  for (std::size_t k = threadIdx.x; k < terms; k += row_threads) sum += work.term(place, k);
-  sum = add_over_block(sum, 1, BlockThread{memory});
-  if (threadIdx.x == 0) work.finish(place, sum);
+  if constexpr (requires { work.load(place, terms); }) {
+    for (std::size_t k = threadIdx.x / lanes; k < terms; k += Work::ahead * apart) {
+      decltype(work.load(place, k)) loaded[Work::ahead];
+#pragma unroll
+      for (unsigned u = 0; u < Work::ahead; ++u) {
+        if (k + u * apart < terms) loaded[u] = work.load(place, k + u * apart);
+      }
+#pragma unroll
+      for (unsigned u = 0; u < Work::ahead; ++u) {
+        if (k + u * apart < terms) sum += work.term(place, k + u * apart, loaded[u]);
+      }
+    }
+  } else {
+    for (std::size_t k = threadIdx.x / lanes; k < terms; k += apart) sum += work.term(place, k);
+  }
+  return add_over_block(sum, lanes, BlockThread{memory});
+}
+
+template <class Work>
+__global__ void row_kernel(const Work work) {
+  const unsigned lanes = lanes_of(work);
+  const auto place = place_in(work, std::size_t{blockIdx.x}, threadIdx.x % lanes);
+  const auto sum = sum_row(work, place, lanes);
+  if (threadIdx.x < lanes) work.finish(place, sum);
+}
+
+template <class Work, class Then>
+__global__ void row_kernel(const Work work, const Then then) {
+  using Result = typename Work::Result;
+  __shared__ alignas(alignof(Result)) unsigned char memory[max_row_lanes * sizeof(Result)];
+  Result* results = reinterpret_cast<Result*>(memory);
+  {
+    const unsigned lanes = lanes_of(work);
+    const auto place = place_in(work, std::size_t{blockIdx.x}, threadIdx.x % lanes);
+    const auto sum = sum_row(work, place, lanes);
+    if (threadIdx.x < lanes) results[threadIdx.x] = work.finish(place, sum);
+  }
+  __syncthreads();
+  const unsigned lanes = lanes_of(then);
+  const unsigned apart = row_threads / lanes;
+  const auto place =
+      place_in(then, std::size_t{blockIdx.x}, threadIdx.x % lanes, static_cast<const Result*>(results));
+  const std::size_t terms = then.terms(place);
+  for (std::size_t k = threadIdx.x / lanes; k < terms; k += Then::ahead * apart) {
+    decltype(then.load(place, k)) loaded[Then::ahead];
+#pragma unroll
+    for (unsigned u = 0; u < Then::ahead; ++u) {
+      if (k + u * apart < terms) loaded[u] = then.load(place, k + u * apart);
+    }
+#pragma unroll
+    for (unsigned u = 0; u < Then::ahead; ++u) {
+      if (k + u * apart < terms) then.store(place, k + u * apart, loaded[u]);
+    }
+  }
 }
 
 template <class Work>
@@ -52,6 +104,13 @@ template <class Work>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work) {
   if (rows == 0) return;
   row_kernel<<<static_cast<unsigned>(rows), row_threads, 0, stream>>>(work);
+  check_cuda(cudaGetLastError(), "kernel launch");
+}
+
+template <class Work, class Then>
+void for_each_row(StreamHandle stream, std::size_t rows, const Work& work, const Then& then) {
+  if (rows == 0) return;
+  row_kernel<<<static_cast<unsigned>(rows), row_threads, 0, stream>>>(work, then);
   check_cuda(cudaGetLastError(), "kernel launch");
 }
 

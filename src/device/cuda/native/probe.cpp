@@ -81,16 +81,6 @@ LibraryProbe open_nccl() {
   return {.version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100)};
 }
 
-LibraryProbe open_nvrtc() {
-  const std::string name = fmt::format("libnvrtc.so.{}", CUDART_VERSION / 1000);
-  const SharedLibrary library(name.c_str());
-  if (!library) return {.failure = library.failure()};
-  auto* const version = library.function<int(int*, int*)>("nvrtcVersion");
-  int major = 0, minor = 0;
-  if (version == nullptr || version(&major, &minor) != 0) return {.failure = name + " has no nvrtcVersion"};
-  return {.version = fmt::format("{}.{}", major, minor)};
-}
-
 }  // namespace
 
 Probe probe(Detail detail) {
@@ -105,10 +95,7 @@ Probe probe(Detail detail) {
     if (detail == Detail::all) find_links(found, nvml);
   }
   if (detail == Detail::all || !found.gpus.empty()) found.cudnn = open_cudnn();
-  if (detail == Detail::all) {
-    found.nccl = open_nccl();
-    found.nvrtc = open_nvrtc();
-  }
+  if (detail == Detail::all) found.nccl = open_nccl();
   return found;
 }
 

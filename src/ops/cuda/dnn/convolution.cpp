@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <memory>
 
 #include "ops/cuda/dnn/problems.h"
@@ -10,8 +9,6 @@
 
 namespace lockstep::cuda {
 namespace {
-
-constexpr float no_limit = std::numeric_limits<float>::infinity();
 
 /// A convolution planned for a number of samples. Offsets are in bytes.
 struct ConvolutionLayer {
@@ -91,13 +88,12 @@ void* undo_epilogue(const ConvolutionLayer& conv, const OpMemory& memory) {
     undo_average_pool(memory.stream, conv.pool, conv.relu ? memory.saved : nullptr, memory.grad_output, grad,
                       chunks);
   } else {
-    undo_clamp(memory.stream, {.tensor = conv.output_sum,
-                               .limit = no_limit,
-                               .output = memory.output,
-                               .grad_output = memory.grad_output,
-                               .more_grad_output = memory.more_grad_output,
-                               .grad_input = grad,
-                               .chunks = chunks});
+    undo_relu(memory.stream, {.tensor = conv.output_sum,
+                              .output = memory.output,
+                              .grad_output = memory.grad_output,
+                              .more_grad_output = memory.more_grad_output,
+                              .grad_input = grad,
+                              .chunks = chunks});
   }
   return grad;
 }

@@ -28,10 +28,10 @@ struct CudnnOptions {
   std::filesystem::path device_properties{};
 };
 
-/// Convolutions and batch norm of cuDNN, by its graph API. Engines are deterministic; with fp32 they multiply
-/// in float. Engines are tried in the order of cuDNN's heuristics, precompiled ones first, since compiling
-/// one takes seconds. Operations for equal problems share an engine. An operation must outlive the CUDA
-/// graphs that its work was recorded into.
+/// Convolutions of cuDNN, by its graph API. Engines are deterministic; with fp32 they multiply in float. They
+/// are tried in the order of cuDNN's heuristics. Engines that NVRTC would have to compile, which takes
+/// seconds each, are not used. Operations for equal problems share an engine. An operation must outlive the
+/// CUDA graphs that its work was recorded into.
 ///
 /// Throws Error(resource) if libcudnn is missing or fails, Error(data) for a damaged plan_cache or
 /// device_properties. Use from one thread at a time.

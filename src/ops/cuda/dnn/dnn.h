@@ -47,17 +47,6 @@ struct ConvProblem {
   bool operator==(const ConvProblem&) const = default;
 };
 
-struct BatchNormProblem {
-  int samples = 0;
-  int channels = 0;  ///< padded
-  int height = 0;
-  int width = 0;
-  bool add = false;
-  bool relu = false;
-  Type type = Type::fp32;
-  bool operator==(const BatchNormProblem&) const = default;
-};
-
 /// A compiled operation of a library. Immutable; used by one stream at a time. Gives the same bits in every
 /// run on one type of GPU.
 class DnnOperation {
@@ -74,7 +63,7 @@ class DnnOperation {
 /// Converts an address for DnnOperation::run, which takes pointers to non-const memory only.
 inline void* writable(const void* data) { return const_cast<void*>(data); }
 
-/// Convolutions and batch norm of a library: cuDNN, or plain loops on the host in tests. Functions throw
+/// Convolutions of a library: cuDNN, or plain loops on the host in tests. Functions throw
 /// Error(resource) naming the problem if the library has no deterministic engine.
 class Dnn {
  public:
@@ -85,13 +74,6 @@ class Dnn {
   virtual std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) = 0;
   /// tensors: input, grad_output, grad_weight (written, of the activations' type).
   virtual std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) = 0;
-  /// tensors: input, [residual,] weight, bias, output, mean, inverse_deviation. output = relu?((input - mean)
-  /// * inverse_deviation * weight + bias [+ residual]). Weight, bias and the batch's statistics, which are
-  /// written, are float [channel]. The variance is divided by the number of values.
-  virtual std::unique_ptr<DnnOperation> batch_norm_forward(const BatchNormProblem& problem, double eps) = 0;
-  /// tensors: input, grad_output, weight, mean, inverse_deviation, grad_input, grad_weight, grad_bias.
-  /// Ignores add and relu of the problem, which the caller undoes in grad_output.
-  virtual std::unique_ptr<DnnOperation> batch_norm_backward(const BatchNormProblem& problem) = 0;
   /// Engines chosen so far, as the text of a PlanFile. Empty: none.
   virtual std::string engines() const { return {}; }
 };

@@ -60,11 +60,6 @@ std::string describe(const ConvProblem& p) {
   return text;
 }
 
-std::string describe(const BatchNormProblem& p) {
-  return fmt::format("{} {}x{}x{}x{}{}{}", name_of(p.type), p.samples, p.height, p.width, p.channels,
-                     p.add ? " + add" : "", p.relu ? " + relu" : "");
-}
-
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type) {
   const int window = std::max(node.epilogue.pool, 1);
   ConvProblem problem{.samples = samples,
@@ -87,16 +82,6 @@ ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type t
     problem.groups = padded_groups(*options, input.channels);
   }
   return problem;
-}
-
-BatchNormProblem batch_norm_problem(const GraphNode& node, int samples, Type type) {
-  return {.samples = samples,
-          .channels = padded_channels(node.shape.channels),
-          .height = node.shape.height,
-          .width = node.shape.width,
-          .add = node.epilogue.add,
-          .relu = node.epilogue.relu,
-          .type = type};
 }
 
 }  // namespace lockstep::cuda

@@ -16,9 +16,6 @@ namespace lockstep::cuda {
 /// weights (kernels/parameters/conv_weights.h).
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type);
 
-/// Problem of a BatchNorm2d, without ReLU6.
-BatchNormProblem batch_norm_problem(const GraphNode& node, int samples, Type type);
-
 /// One direction of a convolution for libraries, which accept no negative padding: the leading rows (or
 /// columns) of the input, and the padding after them.
 struct ConvExtent {
@@ -32,8 +29,6 @@ ConvExtent columns_of(const ConvProblem& problem);
 /// Unique description for messages, tables and plan files: "bf16 128x26x26x8 -> 24x24x24, kernel 3" (samples,
 /// rows, columns, channels).
 std::string describe(const ConvProblem& problem);
-/// Unique description: "bf16 128x7x7x512 + add + relu".
-std::string describe(const BatchNormProblem& problem);
 std::string name_of(Type type);
 
 }  // namespace lockstep::cuda

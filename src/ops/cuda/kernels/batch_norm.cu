@@ -34,7 +34,7 @@ struct Normalize {
     for (int c = 0; c < channel_unit; ++c) {
       float v = std::fma(to_float(pack.values[c]), task.scale[first + c], task.shift[first + c]);
       v += to_float(residual.values[c]);
-      pack.values[c] = from_float<T>(v <= task.low ? task.low : v > task.limit ? task.limit : v);
+      pack.values[c] = from_float<T>(task.clamp(v));
     }
     static_cast<Pack<T>*>(task.output)[i] = pack;
   }

@@ -1,10 +1,24 @@
 #pragma once
 
+#include <limits>
+
+#include "core/host_device.h"
 #include "device/cuda/launch.h"
 #include "ops/cuda/dnn/dnn.h"
 
 /// Kernels of batch norm in evaluation. All addresses are device addresses.
 namespace lockstep::cuda {
+
+/// Activation after a batch norm: min(max(x, low), limit). NaN passes.
+struct NormClamp {
+  float low = -std::numeric_limits<float>::infinity();
+  float limit = std::numeric_limits<float>::infinity();
+
+  LOCKSTEP_HD float operator()(float x) const { return x <= low ? low : x > limit ? limit : x; }
+  /// Whether the gradient passes, for a value before or after the activation.
+  LOCKSTEP_HD bool passes(float x) const { return !(x <= low || x >= limit); }
+  bool clamps() const { return low == 0.0F; }
+};
 
 /// Learned parameters and running statistics of a batch norm.
 struct NormParameters {
@@ -18,12 +32,11 @@ struct NormParameters {
 void fold_norm(StreamHandle stream, int channels, float eps, const NormParameters& parameters, float* scale,
                float* shift);
 
-/// output = min(max(input * scale + shift + residual, low), limit).
+/// output = clamp(input * scale + shift + residual).
 struct NormTask {
   std::size_t pixels = 0;  ///< of all samples
   int channels = 0;        ///< padded
-  float low = 0.0F;        ///< -infinity: no activation
-  float limit = 0.0F;      ///< infinity: no limit
+  NormClamp clamp;
   const float* scale = nullptr;
   const float* shift = nullptr;
   const void* input = nullptr;

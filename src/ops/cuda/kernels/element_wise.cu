@@ -32,23 +32,7 @@ struct Copy {
 };
 
 template <class T>
-struct Clamp {
-  float limit;
-  const Pack<T>* input;
-  Pack<T>* output;
-  LOCKSTEP_HD void operator()(std::size_t i) const {
-    Pack<T> pack = input[i];
-    for (int c = 0; c < channel_unit; ++c) {
-      const float x = to_float(pack.values[c]);
-      pack.values[c] = from_float<T>(x <= 0 ? 0.0F : x > limit ? limit : x);
-    }
-    output[i] = pack;
-  }
-};
-
-template <class T>
-struct UndoClamp {
-  float limit;
+struct UndoRelu {
   const Pack<T>* output;
   const Pack<T>* grad_output;
   const Pack<T>* more;
@@ -58,8 +42,7 @@ struct UndoClamp {
     Pack<T> grad = grad_output[i];
     if (more != nullptr) grad = sum_of(grad, more[i]);
     for (int c = 0; c < channel_unit; ++c) {
-      const float value = to_float(y.values[c]);
-      if (value <= 0 || value >= limit) grad.values[c] = from_float<T>(0.0F);
+      if (to_float(y.values[c]) <= 0.0F) grad.values[c] = from_float<T>(0.0F);
     }
     grad_input[i] = grad;
     return grad;
@@ -130,18 +113,11 @@ void copy(StreamHandle stream, Type type, std::size_t packs, const void* from, v
   });
 }
 
-void clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* input, void* output) {
-  with_stored(type, [&](auto stored) {
-    using T = decltype(stored);
-    for_each(stream, packs, Clamp<T>{limit, packs_at<T>(input), packs_at<T>(output)});
-  });
-}
-
-void undo_clamp(StreamHandle stream, const ClampGradient& task) {
+void undo_relu(StreamHandle stream, const ReluGradient& task) {
   with_stored(task.tensor.type, [&](auto stored) {
     using T = decltype(stored);
     run_and_sum(stream, task.tensor,
-                UndoClamp<T>{task.limit, packs_at<T>(task.output), packs_at<T>(task.grad_output),
+                UndoRelu<T>{packs_at<T>(task.output), packs_at<T>(task.grad_output),
                              packs_at<T>(task.more_grad_output), packs_at<T>(task.grad_input)},
                 task.chunks);
   });

@@ -14,19 +14,16 @@ namespace lockstep::cuda {
 /// Computes sum = a + b.
 void add(StreamHandle stream, Type type, std::size_t packs, const void* a, const void* b, void* sum);
 void copy(StreamHandle stream, Type type, std::size_t packs, const void* from, void* to);
-/// Computes min(max(x, 0), limit); NaN stays NaN.
-void clamp(StreamHandle stream, Type type, std::size_t packs, float limit, const void* input, void* output);
-/// Gradient before clamp(): the gradient after it, or zero where the output is 0 or `limit`.
-struct ClampGradient {
+/// Gradient before a ReLU: the gradient after it, or zero where the output is 0.
+struct ReluGradient {
   ColumnSum tensor;  ///< sizes of the tensors
-  float limit = 0.0F;
   const void* output = nullptr;
   const void* grad_output = nullptr;
   const void* more_grad_output = nullptr;  ///< added to grad_output; may be null
   void* grad_input = nullptr;
   float* chunks = nullptr;  ///< receives the chunk sums of grad_input (column_sum.h); may be null
 };
-void undo_clamp(StreamHandle stream, const ClampGradient& task);
+void undo_relu(StreamHandle stream, const ReluGradient& task);
 
 /// Whether activate_backward reads the output of activate, not its input.
 constexpr bool backward_reads_value(Activation::Kind kind) {

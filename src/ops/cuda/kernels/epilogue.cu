@@ -10,20 +10,17 @@ struct ApplyEpilogue {
   explicit ApplyEpilogue(const LateEpilogue& epilogue)
       : values(static_cast<T*>(epilogue.values)),
         bias(static_cast<const T*>(epilogue.bias)),
-        residual(static_cast<const T*>(epilogue.residual)),
         channels(epilogue.channels),
         relu(epilogue.relu) {}
 
   T* values;
   const T* bias;
-  const T* residual;
   std::size_t channels;
   bool relu;
 
   LOCKSTEP_HD void operator()(std::size_t i) const {
     float value = to_float(values[i]);
     if (bias != nullptr) value += to_float(bias[i % channels]);
-    if (residual != nullptr) value += to_float(residual[i]);
     if (relu && value < 0.0F) value = 0.0F;  // keeps NaN
     values[i] = from_float<T>(value);
   }

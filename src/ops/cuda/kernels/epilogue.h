@@ -7,13 +7,12 @@
 
 namespace lockstep::cuda {
 
-/// values = relu?(values [+ bias] [+ residual]), in place: epilogue of an operation whose library does not
+/// values = relu?(values [+ bias]), in place: epilogue of an operation whose library does not
 /// support it.
 struct LateEpilogue {
   Type type = Type::fp32;
-  void* values = nullptr;          ///< [pixels][channels] of the type
-  const void* bias = nullptr;      ///< [channels] of the type; may be null
-  const void* residual = nullptr;  ///< [pixels][channels] of the type; may be null
+  void* values = nullptr;      ///< [pixels][channels] of the type
+  const void* bias = nullptr;  ///< [channels] of the type; may be null
   bool relu = false;
   std::size_t pixels = 0;
   std::size_t channels = 0;

@@ -20,11 +20,11 @@ struct alignas(sizeof(T) * channel_unit < 16 ? sizeof(T) * channel_unit : 16) Pa
 using Index = unsigned;
 
 template <class T>
-const Pack<T>* packs_at(const void* data) {
+LOCKSTEP_HD const Pack<T>* packs_at(const void* data) {
   return static_cast<const Pack<T>*>(data);
 }
 template <class T>
-Pack<T>* packs_at(void* data) {
+LOCKSTEP_HD Pack<T>* packs_at(void* data) {
   return static_cast<Pack<T>*>(data);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 
 #include "device/cuda/native/check.h"
@@ -20,23 +21,18 @@ struct Chosen {
   std::shared_ptr<const CudnnTarget> target;
   std::unique_ptr<CudnnGraph> graph;
   std::size_t engine = 0;
-  bool built = true;  ///< false: the engine can only be compiled on the described GPU
 };
 
 class CudnnOperation final : public DnnOperation {
  public:
   explicit CudnnOperation(std::shared_ptr<const Chosen> chosen)
-      : chosen_(std::move(chosen)),
-        workspace_bytes_(chosen_->built ? chosen_->graph->workspace_bytes(chosen_->engine) : 0) {}
+      : chosen_(std::move(chosen)), workspace_bytes_(chosen_->graph->workspace_bytes(chosen_->engine)) {}
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
   void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
     chosen_->graph->run(chosen_->engine, stream, tensors, workspace);
   }
-  std::string description() const override {
-    const CudnnGraph::Engine& engine = chosen_->graph->engines()[chosen_->engine];
-    return engine.name + (chosen_->built ? "" : ", to be compiled on the GPU");
-  }
+  std::string description() const override { return chosen_->graph->engines()[chosen_->engine].name; }
 
  private:
   std::shared_ptr<const Chosen> chosen_;
@@ -62,28 +58,22 @@ class ClearedOperation final : public DnnOperation {
   std::size_t bytes_;
 };
 
-/// An operation followed by a kernel for an epilogue that the library does not support.
+/// A convolution followed by a kernel for an epilogue that the library does not support.
 class FinishedOperation final : public DnnOperation {
  public:
   struct Rest {
     LateEpilogue epilogue;  ///< without addresses
-    std::size_t argument;   ///< tensor that only the kernel reads; tensors.size(): none
-    bool is_residual;       ///< whether the argument is a residual, not a bias
-    std::size_t result;     ///< tensor
+    bool bias;              ///< whether tensor 2 is a bias, which only the kernel reads
   };
   FinishedOperation(std::unique_ptr<DnnOperation> operation, const Rest& rest)
       : operation_(std::move(operation)), rest_(rest) {}
 
   std::size_t workspace_bytes() const override { return operation_->workspace_bytes(); }
   void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
-    std::vector<void*> own(tensors.begin(), tensors.end());
     LateEpilogue epilogue = rest_.epilogue;
-    epilogue.values = tensors[rest_.result];
-    if (rest_.argument < tensors.size()) {
-      (rest_.is_residual ? epilogue.residual : epilogue.bias) = tensors[rest_.argument];
-      own.erase(own.begin() + static_cast<std::ptrdiff_t>(rest_.argument));
-    }
-    operation_->run(stream, own, workspace);
+    epilogue.bias = rest_.bias ? tensors[2] : nullptr;
+    epilogue.values = tensors.back();
+    operation_->run(stream, std::array{tensors[0], tensors[1], tensors.back()}, workspace);
     run_epilogue(stream, epilogue);
   }
   std::string description() const override { return operation_->description() + ", then a kernel"; }
@@ -119,9 +109,7 @@ class Cudnn final : public Dnn {
                          .relu = relu,
                          .pixels = volume(problem.samples, problem.out_height, problem.out_width),
                          .channels = static_cast<std::size_t>(problem.out_channels)},
-            .argument = bias ? std::size_t{2} : std::size_t{3},
-            .is_residual = false,
-            .result = bias ? std::size_t{3} : std::size_t{2}});
+            .bias = bias});
   }
 
   std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
@@ -141,37 +129,9 @@ class Cudnn final : public Dnn {
     }));
   }
 
-  std::unique_ptr<DnnOperation> batch_norm_forward(const BatchNormProblem& problem, double eps) override {
-    if (problem.add && !problem.relu) return norm_then_add(problem, eps);  // cuDNN adds before a ReLU only
-    return std::make_unique<CudnnOperation>(
-        choose(fmt::format("batch norm forward, eps {}: {}", eps, describe(problem)),
-               [&] { return batch_norm_forward_graph(*target_, problem, eps); }));
-  }
-
-  std::unique_ptr<DnnOperation> batch_norm_backward(const BatchNormProblem& problem) override {
-    BatchNormProblem alone = problem;
-    alone.add = alone.relu = false;
-    return std::make_unique<CudnnOperation>(choose("batch norm backward: " + describe(alone), [&] {
-      return batch_norm_backward_graph(*target_, alone);
-    }));
-  }
-
   std::string engines() const override { return used_.text(); }
 
  private:
-  std::unique_ptr<DnnOperation> norm_then_add(const BatchNormProblem& problem, double eps) {
-    BatchNormProblem alone = problem;
-    alone.add = false;
-    return std::make_unique<FinishedOperation>(
-        batch_norm_forward(alone, eps),
-        FinishedOperation::Rest{.epilogue = {.type = problem.type,
-                                             .pixels = volume(problem.samples, problem.height, problem.width),
-                                             .channels = static_cast<std::size_t>(problem.channels)},
-                                .argument = 1,
-                                .is_residual = true,
-                                .result = 4});
-  }
-
   /// Engine for the problem described by `what`: known, from the file, or chosen now. If there is none,
   /// returns null if has_another_way, else throws Error(resource).
   template <class MakeGraph>
@@ -222,20 +182,17 @@ class Cudnn final : public Dnn {
 
   bool use_first(const std::string& what, Chosen& chosen) {
     const auto& engines = chosen.graph->engines();
-    for (const bool late : {false, true}) {
-      for (std::size_t i = 0; i < engines.size(); ++i) {
-        if (engines[i].compiled_late != late || !build(chosen, i)) continue;
-        store(what, {engines[i].name});
-        return true;
-      }
+    for (std::size_t i = 0; i < engines.size(); ++i) {
+      if (!build(chosen, i)) continue;
+      store(what, {engines[i].name});
+      return true;
     }
     return false;
   }
 
-  bool build(Chosen& chosen, std::size_t engine) const {
+  static bool build(Chosen& chosen, std::size_t engine) {
     chosen.engine = engine;
-    chosen.built = !(target_->is_described() && chosen.graph->engines()[engine].compiled_late);
-    return !chosen.built || chosen.graph->build(engine);
+    return chosen.graph->build(engine);
   }
 
   void store(const std::string& what, const EngineChoice& choice) {

@@ -103,10 +103,6 @@ std::vector<fe::NumericalNote_t> unwanted_notes(Type type) {
 /// Gives access to protected lists of the frontend.
 struct OpenGraph : fe::graph::Graph {
   bool is_wanted(std::int64_t i) { return plans.check_support_at_index(i).is_good(); }
-  bool is_compiled_late(std::int64_t i) const {
-    const auto& notes = plans.behavior_notes[static_cast<std::size_t>(i)];
-    return std::find(notes.begin(), notes.end(), fe::BehaviorNote_t::RUNTIME_COMPILATION) != notes.end();
-  }
 };
 
 /// Tensors are NHWC in memory, with extents in the order NCHW, and numbered in the order of creation.
@@ -162,6 +158,7 @@ class GraphImpl final : public CudnnGraph {
         is_good(graph_.create_execution_plans({mode}));
       }
       graph_.deselect_numeric_notes(unwanted_notes(type_));
+      graph_.deselect_behavior_notes({fe::BehaviorNote_t::RUNTIME_COMPILATION});
       graph_.deselect_workspace_greater_than(static_cast<std::int64_t>(cudnn_workspace_limit));
       list_engines();
     });
@@ -216,10 +213,11 @@ class GraphImpl final : public CudnnGraph {
       if (!graph_.is_wanted(i) || graph_.get_plan_name_at_index(i, name).is_bad()) continue;
       const auto is_same = [&](const Engine& engine) { return engine.name == name; };
       if (std::any_of(engines_.begin(), engines_.end(), is_same)) continue;
-      engines_.push_back({name, graph_.is_compiled_late(i)});
+      engines_.push_back({name});
       plan_of_.push_back(i);
     }
-    if (engines_.empty() && refusal_.empty()) refusal_ = "its engines are not deterministic or not exact";
+    if (engines_.empty() && refusal_.empty())
+      refusal_ = "its engines are not deterministic, not exact or not compiled";
   }
 
   const CudnnTarget& target_;
@@ -316,55 +314,6 @@ std::unique_ptr<CudnnGraph> conv_backward_weights_graph(const CudnnTarget& targe
   const Tensor grad_weight = impl->graph().conv_wgrad(
       grad_output, input, conv_attributes<fe::graph::Conv_wgrad_attributes>(problem, sizes));
   impl->output(grad_weight, sizes.weight);
-  impl->finish();
-  return impl;
-}
-
-std::unique_ptr<CudnnGraph> batch_norm_forward_graph(const CudnnTarget& target,
-                                                     const BatchNormProblem& problem, double eps) {
-  constexpr auto statistic = fe::DataType_t::FLOAT;
-  auto impl = std::make_unique<GraphImpl>(target, problem.type, "batch norm forward of " + describe(problem));
-  const Dims values{problem.samples, problem.channels, problem.height, problem.width};
-  const Dims channels{1, problem.channels, 1, 1};
-  const Tensor input = impl->input(values);
-  const Tensor residual = problem.add ? impl->input(values) : nullptr;
-  const Tensor weight = impl->input(channels, statistic);
-  const Tensor bias = impl->input(channels, statistic);
-  // Has a number above those of all tensors passed to run().
-  Tensor epsilon = impl->graph().tensor(fe::graph::Tensor_attributes(static_cast<float>(eps))
-                                            .set_uid(100)
-                                            .set_dim({1, 1, 1, 1})
-                                            .set_stride({1, 1, 1, 1}));
-  auto results =
-      impl->graph().batchnorm(input, weight, bias, fe::graph::Batchnorm_attributes().set_epsilon(epsilon));
-  Tensor output = results[0];
-  if (problem.add) output = impl->pointwise(output, residual, fe::PointwiseMode_t::ADD);
-  if (problem.relu) output = impl->relu(output);
-  impl->output(output, values);
-  impl->output(results[1], channels, statistic);
-  impl->output(results[2], channels, statistic);
-  impl->finish();
-  return impl;
-}
-
-std::unique_ptr<CudnnGraph> batch_norm_backward_graph(const CudnnTarget& target,
-                                                      const BatchNormProblem& problem) {
-  constexpr auto statistic = fe::DataType_t::FLOAT;
-  auto impl =
-      std::make_unique<GraphImpl>(target, problem.type, "batch norm backward of " + describe(problem));
-  const Dims values{problem.samples, problem.channels, problem.height, problem.width};
-  const Dims channels{1, problem.channels, 1, 1};
-  const Tensor input = impl->input(values);
-  const Tensor grad_output = impl->input(values);
-  const Tensor weight = impl->input(channels, statistic);
-  Tensor mean = impl->input(channels, statistic);
-  Tensor inverse_deviation = impl->input(channels, statistic);
-  auto results = impl->graph().batchnorm_backward(
-      grad_output, input, weight,
-      fe::graph::Batchnorm_backward_attributes().set_saved_mean_and_inv_variance(mean, inverse_deviation));
-  impl->output(results[0], values);
-  impl->output(results[1], channels, statistic);
-  impl->output(results[2], channels, statistic);
   impl->finish();
   return impl;
 }

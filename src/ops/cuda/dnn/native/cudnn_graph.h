@@ -38,13 +38,13 @@ class CudnnTarget {
   std::string name_;
 };
 
-/// An operation graph of cuDNN and the engines that can run it: deterministic, within the workspace limit,
-/// without duplicates, in the order of cuDNN's heuristics (mode A, then fallback).
+/// An operation graph of cuDNN and the engines that can run it: deterministic, compiled in cuDNN and not by
+/// NVRTC when they are first used, within the workspace limit, without duplicates, in the order of cuDNN's
+/// heuristics (mode A, then fallback).
 class CudnnGraph {
  public:
   struct Engine {
-    std::string name;           ///< engine and its settings, "eng41_k2=4_k13=0"
-    bool compiled_late{false};  ///< whether build() compiles it, which needs a driver and takes seconds
+    std::string name;  ///< engine and its settings, "eng41_k2=4_k13=0"
   };
 
   virtual ~CudnnGraph() = default;
@@ -70,9 +70,5 @@ std::unique_ptr<CudnnGraph> conv_forward_graph(const CudnnTarget& target, const 
 std::unique_ptr<CudnnGraph> conv_backward_data_graph(const CudnnTarget& target, const ConvProblem& problem);
 std::unique_ptr<CudnnGraph> conv_backward_weights_graph(const CudnnTarget& target,
                                                         const ConvProblem& problem);
-std::unique_ptr<CudnnGraph> batch_norm_forward_graph(const CudnnTarget& target,
-                                                     const BatchNormProblem& problem, double eps);
-std::unique_ptr<CudnnGraph> batch_norm_backward_graph(const CudnnTarget& target,
-                                                      const BatchNormProblem& problem);
 
 }  // namespace lockstep::cuda

@@ -61,16 +61,6 @@ LOCKSTEP_HD void unpad_element(const UnpaddingArgument& of, Index i) {
   of.weight[i] = to_float(static_cast<const T*>(of.padded)[(k * of.taps + tap) * of.padded_inputs + c]);
 }
 
-LOCKSTEP_HD void observe_channel(const NormObservation& of, std::size_t c) {
-  const auto n = static_cast<double>(of.values);
-  const auto unbiased = static_cast<float>(n > 1.0 ? n / (n - 1.0) : 1.0);
-  const auto inverse = static_cast<double>(of.inverse_deviation[c]);
-  const double variance = 1.0 / (inverse * inverse) - of.eps;
-  const auto samples = static_cast<float>(of.samples);
-  of.grad_mean[c] = samples * of.mean[c];
-  of.grad_variance[c] = samples * (static_cast<float>(variance < 0.0 ? 0.0 : variance) * unbiased);
-}
-
 /// A ChunkAddition in the form that the kernel takes.
 struct AdditionArgument {
   Index chunks, stride;
@@ -78,17 +68,16 @@ struct AdditionArgument {
   float* sums;
 };
 
-/// Rows of threads: one per row_elements elements of an unpadding, one per channel of an addition, one per
-/// row_elements channels of an observation. Only additions have a sum.
+/// Rows of threads: one per row_elements elements of an unpadding, one per channel of an addition. Only
+/// additions have a sum.
 template <class T>
 struct FinishGradients {
   using Sum = double;
   static constexpr std::size_t capacity = GradientFinish::capacity;
   Index unpaddings, additions, parts;
-  std::size_t ends[3 * capacity];  ///< ends of the rows of each part, in that order
+  std::size_t ends[2 * capacity];  ///< ends of the rows of each part, in that order
   UnpaddingArgument weights[capacity];
   AdditionArgument addition[capacity];
-  NormObservation observation[capacity];
 
   struct Place {
     Index part;
@@ -99,43 +88,32 @@ struct FinishGradients {
     return {part, row - (part > 0 ? ends[part - 1] : 0)};
   }
   LOCKSTEP_HD bool unpads(const Place& at) const { return at.part < unpaddings; }
-  LOCKSTEP_HD bool adds(const Place& at) const { return !unpads(at) && at.part < unpaddings + additions; }
   LOCKSTEP_HD const AdditionArgument& addition_at(const Place& at) const {
     return addition[at.part - unpaddings];
   }
-  LOCKSTEP_HD const NormObservation& observation_at(const Place& at) const {
-    return observation[at.part - unpaddings - additions];
-  }
 
   LOCKSTEP_HD std::size_t terms(const Place& at) const {
-    if (unpads(at)) return terms_of(weights[at.part].count, at.row);
-    if (adds(at)) return addition_at(at).chunks;
-    return terms_of(static_cast<std::size_t>(observation_at(at).channels), at.row);
+    return unpads(at) ? terms_of(weights[at.part].count, at.row) : addition_at(at).chunks;
   }
 
   LOCKSTEP_HD double term(const Place& at, std::size_t k) const {
-    if (adds(at)) {
-      const AdditionArgument& of = addition_at(at);
-      return static_cast<double>(of.from[k * of.stride + at.row]);
-    }
-    const std::size_t element = at.row * row_elements + k;
     if (unpads(at)) {
-      unpad_element<T>(weights[at.part], static_cast<Index>(element));
-    } else {
-      observe_channel(observation_at(at), element);
+      unpad_element<T>(weights[at.part], static_cast<Index>(at.row * row_elements + k));
+      return 0.0;
     }
-    return 0.0;
+    const AdditionArgument& of = addition_at(at);
+    return static_cast<double>(of.from[k * of.stride + at.row]);
   }
 
   LOCKSTEP_HD void finish(const Place& at, double sum) const {
-    if (adds(at)) addition_at(at).sums[at.row] = static_cast<float>(sum);
+    if (!unpads(at)) addition_at(at).sums[at.row] = static_cast<float>(sum);
   }
 };
 
 }  // namespace
 
 void GradientFinish::run() {
-  if (std::max({unpaddings_.size(), additions_.size(), observations_.size()}) > capacity) {
+  if (std::max(unpaddings_.size(), additions_.size()) > capacity) {
     throw Error(Category::internal, "more gradients to finish than one kernel can");
   }
   with_stored(type_, [&](auto stored) {
@@ -152,13 +130,10 @@ void GradientFinish::run() {
                                          static_cast<Index>(each.problem.channels), each.chunks, each.sums};
       add(static_cast<std::size_t>(each.channels));
     }
-    std::ranges::copy(observations_, work.observation);
-    for (const NormObservation& each : observations_) add(rows_for(static_cast<std::size_t>(each.channels)));
     if (rows > 0) for_each_row(stream_, rows, work);
   });
   unpaddings_.clear();
   additions_.clear();
-  observations_.clear();
 }
 
 }  // namespace lockstep::cuda

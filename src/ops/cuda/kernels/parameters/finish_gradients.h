@@ -24,19 +24,6 @@ struct ChunkAddition {
   float* sums;
 };
 
-/// Contribution of a micro-batch to running statistics: samples * mean and samples * unbiased variance, which
-/// has the factor n / (n - 1) for n values of a channel (1 for n = 1).
-struct NormObservation {
-  int channels = 0;
-  int samples = 0;
-  std::size_t values = 0;  ///< of a channel
-  double eps = 0.0;
-  const float* mean = nullptr;
-  const float* inverse_deviation = nullptr;
-  float* grad_mean = nullptr;
-  float* grad_variance = nullptr;
-};
-
 /// Finishes the parameter gradients of several operations by one kernel. Memory that it reads must not change
 /// before run().
 class GradientFinish {
@@ -48,7 +35,6 @@ class GradientFinish {
 
   void add(const Unpadding& unpadding) { unpaddings_.push_back(unpadding); }
   void add(const ChunkAddition& addition) { additions_.push_back(addition); }
-  void add(const NormObservation& observation) { observations_.push_back(observation); }
   /// Enqueues the work added since the last run. Throws Error(internal) if it exceeds `capacity`.
   void run();
 
@@ -57,7 +43,6 @@ class GradientFinish {
   Type type_;
   std::vector<Unpadding> unpaddings_;
   std::vector<ChunkAddition> additions_;
-  std::vector<NormObservation> observations_;
 };
 
 }  // namespace lockstep::cuda

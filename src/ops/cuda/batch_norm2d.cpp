@@ -1,0 +1,119 @@
+#include <memory>
+
+#include "ops/cuda/kernels/batch_norm.h"
+#include "ops/cuda/kernels/batch_norm_training.h"
+#include "ops/cuda/op.h"
+
+namespace lockstep::cuda {
+namespace {
+
+NormClamp clamp_of(const GraphNode::Epilogue& epilogue) {
+  if (epilogue.relu6) return {0.0F, 6.0F};
+  return epilogue.relu ? NormClamp{.low = 0.0F} : NormClamp{};
+}
+
+std::size_t pixels_of(const OpRequest& request) {
+  const Shape& shape = request.node.shape;
+  return static_cast<std::size_t>(request.samples) * static_cast<std::size_t>(shape.height) *
+         static_cast<std::size_t>(shape.width);
+}
+
+/// A batch norm with fixed parameters: a scale and a shift per channel, in prepared memory.
+struct FixedNorm {
+  NormTask task;  ///< without addresses
+  Type type;
+  int channels;  ///< without padding
+  float eps;
+  bool adds;
+  std::size_t shift = 0;  ///< offset in prepared memory, after the scales
+
+  float* scale_in(std::byte* prepared) const { return reinterpret_cast<float*>(prepared); }
+  float* shift_in(std::byte* prepared) const { return reinterpret_cast<float*>(prepared + shift); }
+};
+
+void prepare(const FixedNorm& norm, const OpMemory& memory) {
+  const auto& [weight, bias, mean, variance] = memory.parameters;
+  fold_norm(memory.stream, norm.channels, norm.eps,
+            {.weight = weight, .bias = bias, .running_mean = mean, .running_variance = variance},
+            norm.scale_in(memory.prepared), norm.shift_in(memory.prepared));
+}
+
+void evaluate(const FixedNorm& norm, const OpMemory& memory) {
+  NormTask task = norm.task;
+  task.scale = norm.scale_in(memory.prepared);
+  task.shift = norm.shift_in(memory.prepared);
+  task.input = memory.inputs[0];
+  task.residual = norm.adds ? memory.inputs[1] : nullptr;
+  task.output = memory.output;
+  normalize(memory.stream, norm.type, task);
+}
+
+Op plan_evaluation(const BatchNorm2d& options, const OpRequest& request) {
+  const GraphNode& node = request.node;
+  FixedNorm norm{.task = {.pixels = pixels_of(request),
+                          .channels = padded_channels(node.shape.channels),
+                          .clamp = clamp_of(node.epilogue)},
+                 .type = request.type,
+                 .channels = node.shape.channels,
+                 .eps = static_cast<float>(options.eps),
+                 .adds = node.epilogue.add};
+  const std::size_t bytes = static_cast<std::size_t>(norm.task.channels) * sizeof(float);
+  ScratchLayout prepared;
+  prepared.add(bytes);
+  norm.shift = prepared.add(bytes);
+  Op op;
+  op.prepared_bytes = prepared.bytes();
+  op.prepare = [norm](const OpMemory& memory) { prepare(norm, memory); };
+  op.forward = [norm](const OpMemory& memory) { evaluate(norm, memory); };
+  return op;
+}
+
+/// `norm` with the addresses that forward and backward have in common.
+NormTraining in_memory(NormTraining norm, const OpMemory& memory) {
+  norm.input = memory.inputs[0];
+  norm.weight = memory.parameters[0];
+  norm.bias = memory.parameters[1];
+  norm.statistics = reinterpret_cast<float*>(memory.saved);
+  norm.scratch = memory.scratch;
+  return norm;
+}
+
+void forward(const NormTraining& norm, bool adds, const OpMemory& memory) {
+  batch_norm_forward(memory.stream,
+                     {in_memory(norm, memory), adds ? memory.inputs[1] : nullptr, memory.output});
+}
+
+void backward(const NormTraining& norm, bool adds, const OpMemory& memory) {
+  batch_norm_backward(memory.stream,
+                      {in_memory(norm, memory), norm.clamp.clamps() && adds ? memory.output : nullptr,
+                       memory.grad_output, memory.more_grad_output, memory.grad_inputs[0],
+                       adds ? memory.grad_inputs[1] : nullptr, memory.grad_parameters[0],
+                       memory.grad_parameters[1], memory.grad_parameters[2], memory.grad_parameters[3]});
+}
+
+Op plan_training(const BatchNorm2d& options, const OpRequest& request) {
+  const NormTraining norm{.pixels = pixels_of(request),
+                          .samples = request.samples,
+                          .channels = request.node.shape.channels,
+                          .type = request.type,
+                          .eps = static_cast<float>(options.eps),
+                          .clamp = clamp_of(request.node.epilogue)};
+  const bool adds = request.node.epilogue.add;
+  Op op;
+  op.saved_bytes = norm.statistics_bytes();
+  op.scratch_bytes = norm.scratch_bytes();
+  op.backward_reads_inputs = true;
+  op.backward_reads_output = adds && norm.clamp.clamps();
+  op.backward_adds = true;
+  op.forward = [norm, adds](const OpMemory& memory) { forward(norm, adds, memory); };
+  op.backward = [norm, adds](const OpMemory& memory) { backward(norm, adds, memory); };
+  return op;
+}
+
+}  // namespace
+
+Op plan(const BatchNorm2d& options, const OpRequest& request) {
+  return request.training ? plan_training(options, request) : plan_evaluation(options, request);
+}
+
+}  // namespace lockstep::cuda
