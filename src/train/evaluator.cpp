@@ -12,6 +12,13 @@
 #include "train/step/outcome.h"
 
 namespace lockstep {
+namespace {
+
+/// Maximum number of leaves in a recording for a GPU: a graph of tens of thousands of kernels takes long to
+/// instantiate and to start.
+constexpr std::uint64_t max_graph_leaves = 100;
+
+}  // namespace
 
 void check_read(const World& world, const Evaluation& evaluation, const std::string& what) {
   if (evaluation.samples > 0 || evaluation.skipped == 0) return;
@@ -43,12 +50,12 @@ Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset
       loader_(dataset, micro_batch, input),
       runners_(make_runners(session, graph, loader_)),
       pass_(session, runners_, session.assign(loader_.leaves(dataset.size()))),
-      programs_(record(rounds, nullptr)),
+      rounds_(record(rounds, nullptr)),
       results_(pass_.results().size()) {}
 
-/// Records a pass over the data set, in `rounds` parts. `predictions`: device memory for those of all samples
-/// of this rank's leaves; null: predictions are not written.
-Evaluator::Programs Evaluator::record(std::uint64_t rounds, Prediction* predictions) {
+/// Records a pass over the data set, in `rounds` rounds. `predictions`: device memory for those of all
+/// samples of this rank's leaves; null: predictions are not written.
+Evaluator::Rounds Evaluator::record(std::uint64_t rounds, Prediction* predictions) {
   loader_.set_step(0, loader_.dataset().size());
   const LeafPass::RecordLeaf record_leaf = [this, predictions](Stream& stream, LeafRunner& runner,
                                                                std::size_t /*executor*/, std::uint32_t leaf) {
@@ -57,19 +64,23 @@ Evaluator::Programs Evaluator::record(std::uint64_t rounds, Prediction* predicti
     if (predictions == nullptr) return;
     runner.predict(stream, predictions + std::size_t{leaf - first_leaf()} * loader_.micro_batch());
   };
-  Programs programs;
-  for (std::uint64_t round = 0; round < rounds; ++round) {
-    const LeafPass::Part part{.number = round, .count = rounds};
-    programs.push_back(session_.device().record([this, record_leaf, part] {
+  const bool cuda = session_.placement().device == DeviceKind::cuda;
+  const std::uint64_t leaves = last_leaf() - first_leaf();
+  const std::uint64_t most = rounds * max_graph_leaves;
+  const std::uint64_t programs = cuda ? std::max<std::uint64_t>((leaves + most - 1) / most, 1) : 1;
+  Rounds recorded(rounds);
+  for (std::uint64_t number = 0; number < rounds * programs; ++number) {
+    const LeafPass::Part part{.number = number, .count = rounds * programs};
+    recorded[number / programs].push_back(session_.device().record([this, record_leaf, part] {
       pass_.record(parameters_.data(), {&record_leaf, 1}, part);
       if (part.is_last()) pass_.gather_results(*session_.device().streams()[0]);
     }));
   }
-  return programs;
+  return recorded;
 }
 
 /// Runs a recorded pass, while it goes on; without `goes_on`, to its end.
-std::optional<Evaluation> Evaluator::run(const Programs& programs, const std::function<bool()>& goes_on) {
+std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::function<bool()>& goes_on) {
   const std::vector<std::uint32_t>& bounds = pass_.assignment().executors;
   for (std::size_t e = 0; e < runners_.size(); ++e) {
     const std::uint64_t first = loader_.position(bounds[e]);
@@ -83,13 +94,13 @@ std::optional<Evaluation> Evaluator::run(const Programs& programs, const std::fu
     const InCollective waiting(watch, Collective::device, Group::alone);
     session_.device().copy(to, pass_.results().data(), bytes);
   };
-  for (const auto& program : programs) {
+  for (const auto& round : rounds) {
     if (goes_on) {
       LeafResult last;  // so that rounds are not queued in the device
       copy(&last, std::min(pass_.results().size(), 1UL) * sizeof last);
       if (!goes_on()) return std::nullopt;
     }
-    program->run();
+    for (const auto& program : round) program->run();
   }
   copy(results_.data(), pass_.results().size_bytes());
   Evaluation evaluation = evaluation_of(outcome_of(results_));
@@ -97,10 +108,10 @@ std::optional<Evaluation> Evaluator::run(const Programs& programs, const std::fu
   return evaluation;
 }
 
-Evaluation Evaluator::run() { return *run(programs_, nullptr); }
+Evaluation Evaluator::run() { return *run(rounds_, nullptr); }
 
 std::optional<Evaluation> Evaluator::run_while(const std::function<bool()>& goes_on) {
-  return run(programs_, goes_on);
+  return run(rounds_, goes_on);
 }
 
 Evaluation Evaluator::run_with_confusion(std::size_t classes) {

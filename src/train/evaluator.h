@@ -49,9 +49,10 @@ class Evaluator {
   BadSamples& bad_samples() const { return loader_.bad_samples(); }
 
  private:
-  using Programs = std::vector<std::unique_ptr<Program>>;
-  Programs record(std::uint64_t rounds, Prediction* predictions);
-  std::optional<Evaluation> run(const Programs& programs, const std::function<bool()>& goes_on);
+  /// Programs of each round; a GPU has several, of a limited length.
+  using Rounds = std::vector<std::vector<std::unique_ptr<Program>>>;
+  Rounds record(std::uint64_t rounds, Prediction* predictions);
+  std::optional<Evaluation> run(const Rounds& rounds, const std::function<bool()>& goes_on);
   std::vector<std::uint64_t> count_confusion(const Buffer& predictions, std::size_t classes) const;
   /// Leaves of this rank: the first, and the one after the last.
   std::uint32_t first_leaf() const { return pass_.assignment().executors.front(); }
@@ -62,7 +63,7 @@ class Evaluator {
   Loader loader_;
   LeafRunners runners_;
   LeafPass pass_;
-  Programs programs_;                ///< one for each round
+  Rounds rounds_;
   std::vector<LeafResult> results_;  ///< on the host
 };
 

@@ -7,6 +7,7 @@
 
 #include "emulation/graph_device.h"
 #include "lockstep/models.h"
+#include "train/evaluator.h"
 #include "train/run.h"
 #include "train/step/step_program.h"
 #include "train/synthetic.h"
@@ -155,6 +156,28 @@ TEST(Launches, OfAResNetStep) {
       {"Update", 1},
   };
   EXPECT_EQ(counts_of(launches_of({.model = "resnet18-d2l", .batch = 64})), expected);
+}
+
+TEST(Launches, OfAnEvaluationAreInGraphsOfLimitedLength) {
+  constexpr std::uint32_t samples = 2 * 205 - 1;
+  const Synthetic set(samples, {1, 12, 12}, 10);
+  const auto network = make_model("mlp:12", set.shape(), set.classes());
+  const ExecutionOptions execution{.device = DeviceKind::cuda};
+  const Session session(world(), find_placement(world(), execution, Reduce::canonical), execution);
+  const ArenaLayout layout = layout_arena(network->parameters());
+  const auto graph =
+      session.backend().compile(build_graph(*network), layout, {.samples = 2, .training = false});
+  const Buffer parameters = session.device().allocate(layout.elements * sizeof(float));
+  for (const std::uint64_t rounds : {1U, 2U}) {
+    std::vector<int> leaves;  // of each recording
+    const Recordings recordings([&](std::span<const GraphAction> actions) {
+      leaves.push_back(static_cast<int>(std::ranges::count_if(
+          actions, [](const GraphAction& action) { return short_name(action.name) == "GatherImages"; })));
+    });
+    Evaluator evaluator(session, *graph, set, 2, parameters.floats(), {}, rounds);
+    EXPECT_EQ(leaves, rounds == 1 ? std::vector({68, 68, 69}) : std::vector({51, 51, 51, 52}));
+    EXPECT_EQ(evaluator.run().samples, samples);
+  }
 }
 
 struct Total {
