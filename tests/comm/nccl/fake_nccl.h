@@ -15,8 +15,8 @@
 
 namespace lockstep {
 
-/// NCCL between threads, on GraphDevices: the rules of communicators that do not block, and failures on
-/// request. One at a time; ends after its ranks.
+/// NCCL between threads, on GraphDevices by default: the rules of communicators that do not block, and
+/// failures on request. One at a time; ends after its ranks.
 class FakeNccl {
  public:
   FakeNccl() { current = this; }
@@ -24,6 +24,12 @@ class FakeNccl {
   static NcclApi api();
   /// With sums of a few elements at the start.
   static NcclOptions options() { return {.api = api(), .largest_sum = 100}; }
+
+  /// Adds work to a stream.
+  static inline std::function<void(cudaStream_t, std::function<void()>)> launch =
+      [](cudaStream_t stream, std::function<void()> work) {
+        GraphStream::of(stream).launch(std::move(work));
+      };
 
   int polls = 3;  ///< answers "in progress" after each call that takes time
   struct Failure {
@@ -46,7 +52,7 @@ class FakeNccl {
     bool in_progress() const { return polls_left > 0; }
   };
   struct Operation {
-    GraphStream* stream;
+    cudaStream_t stream;
     bool sends;
     std::function<void()> work;
   };
@@ -72,7 +78,7 @@ class FakeNccl {
   static ncclResult_t add(ncclComm_t handle, cudaStream_t stream, bool sends, std::function<void()> work) {
     if (!grouped || of(handle).in_progress()) return ncclInvalidUsage;
     group_of = &of(handle);
-    group.push_back({&GraphStream::of(stream), sends, std::move(work)});
+    group.push_back({stream, sends, std::move(work)});
     return ncclSuccess;
   }
 
@@ -119,7 +125,7 @@ inline ncclResult_t FakeNccl::group_end() {
   grouped = false;
   for (const bool sends : {true, false}) {
     for (Operation& operation : group) {
-      if (operation.sends == sends) operation.stream->launch(std::move(operation.work));
+      if (operation.sends == sends) launch(operation.stream, std::move(operation.work));
     }
   }
   if (!group.empty()) group_of->polls_left = current->polls;
@@ -130,18 +136,18 @@ inline ncclResult_t FakeNccl::group_end() {
 inline ncclResult_t FakeNccl::all_reduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
                                          ncclRedOp_t operation, ncclComm_t handle, cudaStream_t stream) {
   if (type != ncclFloat || operation != ncclSum) return ncclInvalidArgument;
-  Rank* own = &of(handle);
+  const int rank = of(handle).rank, size = of(handle).size;  // work may outlive the communicator
   const std::size_t bytes = count * sizeof(float);
   const ncclResult_t sent = add(handle, stream, true, [=, fake = current] {
     const auto* data = static_cast<const std::byte*>(from);
-    for (int peer = 0; peer < own->size; ++peer) fake->put(own->rank, peer, {data, data + bytes});
+    for (int peer = 0; peer < size; ++peer) fake->put(rank, peer, {data, data + bytes});
   });
   if (sent != ncclSuccess) return sent;
   return add(handle, stream, false, [=, fake = current] {
     auto* sum = static_cast<float*>(to);
     std::fill_n(sum, count, 0.0F);
-    for (int peer = 0; peer < own->size; ++peer) {
-      const std::vector<std::byte> part = fake->take(peer, own->rank);
+    for (int peer = 0; peer < size; ++peer) {
+      const std::vector<std::byte> part = fake->take(peer, rank);
       for (std::size_t i = 0; i < count; ++i) {
         float value = 0.0F;
         std::memcpy(&value, part.data() + i * sizeof value, sizeof value);

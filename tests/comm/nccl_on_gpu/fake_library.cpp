@@ -1,0 +1,35 @@
+#include <string>
+#include <thread>
+
+#include "comm/nccl/fake_nccl.h"
+#include "comm/nccl_on_gpu/connect.h"
+#include "fake_cuda/fake_cuda.h"
+
+namespace lockstep {
+namespace {
+
+/// Its abort waits for graphs, as NCCL's may.
+class FakeLibrary final : public NcclUnderTest {
+ public:
+  FakeLibrary() {
+    fake_.waits_in_abort = [] {
+      while (fake_cuda::live_objects().find("executable graph") != std::string::npos)
+        std::this_thread::yield();
+    };
+    FakeNccl::launch = [](cudaStream_t stream, std::function<void()> work) {
+      fake_cuda::launch(stream, "NCCL", {}, std::move(work));
+    };
+  }
+  std::unique_ptr<Communicator> connect(Communicator& host, Device& device) override {
+    return connect_by_nccl(host, "GPU 0", device, FakeNccl::options());
+  }
+
+ private:
+  FakeNccl fake_;
+};
+
+}  // namespace
+
+std::unique_ptr<NcclUnderTest> make_nccl_under_test() { return std::make_unique<FakeLibrary>(); }
+
+}  // namespace lockstep

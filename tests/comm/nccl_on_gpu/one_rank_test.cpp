@@ -1,0 +1,128 @@
+// A communicator of one rank on a GPU: operations are captured and replayed on the second stream, and an
+// abort ends while a recording with operations is alive.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+#include "comm/nccl_on_gpu/connect.h"
+#include "device/cuda/cuda_device.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+/// A rank alone, which can be told that a peer has ended.
+class OneRank final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
+    return self_->plan_sum(std::move(layout));
+  }
+  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
+    return self_->plan_gather(all, bounds);
+  }
+  AllReduce plan_all_reduce(std::span<float> values) override { return self_->plan_all_reduce(values); }
+  void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
+                        std::span<std::byte> all) override {
+    self_->all_gather_bytes(own, bytes, all);
+  }
+  void barrier() override {}
+  void check() override {
+    if (peer_has_ended) throw Error(Category::peer, "rank 1 has ended");
+  }
+
+  std::atomic<bool> peer_has_ended = false;
+
+ private:
+  std::unique_ptr<Communicator> self_ = make_self_communicator();
+};
+
+class OneRankNccl : public testing::TestWithParam<bool> {
+ protected:
+  static constexpr std::size_t count = 100'000;
+  static constexpr std::size_t bytes = count * sizeof(float);
+
+  /// Brings `source` to the device, sums its halves, the second first, and brings the sums back, with a copy
+  /// of the first half that is made meanwhile.
+  std::unique_ptr<Program> record_sums(Communicator& nccl) {
+    const std::span<float> all = values.floats();
+    first_half = nccl.plan_all_reduce(all.first(count / 2));
+    second_half = nccl.plan_all_reduce(all.subspan(count / 2));
+    return device->record([&] {
+      device->copy(stream, values.data(), source.data(), bytes);
+      second_half.start(stream);
+      device->copy(stream, meanwhile.data(), values.data(), bytes / 2);
+      first_half.start(stream);
+      first_half.finish(stream);
+      second_half.finish(stream);
+      device->copy(stream, result.data(), values.data(), bytes);
+    });
+  }
+  void run(Program& program, float first) {
+    for (std::size_t i = 0; i < count; ++i) source.floats()[i] = first + static_cast<float>(i);
+    program.run();
+    device->copy(nullptr, nullptr, 0);
+    for (const std::size_t i : {std::size_t{0}, count / 2 - 1, count / 2, count - 1}) {
+      EXPECT_EQ(result.floats()[i], first + static_cast<float>(i)) << "element " << i;
+    }
+    EXPECT_EQ(meanwhile.floats()[1], first + 1.0F);
+  }
+
+  std::unique_ptr<NcclUnderTest> library = make_nccl_under_test();
+  OneRank host;
+  std::unique_ptr<Device> device = cuda::make_cuda_device(0, GetParam());
+  Stream& stream = *device->streams()[0];
+  Buffer values = device->allocate(bytes), source = device->allocate_host(bytes),
+         result = device->allocate_host(bytes), meanwhile = device->allocate_host(bytes / 2);
+  AllReduce first_half, second_half;
+};
+INSTANTIATE_TEST_SUITE_P(Graphs, OneRankNccl, testing::Bool(),
+                         [](const auto& with) { return with.param ? "on" : "off"; });
+
+TEST_P(OneRankNccl, ReplaysItsOperations) {
+  const auto nccl = library->connect(host, *device);
+  const auto program = record_sums(*nccl);
+  for (const float first : {1.0F, -5.0F, 0.25F}) run(*program, first);
+  nccl->check();
+}
+
+TEST_P(OneRankNccl, RecordsAgainAfterARecordingThatFailed) {
+  const auto nccl = library->connect(host, *device);
+  EXPECT_THROW(device
+                   ->record([&] {
+                     const AllReduce sum = nccl->plan_all_reduce(values.floats());
+                     sum.start(stream);
+                     sum.finish(stream);
+                     throw Error(Category::data, "cut short");
+                   })
+                   ->run(),
+               Error);
+  const auto program = record_sums(*nccl);
+  run(*program, 3.0F);
+}
+
+TEST_P(OneRankNccl, IsAbortedWhileARecordingIsAlive) {
+  auto nccl = library->connect(host, *device);
+  auto program = record_sums(*nccl);
+  run(*program, 1.0F);
+  host.peer_has_ended = true;
+  for (const char* message : {"rank 1 has ended", "NCCL was aborted"}) {
+    try {
+      nccl->check();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::peer);
+      EXPECT_STREQ(error.what(), message);
+    }
+  }
+  program.reset();
+  nccl.reset();
+  std::vector<float> back(count);
+  device->copy(back.data(), values.data(), bytes);  // the device still works
+  EXPECT_EQ(back[1], 2.0F);
+}
+
+}  // namespace
+}  // namespace lockstep
