@@ -40,6 +40,13 @@ class Communicator {
   virtual Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) = 0;
   virtual AllReduce plan_all_reduce(std::span<float> values) = 0;
 
+  /// Stream for exchanges that run beside the work that is recorded on `stream` later, and after what has
+  /// been recorded there; `stream` itself where exchanges cannot run beside other work. Until join(),
+  /// exchanges on other streams wait for those beside.
+  virtual Stream& beside(Stream& stream) { return stream; }
+  /// Makes later work on `stream` wait for the exchanges beside it.
+  virtual void join(Stream& /*stream*/) {}
+
   // Done on return, in the host's memory. Collective. Waiting yields the core.
 
   /// Concatenation of every rank's `own` (lengths `bytes[rank]`) in rank order into `all`. For small data.

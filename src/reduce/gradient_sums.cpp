@@ -4,7 +4,6 @@
 
 #include "lockstep/error.h"
 #include "reduce/host_exchange.h"
-#include "reduce/ring_exchange.h"
 
 namespace lockstep {
 namespace {
@@ -30,6 +29,21 @@ HostsCommunicator* find_hosts(Communicator& communicator) {
   const auto all = all_gather(communicator, static_cast<std::byte>(hosts != nullptr ? 1 : 0));
   return std::ranges::count(all, std::byte{0}) == 0 ? hosts : nullptr;
 }
+
+/// Partial sums of all ranks after their local merges, in rank order.
+struct Inputs {
+  explicit Inputs(const Assignment& assignment) {
+    for (std::size_t rank = 0; rank + 1 < assignment.ranks.size(); ++rank) {
+      of_ranks.push_back(cover(assignment.ranks[rank], assignment.ranks[rank + 1]));
+      nodes.insert(nodes.end(), of_ranks.back().begin(), of_ranks.back().end());
+      counts.push_back(static_cast<std::uint32_t>(of_ranks.back().size()));
+    }
+  }
+
+  std::vector<Node> nodes;                  // subtrees that they are the sums of
+  std::vector<std::vector<Node>> of_ranks;  // the same, by rank
+  std::vector<std::uint32_t> counts;        // by rank
+};
 
 }  // namespace
 
@@ -60,7 +74,7 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
   sums->last_ = slices[rank + 1];
 
   std::vector<Node> nodes;                  // subtrees whose sums are the inputs of the fold
-  std::vector<std::vector<Node>> of_ranks;  // subtrees of every rank
+  std::vector<std::vector<Node>> of_ranks;  // the same, by rank
   SumLayout layout{.own = {}, .counts = {}, .slices = slices};
   if (communicator.size() == 1) {
     for (const Partial& partial : options.partials) {
@@ -71,12 +85,10 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
   } else {
     sums->merge_ = LocalMerge(options.partials, options.elements);
     for (const Partial& partial : sums->merge_.results()) layout.own.push_back(partial.data);
-    const std::vector<std::uint32_t>& bounds = options.assignment.ranks;
-    for (std::size_t peer = 0; peer + 1 < bounds.size(); ++peer) {
-      of_ranks.push_back(cover(bounds[peer], bounds[peer + 1]));
-      nodes.insert(nodes.end(), of_ranks.back().begin(), of_ranks.back().end());
-      layout.counts.push_back(static_cast<std::uint32_t>(of_ranks.back().size()));
-    }
+    Inputs inputs(options.assignment);
+    nodes = std::move(inputs.nodes);
+    of_ranks = std::move(inputs.of_ranks);
+    layout.counts = std::move(inputs.counts);
   }
   // Only this rank reads its own partial sums of its slice, so the sum may overwrite them.
   if (!layout.own.empty()) sums->sum_ = layout.own.front() + sums->first_;
@@ -88,6 +100,23 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
     sums->exchange_ = communicator.plan_sum(std::move(layout));
   }
   sums->fold_ = plan_fold(nodes, options.assignment.leaves);
+  return sums;
+}
+
+std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
+                                                 const GradientSumsOptions& options,
+                                                 std::span<const std::size_t> buckets, std::size_t gathered) {
+  check(options, communicator.rank());
+  std::unique_ptr<GradientSums> sums(new GradientSums(options.summation));
+  sums->last_ = options.elements;
+  sums->fold_ = {.program = {0}, .depth = 1};
+  sums->merge_ = LocalMerge(options.partials, options.elements);
+  const std::vector<Partial>& partials = sums->merge_.results();
+  if (!partials.empty()) sums->sum_ = partials.front().data;
+  const Inputs inputs(options.assignment);
+  sums->exchange_ = plan_tree_exchange(communicator, options.summation, partials, inputs.counts,
+                                       plan_fold(inputs.nodes, options.assignment.leaves), options.elements,
+                                       buckets, gathered);
   return sums;
 }
 

@@ -9,6 +9,7 @@
 
 #include "comm/communicator.h"
 #include "reduce/assignment.h"
+#include "reduce/bucketed_exchange.h"
 #include "reduce/local_merge.h"
 #include "reduce/partial_sum_plan.h"
 #include "reduce/summation.h"
@@ -51,6 +52,10 @@ class GradientSums {
   friend std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
                                                            const GradientSumsOptions& options,
                                                            const Slices& slices);
+  friend std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
+                                                          const GradientSumsOptions& options,
+                                                          std::span<const std::size_t> buckets,
+                                                          std::size_t gathered);
   friend std::unique_ptr<GradientSums> plan_ring_sums(Communicator& communicator,
                                                       const GradientSumsOptions& options,
                                                       std::span<const std::size_t> buckets);
@@ -69,8 +74,14 @@ class GradientSums {
 /// `slices`: elements that each rank owns. Collective.
 std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
                                                   const GradientSumsOptions& options, const Slices& slices);
+/// The same sums, which every rank has of all elements, bucket by bucket. `buckets`, `gathered`: see
+/// reduce/bucketed_exchange.h. Collective.
+std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
+                                                 const GradientSumsOptions& options,
+                                                 std::span<const std::size_t> buckets,
+                                                 std::size_t gathered = gathered_elements);
 /// Sums by the library's allreduce: the bits depend on the number of ranks. Every rank owns all elements.
-/// `buckets`: see plan_ring_exchange. Collective.
+/// `buckets`: see reduce/bucketed_exchange.h. Collective.
 std::unique_ptr<GradientSums> plan_ring_sums(Communicator& communicator, const GradientSumsOptions& options,
                                              std::span<const std::size_t> buckets);
 

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-enum class Way { canonical, ring };
+enum class Way { canonical, bucketed, ring };
 struct Case {
   int ranks;
   int executors;
@@ -28,8 +28,9 @@ class SummingRank {
               std::span<const std::size_t> buckets, bool at_once)
       : sum_(c.elements),
         gradients_(c.leaves, c.ranks, communicator.rank(), c.executors, c.elements),
-        sums_(way == Way::ring ? plan_ring_sums(communicator, gradients_.options(), buckets)
-                               : plan_canonical_sums(communicator, gradients_.options(), slices)) {
+        sums_(way == Way::ring       ? plan_ring_sums(communicator, gradients_.options(), buckets)
+              : way == Way::bucketed ? plan_bucketed_sums(communicator, gradients_.options(), buckets, 8000)
+                                     : plan_canonical_sums(communicator, gradients_.options(), slices)) {
     if (way == Way::canonical) gather_ = plan_arena_gather(communicator, sum_, slices);
     program_ = device_->record([this, at_once] { describe(*device_->streams()[0], at_once); });
   }
@@ -163,6 +164,31 @@ TEST(CanonicalSums, RejectPartialSumsOfOtherLeaves) {
   EXPECT_THROW(plan_canonical_sums(*communicator, options, {0, 16}), Error);
   options.assignment = assign(0, 1, 0, 1);
   EXPECT_THROW(plan_canonical_sums(*communicator, options, {0, 16}), Error);
+}
+
+/// Buckets of which every rank gets all partial sums, and larger ones, which the ranks fold in parts.
+TEST(BucketedSums, HaveTheBitsOfTheCanonicalSumOnEveryRank) {
+  constexpr std::size_t buckets[] = {0, 160, 9000, 9600};
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (const std::uint32_t leaves : {3u, 8u, 13u}) {
+      const Case c{ranks, 1, leaves, 10'000};
+      const std::vector<float> expected = reference(c);
+      run_as_ranks(ranks, [&](Communicator& communicator) {
+        SummingRank rank(Way::bucketed, c, communicator, {}, buckets, leaves == 8);
+        for (int step = 0; step < 2; ++step) {
+          EXPECT_EQ(std::memcmp(rank.run().data(), expected.data(), c.elements * sizeof(float)), 0)
+              << ranks << " ranks, " << leaves << " leaves, step " << step;
+        }
+      });
+    }
+  }
+}
+
+TEST(BucketedSums, MergeThePartialSumsOfExecutors) {
+  for (const int executors : {2, 3}) {
+    const Case c{3, executors, 13, 1000};
+    for (const auto& sum : run(Way::bucketed, c, false)) EXPECT_EQ(sum, reference(c));
+  }
 }
 
 TEST(RingSums, AreCloseToTheCanonicalSum) {

@@ -35,7 +35,7 @@ struct Case {
   /// The beginning of each warning, and the rank that prints it.
   std::vector<std::pair<std::size_t, std::string>> warnings = {};
   Transport transport = Transport::automatic;
-  Reduce asked_for = Reduce::automatic;
+  Reduce asked_for = Reduce::canonical;
 };
 
 class Placements : public testing::TestWithParam<Case> {};
@@ -47,6 +47,9 @@ TEST_P(Placements, AreAlikeOnAllRanks) {
     EXPECT_EQ(placed.device, expected.devices[own]) << "rank " << own;
     EXPECT_EQ(placed.gpu, placed.device == cuda ? expected.ranks[own].gpu.text() : "") << "rank " << own;
     EXPECT_EQ(placed.all_cuda, std::ranges::count(expected.devices, cuda) == std::ssize(expected.devices));
+    EXPECT_EQ(placed.some_cuda, std::ranges::count(expected.devices, cuda) > 0);
+    EXPECT_EQ(placed.whole_sums,
+              placed.reduce == Reduce::ring || (placed.all_cuda && expected.ranks.size() > 1));
     EXPECT_EQ(placed.nccl, expected.nccl) << "rank " << own;
     EXPECT_EQ(placed.reduce, expected.reduce) << "rank " << own;
     EXPECT_EQ(placed.steps_at_once, expected.steps_at_once) << "rank " << own;
@@ -62,28 +65,28 @@ TEST_P(Placements, AreAlikeOnAllRanks) {
 INSTANTIATE_TEST_SUITE_P(
     Table, Placements,
     testing::Values(Case{"Cpu", {rank('a', cpu)}, {cpu}}, Case{"NoGpus", {rank('a', automatic)}, {cpu}},
-                    Case{"OneGpu", {rank('a', automatic, "1b")}, {cuda}, false, Reduce::ring, 50},
+                    Case{"OneGpu", {rank('a', automatic, "1b")}, {cuda}, false, Reduce::canonical, 50},
                     Case{"TwoGpus",
                          {rank('a', automatic, "1b"), rank('a', automatic, "3b")},
                          {cuda, cuda},
                          true,
-                         Reduce::ring,
+                         Reduce::canonical,
                          50},
                     Case{"SameAddressOnTwoHosts",
                          {rank('a', cuda, "1b"), rank('b', cuda, "1b")},
                          {cuda, cuda},
                          true,
-                         Reduce::ring,
+                         Reduce::canonical,
                          50},
-                    Case{"CanonicalBetweenGpus",
+                    Case{"RingBetweenGpus",
                          {rank('a', cuda, "1b"), rank('a', cuda, "3b")},
                          {cuda, cuda},
                          true,
-                         Reduce::canonical,
+                         Reduce::ring,
                          50,
                          {},
                          Transport::automatic,
-                         Reduce::canonical},
+                         Reduce::ring},
                     Case{"MoreRanksThanGpusOnOneOfTwoHosts",
                          {rank('a', automatic, "1b"), rank('b', automatic, "1b"), rank('b', automatic, "1b")},
                          {cpu, cpu, cpu},
@@ -96,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
                          {rank('a', automatic, "1b"), rank('a', automatic, "1b")},
                          {cuda, cuda},
                          false,
-                         Reduce::ring,
+                         Reduce::canonical,
                          50,
                          {{0, "ranks 0 and 1 share GPU 1b of a: gradients travel through the host's memory"}},
                          Transport::shared_memory},
@@ -124,14 +127,14 @@ INSTANTIATE_TEST_SUITE_P(
                          {rank('a', cuda, "1b", 7), rank('a', cuda, "3b"), rank('b', cuda, "1b", 5000)},
                          {cuda, cuda, cuda},
                          true,
-                         Reduce::ring,
+                         Reduce::canonical,
                          7},
-                    Case{"ManySteps", {rank('a', cuda, "1b", 5000)}, {cuda}, false, Reduce::ring, 1000}),
+                    Case{"ManySteps", {rank('a', cuda, "1b", 5000)}, {cuda}, false, Reduce::canonical, 1000}),
     [](const auto& instance) { return instance.param.name; });
 
 std::string refusal(const std::vector<RankFacts>& ranks, std::size_t own) {
   try {
-    place({ranks, own}, Transport::automatic, Reduce::automatic);
+    place({ranks, own}, Transport::automatic, Reduce::canonical);
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::resource);
     return error.what();

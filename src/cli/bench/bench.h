@@ -21,7 +21,7 @@ struct BenchOptions {
   InputOptions input;
   AugmentOptions augment;
   BatchOptions batch;
-  Reduce reduce = Reduce::automatic;
+  Reduce reduce = Reduce::canonical;
   ExecutionOptions execution;
   int steps = 200;
   int rounds = 21;

@@ -93,6 +93,9 @@ class SumBench {
     if (way == Reduce::ring) {
       return {plan_ring_sums(arenas(), options, std::vector<std::size_t>{0}), nullptr};
     }
+    if (session_.placement().whole_sums) {
+      return {plan_bucketed_sums(arenas(), options, std::vector<std::size_t>{0}), nullptr};
+    }
     const Slices slices = even_slices(elements, world_.size());
     std::vector<std::size_t> bounds;
     for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
@@ -118,15 +121,15 @@ class SumBench {
   }
 
   void check(Reduce way, std::size_t elements, Program& program) {
-    const bool ring = way == Reduce::ring;
+    const bool in_place = way == Reduce::ring || session_.placement().whole_sums;
     std::vector<float> values(elements);
     device().copy(sum_.data(), values.data(), elements * sizeof(float));
     values = terms_of_rank(world_.rank(), elements);
     device().copy(gradient_.front().data(), values.data(), elements * sizeof(float));
     session_.between_hosts().barrier();
     program.run();
-    device().copy(values.data(), ring ? gradient_.front().data() : sum_.data(), elements * sizeof(float));
-    world_.agree([&] { check_sum(values, world_.size(), ring ? "ring" : "canonical"); });
+    device().copy(values.data(), in_place ? gradient_.front().data() : sum_.data(), elements * sizeof(float));
+    world_.agree([&] { check_sum(values, world_.size(), name_of(way)); });
   }
 
   /// Median, over the rounds, of the time of the slowest rank. If steps are submitted together, so are sums

@@ -57,13 +57,19 @@ class NcclCommunicator final : public Communicator {
   AllReduce plan_all_reduce(std::span<float> values) override {
     return {.start =
                 [this, values](Stream& stream) {
-                  if (values.empty()) return;
-                  Stream& side = cuda::communication_stream(device_);
-                  side.wait(stream.record());
-                  all_reduce(side, values);
-                  working_ = true;
+                  if (!values.empty()) all_reduce(beside(stream), values);
                 },
             .finish = [this](Stream& stream) { join(stream); }};
+  }
+
+  Stream& beside(Stream& stream) override {
+    Stream& side = cuda::communication_stream(device_);
+    side.wait(stream.record());
+    working_ = true;
+    return side;
+  }
+  void join(Stream& stream) override {
+    if (std::exchange(working_, false)) stream.wait(cuda::communication_stream(device_).record());
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
@@ -76,7 +82,7 @@ class NcclCommunicator final : public Communicator {
   /// Submits the sends and receives of `calls` to NCCL as one group.
   template <class Calls>
   void group(Stream& stream, const Calls& calls) {
-    join(stream);
+    if (&stream != &cuda::communication_stream(device_)) join(stream);
     connection_.group(calls);
   }
   void send(const Stream& stream, std::span<const std::byte> bytes, std::size_t peer) {
@@ -93,10 +99,6 @@ class NcclCommunicator final : public Communicator {
   }
 
  private:
-  /// Makes `stream` wait for the sums in progress on the device's communication stream.
-  void join(Stream& stream) {
-    if (std::exchange(working_, false)) stream.wait(cuda::communication_stream(device_).record());
-  }
   void all_reduce(const Stream& stream, std::span<float> values) {
     connection_.group([&] {
       connection_.check(options_.api.all_reduce(values.data(), values.data(), values.size(), ncclFloat,
@@ -126,7 +128,7 @@ class NcclCommunicator final : public Communicator {
   Communicator& host_;
   Device& device_;
   const NcclOptions options_;
-  bool working_ = false;  ///< whether a sum is in progress that no stream waits for yet
+  bool working_ = false;  ///< whether exchanges are in progress that no stream waits for yet
   ScratchMemory memory_;
   NcclConnection connection_;  ///< destroyed before the memory that it may use
 };

@@ -149,15 +149,14 @@ Placement place(const Roster& roster, Transport transport, Reduce reduce) {
   placement.device = devices[roster.own];
   if (placement.device == DeviceKind::cuda) placement.gpu = own.gpu.text();
   placement.all_cuda = std::ranges::count(devices, DeviceKind::cuda) == std::ssize(devices);
-  const bool some_cuda = std::ranges::count(devices, DeviceKind::cuda) > 0;
+  placement.some_cuda = std::ranges::count(devices, DeviceKind::cuda) > 0;
   const std::string reason = why_not_nccl(roster, devices);
   placement.nccl = devices.size() > 1 && reason.empty() && transport == Transport::automatic;
-  if (some_cuda && !reason.empty() && roster.own == 0) {
+  if (placement.some_cuda && !reason.empty() && roster.own == 0) {
     placement.warnings.push_back(reason + ": gradients travel through the host's memory");
   }
-  placement.reduce = reduce != Reduce::automatic ? reduce
-                     : placement.all_cuda        ? Reduce::ring
-                                                 : Reduce::canonical;
+  placement.reduce = reduce;
+  placement.whole_sums = placement.reduce == Reduce::ring || (placement.all_cuda && devices.size() > 1);
   placement.steps_at_once = steps_at_once(placement.device, own.steps_at_once);
   for (std::size_t rank = 0; rank < devices.size(); ++rank) {
     placement.steps_at_once =

@@ -49,9 +49,13 @@ struct Placement {
   DeviceKind device = DeviceKind::cpu;  ///< of this rank: cpu or cuda
   std::string gpu = {};                 ///< PCI address of this rank's GPU; empty on the CPU
   bool all_cuda = false;                ///< whether every rank computes with CUDA
+  bool some_cuda = false;               ///< whether a rank computes with CUDA
   bool nccl = false;                    ///< whether NCCL connects the ranks
   Reduce reduce = Reduce::canonical;    ///< canonical or ring
-  std::size_t steps_at_once = 1;        ///< steps submitted together, before the host reads their outcomes
+  /// Whether every rank gets the whole sum of the gradients, bucket by bucket, and updates all elements; if
+  /// not, each sums and updates a slice.
+  bool whole_sums = false;
+  std::size_t steps_at_once = 1;  ///< steps submitted together, before the host reads their outcomes
   /// Warnings that this rank prints, so that each appears once per host, or once per run.
   std::vector<std::string> warnings = {};
 
@@ -70,6 +74,6 @@ Roster gather_roster(const World& world, const ExecutionOptions& execution);
 /// Gathers the roster, places this rank and prints its warnings. Throws on all ranks what `place` throws on
 /// one. Collective.
 Placement find_placement(const World& world, const ExecutionOptions& execution,
-                         Reduce reduce = Reduce::automatic);
+                         Reduce reduce = Reduce::canonical);
 
 }  // namespace lockstep

@@ -18,7 +18,7 @@ Session::Session(const World& world, Placement placement, const ExecutionOptions
       watched_(watch_of(world), backend_->device(), execution),
       between_hosts_(make_communicator(world, execution.transport)),
       between_devices_(connect_devices()),
-      alone_(placement_.reduce == Reduce::ring ? make_self_communicator() : nullptr) {}
+      alone_(placement_.whole_sums ? make_self_communicator() : nullptr) {}
 
 Session::Watched::Watched(Watch& session_watch, const Device& device, const ExecutionOptions& execution)
     : watch(session_watch) {
@@ -44,7 +44,7 @@ Assignment Session::assign(std::uint32_t leaves) const {
 
 Buffer Session::allocate_arena(std::size_t elements) const {
   Buffer arena;
-  if (placement_.reduce == Reduce::canonical) arena = between_devices().common_arena(elements);
+  if (!placement_.whole_sums) arena = between_devices().common_arena(elements);
   world_.agree([&] {
     if (arena.data() == nullptr) arena = device().allocate(elements * sizeof(float));
   });

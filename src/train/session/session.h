@@ -36,18 +36,18 @@ class Session {
   Communicator& between_devices() const { return between_devices_ ? *between_devices_ : *between_hosts_; }
 
   /// Communicator of the ranks that share the update, each of its own slice of the arenas: all ranks or, with
-  /// the ring, this rank alone, which updates all elements.
+  /// whole sums, this rank alone, which updates all elements.
   Communicator& owners() const { return alone_ ? *alone_ : between_devices(); }
   /// Assignment of the leaves of a step, `leaves` in number, to the ranks and to this rank's streams.
   Assignment assign(std::uint32_t leaves) const;
 
-  /// Allocates an arena of the device. Ranks of a host share it if each element is updated by one rank only,
-  /// that is, with the canonical sum; their steps and evaluations are never so far apart that one rank reads
+  /// Allocates an arena of the device. Ranks of a host share it if each element is updated by one rank only;
+  /// their steps and evaluations are never so far apart that one rank reads
   /// an element while another updates it. Collective. Throws Error(resource) on all ranks.
   Buffer allocate_arena(std::size_t elements) const;
   /// Whether the ranks of a host share the arenas that allocate_arena makes, where the host allows it.
   bool shares_arenas() const {
-    return placement_.reduce == Reduce::canonical && placement_.device == DeviceKind::cpu &&
+    return !placement_.whole_sums && placement_.device == DeviceKind::cpu &&
            execution_.transport != Transport::messages;
   }
 

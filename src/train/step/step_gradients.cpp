@@ -9,7 +9,7 @@ namespace lockstep {
 StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, const Assignment& assignment,
                              const Slices& slices, GradientArenas& arenas)
     : summation_(session.backend().summation()),
-      ring_(session.placement().reduce == Reduce::ring),
+      whole_sums_(session.placement().whole_sums),
       elements_(layout.elements),
       buckets_(cut_into_buckets(layout.offsets, layout.elements)),
       assignment_(assignment),
@@ -25,7 +25,9 @@ StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, 
     }
   }
   Communicator& ranks = session.between_devices();
-  sums_ = ring_ ? plan_ring_sums(ranks, options, buckets_) : plan_canonical_sums(ranks, options, slices);
+  sums_ = session.placement().reduce == Reduce::ring ? plan_ring_sums(ranks, options, buckets_)
+          : whole_sums_                              ? plan_bucketed_sums(ranks, options, buckets_)
+                                                     : plan_canonical_sums(ranks, options, slices);
 }
 
 /// Grows the arenas. Nothing that can fail on a single rank may come before the collective call.
@@ -65,12 +67,12 @@ void StepGradients::record_leaf(Stream& stream, LeafRunner& runner, std::size_t 
   }
 }
 
-/// Parts of the backward pass of a leaf. With the ring, the last leaf of the rank has several, each of which
-/// completes a bucket, so that the exchange can begin early. With several executors it has one, as the
+/// Parts of the backward pass of a leaf. With whole sums, the last leaf of the rank has several, each of
+/// which completes a bucket, so that the exchange can begin early. With several executors it has one, as the
 /// partial sums of the others may not be final.
 std::vector<GradientPart> StepGradients::parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const {
   const bool last = plans_.size() == 1 && leaf + 1 == assignment_.executors.back();
-  if (!last || !ring_) return {{runner.nodes(), 0}};
+  if (!last || !whole_sums_) return {{runner.nodes(), 0}};
   std::vector<GradientPart> joined;
   std::size_t waiting = buckets_.size();  // buckets that are not complete
   std::size_t end = runner.nodes().end;

@@ -38,9 +38,9 @@ class StepGradients {
   std::vector<GradientPart> parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const;
 
   Summation& summation_;
-  bool ring_;
+  bool whole_sums_;
   std::size_t elements_;
-  std::vector<std::size_t> buckets_;  ///< buckets of the ring; see plan_ring_exchange
+  std::vector<std::size_t> buckets_;  ///< buckets of whole sums; see reduce/bucketed_exchange.h
   Assignment assignment_;
   GradientArenas& arenas_;
   std::vector<PartialSumPlan> plans_;  ///< one per executor

@@ -6,6 +6,8 @@
 #include "comm/nccl/fake_nccl.h"
 #include "comm/nccl/nccl_communicator.h"
 #include "comm/world/agreement.h"
+#include "reduce/block_fold.h"
+#include "reduce/bucketed_exchange.h"
 #include "reduce/thread_ranks.h"
 
 namespace lockstep {
@@ -278,6 +280,97 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
         EXPECT_EQ(sums.seen_meanwhile, stream_order == StreamOrder::first_stream ? own + 1.0F : total + 3.0F);
       }
     });
+  }
+}
+
+/// Sums in the memory of an emulated GPU.
+class EmulatedSummation final : public Summation {
+ public:
+  explicit EmulatedSummation(GraphDevice& device) : gpu_(device) {}
+  void add(Stream& stream, float* into, const float* from, std::size_t count) const override {
+    launch(stream, [=] { std::transform(into, into + count, from, into, std::plus<>()); });
+  }
+  void fill(Stream& stream, float* values, float value, std::size_t count) const override {
+    launch(stream, [=] { std::fill_n(values, count, value); });
+  }
+  void fold(Stream& stream, const Fold& program, const SumChunk& chunk, float* into) override {
+    launch(stream, [program, chunk, into] {
+      BlockFold blocks;
+      blocks.reserve(program);
+      for (std::size_t at = 0; at < chunk.size(); at += BlockFold::block) {
+        blocks.sum_into(program, chunk.inputs, at, std::min(BlockFold::block, chunk.size() - at), into + at);
+      }
+    });
+  }
+  Buffer allocate(std::size_t elements) const override { return gpu_.allocate(elements * sizeof(float)); }
+
+ private:
+  static void launch(Stream& stream, std::function<void()> work) {
+    static_cast<GraphStream&>(stream).launch(std::move(work));
+  }
+  GraphDevice& gpu_;
+};
+
+/// Canonical sum of an arena in two buckets, the second of which is summed while the first is computed.
+struct OverlappedBuckets {
+  static constexpr std::size_t elements = 1024, middle = 512;
+
+  OverlappedBuckets(Communicator& communicator, GraphDevice& device, std::size_t gathered)
+      : gpu(device), rank(static_cast<float>(communicator.rank())) {
+    const auto ranks = static_cast<std::uint32_t>(communicator.size());
+    std::vector<Node> nodes;
+    for (std::uint32_t leaf = 0; leaf < ranks; ++leaf) nodes.push_back({leaf, 0});
+    const std::vector<std::uint32_t> counts(ranks, 1);
+    const std::vector<std::size_t> buckets{0, middle};
+    exchange = plan_tree_exchange(communicator, summation, {{nodes[0], arena.floats().data()}}, counts,
+                                  plan_fold(nodes, ranks), elements, buckets, gathered);
+    program = gpu.record([&] {
+      const auto compute = [&](std::size_t begin) {
+        gpu.stream.launch([values = arena.floats().subspan(begin, middle), first = rank] {
+          for (std::size_t i = 0; i < middle; ++i) values[i] = first + static_cast<float>(i);
+        });
+      };
+      compute(middle);
+      exchange->ready(gpu.stream, middle);
+      compute(0);
+      exchange->ready(gpu.stream, 0);
+      const auto sum = exchange->next(gpu.stream);
+      gpu.copy(gpu.stream, sums.data(), sum->inputs[0], arena.bytes());
+      EXPECT_FALSE(exchange->next(gpu.stream));
+    });
+  }
+
+  std::vector<float> run() {
+    program->run();
+    std::vector<float> result(elements);
+    gpu.copy(result.data(), sums.data(), arena.bytes());
+    return result;
+  }
+
+  GraphDevice& gpu;
+  float rank;
+  EmulatedSummation summation{gpu};
+  Buffer arena = gpu.allocate(elements * sizeof(float)), sums = gpu.allocate(arena.bytes());
+  std::unique_ptr<SumExchange> exchange;
+  std::unique_ptr<Program> program;
+};
+
+TEST(Nccl, SumsInTheOrderOfTheTreeBesideOtherWork) {
+  for (const StreamOrder stream_order : {StreamOrder::first_stream, StreamOrder::other_stream}) {
+    for (const std::size_t gathered : {std::size_t{0}, 4 * OverlappedBuckets::elements}) {
+      FakeNccl fake;
+      run_as_ranks(3, [&](Communicator& host) {
+        GraphDevice gpu;
+        gpu.stream_order = stream_order;
+        const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
+        OverlappedBuckets buckets(*nccl, gpu, gathered);
+        std::vector<float> expected;
+        for (std::size_t i = 0; i < OverlappedBuckets::elements; ++i) {
+          expected.push_back(3.0F + 3.0F * static_cast<float>(i % OverlappedBuckets::middle));
+        }
+        for (int run = 0; run < 2; ++run) EXPECT_EQ(buckets.run(), expected);
+      });
+    }
   }
 }
 
