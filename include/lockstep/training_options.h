@@ -13,11 +13,10 @@ namespace lockstep {
 
 /// Order in which the gradients of all ranks are added.
 enum class Reduce {
-  automatic,  ///< canonical on CPU ranks, ring on CUDA ranks
   canonical,  ///< in the order of one fixed tree: the same bits on any number of ranks
   ring,       ///< the library's all-reduce: bits depend on the number of ranks
 };
-inline Names choices_of(Reduce) { return {"auto", "canonical", "ring"}; }
+inline Names choices_of(Reduce) { return {"canonical", "ring"}; }
 
 /// Scaling of the learning rate with the batch size.
 enum class BatchScaling { linear, square_root };
@@ -74,7 +73,7 @@ struct TrainerOptions {
   OptimizerOptions optimizer = {};
   InputOptions input = {};
   AugmentOptions augment = {};
-  Reduce reduce = Reduce::automatic;
+  Reduce reduce = Reduce::canonical;
   ExecutionOptions execution = {};
 
   bool operator==(const TrainerOptions&) const = default;
@@ -85,7 +84,7 @@ void visit(O& reduce, Visitor&& field) {
   field(reduce,
         {.name = "reduce",
          .help = "order in which gradients are added: canonical gives the same bits on any number of ranks, "
-                 "ring is the order of the MPI library or of NCCL; auto: canonical on the CPU, ring on CUDA",
+                 "ring is the order of the MPI library or of NCCL",
          .group = "Execution"});
 }
 
@@ -167,9 +166,10 @@ float largest_learning_rate(const TrainerOptions& options);
 /// needed.
 OptimizerOptions update_rule(const TrainerOptions& options);
 
-/// Value of `micro_batches = 0` on `device`, cpu or cuda: the largest power of two that divides the batch
-/// into micro-batches of at least 32 samples (128 if all ranks use CUDA). CPUs get micro-batches of 16
-/// samples from batches below 256 samples that 16 divides, so that a few ranks can share small batches.
+/// Value of `micro_batches = 0` on `device`, cpu or cuda: a power of two that divides the batch. CPU: as many
+/// as leave micro-batches at least 32 samples; of batches below 256 samples that 16 divides, micro-batches
+/// have 16, so that a few ranks can share small batches. CUDA, if all ranks use it: 16, so that 1 to 16 GPUs
+/// compute the same bits; fewer if they would have less than 8 samples, more as long as they have 256.
 int default_micro_batches(int batch_size, DeviceKind device = DeviceKind::cpu);
 
 /// Number of micro-batches of a batch on `device`, cpu or cuda. Throws Error(usage) if it does not divide the

@@ -81,11 +81,13 @@ float largest_learning_rate(const TrainerOptions& options) {
 
 int default_micro_batches(int batch_size, DeviceKind device) {
   if (device == DeviceKind::cpu && batch_size < 256 && batch_size % lanes == 0) return batch_size / lanes;
-  const int smallest_micro_batch = device == DeviceKind::cuda ? 128 : 32;
+  const auto doubles = [&](int count) {
+    const int samples = batch_size / (2 * count);
+    if (device == DeviceKind::cpu) return samples >= 32;
+    return (count < 16 && samples >= 8) || samples >= 256;
+  };
   int count = 1;
-  while (batch_size % (2 * count) == 0 && batch_size / (2 * count) >= smallest_micro_batch) {
-    count *= 2;
-  }
+  while (batch_size % (2 * count) == 0 && doubles(count)) count *= 2;
   return count;
 }
 

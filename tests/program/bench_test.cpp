@@ -75,7 +75,7 @@ TEST(BenchStep, HasOnAGpuTheTimesThatWereMeasured) {
 TEST(BenchOps, HasARowForEachNodeAndItsSums) {
   const Arguments names{"conv1", "conv2", "flatten1", "fc1", "fc2", "loss", "sum"};
   for (const Place& place : {cpu, gpu}) {
-    const Outcome outcome = bench_ops(place, 0);
+    const Outcome outcome = bench_ops(place, 0, {"--micro-batches", "1"});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     const auto table = rows(outcome.out, names);
     ASSERT_EQ(table.size(), names.size()) << outcome.out;
@@ -131,7 +131,7 @@ TEST(BenchOps, RefusesWhatCannotBe) {
   expect_has(ranks.err, "operations are measured on one rank");
   const Outcome few = bench(gpu, 0, {"ops", "--dataset", "synthetic", "--samples", "10"});
   EXPECT_EQ(few.status, 2);
-  expect_has(few.err, "a micro-batch of 128 samples of a data set of 10");
+  expect_has(few.err, "a micro-batch of 16 samples of a data set of 10");
 }
 
 TEST(BenchAllreduce, MeasuresAllSizesOnAllDevices) {

@@ -15,8 +15,13 @@ TEST(DefaultMicroBatches, AreTheLargestPowerOfTwoThatLeaves32Samples) {
   EXPECT_EQ(default_micro_batches(250), 2);
   EXPECT_EQ(default_micro_batches(63), 1);
   EXPECT_EQ(default_micro_batches(1), 1);
-  EXPECT_EQ(default_micro_batches(256, DeviceKind::cuda), 2);
-  EXPECT_EQ(default_micro_batches(128, DeviceKind::cuda), 1);
+  EXPECT_EQ(default_micro_batches(256, DeviceKind::cuda), 16);
+  EXPECT_EQ(default_micro_batches(128, DeviceKind::cuda), 16);
+  EXPECT_EQ(default_micro_batches(64, DeviceKind::cuda), 8);
+  EXPECT_EQ(default_micro_batches(100, DeviceKind::cuda), 4);
+  EXPECT_EQ(default_micro_batches(7, DeviceKind::cuda), 1);
+  EXPECT_EQ(default_micro_batches(4096, DeviceKind::cuda), 16);
+  EXPECT_EQ(default_micro_batches(8192, DeviceKind::cuda), 32);
 }
 
 TEST(DefaultMicroBatches, HaveSixteenSamplesInSmallBatches) {
@@ -44,7 +49,7 @@ TEST(UsedLanes, AreSixteenths) {
 
 TEST(MicroBatchesOf, AreAsManyAsAreAskedForWhereTheyDivideTheBatch) {
   EXPECT_EQ(micro_batches_of({.size = 256}, DeviceKind::cpu), 8);
-  EXPECT_EQ(micro_batches_of({.size = 256}, DeviceKind::cuda), 2);
+  EXPECT_EQ(micro_batches_of({.size = 256}, DeviceKind::cuda), 16);
   EXPECT_EQ(micro_batches_of({.size = 256, .micro_batches = 16}, DeviceKind::cuda), 16);
   expect_error(Category::usage, {"micro-batches: 7 micro-batches do not divide a batch of 256; 8 do"},
                [] { micro_batches_of({.size = 256, .micro_batches = 7}, DeviceKind::cpu); });
