@@ -109,6 +109,8 @@ class Trainer {
   std::string transport() const;
   /// Instruction set, or name of the GPU, on which this rank computes.
   std::string processor() const;
+  /// Kinds of processors of all ranks, for people: "CPU", the name of this rank's GPU, or "CPU and" that.
+  std::string processors() const;
   /// Choice of cuDNN's engines for each operation, for the run's record: JSON, as in the file
   /// ExecutionOptions::plan_cache. CPU: empty.
   std::string engines() const;

@@ -210,6 +210,12 @@ std::string Trainer::transport() const { return implementation_->session().betwe
 Reduce Trainer::reduce() const { return implementation_->run().options.reduce; }
 DeviceKind Trainer::device() const { return implementation_->run().options.execution.device; }
 std::string Trainer::processor() const { return implementation_->session().backend().name(); }
+std::string Trainer::processors() const {
+  const Placement& placement = implementation_->session().placement();
+  if (!placement.some_cuda) return "CPU";
+  if (placement.all_cuda) return processor();
+  return device() == DeviceKind::cuda ? "CPU and " + processor() : "CPU and GPU";
+}
 std::string Trainer::engines() const { return implementation_->session().backend().engines(); }
 std::uint64_t Trainer::steps_per_epoch() const { return implementation_->run().epoch.steps; }
 

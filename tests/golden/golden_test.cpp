@@ -132,7 +132,7 @@ std::string result_of(const Outcome& outcome, const std::filesystem::path& saved
   const std::string digest =
       std::filesystem::exists(saved)
           ? line_after(lockstep(0, {"inspect", saved.string()}).out, "digest in the file's order ")
-          : line_after(outcome.out, "digest ").substr(0, 37);
+          : digest_of(outcome.out);
   static const std::regex epoch(R"(train loss (\S+)  train acc (\S+)  test loss (\S+)  test acc (\S+))");
   std::string losses;
   for (std::sregex_iterator match(outcome.out.begin(), outcome.out.end(), epoch), end; match != end;

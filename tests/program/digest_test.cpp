@@ -32,7 +32,7 @@ class Digests : public testing::Test {
     return outcome.out;
   }
   static std::string digest(int ranks, const Arguments& more, const Arguments& rule = sgd) {
-    return line_after(train(ranks, more, rule), "digest ");
+    return digest_of(train(ranks, more, rule));
   }
 
   static std::unique_ptr<TemporaryFolder> folder_;
@@ -127,7 +127,7 @@ TEST_F(Digests, AreEqualForMicroBatchesThatAreNoPowerOfTwo) {
     const Outcome outcome = lockstep(ranks, {"train", "--data-dir", folder_->string(), "--epochs", "1",
                                              "--batch-size", "240", "--micro-batches", "6", "--lr", "0.2"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
-    return line_after(outcome.out, "digest ");
+    return digest_of(outcome.out);
   };
   const std::string expected = run(1);
   for (const int ranks : {2, 3, 4, 5, 6}) {
@@ -144,7 +144,7 @@ TEST_F(Digests, AreEqualAtEveryVectorLevelOfThisMachine) {
     if (outcome.status == 2) {
       EXPECT_NE(outcome.err.find(std::string("'") + level + "'"), std::string::npos) << outcome.err;
     } else {
-      EXPECT_EQ(line_after(outcome.out, "digest "), expected) << level;
+      EXPECT_EQ(digest_of(outcome.out), expected) << level;
     }
   }
 }

@@ -66,7 +66,7 @@ class FaultyRun {
 
   std::string run_directory() const { return (folder_ / "run").string(); }
   std::string model() const { return (folder_ / "models/lenet.safetensors").string(); }
-  std::string digest() const { return line_after(outcome.out, "digest "); }
+  std::string digest() const { return digest_of(outcome.out); }
 
   Outcome outcome;
   Lines calls;   ///< "NAME PATH[ w]"

@@ -25,12 +25,12 @@ Outcome train(int ranks, Arguments data, const Arguments& more) {
 
 /// Digest of a run. Checks that it is the same on 1, 2 and 3 ranks with 1 and 2 threads.
 std::string only_digest(const Arguments& data, const Arguments& more) {
-  const std::string expected = line_after(train(0, data, more).out, "digest ");
+  const std::string expected = digest_of(train(0, data, more).out);
   for (const int ranks : {1, 2, 3}) {
     for (const char* threads : {"1", "2"}) {
       Arguments all = more;
       all.insert(all.end(), {"--threads", threads});
-      EXPECT_EQ(line_after(train(ranks, data, all).out, "digest "), expected)
+      EXPECT_EQ(digest_of(train(ranks, data, all).out), expected)
           << ranks << " ranks, " << threads << " threads";
     }
   }
@@ -43,17 +43,17 @@ TEST(Input, AugmentedRunsHaveOneDigest) {
   const std::string all = only_digest(
       synthetic, {"--mean", "0.4,0.5,0.6", "--std", "0.25", "--random-resized-crop", "--crop-padding", "2",
                   "--hflip", "0.5", "--randaugment", "rand-m9-n2", "--cutout", "8", "--mixup", "0.2"});
-  EXPECT_NE(line_after(train(1, synthetic, {}).out, "digest "), all);
+  EXPECT_NE(digest_of(train(1, synthetic, {}).out), all);
 }
 
 TEST(Input, EachAugmentationChangesTheRun) {
-  const std::string plain = line_after(train(1, synthetic, {}).out, "digest ");
+  const std::string plain = digest_of(train(1, synthetic, {}).out);
   const std::vector<Arguments> cases = {{"--crop-padding", "2"},   {"--hflip", "0.5"},
                                         {"--random-resized-crop"}, {"--cutout", "8"},
                                         {"--mixup", "0.2"},        {"--randaugment", "rand-m9-n2"},
                                         {"--mean", "0.5"}};
   for (const Arguments& more : cases) {
-    EXPECT_NE(line_after(train(1, synthetic, more).out, "digest "), plain) << more[0];
+    EXPECT_NE(digest_of(train(1, synthetic, more).out), plain) << more[0];
   }
 }
 

@@ -83,7 +83,7 @@ void expect_same_digest_or_refusal(Settings settings, const TemporaryFolder& fol
   const Outcome outcome = two_ranks(without(settings), both, {variable(option, value)});
   SCOPED_TRACE(option + "\n" + outcome.err);
   if (outcome.status == 0) {
-    EXPECT_EQ(line_after(outcome.out, "digest "), digest);
+    EXPECT_EQ(digest_of(outcome.out), digest);
     return;
   }
   EXPECT_EQ(outcome.status, 2);
@@ -97,7 +97,7 @@ TEST(OneRankOnly, EveryOptionHasNoEffectOrIsRefused) {
   const TemporaryFolder folder;
   const Outcome outcome = two_ranks(training, {}, {});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const std::string digest = line_after(outcome.out, "digest ");
+  const std::string digest = digest_of(outcome.out);
   for (const auto& [option, settings] : other_values<TrainOptions>()) {
     expect_same_digest_or_refusal(settings, folder, digest);
   }

@@ -49,7 +49,9 @@ TEST_F(Output, OneLineAnEpochAndTheDigestFromRankZeroOnly) {
       R"(epoch [12]/2  train loss \d\.\d{4}  train acc \d\.\d{4}  test loss \d\.\d{4}  test acc \d\.\d{4}  \d+\.\d\d s  \d+ img/s)");
   EXPECT_TRUE(std::regex_match(out[0], epoch)) << out[0];
   EXPECT_TRUE(std::regex_match(out[1], epoch)) << out[1];
-  EXPECT_TRUE(std::regex_match(out[2], std::regex("digest xxh3:[0-9a-f]{32}"))) << out[2];
+  EXPECT_TRUE(
+      std::regex_match(out[2], std::regex(R"(digest xxh3:[0-9a-f]{32} \(CPU, 8 micro-batches, canonical\))")))
+      << out[2];
 }
 
 TEST_F(Output, NoProgressLineInAPipe) {
@@ -93,7 +95,7 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
   const TemporaryFolder folder;
   const std::string run = (folder / "run").string();
   const Outcome outcome = train(2, {"--epochs", "2", "--momentum", "0.9", "--run-dir", run});
-  const std::string digest = line_after(outcome.out, "digest ");
+  const std::string digest = digest_of(outcome.out);
   for (const char* file :
        {"options.cfg", "environment.json", "metrics.jsonl", "report.html", "checkpoints"}) {
     EXPECT_TRUE(std::filesystem::exists(folder / ("run/" + std::string(file)))) << file;
@@ -120,7 +122,7 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
   }
 
   const Outcome again = lockstep(1, {"train", "--config", run + "/options.cfg", "--run-dir", run + "-again"});
-  EXPECT_EQ(line_after(again.out, "digest "), digest) << again.err;
+  EXPECT_EQ(digest_of(again.out), digest) << again.err;
   const Outcome same = lockstep(0, {"diff", run, run + "-again"});
   EXPECT_EQ(same.status, 0) << same.err;
   EXPECT_NE(same.out.find("\nthe results are the same\n"), std::string::npos) << same.out;
@@ -165,7 +167,7 @@ TEST_F(Output, BestModelIsKeptAndEarlyStoppingSaysSo) {
       << outcome.err;
   EXPECT_NE(outcome.err.find("best epoch 1: test accuracy "), std::string::npos) << outcome.err;
   const Outcome best = lockstep(0, {"inspect", run + "/checkpoints/best.safetensors", "--model", "lenet"});
-  EXPECT_EQ(line_after(best.out, "digest "), line_after(outcome.out, "digest "));
+  EXPECT_EQ(digest_of(best.out), digest_of(outcome.out));
   EXPECT_EQ(line_after(best.out, "epoch = "), "1");
   std::smatch accuracy;
   ASSERT_TRUE(std::regex_search(outcome.out, accuracy, std::regex("test acc (\\S+)")));
@@ -204,11 +206,11 @@ TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
   const TemporaryFolder folder;
   const std::string file = (folder / "lenet.safetensors").string();
   const Outcome trained = train(2, {"--epochs", "1", "--save-model", file});
-  const std::string digest = line_after(trained.out, "digest ");
+  const std::string digest = digest_of(trained.out);
 
   const Outcome inspected = lockstep(0, {"inspect", file});
   EXPECT_EQ(line_after(inspected.out, "digest in the file's order "), digest);  // it is the network's
-  EXPECT_EQ(line_after(lockstep(0, {"inspect", file, "--model", "lenet"}).out, "digest "), digest);
+  EXPECT_EQ(digest_of(lockstep(0, {"inspect", file, "--model", "lenet"}).out), digest);
   const Outcome other = lockstep(0, {"inspect", file, "--model", "mlp"});
   EXPECT_EQ(other.status, 3);
   EXPECT_NE(other.err.find("unknown parameter"), std::string::npos) << other.err;
@@ -227,7 +229,7 @@ TEST_F(Output, SavedModelIsInspectedEvaluatedAndTrainedOn) {
       << evaluated.err;
 
   const Outcome start = train(1, {"--epochs", "0", "--init-from", file});
-  EXPECT_EQ(line_after(start.out, "digest "), digest);
+  EXPECT_EQ(digest_of(start.out), digest);
 }
 
 TEST_F(Output, NetworkFileGivesTheDigestOfTheSameBuiltInModel) {
@@ -272,14 +274,14 @@ TEST_F(Output, OptionsOfARunServeTheOtherCommands) {
   const Outcome evaluated =
       lockstep(2, {"eval", "--config", options, run + "/checkpoints/final.safetensors"});
   EXPECT_EQ(evaluated.status, 0) << evaluated.err;
-  EXPECT_EQ(line_after(evaluated.out, "digest "), line_after(trained.out, "digest "));
+  EXPECT_EQ(digest_of(evaluated.out), digest_of(trained.out));
   const Outcome measured = lockstep(0, {"bench", "step", "--config", options, "--steps", "1"});
   EXPECT_NE(measured.out.find("batch 240 = 6 micro-batches of 40"), std::string::npos) << measured.err;
   EXPECT_EQ(lockstep(0, {"data", "show", "--config", options}).status, 0);
   EXPECT_EQ(lockstep(0, {"doctor", "--config", options}).status, 0);
   const Outcome inspected =
       lockstep(0, {"inspect", "--config", options, run + "/checkpoints/final.safetensors"});
-  EXPECT_EQ(line_after(inspected.out, "digest "), line_after(trained.out, "digest ")) << inspected.err;
+  EXPECT_EQ(digest_of(inspected.out), digest_of(trained.out)) << inspected.err;
 }
 
 /// Some commands notice it only at the last flush.
@@ -314,7 +316,7 @@ TEST_F(Output, ModelIsSavedWhereStdoutTakesNothing) {
   const auto expect_models = [&](const Outcome& outcome, const std::string& reason) {
     EXPECT_NE(outcome.err.find("lockstep: warning: stdout: " + reason), std::string::npos) << outcome.err;
     const Outcome saved = lockstep(0, {"inspect", file, "--model", "lenet"});
-    const std::string digest = line_after(saved.out, "digest ");
+    const std::string digest = digest_of(saved.out);
     const std::string events = contents(run_directory + "/metrics.jsonl");
     EXPECT_NE(events.find(digest), std::string::npos) << events;
     EXPECT_TRUE(std::filesystem::exists(run_directory + "/checkpoints/final.safetensors"));
@@ -421,7 +423,7 @@ TEST(LongHelp, ExamplesWorkAsShown) {
     const Outcome outcome =
         run({"sh", "-c", "cd '" + folder.string() + "'; PATH='" + folder.string() + "':$PATH " + line});
     EXPECT_EQ(outcome.status, 0) << line << outcome.err;
-    digests.push_back(line_after(outcome.out, "digest "));
+    digests.push_back(digest_of(outcome.out));
   }
   ASSERT_EQ(digests.size(), 3U);
   EXPECT_EQ(digests[0], digests[1]);
@@ -430,12 +432,12 @@ TEST(LongHelp, ExamplesWorkAsShown) {
 /// Compares the examples with the program, on all of Fashion-MNIST.
 TEST(Examples, EndWithTheDigestOfTheTrainer) {
   const Outcome program = lockstep(2, {"train", "--epochs", "1", "--lr", "0.2"});
-  const std::string expected = line_after(program.out, "digest ");
+  const std::string expected = digest_of(program.out);
   for (const char* example : {"/train_lenet", "/from_scratch"}) {
     const Outcome outcome = run({LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", "2",
                                  std::string(LOCKSTEP_EXAMPLES) + example, "1"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
-    EXPECT_EQ(line_after(outcome.out, "digest "), expected) << example;
+    EXPECT_EQ(digest_of(outcome.out), expected) << example;
   }
 }
 

@@ -31,7 +31,7 @@ class Recipe : public testing::Test {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     const std::string epoch = line_after(outcome.out, "epoch 1/1  train loss ");
     EXPECT_TRUE(std::isfinite(std::strtod(epoch.c_str(), nullptr))) << epoch;
-    return line_after(outcome.out, "digest ");
+    return digest_of(outcome.out);
   }
 
   TemporaryFolder folder_;
@@ -54,7 +54,7 @@ Arguments without(const std::string& option) {
 
 TEST_F(Recipe, HasOneDigestAndOneAverage) {
   const std::string file = (folder_ / "average.safetensors").string();
-  const auto average = [&] { return line_after(lockstep(0, {"inspect", file}).out, "digest "); };
+  const auto average = [&] { return digest_of(lockstep(0, {"inspect", file}).out); };
   const std::string expected = digest(1, network, with_average(file, "1"));
   const std::string expected_average = average();
   EXPECT_NE(expected, expected_average);

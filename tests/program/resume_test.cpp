@@ -62,7 +62,7 @@ std::unique_ptr<TemporaryFolder> Resume::folder_;
 TEST_F(Resume, InMidEpochOnOtherRanksHasTheSameDigestAndRecord) {
   const TemporaryFolder runs;
   const std::string whole = (runs / "whole").string();
-  const std::string digest = line_after(train(1, recipe(whole)).out, "digest ");
+  const std::string digest = digest_of(train(1, recipe(whole)).out);
   for (const auto& [steps, ranks] : {std::pair("3", 1), {"6", 3}}) {
     const std::string part = (runs / steps).string();
     const Outcome first = train(2, with(recipe(part), {"--max-steps", steps}));
@@ -70,7 +70,7 @@ TEST_F(Resume, InMidEpochOnOtherRanksHasTheSameDigestAndRecord) {
     const Outcome resumed = resume(ranks, part, {"--max-steps", "0"});
     EXPECT_EQ(resumed.status, 0) << resumed.err;
     EXPECT_NE(resumed.err.find(std::string("from step ") + steps), std::string::npos) << resumed.err;
-    EXPECT_EQ(line_after(resumed.out, "digest "), digest);
+    EXPECT_EQ(digest_of(resumed.out), digest);
     EXPECT_EQ(record(part), record(whole));  // what was said of the shorter run's end is cut off
     EXPECT_EQ(contents(part + "/checkpoints/final.safetensors"),
               contents(whole + "/checkpoints/final.safetensors"));
@@ -97,7 +97,7 @@ TEST_F(Resume, EvaluationTakesACheckpointWithTheOptionsOfItsRun) {
 TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
   const TemporaryFolder runs;
   const std::string whole = (runs / "whole").string();
-  const std::string digest = line_after(train(1, recipe(whole, "20")).out, "digest ");
+  const std::string digest = digest_of(train(1, recipe(whole, "20")).out);
   for (const std::size_t rank : {0U, 2U}) {
     const std::string part = (runs / std::to_string(rank)).string();
     const Arguments always = with(recipe(part, "20"), {"--resume", "auto", "--checkpoint-every", "1"});
@@ -110,7 +110,7 @@ TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
     const Outcome resumed = train(rank == 0 ? 1 : 4, always);
     EXPECT_EQ(resumed.status, 0) << resumed.err;
     EXPECT_NE(resumed.err.find("from step "), std::string::npos) << resumed.err;
-    EXPECT_EQ(line_after(resumed.out, "digest "), digest);
+    EXPECT_EQ(digest_of(resumed.out), digest);
     EXPECT_EQ(record(part), record(whole));
   }
 }
@@ -122,9 +122,9 @@ TEST_F(Resume, OfAFinishedRunHasNothingToDoUnlessEpochsAreAdded) {
   const Outcome again = resume(1, run);
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_NE(again.err.find("nothing to do"), std::string::npos) << again.err;
-  EXPECT_EQ(line_after(again.out, "digest "), line_after(first.out, "digest "));
+  EXPECT_EQ(digest_of(again.out), digest_of(first.out));
   const Outcome longer = resume(2, run, {"--epochs", "2"});
-  EXPECT_EQ(line_after(longer.out, "digest "), line_after(train(1, {"--epochs", "2"}).out, "digest "));
+  EXPECT_EQ(digest_of(longer.out), digest_of(train(1, {"--epochs", "2"}).out));
 }
 
 TEST_F(Resume, DifferencesThatChangeTheResultAreNamed) {
@@ -154,7 +154,7 @@ TEST_F(Resume, AutoBeginsANewRunOrTakesTheNewestGoodCheckpoint) {
   EXPECT_EQ(second.status, 0) << second.err;
   EXPECT_NE(second.err.find("step-00000008"), std::string::npos) << second.err;
   EXPECT_NE(second.err.find("from step 4"), std::string::npos) << second.err;
-  EXPECT_EQ(line_after(second.out, "digest "), line_after(first.out, "digest "));
+  EXPECT_EQ(digest_of(second.out), digest_of(first.out));
 }
 
 TEST_F(Resume, RunsWithoutADirectoryGetOneWithTheNextNumber) {

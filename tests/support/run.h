@@ -36,5 +36,7 @@ int count(const std::string& text, const std::string& part);
 
 /// The line of `text` that starts with `start`, without it; fails the test when there is none.
 std::string line_after(const std::string& text, const std::string& start);
+/// Digest that a training or `inspect` prints, without the note after it.
+inline std::string digest_of(const std::string& text) { return line_after(text, "digest ").substr(0, 37); }
 
 }  // namespace lockstep::test

@@ -84,6 +84,19 @@ void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
       default_micro_batches(batch)));
 }
 
+/// Tells that a few GPUs are faster with fewer micro-batches than the default ones.
+void tell_of_small_micro_batches(const World& world, const TrainOptions& options, const Trainer& trainer) {
+  const int automatic = trainer.micro_batches(), samples = options.training.batch.size / automatic;
+  if (options.output.quiet || options.training.batch.micro_batches != 0 || samples >= 128) return;
+  if (trainer.device() != DeviceKind::cuda || automatic < 2 * world.size()) return;
+  if (options.training.batch.size % world.size() != 0) return;
+  print_message(
+      fmt::format("{} micro-batches of {} samples, so that up to {} GPUs compute the same bits; {} {} is "
+                  "faster here, and "
+                  "has another digest",
+                  automatic, samples, automatic, flag_of(&BatchOptions::micro_batches), world.size()));
+}
+
 std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
                            DataType dtype, int argc, char** argv) {
   environment.lockstep = version();
@@ -170,10 +183,16 @@ void print_best(const TrainOptions& options, const Trainer& trainer) {
       fmt::format("best epoch {}: {} accuracy {:.4f}", best.epoch, judging_set(options), best.accuracy));
 }
 
-std::string digest_note(const World& world, const Trainer& trainer) {
-  return trainer.reduce() == Reduce::ring && world.size() > 1
-             ? fmt::format("ring on {} ranks: another number of ranks gives another digest", world.size())
-             : std::string();
+/// Facts that a digest depends on, beside the options that change the training.
+std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer) {
+  std::string note = trainer.processors();
+  if (note != "CPU") note += fmt::format(", {}", name_of(options.training.execution.dtype));
+  note += fmt::format(", {} micro-batch{}, {}", trainer.micro_batches(),
+                      trainer.micro_batches() == 1 ? "" : "es", name_of(trainer.reduce()));
+  if (trainer.reduce() == Reduce::ring && world.size() > 1) {
+    note += fmt::format(" on {} ranks: another number of ranks gives another digest", world.size());
+  }
+  return note;
 }
 
 /// Options in which the automatic values that affect the result are replaced by those of this run.
@@ -228,7 +247,7 @@ void finish(const World& world, const TrainOptions& options, const RunPlace& pla
   if (place.keeps()) {
     recorder.attempt([&] { trainer.save(RunDirectory{place.directory}.final_model()); });
   }
-  recorder.on_end({.digest = trainer.digest(), .note = digest_note(world, trainer)});
+  recorder.on_end({.digest = trainer.digest(), .note = digest_note(world, options, trainer)});
   recorder.flush();
   print_best(options, trainer);
   recorder.rethrow();
@@ -296,6 +315,7 @@ int train(World& world, const TrainOptions& options, StopRequests& stops, int ar
     tell_of_selection(options);
     warn_of_idle_executors(world, options, trainer);
     warn_of_empty_lanes(options, trainer);
+    tell_of_small_micro_batches(world, options, trainer);
     observe(trainer, *recorder, warnings, stops, options, place, *data.train);
   } else if (!recorder->empty()) {
     trainer.on_step = [&](const StepReport& step) { recorder->on_step(step); };
