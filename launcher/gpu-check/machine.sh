@@ -73,14 +73,13 @@ diagnose() { # model type on|off
   echo "$name again, with memcheck: status $?"
 }
 
-# Runs the tests of operations and training on the GPU, those of norms last: they may compile for long.
+# Runs the tests of operations and training on the GPU.
 stage_tests() {
   need_gpu
   [[ -n $GPU_CHECK_TESTS ]] || skip "no *_gpu_test here: build the tests with CUDA"
   local test tests
   IFS=: read -ra tests <<<"$GPU_CHECK_TESTS"
-  for test in "${tests[@]}"; do attempt "${test##*/}" 30 "$test" --gtest_brief=1 '--gtest_filter=-*Norm*:*norm*'; done
-  for test in "${tests[@]}"; do attempt "${test##*/} norms" 30 "$test" --gtest_brief=1 '--gtest_filter=*Norm*:*norm*'; done
+  for test in "${tests[@]}"; do attempt "${test##*/}" 30 "$test" --gtest_brief=1; done
 }
 
 # Checks that a command ends with status 4 and one line that says why.

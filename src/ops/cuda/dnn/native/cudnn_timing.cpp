@@ -11,7 +11,7 @@ namespace {
 
 using DeviceMemory = Handle<void*, cudaFree>;
 
-/// Number of engines to time: later ones are rarely faster, and each may take seconds to compile.
+/// Number of engines to time: later ones are rarely faster.
 constexpr std::size_t engines_tried = 10;
 constexpr int runs = 5;  ///< timed one by one; the minimum counts
 
