@@ -108,9 +108,10 @@ Arguments parse_arguments(std::span<const char* const> words) {
 }
 
 std::string help() {
-  return R"(Usage: lockstep-run -np N [options] COMMAND ...
+  return R"(Usage: lockstep-run [-np N] [options] COMMAND ...
 
 Starts lockstep on N ranks with mpirun, and the options that it needs:
+  lockstep-run train --model lenet --dataset fashion-mnist
   lockstep-run -np 2 train --model lenet --dataset fashion-mnist
   lockstep-run -np 8 --hostfile hosts train ...
   lockstep-run -np 4 --max-restarts 10 train ...
@@ -118,6 +119,9 @@ Starts lockstep on N ranks with mpirun, and the options that it needs:
 Options before COMMAND, for example train, are those below or mpirun's (mpirun --help); options
 after it are lockstep's (lockstep --help). The exit status is lockstep's.
 
+  -np N              number of ranks (default: one per visible GPU; without GPUs, or with --device
+                     cpu, one per NUMA node, as a rank uses all its cores. With hosts or a
+                     scheduler, mpirun's)
   --max-restarts N   number of times that a failed training goes on from its newest checkpoint
                      (default: 0, as somebody may want to look at a failure first)
   --min-ranks N      where one rank, or one of several hosts, keeps failing, go on with fewer ranks,

@@ -124,6 +124,19 @@ bool can_save(const Arguments& arguments) { return arguments.command[0] == "trai
 
 fs::path run_directory_file(const Job& job) { return job.places.folder / "run-dir"; }
 
+/// Number of GPUs that `program` can use on this host; 0 too if it cannot tell.
+int count_gpus(const std::string& program) {
+  int count = 0;
+  // The path is in quotes of the shell, within which only a quote is special.
+  std::string quoted = "'";
+  for (const char c : program) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  FILE* output = popen((quoted + "' --gpus 2>/dev/null").c_str(), "r");
+  if (output == nullptr) return 0;
+  if (std::fscanf(output, "%d", &count) != 1) count = 0;
+  pclose(output);
+  return count;
+}
+
 /// A run: one start of mpirun after the other.
 class Run {
  public:
@@ -173,6 +186,10 @@ Run::Run(const Arguments& arguments)
   if (program_.empty()) {
     throw Error(Category::resource,
                 "no program; build it: cmake --preset release && cmake --build --preset release");
+  }
+  if (leaves_ranks_open(arguments_.mpirun, machine_)) {
+    const int ranks = default_ranks(arguments_.command, machine_, [&] { return count_gpus(program_); });
+    arguments_.mpirun.append({"-np", std::to_string(ranks)});
   }
 }
 

@@ -3,6 +3,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -45,11 +47,50 @@ int usable_processors() {
   return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+/// Whether a list of processors as in "0-3,8" has one that this process may use.
+bool has_usable(const std::string& list) {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return true;
+  std::istringstream ranges(list);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    int first = 0, last = 0;
+    const int read = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    for (int processor = first; read > 0 && processor <= (read == 1 ? first : last); ++processor) {
+      if (CPU_ISSET(static_cast<std::size_t>(processor), &usable)) return true;
+    }
+  }
+  return false;
+}
+
+int usable_nodes() {
+  int nodes = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry("/sys/devices/system/node", error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string list;
+    std::ifstream(entry->path() / "cpulist") >> list;
+    if (entry->path().filename().string().starts_with("node") && has_usable(list)) ++nodes;
+  }
+  return std::max(1, nodes);
+}
+
+/// Value of the option --device of `command`, or of its environment variable.
+std::string device_of(const std::vector<std::string>& command) {
+  const std::string name = "--device";
+  std::string device = is_set("LOCKSTEP_DEVICE") ? std::getenv("LOCKSTEP_DEVICE") : "";
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == name && i + 1 < command.size()) device = command[i + 1];
+    if (command[i].starts_with(name + "=")) device = command[i].substr(name.size() + 1);
+  }
+  return device;
+}
+
 }  // namespace
 
 Machine this_machine() {
   return {.cores = physical_cores(),
           .processors = usable_processors(),
+          .nodes = usable_nodes(),
           .scheduled = is_set("SLURM_JOB_ID") || is_set("PBS_JOBID") || is_set("LSB_JOBID"),
           .root = geteuid() == 0};
 }
@@ -61,6 +102,46 @@ bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine) {
   }
   const int ranks = options.ranks();
   return !machine.scheduled && ranks > 0 && (ranks > machine.cores || ranks > machine.processors);
+}
+
+bool leaves_ranks_open(const MpirunOptions& options, const Machine& machine) {
+  return !machine.scheduled && options.ranks() == 0 &&
+         !options.has({"-np",
+                       "--np",
+                       "-n",
+                       "--n",
+                       "-c",
+                       "-N",
+                       "-npernode",
+                       "--npernode",
+                       "-npersocket",
+                       "--npersocket",
+                       "-ppr",
+                       "--ppr",
+                       "-pernode",
+                       "--pernode",
+                       "--hostfile",
+                       "-hostfile",
+                       "--machinefile",
+                       "-machinefile",
+                       "--default-hostfile",
+                       "-default-hostfile",
+                       "--host",
+                       "-host",
+                       "-H",
+                       "--map-by",
+                       "-map-by",
+                       "-rf",
+                       "-rankfile",
+                       "--rankfile",
+                       "--app",
+                       "-app"});
+}
+
+int default_ranks(const std::vector<std::string>& command, const Machine& machine,
+                  const std::function<int()>& count_gpus) {
+  const int gpus = device_of(command) == "cpu" ? 0 : count_gpus();
+  return gpus > 0 ? gpus : machine.nodes;
 }
 
 std::vector<std::string> mpirun_command(const Start& start, const Machine& machine) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace lockstep::launcher {
 struct Machine {
   int cores = 0;           ///< physical ones; 0: unknown
   int processors = 0;      ///< that this process may use
+  int nodes = 1;           ///< NUMA nodes of these processors
   bool scheduled = false;  ///< whether Slurm, PBS or LSF names the hosts
   bool root = false;
 };
@@ -20,6 +22,14 @@ Machine this_machine();
 /// Whether mpirun would refuse the ranks: it counts cores, not hardware threads. Where the user or a
 /// scheduler names the hosts, their numbers of slots decide.
 bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine);
+
+/// Whether neither the user nor a scheduler says how many ranks to start, or where.
+bool leaves_ranks_open(const MpirunOptions& options, const Machine& machine);
+
+/// Number of ranks where it is left open: one per GPU, unless `command` computes on the CPU; without GPUs,
+/// one per NUMA node, whose threads share the memory of the node. `count_gpus` counts those of this host.
+int default_ranks(const std::vector<std::string>& command, const Machine& machine,
+                  const std::function<int()>& count_gpus);
 
 /// Parts of the command line that starts mpirun.
 struct Start {

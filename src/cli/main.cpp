@@ -11,6 +11,7 @@
 #include "core/message.h"
 #include "core/nearest.h"
 #include "core/version.h"
+#include "device/cuda_probe.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -40,7 +41,9 @@ std::string help() {
   for (const Command& command : commands) {
     text += fmt::format("  {:<9} {}\n", command.name, command.summary);
   }
-  return text + "\n'lockstep COMMAND --help' explains the command.\n";
+  return text +
+         "\n'lockstep COMMAND --help' explains the command. 'lockstep --version' prints the version, and\n"
+         "'lockstep --gpus' the number of GPUs on this host that can be used.\n";
 }
 
 int dispatch(int argc, char** argv) {
@@ -53,6 +56,11 @@ int dispatch(int argc, char** argv) {
     if (is_first_process()) {
       print("lockstep " + std::string(version()) + "\n");
     }
+    return 0;
+  }
+  if (name == "--gpus") {
+    const cuda::Probe found = cuda::probe(cuda::Detail::needed);
+    print(fmt::format("{}\n", cuda::obstacle(found) ? 0 : found.gpus.size()));
     return 0;
   }
   std::vector<std::string> names;

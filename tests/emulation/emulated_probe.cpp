@@ -1,5 +1,10 @@
-// The emulated machine has one GPU and all libraries. CUDA_VISIBLE_DEVICES= hides the GPU.
+// The emulated machine has all libraries, and as many GPUs as CUDA_VISIBLE_DEVICES names; one if it is not
+// set.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <string>
 
 #include "device/cuda_probe.h"
 
@@ -9,15 +14,19 @@ Probe probe(Detail /*detail*/) {
   Probe found;
   found.built_for = found.driver_supports = 13000;
   found.driver = "emulated";
-  found.gpus = {{.name = "emulated",
-                 .major = 9,
-                 .minor = 0,
-                 .multiprocessors = 1,
-                 .memory_bytes = 1 << 30,
-                 .bus = "0000:00:00"}};
-  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr && *visible == '\0') {
+  int count = 1;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
     found.visible_devices = visible;
-    found.gpus.clear();
+    const std::string names(visible);
+    count = names.empty() ? 0 : 1 + static_cast<int>(std::ranges::count(names, ','));
+  }
+  for (int i = 0; i < count; ++i) {
+    found.gpus.push_back({.name = "emulated",
+                          .major = 9,
+                          .minor = 0,
+                          .multiprocessors = 1,
+                          .memory_bytes = 1 << 30,
+                          .bus = fmt::format("0000:{:02x}:00", i)});
   }
   found.cudnn.version = found.nccl.version = "emulated";
   return found;

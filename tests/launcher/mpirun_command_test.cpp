@@ -49,10 +49,39 @@ TEST(MpirunCommand, MoreRanksThanCoresNeedOversubscribe) {
   }
 }
 
+TEST(MpirunCommand, RanksAreLeftOpenWhereNobodyNamesTheirNumberOrPlaces) {
+  EXPECT_TRUE(leaves_ranks_open(MpirunOptions(), laptop));
+  EXPECT_TRUE(leaves_ranks_open(MpirunOptions({"--tag-output", "-x", "A"}), laptop));
+  EXPECT_FALSE(leaves_ranks_open(MpirunOptions(), {.scheduled = true}));
+  for (const Words& options : std::vector<Words>{{"-np", "2"},
+                                                 {"-n", "2"},
+                                                 {"-N", "2"},
+                                                 {"--host", "a,b"},
+                                                 {"--hostfile", "hosts"},
+                                                 {"--map-by", "ppr:1:node"}}) {
+    EXPECT_FALSE(leaves_ranks_open(MpirunOptions(options), laptop)) << testing::PrintToString(options);
+  }
+}
+
+TEST(MpirunCommand, ThereIsARankForEachGpuOrElseForEachNode) {
+  constexpr Machine server{.cores = 64, .processors = 128, .nodes = 4};
+  const auto ranks = [&](const Words& command, int gpus) {
+    return default_ranks(command, server, [gpus] { return gpus; });
+  };
+  EXPECT_EQ(ranks({"train"}, 8), 8);
+  EXPECT_EQ(ranks({"train", "--device", "cuda"}, 8), 8);
+  EXPECT_EQ(ranks({"train"}, 0), 4);
+  EXPECT_EQ(ranks({"train", "--device", "cpu"}, 8), 4);
+  EXPECT_EQ(ranks({"train", "--device=cpu"}, 8), 4);
+  EXPECT_EQ(ranks({"train", "--device=cpu", "--device", "cuda"}, 8), 8);
+  EXPECT_EQ(default_ranks({"train"}, laptop, [] { return 0; }), 1);
+}
+
 TEST(MpirunCommand, ThisMachineHasCores) {
   const Machine machine = this_machine();
   EXPECT_GE(machine.processors, 1);
   EXPECT_GE(machine.cores, 0);
+  EXPECT_GE(machine.nodes, 1);
 }
 
 TEST(MpirunCommand, ProgramsAreSearchedInFoldersFirst) {

@@ -185,7 +185,6 @@ TEST(GpuRanks, WorkBesideCpuRanksWithTheirShareOfTheWork) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const std::string digest = digest_of(outcome.out);
   EXPECT_EQ(digest.size(), 37U);
-  // The automatic sum with a rank on the CPU is the canonical one.
   EXPECT_EQ(digest_of(beside_cpu("--rank-weights 1,3").out), digest);
 }
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/gpu_communicator.h"
-#include "device/cuda/cuda_device.h"
+#include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -9,7 +9,7 @@ namespace {
 
 TEST(NoNccl, SaysWhatIsMissing) {
   const auto host = make_self_communicator();
-  const auto device = cuda::make_cuda_device();
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
   try {
     make_nccl_communicator(*host, "0000:1b:00", *device);
     FAIL() << "made";
