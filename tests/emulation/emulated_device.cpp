@@ -1,3 +1,7 @@
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
 #include "device/cuda/cuda_device.h"
 #include "emulation/eager_device.h"
 #include "emulation/graph_device.h"
@@ -21,9 +25,19 @@ void give(StreamHandle stream, const char* name, std::span<const std::byte> argu
   GraphStream::of(stream).launch(std::move(work), name);
 }
 
-std::unique_ptr<Device> make_cuda_device(int /*local_rank*/, bool graphs) {
+/// EMULATED_FAILURE="RANK CALL NUMBER" lets a call fail on a rank: "1 copy 3".
+std::unique_ptr<Device> make_cuda_device(int local_rank, bool graphs) {
   if (!graphs) return std::make_unique<EagerDevice>();
-  return std::make_unique<GraphDevice>();
+  auto device = std::make_unique<GraphDevice>();
+  if (const char* failure = std::getenv("EMULATED_FAILURE"); failure != nullptr) {
+    int rank = 0, number = 0;
+    std::string call;
+    std::istringstream(failure) >> rank >> call >> number;
+    if (rank == local_rank) {
+      (call == "copy" ? device->copies_until_failure : device->allocations_until_failure) = number;
+    }
+  }
+  return device;
 }
 
 }  // namespace lockstep::cuda

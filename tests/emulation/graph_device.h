@@ -228,7 +228,12 @@ class GraphProgram final : public Program {
 /// An emulated GPU with graphs, for one rank of a test.
 class GraphDevice final : public cuda::CudaDevice {
  public:
-  Buffer allocate(std::size_t bytes) override { return memory.allocate(bytes); }
+  Buffer allocate(std::size_t bytes) override {
+    if (allocations_until_failure > 0 && --allocations_until_failure == 0) {
+      throw Error(Category::resource, "GPU 0: not enough memory (emulated)");
+    }
+    return memory.allocate(bytes);
+  }
   std::size_t available_bytes() const override { return available; }
   Buffer allocate_host(std::size_t bytes) override {
     if (bytes == 0) return {};
@@ -238,6 +243,9 @@ class GraphDevice final : public cuda::CudaDevice {
   Buffer mirror(const Buffer& buffer) override { return allocate_host(buffer.bytes()); }
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (look_) look_();
+    if (copies_until_failure > 0 && --copies_until_failure == 0) {
+      throw Error(Category::resource, "GPU 0: a kernel failed (emulated)");
+    }
     if (!recording_)
       GraphProgram(memory, std::exchange(actions_, {}), stream_order).run();  // given outside of one
     if (bytes > 0) memory.open_for([&] { std::memmove(to, from, bytes); });
@@ -276,6 +284,8 @@ class GraphDevice final : public cuda::CudaDevice {
   StreamOrder stream_order = StreamOrder::first_stream;
   std::size_t host_bytes = 0;
   std::size_t available = std::size_t{1} << 32;
+  int allocations_until_failure = 0;  ///< the last of them fails; 0: none does
+  int copies_until_failure = 0;       ///< likewise; an immediate copy waits for all kernels
 
  private:
   std::array<Stream*, 1> streams_{&stream};

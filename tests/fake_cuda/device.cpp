@@ -29,6 +29,8 @@ const char* cudaGetErrorName(cudaError_t code) {
       return "cudaSuccess";
     case cudaErrorMemoryAllocation:
       return "cudaErrorMemoryAllocation";
+    case cudaErrorDevicesUnavailable:
+      return "cudaErrorDevicesUnavailable";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
     case cudaErrorStreamCaptureUnsupported:

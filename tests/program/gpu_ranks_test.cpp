@@ -203,6 +203,24 @@ TEST(GpuRanks, EndTogetherWithCpuRanksWhereTheLossIsNotFinite) {
   EXPECT_NE(outcome.err.find("with learning rate 1e+30"), std::string::npos) << outcome.err;
 }
 
+/// The GPU of one of two ranks fails while the run is prepared, and later.
+TEST(GpuRanks, EndTogetherWithTheReasonWhereAGpuFails) {
+  for (const std::string failure :
+       {"1 allocate 1", "1 allocate 9", "0 allocate 14", "1 copy 2", "1 copy 20", "0 copy 20"}) {
+    const Outcome outcome =
+        mpirun(LOCKSTEP_EMULATED, 2,
+               training({"--device", "cuda", "--transport", "messages", "--log-interval", "1"}),
+               {"EMULATED_FAILURE=" + failure});
+    EXPECT_EQ(outcome.status, 4) << failure << ": " << outcome.err;
+    EXPECT_NE(outcome.err.find("lockstep: error: rank " + failure.substr(0, 1) + " on "), std::string::npos)
+        << failure << ": " << outcome.err;
+    EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << failure << ": " << outcome.err;
+    EXPECT_NE(outcome.err.find(failure[2] == 'c' ? "GPU 0: a kernel failed" : "GPU 0: not enough memory"),
+              std::string::npos)
+        << failure << ": " << outcome.err;
+  }
+}
+
 TEST(GpuRanks, AreRefusedInOneLineWhereThereAreMoreThanGpus) {
   const Outcome outcome = emulated(3, {"--device", "cuda"});
   EXPECT_EQ(outcome.status, 4);

@@ -62,10 +62,11 @@ inline std::unique_ptr<Network> two_channel_network(bool batch_norm = true) {
   return network;
 }
 
-/// Writes the initial parameters of a two_channel_network(), with a NaN in a running mean, which no loss of a
-/// training step depends on. Returns the name of that parameter.
+/// Writes the initial parameters of a two_channel_network(), with a NaN in those whose names end with
+/// `name_end`; no loss of a training step depends on a running mean. Returns the name of the last of them.
 inline std::string write_model_with_nan(const std::filesystem::path& file, const World& world,
-                                        const TrainerOptions& chosen) {
+                                        const TrainerOptions& chosen,
+                                        const std::string& name_end = "running_mean") {
   const auto network = two_channel_network();
   const Poisoned clean({}, 77);
   Trainer(world, *network, clean, clean, chosen).save(file.string());
@@ -77,7 +78,7 @@ inline std::string write_model_with_nan(const std::filesystem::path& file, const
   for (const Parameter& parameter : network->parameters()) {
     const std::span<const float> saved = model.floats(parameter.name, parameter.shape);
     std::vector<float>& copy = values.emplace_back(saved.begin(), saved.end());
-    if (parameter.name.ends_with("running_mean")) {
+    if (parameter.name.ends_with(name_end)) {
       name = parameter.name;
       copy.back() = std::numeric_limits<float>::quiet_NaN();
     }

@@ -58,5 +58,25 @@ TEST(NotFiniteOnGpu, AParameterEndsTheRunAtTheEndOfTheEpoch) {
                [&] { trainer.fit(); });
 }
 
+/// A GPU's ReLU may hide the NaN from the loss, but not from the check of the parameters.
+TEST(NotFiniteOnGpu, AHiddenLayerEndsTheRunAtTheEndOfTheEpochAtTheLatest) {
+  for (const DataType type : {DataType::fp32, DataType::bf16}) {
+    TrainerOptions chosen = poisoned_options(OnNan::stop);
+    chosen.execution.device = DeviceKind::cuda;
+    chosen.execution.dtype = type;
+    const TemporaryFolder folder;
+    const std::string name = test::write_model_with_nan(folder / "model", world(), chosen, "conv1.weight");
+    ASSERT_NE(name, "");
+    const auto network = test::two_channel_network();
+    const Poisoned train({}), test({}, 77);
+    Trainer trainer(world(), *network, train, test, chosen);
+    trainer.load(ModelFile::read((folder / "model").string()));
+    int epochs = 0;
+    trainer.on_epoch = [&](const EpochReport& /*report*/) { ++epochs; };
+    expect_error(Category::data, {"not finite"}, [&] { trainer.fit(); });
+    EXPECT_EQ(epochs, 0);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -86,9 +86,17 @@ class NativeDevice final : public CudaDevice {
  private:
   static bool select(int device, bool graphs) {
     // The host sleeps while it waits for submitted steps; by default the driver may spin.
-    check_cuda(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid),
-               "cudaInitDevice");
-    check_cuda(cudaSetDevice(device), "cudaSetDevice");
+    const cudaError_t code =
+        cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid);
+    if (code == cudaErrorDevicesUnavailable) {
+      cudaGetLastError();
+      throw Error(Category::resource,
+                  fmt::format("GPU {}: {} (cudaErrorDevicesUnavailable); another process may "
+                              "have it for itself: nvidia-smi lists them",
+                              device, cudaGetErrorString(code)));
+    }
+    check_cuda(code, "cudaInitDevice");
+    select_device(device);
     return graphs;
   }
 

@@ -1,0 +1,78 @@
+// Trainings on a GPU that fails, on the replacement of CUDA's runtime: each ends with an error of the
+// category resource that names the GPU and the reason, and leaves nothing behind.
+#include <gtest/gtest.h>
+
+#include "fake_cuda/fake_cuda.h"
+#include "support/expect_error.h"
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+class FailingGpu : public testing::TestWithParam<bool> {
+ protected:
+  ~FailingGpu() override { fake_cuda::recover(); }
+
+  static void train() {
+    TrainerOptions chosen = test::options();
+    chosen.epochs = 1;
+    chosen.reduce = Reduce::canonical;
+    chosen.execution.device = DeviceKind::cuda;
+    chosen.execution.cuda_graph = GetParam();
+    const auto network = test::small_network();
+    Trainer(test::world(), *network, test::train_set(), test::test_set(), chosen).fit();
+  }
+  /// Lets call number `later` + 1 of a function fail. Expects an error with the name of `code` and a GPU that
+  /// can be used afterwards. Returns whether there was such a call.
+  static bool fails(const std::string& function, cudaError_t code, int later, const std::string& text) {
+    const std::string before = fake_cuda::live_objects();
+    fake_cuda::fail(function, code, later);
+    try {
+      train();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::resource) << error.what();
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find("GPU 0: "), 0U) << error.what();
+      fake_cuda::recover();
+      EXPECT_EQ(fake_cuda::live_objects(), before) << function << ", call " << later;
+      return true;
+    }
+    fake_cuda::recover();
+    return false;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Graphs, FailingGpu, testing::Bool(),
+                         [](const auto& with) { return with.param ? "on" : "off"; });
+
+TEST_P(FailingGpu, OutOfMemoryInAnyAllocation) {
+  int calls = 0;
+  while (fails("cudaMalloc", cudaErrorMemoryAllocation, calls, "not enough memory")) ++calls;
+  EXPECT_GT(calls, 5);
+}
+
+TEST_P(FailingGpu, OutOfPinnedMemoryInAnyAllocation) {
+  int calls = 0;
+  while (fails("cudaMallocHost", cudaErrorMemoryAllocation, calls, "(cudaErrorMemoryAllocation)")) ++calls;
+  EXPECT_GT(calls, 0);
+}
+
+TEST_P(FailingGpu, AKernelFailsAtFirstOrLater) {
+  for (const int later : {0, 1, 5}) {
+    EXPECT_TRUE(fails("kernel", cudaErrorIllegalAddress, later, "(cudaErrorIllegalAddress)")) << later;
+  }
+}
+
+/// CUDA's answer where a process has taken the GPU for itself (compute mode "exclusive process").
+TEST_P(FailingGpu, InUseByAnotherProcess) {
+  EXPECT_TRUE(
+      fails("cudaInitDevice", cudaErrorDevicesUnavailable, 0,
+            "(cudaErrorDevicesUnavailable); another process may have it for itself: nvidia-smi lists them"));
+}
+
+TEST_P(FailingGpu, AGraphThatCannotBeMade) {
+  if (!GetParam()) return;
+  EXPECT_TRUE(fails("cudaGraphInstantiate", cudaErrorMemoryAllocation, 0, "(cudaErrorMemoryAllocation)"));
+}
+
+}  // namespace
+}  // namespace lockstep
