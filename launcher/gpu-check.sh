@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks and measures lockstep on a machine with a GPU, from an unpacked bundle or a source tree with a build. Needs bash,
-# coreutils and awk; PyTorch, ncu, nsys and compute-sanitizer are used where they are. After each stage, the folder of
-# results and the archive are complete: gpu-check.json, gpu-check.md to read, and a log of each command.
+# coreutils, awk, grep, sed and tar; PyTorch, ncu, nsys and compute-sanitizer are used where they are. After each stage,
+# the folder of results and the archive are complete: gpu-check.json, gpu-check.md to read, and a log of each command.
 #   launcher/gpu-check.sh [--part 1|2] [--output DIR] [--archive FILE] [--data-dir DIR] [--only STAGE,...] [--rehearse]
 #   --part 1|2      one half of the stages, in less than 9 minutes; the second continues the record in --output
 #   --output DIR    folder of the results; default gpu-check-HOST
@@ -23,7 +23,7 @@ fail() {
 }
 
 part=
-output=gpu-check-$(hostname)
+output=gpu-check-$(uname -n)
 archive=
 data_dir=
 only=
@@ -99,7 +99,7 @@ if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CO
 record() { "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" "$@"; }
 # Replaces the archive as a whole, so that a killed check leaves the earlier one.
 pack() {
-  tar -czf "$archive.tmp" -C "$(dirname "$output")" "$(basename "$output")" && mv "$archive.tmp" "$archive" ||
+  tar -czf "$archive.tmp" --exclude "*.tar.gz*" -C "$(dirname "$output")" "$(basename "$output")" && mv "$archive.tmp" "$archive" ||
     echo "gpu-check.sh: cannot write $archive" >&2
 }
 child=

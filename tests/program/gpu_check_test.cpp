@@ -38,7 +38,7 @@ case "$*" in
   train*)
     [ "${CUDA_VISIBLE_DEVICES-unset}" ] || { echo 'lockstep: error: CUDA is off: no GPU is visible' >&2; exit 4; }
     case "$*" in
-      *40000*) echo 'lockstep: error: GPU 0: not enough memory: 9 MB wanted' >&2; exit 4 ;;
+      *40000*) echo 'lockstep: error: not enough GPU memory: 9 MB wanted' >&2; exit 4 ;;
       *transport*|*weights*) ;;
       *) [ ! "$SHARED" ] || { echo 'lockstep: error: ranks 0 and 1 have the same GPU' >&2; exit 4; } ;;
     esac
