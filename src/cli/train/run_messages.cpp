@@ -1,0 +1,133 @@
+#include "cli/train/run_messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/options/flag.h"
+#include "core/message.h"
+
+namespace lockstep {
+namespace {
+
+/// Device of a rank, in words: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".
+std::string processor_of(const Trainer& trainer, DataType dtype) {
+  if (trainer.device() == DeviceKind::cuda)
+    return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
+  return fmt::format("{} thread{}, {}", trainer.threads(), trainer.threads() == 1 ? "" : "s",
+                     trainer.processor());
+}
+
+/// Prints what is trained, on what.
+void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
+  print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}",
+                            options.model.name, options.data.name, world.size(), world.size() == 1 ? "" : "s",
+                            processor_of(trainer, options.training.execution.dtype),
+                            options.training.batch.size, trainer.micro_batches(),
+                            options.training.batch.size / trainer.micro_batches(),
+                            world.size() > 1 ? ", exchange by " + std::string(trainer.transport()) : ""));
+}
+
+void warn_of_idle_executors(const World& world, const TrainOptions& options, const Trainer& trainer) {
+  const int executors = world.size() * trainer.threads();
+  const int busy = trainer.micro_batches();
+  if (executors > busy) {
+    print_warning(
+        fmt::format("{} of {} executors (ranks x threads: {} x {}) have no work (micro-batches: {}); "
+                    "use {} {} or a larger {} (a divisor of {})",
+                    executors - busy, executors, world.size(), trainer.threads(), busy,
+                    flag_of(&ExecutionOptions::threads), std::max(1, busy / world.size()),
+                    flag_of(&BatchOptions::micro_batches), options.training.batch.size));
+  }
+}
+
+/// Warns if the micro-batches leave vector lanes of the CPU empty that the default ones would fill.
+void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
+  const int batch = options.training.batch.size;
+  const int samples = batch / trainer.micro_batches();
+  if (trainer.device() != DeviceKind::cpu || used_lanes(samples) > 0.7 || batch % 16 != 0) return;
+  print_warning(fmt::format(
+      "micro-batches of {} samples leave {:.0f} % of the vector lanes without work: {} {} fills them (and "
+      "changes the result)",
+      samples, 100.0 * (1.0 - used_lanes(samples)), flag_of(&BatchOptions::micro_batches),
+      default_micro_batches(batch)));
+}
+
+/// Tells that a few GPUs are faster with fewer micro-batches than the default ones.
+void tell_of_small_micro_batches(const World& world, const TrainOptions& options, const Trainer& trainer) {
+  const int automatic = trainer.micro_batches(), samples = options.training.batch.size / automatic;
+  if (options.output.quiet || options.training.batch.micro_batches != 0 || samples >= 128) return;
+  if (trainer.device() != DeviceKind::cuda || automatic < 2 * world.size()) return;
+  if (options.training.batch.size % world.size() != 0) return;
+  print_message(
+      fmt::format("{} micro-batches of {} samples, so that up to {} GPUs compute the same bits; {} {} is "
+                  "faster here, and "
+                  "has another digest",
+                  automatic, samples, automatic, flag_of(&BatchOptions::micro_batches), world.size()));
+}
+
+/// Tells that models are selected on the test set, on which they then look better than they are.
+void tell_of_selection(const TrainOptions& options) {
+  const bool selects = options.training.early_stopping > 0 || !options.output.keeps_nothing();
+  if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
+  print_message(fmt::format(
+      "best.safetensors and {} select on the test set; {} 0.1 holds out a part of the training set for that",
+      flag_of(&TrainerOptions::early_stopping), flag_of(&DatasetOptions::validation_fraction)));
+}
+
+/// Tells where the run is kept, and where it goes on.
+void print_place(const TrainOptions& options, const RunPlace& place, const Trainer& trainer) {
+  const std::string directory = place.directory.string();
+  if (!place.checkpoint.empty()) {
+    print_message(fmt::format("{} {} from step {}{}", place.continues ? "run directory" : "new run directory",
+                              directory, trainer.step(), trainer.done() ? ": nothing to do" : ""));
+  } else if (place.keeps()) {
+    print_message("run directory " + directory);
+  } else if (options.output.save_model.empty()) {
+    print_message(
+        fmt::format("nothing is kept of this run ({} none)", flag_of(&OutputOptions::run_directory)));
+  }
+}
+
+}  // namespace
+
+std::string judging_set(const TrainOptions& options) {
+  return options.data.validation_fraction > 0.0 ? "validation" : "test";
+}
+
+void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
+                 const Trainer& trainer) {
+  if (!options.output.quiet) {
+    print_summary(world, options, trainer);
+    print_place(options, place, trainer);
+  }
+  tell_of_selection(options);
+  warn_of_idle_executors(world, options, trainer);
+  warn_of_empty_lanes(options, trainer);
+  tell_of_small_micro_batches(world, options, trainer);
+}
+
+void print_best(const TrainOptions& options, const Trainer& trainer) {
+  const BestEpoch best = trainer.best();
+  if (options.output.quiet || best.epoch == 0) return;
+  if (trainer.stopped_early()) {
+    print_message(fmt::format("no better {} accuracy for {} epoch{}: stopped early", judging_set(options),
+                              options.training.early_stopping,
+                              options.training.early_stopping == 1 ? "" : "s"));
+  }
+  print_message(
+      fmt::format("best epoch {}: {} accuracy {:.4f}", best.epoch, judging_set(options), best.accuracy));
+}
+
+std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer) {
+  std::string note = trainer.processors();
+  if (note != "CPU") note += fmt::format(", {}", name_of(options.training.execution.dtype));
+  note += fmt::format(", {} micro-batch{}, {}", trainer.micro_batches(),
+                      trainer.micro_batches() == 1 ? "" : "es", name_of(trainer.reduce()));
+  if (trainer.reduce() == Reduce::ring && world.size() > 1) {
+    note += fmt::format(" on {} ranks: another number of ranks gives another digest", world.size());
+  }
+  return note;
+}
+
+}  // namespace lockstep

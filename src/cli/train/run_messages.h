@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "cli/train/run_place.h"
+#include "cli/train/train_options.h"
+#include "lockstep/trainer.h"
+#include "lockstep/world.h"
+
+/// Lines about a run for people: on stderr, as stdout is for results only.
+namespace lockstep {
+
+/// Name of the data set whose accuracy decides which epoch is the best.
+std::string judging_set(const TrainOptions& options);
+
+/// Prints what is trained and where, where the run is kept, and warnings about options that make it slow or
+/// its evaluation too good.
+void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
+                 const Trainer& trainer);
+
+void print_best(const TrainOptions& options, const Trainer& trainer);
+
+/// Facts that a digest depends on, beside the options that change the training.
+std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer);
+
+}  // namespace lockstep

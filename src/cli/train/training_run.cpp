@@ -1,0 +1,235 @@
+#include "cli/train/training_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cli/train/not_finite.h"
+#include "cli/train/run_messages.h"
+#include "cli/train/stop_line.h"
+#include "comm/watch/watch.h"
+#include "core/files/atomic_file.h"
+#include "core/files/folder.h"
+#include "core/message.h"
+#include "core/version.h"
+#include "data/image/decoder.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "report/run_directory.h"
+#include "train/guards/stragglers.h"
+
+namespace lockstep {
+namespace {
+
+/// Opens the data. Before, checks that the model can be saved, and sets limits for all that follows.
+DatasetPair open_data(World& world, const TrainOptions& options) {
+  const ExecutionOptions& execution = options.training.execution;
+  watch_of(world).set_limits(hang_limits(execution.hang_limit.seconds, execution.watchdog));
+  world.agree([&] {
+    if (world.rank() == 0 && !options.output.save_model.empty())
+      check_model_file_writable(options.output.save_model);
+  });
+  return open_dataset(world, options.data);
+}
+
+std::unique_ptr<Network> make_network(const World& world, const TrainOptions& options, const Dataset& train) {
+  std::unique_ptr<Network> network;
+  world.agree([&] { network = make_model(options.model.name, train.shape(), train.classes()); });
+  return network;
+}
+
+/// Options of the trainer. With a log interval, that many steps are submitted together.
+TrainerOptions trainer_options(const TrainOptions& options) {
+  TrainerOptions training = options.training;
+  if (options.output.log_interval > 1) {
+    training.execution.steps_at_once = static_cast<std::uint64_t>(options.output.log_interval);
+  }
+  return training;
+}
+
+/// Environment of a run: `environment` and facts about its ranks.
+std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
+                           DataType dtype) {
+  environment.lockstep = version();
+  environment.mpi = world.library();
+  environment.image_libraries = {jpeg_library(), png_library()};
+  environment.simd = trainer.processor();
+  environment.hosts = {world.host()};
+  environment.ranks = world.size();
+  environment.threads = trainer.threads();
+  environment.more = {{"host_count", std::to_string(world.hosts())},
+                      {"micro_batches", std::to_string(trainer.micro_batches())},
+                      {"exchange", trainer.transport()},
+                      {"device", name_of(trainer.device())},
+                      {"dtype", name_of(dtype)},
+                      {"reduce", name_of(trainer.reduce())}};
+  return environment_json(environment);
+}
+
+void save_best(const RunDirectory& directory, const TrainOptions& options, const Trainer& trainer) {
+  const BestEpoch best = trainer.best();
+  trainer.save(directory.best(), {{"epoch", std::to_string(best.epoch)},
+                                  {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
+}
+
+void warn_of_checkpoint(const CheckpointReport& checkpoint) {
+  print_warning(checkpoint.remark);
+  if (checkpoint.failure.empty()) return;
+  print_warning(
+      fmt::format("no checkpoint of step {}: {}; the run goes on", checkpoint.step, checkpoint.failure));
+}
+
+/// Options in which the automatic values that affect the result are replaced by those of this run.
+TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
+  options.training.batch.micro_batches = trainer.micro_batches();
+  options.training.execution.device = trainer.device();
+  options.training.reduce = trainer.reduce();
+  return options;
+}
+
+void make_run_directory(const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
+                        const std::string& environment) {
+  const RunDirectory directory = create_run_directory(
+      place.directory, train_config(resolved(options, trainer)), environment, place.continues);
+  if (place.continues) cut_metrics(directory, trainer.step(), trainer.epochs());
+  tell_launcher(place);
+  const std::string engines = trainer.engines();
+  if (!engines.empty()) write_text_file(directory.plans(), engines);
+}
+
+/// Options that affect the result and are not the trainer's: those of the network and of the data.
+Facts result_options(const TrainOptions& options) {
+  Facts facts;
+  for (const auto& texts : {texts_of(options.model), texts_of(options.data)}) {
+    for (const OptionText& text : texts) {
+      if (text.field.scope == Scope::result && has_effect(texts, text)) {
+        facts.emplace_back(text.field.name, text.value);
+      }
+    }
+  }
+  return facts;
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests& stops,
+                         Environment environment)
+    : world_(world),
+      options_(options),
+      stops_(stops),
+      data_(open_data(world, options)),
+      network_(make_network(world, options, *data_.train)),
+      lock_(world.host()),
+      trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options), data_.validation.get()),
+      place_(find_run_place(world, options, lock_)),
+      description_(result_options(options)),
+      warnings_(options) {
+  restore();
+  open_record(std::move(environment));
+  if (leads()) {
+    print_warning(data_.train->skipped_files());
+    print_warning(data_.test->skipped_files());
+    print_start(world, options, place_, trainer_);
+  }
+  observe();
+}
+
+void TrainingRun::restore() {
+  if (!place_.checkpoint.empty()) {
+    const auto remarks = trainer_.resume(place_.checkpoint, description_, options_.force);
+    for (const std::string& remark : remarks) print_warning(remark);
+  } else if (!options_.init_from.empty()) {
+    std::optional<ModelFile> file;
+    world_.agree([&] { file = ModelFile::read(options_.init_from); });
+    trainer_.load(*file, options_.load);
+  }
+}
+
+void TrainingRun::open_record(Environment environment) {
+  world_.agree([&] {
+    if (leads() && place_.keeps()) {
+      make_folder(place_.directory);
+      lock_.take(place_.directory);
+      make_run_directory(
+          options_, place_, trainer_,
+          environment_of(std::move(environment), world_, trainer_, options_.training.execution.dtype));
+    }
+    recorder_.emplace(make_recorder(options_.output, place_.directory,
+                                    {.rank = world_.rank(), .ranks = world_.size(), .host = world_.host()}));
+  });
+  Watch& watch = watch_of(world_);
+  watch.set_report_folder(place_.directory);
+  if (!place_.keeps()) return;
+  watch.set_advice(resume_advice(place_.directory.string()));
+  trainer_.write_checkpoints(RunDirectory{place_.directory}.checkpoints(), options_.checkpoints,
+                             description_);
+}
+
+/// Connects the trainer's reports to the record, on rank 0, and requests to stop to the trainer.
+void TrainingRun::observe() {
+  trainer_.ask = [&] { return stops_.ask(); };
+  trainer_.act = [&](Request request) {
+    recorder_->flush();  // so that the record of a checkpoint's steps is complete
+    stops_.carried_out(request);
+  };
+  if (leads() || !recorder_->empty()) {
+    trainer_.on_step = [&](const StepReport& step) { recorder_->on_step(step); };
+  }
+  if (!leads()) return;
+  trainer_.on_epoch = [&](const EpochReport& epoch) {
+    warnings_.look_at(epoch);
+    recorder_->on_epoch(epoch);
+    if (epoch.best && place_.keeps()) {
+      recorder_->attempt([&] { save_best({place_.directory}, options_, trainer_); });
+    }
+  };
+  trainer_.on_not_finite = [&](const NotFiniteReport& report) {
+    recorder_->on_not_finite(report);
+    tell_of_not_finite(report, *data_.train, place_.directory, *recorder_);
+  };
+  trainer_.on_digest = [&](const DigestReport& digest) { recorder_->on_digest(digest); };
+  trainer_.on_straggler = [&](const StragglerReport& straggler) {
+    print_warning(message_of(straggler));
+    recorder_->on_straggler(straggler);
+  };
+  trainer_.on_checkpoint = [&](const CheckpointReport& checkpoint) {
+    warn_of_checkpoint(checkpoint);
+    stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
+    recorder_->on_checkpoint(checkpoint);
+  };
+}
+
+int TrainingRun::operator()() {
+  stops_.set_limit(options_.max_time);
+  stops_.wait_for_boundaries();
+  trainer_.fit();
+  if (stops_.stopped() && !trainer_.done()) return end_stopped();
+  world_.agree([&] {
+    if (leads()) finish();
+  });
+  return 0;
+}
+
+/// Writes the results of the run, on rank 0. Models come first, as writing the record may fail.
+void TrainingRun::finish() {
+  Recorder& recorder = *recorder_;
+  const std::string& model = options_.output.save_model;
+  if (!model.empty()) recorder.attempt([&] { trainer_.save(model); });
+  if (place_.keeps()) {
+    recorder.attempt([&] { trainer_.save(RunDirectory{place_.directory}.final_model()); });
+  }
+  recorder.on_end({.digest = trainer_.digest(), .note = digest_note(world_, options_, trainer_)});
+  recorder.flush();
+  print_best(options_, trainer_);
+  recorder.rethrow();
+}
+
+/// Ends a run that was stopped. Returns the exit status. Collective.
+int TrainingRun::end_stopped() {
+  const std::string reason = stops_.reason(world_);
+  recorder_->flush();  // a failure is printed; the status remains that of the stop
+  if (leads()) print_message(stop_line(reason, trainer_.step(), place_.directory.string()));
+  return static_cast<int>(Category::stopped);
+}
+
+}  // namespace lockstep

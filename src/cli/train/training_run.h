@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "cli/data_warnings.h"
+#include "cli/train/run_place.h"
+#include "cli/train/train_options.h"
+#include "lockstep/checkpoint.h"
+#include "lockstep/dataset.h"
+#include "lockstep/network.h"
+#include "lockstep/stop_requests.h"
+#include "lockstep/trainer.h"
+#include "lockstep/world.h"
+#include "report/environment.h"
+#include "report/recorder.h"
+
+namespace lockstep {
+
+/// A run of `lockstep train` on the ranks of a world: data, network and trainer, the place where the run is
+/// kept, and its record. All ranks make one.
+class TrainingRun {
+ public:
+  /// Opens everything, and restores or initialises the state. References outlive the run. `environment`:
+  /// that of the process, with its command line. Collective. Throws on all ranks what opening data, models,
+  /// devices and checkpoints throws.
+  TrainingRun(World& world, const TrainOptions& options, StopRequests& stops, Environment environment);
+
+  /// Trains. Returns the exit status: 0, or that of a run which was stopped. Collective. Throws what
+  /// Trainer::fit throws, and the first failure to write results.
+  int operator()();
+
+ private:
+  bool leads() const { return world_.rank() == 0; }
+  void restore();
+  void open_record(Environment environment);
+  void observe();
+  void finish();
+  int end_stopped();
+
+  World& world_;
+  const TrainOptions& options_;
+  StopRequests& stops_;
+  DatasetPair data_;
+  std::unique_ptr<Network> network_;
+  RunLock lock_;  ///< released after the trainer, which may still be writing a checkpoint
+  Trainer trainer_;
+  RunPlace place_;
+  Facts description_;  ///< options that affect the result and are not the trainer's
+  DataWarnings warnings_;
+  std::optional<Recorder> recorder_;
+};
+
+}  // namespace lockstep
