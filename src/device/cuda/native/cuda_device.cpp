@@ -80,7 +80,7 @@ class NativeDevice final : public CudaDevice {
   void while_waiting(std::function<void()> look) override { stream_.while_waiting(std::move(look)); }
 
   std::unique_ptr<Program> record(std::function<void()> describe) override {
-    return stream_.record(std::move(describe));
+    return stream_.make_program(std::move(describe));
   }
 
  private:

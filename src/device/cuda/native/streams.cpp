@@ -111,7 +111,7 @@ void RecordingStream::synchronize() {
   }
 }
 
-std::unique_ptr<Program> RecordingStream::record(std::function<void()> describe) {
+std::unique_ptr<Program> RecordingStream::make_program(std::function<void()> describe) {
   if (!graphs_) return std::make_unique<EagerProgram>(events(), std::move(describe));
   recording_ = true;
   events().reuse();

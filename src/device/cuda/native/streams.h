@@ -63,7 +63,7 @@ class RecordingStream final : public OrderedStream {
   bool recording() const { return recording_; }
   using OrderedStream::record;
   /// Implements Device::record; the program refers to this stream.
-  std::unique_ptr<Program> record(std::function<void()> describe);
+  std::unique_ptr<Program> make_program(std::function<void()> describe);
 
  private:
   /// Part of a program.
