@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "lockstep/error.h"
@@ -40,7 +41,18 @@ constexpr Training trainings[] = {
 struct Operation {
   std::string name;
   std::function<std::unique_ptr<DnnOperation>(Dnn&)> plan;
+  std::size_t images_bytes = 0;  ///< of a convolution's input and output; 0: not a convolution
+  Type type = Type::fp32;
 };
+
+std::size_t images_bytes(const ConvProblem& p) {
+  const auto images = [&](int height, int width, int channels) {
+    return static_cast<std::size_t>(p.samples) * static_cast<std::size_t>(height * width * channels);
+  };
+  return (images(p.in_height, p.in_width, p.in_channels) +
+          images(p.out_height, p.out_width, p.out_channels)) *
+         bytes_of(p.type);
+}
 
 void add_convolution(std::vector<Operation>& operations, const GraphNode& node, const ConvProblem& problem,
                      bool is_first) {
@@ -50,12 +62,14 @@ void add_convolution(std::vector<Operation>& operations, const GraphNode& node, 
   const std::string what = describe(problem);
   operations.push_back(
       {fmt::format("convolution forward{}{}, {}", bias ? " + bias" : "", relu ? " + relu" : "", what),
-       [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); }});
+       [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); }, images_bytes(problem), problem.type});
   operations.push_back({"convolution backward weights, " + what,
-                        [=](Dnn& dnn) { return dnn.conv_backward_weights(problem); }});
+                        [=](Dnn& dnn) { return dnn.conv_backward_weights(problem); }, images_bytes(problem),
+                        problem.type});
   if (is_first) return;  // the gradient of the images is not needed
-  operations.push_back(
-      {"convolution backward data, " + what, [=](Dnn& dnn) { return dnn.conv_backward_data(problem); }});
+  operations.push_back({"convolution backward data, " + what,
+                        [=](Dnn& dnn) { return dnn.conv_backward_data(problem); }, images_bytes(problem),
+                        problem.type});
 }
 
 std::vector<Operation> operations_of(const Training& training, Type type) {
@@ -72,7 +86,50 @@ std::vector<Operation> operations_of(const Training& training, Type type) {
   return operations;
 }
 
-/// Plans each operation once.
+/// What a choice of engines may cost.
+enum class Finding {
+  generic,    ///< eng0 supports every problem, and is slow for most
+  converted,  ///< the workspace holds the images in another layout
+};
+
+std::optional<Finding> finding_of(const Operation& operation, const DnnOperation& plan) {
+  const std::string engine = plan.description();
+  if (engine == "eng0" || engine.starts_with("eng0_") || engine.starts_with("eng0,")) return Finding::generic;
+  const std::size_t workspace = plan.workspace_bytes(), images = operation.images_bytes;
+  const bool converted = workspace >= images && workspace <= images + images / 100;
+  return converted && operation.type != Type::fp32 ? std::optional(Finding::converted) : std::nullopt;
+}
+
+struct Explanation {
+  Finding finding;
+  const char* part;  ///< of the operation's name
+  const char* why;
+};
+constexpr Explanation explanations[] = {
+    {Finding::generic, "fp32", "fp32 excludes tensor cores"},
+    {Finding::generic, "groups", "depthwise: tensor cores have nothing to add up"},
+    {Finding::generic, "weights, tf32 128x1x1", "classifier: a few megaflops"},
+    {Finding::generic, "weights, tf32 96x1x1", "classifier: a few megaflops"},
+    {Finding::converted, "backward data, bf16 128x32x32x16 -> 16x16x32, kernel 1, stride 2",
+     "first in cuDNN's order, not measured"},
+    {Finding::converted, "tf32 128x224x224x8", "eight channels, the first in cuDNN's order, not measured"},
+    {Finding::converted, "forward, tf32 128x56x56x144 -> 56x56x24", "first in cuDNN's order, not measured"},
+    {Finding::converted, "forward, tf32 128x28x28x32 -> 28x28x192", "first in cuDNN's order, not measured"},
+    {Finding::converted, "forward, tf32 128x14x14x192 -> 14x14x64", "first in cuDNN's order, not measured"},
+    {Finding::converted, "forward, tf32 128x14x14x384 -> 14x14x64", "first in cuDNN's order, not measured"},
+    {Finding::converted, "forward, tf32 128x14x14x96 -> 14x14x576", "first in cuDNN's order, not measured"},
+};
+
+/// Empty: nothing explains it.
+const char* explanation_of(const Operation& operation, Finding finding) {
+  for (const Explanation& each : explanations) {
+    if (each.finding == finding && operation.name.find(each.part) != std::string::npos) return each.why;
+  }
+  return "";
+}
+
+/// Plans each operation once, prints engine, workspace and notes, and fails where an engine that is probably
+/// slow has no explanation.
 class Planner {
  public:
   /// Whether there is a plan.
@@ -87,6 +144,7 @@ class Planner {
   bool make(const Operation& operation) {
     try {
       const auto plan = operation.plan(*dnn_);
+      judge(operation, *plan);
       EXPECT_LE(plan->workspace_bytes(), cudnn_workspace_limit) << operation.name;
       EXPECT_FALSE(plan->description().empty()) << operation.name;
       return true;
@@ -94,6 +152,18 @@ class Planner {
       gaps_.push_back(operation.name + ": " + error.what());
       return false;
     }
+  }
+
+  void judge(const Operation& operation, const DnnOperation& plan) {
+    const auto finding = finding_of(operation, plan);
+    const char* why = finding ? explanation_of(operation, *finding) : "";
+    fmt::print("  {}: {}, {} KB{}{}{}\n", operation.name, plan.description(), plan.workspace_bytes() >> 10,
+               plan.notes().empty() ? "" : ", ", plan.notes(), *why == '\0' ? "" : fmt::format(" ({})", why));
+    EXPECT_TRUE(!finding || *why != '\0')
+        << operation.name << ": " << plan.description() << ", "
+        << (*finding == Finding::generic ? "a generic engine, comes first"
+                                         : "converts layouts in its workspace")
+        << "; explain it or choose another engine";
   }
 
   std::unique_ptr<Dnn> dnn_ = make_cudnn({.device_properties = h200});
@@ -121,6 +191,31 @@ TEST(CudaPlans, EveryOperationOfEveryModelHasOne) {
     for (const Type type : {Type::fp32, Type::tf32, Type::bf16}) print_row(planner, training, type);
   }
   for (const std::string& gap : planner.gaps()) ADD_FAILURE() << "gap: " << gap;
+}
+
+/// A plan with the properties that a test gives it.
+struct Claimed final : DnnOperation {
+  Claimed(std::string name, std::size_t bytes) : engine(std::move(name)), workspace(bytes) {}
+  std::size_t workspace_bytes() const override { return workspace; }
+  void run(StreamHandle, std::span<void* const>, void*) const override {}
+  std::string description() const override { return engine; }
+  std::string engine;
+  std::size_t workspace;
+};
+
+TEST(CudaPlans, AreJudgedByEngineAndWorkspace) {
+  const Operation bf16{"convolution forward, bf16 2x8x8x64 -> 8x8x64", {}, 1 << 20, Type::bf16};
+  const Operation fp32{"convolution forward, fp32 2x8x8x64 -> 8x8x64", {}, 1 << 20, Type::fp32};
+  for (const char* engine : {"eng0", "eng0_k2=1", "eng0, cleared first"}) {
+    EXPECT_EQ(finding_of(bf16, Claimed(engine, 0)), Finding::generic) << engine;
+  }
+  EXPECT_STREQ(explanation_of(bf16, Finding::generic), "");
+  EXPECT_STRNE(explanation_of(fp32, Finding::generic), "");
+  EXPECT_EQ(finding_of(bf16, Claimed("eng70", 1 << 20)), Finding::converted);
+  EXPECT_STREQ(explanation_of(bf16, Finding::converted), "");
+  EXPECT_EQ(finding_of(fp32, Claimed("eng70", 1 << 20)), std::nullopt);
+  EXPECT_EQ(finding_of(bf16, Claimed("eng10", 0)), std::nullopt);
+  EXPECT_EQ(finding_of(bf16, Claimed("eng41_k2=4", 2 << 20)), std::nullopt);
 }
 
 TEST(CudaPlans, AreForAllModelsThatThereAre) {

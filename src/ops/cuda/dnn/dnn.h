@@ -58,6 +58,8 @@ class DnnOperation {
   virtual void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const = 0;
   /// The library's name of the engine, for the record of a run.
   virtual std::string description() const = 0;
+  /// The library's remarks on how the engine computes; empty: none.
+  virtual std::string notes() const { return {}; }
 };
 
 /// Converts an address for DnnOperation::run, which takes pointers to non-const memory only.

@@ -33,6 +33,7 @@ class CudnnOperation final : public DnnOperation {
     chosen_->graph->run(chosen_->engine, stream, tensors, workspace);
   }
   std::string description() const override { return chosen_->graph->engines()[chosen_->engine].name; }
+  std::string notes() const override { return chosen_->graph->engines()[chosen_->engine].notes; }
 
  private:
   std::shared_ptr<const Chosen> chosen_;
@@ -51,6 +52,7 @@ class ClearedOperation final : public DnnOperation {
     operation_->run(stream, tensors, workspace);
   }
   std::string description() const override { return operation_->description() + ", cleared first"; }
+  std::string notes() const override { return operation_->notes(); }
 
  private:
   std::unique_ptr<DnnOperation> operation_;
@@ -77,6 +79,7 @@ class FinishedOperation final : public DnnOperation {
     run_epilogue(stream, epilogue);
   }
   std::string description() const override { return operation_->description() + ", then a kernel"; }
+  std::string notes() const override { return operation_->notes(); }
 
  private:
   std::unique_ptr<DnnOperation> operation_;

@@ -100,8 +100,32 @@ std::vector<fe::NumericalNote_t> unwanted_notes(Type type) {
   return {Note::NONDETERMINISTIC, Note::REDUCED_PRECISION_REDUCTION};
 }
 
+const char* name_of_note(fe::NumericalNote_t note) {
+  using Note = fe::NumericalNote_t;
+  switch (note) {
+    case Note::TENSOR_CORE:
+      return "TENSOR_CORE";
+    case Note::DOWN_CONVERT_INPUTS:
+      return "DOWN_CONVERT_INPUTS";
+    case Note::FFT:
+      return "FFT";
+    case Note::WINOGRAD:
+      return "WINOGRAD";
+    default:
+      return "another note";
+  }
+}
+
 /// Gives access to protected lists of the frontend.
 struct OpenGraph : fe::graph::Graph {
+  std::string notes_of(std::int64_t i) const {
+    std::string text;
+    for (const fe::NumericalNote_t note : plans.numeric_notes[static_cast<std::size_t>(i)]) {
+      if (note == fe::NumericalNote_t::NOT_SET) continue;  // the frontend fills its lists with it
+      text += (text.empty() ? "" : " ") + std::string(name_of_note(note));
+    }
+    return text;
+  }
   bool is_wanted(std::int64_t i) { return plans.check_support_at_index(i).is_good(); }
 };
 
@@ -213,7 +237,7 @@ class GraphImpl final : public CudnnGraph {
       if (!graph_.is_wanted(i) || graph_.get_plan_name_at_index(i, name).is_bad()) continue;
       const auto is_same = [&](const Engine& engine) { return engine.name == name; };
       if (std::any_of(engines_.begin(), engines_.end(), is_same)) continue;
-      engines_.push_back({name});
+      engines_.push_back({name, graph_.notes_of(i)});
       plan_of_.push_back(i);
     }
     if (engines_.empty() && refusal_.empty())

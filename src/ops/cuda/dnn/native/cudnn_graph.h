@@ -44,7 +44,8 @@ class CudnnTarget {
 class CudnnGraph {
  public:
   struct Engine {
-    std::string name;  ///< engine and its settings, "eng41_k2=4_k13=0"
+    std::string name;   ///< engine and its settings, "eng41_k2=4_k13=0"
+    std::string notes;  ///< cuDNN's remarks, "TENSOR_CORE"; empty: none
   };
 
   virtual ~CudnnGraph() = default;
