@@ -101,7 +101,8 @@ TEST(GpuRanks, NameTheFileThatCannotBeRead) {
 TEST(GpuRanks, AddUpByTheRingToo) {
   const Outcome outcome = emulated(2, {"--device", "cuda", "--transport", "messages", "--reduce", "ring"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("(emulated, fp32, 4 micro-batches, ring on 2 ranks: "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("(emulated, fp32, 4 micro-batches, ring on 2 ranks: "), std::string::npos)
+      << outcome.out;
 }
 
 /// The network has two buckets. That of the later layers is summed while the gradients of the other layers

@@ -118,7 +118,7 @@ void undo_relu(StreamHandle stream, const ReluGradient& task) {
     using T = decltype(stored);
     run_and_sum(stream, task.tensor,
                 UndoRelu<T>{packs_at<T>(task.output), packs_at<T>(task.grad_output),
-                             packs_at<T>(task.more_grad_output), packs_at<T>(task.grad_input)},
+                            packs_at<T>(task.more_grad_output), packs_at<T>(task.grad_input)},
                 task.chunks);
   });
 }
