@@ -61,7 +61,6 @@ class RecordingStream final : public OrderedStream {
   void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
   bool recording() const { return recording_; }
-  using OrderedStream::record;
   /// Implements Device::record; the program refers to this stream.
   std::unique_ptr<Program> make_program(std::function<void()> describe);
 

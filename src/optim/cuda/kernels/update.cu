@@ -1,5 +1,6 @@
 #include "optim/cuda/update.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "device/cuda/floats.h"
@@ -87,7 +88,7 @@ class ElementStates {
   }
 
  private:
-  static constexpr int room = count > 0 ? count : 1;
+  static constexpr int room = std::max(count, 1);
   Elements values_[room];
 };
 
