@@ -54,7 +54,7 @@ std::vector<std::uint32_t> interfaces() {
   }
   freeifaddrs(all);
   others.insert(others.end(), own.begin(), own.end());
-  if (others.size() > HeartbeatAddress::most) others.resize(HeartbeatAddress::most);
+  if (others.size() > HeartbeatAddress::max_interfaces) others.resize(HeartbeatAddress::max_interfaces);
   return others;
 }
 
@@ -142,7 +142,7 @@ class Listener final : public Heartbeat {
 
   std::vector<HeartbeatMessage> exchange() override {
     accept_all();
-    greet();
+    authenticate();
     std::vector<HeartbeatMessage> messages;
     for (std::size_t host = 0; host < hosts_.size(); ++host) {
       if (!hosts_[host]) continue;
@@ -162,7 +162,7 @@ class Listener final : public Heartbeat {
   bool is_connected(std::size_t host) const override { return hosts_[host] != nullptr; }
   void add_descriptors(std::vector<int>& descriptors) const override {
     descriptors.push_back(socket_.get());
-    for (const Stranger& stranger : strangers_) descriptors.push_back(stranger.connection->descriptor());
+    for (const PendingConnection& pending : pending_) descriptors.push_back(pending.connection->descriptor());
     for (const auto& connection : hosts_) {
       if (connection) descriptors.push_back(connection->descriptor());
     }
@@ -170,35 +170,35 @@ class Listener final : public Heartbeat {
 
  private:
   void accept_all() {
-    constexpr std::size_t most = 256;
-    while (strangers_.size() < most) {
+    constexpr std::size_t max_pending = 256;
+    while (pending_.size() < max_pending) {
       FileDescriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (accepted.get() < 0) return;
-      strangers_.push_back({std::make_unique<Connection>(std::move(accepted))});
+      pending_.push_back({std::make_unique<Connection>(std::move(accepted))});
     }
   }
-  /// Answers strangers that know the secret; the others are sent away. A host that has found several ways to
-  /// this one answers over one of them, which stays.
-  void greet() {
+  /// Answers pending connections whose question has the secret, and closes the others. A host that has found
+  /// several ways to this one answers over one of them, which stays.
+  void authenticate() {
     const auto now = Clock::now();
-    for (Stranger& stranger : strangers_) {
-      for (const HeartbeatMessage& message : stranger.connection->receive()) {
-        if (stranger.host == unknown) {
-          stranger.host = host_that_asks(message);
-          if (stranger.host == unknown) stranger.connection->close();
-          stranger.connection->send(Type::answer, std::as_bytes(std::span(address_.answer)));
+    for (PendingConnection& pending : pending_) {
+      for (const HeartbeatMessage& message : pending.connection->receive()) {
+        if (pending.host == unknown) {
+          pending.host = host_that_asks(message);
+          if (pending.host == unknown) pending.connection->close();
+          pending.connection->send(Type::answer, std::as_bytes(std::span(address_.answer)));
         } else if (message.type == Type::answer) {
-          seen_[stranger.host] = true;
-          hosts_[stranger.host] = std::move(stranger.connection);
+          seen_[pending.host] = true;
+          hosts_[pending.host] = std::move(pending.connection);
           break;
         }
       }
-      if (!stranger.connection) continue;
-      stranger.connection->flush();
-      if (now - stranger.connection->since() > milliseconds(5000)) stranger.connection->close();
-      if (!stranger.connection->is_open()) stranger.connection.reset();
+      if (!pending.connection) continue;
+      pending.connection->flush();
+      if (now - pending.connection->since() > milliseconds(5000)) pending.connection->close();
+      if (!pending.connection->is_open()) pending.connection.reset();
     }
-    std::erase_if(strangers_, [](const Stranger& stranger) { return stranger.connection == nullptr; });
+    std::erase_if(pending_, [](const PendingConnection& pending) { return pending.connection == nullptr; });
   }
   std::size_t host_that_asks(const HeartbeatMessage& message) const {
     Question question{};
@@ -208,13 +208,13 @@ class Listener final : public Heartbeat {
   }
 
   static constexpr std::size_t unknown = ~std::size_t{0};
-  struct Stranger {
+  struct PendingConnection {
     std::unique_ptr<Connection> connection;
     std::size_t host = unknown;
   };
   FileDescriptor socket_;
   HeartbeatAddress address_;
-  std::vector<Stranger> strangers_;
+  std::vector<PendingConnection> pending_;
   std::vector<std::unique_ptr<Connection>> hosts_;
   std::vector<bool> seen_;
 };

@@ -14,10 +14,11 @@ namespace lockstep {
 
 /// How the first ranks of the other hosts reach that of the first host.
 struct HeartbeatAddress {
-  static constexpr std::size_t most = 16;
+  static constexpr std::size_t max_interfaces = 16;
   std::uint16_t port = 0;  ///< in the network's byte order; 0: nobody listens
   std::uint32_t count = 0;
-  std::array<std::uint32_t, most> interfaces = {};  ///< IPv4 addresses of the host, in the network's order
+  std::array<std::uint32_t, max_interfaces> interfaces =
+      {};  ///< IPv4 addresses of the host, in the network's order
   std::array<std::uint64_t, 2> question = {},
                                answer = {};  ///< random: who connects sends one, gets the other
 };

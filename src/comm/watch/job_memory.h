@@ -22,8 +22,8 @@ struct alignas(64) RankMemory {
   std::atomic<std::int64_t> process;  ///< stored last of the identity; 0: not started
   std::atomic<std::int32_t> rank;
   /// Whether it ends by itself: because all is done, or because of an error that it has printed.
-  enum class Leaves : std::uint32_t { no, done, failed };
-  std::atomic<Leaves> leaves;
+  enum class Ending : std::uint32_t { no, done, failed };
+  std::atomic<Ending> ending;
   alignas(64) std::atomic<std::uint64_t> beat;  ///< changed several times per second by the rank's monitor
   std::atomic<std::uint64_t> calls;             ///< Device::activity, stored by the monitor
   std::atomic<std::uint32_t> phase;             ///< the same, a Phase
@@ -49,7 +49,7 @@ class JobMemory {
   int ranks() const { return ranks_; }
   RankMemory& rank(int local_rank) const { return slots()[local_rank]; }
   /// Process that tells why the job ends; 0: none yet. Of several that want to, one succeeds in changing it.
-  std::atomic<std::int64_t>& speaker() const { return header()->speaker; }
+  std::atomic<std::int64_t>& reporter() const { return header()->reporter; }
   /// Exit status of all ranks of this host once the reason has been told, else 0.
   std::atomic<std::int32_t>& ended() const { return header()->ended; }
 
@@ -60,7 +60,7 @@ class JobMemory {
 
  private:
   struct alignas(64) Header {
-    std::atomic<std::int64_t> speaker;
+    std::atomic<std::int64_t> reporter;
     std::atomic<std::int32_t> ended;
   };
   Header* header() const { return reinterpret_cast<Header*>(data_.get()); }

@@ -140,7 +140,7 @@ void Monitor::work(double seconds) {
   check_failed(seconds);
   if (!deciding) return;
   const auto verdict = judge(ranks_.table, limits_here());
-  if (verdict && !leaves_word_to_first_host(*verdict, seconds)) speak(*verdict);
+  if (verdict && !defers_to_first_host(*verdict, seconds)) report(*verdict);
 }
 
 void Monitor::publish() {
@@ -166,7 +166,7 @@ void Monitor::look(std::size_t index, double seconds, bool suspicious) {
     state.ended = true;
     state.wait_status = local.process.wait_status().value_or(-1);
   }
-  state.leaves = memory.leaves.load() != RankMemory::Leaves::no;  // after the look for its end
+  state.ends_by_itself = memory.ending.load() != RankMemory::Ending::no;  // after the look for its end
   state.usual_step = 1e-9 * static_cast<double>(memory.usual_step.load(std::memory_order_relaxed));
   state.phase = static_cast<Phase>(memory.phase.load(std::memory_order_relaxed));
 
@@ -233,8 +233,8 @@ bool Monitor::decides() const {
   for (std::size_t local = 0; local < static_cast<std::size_t>(ranks_.local_rank); ++local) {
     const LocalRank& lower = locals_[local];
     const RankState& state = ranks_.table.ranks[ranks_.first() + local];
-    if (lower.memory != nullptr && state.known && state.process != 0 && !state.ended && !state.leaves &&
-        lower.beat_still < beat_limit) {
+    if (lower.memory != nullptr && state.known && state.process != 0 && !state.ended &&
+        !state.ends_by_itself && lower.beat_still < beat_limit) {
       return false;
     }
   }
@@ -289,7 +289,7 @@ void Monitor::receive(const HeartbeatMessage& message) {
       }
       break;
     case HeartbeatMessage::Type::goodbye:
-      for (RankState& state : states) state.leaves = true;
+      for (RankState& state : states) state.ends_by_itself = true;
       break;
     case HeartbeatMessage::Type::end: {  // another host has told the reason
       std::vector<std::size_t> culprits(message.bytes.size() / sizeof(std::size_t));
@@ -297,7 +297,7 @@ void Monitor::receive(const HeartbeatMessage& message) {
       end_job(culprits);
     }
     case HeartbeatMessage::Type::verdict:
-      speak(unpack(message.bytes));
+      report(unpack(message.bytes));
       break;
     default:
       break;
@@ -321,42 +321,42 @@ void Monitor::find_lost_hosts(double seconds) {
 void Monitor::check_parent(double seconds) {
   orphaned_for_ = getppid() == parent_ ? 0.0 : orphaned_for_ + seconds;
   if (orphaned_for_ < 1.0) return;
-  speak({.culprits = {},
-         .sentence = fmt::format("the process that started this rank ({}) has ended", parent_)});
+  report({.culprits = {},
+          .sentence = fmt::format("the process that started this rank ({}) has ended", parent_)});
 }
 
 /// If a rank has printed an error and ended, the launcher ends the others. Not all launchers do.
 void Monitor::check_failed(double seconds) {
   const bool failed = std::ranges::any_of(locals_, [](const LocalRank& local) {
-    return local.memory != nullptr && local.memory->leaves.load() == RankMemory::Leaves::failed;
+    return local.memory != nullptr && local.memory->ending.load() == RankMemory::Ending::failed;
   });
   failed_for_ = failed ? failed_for_ + seconds : 0.0;
   if (failed_for_ >= 3.0) end_process(peer_status);
 }
 
-/// The launcher may lose what ranks of other hosts print while it ends them because of an ended rank. Whether
-/// rank 0 shall tell of it: it hears the verdict, or the end of the connection.
-bool Monitor::leaves_word_to_first_host(const Verdict& verdict, double seconds) {
+/// Whether rank 0 is to report, which hears the verdict or the end of the connection: the launcher may lose
+/// what ranks of other hosts print while it ends them because of an ended rank.
+bool Monitor::defers_to_first_host(const Verdict& verdict, double seconds) {
   constexpr double patience = 3.5;
   if (ranks_.host == 0 || !ranks_.table.ranks[verdict.culprits.front()].ended) return false;
-  if (ranks_.heartbeat && left_for_ == 0.0) {
+  if (ranks_.heartbeat && deferred_for_ == 0.0) {
     ranks_.heartbeat->send(0, HeartbeatMessage::Type::verdict, pack(verdict));
   }
-  left_for_ += seconds;
-  return left_for_ < patience;
+  deferred_for_ += seconds;
+  return deferred_for_ < patience;
 }
 
-/// Of several ranks that could speak, one does.
-bool Monitor::may_speak() {
-  std::int64_t speaker = 0;
-  if (memory_.speaker().compare_exchange_strong(speaker, getpid())) return true;
-  const auto status = status_of(speaker);
+/// Whether this rank is the one of its host that reports.
+bool Monitor::becomes_reporter() {
+  std::int64_t reporter = 0;
+  if (memory_.reporter().compare_exchange_strong(reporter, getpid())) return true;
+  const auto status = status_of(reporter);
   const bool gone = !status || status->state == 'Z' || status->state == 'T';
-  return gone && memory_.speaker().compare_exchange_strong(speaker, getpid());
+  return gone && memory_.reporter().compare_exchange_strong(reporter, getpid());
 }
 
-void Monitor::speak(const Verdict& verdict) {
-  if (!may_speak()) return;
+void Monitor::report(const Verdict& verdict) {
+  if (!becomes_reporter()) return;
   print_message("lockstep: error: " + verdict.sentence +
                 (options_.advice.empty() ? "" : "; " + options_.advice));
   write_report({.verdict = verdict,

@@ -89,9 +89,9 @@ class Monitor {
   void check_parent(double seconds);
   void check_failed(double seconds);
 
-  bool leaves_word_to_first_host(const Verdict& verdict, double seconds);
-  void speak(const Verdict& verdict);
-  bool may_speak();
+  bool defers_to_first_host(const Verdict& verdict, double seconds);
+  void report(const Verdict& verdict);
+  bool becomes_reporter();
   [[noreturn]] void end_job(const std::vector<std::size_t>& culprits);
   [[noreturn]] void end_process(int status) const;
 
@@ -103,7 +103,7 @@ class Monitor {
   std::vector<double> lost_for_;  ///< of each host: seconds since its connection was lost
   double since_states_ = 0.0;     ///< seconds since states were sent
   double failed_for_ = 0.0;       ///< seconds since a rank ended that has printed an error
-  double left_for_ = 0.0;         ///< seconds since a verdict was left to rank 0
+  double deferred_for_ = 0.0;     ///< seconds since a verdict was left to rank 0
   double orphaned_for_ = 0.0;     ///< seconds since the launcher has ended
   pid_t parent_;
   std::optional<WatchedProcess> launcher_;  ///< mpirun or its daemon

@@ -104,7 +104,7 @@ class Judge {
   }
 
   std::optional<Verdict> ended() const {
-    const Ranks ranks = find([](const RankState& state) { return state.ended && !state.leaves; });
+    const Ranks ranks = find([](const RankState& state) { return state.ended && !state.ends_by_itself; });
     if (ranks.empty()) return std::nullopt;
     const RankState& first = state(ranks[0]);
     std::string sentence =
@@ -137,7 +137,7 @@ class Judge {
         const Ranks others = entered(rank, call, false);
         if (others.empty()) continue;
         const Ranks same = entered(rank, call, true);
-        // Of two equal camps, the one without the lowest rank counts as the minority.
+        // Of two groups of equal size, the one without the lowest rank counts as the minority.
         if (same.size() < others.size() || (same.size() == others.size() && others[0] < same[0])) {
           first = {same, call};
         }
@@ -180,12 +180,12 @@ class Judge {
 
   std::optional<Verdict> stopped() const {
     return hung(find([&](const RankState& state) {
-      return state.stopped && !state.ended && !state.leaves && state.still >= limit_of(state);
+      return state.stopped && !state.ended && !state.ends_by_itself && state.still >= limit_of(state);
     }));
   }
   std::optional<Verdict> absent() const {
     return hung(find([&](const RankState& state) {
-      return !state.now.waits && !state.ended && !state.leaves && state.still >= limit_of(state);
+      return !state.now.waits && !state.ended && !state.ends_by_itself && state.still >= limit_of(state);
     }));
   }
   std::optional<Verdict> hung(const Ranks& ranks) const {
@@ -230,7 +230,7 @@ class Judge {
   /// All ranks wait.
   std::optional<Verdict> endless_call() const {
     for (const RankState& state : table_.ranks) {
-      if (state.ended || state.leaves) continue;
+      if (state.ended || state.ends_by_itself) continue;
       if (!state.known || !state.now.waits || state.still < limit_of(state)) return std::nullopt;
     }
     const auto with_call = [&](const CollectiveCall& call) {

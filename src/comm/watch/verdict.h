@@ -20,7 +20,7 @@ struct RankState {
 
   bool known = false;             ///< false: nothing is known of this rank, and nothing is concluded from it
   bool ended = false;             ///< its process has ended
-  bool leaves = false;            ///< it ends by itself, and has told why if there is a reason
+  bool ends_by_itself = false;    ///< it ends by itself, and has told why if there is a reason
   bool stopped = false;           ///< all its threads stand still: SIGSTOP, a debugger, a frozen container
   char process_state = '?';       ///< as in /proc/PID/stat
   std::int32_t wait_status = -1;  ///< of an ended process, as waitpid gives it; -1: not known

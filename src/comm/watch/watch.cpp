@@ -91,7 +91,7 @@ Watch::Watch(const Launch& launch, const std::string& host) : Watch() {
 }
 
 Watch::~Watch() {
-  own_->leaves = RankMemory::Leaves::done;
+  own_->ending = RankMemory::Ending::done;
   monitor_.reset();
   if (watched_slot == own_) watched_memory = nullptr;
 }
@@ -206,7 +206,7 @@ void Watch::publish() {
 void announce_end() noexcept {
   if (JobMemory* const memory = watched_memory) {
     memory->remove();  // the launcher kills the other ranks
-    watched_slot.load()->leaves = RankMemory::Leaves::failed;
+    watched_slot.load()->ending = RankMemory::Ending::failed;
   }
 }
 

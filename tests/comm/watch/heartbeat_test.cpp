@@ -70,15 +70,15 @@ TEST_F(HeartbeatTest, ALostConnectionIsNoticed) {
 TEST_F(HeartbeatTest, StrangersAreSentAway) {
   HeartbeatAddress wrong = address_;
   wrong.question[0] ^= 1;
-  const auto stranger = connect_to_first_host(1, wrong);
+  const auto pending = connect_to_first_host(1, wrong);
   HeartbeatAddress not_trusted = address_;
   not_trusted.answer[1] ^= 1;
   const auto careful = connect_to_first_host(1, not_trusted);
   const auto friendly = connect_to_first_host(2, address_);
-  work_until({first_.get(), stranger.get(), careful.get(), friendly.get()}, arrived_,
+  work_until({first_.get(), pending.get(), careful.get(), friendly.get()}, arrived_,
              [&] { return first_->is_connected(2) && friendly->is_connected(0); });
   EXPECT_FALSE(first_->is_connected(1));
-  EXPECT_FALSE(stranger->is_connected(0));
+  EXPECT_FALSE(pending->is_connected(0));
   EXPECT_FALSE(careful->is_connected(0));
 }
 

@@ -131,7 +131,7 @@ TEST(Verdict, AnEndedProcess) {
   EXPECT_EQ(sentence({ended(3 << 8), waiting(0), waiting(0), ended(-1)}),
             "rank 0 on host a (process 4711) has ended with status 3 (step 920, backward); so has rank 3");
   RankState told = ended(0);
-  told.leaves = true;
+  told.ends_by_itself = true;
   EXPECT_EQ(sentence({told, told, told, told}), "");
 }
 
