@@ -27,6 +27,9 @@ enum class Order {
 };
 void set_order(Order order);
 
+/// Advances the clock that events read, which stands still otherwise. Called by work, or by the host.
+void pass(double microseconds);
+
 /// Makes a function return `code` in its next call but `later`. "kernel": the next work that runs; CUDA
 /// returns such an error from all later calls, here until recover() is called.
 void fail(const std::string& function, cudaError_t code, int later = 0);

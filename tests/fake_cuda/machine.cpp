@@ -106,6 +106,7 @@ cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_p
     lock.lock();
     open(false);
     task->state = Task::State::done;
+    task->end = clock;
     task->works.clear();
     task->after.clear();
     changed.notify_all();
@@ -118,6 +119,11 @@ cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_p
 void set_order(Order order) {
   const std::lock_guard lock(machine().mutex);
   machine().order = order;
+}
+
+void pass(double microseconds) {
+  const std::lock_guard lock(machine().mutex);
+  machine().clock += microseconds;
 }
 
 void fail(const std::string& function, cudaError_t code, int later) {

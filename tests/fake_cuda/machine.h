@@ -37,6 +37,7 @@ struct Task {
   std::vector<Work> works;  ///< one, or the nodes of a graph
   std::vector<std::shared_ptr<Task>> after;
   enum class State { waiting, running, done } state = State::waiting;
+  double end = 0.0;  ///< by the clock, if done
 };
 
 struct Node {
@@ -62,6 +63,7 @@ struct StreamState {
 
 struct EventState {
   bool recorded = false, timing = true;
+  double recorded_at = 0.0;  ///< by the clock
   std::shared_ptr<Task> task;
   std::shared_ptr<Capture> capture;
   std::set<std::size_t> nodes;
@@ -119,6 +121,7 @@ class Machine {
   Order order = Order::late;
   std::uintptr_t handles = 0;
   std::uint64_t tasks = 0;
+  double clock = 0.0;  ///< microseconds
   std::size_t device_bytes = 0;
   int open_count = 0;
 

@@ -313,6 +313,28 @@ TEST_F(Rules, MemoryOfTheDeviceIsGarbageAtFirst) {
   EXPECT_NE(first, 0);
 }
 
+TEST_F(Rules, EventsTimeTheWorkBetweenThem) {
+  std::array<cudaEvent_t, 2> timed{};
+  for (cudaEvent_t& each : timed) EXPECT_EQ(cudaEventCreate(&each), cudaSuccess);
+  float milliseconds = 0.0F;
+  const auto elapsed = [&](cudaEvent_t from, cudaEvent_t to) {
+    return cudaEventElapsedTime(&milliseconds, from, to);
+  };
+  EXPECT_EQ(elapsed(timed[0], timed[1]), cudaErrorInvalidResourceHandle) << "not recorded";
+  EXPECT_EQ(cudaEventRecord(timed[0], stream), cudaSuccess);
+  EXPECT_EQ(launch(stream, "kernel", {}, [] { pass(3000.0); }), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(timed[1], stream), cudaSuccess);
+  EXPECT_EQ(elapsed(timed[0], timed[1]), cudaErrorNotReady);
+  pass(2000.0);  // the host, while the stream's work waits
+  EXPECT_EQ(cudaEventSynchronize(timed[1]), cudaSuccess);
+  EXPECT_EQ(elapsed(timed[0], timed[1]), cudaSuccess);
+  EXPECT_EQ(milliseconds, 5.0F);
+  EXPECT_EQ(cudaEventRecord(fork, stream), cudaSuccess);
+  EXPECT_EQ(elapsed(timed[0], fork), cudaErrorInvalidResourceHandle) << "made without timing";
+  for (cudaEvent_t each : timed) cudaEventDestroy(each);
+  cudaGetLastError();
+}
+
 TEST_F(Rules, AKernelThatFailsBreaksAllLaterCalls) {
   fail("kernel", cudaErrorIllegalAddress);
   add(stream, 'a');

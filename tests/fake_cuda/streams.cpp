@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+
 #include "fake_cuda/machine.h"
 
 namespace fake = lockstep::fake_cuda;
@@ -123,6 +126,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (state == nullptr || what == nullptr) return cudaErrorInvalidResourceHandle;
     if (state->capture && state->capture->invalid) return cudaErrorStreamCaptureInvalidated;
     what->recorded = true;
+    what->recorded_at = all.clock;
     what->capture = state->capture;
     what->nodes = state->ends;
     what->task = state->capture ? nullptr : state->last;
@@ -139,6 +143,22 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
       return cudaErrorCapturedEvent;
     }
     return what->task ? all.run(lock, what->task) : cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  return fake::call("cudaEventElapsedTime", [&](fake::Machine& all, auto&) {
+    std::array<double, 2> times{};
+    const std::array<cudaEvent_t, 2> both{start, end};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const fake::EventState* event = all.find(all.events, both[i], "cudaEventElapsedTime");
+      if (event == nullptr || !event->recorded || !event->timing || event->capture)
+        return cudaErrorInvalidResourceHandle;
+      if (event->task && event->task->state != fake::Task::State::done) return cudaErrorNotReady;
+      times[i] = std::max(event->recorded_at, event->task ? event->task->end : 0.0);
+    }
+    *milliseconds = static_cast<float>((times[1] - times[0]) / 1000.0);
+    return cudaSuccess;
   });
 }
 

@@ -8,6 +8,7 @@
 #include "device/cuda/native/check.h"
 #include "lockstep/error.h"
 #include "ops/cuda/dnn/native/cudnn_graph.h"
+#include "ops/cuda/dnn/native/cudnn_target.h"
 #include "ops/cuda/dnn/native/cudnn_timing.h"
 #include "ops/cuda/dnn/plan_file.h"
 #include "ops/cuda/dnn/problems.h"

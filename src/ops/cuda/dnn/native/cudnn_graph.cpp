@@ -14,6 +14,7 @@
 #include "device/cuda/native/check.h"
 #include "lockstep/error.h"
 #include "ops/cuda/dnn/cudnn.h"
+#include "ops/cuda/dnn/native/cudnn_target.h"
 #include "ops/cuda/dnn/problems.h"
 
 // Library in which the frontend looks up functions.

@@ -1,42 +1,16 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ops/cuda/dnn/dnn.h"
-#include "ops/cuda/dnn/native/cudnn_library.h"
-
-namespace cudnn_frontend {
-class DeviceProperties;
-}
 
 namespace lockstep::cuda {
 
-/// GPU that operations are planned for: the current one, or one described by a file (CudnnOptions).
-class CudnnTarget {
- public:
-  explicit CudnnTarget(const std::filesystem::path& device_properties);
-  ~CudnnTarget();
-
-  /// "NVIDIA H200, cuDNN 9.19.0"
-  const std::string& name() const { return name_; }
-  /// Whether the GPU is described by a file; operations cannot run.
-  bool is_described() const { return !handle_.has_value(); }
-  /// Handle of the current GPU; not if is_described().
-  const CudnnHandle& handle() const { return *handle_; }
-  /// Properties of the described GPU; null: current GPU.
-  const std::shared_ptr<const cudnn_frontend::DeviceProperties>& properties() const { return properties_; }
-
- private:
-  std::optional<CudnnHandle> handle_;
-  std::shared_ptr<const cudnn_frontend::DeviceProperties> properties_;
-  std::string name_;
-};
+class CudnnTarget;
 
 /// An operation graph of cuDNN and the engines that can run it: deterministic, compiled in cuDNN and not by
 /// NVRTC when they are first used, within the workspace limit, without duplicates, in the order of cuDNN's

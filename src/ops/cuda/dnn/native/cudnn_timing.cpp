@@ -1,10 +1,15 @@
 #include "ops/cuda/dnn/native/cudnn_timing.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <random>
 #include <vector>
 
 #include "device/cuda/native/check.h"
-#include "device/cuda/native/handles.h"
+#include "device/cuda/native/streams.h"
+#include "lockstep/error.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -13,57 +18,120 @@ using DeviceMemory = Handle<void*, cudaFree>;
 
 /// Number of engines to time: later ones are rarely faster.
 constexpr std::size_t engines_tried = 10;
-constexpr int runs = 5;  ///< timed one by one; the minimum counts
+/// A round is so many runs in a row: the start of one graph costs about as much as a short kernel.
+constexpr int runs = 20;
+constexpr std::size_t rounds = 3;  ///< whose median counts
 
-DeviceMemory zeros(std::size_t bytes) {
+DeviceMemory memory_of(std::size_t bytes) {
   if (bytes == 0) return {};
   void* address = nullptr;
   check_cuda(cudaMalloc(&address, bytes), "cudaMalloc (timing of cuDNN's engines)");
-  DeviceMemory memory(address);
-  check_cuda(cudaMemset(address, 0, bytes), "cudaMemset");
-  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // another stream reads the memory
+  return DeviceMemory(address);
+}
+
+DeviceMemory zeros(std::size_t bytes, cudaStream_t stream) {
+  DeviceMemory memory = memory_of(bytes);
+  if (bytes > 0) check_cuda(cudaMemsetAsync(memory.get(), 0, bytes, stream), "cudaMemsetAsync");
   return memory;
 }
 
+/// Numbers of magnitude 0.5 to 1, read as float and as bfloat16. Each half of a word has the exponent of 0.5.
+DeviceMemory random_numbers(std::size_t bytes, std::uint32_t seed, cudaStream_t stream) {
+  constexpr std::uint32_t sign_and_mantissa = 0x807f807fU, exponent = 0x3f003f00U;
+  constexpr std::size_t words = 262139;  // repeated; a prime, so that rows of a tensor differ
+  std::mt19937 generator(seed);
+  std::vector<std::uint32_t> numbers(std::min(words, bytes / sizeof(std::uint32_t) + 1));
+  for (std::uint32_t& each : numbers) {
+    each = (static_cast<std::uint32_t>(generator()) & sign_and_mantissa) | exponent;
+  }
+  DeviceMemory memory = memory_of(bytes);
+  const std::size_t at_once = numbers.size() * sizeof(std::uint32_t);
+  for (std::size_t first = 0; first < bytes; first += at_once) {
+    check_cuda(cudaMemcpyAsync(static_cast<std::byte*>(memory.get()) + first, numbers.data(),
+                               std::min(at_once, bytes - first), cudaMemcpyHostToDevice, stream),
+               "cudaMemcpyAsync");
+  }
+  return memory;
+}
+
+/// `work` as a graph; null if it cannot be captured.
+ExecutableGraphOwner captured(cudaStream_t stream, const std::function<void()>& work) {
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+  bool is_complete = true;
+  try {
+    work();
+  } catch (const Error&) {
+    is_complete = false;
+  }
+  cudaGraph_t raw = nullptr;
+  const bool has_ended = cudaStreamEndCapture(stream, &raw) == cudaSuccess;
+  const GraphOwner graph(raw);
+  cudaGraphExec_t executable = nullptr;
+  if (is_complete && has_ended && cudaGraphInstantiate(&executable, raw, 0) == cudaSuccess)
+    return ExecutableGraphOwner(executable);
+  cudaGetLastError();  // clears the error, which later calls would return
+  return {};
+}
+
+/// Times rounds of work on a stream.
 class Stopwatch {
  public:
-  Stopwatch() : start_(event()), stop_(event()) {
-    cudaStream_t stream = nullptr;
-    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-    stream_ = StreamOwner(stream);
+  Stopwatch() : stream_(make_stream()) {
+    for (EventOwner& each : events_) {
+      cudaEvent_t raw = nullptr;
+      check_cuda(cudaEventCreate(&raw), "cudaEventCreate");
+      each = EventOwner(raw);
+    }
   }
 
   cudaStream_t stream() const { return stream_.get(); }
 
-  template <class Work>
-  double microseconds(const Work& work) const {
-    check_cuda(cudaEventRecord(start_.get(), stream()), "cudaEventRecord");
-    work();
-    check_cuda(cudaEventRecord(stop_.get(), stream()), "cudaEventRecord");
-    check_cuda(cudaEventSynchronize(stop_.get()), "timing of cuDNN's engines");
-    float milliseconds = 0.0F;
-    check_cuda(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()), "cudaEventElapsedTime");
-    return 1000.0 * static_cast<double>(milliseconds);
+  void synchronize() const { check_cuda(cudaStreamSynchronize(stream()), "timing of cuDNN's engines"); }
+
+  /// Median of the rounds. One more runs before them, during which the host submits them, so that the GPU
+  /// need not wait for it between the events.
+  double microseconds(const std::function<void()>& submit_round) const {
+    submit_round();
+    check_cuda(cudaEventRecord(events_[0].get(), stream()), "cudaEventRecord");
+    for (std::size_t i = 0; i < rounds; ++i) {
+      submit_round();
+      check_cuda(cudaEventRecord(events_[i + 1].get(), stream()), "cudaEventRecord");
+    }
+    synchronize();
+    std::array<float, rounds> milliseconds{};
+    for (std::size_t i = 0; i < rounds; ++i) {
+      check_cuda(cudaEventElapsedTime(&milliseconds[i], events_[i].get(), events_[i + 1].get()),
+                 "cudaEventElapsedTime");
+    }
+    std::ranges::sort(milliseconds);
+    return 1000.0 * static_cast<double>(milliseconds[rounds / 2]);
   }
 
  private:
-  static EventOwner event() {
-    cudaEvent_t raw = nullptr;
-    check_cuda(cudaEventCreate(&raw), "cudaEventCreate");
-    return EventOwner(raw);
-  }
-
-  EventOwner start_, stop_;
   StreamOwner stream_;
+  std::array<EventOwner, rounds + 1> events_;
 };
 
-double time_of(const CudnnGraph& graph, std::size_t engine, std::span<void* const> tensors,
-               const Stopwatch& watch) {
-  const DeviceMemory workspace = zeros(graph.workspace_bytes(engine));
-  const auto run = [&] { graph.run(engine, watch.stream(), tensors, workspace.get()); };
-  double fastest = watch.microseconds(run);  // the first run loads the code
-  for (int i = 0; i < runs; ++i) fastest = std::min(fastest, watch.microseconds(run));
-  return fastest;
+/// Time of a run; empty if cuDNN refuses to run the engine.
+std::optional<double> time_of(const CudnnGraph& graph, std::size_t engine, std::span<void* const> tensors,
+                              const Stopwatch& watch) {
+  const cudaStream_t stream = watch.stream();
+  const DeviceMemory workspace = zeros(graph.workspace_bytes(engine), stream);
+  const auto run = [&] { graph.run(engine, stream, tensors, workspace.get()); };
+  const auto run_all = [&] {
+    for (int i = 0; i < runs; ++i) run();
+  };
+  try {
+    run();  // loads the code
+  } catch (const Error&) {
+    watch.synchronize();  // throws if the reason is the GPU
+    return std::nullopt;
+  }
+  watch.synchronize();
+  const ExecutableGraphOwner all = captured(stream, run_all);
+  if (all.get() == nullptr) return watch.microseconds(run_all) / runs;
+  return watch.microseconds([&] { check_cuda(cudaGraphLaunch(all.get(), stream), "cudaGraphLaunch"); }) /
+         runs;
 }
 
 }  // namespace
@@ -73,16 +141,17 @@ std::optional<TimedEngine> fastest_engine(CudnnGraph& graph) {
   std::vector<DeviceMemory> memory;
   std::vector<void*> tensors;
   for (const std::size_t bytes : graph.tensor_bytes()) {
-    memory.push_back(zeros(bytes));
+    memory.push_back(random_numbers(bytes, static_cast<std::uint32_t>(memory.size()), watch.stream()));
     tensors.push_back(memory.back().get());
   }
   std::optional<TimedEngine> fastest;
   std::size_t tried = 0;
   for (std::size_t engine = 0; engine < graph.engines().size() && tried < engines_tried; ++engine) {
     if (!graph.build(engine)) continue;
+    const auto time = time_of(graph, engine, tensors, watch);
+    if (!time) continue;
     ++tried;
-    const double time = time_of(graph, engine, tensors, watch);
-    if (!fastest || time < fastest->microseconds) fastest = TimedEngine{engine, time};
+    if (!fastest || *time < fastest->microseconds) fastest = TimedEngine{engine, *time};
   }
   return fastest;
 }

@@ -12,8 +12,10 @@ struct TimedEngine {
   std::size_t engine = 0;
   double microseconds = 0.0;
 };
-/// Times the first engines that can be built, with tensors of zeros on a stream of its own, and returns the
-/// fastest. Empty: no engine can be built. Throws Error(resource) if memory is too small.
+/// Times the first engines that can be built and run, on a stream of its own, and returns the fastest.
+/// Tensors hold random numbers, the same in each call: power and clocks of a GPU depend on the data. The time
+/// is that of a run among others in a graph, as in a training, without the host's. Empty: no engine can run.
+/// Throws Error(resource) if memory is too small, or if the GPU fails.
 std::optional<TimedEngine> fastest_engine(CudnnGraph& graph);
 
 }  // namespace lockstep::cuda
