@@ -76,7 +76,7 @@ class GpuCommands : public testing::TestWithParam<int> {
       add("LOCKSTEP_SYNTHETIC_SHAPE=1x14x14");
       add(large ? "LOCKSTEP_SAMPLES=16" : "LOCKSTEP_SAMPLES=128");
       add(large ? "LOCKSTEP_BATCH_SIZE=16" : "LOCKSTEP_BATCH_SIZE=128");
-      if (large) add("LOCKSTEP_MICRO_BATCHES=16");
+      if (large) environment.push_back("LOCKSTEP_MICRO_BATCHES=" + std::to_string(GetParam()));
     }
     if (command.find(" train ") != std::string::npos) {
       add("LOCKSTEP_MAX_STEPS=1");
