@@ -152,9 +152,6 @@ void wait_for_end(int link) {
   sigaddset(&child, SIGCHLD);
   const Descriptor ended_children(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
 
-  std::error_code error;
-  std::filesystem::create_directories(job.places.folder, error);
-  std::filesystem::permissions(job.places.folder, std::filesystem::perms::owner_all, error);
   const pid_t self = getpid();
   const pid_t command = fork();
   if (command == 0) start_command(job, streams, self, process);
@@ -165,7 +162,7 @@ void wait_for_end(int link) {
   const int status = command < 0 ? not_started : watch(command, link, ended_children);
   end_descendants({});
   tell(link, {.ended = true, .value = status});
-  wait_for_end(link.get());  // the launcher may read files first
+  wait_for_end(link.get());
   remove_leftovers(job.name, *process, job.places);
   _exit(0);
 }

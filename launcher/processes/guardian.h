@@ -15,7 +15,7 @@ namespace lockstep::launcher {
 /// A command to start, with what belongs to it alone.
 struct Job {
   std::string name;  ///< unique on all hosts; part of the names of its files
-  Places places;     ///< its folder is made for it, and removed after its end
+  Places places;
   std::vector<std::string> command;
   std::vector<std::string> environment;  ///< NAME=VALUE, all of it
 };

@@ -57,10 +57,9 @@ fs::path temporary_folder() {
 
 }  // namespace
 
-Places places_of(const std::string& job) {
+Places places_of_jobs() {
   const char* chosen = std::getenv("OMPI_MCA_orte_tmpdir_base");
-  return {.folder = temporary_folder() / ("lockstep-" + job),
-          .temporary = chosen != nullptr ? fs::path(chosen) : temporary_folder(),
+  return {.temporary = chosen != nullptr ? fs::path(chosen) : temporary_folder(),
           .shared_memory = "/dev/shm"};
 }
 
@@ -91,10 +90,11 @@ void remove_leftovers(const std::string& job, pid_t process, const Places& place
     return std::ranges::any_of(families, [&](unsigned family) { return is_segment_of(file, family); });
   };
   std::error_code error;
-  for (fs::directory_iterator entry(places.shared_memory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (is_left(entry->path().filename().string())) fs::remove_all(entry->path(), ignored);
+  for (const fs::path& place : {places.shared_memory, places.temporary}) {
+    for (fs::directory_iterator entry(place, error), end; !error && entry != end; entry.increment(error)) {
+      std::error_code ignored;
+      if (is_left(entry->path().filename().string())) fs::remove_all(entry->path(), ignored);
+    }
   }
   for (const fs::path& parent : parents) {
     fs::remove_all(parent / name, error);
@@ -102,7 +102,6 @@ void remove_leftovers(const std::string& job, pid_t process, const Places& place
     // another mpirun has a session there.
     fs::remove(parent, error);
   }
-  fs::remove_all(places.folder, error);
 }
 
 }  // namespace lockstep::launcher

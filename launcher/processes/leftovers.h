@@ -8,17 +8,18 @@
 
 namespace lockstep::launcher {
 
-/// Where a job and its Open MPI keep files on this host.
+/// Where jobs and their Open MPI keep files on this host.
 struct Places {
-  std::filesystem::path folder;         ///< of the job alone
-  std::filesystem::path temporary;      ///< with the session folders of Open MPI: ompi.HOST.UID/pid.PROCESS
+  /// With the session folders of Open MPI, ompi.HOST.UID/pid.PROCESS, and where there is no shared memory,
+  /// files of lockstep.
+  std::filesystem::path temporary;
   std::filesystem::path shared_memory;  ///< with segments of Open MPI and files of lockstep
 };
 
-/// Places of a job of this name, by the environment.
-Places places_of(const std::string& job);
+/// These places, by the environment.
+Places places_of_jobs();
 
-/// Removes what a job has left, whose processes are gone: its folder; the session folder of its mpirun, which
+/// Removes what a job has left, whose processes are gone: the session folder of its mpirun, which
 /// had the number `process`, and the segments of this session; empty parents of session folders; files of
 /// lockstep with the job's name. Ignores errors.
 void remove_leftovers(const std::string& job, pid_t process, const Places& places);

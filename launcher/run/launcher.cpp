@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,33 +75,39 @@ bool is_pipe(int descriptor) {
   return fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/// First failure that the ranks' stderr has reported; the later ones follow from it.
-class FirstFailure {
+/// What the ranks' stderr has told: their run directory, and the first failure, from which later ones follow.
+class Report {
  public:
   void look_at(std::string_view line) {
+    const std::lock_guard lock(mutex_);
+    if (const std::size_t at = line.find(run_directory_line); at != std::string_view::npos) {
+      run_directory_ = line.substr(at + run_directory_line.size());  // behind what --tag-output adds
+    }
     const auto found = read_failure_line(line);
-    const std::lock_guard lock(mutex_);
-    if (found && (!first_ || explains(*found, *first_))) first_ = found;
+    if (found && (!failure_ || explains(*found, *failure_))) failure_ = found;
   }
-  std::optional<FailureLine> get() const {
+  std::string run_directory() const {
     const std::lock_guard lock(mutex_);
-    return first_;
+    return run_directory_;
+  }
+  std::optional<FailureLine> failure() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::optional<FailureLine> first_;
+  std::string run_directory_;  ///< empty: unknown
+  std::optional<FailureLine> failure_;
 };
 
 /// The run directory of a run, as far as it is known, and what its record says.
-class RunRecord {
+class RunProgress {
  public:
   const std::string& directory() const { return directory_; }
-  /// Takes the directory from the file to which rank 0 writes it. Returns whether it was unknown before.
-  bool find(const fs::path& file) {
-    std::string line;
-    if (std::ifstream input(file); !std::getline(input, line) || line.empty()) return false;
-    return std::exchange(directory_, line) != line;
+  /// Takes note of the directory; empty: still unknown. Returns whether it is another one than before.
+  bool is_in(const std::string& directory) {
+    return !directory.empty() && std::exchange(directory_, directory) != directory;
   }
   bool is_written_since(fs::file_time_type time) const {
     std::error_code error;
@@ -121,8 +126,6 @@ class RunRecord {
 };
 
 bool can_save(const Arguments& arguments) { return arguments.command[0] == "train"; }
-
-fs::path run_directory_file(const Job& job) { return job.places.folder / "run-dir"; }
 
 /// Number of GPUs that `program` can use on this host; 0 too if it cannot tell.
 int count_gpus(const std::string& program) {
@@ -148,10 +151,11 @@ class Run {
   std::vector<std::string> command_of_attempt() const;
   Job make_job() const;
   void attempt();
-  void watch(Guardian& guardian, Attempt& attempt, const std::vector<const Relay*>& relays);
+  void watch(Guardian& guardian, Attempt& attempt, const std::vector<const Relay*>& relays,
+             const Report& report);
   int milliseconds_to_next(const Attempt& attempt) const;
-  void look_for_first_step(Attempt& attempt);
-  void find_run_directory(Attempt& attempt);
+  void look_for_first_step(Attempt& attempt, const Report& report);
+  void find_run_directory(Attempt& attempt, const Report& report);
   int status_for_caller(int status) const;
   void leave_out(const FewerRanks& fewer, const std::string& reason);
   void tell_of_restart() const;
@@ -163,8 +167,7 @@ class Run {
   Signals signals_{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
   Guardian* guardian_ = nullptr;  ///< of the present attempt
   StopRequest stop_;
-  RunRecord record_;
-  fs::path run_directory_file_;  ///< of the present attempt
+  RunProgress record_;
   fs::file_time_type start_of_attempt_;
   std::vector<Attempt> attempts_;
 };
@@ -203,13 +206,13 @@ std::vector<std::string> Run::command_of_attempt() const {
 Job Run::make_job() const {
   Job job;
   job.name = new_job_name();
-  job.places = places_of(job.name);
+  job.places = places_of_jobs();
   std::map<std::string, std::string> variables = environment();
   variables[job_variable] = job.name;
   if (restartable()) {
-    variables[run_directory_file_variable] = run_directory_file(job).string();
+    variables[tell_run_directory_variable] = "1";
   } else {
-    variables.erase(run_directory_file_variable);
+    variables.erase(tell_run_directory_variable);
   }
   // The ranks' stderr is a pipe to mpirun, so only this program knows whether it ends at a terminal.
   if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
@@ -240,8 +243,7 @@ void Run::attempt() {
   attempt.began = seconds_now();
   start_of_attempt_ = fs::file_time_type::clock::now();
   const Job job = make_job();
-  run_directory_file_ = run_directory_file(job);
-  FirstFailure failure;
+  Report report;
   std::vector<std::unique_ptr<Relay>> relays;
   Streams streams;
   // mpirun ends a run when the reader of its output ends (| head). A relay reads on instead.
@@ -251,7 +253,7 @@ void Run::attempt() {
   }
   if (restartable()) {
     relays.push_back(
-        std::make_unique<Relay>(STDERR_FILENO, "", [&](std::string_view line) { failure.look_at(line); }));
+        std::make_unique<Relay>(STDERR_FILENO, "", [&](std::string_view line) { report.look_at(line); }));
     streams.err = relays.back()->input();
   }
   // Without a controlling terminal, mpirun must not read one: it would take what is typed from the shell.
@@ -268,15 +270,15 @@ void Run::attempt() {
       relay->start();
       running.push_back(relay.get());
     }
-    watch(guardian, attempt, running);
-    find_run_directory(attempt);  // before the guardian removes the file
+    watch(guardian, attempt, running, report);
+    find_run_directory(attempt, report);
     guardian_ = nullptr;
   }
   attempt.ended = seconds_now();
   attempt.checkpoint = record_.newest_checkpoint();
   attempt.last_step = record_.steps(attempt.from_step).last;
   attempt.stop_requested = stop_.requested();
-  if (const auto found = failure.get(); found && attempt.status != 0) {
+  if (const auto found = report.failure(); found && attempt.status != 0) {
     attempt.place = found->place;
     attempt.cause = found->cause;
   }
@@ -284,7 +286,8 @@ void Run::attempt() {
 }
 
 /// Returns when all processes have ended and their output is copied.
-void Run::watch(Guardian& guardian, Attempt& attempt, const std::vector<const Relay*>& relays) {
+void Run::watch(Guardian& guardian, Attempt& attempt, const std::vector<const Relay*>& relays,
+                const Report& report) {
   std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}, {guardian.descriptor(), POLLIN, 0}};
   for (const Relay* relay : relays) events.push_back({relay->ended(), POLLIN, 0});
   std::size_t running =
@@ -293,7 +296,7 @@ void Run::watch(Guardian& guardian, Attempt& attempt, const std::vector<const Re
     poll(events.data(), events.size(), milliseconds_to_next(attempt));
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
     stop_.on_time(Clock::now());
-    if (restartable() && !attempt.first_step) look_for_first_step(attempt);
+    if (restartable() && !attempt.first_step) look_for_first_step(attempt, report);
     for (std::size_t i = 1; i < events.size(); ++i) {
       if (events[i].fd < 0 || events[i].revents == 0) continue;
       if (i == 1) {
@@ -319,8 +322,8 @@ int Run::milliseconds_to_next(const Attempt& attempt) const {
   return result;
 }
 
-void Run::look_for_first_step(Attempt& attempt) {
-  find_run_directory(attempt);
+void Run::look_for_first_step(Attempt& attempt, const Report& report) {
+  find_run_directory(attempt, report);
   if (!record_.is_written_since(start_of_attempt_)) return;
   const RecordedSteps steps = record_.steps(attempt.from_step);
   // Steps are recorded once a second.
@@ -329,8 +332,9 @@ void Run::look_for_first_step(Attempt& attempt) {
 }
 
 /// In the first attempt, the run may go on from a checkpoint too, by the user's options.
-void Run::find_run_directory(Attempt& attempt) {
-  if (record_.find(run_directory_file_) && attempts_.empty()) attempt.from_step = record_.newest_checkpoint();
+void Run::find_run_directory(Attempt& attempt, const Report& report) {
+  if (record_.is_in(report.run_directory()) && attempts_.empty())
+    attempt.from_step = record_.newest_checkpoint();
 }
 
 /// Status with which the ranks' one leaves lockstep-run.

@@ -50,8 +50,8 @@ TEST(OptionSet, OptionsOfOtherCommandsAndInternalVariablesAreIgnored) {
   set.config_file();
   set.ignore(train_option_names());
   const Arguments arguments = {"other", "--config", file.c_str()};
-  const Arguments environment = {"LOCKSTEP_EPOCHS=3", "LOCKSTEP_JOB=1a2b",
-                                 "LOCKSTEP_RUN_DIR_FILE=/tmp/run-dir", nullptr};
+  const Arguments environment = {"LOCKSTEP_EPOCHS=3", "LOCKSTEP_JOB=1a2b", "LOCKSTEP_TELL_RUN_DIR=1",
+                                 nullptr};
   EXPECT_TRUE(set.parse(3, arguments.data(), environment.data()));
   EXPECT_EQ(options.depth, 2);
   const Arguments negative = {"other", "--depth", "-8"};

@@ -30,10 +30,9 @@ TEST(Leftovers, OfOneJobAreRemovedAndNoOthers) {
   };
   session("pid.100", 0x5306);
   session("pid.101", 0x5307);
-  const Places places{
-      .folder = temporary / "lockstep-1a2b", .temporary = temporary.path(), .shared_memory = memory.path()};
-  std::filesystem::create_directory(places.folder);
-  std::filesystem::create_directory(temporary / "lockstep-3c4d");
+  const Places places{.temporary = temporary.path(), .shared_memory = memory.path()};
+  temporary.write("lockstep-1a2b-vm", "x");  // where there is no shared memory
+  temporary.write("lockstep-3c4d-vm", "x");
   for (const char* name : {"lockstep-1a2b-0", "lockstep-watch.1a2b.3", "lockstep-3c4d-0", "other-1a2b",
                            "vader_segment.vm.0.53060001.0", "vader_segment.vm.0.53070001.0"}) {
     memory.write(name, "x");
@@ -41,7 +40,7 @@ TEST(Leftovers, OfOneJobAreRemovedAndNoOthers) {
   using Names = std::vector<std::string>;
   remove_leftovers("1a2b", 100, places);
   EXPECT_EQ(memory.names(), (Names{"lockstep-3c4d-0", "other-1a2b", "vader_segment.vm.0.53070001.0"}));
-  EXPECT_EQ(temporary.names(), (Names{"lockstep-3c4d", "ompi.vm" + user}));
+  EXPECT_EQ(temporary.names(), (Names{"lockstep-3c4d-vm", "ompi.vm" + user}));
   EXPECT_FALSE(std::filesystem::exists(sessions / "pid.100"));
   EXPECT_TRUE(std::filesystem::exists(sessions / "pid.101/contact.txt"));
 
@@ -58,8 +57,7 @@ TEST(Leftovers, OfAnMpirunThatWasKilledBeforeItHadASession) {
   std::filesystem::create_directory(temporary / ("ompi.vm" + user + "0"));  // another user's
   std::filesystem::create_directory(temporary / ("other.vm" + user));
   std::filesystem::create_directories(temporary / ("ompi.busy" + user) / "pid.101");
-  const Places places{
-      .folder = temporary / "lockstep-1a2b", .temporary = temporary.path(), .shared_memory = memory.path()};
+  const Places places{.temporary = temporary.path(), .shared_memory = memory.path()};
   remove_leftovers("1a2b", 100, places);
   EXPECT_EQ(temporary.names(),
             (std::vector<std::string>{"ompi.busy" + user, "ompi.vm" + user + "0", "other.vm" + user}));

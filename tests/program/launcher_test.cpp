@@ -30,7 +30,7 @@ class StandIns : public testing::Test {
 echo "$@" >> "$here/starts"
 n=$(wc -l < "$here/starts")
 run=$here/run
-if [ -n "$LOCKSTEP_RUN_DIR_FILE" ]; then echo "$run" > "$LOCKSTEP_RUN_DIR_FILE"; fi
+if [ -n "$LOCKSTEP_TELL_RUN_DIR" ]; then echo "lockstep: run directory $run" >&2; fi
 checkpoint() { mkdir -p "$run/checkpoints/step-$1" && : > "$run/checkpoints/step-$1/MANIFEST"; }
 fail() { echo "lockstep: error: rank $1 on a: broken" >&2; exit "$2"; }
 )" + lockstep);
@@ -73,7 +73,7 @@ TEST_F(StandIns, OptionsInTheEnvironmentReachOtherHosts) {
   const std::string out = launch({"-np", "2", "train"}, {"LOCKSTEP_LR=0.2"}).out;
   EXPECT_NE(out.find("-x LOCKSTEP_LR "), std::string::npos) << out;
   EXPECT_NE(out.find("-x LOCKSTEP_JOB "), std::string::npos) << out;
-  EXPECT_EQ(out.find("LOCKSTEP_RUN_DIR_FILE"), std::string::npos)
+  EXPECT_EQ(out.find("LOCKSTEP_TELL_RUN_DIR"), std::string::npos)
       << out;  // without restarts, nobody reads it
 }
 
@@ -110,6 +110,45 @@ TEST_F(StandIns, ARestartGoesOnFromTheNewestCheckpoint) {
   EXPECT_NE(outcome.err.find("lockstep-run: 2 restarts (rank 1 on a: broken; rank 2 on a: broken); "),
             std::string::npos)
       << outcome.err;
+}
+
+/// Rank 0 may be on another host, so its stderr is all that arrives here, maybe marked by mpirun.
+TEST_F(StandIns, TheRunDirectoryIsToldOnStderr) {
+  pretend("checkpoint 0000000$n; if [ $n -lt 2 ]; then fail 0 4; fi");
+  script("tagged", "\"" + (folder_ / "lockstep").string() + "\" \"$@\" 2>&1 | sed 's/^/[1,0]<stderr>:/' >&2");
+  script("mpirun", "for word; do shift; case $word in */lockstep) '" + (folder_ / "tagged").string() +
+                       "' \"$@\"; exit $(($(wc -l < '" + (folder_ / "starts").string() +
+                       "') < 2));; esac; done");
+  const Outcome outcome = launch({"-np", "2", "--max-restarts", "1", "train"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const std::string run_directory = (folder_ / "run").string();
+  EXPECT_EQ(starts(), "train\ntrain --run-dir " + run_directory + " --resume " + run_directory + "\n");
+}
+
+TEST(LockstepRun, RanksTellTheirRunDirectoryWhereItIsAskedFor) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> command = {"sh",
+                                            "-c",
+                                            "cd \"$0\" && exec \"$@\"",
+                                            folder.path().string(),
+                                            LOCKSTEP_PROGRAM,
+                                            "train",
+                                            "--dataset",
+                                            "synthetic",
+                                            "--samples",
+                                            "8",
+                                            "--model",
+                                            "mlp:4",
+                                            "--epochs",
+                                            "1",
+                                            "--quiet",
+                                            "--run-dir",
+                                            "here"};
+  const std::string line = "lockstep: run directory " + (folder / "here").string() + "\n";
+  EXPECT_EQ(run(command).err.find(line), std::string::npos);
+  std::filesystem::remove_all(folder / "here");
+  const Outcome asked = run(command, {"LOCKSTEP_TELL_RUN_DIR=1"});
+  EXPECT_EQ(count(asked.err, line), 1) << asked.err;
 }
 
 TEST_F(StandIns, GiveUpWithTheReason) {

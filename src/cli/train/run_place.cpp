@@ -11,7 +11,6 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_store.h"
 #include "cli/find_checkpoints.h"
-#include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
@@ -127,9 +126,8 @@ RunPlace find_run_place(const World& world, const TrainOptions& options, RunLock
 }
 
 void tell_launcher(const RunPlace& place) {
-  const char* file = std::getenv(run_directory_file_variable);
-  if (file != nullptr && *file != '\0')
-    write_text_file(file, std::filesystem::absolute(place.directory).string() + "\n");
+  if (std::getenv(tell_run_directory_variable) == nullptr) return;
+  print_message(std::string(run_directory_line) + std::filesystem::absolute(place.directory).string());
 }
 
 }  // namespace lockstep

@@ -38,8 +38,7 @@ class RunLock {
 /// Error(resource).
 RunPlace find_run_place(const World& world, const TrainOptions& options, RunLock& lock);
 
-/// Writes the run directory to the file in which a launcher that may restart the run looks for it, if there
-/// is one. Throws Error(resource).
+/// Prints the run directory on stderr for a launcher that may restart the run, if there is one.
 void tell_launcher(const RunPlace& place);
 
 }  // namespace lockstep
