@@ -36,8 +36,17 @@ class StopRequests {
   StopRequests& operator=(const StopRequests&) = delete;
 
   /// Stops the run so early that this process has probably ended `limit` after its start: it leaves twice the
-  /// time between two calls of ask, and the time for the end of the run. 0: no limit.
-  void set_limit(Duration limit) { limit_ = limit.seconds; }
+  /// time between two calls of ask, and the time for the end of the run. 0: no limit. `before`: seconds that
+  /// count too, of earlier processes whose run this one continues.
+  void set_limit(Duration limit, double before = 0.0) {
+    limit_ = limit.seconds;
+    before_ = before;
+  }
+  /// Whether the earlier processes have left so little of the limit that the first call of ask would stop the
+  /// run. Depends on no clock.
+  bool is_over_before_start() const {
+    return limit_ > 0.0 && before_ > 0.0 && before_ + time_for_end() >= limit_;
+  }
   /// Takes note that the end of the run, mainly its checkpoint, takes so many seconds. The largest number
   /// counts; without one, it is 5 % of the limit, at most 30 s.
   void expect_end(double seconds);
@@ -57,10 +66,12 @@ class StopRequests {
 
  private:
   double seconds() const;
+  double time_for_end() const;
   bool time_is_over();
 
   double started_ = 0.0;  ///< steady clock
   double limit_ = 0.0;    ///< seconds; 0: none
+  double before_ = 0.0;   ///< seconds of earlier processes
   double end_ = 0.0;      ///< seconds that the end of the run takes
   double asked_at_ = 0.0;
   std::size_t asked_ = 0;

@@ -214,6 +214,10 @@ Job Run::make_job() const {
   } else {
     variables.erase(tell_run_directory_variable);
   }
+  variables.erase(seconds_before_variable);
+  if (!attempts_.empty()) {
+    variables[seconds_before_variable] = std::to_string(seconds_now() - attempts_.front().began);
+  }
   // The ranks' stderr is a pipe to mpirun, so only this program knows whether it ends at a terminal.
   if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
   if (isatty(STDERR_FILENO) != 0) variables.emplace("LOCKSTEP_PROGRESS", "on");

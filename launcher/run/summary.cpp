@@ -6,12 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/error.h"
 #include "run/failure_line.h"
 
 namespace lockstep::launcher {
 namespace {
 
-bool failed(const Attempt& attempt) { return attempt.status != 0 && !attempt.stop_requested; }
+bool failed(const Attempt& attempt) {
+  return attempt.status != 0 && attempt.status != static_cast<int>(Category::stopped) &&
+         !attempt.stop_requested;
+}
 
 /// Time of an attempt's steps that count.
 double useful_seconds_of(const Attempt& attempt) {

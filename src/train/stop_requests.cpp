@@ -120,6 +120,8 @@ StopRequests::~StopRequests() {
 
 double StopRequests::seconds() const { return 1e-9 * static_cast<double>(steady_nanoseconds()) - started_; }
 
+double StopRequests::time_for_end() const { return end_ > 0.0 ? end_ : std::min(30.0, 0.05 * limit_); }
+
 void StopRequests::expect_end(double seconds) { end_ = std::max(end_, seconds); }
 
 void StopRequests::wait_for_boundaries() {
@@ -136,8 +138,7 @@ bool StopRequests::time_is_over() {
   const double present = seconds();
   between_[asked_++ % between_.size()] = present - std::exchange(asked_at_, present);
   if (limit_ <= 0.0) return false;
-  const double end = end_ > 0.0 ? end_ : std::min(30.0, 0.05 * limit_);
-  out_of_time_ = present + 2.0 * std::ranges::max(between_) + end >= limit_;
+  out_of_time_ = before_ + present + 2.0 * std::ranges::max(between_) + time_for_end() >= limit_;
   return out_of_time_;
 }
 

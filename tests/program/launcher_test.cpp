@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "support/started.h"
 
@@ -149,6 +150,23 @@ TEST(LockstepRun, RanksTellTheirRunDirectoryWhereItIsAskedFor) {
   std::filesystem::remove_all(folder / "here");
   const Outcome asked = run(command, {"LOCKSTEP_TELL_RUN_DIR=1"});
   EXPECT_EQ(count(asked.err, line), 1) << asked.err;
+}
+
+TEST_F(StandIns, RestartsAreToldHowLongTheRunHasTaken) {
+  pretend(
+      "echo \"${LOCKSTEP_SECONDS_BEFORE:-none}\"; checkpoint 0000000$n; if [ $n -lt 3 ]; then fail $n 4; fi; "
+      "exit 75");
+  const Outcome outcome =
+      launch({"-np", "2", "--max-restarts", "5", "train"}, {"LOCKSTEP_SECONDS_BEFORE=1000"});
+  EXPECT_EQ(outcome.status, 75) << outcome.err;
+  std::istringstream lines(outcome.out);
+  std::string first;
+  double second = 0, third = 0;
+  lines >> first >> second >> third;
+  EXPECT_EQ(first, "none");
+  EXPECT_TRUE(0 < second && second < third && third < 1000) << outcome.out;
+  EXPECT_NE(outcome.err.find("2 restarts (rank 1 on a: broken; rank 2 on a: broken); "), std::string::npos)
+      << outcome.err;  // the stop is no failure
 }
 
 TEST_F(StandIns, GiveUpWithTheReason) {

@@ -171,6 +171,20 @@ TEST(Stop, TimeLimitEndsTheRunBeforeIt) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));  // a busy machine
 }
 
+/// lockstep-run starts it again after a failure.
+TEST(Stop, ARestartForWhichNoTimeIsLeftEndsAtOnce) {
+  const TemporaryFolder folder;
+  const std::string directory = (folder / "run").string();
+  const Outcome outcome = run({LOCKSTEP_PROGRAM, "train", "--dataset", "synthetic", "--max-time", "3h50m",
+                               "--run-dir", directory, "--resume", "auto"},
+                              {"LOCKSTEP_SECONDS_BEFORE=13799.5"});
+  EXPECT_EQ(outcome.status, 75) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "lockstep: stopped before the first step: of the time limit of 3h50m, earlier starts have taken "
+            "3h49m59s; start again\n");
+  EXPECT_FALSE(std::filesystem::exists(directory));
+}
+
 /// The reader of a job's output may be gone when it is stopped.
 TEST(Stop, StatusIsThatOfTheStopWhereNothingCanBePrinted) {
   std::vector<std::string> command = {"sh", "-c", "exec '" LOCKSTEP_PROGRAM "' \"$@\" >/dev/full 2>&1", "sh"};

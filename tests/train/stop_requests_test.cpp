@@ -128,6 +128,20 @@ TEST(StopRequests, TimeLimitLeavesTimeForTheEnd) {
   EXPECT_EQ(requests.reason(world()), "the time limit of 1h");
 }
 
+TEST(StopRequests, TimeOfEarlierProcessesCounts) {
+  StopRequests requests;
+  requests.wait_for_boundaries();
+  requests.set_limit({.seconds = 3600.0}, 1800.0);
+  EXPECT_FALSE(requests.is_over_before_start());
+  EXPECT_EQ(requests.ask(), Request::none);
+  requests.set_limit({.seconds = 3600.0}, 3575.0);  // 30 s are for the end
+  EXPECT_TRUE(requests.is_over_before_start());
+  EXPECT_EQ(requests.ask(), Request::stop);
+  EXPECT_EQ(requests.reason(world()), "the time limit of 1h");
+  requests.set_limit({}, 1e9);
+  EXPECT_FALSE(requests.is_over_before_start());
+}
+
 TEST(StopRequests, OtherRequestsHaveNoCauseHere) {
   StopRequests requests;
   requests.carried_out(Request::stop);

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string_view>
+
+#include "core/options/text.h"
 
 namespace lockstep {
 namespace {
@@ -27,6 +30,13 @@ std::string stop_line(const std::string& reason, std::uint64_t step, const std::
   return fmt::format("lockstep: stopped by {} at step {}; {}", reason, step,
                      resume.empty() ? "nothing was saved: without a run directory, a run has to start again"
                                     : resume_advice(resume));
+}
+
+std::string too_late_line(Duration limit, double before, const std::string& resume) {
+  return fmt::format(
+      "lockstep: stopped before the first step: of the time limit of {}, earlier starts have taken {}; {}",
+      value_text(limit), value_text(Duration{std::floor(before)}),
+      resume.empty() || resume == "auto" ? "start again" : resume_advice(resume));
 }
 
 }  // namespace lockstep

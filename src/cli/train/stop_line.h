@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "lockstep/period.h"
+
 namespace lockstep {
 
 /// Advice to continue a run: "resume with: lockstep train --resume RUN". `run`: run directory or checkpoint.
@@ -11,5 +13,9 @@ std::string resume_advice(const std::string& run);
 /// Line that tells why a run was stopped and how to continue it. `reason`: StopRequests::reason. `resume`:
 /// run directory or checkpoint for --resume; empty: nothing was saved.
 std::string stop_line(const std::string& reason, std::uint64_t step, const std::string& resume);
+
+/// Line of a restart for which too little of --max-time is left. `before`: seconds of the earlier starts.
+/// `resume`: value of --resume; empty: none.
+std::string too_late_line(Duration limit, double before, const std::string& resume);
 
 }  // namespace lockstep

@@ -2,8 +2,11 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/train/restarts.h"
+#include "cli/train/stop_line.h"
 #include "cli/train/train_options.h"
 #include "cli/train/training_run.h"
+#include "core/message.h"
 
 namespace lockstep {
 
@@ -13,6 +16,13 @@ int run_train(int argc, char** argv) {
   OptionSet set = train_option_set(options);
   StopRequests stops;
   return run_on_ranks(set, argc, argv, [&](World& world) {
+    stops.set_limit(options.max_time, seconds_before_this_start());
+    if (stops.is_over_before_start()) {
+      if (world.rank() == 0) {
+        print_message(too_late_line(options.max_time, seconds_before_this_start(), options.resume));
+      }
+      return static_cast<int>(Category::stopped);
+    }
     Environment environment = this_environment();  // before the trainer binds this thread to a core
     environment.command_line.assign(argv, argv + argc);
     return TrainingRun(world, options, stops, std::move(environment))();

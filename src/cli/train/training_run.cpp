@@ -200,7 +200,6 @@ void TrainingRun::observe() {
 }
 
 int TrainingRun::operator()() {
-  stops_.set_limit(options_.max_time);
   stops_.wait_for_boundaries();
   trainer_.fit();
   if (stops_.stopped() && !trainer_.done()) return end_stopped();
