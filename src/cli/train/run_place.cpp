@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_store.h"
 #include "cli/find_checkpoints.h"
+#include "cli/train/restarts.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
@@ -25,6 +26,8 @@ constexpr const char* parent_folder = "runs";
 
 /// Ranks whose launcher was killed end about 1.5 s later.
 constexpr double seconds_for_lock = 5.0;
+/// A file server keeps the lock of a host that died until its lease ends: 90 s, for NFS of Linux.
+constexpr double seconds_for_lock_of_restart = 120.0;
 
 /// Name of a network or data set without what would not do in the name of a folder: "nets/mine.json" is
 /// "mine".
@@ -107,7 +110,7 @@ RunPlace find(const TrainOptions& options, RunLock& lock) {
 void RunLock::take(const std::filesystem::path& directory) {
   if (file_) return;
   file_.emplace(RunDirectory{directory}.lock(), fmt::format("process {} on host {}", getpid(), host_),
-                seconds_for_lock);
+                seconds_before_this_start() > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock);
 }
 
 RunPlace find_run_place(const World& world, const TrainOptions& options, RunLock& lock) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/files/folder.h"
 #include "core/message.h"
@@ -16,6 +17,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::chrono::milliseconds between_attempts(50);
+constexpr std::chrono::seconds silent_wait(5);
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* action) {
   throw Error(Category::resource, fmt::format("{}: cannot {}: {}", path.string(), action,
@@ -44,13 +46,16 @@ bool is_linked(const FileDescriptor& file, const std::filesystem::path& path) {
 
 LockFile::LockFile(const std::filesystem::path& path, const std::string& holder, double seconds)
     : path_(path) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  const auto start = std::chrono::steady_clock::now();
+  bool told = false;
   while (!try_to_lock()) {
-    if (std::chrono::steady_clock::now() >= end) {
-      const std::string other = read_holder();
-      throw Error(Category::usage,
-                  fmt::format("{} is in use by {}: wait for its end, or choose another directory",
-                              folder_of(path).string(), other));
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+    const std::string other = fmt::format("{} is in use by {}", folder_of(path).string(), read_holder());
+    if (waited.count() >= seconds) {
+      throw Error(Category::resource, other + ": wait for its end, or choose another directory");
+    }
+    if (waited > silent_wait && !std::exchange(told, true)) {
+      print_warning(fmt::format("{}: waiting for its end for up to {} s", other, seconds));
     }
     std::this_thread::sleep_for(between_attempts);
   }

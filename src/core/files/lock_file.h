@@ -12,9 +12,9 @@ namespace lockstep {
 class LockFile {
  public:
   /// Locks `path`, which is created, and writes to it that `holder` has it. If another one has it, tries for
-  /// `seconds`, as killed processes may take a moment to end. Throws Error(usage), "FOLDER is in use by
-  /// HOLDER", if that does not help, Error(resource) if the file cannot be written. Prints a warning and
-  /// locks nothing where the file system has no locks.
+  /// `seconds`, as killed processes may take a moment to end; tells it where that takes longer than 5 s.
+  /// Throws Error(resource), "FOLDER is in use by HOLDER", if that does not help, and if the file cannot be
+  /// written. Prints a warning and locks nothing where the file system has no locks.
   LockFile(const std::filesystem::path& path, const std::string& holder, double seconds);
   /// Removes the file.
   ~LockFile();

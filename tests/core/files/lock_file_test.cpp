@@ -20,7 +20,7 @@ TEST(LockFile, OneHolderAtATime) {
   {
     const LockFile lock(path, "process 1 on host a", 0.0);
     EXPECT_EQ(contents(path), "process 1 on host a");
-    expect_error(Category::usage, {folder.path().string() + " is in use by process 1 on host a: "},
+    expect_error(Category::resource, {folder.path().string() + " is in use by process 1 on host a: "},
                  [&] { const LockFile second(path, "process 2 on host b", 0.0); });
     EXPECT_EQ(contents(path), "process 1 on host a");
   }
@@ -42,7 +42,7 @@ TEST(LockFile, AKilledHolderHasNoneAnyMore) {
   }
   char byte = 0;
   ASSERT_EQ(read(ends[0], &byte, 1), 1);
-  expect_error(Category::usage, {"is in use by a process with a long name"},
+  expect_error(Category::resource, {"is in use by a process with a long name"},
                [&] { const LockFile second(path, "me", 0.0); });
   kill(child, SIGKILL);
   const LockFile next(path, "me", 60.0);  // waits for the end of the other
