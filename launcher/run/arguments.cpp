@@ -134,7 +134,7 @@ with a checkpoint and status 75. A second SIGINT ends everything at once. SIGUSR
 checkpoint. No process stays behind on this host, even if lockstep-run or mpirun is killed.
 
 It gives up, and says why, after wrong usage (status 2), bad input data (status 3), N restarts, or
-two failures without a newer checkpoint in between.
+two failures without another checkpoint in between.
 )";
 }
 

@@ -82,7 +82,9 @@ Decision decide(std::span<const Attempt> attempts, const RestartOptions& options
                                  " times; --max-restarts allows " + std::to_string(options.maximum) +
                                  (options.maximum == 1 ? " restart" : " restarts")};
   }
-  const bool progress = restarts == 0 || last.checkpoint > attempts[attempts.size() - 2].checkpoint;
+  // An older one than before is progress too: --on-nan rollback removes those after it, and goes another way.
+  const bool progress =
+      restarts == 0 || (last.checkpoint > 0 && last.checkpoint != attempts[attempts.size() - 2].checkpoint);
   const int in_a_row = failures_in_a_row(attempts, several_hosts);
   const bool place_fails = in_a_row >= failures_of_one_place || (in_a_row >= 2 && !progress);
   if (place_fails && fewer_ranks >= options.min_ranks && fewer_ranks > 0) {
@@ -93,7 +95,7 @@ Decision decide(std::span<const Attempt> attempts, const RestartOptions& options
     const std::string step = last.checkpoint == 0
                                  ? "without a checkpoint"
                                  : "from the checkpoint of step " + std::to_string(last.checkpoint);
-    return {Action::give_up, "it failed twice " + step + ", without a newer one in between"};
+    return {Action::give_up, "it failed twice " + step + ", without another one in between"};
   }
   return {Action::restart, {}};
 }

@@ -47,7 +47,9 @@ TEST(Decision, TableOfFacts) {
       {"progress", {failed(100), failed(200)}, Action::restart},
       {"no progress", {failed(100), failed(100)}, Action::give_up},
       {"no checkpoint twice", {failed(0), failed(0)}, Action::give_up},
-      {"an older checkpoint than before", {failed(200), failed(100)}, Action::give_up},
+      {"an older checkpoint than before, after a rollback", {failed(200), failed(100)}, Action::restart},
+      {"twice the older checkpoint", {failed(200), failed(100), failed(100)}, Action::give_up},
+      {"the only checkpoint is lost", {failed(200), failed(0)}, Action::give_up},
       {"no progress, another place", {failed(100, 1), failed(100, 2)}, Action::give_up},
       {"no progress, the same place", {failed(100, 1), failed(100, 1)}, Action::restart_with_fewer_ranks},
       {"progress, the same place twice", {failed(100, 1), failed(200, 1)}, Action::restart},
@@ -89,7 +91,7 @@ TEST(Decision, ReasonsNameWhatIsWrong) {
     return decide(attempts, options, several_hosts, 3).reason;
   };
   EXPECT_EQ(reason({failed(50), failed(50)}),
-            "it failed twice from the checkpoint of step 50, without a newer one in between");
+            "it failed twice from the checkpoint of step 50, without another one in between");
   EXPECT_EQ(reason({failed(50, 2, "b"), failed(50, 2, "b")}), "rank 2 on b failed 2 times in a row");
   EXPECT_EQ(reason({failed(50, 2, "b"), failed(50, 3, "b")}, true), "host b failed 2 times in a row");
 }
