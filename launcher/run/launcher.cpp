@@ -22,6 +22,7 @@
 #include "lockstep/error.h"
 #include "processes/guardian.h"
 #include "processes/leftovers.h"
+#include "processes/program_output.h"
 #include "processes/relay.h"
 #include "processes/signals.h"
 #include "processes/stop_request.h"
@@ -127,17 +128,15 @@ class RunProgress {
 
 bool can_save(const Arguments& arguments) { return arguments.command[0] == "train"; }
 
-/// Number of GPUs that `program` can use on this host; 0 too if it cannot tell.
-int count_gpus(const std::string& program) {
-  int count = 0;
-  // The path is in quotes of the shell, within which only a quote is special.
-  std::string quoted = "'";
-  for (const char c : program) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  FILE* output = popen((quoted + "' --gpus 2>/dev/null").c_str(), "r");
-  if (output == nullptr) return 0;
-  if (std::fscanf(output, "%d", &count) != 1) count = 0;
-  pclose(output);
-  return count;
+/// Number of GPUs that `program` can use on this host; 0 too if it cannot tell, or a signal has arrived.
+int count_gpus(const std::string& program, const Signals& signals) {
+  constexpr std::chrono::seconds limit{30};
+  const ProgramOutput output = read_program({program, "--gpus"}, limit, signals.descriptor());
+  if (output.answer == Answer::late) {
+    say("warning: '" + program + " --gpus' does not answer within " + std::to_string(limit.count()) +
+        " s, so no GPU is counted; look at the driver (nvidia-smi), or give the number of ranks with -np");
+  }
+  return std::atoi(output.text.c_str());
 }
 
 /// A run: one start of mpirun after the other.
@@ -191,7 +190,8 @@ Run::Run(const Arguments& arguments)
                 "no program; build it: cmake --preset release && cmake --build --preset release");
   }
   if (leaves_ranks_open(arguments_.mpirun, machine_)) {
-    const int ranks = default_ranks(arguments_.command, machine_, [&] { return count_gpus(program_); });
+    const int ranks =
+        default_ranks(arguments_.command, machine_, [&] { return count_gpus(program_, signals_); });
     arguments_.mpirun.append({"-np", std::to_string(ranks)});
   }
 }

@@ -1,0 +1,47 @@
+#include "processes/program_output.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "processes/descriptor.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(ProgramOutput, IsReadToItsEndWithoutAShell) {
+  const ProgramOutput output = read_program({"/bin/echo", "it's $HOME", "; a"}, seconds(60), -1);
+  EXPECT_EQ(output.answer, Answer::complete);
+  EXPECT_EQ(output.text, "it's $HOME ; a\n");
+  EXPECT_EQ(read_program({"/no/such"}, seconds(60), -1).answer, Answer::none);
+  EXPECT_EQ(read_program({"/bin/sh", "-c", "echo warning >&2"}, seconds(60), -1).text, "");
+}
+
+TEST(ProgramOutput, IsNotWaitedForForEver) {
+  const ProgramOutput output = read_program({"/bin/sleep", "1000"}, std::chrono::milliseconds(20), -1);
+  EXPECT_EQ(output.answer, Answer::late);
+}
+
+TEST(ProgramOutput, WaitsNoLongerWhereSomethingElseHasArrived) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const Descriptor signal(ends[0]), sender(ends[1]);
+  ASSERT_EQ(write(sender.get(), "x", 1), 1);
+  EXPECT_EQ(read_program({"/bin/sleep", "1000"}, seconds(600), signal.get()).answer, Answer::interrupted);
+}
+
+TEST(ProgramOutput, ProgramsStartWithoutBlockedSignals) {
+  sigset_t interrupt, before;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+  const ProgramOutput output = read_program({"/bin/grep", "SigBlk", "/proc/self/status"}, seconds(60), -1);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_EQ(output.text, "SigBlk:\t0000000000000000\n");
+}
+
+}  // namespace
+}  // namespace lockstep::launcher
