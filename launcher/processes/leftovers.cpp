@@ -11,6 +11,8 @@
 #include <system_error>
 #include <vector>
 
+#include "core/files/temporary_folder.h"
+
 namespace lockstep::launcher {
 namespace {
 
@@ -45,14 +47,6 @@ std::optional<unsigned> family_of(const fs::path& session) {
   unsigned job = 0;
   if (file >> job) return job >> 16U;
   return std::nullopt;
-}
-
-fs::path temporary_folder() {
-  for (const char* variable : {"TMPDIR", "TEMP", "TMP"}) {  // as Open MPI does
-    const char* value = std::getenv(variable);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return "/tmp";
 }
 
 }  // namespace

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <utility>
 
+#include "core/same_interrupt.h"
+
 namespace lockstep::launcher {
 namespace {
 
 /// mpirun may lose the request while it starts, so it is repeated.
 constexpr std::chrono::milliseconds between_requests{1000};
-/// `timeout` sends one interrupt to a process and to its group. The ranks wait as long (StopRequests).
-constexpr std::chrono::milliseconds same_interrupt{500};
 
 std::string name_of(int signal) {
   const char* name = sigabbrev_np(signal);

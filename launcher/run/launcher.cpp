@@ -359,7 +359,7 @@ void Run::leave_out(const FewerRanks& fewer, const std::string& reason) {
 void Run::tell_of_restart() const {
   const Attempt& last = attempts_.back();
   const std::string from = record_.directory().empty() || last.checkpoint == 0
-                               ? "starting again from the begin"
+                               ? "starting again from the beginning"
                                : "going on from the checkpoint of step " + std::to_string(last.checkpoint);
   say("failed: " + cause_of(last) + "; " + from + " (restart " + std::to_string(attempts_.size()) + " of " +
       std::to_string(arguments_.restarts.maximum) + ")");

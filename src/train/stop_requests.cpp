@@ -18,6 +18,7 @@
 #include "comm/watch/watch.h"
 #include "comm/world/launch.h"
 #include "core/options/text.h"
+#include "core/same_interrupt.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -25,9 +26,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::array<int, 4> handled = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
-/// A terminal and a launcher may both send the signal of one Ctrl-C.
-constexpr std::int64_t same_interrupt = 500'000'000;  // nanoseconds
-constexpr std::byte time_limit{255};                  // as a cause, beside the numbers of signals
+constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signals
 
 /// State that the handler shares with the process's StopRequests. A handler may use lock-free atomics only.
 struct Received {
@@ -84,10 +83,11 @@ extern "C" void lockstep_on_signal(int number) {
     end_before_the_run(number);
   } else {
     int none = 0;
+    constexpr std::int64_t same = std::chrono::nanoseconds(same_interrupt).count();
     const std::int64_t time = steady_nanoseconds();
     if (received.stop.load() == none) received.stop_at.store(time);
     const bool first = received.stop.compare_exchange_strong(none, number);
-    if (!first && number == SIGINT && time - received.stop_at.load() > same_interrupt) {
+    if (!first && number == SIGINT && time - received.stop_at.load() > same) {
       announce_end();
       signal(SIGINT, SIG_DFL);
       raise(SIGINT);  // comes when the handler returns

@@ -182,6 +182,7 @@ TEST_F(StandIns, GiveUpWithTheReason) {
                         {"checkpoint 00000007; fail $n 4", 4, 2,
                          "giving up: it failed twice from the checkpoint of step 7"},
                         {"fail $n 70", 70, 2, "giving up: it failed twice without a checkpoint"},
+                        {"fail $n 70", 70, 2, "; starting again from the beginning (restart 1 of 3)"},
                         {"checkpoint 0000000$n; fail $n 5", 5, 4,
                          "giving up: it failed 4 times; --max-restarts allows 3"}}) {
     pretend(row.lockstep);

@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "core/files/temporary_folder.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -21,12 +22,6 @@ std::string file_name(const std::string& job, const std::string& host) {
     if (!plain) c = '_';
   }
   return name.substr(0, 200);
-}
-
-std::filesystem::path temporary_folder() {
-  std::error_code error;
-  const auto folder = std::filesystem::temp_directory_path(error);
-  return error ? "/tmp" : folder;
 }
 
 /// A file of the kernel's memory, which is used directly, not through files(). Only this user's.
