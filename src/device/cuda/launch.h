@@ -63,7 +63,7 @@ LOCKSTEP_HD auto term_of(const Work& work, const Place& place, std::size_t k, co
 
 }  // namespace lockstep::cuda
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(LOCKSTEP_BLOCK_THREADS)
 #include "device/cuda/native/launch.h"
 #else
 #include "device/cuda/launch_on_host.h"

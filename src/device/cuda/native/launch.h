@@ -6,6 +6,12 @@
 #include "device/cuda/launch.h"
 #include "device/cuda/native/check.h"
 
+/// Starts a kernel. A test that runs kernels on threads of the host has its own (tests/block_threads).
+#ifndef LOCKSTEP_LAUNCH
+#define LOCKSTEP_LAUNCH(kernel, blocks, threads, stream, ...) \
+  kernel<<<blocks, threads, 0, stream>>>(__VA_ARGS__)
+#endif
+
 /// Functions of launch_on_host.h for the GPU.
 namespace lockstep::cuda {
 
@@ -65,7 +71,7 @@ __global__ void row_kernel(const Work work) {
 template <class Work, class Then>
 __global__ void row_kernel(const Work work, const Then then) {
   using Result = typename Work::Result;
-  __shared__ alignas(alignof(Result)) unsigned char memory[max_row_lanes * sizeof(Result)];
+  alignas(alignof(Result)) __shared__ unsigned char memory[max_row_lanes * sizeof(Result)];
   Result* results = reinterpret_cast<Result*>(memory);
   {
     const unsigned lanes = lanes_of(work);
@@ -96,21 +102,22 @@ template <class Work>
 void for_each(StreamHandle stream, std::size_t count, const Work& work) {
   constexpr unsigned threads = 256;
   if (count == 0) return;
-  each_kernel<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0, stream>>>(count, work);
+  LOCKSTEP_LAUNCH(each_kernel, static_cast<unsigned>((count + threads - 1) / threads), threads, stream, count,
+                  work);
   check_cuda(cudaGetLastError(), "kernel launch");
 }
 
 template <class Work>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work) {
   if (rows == 0) return;
-  row_kernel<<<static_cast<unsigned>(rows), row_threads, 0, stream>>>(work);
+  LOCKSTEP_LAUNCH(row_kernel, static_cast<unsigned>(rows), row_threads, stream, work);
   check_cuda(cudaGetLastError(), "kernel launch");
 }
 
 template <class Work, class Then>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work, const Then& then) {
   if (rows == 0) return;
-  row_kernel<<<static_cast<unsigned>(rows), row_threads, 0, stream>>>(work, then);
+  LOCKSTEP_LAUNCH(row_kernel, static_cast<unsigned>(rows), row_threads, stream, work, then);
   check_cuda(cudaGetLastError(), "kernel launch");
 }
 
