@@ -146,7 +146,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   });
 }
 
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
   return fake::call("cudaEventElapsedTime", [&](fake::Machine& all, auto&) {
     std::array<double, 2> times{};
     const std::array<cudaEvent_t, 2> both{start, end};
@@ -157,7 +157,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
       if (event->task && event->task->state != fake::Task::State::done) return cudaErrorNotReady;
       times[i] = std::max(event->recorded_at, event->task ? event->task->end : 0.0);
     }
-    *milliseconds = static_cast<float>((times[1] - times[0]) / 1000.0);
+    *ms = static_cast<float>((times[1] - times[0]) / 1000.0);
     return cudaSuccess;
   });
 }
