@@ -130,6 +130,7 @@ std::optional<Checkpoint> newest_good_checkpoint(
     try {
       return read_checkpoint(checkpoint);
     } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
       rejected(checkpoint, error.what());
     }
   }

@@ -19,8 +19,9 @@ std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path&
 /// Choice among checkpoints by their steps; empty: all.
 using StepFilter = std::function<bool(std::uint64_t step)>;
 
-/// The first of list_checkpoints, of a step of `wanted`, that can be read; none: there is none. Calls
-/// `rejected` with path and reason of each one before it.
+/// The first of list_checkpoints, of a step of `wanted`, that is not damaged; none: there is none. Calls
+/// `rejected` with path and reason of each damaged one before it. Throws Error(resource) for one that cannot
+/// be read now: it may be good.
 std::optional<Checkpoint> newest_good_checkpoint(
     const std::filesystem::path& folder,
     const std::function<void(const std::filesystem::path& checkpoint, const std::string& reason)>& rejected,

@@ -155,6 +155,16 @@ TEST_F(Resume, AutoBeginsANewRunOrTakesTheNewestGoodCheckpoint) {
   EXPECT_NE(second.err.find("step-00000008"), std::string::npos) << second.err;
   EXPECT_NE(second.err.find("from step 4"), std::string::npos) << second.err;
   EXPECT_EQ(digest_of(second.out), digest_of(first.out));
+
+  // Where none is good, nothing is begun anew, and nothing is changed.
+  for (const auto& entry : std::filesystem::directory_iterator(run + "/checkpoints")) {
+    if (entry.is_directory()) std::filesystem::resize_file(entry.path() / "model.safetensors", 1000);
+  }
+  const std::string metrics = contents(run + "/metrics.jsonl");
+  const Outcome third = train(1, always);
+  EXPECT_EQ(third.status, 3) << third.err;
+  EXPECT_NE(third.err.find("/checkpoints: none of the checkpoints is good"), std::string::npos) << third.err;
+  EXPECT_EQ(contents(run + "/metrics.jsonl"), metrics);
 }
 
 TEST_F(Resume, RunsWithoutADirectoryGetOneWithTheNextNumber) {

@@ -44,7 +44,7 @@ std::string run_name(const TrainOptions& options) {
 
 std::filesystem::path newest_checkpoint(const RunDirectory& directory) {
   const auto rejected = [](const std::filesystem::path& /*path*/, const std::string& reason) {
-    print_warning(reason + "; an earlier checkpoint is used");
+    print_warning(reason + "; the checkpoint before it is tried");
   };
   const auto checkpoint = newest_good_checkpoint(directory.checkpoints(), rejected);
   return checkpoint ? checkpoint->folder : std::filesystem::path();
@@ -65,7 +65,16 @@ RunPlace newest_run(const TrainOptions& options, RunLock& lock) {
     directory = latest_run_folder(parent_folder, run_name(options));
   if (directory.empty() || file_kind(directory) == FileKind::missing) return new_run(options);
   lock.take(directory);
-  return {.directory = directory, .checkpoint = newest_checkpoint({directory}), .continues = true};
+  const std::filesystem::path checkpoint = newest_checkpoint({directory});
+  const std::filesystem::path folder = RunDirectory{directory}.checkpoints();
+  if (checkpoint.empty() && !list_checkpoints(folder).empty()) {
+    throw Error(Category::data,
+                fmt::format("{}: none of the checkpoints is good; remove them to begin the run again, or "
+                            "choose another run directory",
+                            folder.string()),
+                "resume");
+  }
+  return {.directory = directory, .checkpoint = checkpoint, .continues = true};
 }
 
 RunPlace named_run(const TrainOptions& options, RunLock& lock) {
