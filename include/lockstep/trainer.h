@@ -56,11 +56,13 @@ class Trainer {
 
   /// Lets fit() write checkpoints to `folder`, which exists: when `options` say so, at the end of each epoch,
   /// and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint that cannot be written is
-  /// reported, and the run goes on. After resume(), checkpoints of later steps are removed, as the run makes
-  /// these steps again. `description`: further options of the run that affect its result, which resume()
-  /// compares. Collective. Throws Error(resource) when memory is short.
-  void write_checkpoints(const std::filesystem::path& folder, const CheckpointOptions& options,
-                         const Facts& description = {});
+  /// reported, and the run goes on. After resume(), checkpoints of later steps are renamed to
+  /// "step-00001234.XXXXXXXX.aside", as the run makes these steps again, and are removed when it has passed
+  /// them. `description`: further options of the run that affect its result, which resume() compares. Returns,
+  /// on rank 0, what was renamed or could not be, in sentences. Collective. Throws Error(resource) when memory
+  /// is short.
+  std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
+                                             const CheckpointOptions& options, const Facts& description = {});
   /// Continues the run of a checkpoint, on any number of ranks: fit() makes the remaining steps, with the
   /// same result as if the run had not been interrupted. Only rank 0 reads the folder. Returns, on rank 0,
   /// what may break that promise (another kind of processor, other versions of libraries), in sentences.

@@ -40,8 +40,9 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
     return is_random_ending(name, ".tmp") ? std::optional(result) : std::nullopt;
   }
   if (name.empty()) return result;
-  result.kind = CheckpointName::Kind::replaced;
-  return is_random_ending(name, ".old") ? std::optional(result) : std::nullopt;
+  const bool aside = is_random_ending(name, ".aside");
+  result.kind = aside ? CheckpointName::Kind::aside : CheckpointName::Kind::replaced;
+  return aside || is_random_ending(name, ".old") ? std::optional(result) : std::nullopt;
 }
 
 std::string checkpoint_name(std::uint64_t step) {

@@ -12,6 +12,7 @@ struct CheckpointName {
   enum class Kind {
     whole,      ///< "step-00001234"
     replaced,   ///< "step-00001234.XXXXXXXX.old": gives its place to one of the same step
+    aside,      ///< "step-00001234.XXXXXXXX.aside": of a run that has gone on from an earlier one
     temporary,  ///< ".step-00001234.XXXXXXXX.tmp": being written
   };
   Kind kind = Kind::whole;

@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_name.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "core/files/temporary_name.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -60,7 +61,7 @@ void remove_checkpoint(const Entry& entry) {
   remove_folder(entry.path);
 }
 
-/// Removals whose failure is not that of a write.
+/// Removals, or renames, whose failure is not that of the caller's work.
 class Removals {
  public:
   void attempt(const std::function<void()>& removal) {
@@ -86,7 +87,7 @@ void remove_leftovers(const Path& folder, Removals& removals) {
 }
 
 /// Removes checkpoints up to `step`, except the latest `keep`, that of `best_step`, and the latest one that
-/// is `needed`.
+/// is `needed`, of which none is set aside.
 void remove_earlier(const Path& folder, std::uint64_t step, int keep, std::uint64_t best_step,
                     const StepFilter& needed, Removals& removals) {
   std::set<std::uint64_t> kept;
@@ -94,12 +95,27 @@ void remove_earlier(const Path& folder, std::uint64_t step, int keep, std::uint6
   for (const Entry& entry : entries_of(folder)) {
     const auto [kind, its_step] = entry.name;
     if (kind == Kind::temporary || its_step > step) continue;
+    if (kind == Kind::aside) {
+      removals.attempt([&] { remove_checkpoint(entry); });
+      continue;
+    }
     const bool is_needed = needs && needed(its_step);
     if (is_needed) needs = false;
     const bool is_wanted = kept.size() < static_cast<std::size_t>(keep) || its_step == best_step || is_needed;
     if (is_wanted && kept.insert(its_step).second) continue;
     removals.attempt([&] { remove_checkpoint(entry); });
   }
+}
+
+/// PATH.XXXXXXXX and `ending`, with random digits.
+Path unused_name(const Path& path, const char* ending) {
+  Path result;
+  with_temporary_name(path, [&](const Path& name) {
+    result = name;
+    result.replace_extension(ending);
+    return true;
+  });
+  return result;
 }
 
 /// Gives the whole checkpoint in `temporary` its name, `checkpoint`. One that has this name takes another
@@ -117,7 +133,8 @@ void move_into_place(const Path& temporary, const Path& checkpoint) {
 std::vector<Path> list_checkpoints(const Path& folder) {
   std::vector<Path> checkpoints;
   for (const Entry& entry : entries_of(folder)) {
-    if (entry.name.kind != Kind::temporary && !lacks_manifest(entry.path)) checkpoints.push_back(entry.path);
+    const bool listed = entry.name.kind == Kind::whole || entry.name.kind == Kind::replaced;
+    if (listed && !lacks_manifest(entry.path)) checkpoints.push_back(entry.path);
   }
   return checkpoints;
 }
@@ -169,10 +186,21 @@ void CheckpointStore::check_space(std::uint64_t bytes) const {
                   folder_.string(), (bytes + 999999) / 1000000, available / 1000000));
 }
 
-void CheckpointStore::remove_after(std::uint64_t step) const {
-  for (const Entry& entry : entries_of(folder_)) {
-    if (entry.name.step > step) remove_checkpoint(entry);
-  }
+CheckpointStore::SetAside CheckpointStore::set_aside_after(std::uint64_t step) const {
+  SetAside result;
+  Removals renames;
+  renames.attempt([&] {
+    for (const Path& checkpoint : list_checkpoints(folder_)) {
+      const std::uint64_t its_step = parse_checkpoint_name(checkpoint.filename().string())->step;
+      if (its_step <= step) continue;
+      renames.attempt([&] {
+        rename_folder(checkpoint, unused_name(folder_ / checkpoint_name(its_step), ".aside"));
+        ++result.checkpoints;
+      });
+    }
+  });
+  result.failure = renames.first_failure();
+  return result;
 }
 
 }  // namespace lockstep

@@ -12,8 +12,8 @@
 namespace lockstep {
 
 /// Whole checkpoints in a folder, those of later steps first: folders with a name of checkpoint_name and a
-/// MANIFEST. A folder "step-00001234.XXXXXXXX.old" was being replaced when its writer was killed. Empty if
-/// there is no folder. Throws as list_folder does.
+/// MANIFEST, without those that are set aside. A folder "step-00001234.XXXXXXXX.old" was being replaced when
+/// its writer was killed. Empty if there is no folder. Throws as list_folder does.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
 /// Choice among checkpoints by their steps; empty: all.
@@ -47,9 +47,15 @@ class CheckpointStore {
   /// is written before an old one is removed.
   void check_space(std::uint64_t bytes) const;
 
-  /// Removes checkpoints of steps after `step`, for a run that goes on from there in another way than
-  /// before. Throws Error(resource).
-  void remove_after(std::uint64_t step) const;
+  /// Checkpoints that were set aside, and why others could not be; empty: nothing failed.
+  struct SetAside {
+    std::size_t checkpoints = 0;
+    std::string failure;
+  };
+  /// Renames checkpoints of steps after `step` to "step-00001234.XXXXXXXX.aside", for a run that goes on from
+  /// there. list_checkpoints leaves them out. They are read under these names as before, and are removed by
+  /// the first write of their step or a later one.
+  SetAside set_aside_after(std::uint64_t step) const;
 
   const std::filesystem::path& folder() const { return folder_; }
 

@@ -56,9 +56,9 @@ class Trainer::Implementation {
     watch_of(session_.world()).set_stage(Stage::end);
   }
 
-  void write_checkpoints(const std::filesystem::path& folder, const CheckpointOptions& options,
-                         const Facts& description,
-                         const std::function<void(const CheckpointReport&)>& observer) {
+  std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
+                                             const CheckpointOptions& options, const Facts& description,
+                                             const std::function<void(const CheckpointReport&)>& observer) {
     session_.world().agree([&] { check_fields(options); });
     CheckpointState facts = facts_;
     facts.options.insert(facts.options.end(), description.begin(), description.end());
@@ -66,8 +66,8 @@ class Trainer::Implementation {
     checkpointer_.reset();
     checkpointer_ =
         std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts), observer);
-    if (resumed_) checkpointer_->remove_later();
     loop_.set_checkpointer(checkpointer_.get());
+    return resumed_ ? checkpointer_->set_aside_later() : std::vector<std::string>();
   }
 
   std::vector<std::string> resume(const std::filesystem::path& folder, const Facts& description, bool force) {
@@ -187,9 +187,10 @@ void Trainer::load(const ModelFile& file, const LoadOptions& options) {
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
   implementation_->state().save(file, metadata);
 }
-void Trainer::write_checkpoints(const std::filesystem::path& folder, const CheckpointOptions& options,
-                                const Facts& description) {
-  implementation_->write_checkpoints(folder, options, description, on_checkpoint);
+std::vector<std::string> Trainer::write_checkpoints(const std::filesystem::path& folder,
+                                                    const CheckpointOptions& options,
+                                                    const Facts& description) {
+  return implementation_->write_checkpoints(folder, options, description, on_checkpoint);
 }
 std::vector<std::string> Trainer::resume(const std::filesystem::path& checkpoint, const Facts& description,
                                          bool force) {

@@ -105,7 +105,7 @@ TEST(CheckpointFaults, ACrashWhileACheckpointIsReplacedLeavesOne) {
       disk, 100, [] { write(2); }, [] { EXPECT_EQ(step_to_resume_from(), 2U); });
 }
 
-TEST(CheckpointFaults, ACrashWhileLaterOnesAreRemovedLeavesTheEarlier) {
+TEST(CheckpointFaults, ACrashWhileLaterOnesAreSetAsideLeavesTheEarlier) {
   SimulatedFiles disk;
   {
     const ScopedFiles replaced(disk);
@@ -113,8 +113,31 @@ TEST(CheckpointFaults, ACrashWhileLaterOnesAreRemovedLeavesTheEarlier) {
     write(2);
   }
   crash_everywhere(
-      disk, 100, [] { CheckpointStore("/run/checkpoints", keep).remove_after(1); },
+      disk, 100, [] { CheckpointStore("/run/checkpoints", keep).set_aside_after(1); },
       [] { EXPECT_GE(step_to_resume_from(), 1U); });
+}
+
+TEST(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
+  std::uint64_t calls = 1;
+  for (std::uint64_t number = 0; number <= calls; ++number) {
+    SCOPED_TRACE(fmt::format("call {}", number));
+    SimulatedFiles disk;
+    const ScopedFiles scope(disk);
+    for (const std::uint64_t step : {1, 2}) write(step);
+    FailingFiles failing(disk, fail_call(number, EIO));
+    CheckpointStore::SetAside result;
+    {
+      const ScopedFiles replaced(failing);
+      result = CheckpointStore("/run/checkpoints", keep).set_aside_after(1);
+    }
+    EXPECT_TRUE(number == 0 ? result.failure.empty() : result.failure.find("Input/output error") != std::string::npos ||
+                                   result.checkpoints == 1)
+        << result.failure;
+    EXPECT_EQ(list_folder("/run/checkpoints").size(), 2U);
+    EXPECT_GE(step_to_resume_from(), 1U);
+    calls = std::max(calls, failing.calls());
+  }
+  EXPECT_GT(calls, 3U);
 }
 
 /// Writes checkpoint 3 beside 1 and 2 with a fault, and checks that a run can go on, also when the fault

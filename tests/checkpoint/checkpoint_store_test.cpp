@@ -55,12 +55,26 @@ TEST_F(Store, OrderIsThatOfStepsNotOfNames) {
 }
 
 /// A run that goes on from an earlier checkpoint.
-TEST_F(Store, LaterCheckpointsStayUntilTheyAreRemoved) {
+TEST_F(Store, LaterCheckpointsAreSetAsideAndStayUntilTheRunPassesThem) {
   for (const std::uint64_t step : {10, 20, 30}) write(step, 3);
-  write(15, 1);
-  EXPECT_EQ(folder_.names(), (Names{"step-00000015", "step-00000020", "step-00000030"}));
-  CheckpointStore(folder_.path(), 1).remove_after(15);
-  EXPECT_EQ(folder_.names(), (Names{"step-00000015"}));
+  const CheckpointStore::SetAside result = CheckpointStore(folder_.path(), 1).set_aside_after(10);
+  EXPECT_EQ(result.checkpoints, 2U);
+  EXPECT_EQ(result.failure, "");
+  EXPECT_EQ(listed(), (Names{"step-00000010"}));
+  EXPECT_EQ(CheckpointStore(folder_.path(), 1).set_aside_after(5).checkpoints, 1U);
+  EXPECT_TRUE(listed().empty());
+  write(9, 1);
+  const Names names = folder_.names();
+  ASSERT_EQ(names.size(), 4U);
+  EXPECT_EQ(names[0], "step-00000009");
+  for (const std::size_t i : {1U, 2U, 3U}) {
+    EXPECT_TRUE(names[i].starts_with(checkpoint_name(10 * i) + ".") && names[i].ends_with(".aside"));
+    EXPECT_EQ(read_checkpoint(folder_ / names[i]).state.step, 10 * i);
+  }
+  write(20, 2, 10);
+  EXPECT_EQ(folder_.names(), (Names{"step-00000009", "step-00000020", names[3]}));
+  write(31, 1);
+  EXPECT_EQ(folder_.names(), (Names{"step-00000031"}));
 }
 
 TEST_F(Store, ReplacesACheckpointOfTheSameStep) {

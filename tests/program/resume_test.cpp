@@ -93,6 +93,25 @@ TEST_F(Resume, EvaluationTakesACheckpointWithTheOptionsOfItsRun) {
   EXPECT_EQ(lockstep(0, {"eval", "--checkpoint", runs.string()}).status, 3);
 }
 
+TEST_F(Resume, FromAnEarlierCheckpointSetsTheLaterOnesAside) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string();
+  const Outcome first = train(1, {"--epochs", "3", "--run-dir", run});
+  const Outcome nothing = resume(1, run + "/checkpoints/step-00000004", {"--max-steps", "4"});
+  EXPECT_EQ(nothing.status, 0) << nothing.err;
+  EXPECT_NE(nothing.err.find("checkpoints of steps after 4 are now called step-*.aside"), std::string::npos)
+      << nothing.err;
+  std::string last;
+  for (const auto& entry : std::filesystem::directory_iterator(run + "/checkpoints")) {
+    if (entry.path().filename().string().starts_with("step-00000012.")) last = entry.path().string();
+  }
+  EXPECT_EQ(lockstep(0, {"inspect", "--verify", last}).status, 0) << "still whole";
+  const Outcome rest = resume(1, run, {"--max-steps", "0"});
+  EXPECT_NE(rest.err.find("from step 4"), std::string::npos) << rest.err;
+  EXPECT_EQ(digest_of(rest.out), digest_of(first.out));
+  EXPECT_FALSE(std::filesystem::exists(last)) << "replaced";
+}
+
 /// A short version of tests/chaos/kill_and_resume.sh.
 TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
   const TemporaryFolder runs;

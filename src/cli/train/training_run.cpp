@@ -161,8 +161,9 @@ void TrainingRun::open_record(Environment environment) {
   watch.set_report_folder(place_.directory);
   if (!place_.keeps()) return;
   watch.set_advice(resume_advice(place_.directory.string()));
-  trainer_.write_checkpoints(RunDirectory{place_.directory}.checkpoints(), options_.checkpoints,
-                             description_);
+  const auto remarks = trainer_.write_checkpoints(RunDirectory{place_.directory}.checkpoints(),
+                                                  options_.checkpoints, description_);
+  for (const std::string& remark : remarks) print_warning(remark);
 }
 
 /// Connects the trainer's reports to the record, on rank 0, and requests to stop to the trainer.

@@ -169,10 +169,21 @@ std::optional<Checkpoint> Checkpointer::newest_before(std::uint64_t step, std::s
   return checkpoint ? std::move(checkpoint) : newest_good_checkpoint(store_.folder(), rejected, earlier);
 }
 
-void Checkpointer::remove_later() {
+std::vector<std::string> Checkpointer::set_aside_later() {
+  std::vector<std::string> remarks;
   session_.world().agree([&] {
-    if (writes()) store_.remove_after(last_step_);
+    if (!writes()) return;
+    const auto [checkpoints, failure] = store_.set_aside_after(last_step_);
+    if (checkpoints > 0) {
+      remarks.push_back(fmt::format("{}: checkpoints of steps after {} are now called step-*.aside: {}; each "
+                                    "is removed when the run has passed its step",
+                                    store_.folder().string(), last_step_, checkpoints));
+    }
+    if (!failure.empty()) {
+      remarks.push_back(fmt::format("{}; a later checkpoint than that of step {} stays", failure, last_step_));
+    }
   });
+  return remarks;
 }
 
 void Checkpointer::ensure_one() {
@@ -200,7 +211,11 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
   });
   restore(session_, run_, folder, facts_, true, state_);  // options may have changed by force since then
   last_step_ = state_.progress.step;
-  remove_later();
+  session_.world().agree([&] {
+    if (!writes()) return;
+    const std::string failure = store_.set_aside_after(last_step_).failure;
+    if (!failure.empty()) remarks += (remarks.empty() ? "" : "; ") + failure;
+  });
   return remarks;
 }
 
