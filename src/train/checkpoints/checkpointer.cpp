@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 #include <utility>
 #include <variant>
 
+#include "comm/watch/watch.h"
+#include "core/background.h"
 #include "core/finite.h"
 #include "core/options/check.h"
 #include "lockstep/error.h"
@@ -119,8 +122,10 @@ void Checkpointer::write() {
   const auto best = static_cast<std::uint64_t>(state_.progress.best.epoch) * run_.epoch.steps;
   const StepFilter needed =
       rolls_back() ? [this](std::uint64_t step) { return is_regular(step); } : StepFilter();
-  writing_ = std::async(std::launch::async, [this, best, needed] {
-    unbind_thread();
+  const InStage in(watch_of(session_.world()), Stage::checkpoint);  // there may be no thread for it
+  const std::thread::id trains = std::this_thread::get_id();
+  writing_ = in_background([this, best, needed, trains] {
+    if (std::this_thread::get_id() != trains) unbind_thread();
     const auto start = Clock::now();
     check_finite(contents_.model);
     pending_->remark = store_.write(contents_, best, needed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/background.h"
 #include "train/checkpoints/state_tensors.h"
 #include "train/session/parameter_set.h"
 
@@ -38,7 +39,7 @@ Snapshot::Snapshot(const Session& session, const Run& run, const TrainingState& 
                          .data = session.device().allocate_host(elements * sizeof(float))});
     }
   });
-  touched_ = std::async(std::launch::async, [this] {
+  touched_ = in_background([this] {
     for (const Copy& copy : copies_) touch({copy.data.data(), copy.data.bytes()});
   });
 }
