@@ -72,7 +72,10 @@ Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState
 }
 
 Checkpointer::~Checkpointer() {
-  if (writing_.valid()) writing_.wait();
+  if (!writing_.valid()) return;
+  // After an error, the other ranks wait for this one at the end of their processes.
+  const InStage in(watch_of(session_.world()), Stage::checkpoint);
+  writing_.wait();
 }
 
 std::uint64_t Checkpointer::steps_until_due(std::uint64_t step) const {
