@@ -31,7 +31,11 @@ struct BackgroundGather::Transfer {
 BackgroundGather::BackgroundGather(const World& world)
     : transfer_(std::make_unique<Transfer>(
           Transfer{Messages(world.runtime().ranks.world, *world.runtime().watch)})) {}
-BackgroundGather::~BackgroundGather() = default;
+BackgroundGather::~BackgroundGather() {
+  for (MPI_Request& request : transfer_->requests) MPI_Request_free(&request);
+}
+
+bool BackgroundGather::pending() const { return !transfer_->requests.empty(); }
 
 void BackgroundGather::start(std::span<const std::span<const std::byte>> own,
                              std::span<const std::vector<std::span<std::byte>>> parts) {

@@ -15,6 +15,7 @@ class BackgroundGather {
  public:
   /// Collective.
   explicit BackgroundGather(const World& world);
+  /// A transfer that is not done, as after an error, goes on in its memory until the process ends.
   ~BackgroundGather();
   BackgroundGather(const BackgroundGather&) = delete;
   BackgroundGather& operator=(const BackgroundGather&) = delete;
@@ -26,6 +27,8 @@ class BackgroundGather {
              std::span<const std::vector<std::span<std::byte>>> parts);
   /// Moves the data on, without waiting. Returns whether this rank's part of the transfer is done.
   bool poll();
+  /// Whether a transfer was started, and neither poll() nor wait() has said that it is done.
+  bool pending() const;
   /// Waits until poll() is true. Throws Error(peer) when a peer is gone.
   void wait();
 

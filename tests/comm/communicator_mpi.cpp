@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "comm/background_gather.h"
 #include "comm/communicator.h"
 #include "comm/transports/hosts_communicator.h"
 #include "comm/transports/staged_communicator.h"
@@ -329,6 +330,35 @@ void check_numbering(const World& world) {
   if (world.size() > 1) expect(ranks.boundaries == std::vector<int>({0, evens, world.size()}), "two hosts");
 }
 
+/// Ranks that leave a transfer in which the other side does not take part, as after an error, work on and
+/// end. `senders`: whether those that send begin it, else rank 0.
+void check_abandoned_gather(const World& world, bool senders) {
+  constexpr std::size_t bytes = 3 << 20;
+  static std::vector<std::vector<std::byte>> memory;  // until the process ends
+  const auto new_memory = [&] { return std::span(memory.emplace_back(bytes, std::byte(world.rank()))); };
+  const auto start = [&](BackgroundGather& gather) {
+    std::vector<std::span<const std::byte>> own{new_memory()};
+    std::vector<std::vector<std::span<std::byte>>> parts;
+    for (int rank = 0; rank < world.size(); ++rank) parts.push_back({new_memory()});
+    gather.start(own, parts);
+    return parts;
+  };
+  {
+    BackgroundGather left(world);
+    if ((world.rank() != 0) == senders) start(left);
+    expect(world.rank() == 0 || left.pending() == senders, "a transfer without the other side is pending");
+  }
+  world.barrier();
+  BackgroundGather next(world);
+  const auto parts = start(next);
+  next.wait();
+  expect(!next.pending() && next.poll(), "the next transfer is done");
+  for (std::size_t rank = 1; world.rank() == 0 && rank < parts.size(); ++rank) {
+    expect(parts[rank][0].front() == std::byte(rank) && parts[rank][0].back() == std::byte(rank),
+           "and has brought the data");
+  }
+}
+
 int check_all(World& world, int expected_size) {
   expect(world.size() == expected_size, "MPI connected " + std::to_string(world.size()) + " ranks");
   expect(world.hosts() == 1 && world.local_rank() == world.rank(), "all ranks are on this host");
@@ -346,6 +376,8 @@ int check_all(World& world, int expected_size) {
   // MPI sends longer ones after an answer of the receiver, which queues behind data of the other direction.
   expect(longest_message <= 64000, "messages are short");
   if (size > 1) expect(longest_message > 30000, "messages are not needlessly short");
+  check_abandoned_gather(world, true);
+  check_abandoned_gather(world, false);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "train/checkpoints/snapshot.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/background.h"
 #include "train/checkpoints/state_tensors.h"
@@ -42,6 +43,13 @@ Snapshot::Snapshot(const Session& session, const Run& run, const TrainingState& 
   touched_ = in_background([this] {
     for (const Copy& copy : copies_) touch({copy.data.data(), copy.data.bytes()});
   });
+}
+
+/// After an error, copies that travel stay until the process ends, as MPI still reads or writes them.
+Snapshot::~Snapshot() {
+  if (!gather_.pending()) return;
+  static auto& abandoned = *new std::vector<std::vector<Copy>>();
+  abandoned.push_back(std::move(copies_));
 }
 
 void Snapshot::take() {

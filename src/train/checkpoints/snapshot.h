@@ -19,6 +19,9 @@ class Snapshot {
  public:
   /// Collective. Throws Error(resource) on all ranks if memory is short.
   Snapshot(const Session& session, const Run& run, const TrainingState& state);
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
 
   /// Copies this rank's part, and starts its transfer. Waits for the last transfer. Collective.
   void take();
