@@ -88,11 +88,14 @@ bool Checkpointer::is_due(Boundary boundary) {
   const std::uint64_t step = state_.progress.step;
   if (!writes() || step == last_step_) return false;
   if (boundary == Boundary::end_of_run) return true;
-  const bool postpones = !rolls_back() || options_.every.time.seconds > 0.0;
-  if (pending_ && postpones) return false;
   const auto& [steps, time] = options_.every;
-  return boundary == Boundary::end_of_epoch || (steps > 0 && step / steps > last_step_ / steps) ||
-         (time.seconds > 0.0 && seconds_since(last_begin_) >= time.seconds);
+  const bool due = late_ || boundary == Boundary::end_of_epoch ||
+                   (steps > 0 && step / steps > last_step_ / steps) ||
+                   (time.seconds > 0.0 && seconds_since(last_begin_) >= time.seconds);
+  const bool postpones = !rolls_back() || time.seconds > 0.0;
+  const bool is_best = boundary == Boundary::end_of_epoch && step == best_step();
+  late_ = due && pending_ && postpones && !is_best;
+  return due && !late_;
 }
 
 void Checkpointer::begin() {
@@ -102,6 +105,8 @@ void Checkpointer::begin() {
   snapshot_.take();
   last_begin_ = start;
   last_step_ = progress.step;
+  best_step_ = best_step();
+  late_ = false;
   if (!writes()) return;
   facts_.step = progress.step;
   facts_.epoch = static_cast<int>((progress.step + run_.epoch.steps - 1) / run_.epoch.steps);
@@ -122,16 +127,15 @@ void Checkpointer::advance() {
 void Checkpointer::write() {
   contents_ = {.state = facts_, .model = snapshot_.model(), .optimizer = snapshot_.optimizer()};
   contents_.metadata = {{"format", "pt"}, {"producer", "lockstep"}};
-  const auto best = static_cast<std::uint64_t>(state_.progress.best.epoch) * run_.epoch.steps;
   const StepFilter needed =
       rolls_back() ? [this](std::uint64_t step) { return is_regular(step); } : StepFilter();
   const InStage in(watch_of(session_.world()), Stage::checkpoint);  // there may be no thread for it
   const std::thread::id trains = std::this_thread::get_id();
-  writing_ = in_background([this, best, needed, trains] {
+  writing_ = in_background([this, needed, trains] {
     if (std::this_thread::get_id() != trains) unbind_thread();
     const auto start = Clock::now();
     check_finite(contents_.model);
-    pending_->remark = store_.write(contents_, best, needed);
+    pending_->remark = store_.write(contents_, best_step_, needed);
     pending_->write_seconds = seconds_since(start);
   });
 }

@@ -34,8 +34,8 @@ class Checkpointer {
   /// Maximum number of steps from `step` on before a checkpoint is due.
   std::uint64_t steps_until_due(std::uint64_t step) const;
   /// Moves transfer and writing on, without waiting for them. Returns whether this rank asks for a checkpoint
-  /// now. It does so at the end of each epoch, unless the checkpoint before is still being written, and at
-  /// the end of the run.
+  /// now. It does so at the end of each epoch and of the run. While the checkpoint before is still being
+  /// written, only a new best epoch and the end of the run do not wait for a later boundary.
   bool is_due(Boundary boundary);
   /// Takes a snapshot of the present step boundary and begins to write it. Waits for the checkpoint before
   /// it. Collective.
@@ -61,6 +61,9 @@ class Checkpointer {
  private:
   using Clock = std::chrono::steady_clock;
   bool writes() const { return session_.world().rank() == 0; }
+  std::uint64_t best_step() const {
+    return static_cast<std::uint64_t>(state_.progress.best.epoch) * run_.epoch.steps;
+  }
   bool rolls_back() const { return run_.options.on_nan == OnNan::rollback; }
   /// Whether all runs with these options have a checkpoint of this step.
   bool is_regular(std::uint64_t step) const;
@@ -81,6 +84,8 @@ class Checkpointer {
   std::optional<CheckpointReport> pending_;  ///< of that checkpoint; none: there is none
   std::future<void> writing_;
   Clock::time_point last_begin_ = Clock::now();
+  bool late_ = false;             ///< whether one that was due has waited for the one before it
+  std::uint64_t best_step_ = 0;   ///< end of the best epoch at the last snapshot; 0: none
   std::uint64_t last_step_;       ///< of the last checkpoint, or of the beginning
   std::optional<Error> failure_;  ///< why the last checkpoint could not be written
   std::filesystem::path last_;

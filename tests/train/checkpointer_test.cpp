@@ -1,0 +1,102 @@
+// Checkpoints that a run writes beside its steps: five steps an epoch.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <latch>
+
+#include "core/files/file_system.h"
+#include "lockstep/error.h"
+#include "support/expect_error.h"
+#include "support/failing_files.h"
+#include "support/temporary_folder.h"
+#include "train/small_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::world;
+
+/// A disk on which the first checkpoint does not get its name before release().
+class WaitingDisk {
+ public:
+  void release() {
+    if (!released_.try_wait()) released_.count_down();
+  }
+
+ private:
+  std::latch released_{1};
+  FailingFiles waiting_{system_files(), [this](const FileCall& call) {
+                          if (call.name == "rename" && call.path.extension() == ".tmp" &&
+                              call.path.filename().string().starts_with(".step-")) {
+                            released_.wait();
+                          }
+                          return 0;
+                        }};
+  ScopedFiles scope_{waiting_};
+};
+
+struct CheckpointedRun {
+  std::vector<std::uint64_t> steps;  ///< of the checkpoints that were written
+  std::function<void(const CheckpointReport&)> on_checkpoint = [](const CheckpointReport&) {};
+  std::function<void(std::uint64_t step)> on_step = [](std::uint64_t) {};
+  std::function<void(Request)> act;
+  int best = 0;
+
+  void train(const TemporaryFolder& folder, const TrainerOptions& chosen, const CheckpointOptions& checkpoints) {
+    const auto network = test::small_network();
+    Trainer trainer(world(), *network, test::train_set(), test::test_set(), chosen);
+    trainer.on_step = [&](const StepReport& step) { on_step(step.step); };
+    trainer.act = act;
+    trainer.on_checkpoint = [&](const CheckpointReport& report) {
+      EXPECT_EQ(report.failure, "");
+      steps.push_back(report.step);
+      on_checkpoint(report);
+    };
+    trainer.write_checkpoints(folder.path(), checkpoints);
+    trainer.fit();
+    best = trainer.best().epoch;
+  }
+};
+
+TrainerOptions with_epochs(int epochs) {
+  TrainerOptions chosen = test::options();
+  chosen.epochs = epochs;
+  return chosen;
+}
+
+TEST(Checkpointer, TheBestEpochHasACheckpointThoughTheOneBeforeItIsStillWritten) {
+  const TemporaryFolder folder;
+  WaitingDisk disk;
+  CheckpointedRun run;
+  // The request at the end of the epoch comes before the wait for the checkpoint of step 3.
+  int requests = 0;
+  run.act = [&](Request) {
+    if (++requests == 2) disk.release();
+  };
+  run.on_step = [&](std::uint64_t step) {
+    if (step == 6) disk.release();
+  };
+  run.train(folder, with_epochs(2), {.every = {.steps = 3}, .keep = 9});
+  ASSERT_GE(run.steps.size(), 2U);
+  EXPECT_EQ(run.steps[0], 3U);
+  EXPECT_EQ(run.steps[1], 5U) << "the first epoch is the best one so far";
+}
+
+TEST(Checkpointer, TheBestCheckpointStaysUntilThatOfABetterEpochIsWritten) {
+  const TemporaryFolder folder;
+  CheckpointedRun run;
+  TrainerOptions chosen = with_epochs(2);
+  chosen.on_nan = OnNan::rollback;  // checkpoints wait for each other instead of coming later
+  bool best_stays = false;
+  run.on_checkpoint = [&](const CheckpointReport& report) {
+    if (report.step == 9) best_stays = std::filesystem::exists(folder / "step-00000005");
+  };
+  run.train(folder, chosen, {.every = {.steps = 9}, .keep = 1});
+  EXPECT_EQ(run.best, 2);
+  EXPECT_TRUE(best_stays) << "step 9 was copied before the end of the second epoch";
+  EXPECT_EQ(run.steps, (std::vector<std::uint64_t>{0, 5, 9, 10}));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-00000010"}));
+}
+
+}  // namespace
+}  // namespace lockstep
