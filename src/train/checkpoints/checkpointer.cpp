@@ -99,8 +99,8 @@ bool Checkpointer::is_due(Boundary boundary) {
 }
 
 void Checkpointer::begin() {
-  complete();
   const auto start = Clock::now();
+  complete();
   const Progress& progress = state_.progress;
   snapshot_.take();
   last_begin_ = start;
