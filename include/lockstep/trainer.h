@@ -41,8 +41,9 @@ class Trainer {
   /// times the median for at least 20 steps and 5 s. At most three times for a rank. CPU ranks that have
   /// cores of their own are compared, if any rank has `ask`.
   std::function<void(const StragglerReport&)> on_straggler;
-  /// Called for a step whose loss, or the norm of whose gradient, is not finite: before fit() throws, or
-  /// after the return to a checkpoint.
+  /// Called for a step whose loss, or the norm of whose gradient, is not finite: before fit() throws
+  /// (NotFiniteReport::handling is OnNan::stop where it gives up returning), or after the return to a
+  /// checkpoint.
   std::function<void(const NotFiniteReport&)> on_not_finite;
   /// Called on rank 0 for each checkpoint that was written or could not be.
   std::function<void(const CheckpointReport&)> on_checkpoint;

@@ -194,14 +194,20 @@ std::optional<NotFiniteReport> EpochLoop::cause_of_rollback() const {
 void EpochLoop::roll_back(NotFiniteReport report) {
   const InStage in(watch_of(session_.world()), Stage::checkpoint);
   const int rollbacks = progress_.rollbacks + 1;
-  session_.world().agree([&] {
-    if (rollbacks <= max_rollbacks) return;
-    throw Error(Category::data,
-                fmt::format("step {}: {}, after {} returns to a checkpoint without a whole epoch in between: "
-                            "try a smaller learning rate",
-                            report.step, report.what(), max_rollbacks));
-  });
-  report.remark = checkpointer_->roll_back(report.step, report.what());
+  try {
+    session_.world().agree([&] {
+      if (rollbacks <= max_rollbacks) return;
+      throw Error(Category::data,
+                  fmt::format("step {}: {}, after {} returns to a checkpoint without a whole epoch in "
+                              "between: try a smaller learning rate",
+                              report.step, report.what(), max_rollbacks));
+    });
+    report.remark = checkpointer_->roll_back(report.step, report.what());
+  } catch (const Error&) {
+    report.handling = OnNan::stop;
+    if (observers_.on_not_finite) observers_.on_not_finite(report);
+    throw;
+  }
   check_replicas();
   report.back_to_step = progress_.step;
   report.back_to_epoch =

@@ -73,7 +73,7 @@ class EpochLoop {
   /// the run ends with it.
   void stop_or_skip(const NotFiniteReport& report);
   /// Goes back to a checkpoint before the step of `report`, passes over the batches up to it, and reports it.
-  /// Throws Error(data) on all ranks after too many returns.
+  /// Throws Error(data) on all ranks, after the report, if it has returned too often or to no checkpoint.
   void roll_back(NotFiniteReport report);
   /// Step of the last run for which to go back; none: there is none.
   std::optional<NotFiniteReport> cause_of_rollback() const;

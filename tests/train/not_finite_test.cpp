@@ -153,7 +153,11 @@ TEST(NotFinite, AfterTenReturnsWithoutAWholeEpochTheRunEnds) {
   expect_error(Category::data, {"step 11: the loss is", "10 returns to a checkpoint"}, [&] {
     run.train(world(), Poisoned(all), with_epochs(3, OnNan::rollback), folder.path(), at_ends_of_epochs);
   });
-  EXPECT_EQ(run.reports.size(), 10U);
+  ASSERT_EQ(run.reports.size(), 11U) << "the last one, too, whose samples a user wants to see";
+  EXPECT_EQ(run.reports[9].handling, OnNan::rollback);
+  EXPECT_EQ(run.reports[10].handling, OnNan::stop);
+  EXPECT_EQ(run.reports[10].step, 11U);
+  EXPECT_EQ(run.reports[10].samples.size(), 64U);
 }
 
 }  // namespace
