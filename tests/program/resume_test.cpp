@@ -144,6 +144,13 @@ TEST_F(Resume, OfAFinishedRunHasNothingToDoUnlessEpochsAreAdded) {
   EXPECT_EQ(digest_of(again.out), digest_of(first.out));
   const Outcome longer = resume(2, run, {"--epochs", "2"});
   EXPECT_EQ(digest_of(longer.out), digest_of(train(1, {"--epochs", "2"}).out));
+  const std::string chosen = contents(run + "/options.cfg");
+  const Outcome shorter = resume(1, run, {"--epochs", "1"});
+  EXPECT_EQ(shorter.status, 2) << shorter.err;
+  EXPECT_NE(shorter.err.find("--epochs: 1 is less than the epochs that the run has begun: 2 (step 8)"),
+            std::string::npos)
+      << shorter.err;
+  EXPECT_EQ(contents(run + "/options.cfg"), chosen);
 }
 
 TEST_F(Resume, DifferencesThatChangeTheResultAreNamed) {

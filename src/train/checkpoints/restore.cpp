@@ -77,6 +77,18 @@ void check_options(const Checkpoint& checkpoint, const CheckpointState& facts, c
       found.front().name);
 }
 
+/// Throws Error(usage) if the run would end before the checkpoint: its record would say what it has not done.
+void check_epochs(const Checkpoint& checkpoint, const Run& run) {
+  const auto epochs = static_cast<std::uint64_t>(run.options.epochs);
+  if (checkpoint.state.step <= epochs * run.epoch.steps) return;
+  throw Error(Category::usage,
+              fmt::format("{} is less than the epochs that the run has begun: {} (step {}); give as many or "
+                          "more, or resume an earlier checkpoint",
+                          epochs, (checkpoint.state.step + run.epoch.steps - 1) / run.epoch.steps,
+                          checkpoint.state.step),
+              epochs_name);
+}
+
 /// Throws Error(data) for a checkpoint of another network or data set.
 void check_identity(const Checkpoint& checkpoint, const CheckpointState& facts) {
   const std::vector<Difference> found = differences(checkpoint.state.identity, facts.identity);
@@ -207,6 +219,7 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
       checkpoint = read_checkpoint(folder);
       if (!force) check_options(*checkpoint, facts, run);
       check_identity(*checkpoint, facts);
+      check_epochs(*checkpoint, run);
     }
     parts = sources(state, run, checkpoint ? &*checkpoint : nullptr);
   });
