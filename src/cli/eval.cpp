@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 
-#include "checkpoint/checkpoint.h"
 #include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
@@ -48,7 +47,7 @@ void visit(O& options, Visitor&& field) {
                           execution] = options;
   field(checkpoint,
         {.name = "checkpoint",
-         .help = "measure the model of this checkpoint, or of the newest one of this run directory; "
+         .help = "measure the model of this checkpoint, or of the newest good one of this run directory; "
                  "options are then read from the run's options.cfg",
          .group = "Model",
          .placeholder = "RUN",
@@ -118,9 +117,9 @@ std::string confusion_table(const std::vector<std::uint64_t>& confusion,
   return table + "\n";
 }
 
-ModelFile read_model(const EvalOptions& options) {
+ModelFile read_model(const World& world, const EvalOptions& options) {
   if (options.checkpoint.empty()) return ModelFile::read(options.file);
-  return results_of(read_checkpoint(find_checkpoints(options.checkpoint).front()));
+  return results_of(open_checkpoint(options.checkpoint, world.rank() == 0));
 }
 
 int run_evaluation(World& world, const EvalOptions& options) {
@@ -129,7 +128,7 @@ int run_evaluation(World& world, const EvalOptions& options) {
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model.name, dataset.shape(), dataset.classes()); });
   std::optional<ModelFile> file;
-  world.agree([&] { file = read_model(options); });
+  world.agree([&] { file = read_model(world, options); });
   const Evaluation result = evaluate(world, *network, *file, dataset,
                                      {.confusion = options.per_class || options.confusion,
                                       .input = options.input,

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_store.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "core/message.h"
 #include "lockstep/error.h"
 #include "report/run_directory.h"
 
@@ -23,6 +23,19 @@ std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path&
   throw Error(
       Category::data,
       fmt::format("{}: no checkpoint here: neither MANIFEST nor folders checkpoints/step-*", path.string()));
+}
+
+Checkpoint open_checkpoint(const std::filesystem::path& path, bool warns) {
+  const auto checkpoints = find_checkpoints(path);
+  for (const auto& checkpoint : checkpoints) {
+    try {
+      return read_checkpoint(checkpoint);
+    } catch (const Error& error) {
+      if (error.category() != Category::data || checkpoint == checkpoints.back()) throw;
+      if (warns) print_warning(fmt::format("{}; the checkpoint before it is used", error.what()));
+    }
+  }
+  throw Error(Category::internal, "no checkpoint");  // find_checkpoints returns at least one
 }
 
 std::filesystem::path without_slash(const std::filesystem::path& path) {

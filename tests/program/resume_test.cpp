@@ -89,6 +89,12 @@ TEST_F(Resume, EvaluationTakesACheckpointWithTheOptionsOfItsRun) {
     EXPECT_EQ(checkpoint.status, 0) << checkpoint.err;
     EXPECT_EQ(checkpoint.out, model.out);
   }
+  std::filesystem::resize_file(run + "/checkpoints/step-00000008/model.safetensors", 1000);
+  const Outcome earlier = lockstep(2, {"eval", "--checkpoint", run});
+  EXPECT_EQ(earlier.out, lockstep(0, {"eval", "--checkpoint", run + "/checkpoints/step-00000004"}).out);
+  const std::string warning = "; the checkpoint before it is used";
+  EXPECT_NE(earlier.err.find(warning), std::string::npos) << earlier.err;
+  EXPECT_EQ(earlier.err.find(warning), earlier.err.rfind(warning)) << "one rank tells it";
   EXPECT_EQ(lockstep(0, {"eval"}).status, 2);
   EXPECT_EQ(lockstep(0, {"eval", "--checkpoint", runs.string()}).status, 3);
 }

@@ -5,6 +5,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "cli/commands.h"
+#include "cli/find_checkpoints.h"
 #include "cli/inspect/inspect_checkpoint.h"
 #include "cli/model_options.h"
 #include "cli/model_summary.h"

@@ -6,7 +6,6 @@
 
 #include "cli/find_checkpoints.h"
 #include "cli/output.h"
-#include "core/message.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 
@@ -29,19 +28,6 @@ std::string verify(const std::filesystem::path& path) {
 }
 
 }  // namespace
-
-Checkpoint open_checkpoint(const std::filesystem::path& path) {
-  const auto checkpoints = find_checkpoints(path);
-  for (const auto& checkpoint : checkpoints) {
-    try {
-      return read_checkpoint(checkpoint);
-    } catch (const Error& error) {
-      if (checkpoint == checkpoints.back()) throw;
-      print_warning(fmt::format("{}; showing the checkpoint before it", error.what()));
-    }
-  }
-  throw Error(Category::internal, "no checkpoint");  // find_checkpoints returns at least one
-}
 
 void print_state(const CheckpointState& state) {
   print(fmt::format("step {}, epoch {}\n", state.step, state.epoch));

@@ -6,10 +6,6 @@
 
 namespace lockstep {
 
-/// Reads the checkpoint that `path` names; of a run directory, the newest one that passes its checks, with a
-/// warning for each later one. Throws Error(data) if there is none.
-Checkpoint open_checkpoint(const std::filesystem::path& path);
-
 /// Prints what a checkpoint says of its run.
 void print_state(const CheckpointState& state);
 
