@@ -70,7 +70,7 @@ void visit(O& options, Visitor&& field) {
       {.name = "run-dir",
        .help = "folder for the record of the run: options.cfg, environment.json, metrics.jsonl, report.html, "
                "and checkpoints/ with the final and the best model; auto: runs/MODEL-DATASET-N, N being the "
-               "first free number; none: keep nothing",
+               "number after the largest one; none: keep nothing",
        .group = "Output",
        .placeholder = "DIR",
        .scope = Scope::local});

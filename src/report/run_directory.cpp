@@ -38,6 +38,19 @@ bool is_earlier(const std::string& line, std::uint64_t step, int epoch) {
   }
 }
 
+/// Largest N of the entries NAME-N of `parent`; 0: there is none.
+int largest_number(const std::filesystem::path& parent, const std::string& name) {
+  int largest = 0;
+  for (const std::string& entry : list_folder(parent)) {
+    int number = 0;
+    const char* end = entry.data() + entry.size();
+    if (!entry.starts_with(name + "-")) continue;
+    const auto [rest, error] = std::from_chars(entry.data() + name.size() + 1, end, number);
+    if (error == std::errc() && rest == end) largest = std::max(largest, number);
+  }
+  return largest;
+}
+
 }  // namespace
 
 std::filesystem::path RunDirectory::not_finite(std::uint64_t step) const {
@@ -51,26 +64,19 @@ std::size_t RunDirectory::not_finite_files() const {
 
 std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name) {
   make_folder(parent);
-  for (int number = 1;; ++number) {
+  for (int number = largest_number(parent, name) + 1;; ++number) {
     std::filesystem::path folder = parent / fmt::format("{}-{}", name, number);
     if (files().mkdir(folder) == 0) {
       sync_folder(parent);  // else a crash of the machine would take the checkpoints with it
       return folder;
     }
-    if (errno != EEXIST) fail(folder, std::generic_category().message(errno));
+    if (errno != EEXIST) fail(folder, std::generic_category().message(errno));  // another run may be faster
   }
 }
 
 std::filesystem::path latest_run_folder(const std::filesystem::path& parent, const std::string& name) {
   if (file_kind(parent) != FileKind::folder) return {};
-  int largest = 0;
-  for (const std::string& entry : list_folder(parent)) {
-    int number = 0;
-    const char* end = entry.data() + entry.size();
-    if (!entry.starts_with(name + "-")) continue;
-    const auto [rest, error] = std::from_chars(entry.data() + name.size() + 1, end, number);
-    if (error == std::errc() && rest == end) largest = std::max(largest, number);
-  }
+  const int largest = largest_number(parent, name);
   return largest == 0 ? std::filesystem::path() : parent / fmt::format("{}-{}", name, largest);
 }
 

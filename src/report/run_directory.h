@@ -25,8 +25,8 @@ struct RunDirectory {
   std::filesystem::path report() const { return path / "report.html"; }
 };
 
-/// Creates an empty folder NAME-N in `parent`, with its parents, N being the first free number from 1. Throws
-/// Error(resource).
+/// Creates an empty folder NAME-N in `parent`, with its parents, N being the number after the largest
+/// one there, from 1. Throws Error(resource).
 std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name);
 /// Path of the folder NAME-N in `parent` with the largest N; empty: there is none.
 std::filesystem::path latest_run_folder(const std::filesystem::path& parent, const std::string& name);

@@ -70,5 +70,19 @@ TEST(Environment, JsonHoldsEverything) {
   EXPECT_EQ(json["transport"], "messages");
 }
 
+TEST(RunFolder, OfANewRunHasTheNumberAfterTheLargest) {
+  const TemporaryFolder folder;
+  const std::filesystem::path runs = folder / "runs";
+  EXPECT_EQ(latest_run_folder(runs, "m-d"), "");
+  for (const char* name : {"m-d-1", "m-d-2"}) {
+    EXPECT_EQ(new_run_folder(runs, "m-d"), runs / name);
+    EXPECT_EQ(latest_run_folder(runs, "m-d"), runs / name);
+  }
+  EXPECT_EQ(new_run_folder(runs, "m"), runs / "m-1");
+  std::filesystem::remove(runs / "m-d-1");
+  EXPECT_EQ(new_run_folder(runs, "m-d"), runs / "m-d-3") << "resume auto takes the largest number";
+  EXPECT_EQ(latest_run_folder(runs, "m-d"), runs / "m-d-3");
+}
+
 }  // namespace
 }  // namespace lockstep
