@@ -75,7 +75,8 @@ OptionSet option_set(EvalOptions& options) {
                           options.file);
   set.add(options);
   set.config_file();
-  set.config_of("checkpoint", [](const std::string& path) { return find_options(path).string(); });
+  set.config_of(
+      "checkpoint", [](const std::string& path) { return find_options(path).string(); }, "device", "cuda");
   set.check([&options] {
     if (options.file.empty() == options.checkpoint.empty()) {
       throw Error(Category::usage, "name a model file, or a checkpoint with --checkpoint");

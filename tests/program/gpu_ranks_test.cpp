@@ -98,6 +98,22 @@ TEST(GpuRanks, NameTheFileThatCannotBeRead) {
   }
 }
 
+TEST(GpuRanks, RunsGoOnWithAWarningWhereThereIsNoGpu) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string();
+  const Outcome first = emulated(1, {"--run-dir", run, "--max-steps", "2"});  // device auto
+  ASSERT_EQ(first.status, 0) << first.err;
+  const Outcome rest =
+      mpirun(LOCKSTEP_PROGRAM, 1, {"train", "--resume", run, "--max-steps", "0", "--run-dir", "auto"},
+             {"CUDA_VISIBLE_DEVICES="});
+  EXPECT_EQ(rest.status, 0) << rest.err;
+  EXPECT_NE(rest.err.find("processor was emulated and is now CPU: the result may differ"), std::string::npos)
+      << rest.err;
+  EXPECT_NE(rest.err.find("from step 2"), std::string::npos) << rest.err;
+  const Outcome shown = lockstep(0, {"inspect", run + "/checkpoints/step-00000002"});
+  EXPECT_NE(shown.out.find("  CUDA = 13.0\n  cuDNN = emulated\n"), std::string::npos) << shown.out;
+}
+
 TEST(GpuRanks, AddUpByTheRingToo) {
   const Outcome outcome = emulated(2, {"--device", "cuda", "--transport", "messages", "--reduce", "ring"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -101,9 +101,11 @@ void OptionSet::config_file() {
           .default_value = {}});
 }
 
-void OptionSet::config_of(std::string option, std::function<std::string(const std::string& value)> file) {
+void OptionSet::config_of(std::string option, std::function<std::string(const std::string& value)> file,
+                          std::string without, std::string value) {
   config_option_ = std::move(option);
   config_of_option_ = std::move(file);
+  config_without_ = {std::move(without), std::move(value)};
 }
 
 void OptionSet::positional(std::string placeholder, std::string help, std::string& target) {
@@ -123,7 +125,12 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
     explain([&] { read_file(std::string(config->second.value), values); });
   } else if (const auto given = values.find(config_option_); given != values.end()) {
     const std::string file = config_of_option_(given->second.value);
+    const auto& [name, value] = config_without_;
+    const bool is_given = values.contains(name);
     if (!file.empty()) read_file(file, values);
+    if (const auto found = values.find(name); found != values.end() && !is_given) {
+      if (found->second.value == value) values.erase(found);
+    }
   }
   for (const auto& [name, source] : values) {
     origins_[name] = source.origin;

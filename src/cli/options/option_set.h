@@ -39,7 +39,9 @@ class OptionSet {
   /// Adds --config FILE.
   void config_file();
   /// Without --config, the configuration file is that of file(value) if `option` is given; empty: none.
-  void config_of(std::string option, std::function<std::string(const std::string& value)> file);
+  /// Its option `without` does not count where it has the value `value`.
+  void config_of(std::string option, std::function<std::string(const std::string& value)> file,
+                 std::string without = {}, std::string value = {});
   /// Adds a required argument without a name. Such arguments are given in the order of these calls.
   void positional(std::string placeholder, std::string help, std::string& target);
   /// Adds the last argument without a name, which is optional.
@@ -136,7 +138,8 @@ class OptionSet {
   std::vector<std::function<void()>> checks_;
   std::string config_option_;
   std::function<std::string(const std::string&)> config_of_option_;
-  std::map<std::string, std::string> origins_;  ///< origins of the options that were given, by name
+  std::pair<std::string, std::string> config_without_;  ///< name and value
+  std::map<std::string, std::string> origins_;          ///< origins of the options that were given, by name
 };
 
 template <class T>

@@ -38,7 +38,9 @@ OptionSet train_option_set(TrainOptions& options) {
   set.prologue(examples);
   set.add(options);
   set.config_file();
-  set.config_of("resume", [](const std::string& run) { return find_options(run).string(); });
+  set.config_of(
+      "resume", [](const std::string& run) { return find_options(run).string(); }, "device",
+      "cuda");  // where GPUs are missing, the run goes on without them
   set.epilogue(sources);
   set.check([&options] { micro_batches_of(options.training.batch, DeviceKind::cpu); });
   return set;

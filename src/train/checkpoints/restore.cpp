@@ -10,6 +10,9 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/version.h"
+#include "data/image/jpeg.h"
+#include "data/image/png.h"
+#include "device/cuda_probe.h"
 #include "lockstep/error.h"
 #include "lockstep/schedule.h"
 #include "lockstep/world.h"
@@ -19,6 +22,7 @@ namespace lockstep {
 namespace {
 
 constexpr const char* epochs_name = "epochs";
+constexpr const char* device_name = "device";
 
 /// Value of a fact; null: there is no fact of this name.
 const std::string* value_of(const Facts& facts, const std::string& name) {
@@ -61,6 +65,7 @@ bool changes_learning_rate(const Run& run, const std::string& epochs, std::uint6
 void check_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run) {
   std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
   std::erase_if(found, [&](const Difference& difference) {
+    if (difference.name == device_name) return true;  // part of the fingerprint
     return difference.name == epochs_name &&
            !changes_learning_rate(run, difference.saved, checkpoint.state.step);
   });
@@ -201,6 +206,15 @@ CheckpointState facts_of(const Session& session, const Run& run, const std::vect
   facts.fingerprint = {{"version", version()},
                        {"revision", revision()},
                        {"processor", on_cpu ? "CPU" : session.backend().name()}};
+  if (!on_cpu) {
+    const cuda::Probe libraries = cuda::probe(cuda::Detail::needed);
+    facts.fingerprint.emplace_back("CUDA", cuda::cuda_version_text(libraries.built_for));
+    facts.fingerprint.emplace_back("cuDNN", libraries.cudnn.version);
+  }
+  if (run.train.encoding() == Encoding::image_file || run.test.encoding() == Encoding::image_file) {
+    facts.fingerprint.emplace_back("libjpeg", jpeg_library());
+    facts.fingerprint.emplace_back("libpng", png_library());
+  }
   if (run.options.reduce == Reduce::ring) {
     facts.fingerprint.emplace_back("MPI", session.world().library());
     facts.fingerprint.emplace_back("number of ranks", std::to_string(session.world().size()));
