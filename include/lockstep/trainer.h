@@ -59,16 +59,17 @@ class Trainer {
   /// and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint that cannot be written is
   /// reported, and the run goes on. After resume(), checkpoints of later steps are renamed to
   /// "step-00001234.XXXXXXXX.aside", as the run makes these steps again, and are removed when it has passed
-  /// them. `description`: further options of the run that affect its result, which resume() compares. Returns,
-  /// on rank 0, what was renamed or could not be, in sentences. Collective. Throws Error(resource) when memory
-  /// is short.
+  /// them. `description`: further options of the run that affect its result, which resume() compares.
+  /// Returns, on rank 0, what was renamed or could not be, in sentences. Collective. Throws Error(resource)
+  /// when memory is short.
   std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
                                              const CheckpointOptions& options, const Facts& description = {});
   /// Continues the run of a checkpoint, on any number of ranks: fit() makes the remaining steps, with the
   /// same result as if the run had not been interrupted. Only rank 0 reads the folder. Returns, on rank 0,
   /// what may break that promise (another kind of processor, other versions of libraries), in sentences.
   /// Collective. Throws on all ranks Error(usage) for an option that affects the result and differs, unless
-  /// `force`, and for fewer epochs than the run has begun; Error(data) for a checkpoint that is damaged or of another network or data set.
+  /// `force`, and for fewer epochs than the run has begun; Error(data) for a checkpoint that is damaged or of
+  /// another network or data set.
   std::vector<std::string> resume(const std::filesystem::path& checkpoint, const Facts& description = {},
                                   bool force = false);
 

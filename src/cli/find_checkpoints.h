@@ -11,9 +11,9 @@ namespace lockstep {
 /// folder checkpoints/, the latest first. Throws Error(data) if there are none.
 std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path& path);
 
-/// Reads the checkpoint that `path` names; of a run directory, the newest one that is not damaged. If `warns`,
-/// prints a warning for each later one. Throws Error(data) if there is none, Error(resource) for one that
-/// cannot be read now.
+/// Reads the checkpoint that `path` names; of a run directory, the newest one that is not damaged. If
+/// `warns`, prints a warning for each later one. Throws Error(data) if there is none, Error(resource) for one
+/// that cannot be read now.
 Checkpoint open_checkpoint(const std::filesystem::path& path, bool warns = true);
 
 /// "runs/x" for "runs/x/".

@@ -130,8 +130,9 @@ TEST(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
       const ScopedFiles replaced(failing);
       result = CheckpointStore("/run/checkpoints", keep).set_aside_after(1);
     }
-    EXPECT_TRUE(number == 0 ? result.failure.empty() : result.failure.find("Input/output error") != std::string::npos ||
-                                   result.checkpoints == 1)
+    EXPECT_TRUE(number == 0 ? result.failure.empty()
+                            : result.failure.find("Input/output error") != std::string::npos ||
+                                  result.checkpoints == 1)
         << result.failure;
     EXPECT_EQ(list_folder("/run/checkpoints").size(), 2U);
     EXPECT_GE(step_to_resume_from(), 1U);

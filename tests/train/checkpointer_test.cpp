@@ -42,7 +42,8 @@ struct CheckpointedRun {
   std::function<void(Request)> act;
   int best = 0;
 
-  void train(const TemporaryFolder& folder, const TrainerOptions& chosen, const CheckpointOptions& checkpoints) {
+  void train(const TemporaryFolder& folder, const TrainerOptions& chosen,
+             const CheckpointOptions& checkpoints) {
     const auto network = test::small_network();
     Trainer trainer(world(), *network, test::train_set(), test::test_set(), chosen);
     trainer.on_step = [&](const StepReport& step) { on_step(step.step); };

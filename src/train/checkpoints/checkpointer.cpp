@@ -187,12 +187,14 @@ std::vector<std::string> Checkpointer::set_aside_later() {
     if (!writes()) return;
     const auto [checkpoints, failure] = store_.set_aside_after(last_step_);
     if (checkpoints > 0) {
-      remarks.push_back(fmt::format("{}: checkpoints of steps after {} are now called step-*.aside: {}; each "
-                                    "is removed when the run has passed its step",
-                                    store_.folder().string(), last_step_, checkpoints));
+      remarks.push_back(
+          fmt::format("{}: checkpoints of steps after {} are now called step-*.aside: {}; each "
+                      "is removed when the run has passed its step",
+                      store_.folder().string(), last_step_, checkpoints));
     }
     if (!failure.empty()) {
-      remarks.push_back(fmt::format("{}; a later checkpoint than that of step {} stays", failure, last_step_));
+      remarks.push_back(
+          fmt::format("{}; a later checkpoint than that of step {} stays", failure, last_step_));
     }
   });
   return remarks;

@@ -44,8 +44,8 @@ class Checkpointer {
   void complete();
   /// Same as complete(), but throws on all ranks the error of its writing. Collective.
   void finish();
-  /// Sets checkpoints of later steps aside, which a run that was resumed makes again. Returns, on rank 0, what
-  /// a user should know of it, in sentences. Collective.
+  /// Sets checkpoints of later steps aside, which a run that was resumed makes again. Returns, on rank 0,
+  /// what a user should know of it, in sentences. Collective.
   std::vector<std::string> set_aside_later();
   /// Lets a run with OnNan::rollback begin: unless its folder has a checkpoint of this step or an earlier
   /// one, writes one. Collective.
@@ -53,7 +53,8 @@ class Checkpointer {
   /// Sets the state to that of the newest good checkpoint before `step`, and later ones aside. If the
   /// options give no length of time, only those count that a run without stops has, too: of its beginning,
   /// of ends of epochs, and every Nth step. `reason`: for the message. Returns why later ones were
-  /// not good, or not set aside; empty: nothing failed. Collective. Throws Error(data) on all ranks if there is none.
+  /// not good, or not set aside; empty: nothing failed. Collective. Throws Error(data) on all ranks if there
+  /// is none.
   std::string roll_back(std::uint64_t step, const std::string& reason);
   /// Folder of the last checkpoint that was written by this run, on rank 0; empty: none.
   const std::filesystem::path& last() const { return last_; }
