@@ -46,6 +46,18 @@ void write_head(const std::filesystem::path& target, const std::string& source, 
 
 }  // namespace
 
+std::vector<std::string> environment_with(const std::vector<std::string>& more) {
+  static const TemporaryFolder temporary;
+  std::vector<std::string> variables = more;
+  // Lets root start mpirun, which does not wait for two seconds when it ends ranks after an error. Runs keep
+  // nothing in the current folder.
+  variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                                     "OMPI_MCA_odls_base_sigkill_timeout=0", "LOCKSTEP_RUN_DIR=none",
+                                     "TMPDIR=" + temporary.string()});
+  for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
+  return variables;
+}
+
 Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   const TemporaryFolder folder;
   const std::string out = (folder / "out").string();
@@ -57,14 +69,7 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
 
   std::vector<std::string> arguments = command;
-  std::vector<std::string> variables = environment;
-  // Lets root start mpirun, which does not wait for two seconds when it ends ranks after an error. Runs keep
-  // nothing in the current folder.
-  variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                                     "OMPI_MCA_odls_base_sigkill_timeout=0", "LOCKSTEP_RUN_DIR=none"});
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    variables.emplace_back(*entry);
-  }
+  std::vector<std::string> variables = environment_with(environment);
   pid_t process = 0;
   const int failure = posix_spawnp(&process, arguments[0].c_str(), &actions, nullptr,
                                    pointers(arguments).data(), pointers(variables).data());

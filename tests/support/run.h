@@ -17,6 +17,11 @@ struct Outcome {
   long resident_kilobytes = 0;  ///< maximum over its processes
 };
 
+/// Environment of a program: `more` (NAME=VALUE), what mpirun needs, a folder for temporary files that only
+/// this process's programs have, since Open MPI removes its own where another job has just begun, and this
+/// process's.
+std::vector<std::string> environment_with(const std::vector<std::string>& more);
+
 /// Runs `command` and waits. `environment`: NAME=VALUE, added to this process's.
 Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& environment = {});
 

@@ -59,10 +59,7 @@ Started::Started(const std::vector<std::string>& command, const std::vector<std:
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   std::vector<std::string> arguments = command;
-  std::vector<std::string> variables = environment;
-  variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                                     "OMPI_MCA_odls_base_sigkill_timeout=0", "LOCKSTEP_RUN_DIR=none"});
-  for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
+  std::vector<std::string> variables = environment_with(environment);
   const int failure = posix_spawnp(&process_, arguments[0].c_str(), &actions, &attributes,
                                    pointers(arguments).data(), pointers(variables).data());
   posix_spawnattr_destroy(&attributes);
