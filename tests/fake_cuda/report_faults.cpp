@@ -6,14 +6,14 @@
 namespace lockstep::fake_cuda {
 namespace {
 
-class ReportFaults final : public testing::EmptyTestEventListener {
-  void OnTestEnd(const testing::TestInfo& /*info*/) override {
+class ReportFaults final : public ::testing::EmptyTestEventListener {
+  void OnTestEnd(const ::testing::TestInfo& /*info*/) override {
     for (const std::string& text : take_faults()) ADD_FAILURE() << "fake CUDA: " << text;
   }
 };
 
 const bool added = [] {
-  testing::UnitTest::GetInstance()->listeners().Append(new ReportFaults);
+  ::testing::UnitTest::GetInstance()->listeners().Append(new ReportFaults);
   return true;
 }();
 

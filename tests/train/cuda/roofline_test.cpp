@@ -100,6 +100,7 @@ class StepWork {
     const bool bias = conv != nullptr ? conv->bias : std::get<Linear>(each.operation).bias;
     const double out = double{1} * p.samples * p.out_height * p.out_width * p.out_channels;
     const double taps = double{1} * p.kernel * p.kernel * p.in_channels / p.groups;
+    const auto weight_channels = input.channels / groups;
     std::string shape = fmt::format("{} -> {}", p.in_channels, p.out_channels);
     if (conv != nullptr)
       shape += fmt::format(", {}x{}, {}x{}", p.kernel, p.kernel, p.out_height, p.out_width);
@@ -108,8 +109,8 @@ class StepWork {
             .input = double{1} * p.samples * p.in_height * p.in_width * p.in_channels * element(),
             .output = out * element(),
             .weights = static_cast<double>(cuda::padded_weights(p)) * element(),
-            .network_weights = double{1} * each.shape.channels * (input.channels / groups) * p.kernel *
-                               p.kernel * pixels * sizeof(float),
+            .network_weights = double{1} * each.shape.channels * weight_channels * p.kernel * p.kernel *
+                               pixels * sizeof(float),
             .operations = 2 * out * taps,
             .sum = {.pixels = static_cast<std::size_t>(out / p.out_channels),
                     .channels = p.out_channels,
