@@ -11,7 +11,7 @@ namespace {
 
 class FailingGpu : public testing::TestWithParam<bool> {
  protected:
-  ~FailingGpu() override { fake_cuda::recover(); }
+  void TearDown() override { fake_cuda::recover(); }
 
   static void train() {
     TrainerOptions chosen = test::options();

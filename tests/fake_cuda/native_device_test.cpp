@@ -25,7 +25,7 @@ struct Double {
 
 class NativeDevice : public testing::TestWithParam<bool> {
  protected:
-  ~NativeDevice() override {
+  void TearDown() override {
     fake_cuda::recover();
     fake_cuda::set_order(Order::late);
   }

@@ -22,7 +22,7 @@ class Rules : public testing::Test {
     cudaGetLastError();  // of the test before
     std::iota(pageable.begin(), pageable.end(), 'a');
   }
-  ~Rules() override {
+  void TearDown() override {
     for (cudaStream_t each : {stream, other}) cudaStreamDestroy(each);
     for (cudaEvent_t each : {fork, join}) cudaEventDestroy(each);
     cudaFree(device);

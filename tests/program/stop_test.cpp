@@ -38,6 +38,9 @@ void expect_stopped(const Outcome& outcome, const std::string& reason) {
   EXPECT_EQ(outcome.err.find("lockstep: error"), std::string::npos) << outcome.err;
 }
 
+/// Time that mpirun gives the other ranks when one has ended with status 75; its default, in seconds.
+const std::vector<std::string> usual_grace = {"OMPI_MCA_odls_base_sigkill_timeout=1"};
+
 TEST(Stop, SignalsEndARunOfOneProcess) {
   for (const auto& [number, name] :
        {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"), std::pair(SIGUSR1, "SIGUSR1")}) {
@@ -50,7 +53,7 @@ TEST(Stop, SignalsEndARunOfOneProcess) {
 
 TEST(Stop, ASignalToOneRankEndsAll) {
   for (const std::size_t rank : {0U, 1U, 2U}) {
-    Started run(lockstep_command(3, endless));
+    Started run(lockstep_command(3, endless), usual_grace);
     run.await_line("epoch 1/");
     const std::vector<pid_t> ranks = run.processes_of(LOCKSTEP_PROGRAM);
     ASSERT_EQ(ranks.size(), 3U);
@@ -60,7 +63,7 @@ TEST(Stop, ASignalToOneRankEndsAll) {
 }
 
 TEST(Stop, MpirunForwardsUserSignals) {
-  Started run(lockstep_command(2, endless));
+  Started run(lockstep_command(2, endless), usual_grace);
   run.await_line("epoch 1/");
   kill(run.process(), SIGUSR1);
   expect_stopped(run.wait(10.0), "SIGUSR1");
@@ -153,7 +156,7 @@ TEST(Stop, AStoppedRunGoesOnWithTheSameResult) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   };
-  Started run(lockstep_command(2, with({"--run-dir", run_directory})));
+  Started run(lockstep_command(2, with({"--run-dir", run_directory})), usual_grace);
   run.await_line("epoch 2/");
   kill(run.processes_of(LOCKSTEP_PROGRAM).back(), SIGUSR1);
   const Outcome stopped = run.wait(20.0);
@@ -174,7 +177,7 @@ TEST(Stop, AStoppedRunGoesOnWithTheSameResult) {
 
 TEST(Stop, TimeLimitEndsTheRunBeforeIt) {
   const auto start = std::chrono::steady_clock::now();
-  Started run(lockstep_command(2, endless_with({"--max-time", "2s"})));
+  Started run(lockstep_command(2, endless_with({"--max-time", "2s"})), usual_grace);
   expect_stopped(run.wait(20.0), "the time limit of 2s");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));  // a busy machine
 }

@@ -26,8 +26,7 @@ constexpr std::chrono::seconds silent_wait(5);
 
 /// Whether a file system that fails to lock with errno `reason` has no locks.
 bool is_unsupported(int reason) {
-  return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOTSUP ||
-         reason == EINVAL;
+  return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == EINVAL;
 }
 
 /// Whether `path` still leads to an open file. Its holder may have removed it, and another process may have

@@ -48,7 +48,8 @@ Snapshot::Snapshot(const Session& session, const Run& run, const TrainingState& 
 /// After an error, copies that travel stay until the process ends, as MPI still reads or writes them.
 Snapshot::~Snapshot() {
   if (!gather_.pending()) return;
-  static auto& abandoned = *new std::vector<std::vector<Copy>>();
+  static auto& abandoned =
+      *new std::vector<std::vector<Copy>>();  // NOLINT(bugprone-unhandled-exception-at-new)
   abandoned.push_back(std::move(copies_));
 }
 
