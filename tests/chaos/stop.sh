@@ -52,9 +52,14 @@ for ((run = 1; run <= times; run++)); do
     2) targets=("$started") signal=USR1 ;;
   esac
   start=$(milliseconds)
-  kill "-$signal" "${targets[@]}"
+  missed=0
+  kill "-$signal" "${targets[@]}" 2>/dev/null || missed=1
   status=0
   wait "$started" || status=$?
+  if ((missed || status == 0)); then  # it had ended before the signal
+    run=$((run - 1))
+    continue
+  fi
   took=$(($(milliseconds) - start))
   lines=$(grep -c '^lockstep: stopped by ' "$work/err" || true)
   if [[ $status -eq 75 && $lines -eq 1 && $took -le $((limit * 1000)) ]]; then
