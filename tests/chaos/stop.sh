@@ -57,6 +57,7 @@ for ((run = 1; run <= times; run++)); do
   status=0
   wait "$started" || status=$?
   if ((missed || status == 0)); then  # it had ended before the signal
+    rm -rf "${work:?}/$run"
     run=$((run - 1))
     continue
   fi
