@@ -83,7 +83,7 @@ void expect_fastest(DescribedGraph& graph, std::size_t engine, double microsecon
 }
 
 /// Each test leaves no object of CUDA behind, beside those that other tests of the program keep.
-class FastestEngine : public testing::Test {
+class FastestEngine : public ::testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(fake_cuda::live_objects(), before_); }
 
