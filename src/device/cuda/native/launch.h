@@ -34,28 +34,37 @@ struct BlockThread {
   }
 };
 
+/// Calls use(k, loaded) for the calling thread's terms k of its lane, in ascending order. Loads Work::ahead
+/// of them before it uses the first.
+template <class Work, class Place, class Use>
+__device__ void for_each_loaded(const Work& work, const Place& place, std::size_t terms, unsigned lanes,
+                                const Use& use) {
+  const unsigned apart = row_threads / lanes;
+  for (std::size_t k = threadIdx.x / lanes; k < terms; k += Work::ahead * apart) {
+    decltype(work.load(place, k)) loaded[Work::ahead];
+#pragma unroll
+    for (unsigned u = 0; u < Work::ahead; ++u) {
+      if (k + u * apart < terms) loaded[u] = work.load(place, k + u * apart);
+    }
+#pragma unroll
+    for (unsigned u = 0; u < Work::ahead; ++u) {
+      if (k + u * apart < terms) use(k + u * apart, loaded[u]);
+    }
+  }
+}
+
 /// Sum of the calling thread's lane; valid in threads below the number of lanes.
 template <class Work, class Place>
 __device__ typename Work::Sum sum_row(const Work& work, const Place& place, unsigned lanes) {
   using Sum = typename Work::Sum;
   __shared__ std::uint32_t memory[SumWords<Sum>::count * block_sum_slots];
   const std::size_t terms = work.terms(place);
-  const unsigned apart = row_threads / lanes;
   Sum sum{};
   if constexpr (requires { work.load(place, terms); }) {
-    for (std::size_t k = threadIdx.x / lanes; k < terms; k += Work::ahead * apart) {
-      decltype(work.load(place, k)) loaded[Work::ahead];
-#pragma unroll
-      for (unsigned u = 0; u < Work::ahead; ++u) {
-        if (k + u * apart < terms) loaded[u] = work.load(place, k + u * apart);
-      }
-#pragma unroll
-      for (unsigned u = 0; u < Work::ahead; ++u) {
-        if (k + u * apart < terms) sum += work.term(place, k + u * apart, loaded[u]);
-      }
-    }
+    for_each_loaded(work, place, terms, lanes,
+                    [&](std::size_t k, const auto& loaded) { sum += work.term(place, k, loaded); });
   } else {
-    for (std::size_t k = threadIdx.x / lanes; k < terms; k += apart) sum += work.term(place, k);
+    for (std::size_t k = threadIdx.x / lanes; k < terms; k += row_threads / lanes) sum += work.term(place, k);
   }
   return add_over_block(sum, lanes, BlockThread{memory});
 }
@@ -81,21 +90,10 @@ __global__ void row_kernel(const Work work, const Then then) {
   }
   __syncthreads();
   const unsigned lanes = lanes_of(then);
-  const unsigned apart = row_threads / lanes;
   const auto place =
       place_in(then, std::size_t{blockIdx.x}, threadIdx.x % lanes, static_cast<const Result*>(results));
-  const std::size_t terms = then.terms(place);
-  for (std::size_t k = threadIdx.x / lanes; k < terms; k += Then::ahead * apart) {
-    decltype(then.load(place, k)) loaded[Then::ahead];
-#pragma unroll
-    for (unsigned u = 0; u < Then::ahead; ++u) {
-      if (k + u * apart < terms) loaded[u] = then.load(place, k + u * apart);
-    }
-#pragma unroll
-    for (unsigned u = 0; u < Then::ahead; ++u) {
-      if (k + u * apart < terms) then.store(place, k + u * apart, loaded[u]);
-    }
-  }
+  for_each_loaded(then, place, then.terms(place), lanes,
+                  [&](std::size_t k, const auto& loaded) { then.store(place, k, loaded); });
 }
 
 template <class Work>
