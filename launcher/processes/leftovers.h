@@ -8,7 +8,7 @@
 
 namespace lockstep::launcher {
 
-/// Where jobs and their Open MPI keep files on this host.
+/// Folders of this host in which jobs and their Open MPI keep files.
 struct Places {
   /// With the session folders of Open MPI, ompi.HOST.UID/pid.PROCESS, and where there is no shared memory,
   /// files of lockstep.

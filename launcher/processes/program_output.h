@@ -6,7 +6,7 @@
 
 namespace lockstep::launcher {
 
-/// How a program that was asked for its output ended.
+/// End of a wait for a program's output.
 enum class Answer {
   complete,     ///< the output has ended
   late,         ///< not within the limit

@@ -76,7 +76,8 @@ bool is_pipe(int descriptor) {
   return fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/// What the ranks' stderr has told: their run directory, and the first failure, from which later ones follow.
+/// Run directory and first failure that the ranks have printed on stderr. Later failures follow from the
+/// first one.
 class Report {
  public:
   void look_at(std::string_view line) {

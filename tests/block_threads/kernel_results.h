@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// What batch norm and cross entropy compute from fixed inputs, by the kernels of src/ops/cuda/kernels.
+/// Results of batch norm and cross entropy for fixed inputs, by the kernels of src/ops/cuda/kernels.
 std::vector<std::vector<float>> kernel_results();
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Where a run keeps its record, and where it begins. Equal on all ranks.
+/// Folder that keeps the record of a run, and checkpoint from which the run starts. Equal on all ranks.
 struct RunPlace {
   std::filesystem::path directory;   ///< run directory; empty: nothing is kept
   std::filesystem::path checkpoint;  ///< from which the run goes on; empty: it begins anew

@@ -137,7 +137,7 @@ class Judge {
         const Ranks others = entered(rank, call, false);
         if (others.empty()) continue;
         const Ranks same = entered(rank, call, true);
-        // Of two groups of equal size, the one without the lowest rank counts as the minority.
+        // The minority is the smaller group; of equal groups, the one without the lowest rank.
         if (same.size() < others.size() || (same.size() == others.size() && others[0] < same[0])) {
           first = {same, call};
         }

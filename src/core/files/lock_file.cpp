@@ -85,7 +85,7 @@ bool LockFile::try_to_lock() {
   return true;
 }
 
-/// What the process that has the lock has written to the file.
+/// Text that the process which has the lock has written to the file.
 std::string LockFile::read_holder() const {
   constexpr std::size_t max_bytes = 300;
   std::string text(max_bytes, '\0');
