@@ -150,6 +150,27 @@ TEST(ConvExtent, GivesTheOutputByTheUsualFormula) {
   }
 }
 
+TEST(Engine, IsAvoidedIfGenericOrConverting) {
+  ConvProblem problem{.samples = 2,
+                      .in_channels = 64,
+                      .in_height = 8,
+                      .in_width = 8,
+                      .out_channels = 64,
+                      .out_height = 8,
+                      .out_width = 8,
+                      .type = Type::bf16};
+  constexpr std::size_t images = std::size_t{2} * 2 * 8 * 8 * 64 * 2;
+  for (const char* engine : {"eng0", "eng0_k2=1"})
+    EXPECT_NE(reason_to_avoid(problem, engine, 0), "") << engine;
+  for (const char* engine : {"eng1", "eng10_k2=8", ""}) EXPECT_EQ(reason_to_avoid(problem, engine, 0), "");
+  EXPECT_NE(reason_to_avoid(problem, "eng41_k2=4", images), "");
+  EXPECT_EQ(reason_to_avoid(problem, "eng41_k2=4", images - 1), "");
+  EXPECT_EQ(reason_to_avoid(problem, "eng41_k2=4", 2 * images), "");
+  problem.type = Type::fp32;
+  EXPECT_EQ(reason_to_avoid(problem, "eng41_k2=4", 2 * images), "");
+  EXPECT_NE(reason_to_avoid(problem, "eng0", 0), "");
+}
+
 TEST(Describe, TellsProblemsApart) {
   const auto network = make_model("lenet", {1, 28, 28}, 10);
   const Graph graph = build_graph(*network);

@@ -7,13 +7,15 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
+#include <string_view>
 
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "ops/cuda/dnn/cudnn.h"
 #include "ops/cuda/dnn/flattening.h"
+#include "ops/cuda/dnn/native/cudnn_graph.h"
+#include "ops/cuda/dnn/native/cudnn_target.h"
 #include "ops/cuda/dnn/problems.h"
 #include "support/temporary_folder.h"
 
@@ -40,19 +42,10 @@ constexpr Training trainings[] = {
 
 struct Operation {
   std::string name;
+  ConvProblem problem;
   std::function<std::unique_ptr<DnnOperation>(Dnn&)> plan;
-  std::size_t images_bytes = 0;  ///< of a convolution's input and output; 0: not a convolution
-  Type type = Type::fp32;
+  std::function<std::unique_ptr<CudnnGraph>(const CudnnTarget&)> graph;
 };
-
-std::size_t images_bytes(const ConvProblem& p) {
-  const auto images = [&](int height, int width, int channels) {
-    return static_cast<std::size_t>(p.samples) * static_cast<std::size_t>(height * width * channels);
-  };
-  return (images(p.in_height, p.in_width, p.in_channels) +
-          images(p.out_height, p.out_width, p.out_channels)) *
-         bytes_of(p.type);
-}
 
 void add_convolution(std::vector<Operation>& operations, const GraphNode& node, const ConvProblem& problem,
                      bool is_first) {
@@ -62,14 +55,17 @@ void add_convolution(std::vector<Operation>& operations, const GraphNode& node, 
   const std::string what = describe(problem);
   operations.push_back(
       {fmt::format("convolution forward{}{}, {}", bias ? " + bias" : "", relu ? " + relu" : "", what),
-       [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); }, images_bytes(problem), problem.type});
-  operations.push_back({"convolution backward weights, " + what,
-                        [=](Dnn& dnn) { return dnn.conv_backward_weights(problem); }, images_bytes(problem),
-                        problem.type});
+       problem, [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); },
+       [=](const CudnnTarget& target) { return conv_forward_graph(target, problem, bias, relu); }});
+  operations.push_back(
+      {"convolution backward weights, " + what, problem,
+       [=](Dnn& dnn) { return dnn.conv_backward_weights(problem); },
+       [=](const CudnnTarget& target) { return conv_backward_weights_graph(target, problem); }});
   if (is_first) return;  // the gradient of the images is not needed
-  operations.push_back({"convolution backward data, " + what,
-                        [=](Dnn& dnn) { return dnn.conv_backward_data(problem); }, images_bytes(problem),
-                        problem.type});
+  operations.push_back(
+      {"convolution backward data, " + what, problem,
+       [=](Dnn& dnn) { return dnn.conv_backward_data(problem); },
+       [=](const CudnnTarget& target) { return conv_backward_data_graph(target, problem); }});
 }
 
 std::vector<Operation> operations_of(const Training& training, Type type) {
@@ -86,50 +82,14 @@ std::vector<Operation> operations_of(const Training& training, Type type) {
   return operations;
 }
 
-/// What a choice of engines may cost.
-enum class Finding {
-  generic,    ///< eng0 supports every problem, and is slow for most
-  converted,  ///< the workspace holds the images in another layout
-};
-
-std::optional<Finding> finding_of(const Operation& operation, const DnnOperation& plan) {
+/// Reason why an engine that was chosen is probably slow; empty: none.
+std::string_view reason_against(const Operation& operation, const DnnOperation& plan) {
   const std::string engine = plan.description();
-  if (engine == "eng0" || engine.starts_with("eng0_") || engine.starts_with("eng0,")) return Finding::generic;
-  const std::size_t workspace = plan.workspace_bytes(), images = operation.images_bytes;
-  const bool converted = workspace >= images && workspace <= images + images / 100;
-  return converted && operation.type != Type::fp32 ? std::optional(Finding::converted) : std::nullopt;
-}
-
-struct Explanation {
-  Finding finding;
-  const char* part;  ///< of the operation's name
-  const char* why;
-};
-constexpr Explanation explanations[] = {
-    {Finding::generic, "fp32", "fp32 excludes tensor cores"},
-    {Finding::generic, "groups", "depthwise: tensor cores have nothing to add up"},
-    {Finding::generic, "weights, tf32 128x1x1", "classifier: a few megaflops"},
-    {Finding::generic, "weights, tf32 96x1x1", "classifier: a few megaflops"},
-    {Finding::converted, "backward data, bf16 128x32x32x16 -> 16x16x32, kernel 1, stride 2",
-     "first in cuDNN's order, not measured"},
-    {Finding::converted, "tf32 128x224x224x8", "eight channels, the first in cuDNN's order, not measured"},
-    {Finding::converted, "forward, tf32 128x56x56x144 -> 56x56x24", "first in cuDNN's order, not measured"},
-    {Finding::converted, "forward, tf32 128x28x28x32 -> 28x28x192", "first in cuDNN's order, not measured"},
-    {Finding::converted, "forward, tf32 128x14x14x192 -> 14x14x64", "first in cuDNN's order, not measured"},
-    {Finding::converted, "forward, tf32 128x14x14x384 -> 14x14x64", "first in cuDNN's order, not measured"},
-    {Finding::converted, "forward, tf32 128x14x14x96 -> 14x14x576", "first in cuDNN's order, not measured"},
-};
-
-/// Empty: nothing explains it.
-const char* explanation_of(const Operation& operation, Finding finding) {
-  for (const Explanation& each : explanations) {
-    if (each.finding == finding && operation.name.find(each.part) != std::string::npos) return each.why;
-  }
-  return "";
+  return reason_to_avoid(operation.problem, engine.substr(0, engine.find(',')), plan.workspace_bytes());
 }
 
 /// Plans each operation once, prints engine, workspace and notes, and fails where an engine that is probably
-/// slow has no explanation.
+/// slow is not the only one.
 class Planner {
  public:
   /// Whether there is a plan.
@@ -155,17 +115,21 @@ class Planner {
   }
 
   void judge(const Operation& operation, const DnnOperation& plan) {
-    const auto finding = finding_of(operation, plan);
-    const char* why = finding ? explanation_of(operation, *finding) : "";
+    const std::string_view reason = reason_against(operation, plan);
     fmt::print("  {}: {}, {} KB{}{}{}\n", operation.name, plan.description(), plan.workspace_bytes() >> 10,
-               plan.notes().empty() ? "" : ", ", plan.notes(), *why == '\0' ? "" : fmt::format(" ({})", why));
-    EXPECT_TRUE(!finding || *why != '\0')
-        << operation.name << ": " << plan.description() << ", "
-        << (*finding == Finding::generic ? "a generic engine, comes first"
-                                         : "converts layouts in its workspace")
-        << "; explain it or choose another engine";
+               plan.notes().empty() ? "" : ", ", plan.notes(),
+               reason.empty() ? "" : fmt::format(" (no other: {})", reason));
+    if (reason.empty()) return;
+    const auto graph = operation.graph(target_);
+    for (std::size_t i = 0; i < graph->engines().size(); ++i) {
+      const std::string& other = graph->engines()[i].name;
+      if (!graph->build(i)) continue;
+      EXPECT_NE(reason_to_avoid(operation.problem, other, graph->workspace_bytes(i)), "")
+          << operation.name << ": " << plan.description() << ", " << reason << "; but there is " << other;
+    }
   }
 
+  CudnnTarget target_{h200};
   std::unique_ptr<Dnn> dnn_ = make_cudnn({.device_properties = h200});
   std::map<std::string, bool> built_;
   std::vector<std::string> gaps_;
@@ -191,31 +155,6 @@ TEST(CudaPlans, EveryOperationOfEveryModelHasOne) {
     for (const Type type : {Type::fp32, Type::tf32, Type::bf16}) print_row(planner, training, type);
   }
   for (const std::string& gap : planner.gaps()) ADD_FAILURE() << "gap: " << gap;
-}
-
-/// A plan with the properties that a test gives it.
-struct Claimed final : DnnOperation {
-  Claimed(std::string name, std::size_t bytes) : engine(std::move(name)), workspace(bytes) {}
-  std::size_t workspace_bytes() const override { return workspace; }
-  void run(StreamHandle, std::span<void* const>, void*) const override {}
-  std::string description() const override { return engine; }
-  std::string engine;
-  std::size_t workspace;
-};
-
-TEST(CudaPlans, AreJudgedByEngineAndWorkspace) {
-  const Operation bf16{"convolution forward, bf16 2x8x8x64 -> 8x8x64", {}, 1 << 20, Type::bf16};
-  const Operation fp32{"convolution forward, fp32 2x8x8x64 -> 8x8x64", {}, 1 << 20, Type::fp32};
-  for (const char* engine : {"eng0", "eng0_k2=1", "eng0, cleared first"}) {
-    EXPECT_EQ(finding_of(bf16, Claimed(engine, 0)), Finding::generic) << engine;
-  }
-  EXPECT_STREQ(explanation_of(bf16, Finding::generic), "");
-  EXPECT_STRNE(explanation_of(fp32, Finding::generic), "");
-  EXPECT_EQ(finding_of(bf16, Claimed("eng70", 1 << 20)), Finding::converted);
-  EXPECT_STREQ(explanation_of(bf16, Finding::converted), "");
-  EXPECT_EQ(finding_of(fp32, Claimed("eng70", 1 << 20)), std::nullopt);
-  EXPECT_EQ(finding_of(bf16, Claimed("eng10", 0)), std::nullopt);
-  EXPECT_EQ(finding_of(bf16, Claimed("eng41_k2=4", 2 << 20)), std::nullopt);
 }
 
 TEST(CudaPlans, AreForAllModelsThatThereAre) {

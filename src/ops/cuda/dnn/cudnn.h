@@ -29,7 +29,8 @@ struct CudnnOptions {
 };
 
 /// Convolutions of cuDNN, by its graph API. Engines are deterministic; with fp32 they multiply in float. They
-/// are tried in the order of cuDNN's heuristics. Engines that NVRTC would have to compile, which takes
+/// are tried in the order of cuDNN's heuristics, without timing those last that are probably slow
+/// (reason_to_avoid in problems.h). Engines that NVRTC would have to compile, which takes
 /// seconds each, are not used. Operations for equal problems share an engine. An operation must outlive the
 /// CUDA graphs that its work was recorded into.
 ///

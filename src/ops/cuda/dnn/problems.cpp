@@ -60,6 +60,21 @@ std::string describe(const ConvProblem& p) {
   return text;
 }
 
+std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view engine,
+                                 std::size_t workspace_bytes) {
+  if (engine.substr(0, engine.find('_')) == "eng0") return "generic: for every problem, slow for most";
+  const auto pixels = [&](int height, int width, int channels) {
+    return static_cast<std::size_t>(problem.samples) * static_cast<std::size_t>(height * width * channels);
+  };
+  const std::size_t images = (pixels(problem.in_height, problem.in_width, problem.in_channels) +
+                              pixels(problem.out_height, problem.out_width, problem.out_channels)) *
+                             bytes_of(problem.type);
+  // Without tensor cores the layout matters less.
+  const bool converts =
+      problem.type != Type::fp32 && workspace_bytes >= images && workspace_bytes <= images + images / 100;
+  return converts ? "converts the images to another layout in its workspace" : "";
+}
+
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type) {
   const int window = std::max(node.epilogue.pool, 1);
   ConvProblem problem{.samples = samples,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "graph/graph.h"
 #include "ops/cuda/dnn/dnn.h"
@@ -29,6 +31,12 @@ ConvExtent columns_of(const ConvProblem& problem);
 /// Unique description for messages, tables and plan files: "bf16 128x26x26x8 -> 24x24x24, kernel 3" (samples,
 /// rows, columns, channels).
 std::string describe(const ConvProblem& problem);
+
+/// Reason why an engine of cuDNN is probably slow for a problem, by its name ("eng41_k2=4") and workspace;
+/// empty: none.
+std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view engine,
+                                 std::size_t workspace_bytes);
+
 std::string name_of(Type type);
 
 }  // namespace lockstep::cuda

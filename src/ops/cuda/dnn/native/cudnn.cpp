@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 
 #include "device/cuda/native/check.h"
 #include "lockstep/error.h"
@@ -104,7 +105,7 @@ class Cudnn final : public Dnn {
                                          relu ? " + relu" : "", describe(problem));
     const bool fused = bias || relu;
     auto chosen = choose(
-        what, [&] { return conv_forward_graph(*target_, problem, bias, relu); }, fused);
+        what, problem, [&] { return conv_forward_graph(*target_, problem, bias, relu); }, fused);
     if (chosen != nullptr) return std::make_unique<CudnnOperation>(std::move(chosen));
     return std::make_unique<FinishedOperation>(
         conv_forward(problem, false, false),
@@ -118,7 +119,7 @@ class Cudnn final : public Dnn {
 
   std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
     auto operation =
-        std::make_unique<CudnnOperation>(choose("convolution backward data: " + describe(problem),
+        std::make_unique<CudnnOperation>(choose("convolution backward data: " + describe(problem), problem,
                                                 [&] { return conv_backward_data_graph(*target_, problem); }));
     if (rows_of(problem).size == problem.in_height && columns_of(problem).size == problem.in_width)
       return operation;
@@ -128,25 +129,25 @@ class Cudnn final : public Dnn {
   }
 
   std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    return std::make_unique<CudnnOperation>(choose("convolution backward weights: " + describe(problem), [&] {
-      return conv_backward_weights_graph(*target_, problem);
-    }));
+    return std::make_unique<CudnnOperation>(
+        choose("convolution backward weights: " + describe(problem), problem,
+               [&] { return conv_backward_weights_graph(*target_, problem); }));
   }
 
   std::string engines() const override { return used_.text(); }
 
  private:
-  /// Engine for the problem described by `what`: known, from the file, or chosen now. If there is none,
+  /// Engine for the operation `what` on a problem: known, from the file, or chosen now. If there is none,
   /// returns null if has_another_way, else throws Error(resource).
   template <class MakeGraph>
-  std::shared_ptr<const Chosen> choose(const std::string& what, const MakeGraph& make_graph,
-                                       bool has_another_way = false) {
+  std::shared_ptr<const Chosen> choose(const std::string& what, const ConvProblem& problem,
+                                       const MakeGraph& make_graph, bool has_another_way = false) {
     auto& known = chosen_[what];
     if (known != nullptr) return known;
     auto chosen = std::make_shared<Chosen>();
     chosen->target = target_;
     chosen->graph = make_graph();
-    if (use_file(what, *chosen) || use_fastest(what, *chosen) || use_first(what, *chosen)) {
+    if (use_file(what, *chosen) || use_fastest(what, *chosen) || use_first(what, problem, *chosen)) {
       return known = std::move(chosen);
     }
     if (has_another_way) return nullptr;
@@ -184,14 +185,20 @@ class Cudnn final : public Dnn {
     return true;
   }
 
-  bool use_first(const std::string& what, Chosen& chosen) {
+  bool use_first(const std::string& what, const ConvProblem& problem, Chosen& chosen) {
     const auto& engines = chosen.graph->engines();
+    std::optional<std::size_t> first;
     for (std::size_t i = 0; i < engines.size(); ++i) {
       if (!build(chosen, i)) continue;
-      store(what, {engines[i].name});
-      return true;
+      const bool is_good =
+          reason_to_avoid(problem, engines[i].name, chosen.graph->workspace_bytes(i)).empty();
+      if (is_good || !first) first = i;
+      if (is_good) break;
     }
-    return false;
+    if (!first) return false;
+    chosen.engine = *first;
+    store(what, {engines[*first].name});
+    return true;
   }
 
   static bool build(Chosen& chosen, std::size_t engine) {
