@@ -6,12 +6,11 @@
 #include "fake_cuda/fake_cuda.h"
 
 namespace lockstep {
-namespace {
 
 /// Its abort waits for graphs, as NCCL's may.
-class FakeLibrary final : public NcclUnderTest {
+class FakeNcclLibrary final : public NcclUnderTest {
  public:
-  FakeLibrary() {
+  FakeNcclLibrary() {
     fake_.waits_in_abort = [] {
       while (fake_cuda::live_objects().find("executable graph") != std::string::npos)
         std::this_thread::yield();
@@ -28,8 +27,6 @@ class FakeLibrary final : public NcclUnderTest {
   FakeNccl fake_;
 };
 
-}  // namespace
-
-std::unique_ptr<NcclUnderTest> make_nccl_under_test() { return std::make_unique<FakeLibrary>(); }
+std::unique_ptr<NcclUnderTest> make_nccl_under_test() { return std::make_unique<FakeNcclLibrary>(); }
 
 }  // namespace lockstep
