@@ -16,6 +16,8 @@ libraries_of() {
 packages() {
   install_packages "$@"
   install_cudnn_frontend
+  # The log is lost with the container.
+  if [[ -s $logs/cudnn-frontend.log && ! -d $root/build/cudnn-frontend ]]; then die "$(cat "$logs/cudnn-frontend.log")"; fi
 }
 
 program() {
