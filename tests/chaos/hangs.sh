@@ -82,7 +82,7 @@ for ((run = 1; run <= times; ++run)); do
   starter=$!
   began=$(now)
   within 60 steps_begun >/dev/null || { cat "$work/error" >&2 && printf 'hangs.sh: error: no start\n' >&2 && exit 1; }
-  sleep "$((RANDOM % 2)).$((RANDOM % 900 + 100))"
+  sleep "$((RANDOM % 2)).$((RANDOM % 10))"
   read -r -a processes <<<"$(its_ranks)"
   victim=${processes[RANDOM % ${#processes[@]}]}
   rank=$(rank_of "$victim")

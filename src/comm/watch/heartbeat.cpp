@@ -63,7 +63,12 @@ class Connection {
  public:
   explicit Connection(FileDescriptor socket) : socket_(std::move(socket)), since_(Clock::now()) {}
 
-  int descriptor() const { return socket_.get(); }
+  /// For poll(): it can be read, or what is left to send can leave.
+  pollfd events() const {
+    return {.fd = socket_.get(),
+            .events = static_cast<short>(leaving_.empty() ? POLLIN : POLLIN | POLLOUT),
+            .revents = 0};
+  }
   bool is_open() const { return open_; }
   void close() { open_ = false; }
   Clock::time_point since() const { return since_; }
@@ -142,8 +147,7 @@ class Listener final : public Heartbeat {
 
   std::vector<HeartbeatMessage> exchange() override {
     accept_all();
-    authenticate();
-    std::vector<HeartbeatMessage> messages;
+    std::vector<HeartbeatMessage> messages = authenticate();
     for (std::size_t host = 0; host < hosts_.size(); ++host) {
       if (!hosts_[host]) continue;
       hosts_[host]->flush();
@@ -160,11 +164,11 @@ class Listener final : public Heartbeat {
   }
   bool is_lost(std::size_t host) const override { return seen_[host] && !hosts_[host]; }
   bool is_connected(std::size_t host) const override { return hosts_[host] != nullptr; }
-  void add_descriptors(std::vector<int>& descriptors) const override {
-    descriptors.push_back(socket_.get());
-    for (const PendingConnection& pending : pending_) descriptors.push_back(pending.connection->descriptor());
+  void add_descriptors(std::vector<pollfd>& polled) const override {
+    polled.push_back({.fd = socket_.get(), .events = POLLIN, .revents = 0});
+    for (const PendingConnection& pending : pending_) polled.push_back(pending.connection->events());
     for (const auto& connection : hosts_) {
-      if (connection) descriptors.push_back(connection->descriptor());
+      if (connection) polled.push_back(connection->events());
     }
   }
 
@@ -178,19 +182,23 @@ class Listener final : public Heartbeat {
     }
   }
   /// Answers pending connections whose question has the secret, and closes the others. A host that has found
-  /// several ways to this one answers over one of them, which stays.
-  void authenticate() {
+  /// several ways to this one answers over one of them, which stays. Returns the messages of those that stay.
+  std::vector<HeartbeatMessage> authenticate() {
+    std::vector<HeartbeatMessage> messages;
     const auto now = Clock::now();
     for (PendingConnection& pending : pending_) {
-      for (const HeartbeatMessage& message : pending.connection->receive()) {
-        if (pending.host == unknown) {
+      for (HeartbeatMessage& message : pending.connection->receive()) {
+        if (!pending.connection) {
+          message.host = pending.host;
+          messages.push_back(std::move(message));
+        } else if (pending.host == unknown) {
           pending.host = host_that_asks(message);
           if (pending.host == unknown) pending.connection->close();
           pending.connection->send(Type::answer, std::as_bytes(std::span(address_.answer)));
         } else if (message.type == Type::answer) {
           seen_[pending.host] = true;
           hosts_[pending.host] = std::move(pending.connection);
-          break;
+          messages.push_back({.type = Type::answer, .host = pending.host});
         }
       }
       if (!pending.connection) continue;
@@ -199,6 +207,7 @@ class Listener final : public Heartbeat {
       if (!pending.connection->is_open()) pending.connection.reset();
     }
     std::erase_if(pending_, [](const PendingConnection& pending) { return pending.connection == nullptr; });
+    return messages;
   }
   std::size_t host_that_asks(const HeartbeatMessage& message) const {
     Question question{};
@@ -224,10 +233,11 @@ class Connector final : public Heartbeat {
   Connector(std::size_t host, const HeartbeatAddress& address) : host_(host), address_(address) {}
 
   std::vector<HeartbeatMessage> exchange() override {
-    if (!connection_) connect();
-    if (!connection_) return {};
+    std::vector<HeartbeatMessage> messages;
+    if (!connection_ && connect()) messages.push_back({.type = Type::answer});
+    if (!connection_) return messages;
     connection_->flush();
-    std::vector<HeartbeatMessage> messages = connection_->receive();
+    for (HeartbeatMessage& message : connection_->receive()) messages.push_back(std::move(message));
     if (!connection_->is_open()) {
       connection_.reset();
       next_attempt_ = Clock::now();
@@ -239,14 +249,14 @@ class Connector final : public Heartbeat {
   }
   bool is_lost(std::size_t /*host*/) const override { return seen_ && !connection_; }
   bool is_connected(std::size_t /*host*/) const override { return connection_ != nullptr; }
-  void add_descriptors(std::vector<int>& descriptors) const override {
-    if (connection_) descriptors.push_back(connection_->descriptor());
-    for (const auto& attempt : attempts_) descriptors.push_back(attempt->descriptor());
+  void add_descriptors(std::vector<pollfd>& polled) const override {
+    if (connection_) polled.push_back(connection_->events());
+    for (const auto& attempt : attempts_) polled.push_back(attempt->events());
   }
 
  private:
-  /// Tries all interfaces of the first host at once, every 2 s.
-  void connect() {
+  /// Tries all interfaces of the first host at once, every 2 s. Returns whether one has answered.
+  bool connect() {
     for (auto& attempt : attempts_) {
       attempt->flush();
       const std::vector<HeartbeatMessage> messages = attempt->receive();
@@ -255,15 +265,16 @@ class Connector final : public Heartbeat {
         connection_->send(Type::answer, {});
         seen_ = true;
         attempts_.clear();
-        return;
+        return true;
       }
       if (!attempt->is_open()) attempt.reset();
     }
     std::erase(attempts_, nullptr);
-    if (Clock::now() < next_attempt_) return;
+    if (Clock::now() < next_attempt_) return false;
     next_attempt_ = Clock::now() + milliseconds(2000);
     attempts_.clear();
     for (std::uint32_t i = 0; i < address_.count; ++i) start_attempt(address_.interfaces[i]);
+    return false;
   }
   void start_attempt(std::uint32_t interface) {
     FileDescriptor socket = make_socket();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <poll.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +25,8 @@ struct HeartbeatAddress {
                                answer = {};  ///< random: who connects sends one, gets the other
 };
 
-/// A message between hosts; bytes follow from its type.
+/// A message between hosts; bytes follow from its type. `answer`, without bytes: a connection has been
+/// opened, and what is sent from now on arrives.
 struct HeartbeatMessage {
   enum class Type : std::uint32_t { question, answer, states, verdict, end, goodbye };
   Type type = Type::states;
@@ -45,8 +48,8 @@ class Heartbeat {
   /// Whether a connection with `host` has been open and is no longer.
   virtual bool is_lost(std::size_t host) const = 0;
   virtual bool is_connected(std::size_t host) const = 0;
-  /// Appends descriptors that become readable when exchange() has something to do.
-  virtual void add_descriptors(std::vector<int>& descriptors) const = 0;
+  /// Appends descriptors and the events at which exchange() has something to do.
+  virtual void add_descriptors(std::vector<pollfd>& polled) const = 0;
 };
 
 /// Listens on all interfaces for `hosts` - 1 other hosts; `address` is set to what they need. Null if that

@@ -95,9 +95,7 @@ void Monitor::start_watching() {
 }
 
 void Monitor::run() {
-  auto last = Clock::now();
-  while (!stops_) {
-    pause();
+  for (auto last = Clock::now(); !stops_; pause()) {
     const std::lock_guard lock(mutex_);
     const auto now = Clock::now();
     work(std::min(longest_tick, std::chrono::duration<double>(now - last).count()));
@@ -112,19 +110,16 @@ void Monitor::run() {
 
 /// Sleeps for a tick, or until a process of this host ends or another host sends something.
 void Monitor::pause() {
-  std::vector<int> descriptors{wake_.get()};
+  std::vector<pollfd> polled{{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
   {
     const std::lock_guard lock(mutex_);
     for (std::size_t local = 0; local < locals_.size(); ++local) {
       const int descriptor = locals_[local].process.descriptor();
       const bool ended = ranks_.table.ranks[ranks_.first() + local].ended;
-      if (!ended && descriptor >= 0) descriptors.push_back(descriptor);
+      if (!ended && descriptor >= 0) polled.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
     }
-    if (ranks_.heartbeat) ranks_.heartbeat->add_descriptors(descriptors);
+    if (ranks_.heartbeat) ranks_.heartbeat->add_descriptors(polled);
   }
-  std::vector<pollfd> polled;
-  for (const int descriptor : descriptors)
-    polled.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
   poll(polled.data(), polled.size(), tick);
 }
 
@@ -261,17 +256,16 @@ void Monitor::exchange(double seconds) {
   since_states_ += seconds;
   if (since_states_ < states_interval) return;
   since_states_ = 0.0;
-  send_states();
+  for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
+    if (host != ranks_.host) send_states(host);
+  }
 }
 
 /// To the first host: what is known of the ranks of this one. From it: a sign of life.
-void Monitor::send_states() {
+void Monitor::send_states(std::size_t host) {
   const auto states = std::span(ranks_.table.ranks).subspan(ranks_.first(), locals_.size());
-  for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
-    if (host == ranks_.host) continue;
-    ranks_.heartbeat->send(host, HeartbeatMessage::Type::states,
-                           ranks_.host == 0 ? std::span<const std::byte>() : std::as_bytes(states));
-  }
+  ranks_.heartbeat->send(host, HeartbeatMessage::Type::states,
+                         ranks_.host == 0 ? std::span<const std::byte>() : std::as_bytes(states));
 }
 
 void Monitor::receive(const HeartbeatMessage& message) {
@@ -279,6 +273,9 @@ void Monitor::receive(const HeartbeatMessage& message) {
   const auto end = static_cast<std::size_t>(ranks_.table.boundaries[message.host + 1]);
   const auto states = std::span(ranks_.table.ranks).subspan(first, end - first);
   switch (message.type) {
+    case HeartbeatMessage::Type::answer:  // a host that was never heard of is not missed when its link fails
+      send_states(message.host);
+      break;
     case HeartbeatMessage::Type::states:
       if (message.bytes.size() == states.size_bytes()) {
         std::memcpy(states.data(), message.bytes.data(), message.bytes.size());

@@ -83,7 +83,7 @@ class Monitor {
   bool is_first() const { return ranks_.local_rank == 0; }
   void exchange(double seconds);
   void receive(const HeartbeatMessage& message);
-  void send_states();
+  void send_states(std::size_t host);
   void find_lost_hosts(double seconds);
   HangLimits limits_here() const;
   void check_parent(double seconds);

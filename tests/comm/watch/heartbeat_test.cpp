@@ -1,7 +1,7 @@
 #include "comm/watch/heartbeat.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <chrono>
 #include <thread>
@@ -42,6 +42,7 @@ TEST_F(HeartbeatTest, MessagesArriveInBothDirections) {
   work_until({first_.get(), second.get()}, arrived_,
              [&] { return first_->is_connected(2) && second->is_connected(0); });
   EXPECT_FALSE(first_->is_connected(1));
+  arrived_.clear();
   std::vector<std::byte> large(1 << 20, std::byte{7});
   second->send(0, Type::states, large);
   work_until({first_.get(), second.get()}, arrived_, [&] { return arrived_.size() == 1; });
@@ -52,11 +53,36 @@ TEST_F(HeartbeatTest, MessagesArriveInBothDirections) {
   EXPECT_EQ(arrived_[1].type, Type::end);
 }
 
+/// The monitor sleeps in poll(), so the descriptors have to tell when there is something to do.
+TEST_F(HeartbeatTest, HostsConnectAndTellEachOtherWithoutATimer) {
+  const auto second = connect_to_first_host(2, address_);
+  while (arrived_.size() < 3) {
+    for (Heartbeat* end : {first_.get(), second.get()}) {
+      for (HeartbeatMessage& message : end->exchange()) {
+        if (message.type == Type::answer && end == second.get()) second->send(0, Type::states, {});
+        arrived_.push_back(std::move(message));
+      }
+    }
+    std::vector<pollfd> polled;
+    first_->add_descriptors(polled);
+    second->add_descriptors(polled);
+    const int limit = arrived_.size() < 3 ? 20'000 : 0;  // ms
+    ASSERT_TRUE(poll(polled.data(), polled.size(), limit) > 0 || limit == 0) << "nothing to wait for";
+  }
+  EXPECT_EQ(arrived_[0].type, Type::answer) << "to the second host";
+  EXPECT_EQ(arrived_[0].host, 0U);
+  EXPECT_EQ(arrived_[1].type, Type::answer) << "to the first host";
+  EXPECT_EQ(arrived_[1].host, 2U);
+  EXPECT_EQ(arrived_[2].type, Type::states) << "sent as soon as the connection was there";
+  EXPECT_EQ(arrived_[2].host, 2U);
+}
+
 TEST_F(HeartbeatTest, ALostConnectionIsNoticed) {
   auto second = connect_to_first_host(1, address_);
   work_until({first_.get(), second.get()}, arrived_,
              [&] { return first_->is_connected(1) && second->is_connected(0); });
   EXPECT_FALSE(first_->is_lost(1));
+  arrived_.clear();
   second->send(0, Type::goodbye, {});
   second.reset();
   work_until({first_.get()}, arrived_, [&] { return first_->is_lost(1); });
