@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "lockstep/error.h"
 
@@ -13,6 +14,17 @@ namespace {
 
 constexpr std::array<std::string_view, 8> subcommands = {"train",   "eval", "bench",  "doctor",
                                                          "inspect", "data", "report", "diff"};
+
+/// Value of an option that takes a number from `minimum` on.
+int read_number(std::string_view option, std::string_view value, int minimum) {
+  int result = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+  if (error != std::errc() || end != value.data() + value.size() || result < minimum) {
+    throw Error(Category::usage, std::string(option) + ": '" + std::string(value) +
+                                     "' is not a whole number from " + std::to_string(minimum) + " on");
+  }
+  return result;
+}
 
 /// The words in front of the command, one option after the other.
 class Reader {
@@ -33,27 +45,25 @@ class Reader {
   std::optional<int> number(std::string_view name, int minimum) {
     const std::string_view option = word().substr(0, word().find('='));
     if (option != name) return std::nullopt;
-    std::string value;
-    if (word() == option) {
-      const std::vector<std::string> words = take(2);
-      if (words.size() < 2) throw Error(Category::usage, std::string(name) + " needs a value");
-      value = words[1];
-    } else {
-      value = take(1)[0].substr(option.size() + 1);
-    }
-    int result = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-    if (error != std::errc() || end != value.data() + value.size() || result < minimum) {
-      throw Error(Category::usage, std::string(name) + ": '" + value + "' is not a whole number from " +
-                                       std::to_string(minimum) + " on");
-    }
-    return result;
+    if (word() != option) return read_number(name, take(1)[0].substr(option.size() + 1), minimum);
+    const std::vector<std::string> words = take(2);
+    if (words.size() < 2) throw Error(Category::usage, std::string(name) + " needs a value");
+    return read_number(name, words[1], minimum);
   }
 
  private:
   std::span<const char* const> words_;
   std::size_t next_ = 0;
 };
+
+std::string no_command(const std::string& unknown) {
+  std::string text = unknown.empty() ? "no command" : "unknown command '" + unknown + "'";
+  const char* separator = "; known: ";
+  for (const std::string_view command : subcommands) {
+    text.append(std::exchange(separator, ", ")).append(command);
+  }
+  return text + " (see --help)";
+}
 
 /// Refuses options that have no effect with the others.
 void check(const Arguments& arguments, bool has_min_ranks) {
@@ -81,6 +91,7 @@ bool is_subcommand(std::string_view word) {
 Arguments parse_arguments(std::span<const char* const> words) {
   Arguments result;
   bool has_min_ranks = false;
+  std::string unknown;  // first word that is neither an option nor a value
   Reader reader(words);
   while (!reader.at_end() && !is_subcommand(reader.word())) {
     if (reader.word() == "--") {
@@ -99,10 +110,14 @@ Arguments parse_arguments(std::span<const char* const> words) {
     } else if (const auto seconds = reader.number("--grace", 0)) {
       result.grace = std::chrono::seconds(*seconds);
     } else {
-      result.mpirun.append(reader.take(1 + values_of(reader.word())));
+      const std::vector<std::string> option = reader.take(1 + values_of(reader.word()));
+      if (is_number_of_ranks(option[0]) && option.size() == 2) read_number(option[0], option[1], 1);
+      if (unknown.empty() && !option[0].starts_with("-")) unknown = option[0];
+      result.mpirun.append(option);
     }
   }
   result.command = reader.take(words.size());
+  if (result.command.empty() && !words.empty()) throw Error(Category::usage, no_command(unknown));
   if (!result.command.empty()) check(result, has_min_ranks);
   return result;
 }

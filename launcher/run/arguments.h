@@ -24,8 +24,8 @@ struct Arguments {
   std::vector<std::string> command;  ///< "train", "--lr", "0.2", ...
 };
 
-/// Reads the words after the program's name. Throws Error(usage) if an option of lockstep-run has a wrong
-/// value or no effect. Without a command, `command` is empty.
+/// Reads the words after the program's name. Throws Error(usage) if there are words but no command, or if -np
+/// or an option of lockstep-run has a wrong value or no effect. Without any word, `command` is empty.
 Arguments parse_arguments(std::span<const char* const> words);
 
 /// Whether lockstep has a subcommand of this name.

@@ -115,6 +115,8 @@ std::size_t values_of(std::string_view option) {
   return takes_one ? 1 : 0;
 }
 
+bool is_number_of_ranks(std::string_view option) { return among(option, rank_options); }
+
 void MpirunOptions::append(const std::vector<std::string>& words) {
   words_.insert(words_.end(), words.begin(), words.end());
 }
@@ -127,22 +129,20 @@ bool MpirunOptions::has(Names names) const {
   return false;
 }
 
-std::size_t MpirunOptions::value_index(Names names) const {
+std::size_t MpirunOptions::index_of_ranks() const {
   std::size_t found = 0;
   for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
-    if (std::ranges::find(names, words_[i]) != names.end()) found = i + 1;
+    if (is_number_of_ranks(words_[i])) found = i + 1;
   }
   return found;
 }
 
 int MpirunOptions::ranks() const {
-  const std::size_t at = value_index({"-np", "--np", "-n", "--n", "-c"});
+  const std::size_t at = index_of_ranks();
   return at == 0 ? 0 : number(words_[at]);
 }
 
-void MpirunOptions::set_ranks(int ranks) {
-  words_.at(value_index({"-np", "--np", "-n", "--n", "-c"})) = std::to_string(ranks);
-}
+void MpirunOptions::set_ranks(int ranks) { words_.at(index_of_ranks()) = std::to_string(ranks); }
 
 std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
   std::vector<Host> result;

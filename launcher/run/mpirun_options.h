@@ -11,6 +11,9 @@ namespace lockstep::launcher {
 /// Number of words after this option of mpirun that are its values.
 std::size_t values_of(std::string_view option);
 
+/// Whether this is -np or one of its other names.
+bool is_number_of_ranks(std::string_view option);
+
 /// Options of mpirun as its command line has them, each followed by its values.
 class MpirunOptions {
  public:
@@ -43,8 +46,8 @@ class MpirunOptions {
   void set_hosts(const std::vector<Host>& hosts);
 
  private:
-  /// Index of the value of the last of these options that is given; 0: none.
-  std::size_t value_index(Names names) const;
+  /// Index of the number of ranks, the last one if there are several; 0: none.
+  std::size_t index_of_ranks() const;
 
   std::vector<std::string> words_;
 };

@@ -42,8 +42,6 @@ TEST(Arguments, AHostMayHaveTheNameOfASubcommand) {
 
 TEST(Arguments, WithoutACommand) {
   EXPECT_TRUE(parse({}).command.empty());
-  EXPECT_TRUE(parse({"-np", "2"}).command.empty());
-  EXPECT_TRUE(parse({"-np"}).command.empty());
   EXPECT_TRUE(parse({"-np", "2", "--help"}).help);
   EXPECT_TRUE(parse({"-h"}).help);
   EXPECT_FALSE(parse({"train", "--help"}).help);
@@ -58,6 +56,12 @@ TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
            {{"--max-restarts", "many", "train"}, {"--max-restarts", "'many'", "whole number from 0 on"}},
            {{"--max-restarts", "-1", "train"}, {"--max-restarts", "'-1'"}},
            {{"--max-restarts"}, {"--max-restarts needs a value"}},
+           {{"-np", "0", "train"}, {"-np: '0'", "whole number from 1 on"}},
+           {{"--n", "two", "train"}, {"--n: 'two'"}},
+           {{"-np", "train"}, {"-np: 'train'"}},
+           {{"-np", "2"}, {"no command; known: train, eval, "}},
+           {{"-np"}, {"no command"}},
+           {{"-np", "2", "trian", "--lr", "1"}, {"unknown command 'trian'; known: train, "}},
            {{"--min-ranks", "0", "train"}, {"--min-ranks", "'0'", "from 1 on"}},
            {{"--grace=30s", "train"}, {"--grace", "'30s'"}},
            {{"--max-restarts", "3", "eval"}, {"--max-restarts has no effect with eval"}},
