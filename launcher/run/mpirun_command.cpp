@@ -17,6 +17,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Options that name hosts, that place ranks on them, and that decide how many there are.
+const MpirunOptions::Names host_options = {"--hostfile",
+                                           "-hostfile",
+                                           "--machinefile",
+                                           "-machinefile",
+                                           "--default-hostfile",
+                                           "-default-hostfile",
+                                           "--host",
+                                           "-host",
+                                           "-H"};
+const MpirunOptions::Names map_options = {"--map-by", "-map-by", "-rf", "-rankfile", "--rankfile"};
+const MpirunOptions::Names counting_options = {"-N",    "-npernode", "--npernode",  "-npersocket",
+                                               "-ppr",  "--ppr",     "-pernode",    "--pernode",
+                                               "--app", "-app",      "--npersocket"};
+
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
@@ -96,46 +111,15 @@ Machine this_machine() {
 }
 
 bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine) {
-  if (options.has({"--oversubscribe", "-oversubscribe", "--hostfile", "-hostfile", "--machinefile", "--host",
-                   "-host", "-H", "--map-by"})) {
-    return false;
-  }
+  if (options.has(host_options) || options.has(map_options)) return false;
+  if (options.has({"--oversubscribe", "-oversubscribe"})) return false;
   const int ranks = options.ranks();
   return !machine.scheduled && ranks > 0 && (ranks > machine.cores || ranks > machine.processors);
 }
 
 bool leaves_ranks_open(const MpirunOptions& options, const Machine& machine) {
-  return !machine.scheduled && options.ranks() == 0 &&
-         !options.has({"-np",
-                       "--np",
-                       "-n",
-                       "--n",
-                       "-c",
-                       "-N",
-                       "-npernode",
-                       "--npernode",
-                       "-npersocket",
-                       "--npersocket",
-                       "-ppr",
-                       "--ppr",
-                       "-pernode",
-                       "--pernode",
-                       "--hostfile",
-                       "-hostfile",
-                       "--machinefile",
-                       "-machinefile",
-                       "--default-hostfile",
-                       "-default-hostfile",
-                       "--host",
-                       "-host",
-                       "-H",
-                       "--map-by",
-                       "-map-by",
-                       "-rf",
-                       "-rankfile",
-                       "--rankfile",
-                       "--app",
-                       "-app"});
+  return !machine.scheduled && options.ranks() == 0 && !options.has(host_options) &&
+         !options.has(map_options) && !options.has(counting_options);
 }
 
 int default_ranks(const std::vector<std::string>& command, const Machine& machine,
