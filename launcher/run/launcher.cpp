@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -37,6 +35,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+
+/// Options of mpirun with which it tells what --quiet makes it keep to itself.
+constexpr const char* show_messages = "--mca orte_execute_quiet 0";
 
 /// Time between looks at the record of a run that can be restarted.
 constexpr std::chrono::milliseconds between_looks{200};
@@ -69,11 +70,6 @@ std::map<std::string, std::string> environment() {
     }
   }
   return result;
-}
-
-bool is_pipe(int descriptor) {
-  struct stat status {};
-  return fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 /// Run directory and first failure that the ranks have printed on stderr. Later failures follow from the
@@ -148,6 +144,9 @@ class Run {
 
  private:
   bool restartable() const { return arguments_.restarts.maximum > 0; }
+  /// Whether mpirun is to be silent about failures. For restarts, it names a rank that was killed.
+  bool is_silent() const { return !restartable(); }
+  bool can_come_from_lockstep(int status) const;
   std::vector<std::string> command_of_attempt() const;
   Job make_job() const;
   void attempt();
@@ -231,7 +230,7 @@ Job Run::make_job() const {
               .variables = {},
               .options = arguments_.mpirun,
               .command = command_of_attempt(),
-              .quiet = !restartable()};  // mpirun names a rank that was killed
+              .quiet = is_silent()};
   for (const auto& [name, value] : variables) {
     if (name.starts_with("LOCKSTEP_")) start.variables.push_back(name);
     job.environment.push_back(name);
@@ -249,18 +248,10 @@ void Run::attempt() {
   start_of_attempt_ = fs::file_time_type::clock::now();
   const Job job = make_job();
   Report report;
-  std::vector<std::unique_ptr<Relay>> relays;
-  Streams streams;
-  // mpirun ends a run when the reader of its output ends (| head). A relay reads on instead.
-  if (is_pipe(STDOUT_FILENO)) {
-    relays.push_back(std::make_unique<Relay>(STDOUT_FILENO, "stdout", nullptr));
-    streams.out = relays.back()->input();
-  }
-  if (restartable()) {
-    relays.push_back(
-        std::make_unique<Relay>(STDERR_FILENO, "", [&](std::string_view line) { report.look_at(line); }));
-    streams.err = relays.back()->input();
-  }
+  // mpirun ends a run when the reader of its output ends (| head), and passes over a full disk.
+  Relay out(STDOUT_FILENO, "stdout", nullptr);
+  Relay err(STDERR_FILENO, "", [&](std::string_view line) { report.look_at(line); });
+  Streams streams{.out = out.input(), .err = err.input()};
   // Without a controlling terminal, mpirun must not read one: it would take what is typed from the shell.
   Descriptor nothing;
   if (isatty(STDIN_FILENO) != 0) {
@@ -270,12 +261,9 @@ void Run::attempt() {
   {
     Guardian guardian(job, streams, [this](int signal) { stop_.on_signal(signal, Clock::now()); });
     guardian_ = &guardian;
-    std::vector<const Relay*> running;
-    for (const auto& relay : relays) {
-      relay->start();
-      running.push_back(relay.get());
-    }
-    watch(guardian, attempt, running, report);
+    out.start();
+    err.start();
+    watch(guardian, attempt, {&out, &err}, report);
     find_run_directory(attempt, report);
     guardian_ = nullptr;
   }
@@ -286,8 +274,24 @@ void Run::attempt() {
   if (const auto found = report.failure(); found && attempt.status != 0) {
     attempt.place = found->place;
     attempt.cause = found->cause;
+  } else if (is_silent() && !attempt.stop_requested && !can_come_from_lockstep(attempt.status)) {
+    say("mpirun ended with status " + std::to_string(attempt.status) +
+        "; if nothing says why: lockstep-run " + std::string(show_messages) + " ...");
   }
   attempts_.push_back(attempt);
+}
+
+bool Run::can_come_from_lockstep(int status) const {
+  switch (static_cast<Category>(status)) {
+    case Category::usage:
+    case Category::data:
+    case Category::resource:
+    case Category::peer:
+    case Category::internal:
+    case Category::stopped:
+      return true;
+  }
+  return status == 0 || (status == 1 && arguments_.command[0] == "diff");
 }
 
 /// Returns when all processes have ended and their output is copied.

@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <exception>
 #include <span>
@@ -6,8 +9,16 @@
 #include "run/arguments.h"
 #include "run/launcher.h"
 
+/// Gives /dev/null to standard streams that are closed, as another file would get their numbers.
+static void open_standard_streams() {
+  for (int stream = 0; stream < 3; ++stream) {
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDWR) != stream) return;
+  }
+}
+
 int main(int argc, char** argv) {
   using namespace lockstep;
+  open_standard_streams();
   try {
     const launcher::Arguments arguments =
         launcher::parse_arguments(std::span<const char* const>(argv + 1, argv + argc));
