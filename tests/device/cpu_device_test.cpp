@@ -37,6 +37,29 @@ TEST_P(CpuDevice, EveryStreamRunsItsWorkInOrderInEveryRun) {
   }
 }
 
+TEST_P(CpuDevice, UploadsComeInTheOrderOfTheirStream) {
+  Stream& stream = *device_->streams().back();
+  const auto upload = device_->make_upload(sizeof(int));
+  const Buffer block = device_->allocate_host(sizeof(int));
+  int sources = 0;
+  std::vector<int> seen;
+  const auto program = device_->record([&] {
+    for (int i = 0; i < 3; ++i) {
+      upload->fill(stream, [&] {
+        EXPECT_EQ(seen.size(), static_cast<std::size_t>(sources)) << "all earlier work is done";
+        *block.as<int>() = ++sources;
+        return std::span<const std::byte>(block.data(), block.bytes());
+      });
+      stream.call([&] { seen.push_back(*reinterpret_cast<const int*>(upload->data())); }, Phase::forward);
+      upload->release(stream);
+    }
+  });
+  program->run();
+  program->run();
+  EXPECT_EQ(seen, (std::vector<int>{1, 2, 3, 4, 5, 6}));
+  EXPECT_GT(upload->waited(), 0.0);
+}
+
 TEST_P(CpuDevice, WaitComesAfterTheEventsWork) {
   const auto streams = device_->streams();
   std::atomic<int> before{0};

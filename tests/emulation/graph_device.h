@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -137,6 +138,10 @@ class GraphStream final : public cuda::CudaStream {
     if (number_ != 0) throw Error(Category::internal, "a call of the host on another stream than the first");
     actions.push_back({.name = "host", .on_host = true, .work = std::move(work)});
   }
+  /// Enqueues code of the host that other streams need not wait for.
+  void call_at_submission(std::function<void()> work) {
+    actions.push_back({.name = "host", .on_host = true, .work = std::move(work), .stream = number_});
+  }
   /// Enqueues the equivalent of a kernel.
   void launch(std::function<void()> work, std::string name = "launch") {
     actions.push_back({.name = std::move(name), .work = std::move(work), .stream = number_});
@@ -156,11 +161,14 @@ class GraphStream final : public cuda::CudaStream {
   int number_;
 };
 
-/// Order in which two streams run work that no event orders.
+/// Order in which streams run work that no event orders.
 enum class StreamOrder {
-  first_stream,  ///< the other stream runs only what the first one waits for
-  other_stream,  ///< the other stream runs its work as soon as events allow
+  first_stream,   ///< other streams run only what the first one waits for
+  other_streams,  ///< other streams run their work as soon as events allow
 };
+
+/// Streams of an emulated GPU: for computation, communication and uploads.
+constexpr std::size_t stream_count = 3;
 
 class GraphProgram final : public Program {
  public:
@@ -178,10 +186,12 @@ class GraphProgram final : public Program {
   void run() override {
     next_ = {};
     events_.clear();
-    const std::size_t ahead = stream_order_ == StreamOrder::first_stream ? 0 : 1;
-    while (step(ahead) || step(1 - ahead)) {
+    std::array<std::size_t, stream_count> streams{0, 1, 2};
+    if (stream_order_ == StreamOrder::other_streams) std::ranges::reverse(streams);
+    const auto step_of_any = [this](std::size_t stream) { return step(stream); };
+    while (std::ranges::any_of(streams, step_of_any)) {
     }
-    if (next_[0] < order_[0].size() || next_[1] < order_[1].size()) {
+    if (std::ranges::any_of(streams, [this](std::size_t s) { return next_[s] < order_[s].size(); })) {
       throw Error(Category::internal, "a stream waits for an event that never comes");
     }
   }
@@ -202,7 +212,7 @@ class GraphProgram final : public Program {
     ++next_[stream];
     if (action.records >= 0) events_.insert(action.records);
     if (action.on_host) {
-      expect_joined(i);
+      if (stream == 0) expect_joined(i);
       action.work();
     } else if (action.work) {
       memory_.open_for(action.work);
@@ -210,7 +220,7 @@ class GraphProgram final : public Program {
     return true;
   }
 
-  /// Checks that no other stream works before action `position`, where CUDA must end a capture.
+  /// Checks that the second stream does not work before action `position`, where CUDA must end a capture.
   void expect_joined(std::size_t position) const {
     if (next_[1] < order_[1].size() && order_[1][next_[1]] < position) {
       throw Error(Category::internal, "code of the host runs while another stream works");
@@ -220,8 +230,8 @@ class GraphProgram final : public Program {
   GuardedMemory& memory_;
   std::vector<GraphAction> actions_;
   StreamOrder stream_order_;
-  std::array<std::vector<std::size_t>, 2> order_;
-  std::array<std::size_t, 2> next_{};
+  std::array<std::vector<std::size_t>, stream_count> order_;
+  std::array<std::size_t, stream_count> next_{};
   std::set<int> events_;
 };
 
@@ -253,10 +263,14 @@ class GraphDevice final : public cuda::CudaDevice {
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
     if (bytes > 0) stream.launch([to, from, bytes] { std::memmove(to, from, bytes); }, "copy");
   }
+  std::unique_ptr<Upload> make_upload(std::size_t bytes) override {
+    return std::make_unique<UploadByStream>(*this, bytes);
+  }
   std::span<Stream* const> streams() override { return streams_; }
   cuda::CudaStream& communication_stream() override { return communication; }
   std::unique_ptr<Program> record(std::function<void()> describe) override {
     recording_ = true;
+    ++recordings_;
     try {
       describe();
     } catch (...) {
@@ -272,7 +286,39 @@ class GraphDevice final : public cuda::CudaDevice {
   void while_waiting(std::function<void()> look) override { look_ = std::move(look); }
 
  private:
+  /// Copies on the stream for uploads, when the last release of the recording allows it.
+  class UploadByStream final : public Upload {
+   public:
+    UploadByStream(GraphDevice& device, std::size_t bytes) : Upload(device.allocate(bytes)), gpu_(device) {}
+
+    void fill(Stream& user, Source source) override {
+      if (released_in_ == gpu_.recordings_) gpu_.uploads_.wait(released_);
+      gpu_.uploads_.call_at_submission([this, source = std::move(source)] {
+        const auto start = std::chrono::steady_clock::now();
+        source_ = source();
+        waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      });
+      gpu_.uploads_.launch([this] { std::ranges::copy(source_, data()); }, "upload");
+      user.wait(gpu_.uploads_.record());
+    }
+    void release(Stream& user) override {
+      released_ = user.record();
+      released_in_ = gpu_.recordings_;
+    }
+    void wait() override {}
+    double waited() const override { return waited_; }
+
+   private:
+    GraphDevice& gpu_;
+    std::span<const std::byte> source_;
+    Event released_;
+    std::uint64_t released_in_ = 0;  ///< number of the recording; 0: none
+    double waited_ = 0.0;
+  };
+
   std::vector<GraphAction> actions_;
+  GraphStream uploads_{actions_, 2};
+  std::uint64_t recordings_ = 0;
 
  public:
   /// Called with every recording of any device.

@@ -146,6 +146,18 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   });
 }
 
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return fake::call("cudaEventQuery", [&](fake::Machine& all, auto&) {
+    fake::EventState* what = all.find(all.events, event, "cudaEventQuery");
+    if (what == nullptr) return cudaErrorInvalidResourceHandle;
+    if (what->capture) {
+      what->capture->invalid = true;
+      return cudaErrorCapturedEvent;
+    }
+    return what->task && what->task->state != fake::Task::State::done ? cudaErrorNotReady : cudaSuccess;
+  });
+}
+
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
   return fake::call("cudaEventElapsedTime", [&](fake::Machine& all, auto&) {
     std::array<double, 2> times{};

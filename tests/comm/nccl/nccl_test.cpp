@@ -261,7 +261,7 @@ struct OverlappedSums {
 };
 
 TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
-  for (const StreamOrder stream_order : {StreamOrder::first_stream, StreamOrder::other_stream}) {
+  for (const StreamOrder stream_order : {StreamOrder::first_stream, StreamOrder::other_streams}) {
     FakeNccl fake;
     run_as_ranks(3, [&](Communicator& host) {
       GraphDevice gpu;
@@ -356,7 +356,7 @@ struct OverlappedBuckets {
 };
 
 TEST(Nccl, SumsInTheOrderOfTheTreeBesideOtherWork) {
-  for (const StreamOrder stream_order : {StreamOrder::first_stream, StreamOrder::other_stream}) {
+  for (const StreamOrder stream_order : {StreamOrder::first_stream, StreamOrder::other_streams}) {
     for (const std::size_t gathered : {std::size_t{0}, 4 * OverlappedBuckets::elements}) {
       FakeNccl fake;
       run_as_ranks(3, [&](Communicator& host) {

@@ -8,6 +8,7 @@
 
 #include "device/cuda/native/check.h"
 #include "device/cuda/native/streams.h"
+#include "device/cuda/native/upload.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 
@@ -75,6 +76,9 @@ class NativeDevice final : public CudaDevice {
     check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_of(stream)), "cudaMemcpyAsync");
   }
 
+  std::unique_ptr<Upload> make_upload(std::size_t bytes) override {
+    return cuda::make_upload(stream_, allocate(bytes));
+  }
   std::span<Stream* const> streams() override { return streams_; }
   CudaStream& communication_stream() override { return communication_; }
   void while_waiting(std::function<void()> look) override { stream_.while_waiting(std::move(look)); }

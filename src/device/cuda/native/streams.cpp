@@ -57,8 +57,7 @@ class RecordingStream::GraphProgram final : public Program {
       if (const auto* graph = std::get_if<ExecutableGraphOwner>(&part)) {
         check_cuda(cudaGraphLaunch(graph->get(), stream_.handle()), "cudaGraphLaunch");
       } else {
-        stream_.synchronize();
-        std::get<HostCall>(part)();
+        stream_.make_call(std::get<HostCall>(part));
       }
     }
   }
@@ -84,23 +83,30 @@ class RecordingStream::EagerProgram final : public Program {
 };
 
 void RecordingStream::call(std::function<void()> work, Phase /*phase*/) {
-  if (!graphs_) {
-    synchronize();
-    work();
-    return;
-  }
+  add_call({std::move(work), false});
+}
+
+void RecordingStream::call_at_submission(std::function<void()> work) { add_call({std::move(work), true}); }
+
+void RecordingStream::add_call(HostCall call) {
+  if (!graphs_) return make_call(call);
   if (!recording_) throw Error(Category::internal, "work was given to a stream outside of a recording");
   end_capture();
-  parts_.emplace_back(std::move(work));
+  parts_.emplace_back(std::move(call));
   begin_capture();
 }
 
+void RecordingStream::make_call(const HostCall& call) {
+  if (!call.at_submission) synchronize();
+  call.work();
+}
+
 /// Calls `look_` while it waits, because the work may depend on other ranks.
-void RecordingStream::synchronize() {
-  if (!look_) return check_cuda(cudaStreamSynchronize(handle()), "cudaStreamSynchronize");
+void RecordingStream::synchronize(cudaStream_t stream) {
+  if (!look_) return check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   constexpr unsigned yields = 64;
   for (unsigned polls = 1;; ++polls) {
-    const cudaError_t code = cudaStreamQuery(handle());
+    const cudaError_t code = cudaStreamQuery(stream);
     if (code != cudaErrorNotReady) return check_cuda(code, "cudaStreamQuery");
     if (polls < yields) {
       sched_yield();

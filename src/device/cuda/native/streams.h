@@ -55,9 +55,14 @@ class RecordingStream final : public OrderedStream {
   RecordingStream(EventPool& events, bool graphs) : OrderedStream(events, make_stream()), graphs_(graphs) {}
 
   void call(std::function<void()> work, Phase phase) override;
+  /// Adds a call of `work` on the host, in each run, when the earlier work has been submitted: it may still
+  /// run. `work` may submit work to this and other streams; nothing is captured meanwhile.
+  void call_at_submission(std::function<void()> work);
 
   /// Waits until all work is done, with the calls of Device::while_waiting.
-  void synchronize();
+  void synchronize() { synchronize(handle()); }
+  /// Same for the work of another stream.
+  void synchronize(cudaStream_t stream);
   void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
   bool recording() const { return recording_; }
@@ -66,11 +71,16 @@ class RecordingStream final : public OrderedStream {
 
  private:
   /// Part of a program.
-  using HostCall = std::function<void()>;
+  struct HostCall {
+    std::function<void()> work;
+    bool at_submission;  ///< false: when all earlier work is done
+  };
   using Part = std::variant<ExecutableGraphOwner, HostCall>;
   class GraphProgram;
   class EagerProgram;
 
+  void add_call(HostCall call);
+  void make_call(const HostCall& call);
   void begin_capture();
   void end_capture();
   /// Ends a recording after an exception.

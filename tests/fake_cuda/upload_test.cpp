@@ -1,0 +1,131 @@
+// Copies beside computation, on the replacement of CUDA's runtime; and missing waits, planted one by one.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/launch_on_host.h"
+#include "fake_cuda/fake_cuda.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using fake_cuda::Order;
+
+class UploadOnFakeCuda : public testing::TestWithParam<bool> {
+ protected:
+  void TearDown() override {
+    fake_cuda::recover();
+    fake_cuda::set_order(Order::late);
+  }
+  /// Notes in `log` when the host is asked for number i ("s"), when the stream reads it from the upload ("r",
+  /// with the number that it found), and when it computes ("c").
+  std::unique_ptr<Program> fills(int count) {
+    return device->record([this, count] {
+      for (int i = 0; i < count; ++i) {
+        upload->fill(stream, [this] {
+          log += fmt::format("s{} ", ++filled);
+          fake_cuda::pass(microseconds_of_source);
+          std::fill_n(block.data(), block.bytes(), std::byte{filled});
+          return std::span<const std::byte>(block.data(), block.bytes());
+        });
+        launch("read", [this] { log += fmt::format("r{} ", static_cast<int>(upload->data()[0])); });
+        upload->release(stream);
+        launch("compute", [this] {
+          log += "c ";
+          fake_cuda::pass(10.0);
+        });
+      }
+    });
+  }
+  void launch(const char* name, std::function<void()> work) {
+    give(handle_of(stream), name, {}, std::move(work));
+  }
+  /// The log of a run, with call number `later` + 1 of a function left out.
+  std::string run(int count, const char* without = nullptr, int later = 0) {
+    const auto program = fills(count);
+    log.clear();
+    filled = 0;
+    if (without != nullptr) fake_cuda::fail(without, cudaSuccess, later);
+    program->run();
+    device->copy(nullptr, nullptr, 0);
+    fake_cuda::recover();
+    return log;
+  }
+
+  std::unique_ptr<Device> device = make_cuda_device(0, GetParam());
+  Stream& stream = *device->streams()[0];
+  Buffer block = device->allocate_host(8);
+  std::unique_ptr<Upload> upload = device->make_upload(8);
+  std::uint8_t filled = 0;
+  double microseconds_of_source = 0.0;
+  std::string log;
+};
+INSTANTIATE_TEST_SUITE_P(Graphs, UploadOnFakeCuda, testing::Bool(),
+                         [](const auto& with) { return with.param ? "on" : "off"; });
+
+/// Work runs when something waits for it. The source of copy 3 is asked when copy 2 is complete; before that
+/// only number 1 had to be read, and nothing to be computed.
+TEST_P(UploadOnFakeCuda, ACopyIsDoneBeforeTheComputationBeforeIt) {
+  EXPECT_EQ(run(4), "s1 s2 r1 s3 c r2 s4 c r3 c r4 c ");
+}
+
+TEST_P(UploadOnFakeCuda, GoesOnAcrossRuns) {
+  const auto step = fills(1);
+  for (int i = 0; i < 3; ++i) step->run();
+  device->copy(nullptr, nullptr, 0);
+  EXPECT_EQ(log, "s1 s2 r1 s3 c r2 c r3 c ");
+}
+
+TEST_P(UploadOnFakeCuda, HasTheSameValuesInEveryOrder) {
+  for (const Order order : {Order::late, Order::early, Order::reversed}) {
+    fake_cuda::set_order(order);
+    std::string values = run(5);
+    std::erase_if(values, [](char each) { return each == 's' || each == 'c'; });
+    for (int i = 1; i <= 5; ++i) EXPECT_NE(values.find(fmt::format("r{}", i)), std::string::npos) << values;
+  }
+}
+
+TEST_P(UploadOnFakeCuda, LooksWhileItWaitsForACopy) {
+  int looks = 0;
+  device->while_waiting([&] { ++looks; });
+  const auto program = fills(2);
+  program->run();
+  EXPECT_GT(looks, 0) << "the second copy waits for the first one";
+  device->while_waiting({});
+}
+
+// Planted faults. Calls of cudaStreamWaitEvent: of fill i, 2 i by the copies, 2 i + 1 by the computation.
+
+TEST_P(UploadOnFakeCuda, WithoutTheWaitForTheReleaseACopyComesTooEarly) {
+  EXPECT_EQ(run(3, "cudaStreamWaitEvent", 2).find("r1"), std::string::npos) << log;
+}
+
+TEST_P(UploadOnFakeCuda, WithoutTheWaitForTheCopyTheOldNumberIsRead) {
+  EXPECT_EQ(run(3, "cudaStreamWaitEvent", 5).find("r3"), std::string::npos) << log;
+}
+
+TEST_P(UploadOnFakeCuda, WithoutTheWaitOfTheHostTheSourceOverwritesWhatIsCopied) {
+  EXPECT_EQ(run(3, "cudaStreamSynchronize", 1).find("r1"), std::string::npos) << log;
+}
+
+TEST_P(UploadOnFakeCuda, SaysHowLongTheStreamHasWaited) {
+  const auto program = fills(1);
+  microseconds_of_source = 300.0;
+  program->run();
+  EXPECT_EQ(upload->waited(), 0.0) << "not over";
+  device->copy(nullptr, nullptr, 0);
+  EXPECT_NEAR(upload->waited(), 300e-6, 1e-9) << "nothing was computed meanwhile";
+  for (int i = 0; i < 4; ++i) {
+    program->run();
+    device->copy(nullptr, nullptr, 0);
+  }
+  EXPECT_NEAR(upload->waited(), 5 * 300e-6, 1e-9);
+}
+
+}  // namespace
+}  // namespace lockstep::cuda
