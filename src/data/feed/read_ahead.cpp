@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "device/cpu/pinning.h"
 #include "lockstep/error.h"
@@ -32,7 +33,7 @@ ReadAhead::ReadAhead(Device& device, const Loader& loader, int threads)
     : loader_(loader),
       layout_(loader.micro_batch(), loader.transform().format().sample_bytes(), loader.transform().mixes()),
       part_samples_(samples_of_part(loader.micro_batch(), static_cast<std::uint64_t>(threads))),
-      // One micro-batch is taken while the next is read; small ones need more slots to occupy all threads.
+      // One micro-batch is used while the next is read; small ones need more slots to occupy all threads.
       slots_(2 + static_cast<std::size_t>(threads) / loader.micro_batch()) {
   for (Slot& slot : slots_) slot.memory = device.allocate_host(layout_.bytes(loader.micro_batch()));
   threads_.reserve(static_cast<std::size_t>(threads));
@@ -69,7 +70,8 @@ void ReadAhead::expect(std::span<const SampleRange> coming) {
     next_range_ = 0;
     if (begun_ > 0) given_ = slots_[(begun_ - 1) % slots_.size()].range.samples;
     idle_.wait(lock, [&] { return reading_ == 0; });
-    begun_ = taken_ = given_ = 0;
+    begun_ = returned_ = given_ = 0;
+    holds_ = false;
     rule_ = loader_.rule();
     std::ranges::copy_if(coming, std::back_inserter(coming_),
                          [](const SampleRange& range) { return range.samples > 0; });
@@ -77,31 +79,22 @@ void ReadAhead::expect(std::span<const SampleRange> coming) {
   work_.notify_all();
 }
 
-void ReadAhead::take(std::uint64_t first, const Use& use) {
-  Slot* slot = nullptr;
-  {
-    std::unique_lock lock(mutex_);
-    slot = &slots_[taken_ % slots_.size()];
-    ready_.wait(lock, [&] { return begun_ > taken_ ? slot->unread == 0 : all_begun(); });
-    if (begun_ == taken_ || slot->range.first != first) {
-      throw Error(
-          Category::internal,
-          fmt::format("the samples from position {} on are requested, but others were expected", first));
-    }
+ReadAhead::Taken ReadAhead::take(std::uint64_t first) {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(holds_, false)) {
+    ++returned_;
+    work_.notify_all();
   }
-  struct GiveBack {
-    ReadAhead& owner;
-    ~GiveBack() {
-      {
-        const std::lock_guard lock(owner.mutex_);
-        ++owner.taken_;
-      }
-      owner.work_.notify_all();
-    }
-  };
-  const GiveBack give_back{*this};
-  if (slot->failures.count > 0) fail(*slot);
-  use(arrays(*slot), slot->memory.data());
+  const Slot& slot = slots_[returned_ % slots_.size()];
+  ready_.wait(lock, [&] { return begun_ > returned_ ? slot.unread == 0 : all_begun(); });
+  if (begun_ == returned_ || slot.range.first != first) {
+    throw Error(
+        Category::internal,
+        fmt::format("the samples from position {} on are requested, but others were expected", first));
+  }
+  holds_ = true;
+  if (slot.failures.count > 0) fail(slot);
+  return {arrays(slot), slot.memory.data()};
 }
 
 void ReadAhead::fail(const Slot& slot) {
@@ -142,7 +135,7 @@ std::optional<ReadAhead::Part> ReadAhead::next_part() {
 }
 
 bool ReadAhead::begin_micro_batch() {
-  if (all_begun() || begun_ - taken_ == slots_.size()) return false;
+  if (all_begun() || begun_ - returned_ == slots_.size()) return false;
   SampleRange& rest = coming_[next_range_];
   const std::uint64_t samples = std::min<std::uint64_t>(rest.samples, loader_.micro_batch());
   Slot& slot = slots_[begun_ % slots_.size()];

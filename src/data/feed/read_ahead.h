@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -39,13 +38,16 @@ class ReadAhead {
   /// read.
   void expect(std::span<const SampleRange> coming);
 
-  /// Waits for the next micro-batch, which begins at position `first`, and calls use(batch, block) with its
-  /// arrays (without addresses of samples) and its block, which is reused afterwards. `use` must not call
-  /// methods of this object. Throws Error(data) naming the first sample that cannot be read, the reason and
-  /// the number of such samples; passes on other errors of reading and those of `use`. The micro-batch counts
-  /// as taken then. Throws Error(internal) if another one was expected, and takes none.
-  using Use = std::function<void(const MicroBatch& batch, std::byte* block)>;
-  void take(std::uint64_t first, const Use& use);
+  /// Micro-batch in a block of the host's memory.
+  struct Taken {
+    MicroBatch batch;  ///< without addresses of samples
+    std::byte* block = nullptr;
+  };
+  /// Waits for the next micro-batch, which begins at position `first`. Its block is reused after the next
+  /// call of take or expect. Throws Error(data) naming the first sample that cannot be read, the reason and
+  /// the number of such samples; passes on other errors of reading. The micro-batch counts as taken then.
+  /// Throws Error(internal) if another one was expected, and takes none.
+  Taken take(std::uint64_t first);
 
  private:
   /// Samples of a micro-batch that could not be read.
@@ -86,10 +88,11 @@ class ReadAhead {
   bool stop_ = false;
   std::vector<SampleRange> coming_;  ///< remainders of the expected ranges
   std::size_t next_range_ = 0;
-  std::vector<Slot> slots_;              ///< micro-batch i uses slot i modulo their number
-  std::uint64_t begun_ = 0, taken_ = 0;  ///< numbers of micro-batches
-  std::uint64_t given_ = 0;              ///< samples of the latest micro-batch that were assigned to readers
-  int reading_ = 0;                      ///< number of readers that are reading
+  std::vector<Slot> slots_;                 ///< micro-batch i uses slot i modulo their number
+  std::uint64_t begun_ = 0, returned_ = 0;  ///< numbers of micro-batches
+  bool holds_ = false;                      ///< whether the user has micro-batch `returned_`
+  std::uint64_t given_ = 0;  ///< samples of the latest micro-batch that were assigned to readers
+  int reading_ = 0;          ///< number of readers that are reading
   std::deque<SampleReader> readers_;
   std::vector<std::thread> threads_;
 };

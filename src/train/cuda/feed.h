@@ -22,7 +22,7 @@ class Feed {
   /// Records loading leaf `leaf` of the loader's step, with its images in the layout of the plan. Returns the
   /// leaf, whose arrays the next load overwrites.
   virtual MicroBatch load(Stream& stream, std::uint32_t leaf, void* images) = 0;
-  /// Total seconds that streams have waited for reader threads.
+  /// Total seconds that streams have waited for samples.
   virtual double waited() const { return 0.0; }
   /// Visits of all leaves so far. Not while recording.
   virtual VisitSum visits() = 0;
@@ -41,7 +41,7 @@ struct FeedOptions {
 std::unique_ptr<Feed> make_device_feed(const FeedOptions& options, const DeviceDataset& dataset, StepLog log);
 
 /// Feed from the host. Reader threads read and augment samples ahead of the GPU, to which a micro-batch is
-/// copied when it has finished the previous one. A run throws Error(data) if a sample cannot be read, as
+/// copied while it computes the previous one. A run throws Error(data) if a sample cannot be read, as
 /// whole micro-batches are recorded.
 std::unique_ptr<Feed> make_host_feed(const FeedOptions& options);
 

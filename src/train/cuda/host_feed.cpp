@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <vector>
 
 #include "data/feed/read_ahead.h"
@@ -19,34 +18,38 @@ class HostFeed final : public Feed {
         images_(options),
         read_ahead_(options.device, options.loader, options.reader_threads),
         layout_(read_ahead_.layout()),
-        block_(options.device.allocate(layout_.bytes(options.loader.micro_batch()))),
-        samples_(addresses()) {}
+        upload_(options.device.make_upload(layout_.bytes(options.loader.micro_batch()))),
+        samples_(addresses()),
+        arrays_(options.device.allocate(layout_.bytes(0))) {}
 
-  void expect(std::span<const SampleRange> coming) override { read_ahead_.expect(coming); }
+  void expect(std::span<const SampleRange> coming) override {
+    upload_->wait();
+    read_ahead_.expect(coming);
+  }
 
+  /// Converts the images and copies the arrays at once, so that the next leaf arrives while this one is
+  /// computed.
   MicroBatch load(Stream& stream, std::uint32_t leaf, void* images) override {
-    stream.call([this, leaf] { bring(leaf); }, Phase::load);
-    MicroBatch batch = layout_.arrays(block_.data(), options_.loader.samples(leaf));
-    batch.samples = samples_.as<const std::byte*>();
-    images_.gather(handle_of(stream), batch, nullptr, images);
-    return batch;
+    const std::uint32_t size = options_.loader.samples(leaf);
+    upload_->fill(stream, [this, leaf] { return take(leaf); });
+    MicroBatch arrived = layout_.arrays(upload_->data(), size);
+    arrived.samples = samples_.as<const std::byte*>();
+    images_.gather(handle_of(stream), arrived, nullptr, images);
+    options_.device.copy(stream, arrays_.data(), upload_->data(), arrays_.bytes());
+    upload_->release(stream);
+    return layout_.arrays(arrays_.data(), size);
   }
 
   VisitSum visits() override { return visits_; }
-  double waited() const override { return waited_; }
+  double waited() const override { return upload_->waited(); }
 
  private:
-  /// Copies a leaf to GPU memory that no work is using. The copy is complete on return, so that the host
-  /// block can be filled again.
-  void bring(std::uint32_t leaf) {
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
+  /// Block of a leaf in the host's memory, valid until the next call.
+  std::span<const std::byte> take(std::uint32_t leaf) {
     try {
-      read_ahead_.take(options_.loader.position(leaf), [&](const MicroBatch& batch, const std::byte* block) {
-        waited_ += std::chrono::duration<double>(Clock::now() - start).count();
-        for (std::uint32_t i = 0; i < batch.size; ++i) visits_.add(batch.ids[i]);
-        options_.device.copy(block_.data(), block, layout_.bytes(batch.size));
-      });
+      const auto [batch, block] = read_ahead_.take(options_.loader.position(leaf));
+      for (std::uint32_t i = 0; i < batch.size; ++i) visits_.add(batch.ids[i]);
+      return {block, layout_.bytes(batch.size)};
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
       throw Error(Category::data,
@@ -57,10 +60,10 @@ class HostFeed final : public Feed {
     }
   }
 
-  /// Table of the addresses of the samples in the GPU block.
+  /// Table of the addresses of the samples in the GPU's memory.
   Buffer addresses() {
     std::vector<const std::byte*> each(options_.loader.micro_batch());
-    for (std::size_t i = 0; i < each.size(); ++i) each[i] = layout_.sample(block_.data(), i);
+    for (std::size_t i = 0; i < each.size(); ++i) each[i] = layout_.sample(upload_->data(), i);
     Buffer table = options_.device.allocate(each.size() * sizeof each[0]);
     options_.device.copy(table.data(), each.data(), table.bytes());
     return table;
@@ -70,9 +73,10 @@ class HostFeed final : public Feed {
   ImageTables images_;
   ReadAhead read_ahead_;
   const MicroBatchLayout& layout_;
-  Buffer block_, samples_;  ///< in GPU memory
+  std::unique_ptr<Upload> upload_;  ///< destroyed before the host's memory that it copies from
+  Buffer samples_;                  ///< in GPU memory, like the following
+  Buffer arrays_;                   ///< the leaf in progress, without its samples
   VisitSum visits_;
-  double waited_ = 0.0;
 };
 
 }  // namespace

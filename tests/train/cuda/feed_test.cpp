@@ -42,6 +42,32 @@ struct Fed {
     return bytes;
   }
 
+  /// Images and ids of all leaves, loaded in one recording; copied from where the network reads them when
+  /// the next leaf has been asked for, which may have arrived.
+  std::vector<std::byte> load_all(const Loader& loader) {
+    const std::size_t image_bytes =
+        std::size_t{loader.micro_batch()} * 8 * loader.dataset().shape().size() * sizeof(float);
+    const std::size_t id_bytes = loader.micro_batch() * sizeof(std::uint64_t);
+    const std::uint32_t leaves = loader.leaves(loader.dataset().size());
+    std::vector<Buffer> images, ids;
+    const auto program = device.record([&] {
+      for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
+        const MicroBatch batch = feed->load(device.stream, leaf, plan.images(workspace.data()));
+        images.push_back(device.allocate_host(image_bytes));
+        ids.push_back(device.allocate_host(id_bytes));
+        device.copy(device.stream, images.back().data(), plan.images(workspace.data()), image_bytes);
+        device.copy(device.stream, ids.back().data(), batch.ids, batch.size * sizeof *batch.ids);
+      }
+    });
+    program->run();
+    std::vector<std::byte> bytes;
+    for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
+      bytes.insert(bytes.end(), images[leaf].data(), images[leaf].data() + image_bytes);
+      bytes.insert(bytes.end(), ids[leaf].data(), ids[leaf].data() + id_bytes);
+    }
+    return bytes;
+  }
+
   GraphDevice device;
   std::unique_ptr<Network> network = test::small_network();
   std::unique_ptr<cuda::Dnn> dnn = cuda::make_cudnn({});
@@ -70,6 +96,21 @@ TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
       EXPECT_GT(by_host.feed->waited(), 0.0);
       EXPECT_EQ(by_device.feed->waited(), 0.0);
     }
+  }
+}
+
+/// The next leaf may arrive as soon as its memory is free, or as late as possible.
+TEST(Feed, OfTheHostBringsTheNextLeafWhileOneIsUsed) {
+  Loader loader(test::test_set(), 16, {}, {}, 9);
+  const SampleRange all{0, test::test_set().size()};
+  loader.set_step(all.first, all.samples);
+  Fed by_device(loader, false);
+  const std::vector<std::byte> expected = by_device.load_all(loader);
+  for (const StreamOrder order : {StreamOrder::first_stream, StreamOrder::other_streams}) {
+    Fed by_host(loader, true, 2);
+    by_host.device.stream_order = order;
+    by_host.feed->expect({&all, 1});
+    EXPECT_TRUE(by_host.load_all(loader) == expected);
   }
 }
 

@@ -39,8 +39,7 @@ RunRecord run(const TrainerOptions& chosen) {
     result.losses.push_back(epoch.test.loss);
     EXPECT_EQ(epoch.train.samples, train_set().size());
     EXPECT_EQ(epoch.test.samples, test_set().size());
-    EXPECT_GT(epoch.load_seconds, 0.0);
-    EXPECT_GT(epoch.load_share, 0.0);
+    EXPECT_EQ(epoch.load_share > 0.0, epoch.load_seconds > 0.0) << "copies may be hidden";
     EXPECT_LT(epoch.load_share, 1.0);
   };
   trainer.fit();
