@@ -64,6 +64,9 @@ bool BackgroundGather::poll() {
   return done != 0;
 }
 
-void BackgroundGather::wait() { transfer_->messages.complete(transfer_->requests); }
+void BackgroundGather::wait() {
+  const InCollective in(transfer_->messages.watch(), Collective::gather, Group::world);
+  transfer_->messages.complete(transfer_->requests);
+}
 
 }  // namespace lockstep

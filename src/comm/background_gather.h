@@ -29,7 +29,7 @@ class BackgroundGather {
   bool poll();
   /// Whether a transfer was started, and neither poll() nor wait() has said that it is done.
   bool pending() const;
-  /// Waits until poll() is true. Throws Error(peer) when a peer is gone.
+  /// Waits until poll() is true. All ranks call it, also where nothing is left to wait for.
   void wait();
 
  private:

@@ -1,10 +1,14 @@
 // Real processes, one of which fails: failures_mpi HOW TRANSPORT. The others wait for it in a collective.
+// "transfer": all but rank 0 are stopped, which waits for what they send in the background.
 
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "comm/background_gather.h"
 #include "comm/communicator.h"
 #include "comm/watch/watch.h"
 #include "lockstep/error.h"
@@ -26,6 +30,15 @@ void fail(const std::string& how) {
   }
 }
 
+void transfer_to_rank_0(const lockstep::World& world) {
+  static std::vector<std::byte> memory(1 << 20);  // MPI has it until the process ends
+  const std::vector<std::span<std::byte>> part{memory};
+  lockstep::BackgroundGather gather(world);
+  if (world.rank() != 0) std::raise(SIGSTOP);
+  gather.start({}, std::vector(static_cast<std::size_t>(world.size()), part));
+  gather.wait();
+}
+
 int run(lockstep::World& world, const std::string& how, lockstep::Transport transport) {
   lockstep::Watch& watch = lockstep::watch_of(world);
   watch.set_limits(lockstep::hang_limits(1.0));
@@ -36,6 +49,7 @@ int run(lockstep::World& world, const std::string& how, lockstep::Transport tran
   watch.end_steps();
   watch.begin_steps(2);
   const bool failing = world.rank() == 1;
+  if (how == "transfer") transfer_to_rank_0(world);
   if (how == "agreed") {
     world.agree([&] {
       if (failing) throw Error(Category::data, "labels.gz: cut short");
