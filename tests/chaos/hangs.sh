@@ -90,6 +90,8 @@ for ((run = 1; run <= times; ++run)); do
   case $kind in
     stop)
       named="rank $rank on host .* stopped "
+      # A rank alone on its host cannot be told from the host.
+      if ((hosts > 1 && ranks == 1)); then named="nothing was heard of host host-.* (rank $rank) "; fi
       limits=(15 20)
       kill -STOP "$victim"
       ;;
