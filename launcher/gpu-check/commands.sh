@@ -11,10 +11,10 @@ first_failure=
 
 # Sizes. Synthetic images of the same shape suffice where accuracies do not matter.
 small=lenet large=resnet18-d2l batch=256 images=60000 shape=1x28x28
-steps_small=2000 steps_large=200
+steps_small=2000 steps_large=200 steps_events=20
 doctor_options=()
 if [[ -n $GPU_CHECK_REHEARSE ]]; then
-  large=mlp:16 batch=8 images=64 shape=1x16x16 steps_small=2 steps_large=2 GPU_CHECK_DATA=
+  large=mlp:16 batch=8 images=64 shape=1x16x16 steps_small=2 steps_large=2 steps_events=2 GPU_CHECK_DATA=
   doctor_options=(--self-test=false)
 fi
 made_up=(--dataset synthetic --synthetic-shape "$shape" --samples "$images")
@@ -81,16 +81,32 @@ verdict() { # case seconds reason
   fi
 }
 not_run() { record case "$1" skipped 0 "$2"; } # case reason
-# Runs a command as a case, with its output in $log. Returns its status.
-attempt() { # case seconds command...
-  local name=$1 seconds=$2 status=0 began=$EPOCHREALTIME reason=
+# Runs a command with its output in $log. Sets $took to its seconds, and $reason to why it failed. Returns its status.
+logged() { # case seconds command...
+  local name=$1 seconds=$2 status=0 began=$EPOCHREALTIME
   shift 2
   log=$(log_of "$name")
   printf '$ %s\n' "$*" >"$log"
   limited "$seconds" "$@" >>"$log" 2>&1 || status=$?
+  took=$(awk "BEGIN {printf \"%.2f\", $EPOCHREALTIME - $began}") reason=
   if ((status != 0)); then reason=$(why "$status" "$log"); fi
-  verdict "$name" "$(awk "BEGIN {printf \"%.2f\", $EPOCHREALTIME - $began}")" "$reason"
   return "$status"
+}
+# Runs a command as a case. Returns its status.
+attempt() { # case seconds command...
+  local status=0
+  logged "$@" || status=$?
+  verdict "$1" "$took" "$reason"
+  return "$status"
+}
+# Runs a tool that may be missing, or forbidden to look at the GPU, which is no failure. Returns its status.
+attempt_by_tool() { # case seconds tool argument...
+  command -v "$3" >/dev/null || return 127
+  if logged "$@"; then
+    verdict "$1" "$took" ''
+  else
+    not_run "$1" "$reason" && return 1
+  fi
 }
 # Runs lockstep on ranks of this host as a case.
 attempt_on_ranks() { # case seconds ranks arguments...

@@ -37,24 +37,27 @@ stage_profile() {
   profile_network resnet18 "$large" bf16
 }
 profile_network() { # name model type
-  local name=$1 eager=("$lockstep" bench step --device cuda --model "$2" --dtype "$3" "${data[@]}" --batch-size "$batch"
-    --micro-batches 1 --cuda-graph off --steps 1)
+  local name=$1 table=$GPU_CHECK_OUTPUT/kernels-$1.txt
+  local eager=("$lockstep" bench step --device cuda --model "$2" --dtype "$3" "${data[@]}" --batch-size "$batch"
+    --micro-batches 1 --cuda-graph off)
   works "$2" "$3" off || { not_run "profile of $name" "$2 does not work in $3 without CUDA graphs" && return; }
-  if command -v ncu >/dev/null && attempt "$name by ncu" 60 ncu --clock-control none --csv --target-processes all \
+  rm -f "$table"
+  if attempt_by_tool "$name by ncu" 60 ncu --clock-control none --csv --target-processes all \
     --print-units base --metrics gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum \
-    --log-file "$logs/$name-ncu.csv" "${eager[@]}"; then
-    sum_kernels "$logs/$name-ncu.csv" >"$GPU_CHECK_OUTPUT/kernels-$name.txt"
-    figure "${name}_kernels_us" "$(word_of "$GPU_CHECK_OUTPUT/kernels-$name.txt" sum 2)" us/step
-    figure "${name}_launches" "$(word_of "$GPU_CHECK_OUTPUT/kernels-$name.txt" sum 3)" launches/step
-  elif command -v nsys >/dev/null && attempt "$name by nsys" 60 nsys profile --force-overwrite true -o "$logs/$name" \
-    "${eager[@]}"; then
+    --log-file "$logs/$name-ncu.csv" "${eager[@]}" --steps 1; then
+    sum_kernels "$logs/$name-ncu.csv" >"$table"
+  elif attempt_by_tool "$name by nsys" 60 nsys profile --force-overwrite true -o "$logs/$name" "${eager[@]}" --steps 1; then
     attempt "$name summary of nsys" 30 nsys stats --force-export true --report cuda_gpu_kern_sum --format column \
-      "$logs/$name.nsys-rep" && cp "$log" "$GPU_CHECK_OUTPUT/kernels-$name.txt"
-  else  # by the program, whose operations are a few kernels each
-    attempt "$name by bench ops" 60 "$lockstep" bench ops --device cuda --model "$2" --dtype "$3" "${data[@]}" --batch-size \
-      "$batch" --micro-batches 1 --cuda-graph off --rounds 5 && cp "$log" "$GPU_CHECK_OUTPUT/kernels-$name.txt"
+      "$logs/$name.nsys-rep" && cp "$log" "$table"
+  elif attempt "$name by events" 60 "${eager[@]}" --kernel-times --steps "$steps_events"; then
+    sed -n '/^sum /,$p' "$log" >"$table"
+    figure "${name}_between_launches_us" "$(word_of "$table" between 3)" us/step
+    figure "${name}_of_events_us" "$(word_of "$table" events 2)" us/launch
   fi
   rm -f "$logs/$name.nsys-rep" "$logs/$name.sqlite"
+  [[ -f $table ]] || return
+  figure "${name}_kernels_us" "$(word_of "$table" sum 2)" us/step
+  figure "${name}_launches" "$(word_of "$table" sum 4)" launches/step
 }
 # Prints a line per kernel: us, launches and MB a step, name; in front their sum. bench step makes five steps more.
 sum_kernels() { # CSV of ncu with a row per metric
@@ -66,7 +69,7 @@ sum_kernels() { # CSV of ncu with a row per metric
       if (metric ~ /dram__bytes/) bytes[name] += amount / 1e6
     }
     END {
-      printf "sum %.2f %.1f\n", all / steps, launches / steps
+      printf "sum %.2f us %.1f launches a step\n", all / steps, launches / steps
       fflush()
       for (name in time) printf "%10.2f us %8.1f launches %10.2f MB  %s\n", time[name] / steps, count[name] / steps,
         bytes[name] / steps, name | "sort -rn"

@@ -25,7 +25,7 @@ class EagerDevice final : public cuda::CudaDevice {
   cuda::CudaStream& communication_stream() override { return communication_; }
   void while_waiting(std::function<void()> look) override { gpu_.while_waiting(std::move(look)); }
   std::unique_ptr<Program> record(std::function<void()> describe) override {
-    return std::make_unique<EagerProgram>(std::move(describe));
+    return std::make_unique<EagerProgram>(stream_, std::move(describe));
   }
 
  private:
@@ -35,16 +35,29 @@ class EagerDevice final : public cuda::CudaDevice {
     explicit EagerStream(GraphDevice& device) : gpu(device) {}
     cuda::StreamHandle handle() const override { return gpu.stream.handle(); }
     void call(std::function<void()> work, Phase /*phase*/) override {
+      end_part();
       gpu.copy(nullptr, nullptr, 0);  // waits
       work();
+      begin_part();
     }
     Event record() override { return {0}; }
     void wait(Event /*event*/) override {}
+    void begin_part() const {
+      if (KernelTimes* const times = KernelTimes::of_thread()) times->begin_part(handle());
+    }
+    static void end_part() {
+      if (KernelTimes* const times = KernelTimes::of_thread()) times->end_part();
+    }
     GraphDevice& gpu;
   };
   struct EagerProgram final : Program {
-    explicit EagerProgram(std::function<void()> all) : describe(std::move(all)) {}
-    void run() override { describe(); }
+    EagerProgram(EagerStream& on, std::function<void()> all) : stream(on), describe(std::move(all)) {}
+    void run() override {
+      stream.begin_part();
+      describe();
+      EagerStream::end_part();
+    }
+    EagerStream& stream;
     std::function<void()> describe;
   };
 

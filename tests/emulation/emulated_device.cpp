@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -41,3 +42,31 @@ std::unique_ptr<Device> make_cuda_device(int local_rank, bool graphs) {
 }
 
 }  // namespace lockstep::cuda
+
+namespace lockstep {
+namespace {
+
+/// The host's clock. Its points are work of the stream.
+class HostClock final : public StreamClock {
+ public:
+  void mark(cuda::StreamHandle stream, std::size_t point) override {
+    if (points_->size() <= point) points_->resize(point + 1);
+    GraphStream::of(stream).launch([points = points_, point] { (*points)[point] = Clock::now(); });
+  }
+  double seconds(std::size_t from, std::size_t to) const override {
+    return std::chrono::duration<double>((*points_)[to] - (*points_)[from]).count();
+  }
+  void hold(cuda::StreamHandle /*stream*/) override {}  // work runs when the host waits for it
+  void release() override {}
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::shared_ptr<std::vector<Clock::time_point>> points_ =
+      std::make_shared<std::vector<Clock::time_point>>();
+};
+
+}  // namespace
+
+std::unique_ptr<StreamClock> make_stream_clock() { return std::make_unique<HostClock>(); }
+
+}  // namespace lockstep

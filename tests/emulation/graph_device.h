@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
+#include "device/kernel_times.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -261,7 +262,9 @@ class GraphDevice final : public cuda::CudaDevice {
     if (bytes > 0) memory.open_for([&] { std::memmove(to, from, bytes); });
   }
   void copy(Stream& /*stream*/, void* to, const void* from, std::size_t bytes) override {
-    if (bytes > 0) stream.launch([to, from, bytes] { std::memmove(to, from, bytes); }, "copy");
+    if (bytes == 0) return;
+    timed_launch(stream.handle(), "copy",
+                 [&] { stream.launch([to, from, bytes] { std::memmove(to, from, bytes); }, "copy"); });
   }
   std::unique_ptr<Upload> make_upload(std::size_t bytes) override {
     return std::make_unique<UploadByStream>(*this, bytes);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "device/cuda/bfloat16.h"
+#include "device/kernel_times.h"
 #include "ops/cuda/dnn/plan_file.h"
 #include "ops/cuda/dnn/problems.h"
 
@@ -45,20 +46,23 @@ double positive(double value) { return value <= 0 ? 0 : value; }
 
 class ReferenceOperation final : public DnnOperation {
  public:
-  ReferenceOperation(std::string description, std::function<void(Tensors)> work)
-      : description_(std::move(description)), work_(std::move(work)) {}
+  ReferenceOperation(std::string description, const std::string& what, std::function<void(Tensors)> work)
+      : description_(std::move(description)), name_(what + ", plain loops"), work_(std::move(work)) {}
   std::size_t workspace_bytes() const override { return 768; }
   void run(StreamHandle stream, Tensors tensors, void* workspace) const override {
-    give(stream, description_.c_str(), std::as_bytes(tensors),
-         [this, given = std::vector(tensors.begin(), tensors.end()), workspace] {
-           std::memset(workspace, 0x5a, workspace_bytes());
-           work_(given);
-         });
+    timed_launch(stream, name_.c_str(), [&] {
+      give(stream, description_.c_str(), std::as_bytes(tensors),
+           [this, given = std::vector(tensors.begin(), tensors.end()), workspace] {
+             std::memset(workspace, 0x5a, workspace_bytes());
+             work_(given);
+           });
+    });
   }
   std::string description() const override { return description_; }
 
  private:
   std::string description_;
+  std::string name_;
   std::function<void(Tensors)> work_;
 };
 
@@ -167,25 +171,25 @@ void conv_backward_weights(const ConvProblem& p, Tensors tensors) {
 class ReferenceDnn final : public Dnn {
  public:
   std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    return plan("conv_forward", describe(problem),
+    return plan("conv_forward", describe_forward(problem, bias, relu),
                 [=](Tensors t) { cuda::conv_forward(problem, bias, relu, t); });
   }
   std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
-    return plan("conv_backward_data", describe(problem),
+    return plan("conv_backward_data", describe_backward_data(problem),
                 [=](Tensors t) { cuda::conv_backward_data(problem, t); });
   }
   std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    return plan("conv_backward_weights", describe(problem),
+    return plan("conv_backward_weights", describe_backward_weights(problem),
                 [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
   }
 
   std::string engines() const override { return used_.text(); }
 
  private:
-  std::unique_ptr<DnnOperation> plan(const std::string& name, const std::string& problem,
+  std::unique_ptr<DnnOperation> plan(const std::string& name, const std::string& what,
                                      std::function<void(Tensors)> work) {
-    used_.set(name + ": " + problem, {"plain loops"});
-    return std::make_unique<ReferenceOperation>("reference " + name, std::move(work));
+    used_.set(what, {"plain loops"});
+    return std::make_unique<ReferenceOperation>("reference " + name, what, std::move(work));
   }
 
   PlanFile used_{{}, "no GPU"};

@@ -22,7 +22,7 @@ cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::b
 /// When work runs, as far as streams and events leave it open.
 enum class Order {
   late,      ///< when the host waits for it; nodes of a graph as they were captured
-  early,     ///< when it is submitted
+  early,     ///< when it is submitted, unless it waits for a function of the host
   reversed,  ///< when the host waits for it; of the nodes that are ready, the one that was captured last
 };
 void set_order(Order order);

@@ -65,14 +65,19 @@ cudaError_t Machine::submit(std::unique_lock<std::mutex>& lock, StreamState& str
   return cudaSuccess;
 }
 
-void Machine::enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, std::vector<Work> works) {
+void Machine::enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, std::vector<Work> works,
+                      std::shared_ptr<Task> after) {
   auto task = std::make_shared<Task>();
   task->number = ++tasks;
   task->works = std::move(works);
-  if (stream.last) task->after.push_back(stream.last);
+  for (const auto& before : {stream.last, std::move(after)}) {
+    if (before && before->state != Task::State::done) task->after.push_back(before);
+  }
+  task->held = std::ranges::any_of(task->works, &Work::is_host_function) ||
+               std::ranges::any_of(task->after, &Task::held);
   stream.last = task;
   stream.busy_answers = 0;
-  if (order == Order::early) run(lock, task);
+  if (order == Order::early && !task->held) run(lock, task);
 }
 
 cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Task>& last) {

@@ -29,6 +29,7 @@ struct Work {
   std::string name;
   std::function<void()> run;
   std::vector<const void*> memory = {};  ///< allocations that it uses
+  bool is_host_function = false;
 };
 
 /// Submitted work.
@@ -37,7 +38,8 @@ struct Task {
   std::vector<Work> works;  ///< one, or the nodes of a graph
   std::vector<std::shared_ptr<Task>> after;
   enum class State { waiting, running, done } state = State::waiting;
-  double end = 0.0;  ///< by the clock, if done
+  bool held = false;  ///< whether it waits for a function of the host, or is one
+  double end = 0.0;   ///< by the clock, if done
 };
 
 struct Node {
@@ -90,7 +92,9 @@ class Machine {
   /// Error of a call that captures allow only if they are relaxed.
   cudaError_t refuse_in_strict_captures();
   cudaError_t submit(std::unique_lock<std::mutex>& lock, StreamState& stream, Work work);
-  void enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, std::vector<Work> works);
+  /// `after`: work of another stream that comes before; null: none.
+  void enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, std::vector<Work> works,
+               std::shared_ptr<Task> after = nullptr);
   /// Runs the task and what it depends on. Throws what the work throws.
   cudaError_t run(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Task>& last);
 

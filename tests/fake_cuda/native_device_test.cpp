@@ -1,11 +1,14 @@
 // The device of src/device/cuda/native, on the replacement of CUDA's runtime.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/launch.h"
+#include "device/kernel_times.h"
 #include "fake_cuda/fake_cuda.h"
 #include "lockstep/error.h"
 
@@ -160,6 +163,67 @@ TEST_P(NativeDevice, NamesTheErrorOfAKernel) {
   const auto program = device->record([&] { for_each(handle(), count, AddOne{memory.as<float>()}); });
   program->run();
   EXPECT_NE(error_of([&] { values(); }).find("(cudaErrorIllegalAddress)"), std::string::npos);
+}
+
+// Times of launches, which are measured where there are no graphs.
+
+struct Take4 {
+  void operator()(std::size_t /*i*/) const { fake_cuda::pass(4.0); }
+};
+
+/// Launches work that takes 10 microseconds, for which the host takes 6.
+void run_library(StreamHandle stream) {
+  timed_launch(stream, "library", [&] {
+    fake_cuda::pass(6.0);
+    fake_cuda::launch(stream, "library", {}, [] { fake_cuda::pass(10.0); });
+  });
+}
+
+TEST_P(NativeDevice, MeasuresItsLaunchesWithoutTheHostsTime) {
+  if (GetParam()) return;
+  const auto program = device->record([&] {
+    run_library(handle());
+    for_each(handle(), 1, Take4{});
+    device->copy(stream, memory.data(), memory.as<float>() + 8, 8);
+    stream.call([] { fake_cuda::pass(1000.0); }, Phase::load);
+    run_library(handle());
+    side.wait(stream.record());
+    for_each(side.handle(), 1, Take4{});
+    stream.wait(side.record());
+  });
+  for (const Order order : {Order::late, Order::early}) {
+    fake_cuda::set_order(order);
+    KernelTimes times(make_stream_clock());
+    for (int step = 0; step < 3; ++step) {
+      program->run();
+      device->copy(nullptr, nullptr, 0);  // waits
+      times.collect();
+    }
+    std::vector<std::string> found;
+    for (const KernelTime& each : times.kernels()) {
+      found.push_back(fmt::format("{} {} {:.3f}", each.name, each.launches, each.seconds * 1e6));
+    }
+    EXPECT_EQ(found, (std::vector<std::string>{"library 6 60.000", "Take4 6 24.000", "copy 3 0.000"}));
+    EXPECT_EQ(times.between(), 0.0);
+    EXPECT_EQ(times.of_points(), 0.0);
+  }
+}
+
+TEST_P(NativeDevice, MeasuresNothingOfARunThatFails) {
+  if (GetParam()) return;
+  {
+    const KernelTimes times(make_stream_clock());
+    EXPECT_EQ(error_of_recording([&] {
+                for_each(handle(), 1, Take4{});
+                throw Error(Category::data, "cut short");
+              }),
+              "cut short");
+  }
+  KernelTimes times(make_stream_clock());
+  device->record([&] { for_each(handle(), 1, Take4{}); })->run();
+  fake_cuda::fail("kernel", cudaErrorIllegalAddress);
+  error_of([&] { values(); });
+  EXPECT_NE(error_of([&] { times.collect(); }).find("(cudaErrorIllegalAddress)"), std::string::npos);
 }
 
 // Mistakes in a recording.

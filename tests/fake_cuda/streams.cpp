@@ -97,11 +97,19 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
       state->capture->invalid = true;
       return cudaErrorStreamCaptureIsolation;
     }
-    if (what->task) {
-      all.enqueue(lock, *state, {});
-      if (state->last->state != fake::Task::State::done) state->last->after.push_back(what->task);
-    }
+    if (what->task) all.enqueue(lock, *state, {}, what->task);
     return cudaSuccess;
+  });
+}
+
+/// The function takes until the host waits for the stream.
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return fake::call("cudaLaunchHostFunc", [&](fake::Machine& all, auto& lock) {
+    fake::StreamState* state = all.find(all.streams, stream, "cudaLaunchHostFunc");
+    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+    return all.submit(
+        lock, *state,
+        {.name = "function of the host", .run = [=] { function(data); }, .is_host_function = true});
   });
 }
 

@@ -72,6 +72,61 @@ TEST(BenchStep, HasOnAGpuTheTimesThatWereMeasured) {
             (Arguments{"backward", "fold", "forward", "load", "reduce", "step", "update"}));
 }
 
+Outcome bench_kernels(const Place& place, int ranks, const Arguments& more) {
+  Arguments arguments{"step",
+                      "--kernel-times",
+                      "--dataset",
+                      "synthetic",
+                      "--synthetic-shape",
+                      "1x28x28",
+                      "--samples",
+                      "48",
+                      "--classes",
+                      "10",
+                      "--steps",
+                      "2",
+                      "--batch-size",
+                      "16"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return bench(place, ranks, arguments);
+}
+
+TEST(BenchStep, HasARowForEachKernel) {
+  const Outcome outcome = bench_kernels(gpu, 0, {"--cuda-graph", "off", "--micro-batches", "1"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto table = rows(outcome.out, {"sum", "between", "events"});
+  ASSERT_EQ(table.size(), 3U) << outcome.out;
+  EXPECT_EQ(table.at("sum")[2], "24.0") << "as Launches.OfALeNetStep";
+  for (const char* row :
+       {" us      1.0 launches  convolution backward data: fp32 16x12x12x24 -> 8x8x56, kernel 5, plain "
+        "loops\n",
+        " us      2.0 launches  SumPacks UndoAveragePool\n", " us      2.0 launches  AveragePool\n",
+        " us      1.0 launches  ChooseSamples\n", " us      1.0 launches  Update Sgd\n"}) {
+    expect_has(outcome.out, row);
+  }
+  EXPECT_GT(std::stod(table.at("sum")[0]), 0.0);
+  EXPECT_GT(std::stod(table.at("between")[1]), 0.0);
+}
+
+/// The host copies samples between parts of the step, and gradients travel through its memory.
+TEST(BenchStep, MeasuresCopiesOfSeveralRanksThatReadTheirSamples) {
+  const Outcome outcome = bench_kernels(gpu, 2,
+                                        {"--cuda-graph", "off", "--transport", "shared-memory",
+                                         "--randaugment", "rand-m9-n2", "--model", "mlp:12"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(count(outcome.out, "\nsum "), 1) << "rank 0 prints";
+  expect_has(outcome.out, " launches  copy\n");
+}
+
+TEST(BenchStep, MeasuresKernelsOnlyOnAGpuWithoutGraphs) {
+  const Outcome graphs = bench_kernels(gpu, 0, {});
+  EXPECT_EQ(graphs.status, 2);
+  expect_has(graphs.err, "--kernel-times: has no effect with cuda-graph on: omit it");
+  const Outcome on_cpu = bench_kernels(cpu, 0, {"--cuda-graph", "off"});
+  EXPECT_EQ(on_cpu.status, 2);
+  expect_has(on_cpu.err, "--kernel-times: kernels are measured on a GPU: use --device cuda");
+}
+
 TEST(BenchOps, HasARowForEachNodeAndItsSums) {
   const Arguments names{"conv1", "conv2", "flatten1", "fc1", "fc2", "loss", "sum"};
   for (const Place& place : {cpu, gpu}) {

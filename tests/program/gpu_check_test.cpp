@@ -26,6 +26,10 @@ option() { sed -n "s/.*--$1 \([^ ]*\).*/\1/p" <<<"$*"; }
 case "$*" in
   --version) echo lockstep 9.9 ;;
   doctor*) printf 'CUDA           13.0, 1 GPU\ncuDNN          9.19.0\nNCCL           2.28.9\n' ;;
+  bench\ step*kernel-times*)
+    printf 'ranks 1  threads 1\nsum 160.50 us 24.0 launches a step\n'
+    printf '    100.00 us      2.0 launches  convolution forward, eng1\n     60.50 us     22.0 launches  Update Sgd\n'
+    printf 'between launches 12.50 us a step\nevents 1.25 us of each launch\n' ;;
   bench\ step*)
     us=50.5; case "$*" in *resnet18*canonical*) us=2929 ;; *resnet18*) us=2900 ;; esac
     printf 'step        %s  100.0 %%\nhost        12.5 %% of a core (rank 0)\n' $us
@@ -223,6 +227,24 @@ TEST_F(GpuCheck, GoesOnWithoutCudaGraphsWhereOnlyTheyFail) {
   }
 }
 
+/// CUDA forbids ncu in many containers. Without any tool, the program measures by itself.
+TEST_F(GpuCheck, MeasuresKernelsByEventsWhereNoToolCan) {
+  std::ofstream(folder_ / "bin/ncu") << "#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM'\nexit 1\n";
+  const Outcome outcome = check({"--only", "smoke,profile"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_EQ(result("profile"), "passed: ");
+  const nlohmann::json cases = named("stages", "profile")["cases"];
+  ASSERT_EQ(cases.size(), 4U) << cases;
+  EXPECT_EQ(cases[0]["result"], "skipped");
+  EXPECT_EQ(cases[0]["reason"], "==ERROR== ERR_NVGPUCTRPERM");
+  EXPECT_EQ(cases[1]["name"], "lenet by events");
+  EXPECT_EQ(value("lenet_kernels_us"), 160.5);
+  EXPECT_EQ(value("lenet_launches"), 24.0);
+  EXPECT_EQ(value("resnet18_between_launches_us"), 12.5);
+  EXPECT_EQ(value("resnet18_of_events_us"), 1.25);
+  EXPECT_EQ(contents(output() + "/kernels-lenet.txt").find("sum 160.50 us 24.0 launches a step\n"), 0U);
+}
+
 TEST_F(GpuCheck, FailuresHangsAndCrashesCostOnlyTheirCase) {
   const Outcome outcome = check({"--only", "smoke,headline,digests,ops,allreduce"},
                                 {"GPU_CHECK_CASE_LIMIT=1", "HANG=bench step*bf16*micro*2", "CRASH=bench ops",
@@ -275,11 +297,11 @@ TEST_F(GpuCheck, RefusesWhatItDoesNotKnow) {
 
 /// Reads what the program prints. Its figures and accuracies mean nothing here.
 TEST_F(GpuCheck, ReadsTheOutputOfTheProgramOnTheEmulatedGpu) {
-  fs::remove(folder_ / "bin/mpirun");
+  for (const char* tool : {"mpirun", "ncu"}) fs::remove(folder_ / "bin" / tool);
   fs::create_symlink(LOCKSTEP_MPIEXEC, folder_ / "bin/mpirun");
-  const Outcome outcome =
-      check({"--rehearse", "--only", "doctor,smoke,headline,digests,errors,losses,accuracy,bench,ops"},
-            {"LOCKSTEP=" LOCKSTEP_EMULATED, "GPU_CHECK_LIMIT=280"});
+  const Outcome outcome = check(
+      {"--rehearse", "--only", "doctor,smoke,headline,profile,digests,errors,losses,accuracy,bench,ops"},
+      {"LOCKSTEP=" LOCKSTEP_EMULATED, "GPU_CHECK_LIMIT=280"});
   EXPECT_EQ(outcome.status, 0) << outcome.out << contents(output() + "/gpu-check.md");
   EXPECT_EQ(fact("cudnn"), "emulated");
   for (const auto& target : record_["targets"]) {
@@ -288,10 +310,13 @@ TEST_F(GpuCheck, ReadsTheOutputOfTheProgramOnTheEmulatedGpu) {
   }
   EXPECT_EQ(named("targets", "digests_that_differ")["met"], true);
   EXPECT_EQ(named("targets", "loss_difference")["met"], true);
-  for (const char* figure :
-       {"lenet_bf16_2_us", "lenet_tf32_timed_img_s", "ops_lenet_us", "ops_lenet_sum_us"}) {
+  for (const char* figure : {"lenet_bf16_2_us", "lenet_tf32_timed_img_s", "ops_lenet_us", "ops_lenet_sum_us",
+                             "lenet_kernels_us", "lenet_between_launches_us", "resnet18_of_events_us"}) {
     EXPECT_GT(value(figure), 0.0) << figure;
   }
+  EXPECT_EQ(value("lenet_launches"), 24.0);
+  EXPECT_NE(contents(output() + "/kernels-resnet18.txt").find(" us      1.0 launches  WholeSamples\n"),
+            std::string::npos);
 }
 
 /// Uses the program of this build, and hides GPUs.

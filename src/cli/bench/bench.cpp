@@ -31,8 +31,8 @@ Bench find_bench(const std::string& name) {
 
 template <OptionsOf<BenchOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  [[maybe_unused]] auto& [what, model, data, input, augment, batch, reduce, execution, steps, rounds] =
-      options;
+  [[maybe_unused]] auto& [what, model, data, input, augment, batch, reduce, execution, steps, rounds,
+                          kernel_times] = options;
   field(steps, {.name = "steps",
                 .help = "step, data: number of steps to measure",
                 .group = "Measurement",
@@ -42,6 +42,12 @@ void visit(O& options, Visitor&& field) {
                  .help = "allreduce, ops: number of repetitions, of which the median is printed",
                  .range = {.min = 1, .max = 100000},
                  .scope = Scope::protocol});
+  field(kernel_times, {.name = "kernel-times",
+                       .help = "step on a GPU: time of each kernel, copy and operation of a library, by "
+                               "events before and after each",
+                       .scope = Scope::protocol,
+                       .needs = {{"cuda-graph", {"off"}}},
+                       .device = "cuda"});
   visit(model, field);
   visit(data, field);
   visit(input, field);
@@ -63,7 +69,7 @@ OptionSet option_set(BenchOptions& options) {
       "alone (libjpeg-turbo, the same parts at the same scale), the upper limit.\n"
       "ops: time and GFLOP/s of each operation of a network, forward and backward, for one micro-batch on "
       "one rank with one thread.\n"
-      "step: images/s of training, and time by part of the step.");
+      "step: images/s of training, and time by part of the step, or of each kernel on a GPU.");
   set.positional("allreduce|data|ops|step", "what to measure", options.what);
   set.add(options);
   set.config_file();
@@ -71,6 +77,7 @@ OptionSet option_set(BenchOptions& options) {
   set.epilogue(
       "Examples:\n  lockstep-run -np 2 bench allreduce\n  lockstep-run -np 2 bench step\n"
       "  lockstep bench ops --model resnet18-d2l --device cuda --dtype bf16\n"
+      "  lockstep bench step --device cuda --cuda-graph off --kernel-times\n"
       "  lockstep bench data --dataset images --data-dir DIR --random-resized-crop --threads 1\n");
   return set;
 }

@@ -25,6 +25,7 @@ struct BenchOptions {
   ExecutionOptions execution;
   int steps = 200;
   int rounds = 21;
+  bool kernel_times = false;
 };
 
 /// The measurements of `lockstep bench`; each prints on rank 0 and returns the exit status. Collective.

@@ -13,6 +13,8 @@
 
 #include "cli/bench/bench.h"
 #include "cli/output.h"
+#include "device/kernel_times.h"
+#include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "lockstep/trainer.h"
 
@@ -83,6 +85,50 @@ double peak_megabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
+void print_header(const World& world, const Trainer& trainer, const BenchOptions& options) {
+  print(fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
+                    world.size(), trainer.threads(), trainer.processor(), trainer.transport(),
+                    options.batch.size, trainer.micro_batches(),
+                    options.batch.size / trainer.micro_batches()));
+}
+
+/// Prints what a step launches, on average. launcher/gpu-check/speed.sh reads the lines.
+void print_kernels(const KernelTimes& times, int steps) {
+  const std::vector<KernelTime> kernels = times.kernels();
+  KernelTime sum;
+  for (const KernelTime& kernel : kernels) {
+    sum.seconds += kernel.seconds;
+    sum.launches += kernel.launches;
+  }
+  const auto of_step = [&](std::uint64_t launches) { return static_cast<double>(launches) / steps; };
+  print(fmt::format("sum {:.2f} us {:.1f} launches a step\n", sum.seconds * 1e6 / steps,
+                    of_step(sum.launches)));
+  for (const KernelTime& kernel : kernels) {
+    print(fmt::format("{:>10.2f} us {:>8.1f} launches  {}\n", kernel.seconds * 1e6 / steps,
+                      of_step(kernel.launches), kernel.name));
+  }
+  print(fmt::format("between launches {:.2f} us a step\n", times.between() * 1e6 / steps));
+  print(fmt::format("events {:.2f} us of each launch: the time between two events without work\n",
+                    times.of_points() * 1e6));
+}
+
+/// Makes steps one by one, and measures each launch of this rank.
+void measure_kernels(const World& world, Trainer& trainer, const BenchOptions& options) {
+  world.agree([&] {
+    if (trainer.device() == DeviceKind::cuda) return;
+    throw Error(Category::usage, "kernels are measured on a GPU: use --device cuda", "kernel-times");
+  });
+  KernelTimes times(make_stream_clock());
+  for (int step = 0; step < options.steps; ++step) {
+    trainer.steps(1);
+    times.collect();
+  }
+  if (world.rank() == 0) {
+    print_header(world, trainer, options);
+    print_kernels(times, options.steps);
+  }
+}
+
 }  // namespace
 
 int bench_step(World& world, const BenchOptions& options) {
@@ -99,6 +145,10 @@ int bench_step(World& world, const BenchOptions& options) {
   trainer.steps(1);
   const double first_step = process_seconds();
   for (int warm_up = 1; warm_up < 5; ++warm_up) trainer.steps(1);
+  if (options.kernel_times) {
+    measure_kernels(world, trainer, options);
+    return 0;
+  }
   std::vector<StepTimes> times;
   std::uint64_t samples = 0;
   world.barrier();
@@ -113,10 +163,7 @@ int bench_step(World& world, const BenchOptions& options) {
   const double host_share = (processor_seconds() - computed_before) / seconds;
   const double speed = static_cast<double>(samples) / seconds;
   if (world.rank() == 0) {
-    print(fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
-                      world.size(), trainer.threads(), trainer.processor(), trainer.transport(),
-                      options.batch.size, trainer.micro_batches(),
-                      options.batch.size / trainer.micro_batches()));
+    print_header(world, trainer, options);
     print_times(times, trainer.threads());
     if (!times.front().by_part) {  // a GPU computes
       print(fmt::format("host        {:.1f} % of a core (rank 0)\n", 100.0 * host_share));

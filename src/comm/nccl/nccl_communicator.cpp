@@ -12,6 +12,7 @@
 #include "comm/transports/sums_in_rounds.h"
 #include "comm/world/agreement.h"
 #include "device/cuda/cuda_device.h"
+#include "device/kernel_times.h"
 
 namespace lockstep {
 namespace {
@@ -83,7 +84,7 @@ class NcclCommunicator final : public Communicator {
   template <class Calls>
   void group(Stream& stream, const Calls& calls) {
     if (&stream != &cuda::communication_stream(device_)) join(stream);
-    connection_.group(calls);
+    timed_launch(cuda::handle_of(stream), "NCCL send and receive", [&] { connection_.group(calls); });
   }
   void send(const Stream& stream, std::span<const std::byte> bytes, std::size_t peer) {
     if (bytes.empty()) return;
@@ -100,11 +101,13 @@ class NcclCommunicator final : public Communicator {
 
  private:
   void all_reduce(const Stream& stream, std::span<float> values) {
-    connection_.group([&] {
+    const cuda::StreamHandle handle = cuda::handle_of(stream);
+    const auto call = [&] {
       connection_.check(options_.api.all_reduce(values.data(), values.data(), values.size(), ncclFloat,
-                                                ncclSum, connection_.get(), cuda::handle_of(stream)),
+                                                ncclSum, connection_.get(), handle),
                         "ncclAllReduce");
-    });
+    };
+    timed_launch(handle, "NCCL all-reduce", [&] { connection_.group(call); });
   }
 
   /// Makes NCCL's connections by a first operation of each kind: the library connects late, and by the size

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "device/cuda/launch.h"
+#include "device/kernel_times.h"
 
 namespace lockstep::cuda {
 
@@ -62,7 +63,7 @@ void give_work(StreamHandle stream, [[maybe_unused]] Work work, Run run,
   arguments = std::as_bytes(std::span(&work, 1));
 #endif
 #endif
-  give(stream, name, arguments, std::move(run));
+  timed_launch(stream, name, [&] { give(stream, name, arguments, std::move(run)); });
 }
 
 /// Calls work(i) for every i in [0, count), in any order, after earlier work of the stream.

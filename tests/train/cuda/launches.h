@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cxxabi.h>
-
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <span>
@@ -10,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/kernel_times.h"
 #include "emulation/graph_device.h"
 #include "lockstep/models.h"
 #include "train/run.h"
@@ -19,25 +17,11 @@
 
 namespace lockstep::test {
 
-inline void erase_all(std::string& text, std::string_view part) {
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part)) {
-    text.erase(at, part.size());
-  }
-}
-
-/// Short name of a kernel: "PadWeights" for lockstep::cuda::(anonymous namespace)::PadWeights<float>;
-/// SumPacks with the type that it sums.
+/// Short name of a launch: "PadWeights", "conv_forward".
 inline std::string short_name(const std::string& mangled) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> demangled(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
-  if (status != 0) return mangled.substr(mangled.find(' ') + 1);  // "reference conv_forward"
-  std::string name = demangled.get();
-  for (const char* space : {"lockstep::", "cuda::", "(anonymous namespace)::"}) erase_all(name, space);
-  const std::size_t end = name.find('<');
-  const std::string kernel = name.substr(0, end);
-  return kernel == "SumPacks" ? kernel + " " + name.substr(end + 1, name.find('<', end + 1) - end - 1)
-                              : kernel;
+  const std::string name = kernel_name(mangled.c_str());
+  constexpr std::string_view library = "reference ";
+  return name.starts_with(library) ? name.substr(library.size()) : name;
 }
 
 struct StepOptions {

@@ -44,7 +44,7 @@ Launches lenet_step() {
       {"SumPacks UndoAveragePool", "conv_backward_weights"},
       {"FinishGradients"},
       // reduce and update
-      {"ConcludeLeaves", "Update"},
+      {"ConcludeLeaves", "Update Sgd"},
   };
   Launches all;
   for (const Launches& part : parts) all.insert(all.end(), part.begin(), part.end());
@@ -79,7 +79,7 @@ TEST(Launches, OfAResNetStep) {
       {"FinishGradients", 5},  // one for each bucket
       // reduce and update
       {"ConcludeLeaves", 1},
-      {"Update", 1},
+      {"Update Sgd", 1},
   };
   EXPECT_EQ(counts_of(launches_of({.model = "resnet18-d2l", .batch = 64})), expected);
 }

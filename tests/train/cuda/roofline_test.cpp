@@ -56,7 +56,7 @@ class StepWork {
     add("update", "ConcludeLeaves", sizeof(LeafResult) + sizeof(StepInput) + sizeof(StepOutcome), 0);
     // Reads gradient, parameter and momentum, and writes the last two.
     const auto elements = static_cast<double>(layout_.elements);
-    add("update", "Update", 5 * sizeof(float) * elements, 7 * elements);
+    add("update", "Update Sgd", 5 * sizeof(float) * elements, 7 * elements);
   }
 
   const std::vector<Work>& launches() const { return launches_; }

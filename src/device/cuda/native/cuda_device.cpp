@@ -10,6 +10,7 @@
 #include "device/cuda/native/streams.h"
 #include "device/cuda/native/upload.h"
 #include "device/cuda_probe.h"
+#include "device/kernel_times.h"
 #include "lockstep/error.h"
 
 namespace lockstep::cuda {
@@ -73,7 +74,10 @@ class NativeDevice final : public CudaDevice {
     check_cuda(cudaStreamSynchronize(copies_.get()), "cudaStreamSynchronize");
   }
   void copy(Stream& stream, void* to, const void* from, std::size_t bytes) override {
-    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_of(stream)), "cudaMemcpyAsync");
+    const StreamHandle handle = handle_of(stream);
+    timed_launch(handle, "copy", [&] {
+      check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle), "cudaMemcpyAsync");
+    });
   }
 
   std::unique_ptr<Upload> make_upload(std::size_t bytes) override {

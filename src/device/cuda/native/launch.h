@@ -2,9 +2,12 @@
 
 #include <cuda_runtime.h>
 
+#include <typeinfo>
+
 #include "device/cuda/block_sum.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/native/check.h"
+#include "device/kernel_times.h"
 
 /// Starts a kernel. A test that runs kernels on threads of the host has its own (tests/block_threads).
 #ifndef LOCKSTEP_LAUNCH
@@ -96,27 +99,38 @@ __global__ void row_kernel(const Work work, const Then then) {
                   [&](std::size_t k, const auto& loaded) { then.store(place, k, loaded); });
 }
 
+/// Calls `launch`, which starts a kernel that is named after `Work`.
+template <class Work, class Launch>
+void checked_launch(StreamHandle stream, const Launch& launch) {
+  timed_launch(stream, typeid(Work).name(), [&] {
+    launch();
+    check_cuda(cudaGetLastError(), "kernel launch");
+  });
+}
+
 template <class Work>
 void for_each(StreamHandle stream, std::size_t count, const Work& work) {
   constexpr unsigned threads = 256;
   if (count == 0) return;
-  LOCKSTEP_LAUNCH(each_kernel, static_cast<unsigned>((count + threads - 1) / threads), threads, stream, count,
-                  work);
-  check_cuda(cudaGetLastError(), "kernel launch");
+  checked_launch<Work>(stream, [&] {
+    LOCKSTEP_LAUNCH(each_kernel, static_cast<unsigned>((count + threads - 1) / threads), threads, stream,
+                    count, work);
+  });
 }
 
 template <class Work>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work) {
   if (rows == 0) return;
-  LOCKSTEP_LAUNCH(row_kernel, static_cast<unsigned>(rows), row_threads, stream, work);
-  check_cuda(cudaGetLastError(), "kernel launch");
+  checked_launch<Work>(
+      stream, [&] { LOCKSTEP_LAUNCH(row_kernel, static_cast<unsigned>(rows), row_threads, stream, work); });
 }
 
 template <class Work, class Then>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work, const Then& then) {
   if (rows == 0) return;
-  LOCKSTEP_LAUNCH(row_kernel, static_cast<unsigned>(rows), row_threads, stream, work, then);
-  check_cuda(cudaGetLastError(), "kernel launch");
+  checked_launch<Then>(stream, [&] {
+    LOCKSTEP_LAUNCH(row_kernel, static_cast<unsigned>(rows), row_threads, stream, work, then);
+  });
 }
 
 }  // namespace lockstep::cuda

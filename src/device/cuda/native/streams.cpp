@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "device/cuda/native/check.h"
+#include "device/kernel_times.h"
 #include "lockstep/error.h"
 
 namespace lockstep::cuda {
@@ -69,16 +70,18 @@ class RecordingStream::GraphProgram final : public Program {
 
 class RecordingStream::EagerProgram final : public Program {
  public:
-  EagerProgram(EventPool& events, std::function<void()> describe)
-      : events_(events), describe_(std::move(describe)) {}
+  EagerProgram(RecordingStream& stream, std::function<void()> describe)
+      : stream_(stream), describe_(std::move(describe)) {}
 
   void run() override {
-    events_.reuse();
+    stream_.events().reuse();
+    stream_.begin_part();
     describe_();
+    end_part();
   }
 
  private:
-  EventPool& events_;
+  RecordingStream& stream_;
   std::function<void()> describe_;
 };
 
@@ -99,10 +102,19 @@ void RecordingStream::add_call(HostCall call) {
 void RecordingStream::make_call(const HostCall& call) {
   if (!call.at_submission) synchronize();
   call.work();
+  if (!graphs_) begin_part();
+}
+
+void RecordingStream::begin_part() {
+  if (KernelTimes* const times = KernelTimes::of_thread()) times->begin_part(handle());
+}
+void RecordingStream::end_part() {
+  if (KernelTimes* const times = KernelTimes::of_thread()) times->end_part();
 }
 
 /// Calls `look_` while it waits, because the work may depend on other ranks.
 void RecordingStream::synchronize(cudaStream_t stream) {
+  end_part();
   if (!look_) return check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   constexpr unsigned yields = 64;
   for (unsigned polls = 1;; ++polls) {
@@ -118,7 +130,7 @@ void RecordingStream::synchronize(cudaStream_t stream) {
 }
 
 std::unique_ptr<Program> RecordingStream::make_program(std::function<void()> describe) {
-  if (!graphs_) return std::make_unique<EagerProgram>(events(), std::move(describe));
+  if (!graphs_) return std::make_unique<EagerProgram>(*this, std::move(describe));
   recording_ = true;
   events().reuse();
   try {

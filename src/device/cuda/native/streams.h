@@ -81,6 +81,10 @@ class RecordingStream final : public OrderedStream {
 
   void add_call(HostCall call);
   void make_call(const HostCall& call);
+  // Launches that are measured are submitted in parts, between waits of the host.
+  void begin_part();
+  static void end_part();
+
   void begin_capture();
   void end_capture();
   /// Ends a recording after an exception.

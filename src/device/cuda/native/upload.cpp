@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/cuda/native/check.h"
+#include "device/kernel_times.h"
 #include "lockstep/error.h"
 
 namespace lockstep::cuda {
@@ -71,8 +72,10 @@ class UploadBesideWork final : public Upload {
     const std::span<const std::byte> bytes = source();
     check_cuda(cudaStreamWaitEvent(copies_.get(), released_.get(), cudaEventWaitDefault),
                "cudaStreamWaitEvent");
-    check_cuda(cudaMemcpyAsync(data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice, copies_.get()),
-               "cudaMemcpyAsync");
+    timed_launch(copies_.get(), "upload", [&] {
+      check_cuda(cudaMemcpyAsync(data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice, copies_.get()),
+                 "cudaMemcpyAsync");
+    });
     check_cuda(cudaEventRecord(copied_.get(), copies_.get()), "cudaEventRecord");
     check_cuda(cudaStreamWaitEvent(stream_.handle(), copied_.get(), cudaEventWaitDefault),
                "cudaStreamWaitEvent");

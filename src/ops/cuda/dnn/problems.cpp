@@ -60,6 +60,19 @@ std::string describe(const ConvProblem& p) {
   return text;
 }
 
+std::string describe_forward(const ConvProblem& problem, bool bias, bool relu) {
+  return fmt::format("convolution forward{}{}: {}", bias ? " + bias" : "", relu ? " + relu" : "",
+                     describe(problem));
+}
+
+std::string describe_backward_data(const ConvProblem& problem) {
+  return "convolution backward data: " + describe(problem);
+}
+
+std::string describe_backward_weights(const ConvProblem& problem) {
+  return "convolution backward weights: " + describe(problem);
+}
+
 std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view engine,
                                  std::size_t workspace_bytes) {
   if (engine.substr(0, engine.find('_')) == "eng0") return "generic: for every problem, slow for most";

@@ -31,6 +31,10 @@ ConvExtent columns_of(const ConvProblem& problem);
 /// Unique description for messages, tables and plan files: "bf16 128x26x26x8 -> 24x24x24, kernel 3" (samples,
 /// rows, columns, channels).
 std::string describe(const ConvProblem& problem);
+/// Unique descriptions of the operations of Dnn on a problem: "convolution forward + bias: " and the above.
+std::string describe_forward(const ConvProblem& problem, bool bias, bool relu);
+std::string describe_backward_data(const ConvProblem& problem);
+std::string describe_backward_weights(const ConvProblem& problem);
 
 /// Reason why an engine of cuDNN is probably slow for a problem, by its name ("eng41_k2=4") and workspace;
 /// empty: none.

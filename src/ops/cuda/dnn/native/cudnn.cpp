@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "device/cuda/native/check.h"
+#include "device/kernel_times.h"
 #include "lockstep/error.h"
 #include "ops/cuda/dnn/native/cudnn_graph.h"
 #include "ops/cuda/dnn/native/cudnn_target.h"
@@ -20,6 +21,7 @@ namespace {
 
 /// A graph with its chosen engine. Owns the target, whose handle runs need.
 struct Chosen {
+  std::string what;  ///< operation and problem
   std::shared_ptr<const CudnnTarget> target;
   std::unique_ptr<CudnnGraph> graph;
   std::size_t engine = 0;
@@ -28,17 +30,23 @@ struct Chosen {
 class CudnnOperation final : public DnnOperation {
  public:
   explicit CudnnOperation(std::shared_ptr<const Chosen> chosen)
-      : chosen_(std::move(chosen)), workspace_bytes_(chosen_->graph->workspace_bytes(chosen_->engine)) {}
+      : chosen_(std::move(chosen)),
+        name_(chosen_->what + ", " + engine().name),
+        workspace_bytes_(chosen_->graph->workspace_bytes(chosen_->engine)) {}
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
   void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
-    chosen_->graph->run(chosen_->engine, stream, tensors, workspace);
+    timed_launch(stream, name_.c_str(),
+                 [&] { chosen_->graph->run(chosen_->engine, stream, tensors, workspace); });
   }
-  std::string description() const override { return chosen_->graph->engines()[chosen_->engine].name; }
-  std::string notes() const override { return chosen_->graph->engines()[chosen_->engine].notes; }
+  std::string description() const override { return engine().name; }
+  std::string notes() const override { return engine().notes; }
 
  private:
+  const CudnnGraph::Engine& engine() const { return chosen_->graph->engines()[chosen_->engine]; }
+
   std::shared_ptr<const Chosen> chosen_;
+  std::string name_;
   std::size_t workspace_bytes_;
 };
 
@@ -50,7 +58,9 @@ class ClearedOperation final : public DnnOperation {
 
   std::size_t workspace_bytes() const override { return operation_->workspace_bytes(); }
   void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
-    check_cuda(cudaMemsetAsync(tensors[tensor_], 0, bytes_, stream), "cudaMemsetAsync");
+    timed_launch(stream, "memset", [&] {
+      check_cuda(cudaMemsetAsync(tensors[tensor_], 0, bytes_, stream), "cudaMemsetAsync");
+    });
     operation_->run(stream, tensors, workspace);
   }
   std::string description() const override { return operation_->description() + ", cleared first"; }
@@ -101,8 +111,7 @@ class Cudnn final : public Dnn {
         used_({}, target_->name()) {}
 
   std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    const std::string what = fmt::format("convolution forward{}{}: {}", bias ? " + bias" : "",
-                                         relu ? " + relu" : "", describe(problem));
+    const std::string what = describe_forward(problem, bias, relu);
     const bool fused = bias || relu;
     auto chosen = choose(
         what, problem, [&] { return conv_forward_graph(*target_, problem, bias, relu); }, fused);
@@ -118,9 +127,9 @@ class Cudnn final : public Dnn {
   }
 
   std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
-    auto operation =
-        std::make_unique<CudnnOperation>(choose("convolution backward data: " + describe(problem), problem,
-                                                [&] { return conv_backward_data_graph(*target_, problem); }));
+    auto operation = std::make_unique<CudnnOperation>(choose(describe_backward_data(problem), problem, [&] {
+      return conv_backward_data_graph(*target_, problem);
+    }));
     if (rows_of(problem).size == problem.in_height && columns_of(problem).size == problem.in_width)
       return operation;
     const std::size_t elements = volume(problem.in_height, problem.in_width, problem.in_channels) *
@@ -129,9 +138,9 @@ class Cudnn final : public Dnn {
   }
 
   std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    return std::make_unique<CudnnOperation>(
-        choose("convolution backward weights: " + describe(problem), problem,
-               [&] { return conv_backward_weights_graph(*target_, problem); }));
+    return std::make_unique<CudnnOperation>(choose(describe_backward_weights(problem), problem, [&] {
+      return conv_backward_weights_graph(*target_, problem);
+    }));
   }
 
   std::string engines() const override { return used_.text(); }
@@ -145,6 +154,7 @@ class Cudnn final : public Dnn {
     auto& known = chosen_[what];
     if (known != nullptr) return known;
     auto chosen = std::make_shared<Chosen>();
+    chosen->what = what;
     chosen->target = target_;
     chosen->graph = make_graph();
     if (use_file(what, *chosen) || use_fastest(what, *chosen) || use_first(what, problem, *chosen)) {

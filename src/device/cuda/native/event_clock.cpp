@@ -1,0 +1,60 @@
+#include <chrono>
+#include <future>
+#include <optional>
+#include <vector>
+
+#include "device/cuda/native/check.h"
+#include "device/cuda/native/handles.h"
+#include "device/kernel_times.h"
+
+namespace lockstep::cuda {
+namespace {
+
+/// Longer than the host takes to submit a step. The wait must end by itself: if very many launches wait, or
+/// memory is freed, CUDA lets the host wait for the stream.
+constexpr auto longest_hold = std::chrono::milliseconds(100);
+
+/// Called by a thread of CUDA, in the order of the stream.
+void wait_for_release(void* data) {
+  const std::unique_ptr<std::future<void>> released(static_cast<std::future<void>*>(data));
+  released->wait_for(longest_hold);
+}
+
+/// Points are events.
+class EventClock final : public StreamClock {
+ public:
+  void mark(cudaStream_t stream, std::size_t point) override {
+    while (events_.size() <= point) {
+      cudaEvent_t raw = nullptr;
+      check_cuda(cudaEventCreate(&raw), "cudaEventCreate");
+      events_.emplace_back(raw);
+    }
+    check_cuda(cudaEventRecord(events_[point].get(), stream), "cudaEventRecord");
+  }
+  double seconds(std::size_t from, std::size_t to) const override {
+    float milliseconds = 0.0F;
+    check_cuda(cudaEventElapsedTime(&milliseconds, events_[from].get(), events_[to].get()),
+               "cudaEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+  void hold(cudaStream_t stream) override {
+    auto released = std::make_unique<std::future<void>>(hold_.emplace().get_future());
+    check_cuda(cudaLaunchHostFunc(stream, wait_for_release, released.get()), "cudaLaunchHostFunc");
+    released.release();  // wait_for_release owns it
+  }
+  /// A promise that is destroyed ends the wait.
+  void release() override { hold_.reset(); }
+
+ private:
+  std::vector<EventOwner> events_;
+  std::optional<std::promise<void>> hold_;
+};
+
+}  // namespace
+}  // namespace lockstep::cuda
+
+namespace lockstep {
+
+std::unique_ptr<StreamClock> make_stream_clock() { return std::make_unique<cuda::EventClock>(); }
+
+}  // namespace lockstep
