@@ -26,11 +26,11 @@ Obstacle build_obstacle(const Probe& found) {
 }
 
 Obstacle driver_obstacle(const Probe& found) {
-  if (found.driver_supports == 0) {
+  if (found.driver_supports == 0 && found.failure.empty()) {
     return {"there is no NVIDIA driver",
             "install one; in a container: docker run --gpus all, or --nv of Apptainer"};
   }
-  if (found.driver_supports / 1000 < found.built_for / 1000) {
+  if (found.driver_supports != 0 && found.driver_supports / 1000 < found.built_for / 1000) {
     const std::string version = found.driver.empty() ? "" : " " + found.driver;
     return {
         fmt::format("the NVIDIA driver{} is too old: it is for CUDA {}, this program for CUDA {}", version,

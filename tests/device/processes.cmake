@@ -1,6 +1,7 @@
 # Tests the calls of the driver's management library with a replacement of it; needs no CUDA.
 add_library(fake_nvml MODULE device/native/fake_nvml.cpp)
-add_executable(nvml_test device/native/nvml_test.cpp ${PROJECT_SOURCE_DIR}/src/device/cuda/native/nvml.cpp)
+add_executable(nvml_test device/native/nvml_test.cpp ${PROJECT_SOURCE_DIR}/src/device/cuda/native/nvml.cpp
+               ${PROJECT_SOURCE_DIR}/src/device/cuda/native/shared_library.cpp)
 target_include_directories(nvml_test PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(nvml_test PRIVATE GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
 # The replacement declares the library's types itself, because its header need not be installed.

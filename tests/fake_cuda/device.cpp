@@ -1,4 +1,6 @@
-// Facts of the only GPU, and errors.
+// Facts about GPUs, and errors.
+#include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "fake_cuda/machine.h"
@@ -7,9 +9,14 @@ namespace fake = lockstep::fake_cuda;
 
 namespace {
 
+bool is_gpu(const fake::Machine& all, int device) {
+  return device >= 0 && static_cast<std::size_t>(device) < all.facts.gpus.size();
+}
+
 cudaError_t with_device(const char* function, int device) {
-  return fake::call(
-      function, [&](fake::Machine&, auto&) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; });
+  return fake::call(function, [&](fake::Machine& all, auto&) {
+    return is_gpu(all, device) ? cudaSuccess : cudaErrorInvalidDevice;
+  });
 }
 
 }  // namespace
@@ -33,6 +40,10 @@ const char* cudaGetErrorName(cudaError_t code) {
       return "cudaErrorDevicesUnavailable";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
+    case cudaErrorSystemNotReady:
+      return "cudaErrorSystemNotReady";
+    case cudaErrorSystemDriverMismatch:
+      return "cudaErrorSystemDriverMismatch";
     case cudaErrorStreamCaptureUnsupported:
       return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated:
@@ -50,9 +61,41 @@ const char* cudaGetErrorString(cudaError_t code) {
   return code == cudaErrorMemoryAllocation ? "out of memory" : "the fake CUDA refuses";
 }
 
+cudaError_t cudaDriverGetVersion(int* version) {
+  return fake::call("cudaDriverGetVersion", [&](fake::Machine& all, auto&) {
+    *version = all.facts.driver_supports;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaGetDeviceCount(int* count) {
-  return fake::call("cudaGetDeviceCount", [&](fake::Machine&, auto&) {
-    *count = 1;
+  return fake::call("cudaGetDeviceCount", [&](fake::Machine& all, auto&) {
+    *count = 0;
+    if (all.facts.driver_supports / 1000 < CUDART_VERSION / 1000) return cudaErrorInsufficientDriver;
+    if (all.facts.gpus.empty()) return cudaErrorNoDevice;
+    *count = static_cast<int>(all.facts.gpus.size());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return fake::call("cudaGetDeviceProperties", [&](fake::Machine& all, auto&) {
+    if (!is_gpu(all, device)) return cudaErrorInvalidDevice;
+    const fake::Gpu& gpu = all.facts.gpus[static_cast<std::size_t>(device)];
+    *properties = {};
+    std::string_view(gpu.name).copy(properties->name, sizeof properties->name - 1);
+    properties->major = gpu.major;
+    properties->minor = gpu.minor;
+    properties->multiProcessorCount = 1;
+    properties->totalGlobalMem = fake::total_memory;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* bus, int size, int device) {
+  return fake::call("cudaDeviceGetPCIBusId", [&](fake::Machine& all, auto&) {
+    if (!is_gpu(all, device)) return cudaErrorInvalidDevice;
+    std::snprintf(bus, static_cast<std::size_t>(size), "0000:%02x:00.0", static_cast<unsigned>(device));
     return cudaSuccess;
   });
 }

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,24 @@ void pass(double microseconds);
 /// returns such an error from all later calls, here until recover() is called.
 void fail(const std::string& function, cudaError_t code, int later = 0);
 void recover();
+
+/// Facts about a GPU. Work runs on the first one.
+struct Gpu {
+  const char* name = "fake GPU";
+  int major = 9, minor = 0;
+  int mode = 0;  ///< compute mode, by NVML's numbers
+};
+/// What the runtime, the driver's library NVML, cuDNN and NCCL say of the machine.
+struct MachineFacts {
+  int driver_supports = CUDART_VERSION;  ///< 0: no driver
+  const char* driver = "580.95.05";
+  std::vector<Gpu> gpus = {{}};
+  std::size_t cudnn = 91900;  ///< version; 0: no library
+  int nccl = 22809;           ///< likewise
+};
+void set_facts(const MachineFacts& facts);
+/// Names of the functions of the runtime that were called since the last call of this one.
+std::set<std::string> take_calls();
 
 /// Faults since the last call.
 std::vector<std::string> take_faults();

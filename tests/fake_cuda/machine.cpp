@@ -143,6 +143,16 @@ void recover() {
   last_error() = cudaSuccess;
 }
 
+void set_facts(const MachineFacts& facts) {
+  const std::lock_guard lock(machine().mutex);
+  machine().facts = facts;
+}
+
+std::set<std::string> take_calls() {
+  const std::lock_guard lock(machine().mutex);
+  return std::exchange(machine().calls, {});
+}
+
 std::vector<std::string> take_faults() {
   const std::lock_guard lock(machine().mutex);
   return std::exchange(machine().faults, {});

@@ -115,6 +115,8 @@ class Machine {
   std::map<cudaGraphExec_t, std::shared_ptr<const Nodes>> executables;
   std::map<const std::byte*, Allocation> allocations;
   std::set<std::shared_ptr<Capture>> captures;
+  MachineFacts facts;
+  std::set<std::string> calls;
   std::vector<std::string> faults;
   struct Failure {
     cudaError_t code;
@@ -147,6 +149,7 @@ template <class Body>
 cudaError_t call(const char* function, const Body& body) {
   Machine& all = machine();
   std::unique_lock lock(all.mutex);
+  all.calls.insert(function);
   const auto planned = all.planned_failure(function);
   cudaError_t code = planned ? *planned : body(all, lock);
   if (all.broken != cudaSuccess) code = all.broken;

@@ -11,16 +11,23 @@
 namespace lockstep::cuda {
 namespace {
 
+/// Whether the call succeeded; otherwise sets the failure.
+bool succeeds(cudaError_t code, Probe& found) {
+  if (code == cudaSuccess) return true;
+  cudaGetLastError();  // clears the error, which later calls would return
+  found.failure = fmt::format("{} ({})", cudaGetErrorString(code), cudaGetErrorName(code));
+  return false;
+}
+
 /// Number of visible GPUs, 0 after a failure. CUDA's first call also fails if there is no GPU.
 int visible_gpus(Probe& found) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code == cudaSuccess) return count;
-  cudaGetLastError();
-  if (code != cudaErrorNoDevice) {
-    found.failure = fmt::format("{} ({})", cudaGetErrorString(code), cudaGetErrorName(code));
+  if (code == cudaErrorNoDevice) {
+    cudaGetLastError();
+    return 0;
   }
-  return 0;
+  return succeeds(code, found) ? count : 0;
 }
 
 /// None: CUDA does not describe the GPU.
@@ -87,8 +94,7 @@ Probe probe(Detail detail) {
   Probe found;
   found.built_for = CUDART_VERSION;
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) found.visible_devices = visible;
-  if (cudaDriverGetVersion(&found.driver_supports) != cudaSuccess) cudaGetLastError();
-  if (found.driver_supports > 0) {
+  if (succeeds(cudaDriverGetVersion(&found.driver_supports), found) && found.driver_supports > 0) {
     const Nvml nvml;
     found.driver = nvml.driver_version();
     if (found.driver_supports / 1000 >= found.built_for / 1000) find_gpus(found, nvml);

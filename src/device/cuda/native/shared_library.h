@@ -1,7 +1,5 @@
 #pragma once
 
-#include <dlfcn.h>
-
 #include <string>
 
 namespace lockstep::cuda {
@@ -10,14 +8,8 @@ namespace lockstep::cuda {
 /// and exit handlers.
 class SharedLibrary {
  public:
-  explicit SharedLibrary(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
-    if (handle_ != nullptr) return;
-    const char* reason = dlerror();
-    failure_ = reason != nullptr ? reason : "cannot be opened";
-  }
-  ~SharedLibrary() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
+  explicit SharedLibrary(const char* name);
+  ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
 
@@ -27,10 +19,12 @@ class SharedLibrary {
   /// The function `name`; null: it or the library is missing.
   template <class Function>
   Function* function(const char* name) const {
-    return handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, name));
+    return handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(find(name));
   }
 
  private:
+  void* find(const char* name) const;
+
   void* handle_;
   std::string failure_;
 };

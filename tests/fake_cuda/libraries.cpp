@@ -1,0 +1,83 @@
+// The libraries of the machine, in place of those that are installed: NVML, cuDNN and NCCL, with the
+// functions by which GPUs and versions are found.
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "device/cuda/native/shared_library.h"
+#include "fake_cuda/machine.h"
+
+namespace fake = lockstep::fake_cuda;
+
+namespace {
+
+constexpr int success = 0, not_found = 6;
+
+fake::MachineFacts facts() {
+  const std::lock_guard lock(fake::machine().mutex);
+  return fake::machine().facts;
+}
+
+int init() { return success; }
+int driver_version(char* text, unsigned size) {
+  std::snprintf(text, size, "%s", facts().driver);
+  return success;
+}
+/// A GPU's handle is its number, from 1.
+int handle_of_bus(const char* bus, void** device) {
+  unsigned number = 0;
+  if (std::sscanf(bus, "0000:%x:00.0", &number) != 1) return not_found;
+  *device = reinterpret_cast<void*>(std::uintptr_t{number} + 1);
+  return success;
+}
+int compute_mode(void* device, int* mode) {
+  *mode = facts().gpus.at(reinterpret_cast<std::uintptr_t>(device) - 1).mode;
+  return success;
+}
+std::size_t cudnn_version() { return facts().cudnn; }
+int nccl_version(int* version) {
+  *version = facts().nccl;
+  return success;
+}
+
+struct Function {
+  std::string_view library, name;
+  void* address;
+};
+
+const std::array functions = {
+    Function{"libnvidia-ml.so.1", "nvmlInit_v2", reinterpret_cast<void*>(init)},
+    Function{"libnvidia-ml.so.1", "nvmlShutdown", reinterpret_cast<void*>(init)},
+    Function{"libnvidia-ml.so.1", "nvmlSystemGetDriverVersion", reinterpret_cast<void*>(driver_version)},
+    Function{"libnvidia-ml.so.1", "nvmlDeviceGetHandleByPciBusId_v2", reinterpret_cast<void*>(handle_of_bus)},
+    Function{"libnvidia-ml.so.1", "nvmlDeviceGetComputeMode", reinterpret_cast<void*>(compute_mode)},
+    Function{"libcudnn.so.9", "cudnnGetVersion", reinterpret_cast<void*>(cudnn_version)},
+    Function{"libnccl.so.2", "ncclGetVersion", reinterpret_cast<void*>(nccl_version)},
+};
+
+bool is_installed(std::string_view library) {
+  const fake::MachineFacts all = facts();
+  if (library == "libcudnn.so.9") return all.cudnn != 0;
+  if (library == "libnccl.so.2") return all.nccl != 0;
+  return library == "libnvidia-ml.so.1" && all.driver_supports != 0;
+}
+
+}  // namespace
+
+namespace lockstep::cuda {
+
+SharedLibrary::SharedLibrary(const char* name)
+    : handle_(is_installed(name) ? const_cast<char*>(name) : nullptr),
+      failure_(handle_ == nullptr ? std::string(name) + ": no such file" : "") {}
+
+SharedLibrary::~SharedLibrary() = default;
+
+void* SharedLibrary::find(const char* name) const {
+  for (const Function& each : functions) {
+    if (each.library == static_cast<const char*>(handle_) && each.name == name) return each.address;
+  }
+  return nullptr;
+}
+
+}  // namespace lockstep::cuda
