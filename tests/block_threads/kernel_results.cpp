@@ -1,11 +1,12 @@
-// Results of kernels that add over rows. Compiled twice: on threads of blocks, and, with the namespace
-// lockstep_loops in place of lockstep, on loops.
-#include "ops/cuda/kernels/batch_norm_training.cu"
-#include "ops/cuda/kernels/cross_entropy.cu"
+// Results of kernels. Compiled twice, with the sources of the kernels: on threads of blocks, and, with the
+// namespace lockstep_loops in place of lockstep, on loops.
+#include "block_threads/kernel_results.h"
 
 #include <random>
 
-#include "block_threads/kernel_results.h"
+#include "ops/cuda/kernels/batch_norm_training.h"
+#include "ops/cuda/kernels/cross_entropy.h"
+#include "ops/cuda/op.h"
 
 namespace lockstep {
 namespace cuda {
@@ -78,14 +79,98 @@ void add_cross_entropy(std::vector<Values>& results, int samples, int classes) {
                      static_cast<float>(result.correct5), static_cast<float>(result.samples)});
 }
 
+/// Two samples of 18 channels in 3 groups, which padding does not keep apart.
+void add_group_norm(std::vector<Values>& results) {
+  constexpr int samples = 2, channels = 18, groups = 3, side = 9;
+  constexpr std::size_t count = std::size_t{samples} * side * side * padded_channels(channels);
+  struct NoLibrary final : Dnn {
+    std::unique_ptr<DnnOperation> conv_forward(const ConvProblem&, bool, bool) override { return nullptr; }
+    std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem&) override { return nullptr; }
+    std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem&) override { return nullptr; }
+  } no_library;
+  GraphNode node;
+  node.operation = GroupNorm{.groups = groups};
+  node.shape = {channels, side, side};
+  const Op op = plan(GroupNorm{.groups = groups}, {.node = node,
+                                                   .inputs = {node.shape},
+                                                   .samples = samples,
+                                                   .training = true,
+                                                   .input_gradient = true,
+                                                   .type = Type::fp32,
+                                                   .dnn = no_library});
+  const Values input = random_values(count, 8), grad = random_values(count, 9);
+  const Values weight = random_values(channels, 10), bias = random_values(channels, 11);
+  Values output(count), grad_input(count), grad_weight(channels), grad_bias(channels);
+  std::vector<std::byte> saved(op.saved_bytes), scratch(op.scratch_bytes);
+  OpMemory memory;
+  memory.samples = samples;
+  memory.inputs[0] = input.data();
+  memory.output = output.data();
+  memory.grad_output = grad.data();
+  memory.grad_inputs[0] = grad_input.data();
+  memory.parameters = {weight.data(), bias.data()};
+  memory.grad_parameters = {grad_weight.data(), grad_bias.data()};
+  memory.saved = saved.data();
+  memory.scratch = scratch.data();
+  op.forward(memory);
+  op.backward(memory);
+  results.insert(results.end(), {output, grad_input, grad_weight, grad_bias});
+}
+
+void add_batch_norm_in_evaluation(std::vector<Values>& results) {
+  constexpr int channels = 20, padded = padded_channels(channels);
+  constexpr std::size_t pixels = 90, count = pixels * padded;
+  const Values weight = random_values(channels, 12), bias = random_values(channels, 13);
+  const Values mean = random_values(channels, 14), variance(channels, 0.5F);
+  const Values input = random_values(count, 15), residual = random_values(count, 16);
+  Values scale(padded), shift(padded), output(count);
+  fold_norm(nullptr, channels, 1e-5F, {weight.data(), bias.data(), mean.data(), variance.data()},
+            scale.data(), shift.data());
+  normalize(nullptr, Type::fp32,
+            {pixels,
+             padded,
+             {.low = 0.0F},
+             scale.data(),
+             shift.data(),
+             input.data(),
+             residual.data(),
+             output.data()});
+  results.insert(results.end(), {scale, shift, output});
+}
+
+/// Weights of a convolution, of one with groups that are joined by padding, and sums of chunks: rows of each
+/// kind.
+void add_finished_gradients(std::vector<Values>& results) {
+  const ConvProblem whole{.in_channels = 16, .out_channels = 24, .kernel = 3};
+  const ConvProblem joined{.in_channels = 8, .out_channels = 16, .kernel = 5};
+  const WeightForms forms = weight_forms(whole, {.out_channels = 20, .in_channels = 12});
+  const WeightForms of_joined = weight_forms(joined, {.out_channels = 10, .in_channels = 6, .groups = 2});
+  const ColumnSum sum{.pixels = 200000, .channels = 16};
+  const Values padded = random_values(padded_weights(whole), 17);
+  const Values padded_joined = random_values(padded_weights(joined), 18);
+  const Values chunks = random_values(chunk_bytes(sum) / sizeof(float), 19);
+  Values weight(20 * 12 * 9), weight_joined(10 * 3 * 25), sums(13);
+  GradientFinish finish(nullptr, Type::fp32);
+  finish.add(Unpadding{forms, padded.data(), weight.data()});
+  finish.add(Unpadding{of_joined, padded_joined.data(), weight_joined.data()});
+  finish.add(ChunkAddition{sum, static_cast<int>(sums.size()), chunks.data(), sums.data()});
+  finish.run();
+  results.insert(results.end(), {weight, weight_joined, sums});
+}
+
 }  // namespace
 }  // namespace cuda
 
-std::vector<std::vector<float>> kernel_results() {
+std::vector<std::vector<float>> kernel_results(const std::string& kernels) {
   std::vector<std::vector<float>> results;
-  cuda::add_batch_norm(results);
-  cuda::add_cross_entropy(results, 5, 10);
-  cuda::add_cross_entropy(results, 3, 300);
+  if (kernels == "batch_norm") cuda::add_batch_norm(results);
+  if (kernels == "batch_norm_in_evaluation") cuda::add_batch_norm_in_evaluation(results);
+  if (kernels == "cross_entropy") {
+    cuda::add_cross_entropy(results, 5, 10);
+    cuda::add_cross_entropy(results, 3, 300);
+  }
+  if (kernels == "group_norm") cuda::add_group_norm(results);
+  if (kernels == "finish_gradients") cuda::add_finished_gradients(results);
   return results;
 }
 

@@ -2,8 +2,10 @@
 #define LOCKSTEP_BLOCK_THREADS
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <string>
 
 #include "block_threads/block_threads.h"
 #include "block_threads/kernel_results.h"
@@ -18,7 +20,7 @@
 #endif
 
 namespace lockstep_loops {
-std::vector<std::vector<float>> kernel_results();
+std::vector<std::vector<float>> kernel_results(const std::string& kernels);
 }
 
 namespace lockstep::cuda {
@@ -83,30 +85,71 @@ TEST(RowKernel, PassesSumsOnToAllThreads) {
   }
 }
 
-TEST(RowKernel, GivesTheBitsOfTheLoops) {
-  const auto results = kernel_results(), expected = lockstep_loops::kernel_results();
-  ASSERT_EQ(results.size(), expected.size());
-  for (std::size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i], expected[i]) << "result " << i;
-}
-
 TEST(RowKernel, WaitsFourTimes) {
   add_sums();
   EXPECT_EQ(block_threads::barriers_of_block(), 4U);
 }
 
-#ifdef LOCKSTEP_THREAD_SANITIZER
-TEST(RowKernel, NeedsEachOfItsBarriers) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  for (int barrier = 0; barrier < 4; ++barrier) {
-    EXPECT_EXIT(
-        {
-          block_threads::leave_out_barrier(barrier);
-          add_sums();
-          std::exit(0);  // the sanitizer replaces this status
-        },
-        testing::ExitedWithCode(66), "data race")
-        << "without barrier " << barrier;
+/// Writes each element from two threads.
+struct WriteTwice {
+  float* values;
+  void operator()(std::size_t i) const { values[i / 2] = 1.0F; }
+};
+
+/// Kernels of the program, by the names of kernel_results.
+class Kernels : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, Kernels,
+                         testing::Values("batch_norm", "batch_norm_in_evaluation", "cross_entropy",
+                                         "group_norm", "finish_gradients"),
+                         [](const auto& with) { return with.param; });
+
+TEST_P(Kernels, GiveTheBitsOfTheLoops) {
+  const auto results = kernel_results(GetParam()), expected = lockstep_loops::kernel_results(GetParam());
+  ASSERT_FALSE(results.empty());
+  ASSERT_EQ(results.size(), expected.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i], expected[i]) << "result " << i;
+    EXPECT_TRUE(std::ranges::any_of(results[i], [](float value) { return value != 0.0F; })) << "result " << i;
   }
+}
+
+#ifdef LOCKSTEP_THREAD_SANITIZER
+/// Expects that the sanitizer finds a race in `work`, which runs in a process of its own.
+template <class Work>
+void expect_race(const Work& work, const std::string& where) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        work();
+        std::exit(0);  // the sanitizer replaces this status
+      },
+      testing::ExitedWithCode(66), "data race")
+      << where;
+}
+
+TEST(RowKernel, NeedsEachOfItsBarriers) {
+  for (int barrier = 0; barrier < 4; ++barrier) {
+    const auto without = [&] {
+      block_threads::leave_out_barrier(barrier);
+      add_sums();
+    };
+    expect_race(without, "without barrier " + std::to_string(barrier));
+  }
+}
+
+TEST(EachKernel, NeedsElementsOfItsOwn) {
+  std::vector<float> values(512);
+  expect_race([&] { for_each(nullptr, values.size(), WriteTwice{values.data()}); }, "two threads an element");
+}
+
+/// Kernels without sums have no barriers.
+TEST_P(Kernels, NeedTheBarriersOfTheirSums) {
+  if (GetParam() == "batch_norm_in_evaluation") return;
+  const auto without = [&] {
+    block_threads::leave_out_barrier(1);
+    kernel_results(GetParam());
+  };
+  expect_race(without, "without barrier 1");
 }
 #endif
 
