@@ -9,6 +9,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/launch_on_host.h"
+#include "device/kernel_times.h"
 #include "fake_cuda/fake_cuda.h"
 
 namespace lockstep::cuda {
@@ -111,6 +112,19 @@ TEST_P(UploadOnFakeCuda, WithoutTheWaitForTheCopyTheOldNumberIsRead) {
 
 TEST_P(UploadOnFakeCuda, WithoutTheWaitOfTheHostTheSourceOverwritesWhatIsCopied) {
   EXPECT_EQ(run(3, "cudaStreamSynchronize", 1).find("r1"), std::string::npos) << log;
+}
+
+/// Launches are measured where there are no graphs.
+TEST_P(UploadOnFakeCuda, IsALaunchThatIsMeasured) {
+  if (GetParam()) return;
+  const auto program = fills(2);
+  KernelTimes times(make_stream_clock());
+  program->run();
+  device->copy(nullptr, nullptr, 0);
+  times.collect();
+  ASSERT_EQ(times.kernels().size(), 1U) << "the others are not launched by for_each";
+  EXPECT_EQ(times.kernels()[0].name, "upload");
+  EXPECT_EQ(times.kernels()[0].launches, 2U);
 }
 
 TEST_P(UploadOnFakeCuda, SaysHowLongTheStreamHasWaited) {
