@@ -218,6 +218,24 @@ class Fusion {
   Graph graph_;
 };
 
+bool has_bias(const Operation& operation) {
+  const auto* conv = std::get_if<Conv2d>(&operation);
+  const auto* linear = std::get_if<Linear>(&operation);
+  return (conv != nullptr && conv->bias) || (linear != nullptr && linear->bias);
+}
+
+void mark_zero_bias_gradients(Graph& graph) {
+  for (const GraphNode& norm : graph.nodes) {
+    if (!std::holds_alternative<BatchNorm2d>(norm.operation)) continue;
+    const int id = norm.inputs[0];
+    GraphNode& producer = graph.nodes[index(id)];
+    const bool is_read_otherwise =
+        graph.readers_of(id).size() > 1 || std::ranges::count(norm.inputs, id) > 1 || graph.output == id;
+    producer.zero_bias_gradient = has_bias(producer.operation) && !producer.epilogue.relu &&
+                                  producer.epilogue.pool == 0 && !is_read_otherwise;
+  }
+}
+
 }  // namespace
 
 std::vector<int> Graph::readers_of(int node) const {
@@ -232,7 +250,9 @@ Graph build_graph(const Network& network) {
   if (network.output_id() < 0) {
     throw Error(Category::usage, "the network has no output: call output(logits)");
   }
-  return Fusion(network, crop(network)).run();
+  Graph graph = Fusion(network, crop(network)).run();
+  mark_zero_bias_gradients(graph);
+  return graph;
 }
 
 }  // namespace lockstep

@@ -23,7 +23,7 @@ struct NodeMemory {
   /// Weight, bias, running mean, running variance, in PyTorch's layouts.
   std::array<const float*, max_parameters> parameters{};
   /// Sums over the samples, overwritten; layouts of the parameters. Running statistics: samples * the value
-  /// of the micro-batch.
+  /// of the micro-batch. A bias: null if its gradient is not to be computed.
   std::array<float*, max_parameters> grad_parameters{};
   std::byte* saved = nullptr;          ///< kept from forward to backward
   std::byte* scratch = nullptr;        ///< free between calls

@@ -53,6 +53,27 @@ TEST(Graph, LenetFusesToFiveNodes) {
   EXPECT_EQ(graph.output, 5);
 }
 
+TEST(Graph, MarksBiasesThatABatchNormTakesOut) {
+  Network network({4, 8, 8});
+  const auto conv = [](const Value& x, const char* name, bool bias = true) {
+    return conv2d(x, {.channels = 4, .kernel = 3, .padding = 1, .bias = bias, .name = name});
+  };
+  Value x = batch_norm2d(conv(network.input(), "normalised"));
+  x = batch_norm2d(conv(x, "without_bias", false));
+  x = batch_norm2d(relu(conv(x, "relu_between")));
+  const Value two = conv(x, "two_readers");
+  x = batch_norm2d(two) + relu(two);
+  const Value later = conv(x, "added_to_the_norm");
+  x = batch_norm2d(conv(x, "normalised_before_addition")) + later;
+  x = group_norm(conv(x, "group_norm"), {.groups = 2});
+  network.output(linear(flatten(conv(x, "no_norm")), 10));
+  std::vector<std::string> marked;
+  for (const GraphNode& node : build_graph(network).nodes) {
+    if (node.zero_bias_gradient) marked.push_back(node.name);
+  }
+  EXPECT_EQ(marked, (std::vector<std::string>{"normalised", "normalised_before_addition"}));
+}
+
 TEST(Graph, ValueWithTwoReadersIsNotFusedAway) {
   Network network({4, 8, 8});
   const Value conv = conv2d(network.input(), {.channels = 4, .kernel = 3, .padding = 1});

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <set>
 
 #include "lanes.h"
 #include "lockstep/models.h"
@@ -18,11 +19,11 @@ constexpr int samples = 18;
 /// Gradients of one micro-batch of noise; memory is NaN before. `again`: called afterwards.
 using Again = std::function<void(const cpu::CpuPlan& plan, const MicroBatch& batch, const float* parameters,
                                  float* gradients, std::byte* workspace)>;
-std::vector<float> gradients_of(const Network& network, const std::vector<bool>& frozen,
+std::vector<float> gradients_of(const Network& network, const Graph& graph, const std::vector<bool>& frozen,
                                 const Again& again = {}) {
   const ArenaLayout layout = layout_arena(network.parameters());
   const Shape shape = network.input_shape();
-  const cpu::CpuPlan plan(build_graph(network), layout,
+  const cpu::CpuPlan plan(graph, layout,
                           {.samples = samples, .frozen = frozen, .nodes_apart = again != nullptr},
                           cpu::best_level());
   Lanes parameters(layout.elements);
@@ -46,6 +47,11 @@ std::vector<float> gradients_of(const Network& network, const std::vector<bool>&
   plan.backward(noise.batch, plan.all(), parameters.data(), gradients.data(), bytes);
   if (again) again(plan, noise.batch, parameters.data(), gradients.data(), bytes);
   return {gradients.data(), gradients.data() + gradients.size()};
+}
+
+std::vector<float> gradients_of(const Network& network, const std::vector<bool>& frozen,
+                                const Again& again = {}) {
+  return gradients_of(network, build_graph(network), frozen, again);
 }
 
 /// Expects that freezing the first parameters changes no other gradients; theirs are unchanged or zero.
@@ -80,6 +86,39 @@ TEST(Plan, FrozenParametersChangeNoOtherGradients) {
   x = dropout(x + conv2d(x, {.channels = 16, .kernel = 1}), 0.5);
   network.output(linear(flatten(max_pool2d(x, {.kernel = 2})), 4));
   expect_same_gradients(network);
+}
+
+/// The gradient that would be computed is rounding errors.
+TEST(Plan, BiasBeforeBatchNormHasTheGradientZero) {
+  Network network({3, 12, 12});
+  Value x = network.input();
+  // One for each kernel of the gradient of a bias.
+  x = relu(batch_norm2d(conv2d(x, {.channels = 16, .kernel = 5, .padding = 2, .name = "direct"})));
+  x = relu(batch_norm2d(conv2d(x, {.channels = 32, .kernel = 3, .padding = 1, .name = "winograd"})));
+  x = relu(batch_norm2d(
+      conv2d(x, {.channels = 32, .kernel = 3, .padding = 1, .groups = 32, .name = "depthwise"})));
+  x = relu(
+      batch_norm2d(conv2d(x, {.channels = 32, .kernel = 3, .padding = 1, .groups = 2, .name = "grouped"})));
+  network.output(linear(flatten(x), Linear{.features = 4, .name = "logits"}));
+  Graph computed = build_graph(network);
+  for (GraphNode& node : computed.nodes) node.zero_bias_gradient = false;
+  const std::vector<float> expected = gradients_of(network, computed, {});
+  const std::vector<float> actual = gradients_of(network, {});
+  const ArenaLayout layout = layout_arena(network.parameters());
+  std::set<std::string> zeros;
+  for (std::size_t p = 0; p < layout.offsets.size(); ++p) {
+    const Parameter& parameter = network.parameters()[p];
+    const auto part_of = [&](const std::vector<float>& arena) {
+      const auto begin = arena.begin() + static_cast<std::ptrdiff_t>(layout.offsets[p]);
+      return std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(parameter.size()));
+    };
+    const std::vector<float> part = part_of(actual), computed_part = part_of(expected);
+    if (part == computed_part) continue;
+    zeros.insert(parameter.name);
+    EXPECT_EQ(part, std::vector<float>(parameter.size(), 0.0F)) << parameter.name;
+    for (const float value : computed_part) EXPECT_NEAR(value, 0.0F, 1e-4F) << parameter.name;
+  }
+  EXPECT_EQ(zeros, (std::set<std::string>{"direct.bias", "winograd.bias", "depthwise.bias", "grouped.bias"}));
 }
 
 /// A network in which no node adds to the output of another, so that nodes can run in any order.

@@ -42,7 +42,11 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   void run_forward(const Pass& /*pass*/, std::size_t node, const OpMemory& memory) const {
     ops_[node].forward(memory);
   }
-  void run_backward(const Pass& /*pass*/, std::size_t node, const OpMemory& memory) const {
+  void run_backward(const Pass& pass, std::size_t node, OpMemory memory) const {
+    if (graph_.nodes[node].zero_bias_gradient) {
+      clear(pass, memory.grad_parameters[1], static_cast<std::size_t>(graph_.nodes[node].shape.channels));
+      memory.grad_parameters[1] = nullptr;
+    }
     ops_[node].backward(memory);
   }
   void run_loss(const Pass& /*pass*/, const LossMemory& memory) const { loss_(memory); }

@@ -14,15 +14,14 @@ namespace {
 constexpr int full = 6;
 constexpr int part = 5;
 
-/// Network with odd channels, strides, groups, fused and other additions, several readers of a value, and
-/// concatenation.
+/// Network with odd channels, strides, groups, fused and other additions, several readers of a value,
+/// concatenation, and biases before batch norm, whose gradient is zero.
 std::unique_ptr<Network> residual_network() {
   auto network = std::make_unique<Network>(Shape{3, 13, 12});
   Value x =
       relu(batch_norm2d(conv2d(network->input(), {.channels = 5, .kernel = 3, .padding = 1, .bias = false})));
-  Value y =
-      relu6(batch_norm2d(conv2d(x, {.channels = 5, .kernel = 3, .padding = 1, .groups = 5, .bias = false})));
-  y = relu(x + batch_norm2d(conv2d(y, {.channels = 5, .kernel = 1, .bias = false})));
+  Value y = relu6(batch_norm2d(conv2d(x, {.channels = 5, .kernel = 3, .padding = 1, .groups = 5})));
+  y = relu(x + batch_norm2d(conv2d(y, {.channels = 5, .kernel = 1})));
   y = concat({x, y, conv2d(y, {.channels = 3, .kernel = 3, .padding = 1})});
   y = conv2d(y, {.channels = 20, .kernel = 3, .stride = 2, .padding = 1});
   y = y + relu(conv2d(y, {.channels = 20, .kernel = 5, .padding = 2}));

@@ -183,7 +183,7 @@ class StepWork {
       add("backward", "SumPacks UndoAveragePool", bytes(each.shape) + 2 * of.output, 2 * values);
     } else if (each.epilogue.relu) {
       add("backward", "SumPacks UndoRelu", 3 * of.output, values);
-    } else if (of.bias) {
+    } else if (of.bias && !each.zero_bias_gradient) {
       add("backward", "SumPacks ReadPack", of.output, values);
     }
     const double all = of.input + of.weights + of.output;
@@ -191,7 +191,7 @@ class StepWork {
     add("backward", "conv_backward_weights", all, of.operations, of.shape);
     if (!of.in_arena) to_finish_.bytes += of.weights + of.network_weights;
     if (!of.bias) return;
-    const auto chunks = static_cast<double>(cuda::chunk_bytes(of.sum));
+    const auto chunks = each.zero_bias_gradient ? 0.0 : static_cast<double>(cuda::chunk_bytes(of.sum));
     to_finish_.bytes += chunks + each.shape.channels * sizeof(float);
     to_finish_.operations += chunks / sizeof(float);
   }

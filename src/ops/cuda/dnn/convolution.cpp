@@ -18,6 +18,7 @@ struct ConvolutionLayer {
   PoolEpilogue pool;
   ColumnSum output_sum;
   bool bias = false;
+  bool sums_bias = false;  ///< whether the gradient of the bias is computed; else it is zero
   bool relu = false;
   std::unique_ptr<DnnOperation> forward;
   std::unique_ptr<DnnOperation> backward_data;  ///< null: the input's gradient is not needed
@@ -78,9 +79,9 @@ void forward(const ConvolutionLayer& conv, const OpMemory& memory) {
 
 /// Computes the gradient before the epilogue. The kernel that reads it first also sums it for the bias.
 void* undo_epilogue(const ConvolutionLayer& conv, const OpMemory& memory) {
-  auto* const chunks = conv.bias ? reinterpret_cast<float*>(memory.left + conv.chunks) : nullptr;
+  auto* const chunks = conv.sums_bias ? reinterpret_cast<float*>(memory.left + conv.chunks) : nullptr;
   if (!conv.undoes_epilogue()) {
-    if (conv.bias) sum_chunks(memory.stream, conv.output_sum, memory.grad_output, chunks);
+    if (conv.sums_bias) sum_chunks(memory.stream, conv.output_sum, memory.grad_output, chunks);
     return writable(memory.grad_output);
   }
   void* const grad = memory.scratch + conv.grad_output;
@@ -114,7 +115,9 @@ void backward(const ConvolutionLayer& conv, const OpMemory& memory) {
         Unpadding{weight_forms(conv.problem, conv.shape), grad_weights, memory.grad_parameters[0]});
   }
   if (conv.bias) {
-    memory.finish->add(ChunkAddition{conv.output_sum, conv.shape.out_channels,
+    ColumnSum sum = conv.output_sum;
+    if (!conv.sums_bias) sum.pixels = 0;
+    memory.finish->add(ChunkAddition{sum, conv.shape.out_channels,
                                      reinterpret_cast<const float*>(memory.left + conv.chunks),
                                      memory.grad_parameters[1]});
   }
@@ -132,6 +135,7 @@ ConvolutionLayer layer_of(const OpRequest& request, int groups, bool bias) {
                 .pixels = linear ? input.height * input.width : 1};
   conv.in_arena = same_forms(conv.problem, conv.shape);
   conv.bias = bias;
+  conv.sums_bias = bias && !node.zero_bias_gradient;
   conv.relu = node.epilogue.relu;
   conv.pool = {.samples = request.samples,
                .channels = conv.problem.out_channels,
@@ -175,7 +179,7 @@ void lay_out(const OpRequest& request, std::size_t library_bytes, ConvolutionLay
     conv.grad_output = scratch.add(conv.undoes_epilogue() ? output : 0);
     ScratchLayout left;
     conv.grad_weights = left.add(weights);
-    conv.chunks = left.add(conv.bias ? chunk_bytes(conv.output_sum) : 0);
+    conv.chunks = left.add(conv.sums_bias ? chunk_bytes(conv.output_sum) : 0);
     op.left_bytes = left.bytes();
   }
   op.scratch_bytes = scratch.bytes();

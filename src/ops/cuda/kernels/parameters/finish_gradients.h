@@ -16,7 +16,8 @@ struct Unpadding {
   float* weight;
 };
 
-/// Second step of a ColumnSum: sums[channel] = sum over the chunks, for the first `channels`.
+/// Second step of a ColumnSum: sums[channel] = sum over the chunks, for the first `channels`. Without pixels:
+/// zeros.
 struct ChunkAddition {
   ColumnSum problem;
   int channels;
