@@ -21,6 +21,14 @@ TEST(FailureLine, NamesTheRankThatFailed) {
             "rank 0 on a: rank 3 (process 4711) has ended"},
            {"lockstep: error: rank 0 on a: rank 3 on host b has ended", 3, "b",
             "rank 0 on a: rank 3 on host b has ended"},
+           {"lockstep: error: rank 2 on host b was killed by signal 9 (Killed) (step 9, load); resume with: "
+            "lockstep train --resume a",
+            2, "b", "rank 2 on host b was killed by signal 9 (Killed) (step 9, load)"},
+           {"lockstep: error: nothing was heard of host b (ranks 2, 3) for 12 s: its link is down, or it has "
+            "stopped; rank 0 waits in sum 3 for 12 s; resume with: lockstep train --resume a",
+            -1, "b",
+            "nothing was heard of host b (ranks 2, 3) for 12 s: its link is down, or it has stopped; rank 0 "
+            "waits in sum 3 for 12 s"},
            {"  Remote daemon: [[13552,0],1] on node host-1", -1, "host-1", "host host-1 does not answer"},
            {"ssh: connect to host b.cluster port 22: No route to host", -1, "b.cluster",
             "host b.cluster does not answer"},
@@ -61,6 +69,9 @@ TEST(FailureLine, KindsOfFailures) {
            {"rank 2 on host b stopped before gather 2903 (step 700; process 8 sleeps); ranks 0, 1 wait in it "
             "for 10 s",
             "rank 2 on host b stopped before gather"},
+           {"nothing was heard of host b (ranks 2, 3) for 12 s: its link is down, or it has stopped; rank 0 "
+            "waits in sum 3 for 12 s",
+            "nothing was heard of host b: its link is down, or it has stopped"},
            {"rank 1 on a: not enough memory", "rank 1 on a: not enough memory"},
            {"status 4", "status 4"}}) {
     EXPECT_EQ(kind_of(cause), kind) << cause;
