@@ -83,7 +83,7 @@ class Trainer {
   /// Whether neither steps nor evaluations remain.
   bool done() const;
   std::uint64_t step() const;  ///< number of steps made so far, by earlier processes too
-  int epochs() const;          ///< number of whole epochs that were evaluated so far, likewise
+  int epochs() const;          ///< number of epochs that are over (evaluated, no further steps), likewise
   BestEpoch best() const;
   bool stopped_early() const;  ///< whether early_stopping ended the run before the last epoch
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws

@@ -66,12 +66,19 @@ bool EpochLoop::too_long_without_a_better_epoch() const {
   return complete >= static_cast<std::uint64_t>(progress_.best.epoch + run_.options.early_stopping);
 }
 
+int EpochLoop::epochs() const {
+  const std::uint64_t whole = (progress_.step - (evaluation_due() ? 1 : 0)) / steps_per_epoch();
+  const bool ended_within = done() && progress_.step % steps_per_epoch() != 0;
+  return static_cast<int>(whole) + (ended_within ? 1 : 0);
+}
+
 bool EpochLoop::run_epoch() {
   asks_ = checkpointer_ != nullptr || largest(session_.between_hosts(), observers_.ask ? 1 : 0) > 0;
-  const std::uint64_t last = progress_.evaluation_due ? progress_.step - 1 : progress_.step;
+  const bool only_evaluates = evaluation_due();
+  const std::uint64_t last = only_evaluates ? progress_.step - 1 : progress_.step;
   const std::uint64_t epoch = last / steps_per_epoch();  // from 0
   const std::uint64_t end =
-      progress_.evaluation_due ? progress_.step : std::min((epoch + 1) * steps_per_epoch(), total_steps());
+      only_evaluates ? progress_.step : std::min((epoch + 1) * steps_per_epoch(), total_steps());
   const int number = static_cast<int>(epoch) + 1;
   StepTimes work;
   auto start = Clock::now();
@@ -98,8 +105,7 @@ bool EpochLoop::run_epoch() {
     }
     if (progress_.step < end && !pass_boundary(Boundary::within_epoch)) return false;
   }
-  if (!progress_.evaluation_due) check_epoch(number);
-  progress_.evaluation_due = true;
+  if (!only_evaluates) check_epoch(number);
   if (!finish_epoch(number, work)) return carry_out(Request::stop);
   return pass_boundary(done() ? Boundary::end_of_run : Boundary::end_of_epoch);
 }
@@ -210,8 +216,7 @@ void EpochLoop::roll_back(NotFiniteReport report) {
   }
   check_replicas();
   report.back_to_step = progress_.step;
-  report.back_to_epoch =
-      static_cast<int>((progress_.step - (progress_.evaluation_due ? 1 : 0)) / steps_per_epoch());
+  report.back_to_epoch = epochs();
   progress_.rollbacks = rollbacks;
   progress_.pass_until = report.step;
   entry_.reset();
@@ -379,7 +384,7 @@ bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   const double accuracy = report.judged().accuracy;
   report.best = progress_.best.epoch == 0 || accuracy > progress_.best.accuracy;
   if (report.best) progress_.best = {.epoch = epoch, .accuracy = accuracy};
-  progress_.evaluation_due = false;
+  progress_.evaluated = progress_.step;
   if (totals.skipped_steps == 0 && progress_.step % steps_per_epoch() == 0) progress_.rollbacks = 0;
   watch.set_stage(Stage::report);
   if (observers_.on_epoch) {

@@ -38,9 +38,9 @@ class EpochLoop {
             Evaluator* validator, TrainingState& state, LoopObservers observers);
 
   /// Whether all steps were made and their epochs evaluated, or early stopping ends the run.
-  bool done() const {
-    return !progress_.evaluation_due && (all_steps_made() || too_long_without_a_better_epoch());
-  }
+  bool done() const { return !evaluation_due() && (all_steps_made() || too_long_without_a_better_epoch()); }
+  /// Number of epochs that are over: evaluated, and without further steps.
+  int epochs() const;
   /// Whether early stopping ended the run before its last step.
   bool stopped_early() const { return !all_steps_made() && too_long_without_a_better_epoch(); }
   /// Sets what writes the run's checkpoints, before the first epoch; null: nothing. It outlives the loop.
@@ -53,8 +53,12 @@ class EpochLoop {
   bool run_epoch();
 
   /// Makes the next steps: those that are submitted together, at most `max`, up to the end of the epoch.
-  /// Ignores the options about the end of the run.
-  StepTimes run_steps(std::uint64_t max) { return *run_steps_while(max, 1, nullptr); }
+  /// Ignores the options about the end of the run. An epoch that ends with them is not evaluated.
+  StepTimes run_steps(std::uint64_t max) {
+    const StepTimes times = *run_steps_while(max, 1, nullptr);
+    progress_.evaluated = progress_.step;
+    return times;
+  }
 
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
   void check_replicas() const { check_same_parameters(session_, progress_.step, state_.hash()); }
@@ -63,6 +67,11 @@ class EpochLoop {
   std::uint64_t steps_per_epoch() const { return run_.epoch.steps; }
   std::uint64_t total_steps() const;
   bool all_steps_made() const { return progress_.step >= total_steps(); }
+  /// Whether the next thing to do is an evaluation, as the run was stopped before its end.
+  bool evaluation_due() const {
+    return progress_.step > progress_.evaluated &&
+           (progress_.step % steps_per_epoch() == 0 || all_steps_made());
+  }
   bool too_long_without_a_better_epoch() const;
   std::uint64_t steps_to_boundary() const;
   std::uint64_t rounds_of_step() const;

@@ -198,10 +198,7 @@ std::vector<std::string> Trainer::resume(const std::filesystem::path& checkpoint
 }
 bool Trainer::done() const { return implementation_->loop().done(); }
 std::uint64_t Trainer::step() const { return implementation_->state().progress.step; }
-int Trainer::epochs() const {
-  const Progress& progress = implementation_->state().progress;
-  return static_cast<int>((progress.step - (progress.evaluation_due ? 1 : 0)) / steps_per_epoch());
-}
+int Trainer::epochs() const { return implementation_->loop().epochs(); }
 BestEpoch Trainer::best() const { return implementation_->state().progress.best; }
 bool Trainer::stopped_early() const { return implementation_->loop().stopped_early(); }
 std::string Trainer::digest() const { return implementation_->state().digest(); }

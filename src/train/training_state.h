@@ -33,19 +33,18 @@ struct EpochTotals {
 
 /// Progress of a run at a step boundary. Epoch and position in the epoch follow from `step`.
 struct Progress {
-  std::uint64_t step = 0;  ///< number of steps made
-  EpochTotals epoch = {};  ///< of the epoch in progress or, before its first step, of the last one
-  /// Whether the epoch that ends at `step` still has to be evaluated, as the run was stopped before.
-  bool evaluation_due = false;
-  int skipped_in_row = 0;  ///< OnNan::skip: steps since the last one whose loss and norm were finite
-  int rollbacks = 0;       ///< OnNan::rollback: returns to a checkpoint since the last epoch without any
+  std::uint64_t step = 0;       ///< number of steps made
+  EpochTotals epoch = {};       ///< of the epoch in progress or, before its first step, of the last one
+  std::uint64_t evaluated = 0;  ///< number of steps made before the last evaluation
+  int skipped_in_row = 0;       ///< OnNan::skip: steps since the last one whose loss and norm were finite
+  int rollbacks = 0;            ///< OnNan::rollback: returns to a checkpoint since the last epoch without any
   std::uint64_t pass_until = 0;  ///< OnNan::rollback: steps up to this one are passed over
   BestEpoch best = {};
 };
 /// Describes all values, for checkpoints.
 template <OptionsOf<Progress> P, class Visitor>
 void visit(P& progress, Visitor&& field) {
-  auto& [step, epoch, evaluation_due, skipped_in_row, rollbacks, pass_until, best] = progress;
+  auto& [step, epoch, evaluated, skipped_in_row, rollbacks, pass_until, best] = progress;
   auto& [loss, correct, samples, skipped, skipped_steps, seconds] = epoch;
   auto& [best_epoch, best_accuracy] = best;
   field(step, {.name = "step", .help = "number of steps made"});
@@ -60,7 +59,7 @@ void visit(P& progress, Visitor&& field) {
   field(rollbacks, {.name = "rollbacks", .help = "returns to a checkpoint since the last whole epoch"});
   field(pass_until, {.name = "pass-until", .help = "step up to which batches are passed over"});
   field(seconds, {.name = "epoch-seconds", .help = "time of its steps"});
-  field(evaluation_due, {.name = "evaluation-due", .help = "whether it still has to be evaluated"});
+  field(evaluated, {.name = "evaluated-step", .help = "number of steps made before the last evaluation"});
   field(best_epoch, {.name = "best-epoch", .help = "number of the best epoch; 0: none yet"});
   field(best_accuracy, {.name = "best-accuracy", .help = "accuracy of the best epoch"});
 }

@@ -99,5 +99,50 @@ TEST(Checkpointer, TheBestCheckpointStaysUntilThatOfABetterEpochIsWritten) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-00000010"}));
 }
 
+TEST(Checkpointer, ARunThatWasStoppedInItsLastEvaluationHasNothingToDoAfterTheNextOne) {
+  const TemporaryFolder folder;
+  const auto network = test::small_network();
+  const auto had_nothing_to_do = [&](bool stops) {
+    Trainer trainer(world(), *network, test::train_set(), test::test_set(), with_epochs(2));
+    trainer.ask = [&] { return stops && trainer.step() == 10 ? Request::stop : Request::none; };
+    if (!stops) trainer.resume(folder / "step-00000010");
+    const bool done = trainer.done();
+    trainer.write_checkpoints(folder.path(), {});
+    trainer.fit();
+    EXPECT_EQ(trainer.done(), !stops);
+    return done;
+  };
+  EXPECT_FALSE(had_nothing_to_do(true));
+  EXPECT_FALSE(had_nothing_to_do(false)) << "but the evaluation";
+  EXPECT_TRUE(had_nothing_to_do(false));
+}
+
+/// An epoch is evaluated where the run ends within it, even if it did not end there before.
+TEST(Checkpointer, TheNumberOfStepsMayChange) {
+  const TemporaryFolder folder;
+  const auto network = test::small_network();
+  struct Resumed {
+    int epochs_before;
+    std::vector<int> evaluated;
+    bool operator==(const Resumed&) const = default;
+  };
+  const auto train = [&](std::uint64_t max_steps, const char* from) {
+    TrainerOptions chosen = with_epochs(2);
+    chosen.max_steps = max_steps;
+    Trainer trainer(world(), *network, test::train_set(), test::test_set(), chosen);
+    if (*from != '\0') trainer.resume(folder / from);
+    Resumed result{.epochs_before = trainer.epochs(), .evaluated = {}};
+    trainer.on_epoch = [&](const EpochReport& report) { result.evaluated.push_back(report.epoch); };
+    trainer.ask = [&] { return trainer.step() == 7 ? Request::checkpoint : Request::none; };
+    trainer.write_checkpoints(folder.path(), {.every = {}, .keep = 9});
+    trainer.fit();
+    return result;
+  };
+  EXPECT_EQ(train(0, ""), (Resumed{0, {1, 2}}));
+  EXPECT_EQ(train(7, "step-00000007"), (Resumed{1, {2}})) << "not evaluated there before";
+  EXPECT_EQ(train(7, "step-00000007"), (Resumed{2, {}})) << "nothing to do";
+  EXPECT_EQ(train(0, "step-00000007"), (Resumed{1, {2}})) << "the whole epoch";
+}
+
 }  // namespace
 }  // namespace lockstep

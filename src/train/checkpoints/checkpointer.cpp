@@ -64,7 +64,8 @@ Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState
       facts_(std::move(facts)),
       on_checkpoint_(on_checkpoint),
       snapshot_(session, run, state),
-      last_step_(state.progress.step) {
+      last_step_(state.progress.step),
+      last_evaluated_(state.progress.evaluated) {
   session.world().agree([&] {
     if (!writes()) return;
     store_.check_space(snapshot_.bytes());
@@ -86,7 +87,8 @@ std::uint64_t Checkpointer::steps_until_due(std::uint64_t step) const {
 bool Checkpointer::is_due(Boundary boundary) {
   advance();
   const std::uint64_t step = state_.progress.step;
-  if (!writes() || step == last_step_) return false;
+  // A run that was stopped in an evaluation has a checkpoint of this step from before it.
+  if (!writes() || (step == last_step_ && state_.progress.evaluated == last_evaluated_)) return false;
   if (boundary == Boundary::end_of_run) return true;
   const auto& [steps, time] = options_.every;
   const bool due = late_ || boundary == Boundary::end_of_epoch ||
@@ -105,6 +107,7 @@ void Checkpointer::begin() {
   snapshot_.take();
   last_begin_ = start;
   last_step_ = progress.step;
+  last_evaluated_ = progress.evaluated;
   best_step_ = best_step();
   late_ = false;
   if (!writes()) return;
@@ -225,6 +228,7 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
   });
   restore(session_, run_, folder, facts_, true, state_);  // options may have changed by force since then
   last_step_ = state_.progress.step;
+  last_evaluated_ = state_.progress.evaluated;
   session_.world().agree([&] {
     if (!writes()) return;
     const std::string failure = store_.set_aside_after(last_step_).failure;

@@ -88,6 +88,7 @@ class Checkpointer {
   bool late_ = false;             ///< whether one that was due has waited for the one before it
   std::uint64_t best_step_ = 0;   ///< end of the best epoch at the last snapshot; 0: none
   std::uint64_t last_step_;       ///< of the last checkpoint, or of the beginning
+  std::uint64_t last_evaluated_;  ///< Progress::evaluated of the same
   std::optional<Error> failure_;  ///< why the last checkpoint could not be written
   std::filesystem::path last_;
 };
