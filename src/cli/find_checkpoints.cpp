@@ -4,7 +4,6 @@
 
 #include "checkpoint/checkpoint_store.h"
 #include "core/files/file_system.h"
-#include "core/files/folder.h"
 #include "core/message.h"
 #include "lockstep/error.h"
 #include "report/run_directory.h"
@@ -38,14 +37,23 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, bool warns) {
   throw Error(Category::internal, "no checkpoint");  // find_checkpoints returns at least one
 }
 
-std::filesystem::path without_slash(const std::filesystem::path& path) {
-  return path.has_filename() ? path : path.parent_path();
+std::filesystem::path short_form(const std::filesystem::path& path) {
+  const std::filesystem::path normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+std::filesystem::path run_of(const std::filesystem::path& checkpoint) {
+  std::filesystem::path path = short_form(checkpoint);
+  const bool names_folders = path.parent_path().has_parent_path() && *path.begin() != "..";
+  if (!names_folders) path = short_form(std::filesystem::absolute(path));
+  const std::filesystem::path folder = path.parent_path(), run = folder.parent_path();
+  return folder == RunDirectory{run}.checkpoints() ? run : std::filesystem::path();
 }
 
 std::filesystem::path find_options(const std::filesystem::path& path) {
-  const std::filesystem::path run = is_checkpoint(path) ? folder_of(folder_of(without_slash(path))) : path;
+  const std::filesystem::path run = is_checkpoint(path) ? run_of(path) : path;
   const std::filesystem::path options = RunDirectory{run}.options();
-  return file_kind(options) == FileKind::file ? options : std::filesystem::path();
+  return !run.empty() && file_kind(options) == FileKind::file ? options : std::filesystem::path();
 }
 
 }  // namespace lockstep

@@ -16,8 +16,11 @@ std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path&
 /// that cannot be read now.
 Checkpoint open_checkpoint(const std::filesystem::path& path, bool warns = true);
 
-/// "runs/x" for "runs/x/".
-std::filesystem::path without_slash(const std::filesystem::path& path);
+/// Shortest form of a path: "runs/x" for "runs/x/" and "./runs/x".
+std::filesystem::path short_form(const std::filesystem::path& path);
+
+/// Run directory RUN of a checkpoint RUN/checkpoints/NAME; empty: it is elsewhere.
+std::filesystem::path run_of(const std::filesystem::path& checkpoint);
 
 /// File with the options of the run that `path`, a run directory or one of its checkpoints, belongs to;
 /// empty: there is none.

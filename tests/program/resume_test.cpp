@@ -199,6 +199,31 @@ TEST_F(Resume, AutoBeginsANewRunOrTakesTheNewestGoodCheckpoint) {
   EXPECT_EQ(contents(run + "/metrics.jsonl"), metrics);
 }
 
+/// Nothing is written where the checkpoint happens to be.
+TEST_F(Resume, ACheckpointElsewhereNeedsARunDirectory) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string(), copy = (runs / "a/b/step-00000004").string();
+  const Outcome first = train(1, recipe(run));
+  std::filesystem::create_directories(copy);
+  std::filesystem::copy(run + "/checkpoints/step-00000004", copy);
+  const Outcome nowhere = train(1, with(recipe("auto"), {"--resume", copy}));
+  EXPECT_EQ(nowhere.status, 2) << nowhere.err;
+  EXPECT_NE(nowhere.err.find("is not in the folder 'checkpoints' of a run directory"), std::string::npos)
+      << nowhere.err;
+  const Outcome there = train(1, with(recipe((runs / "new").string()), {"--resume", copy}));
+  EXPECT_EQ(digest_of(there.out), digest_of(first.out)) << there.err;
+  std::filesystem::remove(runs / "new/metrics.jsonl");
+  const Outcome mixed = train(1, recipe((runs / "new").string()));
+  EXPECT_EQ(mixed.status, 2) << mixed.err;
+  EXPECT_NE(mixed.err.find("/new already holds checkpoints"), std::string::npos) << mixed.err;
+  const Outcome kept_nowhere = train(1, with(recipe("none"), {"--resume", copy}));
+  EXPECT_EQ(digest_of(kept_nowhere.out), digest_of(first.out)) << kept_nowhere.err;
+  EXPECT_NE(kept_nowhere.err.find("nothing is kept of this run (--run-dir none), continued from step 4"),
+            std::string::npos)
+      << kept_nowhere.err;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(runs / "a"), {}), 1);
+}
+
 TEST_F(Resume, RunsWithoutADirectoryGetOneWithTheNextNumber) {
   const TemporaryFolder place;
   const std::string data = folder_->string();

@@ -77,16 +77,16 @@ void tell_of_selection(const TrainOptions& options) {
 
 /// Tells where the run is kept, and where it goes on.
 void print_place(const TrainOptions& options, const RunPlace& place, const Trainer& trainer) {
-  const std::string directory = place.directory.string();
-  if (!place.checkpoint.empty()) {
-    print_message(fmt::format("{} {} from step {}{}", place.continues ? "run directory" : "new run directory",
-                              directory, trainer.step(), trainer.done() ? ": nothing to do" : ""));
-  } else if (place.keeps()) {
-    print_message("run directory " + directory);
-  } else if (options.output.save_model.empty()) {
-    print_message(
-        fmt::format("nothing is kept of this run ({} none)", flag_of(&OutputOptions::run_directory)));
+  const bool resumed = !place.checkpoint.empty();
+  if (!resumed && !place.keeps() && !options.output.save_model.empty()) return;
+  std::string text = resumed && !place.continues ? "new run directory " : "run directory ";
+  text += place.directory.string();
+  if (!place.keeps()) {
+    text = fmt::format("nothing is kept of this run ({} none)", flag_of(&OutputOptions::run_directory));
   }
+  if (resumed) text += fmt::format("{} from step {}", place.keeps() ? "" : ", continued", trainer.step());
+  if (trainer.done()) text += ": nothing to do";
+  print_message(text);
 }
 
 }  // namespace

@@ -50,19 +50,31 @@ std::filesystem::path newest_checkpoint(const RunDirectory& directory) {
   return checkpoint ? checkpoint->folder : std::filesystem::path();
 }
 
+bool chooses_directory(const TrainOptions& options) {
+  return options.output.run_directory != OutputOptions().run_directory;
+}
+
 /// Place of a new run. A folder without a name is created when the options are known to be good.
 RunPlace new_run(const TrainOptions& options) {
   if (options.output.keeps_nothing()) return {};
-  const bool chosen = options.output.run_directory != OutputOptions().run_directory;
-  return {.directory = chosen ? std::filesystem::path(options.output.run_directory)
-                              : new_run_folder(parent_folder, run_name(options)),
-          .checkpoint = {}};
+  if (!chooses_directory(options)) {
+    return {.directory = new_run_folder(parent_folder, run_name(options)), .checkpoint = {}};
+  }
+  const std::filesystem::path directory = options.output.run_directory;
+  const RunDirectory run{directory};
+  if (file_kind(run.metrics()) == FileKind::missing && !list_checkpoints(run.checkpoints()).empty()) {
+    throw Error(Category::usage,
+                fmt::format("{0} already holds checkpoints, which a new run would mix with its own; continue "
+                            "from them with resume {0}, or choose another directory",
+                            directory.string()),
+                "run-dir");
+  }
+  return {.directory = directory, .checkpoint = {}};
 }
 
 RunPlace newest_run(const TrainOptions& options, RunLock& lock) {
   std::filesystem::path directory = options.output.run_directory;
-  if (directory == OutputOptions().run_directory)
-    directory = latest_run_folder(parent_folder, run_name(options));
+  if (!chooses_directory(options)) directory = latest_run_folder(parent_folder, run_name(options));
   if (directory.empty() || file_kind(directory) == FileKind::missing) return new_run(options);
   lock.take(directory);
   const std::filesystem::path checkpoint = newest_checkpoint({directory});
@@ -78,12 +90,19 @@ RunPlace newest_run(const TrainOptions& options, RunLock& lock) {
 }
 
 RunPlace named_run(const TrainOptions& options, RunLock& lock) {
-  const std::filesystem::path path = without_slash(options.resume);
+  const std::filesystem::path path = short_form(options.resume);
   const bool names_checkpoint = is_checkpoint(path);
-  const std::filesystem::path source = names_checkpoint ? folder_of(folder_of(path)) : path;
-  RunPlace place{.directory = source, .checkpoint = {}};
-  if (options.output.run_directory != OutputOptions().run_directory) place = new_run(options);
-  place.continues = place.directory == source;
+  const std::filesystem::path source = names_checkpoint ? run_of(path) : path;
+  const bool chooses = chooses_directory(options);
+  if (source.empty() && !chooses) {
+    throw Error(Category::usage,
+                fmt::format("{} is not in the folder 'checkpoints' of a run directory: name one for the "
+                            "run that goes on from it (run-dir)",
+                            path.string()),
+                "resume");
+  }
+  RunPlace place{.directory = source, .checkpoint = {}, .continues = true};
+  if (chooses && short_form(options.output.run_directory) != source) place = new_run(options);
   if (place.continues && file_kind(source) == FileKind::folder) lock.take(source);
   place.checkpoint = names_checkpoint ? path : newest_checkpoint({path});
   if (place.checkpoint.empty()) {

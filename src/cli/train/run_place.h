@@ -34,8 +34,9 @@ class RunLock {
 
 /// Follows from --run-dir and --resume; rank 0 looks at the files, and creates the folder of a new run
 /// without --run-dir, and locks one that exists. Warns of checkpoints that cannot be read. Collective. Throws
-/// on all ranks Error(data) if there is nothing to resume, or if none of a run's checkpoints is good,
-/// Error(resource) too if another run writes there or a checkpoint cannot be read now.
+/// on all ranks Error(usage) for a directory that does not fit, Error(data) if there is nothing to resume, or
+/// if none of a run's checkpoints is good, Error(resource) too if another run writes there or a checkpoint
+/// cannot be read now.
 RunPlace find_run_place(const World& world, const TrainOptions& options, RunLock& lock);
 
 /// Prints the run directory on stderr for a launcher that may restart the run, if there is one.
