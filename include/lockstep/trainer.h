@@ -68,8 +68,8 @@ class Trainer {
   /// same result as if the run had not been interrupted. Only rank 0 reads the folder. Returns, on rank 0,
   /// what may break that promise (another kind of processor, other versions of libraries), in sentences.
   /// Collective. Throws on all ranks Error(usage) for an option that affects the result and differs, unless
-  /// `force`, and for fewer epochs than the run has begun; Error(data) for a checkpoint that is damaged or of
-  /// another network or data set.
+  /// `force`, for fewer epochs or steps than the run has begun, and for options that need a state which the
+  /// checkpoint lacks; Error(data) for a checkpoint that is damaged or of another network or data set.
   std::vector<std::string> resume(const std::filesystem::path& checkpoint, const Facts& description = {},
                                   bool force = false);
 

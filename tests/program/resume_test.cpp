@@ -156,6 +156,11 @@ TEST_F(Resume, OfAFinishedRunHasNothingToDoUnlessEpochsAreAdded) {
   EXPECT_NE(shorter.err.find("--epochs: 1 is less than the epochs that the run has begun: 2 (step 8)"),
             std::string::npos)
       << shorter.err;
+  const Outcome fewer_steps = resume(1, run, {"--max-steps", "7"});
+  EXPECT_EQ(fewer_steps.status, 2) << fewer_steps.err;
+  EXPECT_NE(fewer_steps.err.find("--max-steps: 7 is less than the steps that the run has made: 8"),
+            std::string::npos)
+      << fewer_steps.err;
   EXPECT_EQ(contents(run + "/options.cfg"), chosen);
 }
 
@@ -171,6 +176,10 @@ TEST_F(Resume, DifferencesThatChangeTheResultAreNamed) {
   EXPECT_EQ(schedule.status, 2) << schedule.err;
   EXPECT_NE(schedule.err.find("epochs was 1 and is now 2"), std::string::npos) << schedule.err;
   EXPECT_EQ(resume(1, run, {"--lr", "0.3", "--force"}).status, 0);
+  const Outcome average = resume(1, run, {"--model-ema", "--force"});
+  EXPECT_EQ(average.status, 2) << average.err;
+  EXPECT_NE(average.err.find("step-00000004 has no 'average', which these options need"), std::string::npos)
+      << average.err;
   const Outcome nothing = resume(1, (runs / "none").string());
   EXPECT_EQ(nothing.status, 3) << nothing.err;
 }

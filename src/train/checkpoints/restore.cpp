@@ -83,8 +83,15 @@ void check_options(const Checkpoint& checkpoint, const CheckpointState& facts, c
 }
 
 /// Throws Error(usage) if the run would end before the checkpoint: its record would say what it has not done.
-void check_epochs(const Checkpoint& checkpoint, const Run& run) {
+void check_length(const Checkpoint& checkpoint, const Run& run) {
   const auto epochs = static_cast<std::uint64_t>(run.options.epochs);
+  if (const std::uint64_t max = run.options.max_steps; max > 0 && checkpoint.state.step > max) {
+    throw Error(Category::usage,
+                fmt::format("{} is less than the steps that the run has made: {}; give as many or more, or "
+                            "resume an earlier checkpoint",
+                            max, checkpoint.state.step),
+                "max-steps");
+  }
   if (checkpoint.state.step <= epochs * run.epoch.steps) return;
   throw Error(Category::usage,
               fmt::format("{} is less than the epochs that the run has begun: {} (step {}); give as many or "
@@ -101,6 +108,24 @@ void check_identity(const Checkpoint& checkpoint, const CheckpointState& facts) 
   throw Error(Category::data, fmt::format("{}: of another run: its {} has the fingerprint {}, this run's {}",
                                           checkpoint.folder.string(), found.front().name, found.front().saved,
                                           found.front().present));
+}
+
+/// Throws Error(usage) if the checkpoint lacks an average, or a state of the optimizer, as it was written
+/// with other options.
+void check_states(const Checkpoint& checkpoint, const TrainingState& state, const Run& run) {
+  for (const NamedArena& arena : state.arenas().subspan(1)) {
+    const std::vector<StateTensor> needed = state_tensors(arena, run);
+    const auto& found = checkpoint.optimizer.tensors();
+    if (needed.empty() || std::ranges::find(found, needed[0].name, &TensorInfo::name) != found.end())
+      continue;
+    throw Error(
+        Category::usage,
+        fmt::format("{} has no '{}', which these options need: use its options, or begin a new run with its "
+                    "parameters (init-from {})",
+                    checkpoint.folder.string(), arena.name,
+                    CheckpointFolder{checkpoint.folder}.model().string()),
+        "force");
+  }
 }
 
 std::vector<std::string> remarks_on(const CheckpointState& saved, const CheckpointState& facts) {
@@ -233,7 +258,8 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
       checkpoint = read_checkpoint(folder);
       if (!force) check_options(*checkpoint, facts, run);
       check_identity(*checkpoint, facts);
-      check_epochs(*checkpoint, run);
+      check_length(*checkpoint, run);
+      check_states(*checkpoint, state, run);
     }
     parts = sources(state, run, checkpoint ? &*checkpoint : nullptr);
   });
