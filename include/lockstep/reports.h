@@ -34,7 +34,7 @@ struct NotFiniteReport {
   OnNan handling = OnNan::stop;          ///< what the run does
   std::uint64_t back_to_step = 0;        ///< with rollback: step of the checkpoint
   int back_to_epoch = 0;                 ///< with rollback: number of epochs evaluated until then
-  std::string remark{};                  ///< with rollback: why not a later checkpoint; empty: it is the last
+  std::string remark{};  ///< with rollback: why not a later checkpoint, or why one stays; empty: neither
 
   /// Value that is not finite, in words.
   std::string what() const;

@@ -1,6 +1,7 @@
 // Checkpoints that a run writes beside its steps: five steps an epoch.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <latch>
 
@@ -115,6 +116,29 @@ TEST(Checkpointer, ARunThatWasStoppedInItsLastEvaluationHasNothingToDoAfterTheNe
   EXPECT_FALSE(had_nothing_to_do(true));
   EXPECT_FALSE(had_nothing_to_do(false)) << "but the evaluation";
   EXPECT_TRUE(had_nothing_to_do(false));
+}
+
+TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
+  const TemporaryFolder folder;
+  const auto network = test::small_network();
+  Trainer trainer(world(), *network, test::train_set(), test::test_set(), with_epochs(2));
+  bool full = false;
+  trainer.ask = [&] {
+    full = trainer.step() == 7;
+    return full ? Request::stop : Request::none;
+  };
+  trainer.write_checkpoints(folder.path(), {.every = {}});
+  FailingFiles disk(system_files(), [&](const FileCall& call) {
+    return full && call.name == "write" &&
+                   call.path.parent_path().filename().string().starts_with(".step-00000007")
+               ? ENOSPC
+               : 0;
+  });
+  const ScopedFiles scope(disk);
+  expect_error(Category::resource,
+               {"its last checkpoint could not be written: ", "No space left on device",
+                "the one before it is ", "/step-00000005"},
+               [&] { trainer.fit(); });
 }
 
 /// An epoch is evaluated where the run ends within it, even if it did not end there before.

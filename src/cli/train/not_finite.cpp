@@ -57,7 +57,7 @@ void tell_of_not_finite(const NotFiniteReport& report, const Dataset& train, con
       }
     });
   }
-  if (!report.remark.empty()) print_warning(report.remark + "; an earlier checkpoint is used");
+  print_warning(report.remark);
   if (tells) print_warning(text);
 }
 

@@ -72,11 +72,11 @@ void save_best(const RunDirectory& directory, const TrainOptions& options, const
                                   {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
 }
 
-void warn_of_checkpoint(const CheckpointReport& checkpoint) {
+void warn_of_checkpoint(const CheckpointReport& checkpoint, bool goes_on) {
   print_warning(checkpoint.remark);
   if (checkpoint.failure.empty()) return;
-  print_warning(
-      fmt::format("no checkpoint of step {}: {}; the run goes on", checkpoint.step, checkpoint.failure));
+  print_warning(fmt::format("no checkpoint of step {}: {}{}", checkpoint.step, checkpoint.failure,
+                            goes_on ? "; the run goes on" : ""));
 }
 
 /// Options in which the automatic values that affect the result are replaced by those of this run.
@@ -194,7 +194,7 @@ void TrainingRun::observe() {
     recorder_->on_straggler(straggler);
   };
   trainer_.on_checkpoint = [&](const CheckpointReport& checkpoint) {
-    warn_of_checkpoint(checkpoint);
+    warn_of_checkpoint(checkpoint, !stops_.stopped() && !trainer_.done());
     stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
     recorder_->on_checkpoint(checkpoint);
   };

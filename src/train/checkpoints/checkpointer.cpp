@@ -42,6 +42,11 @@ void check_finite(const std::vector<NamedTensor>& tensors) {
   }
 }
 
+/// Remark on a checkpoint that could not be set aside for the reason `failure`.
+std::string stays(const std::string& failure, std::uint64_t step) {
+  return fmt::format("{}; a later checkpoint than that of step {} stays", failure, step);
+}
+
 Facts progress_facts(const Progress& progress) {
   Facts facts;
   visit(progress, [&](const auto& value, const Field& field) {
@@ -148,7 +153,7 @@ void Checkpointer::report() {
   CheckpointReport report = *std::exchange(pending_, std::nullopt);
   try {
     written.get();
-    report.folder = last_ = store_.folder() / checkpoint_name(report.step);
+    report.folder = store_.folder() / checkpoint_name(report.step);
     failure_.reset();
   } catch (const Error& error) {
     report.failure = error.what();
@@ -196,8 +201,7 @@ std::vector<std::string> Checkpointer::set_aside_later() {
                       store_.folder().string(), last_step_, checkpoints));
     }
     if (!failure.empty()) {
-      remarks.push_back(
-          fmt::format("{}; a later checkpoint than that of step {} stays", failure, last_step_));
+      remarks.push_back(stays(failure, last_step_));
     }
   });
   return remarks;
@@ -225,6 +229,7 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
                               store_.folder().string(), remarks.empty() ? "" : ": ", remarks));
     }
     folder = checkpoint->folder;
+    if (!remarks.empty()) remarks += "; an earlier checkpoint is used";
   });
   restore(session_, run_, folder, facts_, true, state_);  // options may have changed by force since then
   last_step_ = state_.progress.step;
@@ -232,7 +237,7 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
   session_.world().agree([&] {
     if (!writes()) return;
     const std::string failure = store_.set_aside_after(last_step_).failure;
-    if (!failure.empty()) remarks += (remarks.empty() ? "" : "; ") + failure;
+    if (!failure.empty()) remarks += (remarks.empty() ? "" : "; ") + stays(failure, last_step_);
   });
   return remarks;
 }
@@ -240,7 +245,13 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
 void Checkpointer::finish() {
   complete();
   session_.world().agree([&] {
-    if (failure_) throw Error(*failure_);
+    if (!failure_) return;
+    const auto earlier = list_checkpoints(store_.folder());
+    throw Error(failure_->category(),
+                fmt::format("the run has stopped, but its last checkpoint could not be written: {}; {}",
+                            failure_->what(),
+                            earlier.empty() ? "there is none before it"
+                                            : "the one before it is " + earlier.front().string()));
   });
 }
 

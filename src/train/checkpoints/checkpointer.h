@@ -42,7 +42,8 @@ class Checkpointer {
   void begin();
   /// Waits until the last checkpoint is on disk, or has failed. Collective.
   void complete();
-  /// Same as complete(), but throws on all ranks the error of its writing. Collective.
+  /// Same as complete(), at the end of a run that was stopped: if that checkpoint has failed, throws an error
+  /// of its category on all ranks, which also names the one before it. Collective.
   void finish();
   /// Sets checkpoints of later steps aside, which a run that was resumed makes again. Returns, on rank 0,
   /// what a user should know of it, in sentences. Collective.
@@ -56,8 +57,6 @@ class Checkpointer {
   /// not good, or not set aside; empty: nothing failed. Collective. Throws Error(data) on all ranks if there
   /// is none.
   std::string roll_back(std::uint64_t step, const std::string& reason);
-  /// Folder of the last checkpoint that was written by this run, on rank 0; empty: none.
-  const std::filesystem::path& last() const { return last_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -90,7 +89,6 @@ class Checkpointer {
   std::uint64_t last_step_;       ///< of the last checkpoint, or of the beginning
   std::uint64_t last_evaluated_;  ///< Progress::evaluated of the same
   std::optional<Error> failure_;  ///< why the last checkpoint could not be written
-  std::filesystem::path last_;
 };
 
 }  // namespace lockstep
