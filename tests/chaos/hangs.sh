@@ -7,7 +7,7 @@
 #                        [--program FILE]
 #   --times N       number of faults; default 100
 #   --ranks N       ranks of each host; default 2
-#   --hosts N       default 2; 1: no namespaces, and no link
+#   --hosts N       default 2; 1: no namespaces, and no link (--faults "stop kill")
 #   --limit D       --hang-limit of the training; default 10s
 #   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
 set -euo pipefail
@@ -30,6 +30,7 @@ own_value() {
 }
 read_options "$@"
 read -r -a kinds <<<"$faults"
+((hosts > 1)) || [[ $faults != *link* ]] || die 2 "a single host has no link: --faults 'stop kill'"
 mark=HANGS_MARK=$$-$seed
 work=$(mktemp -d)
 starter=
