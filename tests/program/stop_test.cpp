@@ -51,6 +51,17 @@ TEST(Stop, SignalsEndARunOfOneProcess) {
   }
 }
 
+TEST(Stop, ARequestForACheckpointIsAnsweredWhereNoneIsKept) {
+  Started run(lockstep_command(0, endless));
+  run.await_line("epoch 1/");
+  kill(run.process(), SIGUSR2);
+  run.await_line("epoch 1000/");  // more lines than a pipe holds
+  kill(run.process(), SIGUSR1);
+  const Outcome outcome = run.wait(10.0);
+  expect_stopped(outcome, "SIGUSR1");
+  EXPECT_EQ(count(outcome.err, "SIGUSR2: no checkpoint is written"), 1) << outcome.err;
+}
+
 TEST(Stop, ASignalToOneRankEndsAll) {
   for (const std::size_t rank : {0U, 1U, 2U}) {
     Started run(lockstep_command(3, endless), usual_grace);

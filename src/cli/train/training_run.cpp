@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cli/options/flag.h"
 #include "cli/train/not_finite.h"
 #include "cli/train/run_messages.h"
 #include "cli/train/stop_line.h"
@@ -172,6 +173,10 @@ void TrainingRun::observe() {
   trainer_.act = [&](Request request) {
     recorder_->flush();  // so that the record of a checkpoint's steps is complete
     stops_.carried_out(request);
+    if (leads() && request == Request::checkpoint && !place_.keeps()) {
+      print_warning(fmt::format("SIGUSR2: no checkpoint is written, as nothing is kept of this run ({} none)",
+                                flag_of(&OutputOptions::run_directory)));
+    }
   };
   if (leads() || !recorder_->empty()) {
     trainer_.on_step = [&](const StepReport& step) { recorder_->on_step(step); };
