@@ -5,12 +5,21 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 
+#include "support/image_files.h"
 #include "support/run.h"
 
 namespace lockstep::test {
 namespace {
+
+/// Whether the command computes on GPUs: it says so, or it starts a rank for each GPU by default.
+bool is_for_gpus(const std::string& command) {
+  const bool by_default =
+      command.starts_with("launcher/lockstep-run train") && command.find("--device") == std::string::npos;
+  return by_default || command.find("--device cuda") != std::string::npos;
+}
 
 /// Commands for GPUs in a file of Markdown or a recipe, without what follows "..." or "#".
 std::vector<std::string> gpu_commands_of(const std::filesystem::path& file) {
@@ -24,23 +33,83 @@ std::vector<std::string> gpu_commands_of(const std::filesystem::path& file) {
     command = command.substr(0, command.find("..."));
     const auto at = static_cast<std::size_t>(found->position());
     const bool is_command = at == 0 || text[at - 1] == '\n' || text[at - 1] == '`' || text[at - 1] == ' ';
-    if (is_command && command.find("--device cuda") != std::string::npos) commands.push_back(command);
+    if (is_command && is_for_gpus(command)) commands.push_back(command);
   }
   return commands;
 }
 
-std::vector<std::string> gpu_commands() {
-  std::vector<std::string> commands = gpu_commands_of(LOCKSTEP_SOURCE "/README.md");
-  for (const char* folder : {"/docs", "/recipes"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(std::string(LOCKSTEP_SOURCE) + folder)) {
-      if (!entry.is_regular_file()) continue;
-      const auto more = gpu_commands_of(entry.path());
-      commands.insert(commands.end(), more.begin(), more.end());
-    }
+std::vector<std::filesystem::path> files_in(const std::string& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(LOCKSTEP_SOURCE "/" + folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
   }
-  commands.emplace_back("launcher/lockstep-run train ");  // the defaults find the GPUs
-  std::ranges::sort(commands);
+  return files;
+}
+
+std::set<std::string> gpu_commands() {
+  std::vector<std::filesystem::path> files = {LOCKSTEP_SOURCE "/README.md"};
+  for (const char* folder : {"docs", "recipes"})
+    std::ranges::copy(files_in(folder), std::back_inserter(files));
+  std::set<std::string> commands;
+  for (const std::filesystem::path& file : files) {
+    for (const std::string& command : gpu_commands_of(file)) commands.insert(command);
+  }
   return commands;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Small data sets of every kind, and a model file to begin with, for recipes.
+class RecipeFiles {
+ public:
+  static constexpr const char* network = LOCKSTEP_SOURCE "/tests/program/networks/residual_dropout.json";
+
+  RecipeFiles() {
+    write_small_fashion_mnist(folder_, 256, 16);
+    const std::string record = std::string(1, '\1') + std::string(3072, 'x');
+    for (const char* file :
+         {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"}) {
+      std::ofstream images(folder_ / (std::string(file) + ".bin"));
+      for (int i = 0; i < 32; ++i) images << record;
+    }
+    for (const auto& [part, count] : {std::pair{"train", 128}, {"test", 4}}) {
+      for (const char* of_class : {"daisy", "tulip"}) {
+        const std::filesystem::path folder = folder_ / part / of_class;
+        std::filesystem::create_directories(folder);
+        for (int i = 0; i < count; ++i) {
+          std::ofstream(folder / (std::to_string(i) + ".jpg"))
+              << jpeg_file(16, 16, static_cast<std::uint32_t>(i));
+        }
+      }
+    }
+    const Outcome saved = lockstep(
+        0, {"train", "--epochs", "0", "--model", network, "--dataset", "synthetic", "--samples", "8",
+            "--synthetic-shape", "3x12x12", "--classes", "5", "--run-dir", "none", "--save-model", model()});
+    EXPECT_EQ(saved.status, 0) << saved.err;
+  }
+
+  std::string model() const { return (folder_ / "model.safetensors").string(); }
+  /// Environment of a command with the recipe: its data, and a small network for a large one.
+  std::vector<std::string> environment_of(const std::string& recipe) const {
+    std::vector<std::string> environment;
+    if (has(recipe, "\ndataset = csv\n")) {
+      environment.emplace_back("LOCKSTEP_DATA_DIR=" LOCKSTEP_SOURCE "/examples/data/two-moons");
+    } else {
+      environment.push_back("LOCKSTEP_DATA_DIR=" + folder_.string());
+    }
+    if (has(recipe, "\nmodel = resnet")) environment.push_back(std::string("LOCKSTEP_MODEL=") + network);
+    if (has(recipe, "\ndataset = images\n")) environment.emplace_back("LOCKSTEP_IMAGE_SIZE=12");
+    return environment;
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+/// Recipe of a command; empty: none.
+std::string recipe_of(const std::string& command) {
+  std::smatch found;
+  return std::regex_search(command, found, std::regex("--config (recipes/[^ ]*)")) ? found[1] : std::string();
 }
 
 /// A machine with GPUs: lockstep-run, with the emulated program beside it.
@@ -56,24 +125,33 @@ class GpuCommands : public testing::TestWithParam<int> {
     if (command.find("--transport") == std::string::npos) {
       command = std::regex_replace(command, std::regex("-np [2-9]"), "-np " + ranks);
     }
+    if (!recipe_of(command).empty()) {
+      command = std::regex_replace(command, std::regex("recipes/"), LOCKSTEP_SOURCE "/recipes/");
+      command = std::regex_replace(command, std::regex("--data-dir [^ ]*"), "");  // the environment has it
+      command = std::regex_replace(command, std::regex("[^ ]*[.]safetensors"), recipes_.model());
+    }
     const std::string folder = folder_.string() + "/";
     command = std::regex_replace(command, std::regex("launcher/lockstep-run"), folder + "lockstep-run");
     command = std::regex_replace(command, std::regex("(^| )lockstep "), "$1" + folder + "lockstep ");
     return std::regex_replace(command, std::regex("mpirun "),
                               std::string(LOCKSTEP_MPIEXEC) + " --oversubscribe --bind-to none ");
   }
-  /// Runs a command on few and small samples.
-  Outcome start(const std::string& command) const {
+  /// Runs a command on few and small samples. `recipe`: its recipe; empty: none.
+  Outcome start(const std::string& command, const std::string& recipe) const {
     std::string gpus = "0";
     for (int i = 1; i < GetParam(); ++i) gpus += "," + std::to_string(i);
     std::istringstream stream("timeout -k 5 120 " + command);
     std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
-    std::vector<std::string> environment = {"CUDA_VISIBLE_DEVICES=" + gpus, "LOCKSTEP_DATASET=synthetic",
-                                            "LOCKSTEP_THREADS=1"};
+    std::vector<std::string> environment;
+    if (!recipe.empty()) environment = recipes_.environment_of(contents(LOCKSTEP_SOURCE "/" + recipe));
     const auto add = [&](const char* option) { environment.emplace_back(option); };
-    if (command.find("allreduce") == std::string::npos && command.find("doctor") == std::string::npos) {
+    add("LOCKSTEP_THREADS=1");
+    environment.push_back("CUDA_VISIBLE_DEVICES=" + gpus);
+    if (recipe.empty()) add("LOCKSTEP_DATASET=synthetic");
+    if (recipe.empty() && command.find("allreduce") == std::string::npos &&
+        command.find("doctor") == std::string::npos) {
       const bool large = command.find("resnet") != std::string::npos;
-      add("LOCKSTEP_SYNTHETIC_SHAPE=1x14x14");
+      add(large ? "LOCKSTEP_SYNTHETIC_SHAPE=1x8x8" : "LOCKSTEP_SYNTHETIC_SHAPE=1x14x14");
       add(large ? "LOCKSTEP_SAMPLES=16" : "LOCKSTEP_SAMPLES=128");
       add(large ? "LOCKSTEP_BATCH_SIZE=16" : "LOCKSTEP_BATCH_SIZE=128");
       if (large) environment.push_back("LOCKSTEP_MICRO_BATCHES=" + std::to_string(GetParam()));
@@ -90,7 +168,17 @@ class GpuCommands : public testing::TestWithParam<int> {
   }
 
   const TemporaryFolder folder_;
+  const RecipeFiles recipes_;
 };
+
+TEST(GpuRecipes, HaveACommandForGpus) {
+  for (const std::filesystem::path& file : files_in("recipes")) {
+    const std::vector<std::string> commands = gpu_commands_of(file);
+    ASSERT_EQ(commands.size(), 1U) << file;
+    EXPECT_EQ(recipe_of(commands[0]), "recipes/" + file.filename().string());
+    EXPECT_TRUE(commands[0].starts_with("launcher/lockstep-run train ")) << "a rank for each GPU";
+  }
+}
 
 TEST_P(GpuCommands, Start) {
   int started = 0;
@@ -100,16 +188,19 @@ TEST_P(GpuCommands, Start) {
     if ((one_rank || sharing) && GetParam() != 1) continue;
     const std::string command = adapted(written);
     if (GetParam() > 2 && command.find("allreduce") != std::string::npos) continue;  // 64 MB a rank
-    const Outcome outcome = start(command);
+    const std::string recipe = recipe_of(written);
+    const Outcome outcome = start(command, recipe);
     EXPECT_EQ(outcome.status, 0) << command << "\n" << outcome.err;
     ++started;
     if (command.find(" train ") == std::string::npos || one_rank || sharing) continue;
     EXPECT_NE(outcome.err.find(": " + std::to_string(GetParam()) + " rank"), std::string::npos)
         << command << "\n"
         << outcome.err;
-    EXPECT_NE(outcome.out.find(", canonical)\n"), std::string::npos) << outcome.out;
+    // A recipe has its own batch, which 16 GPUs can share.
+    const char* const digest_of = recipe.empty() ? ", canonical)\n" : ", 16 micro-batches, canonical)\n";
+    EXPECT_TRUE(has(outcome.out, digest_of)) << command << "\n" << outcome.out;
   }
-  EXPECT_GE(started, GetParam() == 1 ? 8 : 3);
+  EXPECT_GE(started, GetParam() == 1 ? 16 : 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, GpuCommands, testing::Values(1, 2, 8, 16),
