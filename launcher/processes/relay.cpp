@@ -20,8 +20,8 @@ constexpr std::size_t longest_line = 4096;
 
 }  // namespace
 
-Relay::Relay(int target, std::string name, std::function<void(std::string_view)> on_line)
-    : target_(target), name_(std::move(name)), on_line_(std::move(on_line)) {
+Relay::Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before)
+    : target_(target), name_(std::move(name)), on_line_(std::move(on_line)), before_(std::move(before)) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw Error(Category::resource, std::string("cannot make a pipe: ") + std::strerror(errno));
@@ -49,7 +49,9 @@ void Relay::copy() {
     if (length <= 0) break;
     const std::string_view read_bytes(bytes.data(), static_cast<std::size_t>(length));
     if (on_line_) find_lines(read_bytes);
-    if (!broken_) write_out(read_bytes);
+    // In one piece, so that nothing of another stream comes in between.
+    if (!broken_) write_out(within_line_ ? std::string(read_bytes) : before_ + std::string(read_bytes));
+    within_line_ = read_bytes.back() != '\n';
   }
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(ended_.get(), &one, sizeof one);

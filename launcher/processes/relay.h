@@ -14,8 +14,9 @@ namespace lockstep::launcher {
 class Relay {
  public:
   /// `name`: of the target, for a warning when it cannot be written, "stdout"; empty: no warning. `on_line`:
-  /// called in the relay's thread with each line, without its end; may be null.
-  Relay(int target, std::string name, std::function<void(std::string_view)> on_line);
+  /// called in the relay's thread with each line, without its end; may be null. `before`: written before what
+  /// arrives at the beginning of a line.
+  Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before = {});
   /// Waits for the thread. Closes the writing end before.
   ~Relay();
   Relay(const Relay&) = delete;
@@ -36,6 +37,8 @@ class Relay {
   int target_;
   std::string name_;
   std::function<void(std::string_view)> on_line_;
+  std::string before_;
+  bool within_line_ = false;
   Descriptor input_;
   Descriptor output_;
   Descriptor ended_;

@@ -39,6 +39,9 @@ using Clock = std::chrono::steady_clock;
 /// Options of mpirun with which it tells what --quiet makes it keep to itself.
 constexpr const char* show_messages = "--mca orte_execute_quiet 0";
 
+/// Returns to the beginning of a terminal's line and erases it.
+constexpr const char* erase_line = "\r\x1b[K";
+
 /// Time between looks at the record of a run that can be restarted.
 constexpr std::chrono::milliseconds between_looks{200};
 
@@ -249,7 +252,9 @@ void Run::attempt() {
   const Job job = make_job();
   Report report;
   // mpirun ends a run when the reader of its output ends (| head), and passes over a full disk.
-  Relay out(STDOUT_FILENO, "stdout", nullptr);
+  // On a terminal, a line may overtake the end of the progress line, which the ranks write to stderr.
+  const bool shows_progress = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+  Relay out(STDOUT_FILENO, "stdout", nullptr, shows_progress ? erase_line : "");
   Relay err(STDERR_FILENO, "", [&](std::string_view line) { report.look_at(line); });
   Streams streams{.out = out.input(), .err = err.input()};
   // Without a controlling terminal, mpirun must not read one: it would take what is typed from the shell.

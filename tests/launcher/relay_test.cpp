@@ -30,6 +30,18 @@ TEST(Relay, CopiesBytesAndFindsLines) {
   EXPECT_EQ(lines, (std::vector<std::string>{"first line", "second", "third"}));
 }
 
+TEST(Relay, ErasesWhatIsInItsLine) {
+  const TemporaryFolder folder;
+  const Descriptor target(open((folder / "out").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  {
+    Relay relay(target.get(), "out", nullptr, "<");
+    const Descriptor writer(dup(relay.input()));
+    relay.start();
+    for (const char* part : {"first\nsec", "ond\n"}) write_all(writer.get(), part);
+  }
+  EXPECT_EQ(contents(folder / "out"), "<first\nsecond\n") << "not within a line";
+}
+
 /// More than a pipe holds: a writer would wait for ever.
 TEST(Relay, ReadsOnWhereNobodyReadsTheCopy) {
   std::signal(SIGPIPE, SIG_IGN);
