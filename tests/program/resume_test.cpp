@@ -233,6 +233,16 @@ TEST_F(Resume, ACheckpointElsewhereNeedsARunDirectory) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(runs / "a"), {}), 1);
 }
 
+TEST_F(Resume, ARunThatGoesOnElsewhereTakesItsBestModelAlong) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string(), other = (runs / "other").string();
+  train(1, {"--lr", "0", "--epochs", "1", "--run-dir", run});
+  const Outcome longer = train(1, {"--resume", run, "--run-dir", other, "--epochs", "2"});
+  EXPECT_NE(longer.err.find("best epoch 1"), std::string::npos) << longer.err;
+  EXPECT_EQ(contents(other + "/checkpoints/best.safetensors"),
+            contents(run + "/checkpoints/best.safetensors"));
+}
+
 TEST_F(Resume, RunsWithoutADirectoryGetOneWithTheNextNumber) {
   const TemporaryFolder place;
   const std::string data = folder_->string();

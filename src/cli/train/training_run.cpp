@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cli/find_checkpoints.h"
 #include "cli/options/flag.h"
 #include "cli/train/not_finite.h"
 #include "cli/train/run_messages.h"
@@ -80,6 +81,24 @@ void warn_of_checkpoint(const CheckpointReport& checkpoint, bool goes_on) {
                             goes_on ? "; the run goes on" : ""));
 }
 
+/// Copies the best model of a run to the new directory in which it goes on, as a later epoch may not be
+/// better. The file may be of an epoch after the checkpoint, whose model does not count.
+void take_over_best(const RunPlace& place, const Trainer& trainer) {
+  const RunDirectory before{run_of(place.checkpoint)}, now{place.directory};
+  if (before.path.empty() || file_kind(before.best()) != FileKind::file) return;
+  try {
+    const ModelFile best = ModelFile::read(before.best());
+    const auto epoch = best.metadata().find("epoch");
+    if (epoch == best.metadata().end() || epoch->second != std::to_string(trainer.best().epoch)) return;
+    AtomicFile copy(now.best());
+    copy.write(read_file(before.best()));
+    copy.commit();
+  } catch (const Error& error) {
+    print_warning(fmt::format("{}; without the best model so far, {} has one from the next better epoch on",
+                              error.what(), now.path.string()));
+  }
+}
+
 /// Options in which the automatic values that affect the result are replaced by those of this run.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   options.training.batch.micro_batches = trainer.micro_batches();
@@ -94,6 +113,7 @@ void make_run_directory(const TrainOptions& options, const RunPlace& place, cons
       place.directory, train_config(resolved(options, trainer)), environment, place.continues);
   if (place.continues) cut_metrics(directory, trainer.step(), trainer.epochs());
   tell_launcher(place);
+  if (!place.continues && !place.checkpoint.empty()) take_over_best(place, trainer);
   const std::string engines = trainer.engines();
   if (!engines.empty()) write_text_file(directory.plans(), engines);
 }
