@@ -66,12 +66,15 @@ TEST(Graph, MarksBiasesThatABatchNormTakesOut) {
   const Value later = conv(x, "added_to_the_norm");
   x = batch_norm2d(conv(x, "normalised_before_addition")) + later;
   x = group_norm(conv(x, "group_norm"), {.groups = 2});
-  network.output(linear(flatten(conv(x, "no_norm")), 10));
+  x = avg_pool2d(conv(x, "pool_between"), {.kernel = 2});
+  x = flatten(conv(batch_norm2d(x), "no_norm"));
+  x = batch_norm2d(linear(x, Linear{.features = 8, .name = "linear"}));
+  network.output(batch_norm2d(linear(x, Linear{.features = 10, .bias = false})));
   std::vector<std::string> marked;
   for (const GraphNode& node : build_graph(network).nodes) {
     if (node.zero_bias_gradient) marked.push_back(node.name);
   }
-  EXPECT_EQ(marked, (std::vector<std::string>{"normalised", "normalised_before_addition"}));
+  EXPECT_EQ(marked, (std::vector<std::string>{"normalised", "normalised_before_addition", "linear"}));
 }
 
 TEST(Graph, ValueWithTwoReadersIsNotFusedAway) {

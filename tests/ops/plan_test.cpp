@@ -99,7 +99,9 @@ TEST(Plan, BiasBeforeBatchNormHasTheGradientZero) {
       conv2d(x, {.channels = 32, .kernel = 3, .padding = 1, .groups = 32, .name = "depthwise"})));
   x = relu(
       batch_norm2d(conv2d(x, {.channels = 32, .kernel = 3, .padding = 1, .groups = 2, .name = "grouped"})));
-  network.output(linear(flatten(x), Linear{.features = 4, .name = "logits"}));
+  x = relu(batch_norm2d(conv2d(x, {.channels = 32, .kernel = 1, .name = "flat"})));
+  x = relu(batch_norm2d(linear(flatten(x), Linear{.features = 8, .name = "linear"})));
+  network.output(linear(x, Linear{.features = 4, .name = "logits"}));
   Graph computed = build_graph(network);
   for (GraphNode& node : computed.nodes) node.zero_bias_gradient = false;
   const std::vector<float> expected = gradients_of(network, computed, {});
@@ -118,7 +120,8 @@ TEST(Plan, BiasBeforeBatchNormHasTheGradientZero) {
     EXPECT_EQ(part, std::vector<float>(parameter.size(), 0.0F)) << parameter.name;
     for (const float value : computed_part) EXPECT_NEAR(value, 0.0F, 1e-4F) << parameter.name;
   }
-  EXPECT_EQ(zeros, (std::set<std::string>{"direct.bias", "winograd.bias", "depthwise.bias", "grouped.bias"}));
+  EXPECT_EQ(zeros, (std::set<std::string>{"direct.bias", "winograd.bias", "depthwise.bias", "grouped.bias",
+                                          "flat.bias", "linear.bias"}));
 }
 
 /// A network in which no node adds to the output of another, so that nodes can run in any order.

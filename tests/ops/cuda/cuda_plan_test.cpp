@@ -228,6 +228,38 @@ TEST(CudaPlan, FreezesParameters) {
   }
 }
 
+/// Whether only biases before a batch norm differ from the gradients that are computed.
+TEST(CudaPlan, BiasBeforeBatchNormHasTheGradientZero) {
+  Network network({3, 8, 8});
+  Value x = network.input();
+  x = relu(batch_norm2d(conv2d(x, {.channels = 5, .kernel = 3, .padding = 1, .name = "padded"})));
+  x = relu(batch_norm2d(conv2d(x, {.channels = 16, .kernel = 3, .padding = 1, .name = "wide"})));
+  x = relu(batch_norm2d(conv2d(x, {.channels = 16, .kernel = 1, .name = "in_arena"})));
+  x = relu(batch_norm2d(linear(flatten(x), Linear{.features = 24, .name = "linear"})));
+  network.output(linear(x, Linear{.features = 10, .name = "logits"}));
+  const std::vector<std::string> zeros{"padded.bias", "wide.bias", "in_arena.bias", "linear.bias"};
+  Graph computed = build_graph(network);
+  for (GraphNode& node : computed.nodes) node.zero_bias_gradient = false;
+  const std::vector<float> parameters = first_parameters(network);
+  const NetworkInputs inputs(network, full, 29);
+  for (const cuda::Type type : {cuda::Type::fp32, cuda::Type::bf16}) {
+    NetworkOnCuda cuda(network, {.samples = full}, type);
+    std::vector<float> expected =
+        NetworkOnCuda(network, computed, {.samples = full}, type).run(inputs, parameters).gradients;
+    for (std::size_t p = 0; p < network.parameters().size(); ++p) {
+      const Parameter& parameter = network.parameters()[p];
+      if (std::ranges::count(zeros, parameter.name) == 0) continue;
+      const auto begin = expected.begin() + static_cast<std::ptrdiff_t>(cuda.layout().offsets[p]);
+      EXPECT_NE(std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(parameter.size())),
+                std::vector<float>(parameter.size(), 0.0F))
+          << parameter.name;
+      std::fill_n(begin, parameter.size(), 0.0F);
+    }
+    EXPECT_EQ(cuda.run(inputs, parameters).gradients, expected);
+    EXPECT_TRUE(cuda.stayed_inside());
+  }
+}
+
 /// Gradients that are reported final during backward must not be written later.
 TEST(CudaPlan, SaysWhichGradientsAreWritten) {
   struct Parts {

@@ -102,10 +102,15 @@ class NetworkOnCuda {
   /// `sizes`: of micro-batches besides options.samples.
   NetworkOnCuda(const Network& network, const PlanOptions& options, cuda::Type type,
                 const std::vector<int>& sizes = {})
+      : NetworkOnCuda(network, build_graph(network), options, type, sizes) {}
+
+  /// `graph`: of the network.
+  NetworkOnCuda(const Network& network, const Graph& graph, const PlanOptions& options, cuda::Type type,
+                const std::vector<int>& sizes = {})
       : network_(network),
         options_(options),
         layout_(layout_arena(network.parameters())),
-        plan_(build_graph(network), layout_, options, type, dnn_under_test()) {
+        plan_(graph, layout_, options, type, dnn_under_test()) {
     for (const int samples : sizes) plan_.compile_for(samples);
     workspace_ = DeviceMemory(plan_.workspace_bytes());
     parameters_ = DeviceMemory(layout_.elements * sizeof(float));

@@ -198,6 +198,30 @@ TEST_P(UpdateKernels, HaveTheBitsOfTheCpu) {
     }
   }
 }
+
+/// As that of a bias before a batch norm.
+TEST_P(UpdateKernels, LeaveAParameterWhoseGradientIsZeroToWeightDecay) {
+  const ArenaLayout layout = layout_arena(parameters());
+  const std::size_t begin = layout.offsets[5], end = begin + parameters()[5].size();
+  const OptimizerOptions& options = GetParam().options;
+  const bool decays = options.weight_decay > 0.0 && !options.filter_bias_and_bn;
+  const std::vector<float> first = random_arena(9, 0.01F);
+  for (const double clip : {0.0, 0.5}) {
+    Scenario scenario = random_scenario(options);
+    scenario.options.clip_grad = clip;
+    for (std::vector<float>& sum : scenario.sums) std::fill(&sum[begin], &sum[end], 0.0F);
+    for (const bool on_cuda : {false, true}) {
+      const std::vector<float> values = TrainingRun(scenario, on_cuda).train().back().values;
+      for (std::size_t i = begin; i < end; ++i) {
+        if (decays) {
+          EXPECT_LT(std::abs(values[i]), std::abs(first[i])) << i;
+        } else {
+          EXPECT_EQ(values[i], first[i]) << i;
+        }
+      }
+    }
+  }
+}
 INSTANTIATE_TEST_SUITE_P(
     Rules, UpdateKernels,
     ::testing::Values(Row{"sgd", {}}, Row{"sgd_decay", {.weight_decay = 0.01, .filter_bias_and_bn = true}},
