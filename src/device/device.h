@@ -128,8 +128,8 @@ class Device {
   /// Memory in which the host can access the contents of `buffer`: the same memory if possible, else a
   /// copy's.
   virtual Buffer mirror(const Buffer& buffer) = 0;
-  /// Copies between memory of this device and the host, in any direction. Waits for all programs; done on
-  /// return. While recording, copies at once and records nothing.
+  /// Copies between memory of this device and the host, in any direction. Waits for all programs, also if
+  /// there is nothing to copy; done on return. While recording, copies at once and records nothing.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   /// Records a copy in the stream's order. Memory of the host must come from allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
