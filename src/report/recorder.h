@@ -79,11 +79,12 @@ void visit(O& options, Visitor&& field) {
          .help = "file (safetensors) for the trained parameters, with --model-ema for their average",
          .placeholder = "FILE",
          .scope = Scope::local});
-  field(log_interval, {.name = "log-interval",
-                       .help = "write every Nth step to metrics.jsonl; CUDA: above 1, N steps (at most 1000) "
-                               "are also submitted together, otherwise 50",
-                       .range = {.min = 1},
-                       .scope = Scope::local});
+  field(log_interval,
+        {.name = "log-interval",
+         .help = "write every Nth step to metrics.jsonl; CUDA: above 1, also the maximum number "
+                 "of steps submitted together (1000 at most), otherwise 512",
+         .range = {.min = 1},
+         .scope = Scope::local});
   field(progress, {.name = "progress",
                    .help = "line on stderr that shows the current step; auto: if stderr is a terminal",
                    .scope = Scope::local});

@@ -24,8 +24,6 @@ double working_seconds(const StepTimes& times) {
   return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
 }
 
-/// Maximum time of the steps that are submitted together where a rank makes requests.
-constexpr double seconds_between_boundaries = 2.0;
 /// Time of a step, or of a part of it, after which ranks are asked whether to abandon it. Ranks and executors
 /// wait for each other then.
 constexpr double seconds_of_a_round = 4.0;
@@ -35,12 +33,31 @@ constexpr double seconds_of_a_round = 4.0;
 constexpr int max_skipped_in_row = 10;
 constexpr int max_rollbacks = 10;
 
+/// Word that brings a request and the time of a step to other ranks. The request decides which word is the
+/// largest.
+constexpr int bits_of_time = 56;
+std::uint64_t word_of(std::uint64_t request, double step_seconds) {
+  constexpr std::uint64_t longest = (std::uint64_t{1} << bits_of_time) - 1;
+  const double nanoseconds = std::min(step_seconds * 1e9, 0.5 * static_cast<double>(longest));
+  return request << bits_of_time | static_cast<std::uint64_t>(nanoseconds);
+}
+std::uint64_t request_of(std::uint64_t word) { return word >> bits_of_time; }
+double seconds_of(std::uint64_t word) {
+  return static_cast<double>(word << (64 - bits_of_time) >> (64 - bits_of_time)) * 1e-9;
+}
+
 /// Maximum over all ranks.
 std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
   return std::ranges::max(all_gather(communicator, own));
 }
 
 }  // namespace
+
+std::uint64_t steps_in_time(double step_seconds, std::uint64_t max) {
+  constexpr double seconds_between_boundaries = 0.2;
+  const double steps = std::clamp(seconds_between_boundaries / step_seconds, 1.0, static_cast<double>(max));
+  return static_cast<std::uint64_t>(steps);
+}
 
 EpochLoop::EpochLoop(const Session& session, const Run& run, TrainingSteps& steps, Evaluator& evaluator,
                      Evaluator* validator, TrainingState& state, LoopObservers observers)
@@ -73,7 +90,13 @@ int EpochLoop::epochs() const {
 }
 
 bool EpochLoop::run_epoch() {
-  asks_ = checkpointer_ != nullptr || largest(session_.between_hosts(), observers_.ask ? 1 : 0) > 0;
+  asks_ = checkpointer_ != nullptr;
+  if (!asks_) {
+    const std::uint64_t word =
+        largest(session_.between_hosts(), word_of(observers_.ask ? 1 : 0, step_seconds_));
+    asks_ = request_of(word) > 0;
+    slowest_step_seconds_ = seconds_of(word);
+  }
   const bool only_evaluates = evaluation_due();
   const std::uint64_t last = only_evaluates ? progress_.step - 1 : progress_.step;
   const std::uint64_t epoch = last / steps_per_epoch();  // from 0
@@ -110,8 +133,8 @@ bool EpochLoop::run_epoch() {
   return pass_boundary(done() ? Boundary::end_of_run : Boundary::end_of_epoch);
 }
 
-/// Number of steps up to the next one after which there is something to do; where ranks make requests, at
-/// most those that take about seconds_between_boundaries, one until its time is known. The same on all ranks.
+/// Number of steps to submit together: up to the next one after which there is something to do, at most
+/// steps_in_time. While the time is not known, one where ranks make requests. The same on all ranks.
 std::uint64_t EpochLoop::steps_to_boundary() const {
   std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
   if (checkpointer_ != nullptr) steps = checkpointer_->steps_until_due(progress_.step);
@@ -121,16 +144,17 @@ std::uint64_t EpochLoop::steps_to_boundary() const {
   if (const std::uint64_t every = run_.options.check_replicas_every; every > 0) {
     steps = std::min(steps, every - progress_.step % every);
   }
-  if (!asks_) return steps;
-  if (step_seconds_ <= 0.0) return 1;
-  return std::min(steps,
-                  static_cast<std::uint64_t>(std::max(1.0, seconds_between_boundaries / step_seconds_)));
+  const Placement& placement = session_.placement();
+  if (slowest_step_seconds_ <= 0.0) {
+    return std::min(steps, asks_ ? std::uint64_t{1} : std::uint64_t{placement.steps_at_once});
+  }
+  return std::min(steps, steps_in_time(slowest_step_seconds_, placement.max_steps_at_once));
 }
 
 /// Number of rounds of a step, at most one for each forward and backward pass; the same on all ranks.
 std::uint64_t EpochLoop::rounds_of_step() const {
   if (!asks_) return 1;
-  const double seconds = step_seconds_ > 0.0 ? step_seconds_ : estimated_step_seconds_;
+  const double seconds = slowest_step_seconds_ > 0.0 ? slowest_step_seconds_ : estimated_step_seconds_;
   const auto rounds = static_cast<std::uint64_t>(seconds / seconds_of_a_round);
   const auto max = 2 * static_cast<std::uint64_t>(run_.options.batch.micro_batches);
   return std::bit_ceil(std::min(rounds, max));  // few different numbers, as programs are recorded for each
@@ -243,10 +267,6 @@ bool EpochLoop::pass_boundary(Boundary boundary) {
 Request EpochLoop::request_of_ranks(Request own) {
   if (!asks_) return Request::none;
   if (observers_.ask) own = std::max(own, observers_.ask());
-  // The request decides; the bits below it bring the largest time of a step to all ranks.
-  constexpr int bits = 56;
-  constexpr std::uint64_t longest = (std::uint64_t{1} << bits) - 1;
-  const double nanoseconds = std::min(step_seconds_ * 1e9, 0.5 * static_cast<double>(longest));
   struct Word {
     std::uint64_t request;
     double seconds;  ///< per sample of the rank's share; 0: not comparable
@@ -254,21 +274,22 @@ Request EpochLoop::request_of_ranks(Request own) {
   const bool comparable = untold_.known && has_cores_ && untold_.samples > 0;
   const std::vector<Word> words =
       all_gather(session_.between_hosts(),
-                 Word{static_cast<std::uint64_t>(own) << bits | static_cast<std::uint64_t>(nanoseconds),
+                 Word{word_of(static_cast<std::uint64_t>(own), step_seconds_),
                       comparable ? untold_.seconds / static_cast<double>(untold_.samples) : 0.0});
   const std::uint64_t all = std::ranges::max(words, {}, &Word::request).request;
-  step_seconds_ = static_cast<double>(all & longest) * 1e-9;
+  slowest_step_seconds_ = seconds_of(all);
   if (words.size() > 1 && untold_.steps > 0) {
     own_seconds_.clear();
     for (const Word& word : words) own_seconds_.push_back(word.seconds);
     find_stragglers(own_seconds_);
   }
   untold_ = {};
-  return static_cast<Request>(all >> bits);
+  return static_cast<Request>(request_of(all));
 }
 
 void EpochLoop::find_stragglers(std::span<const double> own) {
-  const auto found = stragglers_.add(untold_.steps, static_cast<double>(untold_.steps) * step_seconds_, own);
+  const auto found =
+      stragglers_.add(untold_.steps, static_cast<double>(untold_.steps) * slowest_step_seconds_, own);
   if (found.empty()) return;
   const auto hosts = all_gather(session_.between_hosts(), FixedText<256>(session_.world().host()));
   if (!observers_.on_straggler) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -30,6 +31,10 @@ struct LoopObservers {
   const std::function<void(Request)>& act;
 };
 
+/// Number of steps of `step_seconds` > 0 to submit together, at most `max`: as many as take 0.2 s, but at
+/// least one. In this time ranks answer requests and show progress.
+std::uint64_t steps_in_time(double step_seconds, std::uint64_t max);
+
 /// Loop over the epochs of a run: steps, evaluation, checks and reports. It can start at any step. Its
 /// arguments outlive it. Its methods are collective.
 class EpochLoop {
@@ -55,7 +60,8 @@ class EpochLoop {
   /// Makes the next steps: those that are submitted together, at most `max`, up to the end of the epoch.
   /// Ignores the options about the end of the run. An epoch that ends with them is not evaluated.
   StepTimes run_steps(std::uint64_t max) {
-    const StepTimes times = *run_steps_while(max, 1, nullptr);
+    const std::uint64_t together = session_.placement().steps_at_once;
+    const StepTimes times = *run_steps_while(std::min(max, together), 1, nullptr);
     progress_.evaluated = progress_.step;
     return times;
   }
@@ -124,8 +130,9 @@ class EpochLoop {
   LoopObservers observers_;
   Checkpointer* checkpointer_ = nullptr;  ///< null: no checkpoints
   bool asks_ = false;                     ///< whether any rank makes requests; the same on all ranks
-  double step_seconds_ = 0.0;      ///< time of a step; after a boundary that of the slowest rank; 0: unknown
-  double estimated_step_seconds_;  ///< before the first step
+  double step_seconds_ = 0.0;             ///< time of a step on this rank; 0: unknown
+  double slowest_step_seconds_ = 0.0;     ///< the same of the slowest rank, when ranks last told each other
+  double estimated_step_seconds_;         ///< before the first step
   /// Times of the steps since the last boundary.
   struct Untold {
     std::uint64_t steps = 0;

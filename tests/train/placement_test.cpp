@@ -53,6 +53,7 @@ TEST_P(Placements, AreAlikeOnAllRanks) {
     EXPECT_EQ(placed.nccl, expected.nccl) << "rank " << own;
     EXPECT_EQ(placed.reduce, expected.reduce) << "rank " << own;
     EXPECT_EQ(placed.steps_at_once, expected.steps_at_once) << "rank " << own;
+    EXPECT_EQ(placed.max_steps_at_once, expected.steps_at_once == 50 ? 512U : expected.steps_at_once);
     for (const std::string& warning : placed.warnings) warnings.emplace_back(own, warning);
   }
   ASSERT_EQ(warnings.size(), expected.warnings.size());

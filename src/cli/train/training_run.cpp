@@ -40,7 +40,7 @@ std::unique_ptr<Network> make_network(const World& world, const TrainOptions& op
   return network;
 }
 
-/// Options of the trainer. With a log interval, that many steps are submitted together.
+/// Options of the trainer. With a log interval, at most that many steps are submitted together.
 TrainerOptions trainer_options(const TrainOptions& options) {
   TrainerOptions training = options.training;
   if (options.output.log_interval > 1) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -96,11 +97,15 @@ std::string why_not_nccl(const Roster& roster, const std::vector<DeviceKind>& de
   return {};
 }
 
-/// Number of steps that a rank on `device` would submit together.
-std::size_t steps_at_once(DeviceKind device, std::uint64_t asked_for) {
-  constexpr std::uint64_t usual = 50, most = 1000;
+/// Numbers of steps submitted together, unless a number is asked for: before their time is known, and at
+/// most.
+constexpr std::size_t usual_steps = 50, usual_max_steps = 512;
+
+/// Number of steps that a rank on `device` would submit together; `usual`: unless a number is asked for.
+std::size_t steps_at_once(DeviceKind device, std::uint64_t asked_for, std::size_t usual) {
+  constexpr std::uint64_t max = 1000;
   if (device == DeviceKind::cpu) return 1;
-  return asked_for == 0 ? usual : std::min(asked_for, most);
+  return asked_for == 0 ? usual : std::min(asked_for, max);
 }
 
 /// Number of the host of `rank`.
@@ -157,11 +162,15 @@ Placement place(const Roster& roster, Transport transport, Reduce reduce) {
   }
   placement.reduce = reduce;
   placement.whole_sums = placement.reduce == Reduce::ring || (placement.all_cuda && devices.size() > 1);
-  placement.steps_at_once = steps_at_once(placement.device, own.steps_at_once);
-  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
-    placement.steps_at_once =
-        std::min(placement.steps_at_once, steps_at_once(devices[rank], roster.ranks[rank].steps_at_once));
-  }
+  const auto least = [&](std::size_t usual) {
+    std::size_t steps = std::numeric_limits<std::size_t>::max();
+    for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+      steps = std::min(steps, steps_at_once(devices[rank], roster.ranks[rank].steps_at_once, usual));
+    }
+    return steps;
+  };
+  placement.steps_at_once = least(usual_steps);
+  placement.max_steps_at_once = least(usual_max_steps);
   return placement;
 }
 

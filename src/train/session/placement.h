@@ -55,7 +55,8 @@ struct Placement {
   /// Whether every rank gets the whole sum of the gradients, bucket by bucket, and updates all elements; if
   /// not, each sums and updates a slice.
   bool whole_sums = false;
-  std::size_t steps_at_once = 1;  ///< steps submitted together, before the host reads their outcomes
+  std::size_t steps_at_once = 1;      ///< steps submitted together, before the host reads their outcomes
+  std::size_t max_steps_at_once = 1;  ///< the same where the time of a step is known
   /// Warnings that this rank prints, so that each appears once per host, or once per run.
   std::vector<std::string> warnings = {};
 

@@ -45,7 +45,7 @@ TrainingSteps::TrainingSteps(const Session& session, const Run& run, CompiledGra
                                                   run.epoch.steps, run.options.epochs);
                             })),
       loader_(run.train, run.micro_batch(), run.options.input, run.options.augment, run.options.seed),
-      table_(session.device(), session.placement().steps_at_once, run.options.on_nan == OnNan::stop),
+      table_(session.device(), session.placement().max_steps_at_once, run.options.on_nan == OnNan::stop),
       runners_(make_runners(session, graph, loader_, table_.log())),
       updater_(agreed(session.world(),
                       [&] {
