@@ -41,7 +41,7 @@ class StepTables : public testing::TestWithParam<On> {
       table.log().outcome().loss = static_cast<double>(seen.back());
       ++table.positions()[0];
     };
-    return device->record([this, work, &stream] {
+    return device->record([work, &stream] {
       if (GetParam() == On::cpu) {
         stream.call(work, Phase::update);
       } else {
