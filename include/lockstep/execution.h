@@ -120,7 +120,7 @@ void visit(O& options, Visitor&& field) {
                      .device = "cuda"});
   field(rank_weights, {.name = "rank-weights",
                        .help = "relative share of the work of each rank, for ranks of different speeds; does "
-                               "not affect the result; without it: equal shares",
+                               "not affect the result; without it: --shares decides",
                        .scope = Scope::protocol});
   field(shares,
         {.name = "shares",

@@ -1,5 +1,6 @@
 #include "core/message.h"
 
+#include <atomic>
 #include <cstdio>
 #include <string>
 
@@ -7,8 +8,16 @@
 
 namespace lockstep {
 
+namespace {
+std::atomic<bool> line_is_open = false;
+}  // namespace
+
+void replace_last_line() { line_is_open = true; }
+
 void print_message(std::string_view text) {
-  const std::string line = without_control_characters(text) + "\n";
+  constexpr const char* erase_line = "\r\x1b[K";
+  const std::string line =
+      (line_is_open.exchange(false) ? erase_line : "") + without_control_characters(text) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);
 }

@@ -12,6 +12,9 @@ namespace lockstep {
 /// Control characters, which file names may contain, become question marks. Ignores errors.
 void print_message(std::string_view text);
 
+/// Tells that stderr ends with a line that the next message replaces: a progress line.
+void replace_last_line();
+
 /// Prints "lockstep: warning: " and `text`; nothing if `text` is empty.
 void print_warning(std::string_view text);
 

@@ -18,6 +18,14 @@ TEST(Message, IsOneLineWithoutControlCharacters) {
             "best epoch 1\nlockstep: warning: cat/?]0;title?.jpg: cannot open?more\n");
 }
 
+TEST(Message, ReplacesAProgressLine) {
+  testing::internal::CaptureStderr();
+  replace_last_line();
+  print_message("stopped");
+  print_message("resume with");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\r\x1b[Kstopped\nresume with\n");
+}
+
 TEST(DeferredError, WarnsAtOnceAndThrowsTheFirstFailureInTheEnd) {
   DeferredError errors;
   EXPECT_TRUE(errors.attempt([] {}));

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/message.h"
+
 namespace lockstep {
 namespace {
 
@@ -34,6 +36,7 @@ void ProgressSink::on_step(const StepReport& event) {
   const std::string line = progress_line(event, rate, steps_left(event) * step_seconds_);
   std::fprintf(stream_, "%s%s", clear_line, line.c_str());
   std::fflush(stream_);
+  if (stream_ == stderr) replace_last_line();
   visible_ = true;
 }
 
