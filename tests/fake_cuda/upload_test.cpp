@@ -58,13 +58,14 @@ class UploadOnFakeCuda : public testing::TestWithParam<bool> {
     return log;
   }
 
+  // Work that no test waits for still uses these while the device is destroyed.
+  std::uint8_t filled = 0;
+  double microseconds_of_source = 0.0;
+  std::string log;
   std::unique_ptr<Device> device = make_cuda_device(0, GetParam());
   Stream& stream = *device->streams()[0];
   Buffer block = device->allocate_host(8);
   std::unique_ptr<Upload> upload = device->make_upload(8);
-  std::uint8_t filled = 0;
-  double microseconds_of_source = 0.0;
-  std::string log;
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, UploadOnFakeCuda, testing::Bool(),
                          [](const auto& with) { return with.param ? "on" : "off"; });
