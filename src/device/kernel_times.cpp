@@ -22,12 +22,13 @@ std::string_view name_of_class(std::string_view type) {
 
 }  // namespace
 
-thread_local constinit KernelTimes* KernelTimes::of_thread_ = nullptr;
+thread_local constinit KernelTimes* KernelTimes::current = nullptr;
 
-KernelTimes::KernelTimes(std::unique_ptr<StreamClock> clock) : clock_(std::move(clock)) { of_thread_ = this; }
-KernelTimes::~KernelTimes() { of_thread_ = nullptr; }
+KernelTimes::KernelTimes(std::unique_ptr<StreamClock> clock) : clock_(std::move(clock)) { current = this; }
+KernelTimes::~KernelTimes() { current = nullptr; }
 
 void KernelTimes::begin_part(CUstream_st* stream) {
+  in_program_ = true;
   if (stream_of_part_ != nullptr) return;
   stream_of_part_ = stream;
   ++parts_;
@@ -42,12 +43,21 @@ void KernelTimes::end_part() {
   stream_of_part_ = nullptr;
 }
 
-void KernelTimes::begin(CUstream_st* stream, const char* name) { begin(stream, sums_[name]); }
+void KernelTimes::end_program() {
+  end_part();
+  in_program_ = false;
+}
+
+void KernelTimes::begin(CUstream_st* stream, const char* name) {
+  if (in_program_) begin(stream, sums_[name]);
+}
 void KernelTimes::begin(CUstream_st* stream, KernelTime& sum) {
-  launches_.push_back({&sum, stream, parts_});
+  launches_.push_back({&sum, stream, stream_of_part_ != nullptr ? parts_ : 0});
   clock_->mark(stream, 2 * launches_.size() - 2);
 }
-void KernelTimes::end(CUstream_st* stream) { clock_->mark(stream, 2 * launches_.size() - 1); }
+void KernelTimes::end(CUstream_st* stream) {
+  if (in_program_) clock_->mark(stream, 2 * launches_.size() - 1);
+}
 
 void KernelTimes::collect() {
   std::map<CUstream_st*, std::size_t> last;  // launch of each stream
@@ -55,7 +65,7 @@ void KernelTimes::collect() {
     const Launch& launch = launches_[i];
     launch.sum->seconds += clock_->seconds(2 * i, 2 * i + 1);
     ++launch.sum->launches;
-    if (launch.sum == &nothing_) continue;
+    if (launch.sum == &nothing_ || launch.part == 0) continue;
     const auto [before, is_first] = last.try_emplace(launch.stream, i);
     if (!is_first && launches_[before->second].part == launch.part) {
       between_ += clock_->seconds(2 * before->second + 1, 2 * i);

@@ -35,8 +35,8 @@ struct KernelTime {
   double seconds = 0.0;
 };
 
-/// Measures each launch of the calling thread while it lives, by points before and after it. For programs
-/// that run without graphs.
+/// Measures each launch of the calling thread's programs while it lives, by points before and after it. For
+/// programs that run without graphs.
 class KernelTimes {
  public:
   explicit KernelTimes(std::unique_ptr<StreamClock> clock);
@@ -45,13 +45,15 @@ class KernelTimes {
   KernelTimes& operator=(const KernelTimes&) = delete;
 
   /// The object that measures the launches of the calling thread; null: none.
-  static KernelTimes* of_thread() { return of_thread_; }
+  static KernelTimes* of_thread() { return current; }
 
   // Calls of devices and launches.
-  /// Begins a part of a program, whose work waits until the part is complete, unless one has begun.
+  /// Begins a part of a program, whose work waits until the part is complete, unless one has begun. Launches
+  /// are measured from here to the end of the program.
   void begin_part(CUstream_st* stream);
   /// Ends the part, if one has begun.
   void end_part();
+  void end_program();
   /// `name`: a type, as typeid names it, or text.
   void begin(CUstream_st* stream, const char* name);
   void end(CUstream_st* stream);
@@ -71,14 +73,15 @@ class KernelTimes {
   struct Launch {
     KernelTime* sum;
     CUstream_st* stream;
-    std::size_t part;
+    std::size_t part;  ///< from 1; 0: between parts
   };
   void begin(CUstream_st* stream, KernelTime& sum);
 
-  static thread_local constinit KernelTimes* of_thread_;
+  static thread_local constinit KernelTimes* current;
 
   std::unique_ptr<StreamClock> clock_;
   std::vector<Launch> launches_;
+  bool in_program_ = false;
   CUstream_st* stream_of_part_ = nullptr;  ///< null: no part has begun
   std::size_t parts_ = 0;
   std::map<std::string, KernelTime> sums_;  ///< by the names that launches give

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <typeinfo>
 
 namespace lockstep {
@@ -45,8 +46,9 @@ TEST(KernelNames, OfOperationsAndCopiesAreTheirTexts) {
   }
 }
 
-CUstream_st* const stream = reinterpret_cast<CUstream_st*>(16);
-CUstream_st* const side = reinterpret_cast<CUstream_st*>(32);
+std::array<int, 2> streams;
+CUstream_st* const stream = reinterpret_cast<CUstream_st*>(&streams[0]);
+CUstream_st* const side = reinterpret_cast<CUstream_st*>(&streams[1]);
 
 /// A clock that test code moves. Points of both streams are those of its present time.
 struct TestClock final : StreamClock {
@@ -113,6 +115,21 @@ TEST(KernelTimes, CountTimeBetweenLaunchesOfAStreamInAPart) {
   EXPECT_EQ(measured.times.between(), 3.0 + 1.0 + 5.0);
   EXPECT_EQ(measured.times.of_points(), 0.0) << "the clock stands still without work";
   EXPECT_EQ(measured.calls, (std::vector<std::string>{"hold", "release", "hold", "release"}));
+}
+
+TEST(KernelTimes, AreThoseOfProgramsOnly) {
+  Measured measured;
+  launch("before", 1.0);
+  measured.times.begin_part(stream);
+  launch("a", 1.0);
+  measured.times.end_part();
+  TestClock::now += 100.0;
+  launch("between parts", 1.0);
+  measured.times.end_program();
+  launch("after", 1.0);
+  measured.times.collect();
+  EXPECT_EQ(measured.times.kernels().size(), 2U);
+  EXPECT_EQ(measured.times.between(), 0.0);
 }
 
 TEST(KernelTimes, EndAPartOnce) {

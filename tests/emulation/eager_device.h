@@ -55,7 +55,7 @@ class EagerDevice final : public cuda::CudaDevice {
     void run() override {
       stream.begin_part();
       describe();
-      EagerStream::end_part();
+      if (KernelTimes* const times = KernelTimes::of_thread()) times->end_program();
     }
     EagerStream& stream;
     std::function<void()> describe;

@@ -24,15 +24,16 @@ int driver_version(char* text, unsigned size) {
   std::snprintf(text, size, "%s", facts().driver);
   return success;
 }
-/// A GPU's handle is its number, from 1.
+/// A GPU's handle is the address of its element.
+std::array<char, 64> handles;
 int handle_of_bus(const char* bus, void** device) {
   unsigned number = 0;
   if (std::sscanf(bus, "0000:%x:00.0", &number) != 1) return not_found;
-  *device = reinterpret_cast<void*>(std::uintptr_t{number} + 1);
+  *device = &handles.at(number);
   return success;
 }
 int compute_mode(void* device, int* mode) {
-  *mode = facts().gpus.at(reinterpret_cast<std::uintptr_t>(device) - 1).mode;
+  *mode = facts().gpus.at(static_cast<std::size_t>(static_cast<char*>(device) - handles.data())).mode;
   return success;
 }
 std::size_t cudnn_version() { return facts().cudnn; }

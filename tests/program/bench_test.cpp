@@ -96,12 +96,13 @@ TEST(BenchStep, HasARowForEachKernel) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const auto table = rows(outcome.out, {"sum", "between", "events"});
   ASSERT_EQ(table.size(), 3U) << outcome.out;
-  EXPECT_EQ(table.at("sum")[2], "24.0") << "as Launches.OfALeNetStep";
+  EXPECT_EQ(table.at("sum")[2], "26.0") << "as Launches.OfALeNetStep, and copies of input and outcome";
   for (const char* row :
        {" us      1.0 launches  convolution backward data: fp32 16x12x12x24 -> 8x8x56, kernel 5, plain "
         "loops\n",
         " us      2.0 launches  SumPacks UndoAveragePool\n", " us      2.0 launches  AveragePool\n",
-        " us      1.0 launches  ChooseSamples\n", " us      1.0 launches  Update Sgd\n"}) {
+        " us      1.0 launches  ChooseSamples\n", " us      1.0 launches  Update Sgd\n",
+        " us      2.0 launches  copy\n"}) {
     expect_has(outcome.out, row);
   }
   EXPECT_GT(std::stod(table.at("sum")[0]), 0.0);

@@ -40,7 +40,7 @@ class EventClock final : public StreamClock {
   void hold(cudaStream_t stream) override {
     auto released = std::make_unique<std::future<void>>(hold_.emplace().get_future());
     check_cuda(cudaLaunchHostFunc(stream, wait_for_release, released.get()), "cudaLaunchHostFunc");
-    released.release();  // wait_for_release owns it
+    static_cast<void>(released.release());  // wait_for_release owns it
   }
   /// A promise that is destroyed ends the wait.
   void release() override { hold_.reset(); }

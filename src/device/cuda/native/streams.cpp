@@ -77,7 +77,7 @@ class RecordingStream::EagerProgram final : public Program {
     stream_.events().reuse();
     stream_.begin_part();
     describe_();
-    end_part();
+    if (KernelTimes* const times = KernelTimes::of_thread()) times->end_program();
   }
 
  private:
