@@ -1,5 +1,5 @@
 # Runs COMMAND (words separated by commas) and checks that it ends with STATUS, a regular expression. If ERROR is given,
-# exactly one line of its stderr must be an error of lockstep, and match ERROR. If REPORT is given, the file that it
+# exactly one line of its stderr must be an error of lockstep, and match ERROR; "none": no line is one. If REPORT is given, the file that it
 # names must match REPORT; it is removed.
 string(REPLACE "," ";" COMMAND "${COMMAND}")
 execute_process(COMMAND ${COMMAND} TIMEOUT 60 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
@@ -10,7 +10,11 @@ string(REPLACE ";" "," error "${error}")  # a semicolon separates the elements o
 if(DEFINED ERROR)
   string(REGEX MATCHALL "lockstep: error: [^\n]*" lines "${error}")
   list(LENGTH lines count)
-  if(NOT count EQUAL 1 OR NOT lines MATCHES "${ERROR}")
+  if(ERROR STREQUAL "none")
+    if(count GREATER 0)
+      message(FATAL_ERROR "expected no error, got:\n${error}")
+    endif()
+  elseif(NOT count EQUAL 1 OR NOT lines MATCHES "${ERROR}")
     message(FATAL_ERROR "expected one line like '${ERROR}', got:\n${error}")
   endif()
 endif()

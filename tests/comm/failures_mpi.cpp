@@ -50,6 +50,11 @@ int run(lockstep::World& world, const std::string& how, lockstep::Transport tran
   watch.begin_steps(2);
   const bool failing = world.rank() == 1;
   if (how == "transfer") transfer_to_rank_0(world);
+  if (how == "announced") {  // rank 1 has told of its failure, and the launcher ends rank 0 before it
+    if (failing) lockstep::announce_end();
+    communicator->barrier();
+    if (world.rank() == 0) std::_Exit(0);
+  }
   if (how == "agreed") {
     world.agree([&] {
       if (failing) throw Error(Category::data, "labels.gz: cut short");

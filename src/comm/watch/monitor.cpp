@@ -133,7 +133,8 @@ void Monitor::work(double seconds) {
   if (ranks_.heartbeat) exchange(seconds);
   check_parent(seconds);
   check_failed(seconds);
-  if (!deciding) return;
+  // Asked after the looks for ends: what ends after a failure was ended by the launcher.
+  if (!deciding || has_failed()) return;
   const auto verdict = judge(ranks_.table, limits_here());
   if (verdict && !defers_to_first_host(*verdict, seconds)) report(*verdict);
 }
@@ -322,12 +323,16 @@ void Monitor::check_parent(double seconds) {
           .sentence = fmt::format("the process that started this rank ({}) has ended", parent_)});
 }
 
-/// If a rank has printed an error and ended, the launcher ends the others. Not all launchers do.
-void Monitor::check_failed(double seconds) {
-  const bool failed = std::ranges::any_of(locals_, [](const LocalRank& local) {
+/// Whether a rank of this host has printed an error and ends. The launcher then kills the others.
+bool Monitor::has_failed() const {
+  return std::ranges::any_of(locals_, [](const LocalRank& local) {
     return local.memory != nullptr && local.memory->ending.load() == RankMemory::Ending::failed;
   });
-  failed_for_ = failed ? failed_for_ + seconds : 0.0;
+}
+
+/// Ends this rank after the failure of another one, as not all launchers do.
+void Monitor::check_failed(double seconds) {
+  failed_for_ = has_failed() ? failed_for_ + seconds : 0.0;
   if (failed_for_ >= 3.0) end_process(peer_status);
 }
 

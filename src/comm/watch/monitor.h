@@ -87,6 +87,7 @@ class Monitor {
   void find_lost_hosts(double seconds);
   HangLimits limits_here() const;
   void check_parent(double seconds);
+  bool has_failed() const;
   void check_failed(double seconds);
 
   bool defers_to_first_host(const Verdict& verdict, double seconds);
