@@ -25,8 +25,8 @@ struct GraphNode {
   std::vector<int> inputs;      ///< ids of nodes
   std::vector<int> parameters;  ///< indices into the network's parameters
   Shape shape;                  ///< of one image's result, as stored
-  /// Whether the gradient of its bias is exactly zero: only a batch norm reads the result, which subtracts the
-  /// mean, and the bias with it. Computed, the gradient would be rounding errors.
+  /// Whether the gradient of its bias is exactly zero: only a batch norm reads the result, which subtracts
+  /// the mean, and the bias with it. Computed, the gradient would be rounding errors.
   bool zero_bias_gradient = false;
 };
 

@@ -181,7 +181,7 @@ TEST(GpuRanks, RecordTheEnginesOfARun) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const std::string text = contents(run + "/plans.json");
   EXPECT_NE(text.find("\"format\": \"lockstep plans 1\""), std::string::npos) << text;
-  EXPECT_NE(text.find("conv_backward_weights: "), std::string::npos) << text;
+  EXPECT_NE(text.find("convolution backward weights: "), std::string::npos) << text;
 }
 
 /// Trains with rank 0 on the CPU and rank 1 on the GPU. Status 124: it took more than a minute.
