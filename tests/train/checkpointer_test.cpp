@@ -122,17 +122,11 @@ TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
   const TemporaryFolder folder;
   const auto network = test::small_network();
   Trainer trainer(world(), *network, test::train_set(), test::test_set(), with_epochs(2));
-  bool full = false;
-  trainer.ask = [&] {
-    full = trainer.step() == 7;
-    return full ? Request::stop : Request::none;
-  };
+  trainer.ask = [&] { return trainer.step() == 7 ? Request::stop : Request::none; };
   trainer.write_checkpoints(folder.path(), {.every = {}});
-  FailingFiles disk(system_files(), [&](const FileCall& call) {
-    return full && call.name == "write" &&
-                   call.path.parent_path().filename().string().starts_with(".step-00000007")
-               ? ENOSPC
-               : 0;
+  FailingFiles disk(system_files(), [](const FileCall& call) {
+    const std::string checkpoint = call.path.parent_path().filename();
+    return call.name == "write" && checkpoint.starts_with(".step-00000007") ? ENOSPC : 0;
   });
   const ScopedFiles scope(disk);
   expect_error(Category::resource,
