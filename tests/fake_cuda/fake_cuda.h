@@ -42,7 +42,7 @@ struct Gpu {
   int major = 9, minor = 0;
   int mode = 0;  ///< compute mode, by NVML's numbers
 };
-/// What the runtime, the driver's library NVML, cuDNN and NCCL say of the machine.
+/// Facts about the machine, as the runtime, the driver's library NVML, cuDNN and NCCL tell them.
 struct MachineFacts {
   int driver_supports = CUDART_VERSION;  ///< 0: no driver
   const char* driver = "580.95.05";

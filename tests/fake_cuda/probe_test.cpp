@@ -1,4 +1,4 @@
-// What this process finds of CUDA on machines where something is missing or fails, and what users read of it.
+// Machines where a part of CUDA is missing or fails: what is found of them, and what users read.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -199,7 +199,7 @@ TEST_P(UpdateKernels, HaveTheBitsOfTheCpu) {
   }
 }
 
-/// As that of a bias before a batch norm.
+/// A bias before a batch norm has such a gradient.
 TEST_P(UpdateKernels, LeaveAParameterWhoseGradientIsZeroToWeightDecay) {
   const ArenaLayout layout = layout_arena(parameters());
   const std::size_t begin = layout.offsets[5], end = begin + parameters()[5].size();
