@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/cuda/native/check.h"
-#include "device/cuda/native/handles.h"
+#include "device/cuda/native/streams.h"
 #include "device/kernel_times.h"
 
 namespace lockstep::cuda {
@@ -24,11 +24,7 @@ void wait_for_release(void* data) {
 class EventClock final : public StreamClock {
  public:
   void mark(cudaStream_t stream, std::size_t point) override {
-    while (events_.size() <= point) {
-      cudaEvent_t raw = nullptr;
-      check_cuda(cudaEventCreate(&raw), "cudaEventCreate");
-      events_.emplace_back(raw);
-    }
+    while (events_.size() <= point) events_.push_back(make_timed_event());
     check_cuda(cudaEventRecord(events_[point].get(), stream), "cudaEventRecord");
   }
   double seconds(std::size_t from, std::size_t to) const override {

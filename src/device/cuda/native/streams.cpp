@@ -25,12 +25,21 @@ StreamOwner make_stream_of_highest_priority() {
   return StreamOwner(raw);
 }
 
+namespace {
+
+EventOwner make_event_with(unsigned flags) {
+  cudaEvent_t raw = nullptr;
+  check_cuda(cudaEventCreateWithFlags(&raw, flags), "cudaEventCreateWithFlags");
+  return EventOwner(raw);
+}
+
+}  // namespace
+
+EventOwner make_event() { return make_event_with(cudaEventDisableTiming); }
+EventOwner make_timed_event() { return make_event_with(cudaEventDefault); }
+
 Event EventPool::take() {
-  if (used_ == events_.size()) {
-    cudaEvent_t raw = nullptr;
-    check_cuda(cudaEventCreateWithFlags(&raw, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    events_.emplace_back(raw);
-  }
+  if (used_ == events_.size()) events_.push_back(make_event());
   return {static_cast<int>(used_++)};
 }
 

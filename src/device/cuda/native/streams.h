@@ -13,6 +13,9 @@ namespace lockstep::cuda {
 StreamOwner make_stream();
 /// Its kernels start before waiting kernels of other streams, also in graphs.
 StreamOwner make_stream_of_highest_priority();
+EventOwner make_event();
+/// Event whose time can be read.
+EventOwner make_timed_event();
 
 /// Events for all streams of a device.
 class EventPool {

@@ -12,12 +12,6 @@
 namespace lockstep::cuda {
 namespace {
 
-EventOwner make_event(unsigned flags = cudaEventDisableTiming) {
-  cudaEvent_t raw = nullptr;
-  check_cuda(cudaEventCreateWithFlags(&raw, flags), "cudaEventCreateWithFlags");
-  return EventOwner(raw);
-}
-
 class UploadBesideWork final : public Upload {
  public:
   UploadBesideWork(RecordingStream& stream, Buffer memory) : Upload(std::move(memory)), stream_(stream) {
@@ -45,7 +39,7 @@ class UploadBesideWork final : public Upload {
  private:
   /// Wait of the stream for a copy.
   struct Wait {
-    EventOwner begin = make_event(cudaEventDefault), end = make_event(cudaEventDefault);
+    EventOwner begin = make_timed_event(), end = make_timed_event();
     bool submitted = false;
 
     /// 0: it is not over.

@@ -77,11 +77,7 @@ ExecutableGraphOwner captured(cudaStream_t stream, const std::function<void()>& 
 class Stopwatch {
  public:
   Stopwatch() : stream_(make_stream()) {
-    for (EventOwner& each : events_) {
-      cudaEvent_t raw = nullptr;
-      check_cuda(cudaEventCreate(&raw), "cudaEventCreate");
-      each = EventOwner(raw);
-    }
+    for (EventOwner& each : events_) each = make_timed_event();
   }
 
   cudaStream_t stream() const { return stream_.get(); }
