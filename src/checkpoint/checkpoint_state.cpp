@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "checkpoint/json_reader.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 
@@ -36,18 +37,10 @@ nlohmann::ordered_json json_of(const std::string& text) {
   return json;
 }
 
-/// Reader of the JSON events of state.json. An event that returns false has set `problem` and stops the
-/// parser. Unlike a document tree, it detects repeated names and holds the texts once.
-class StateReader : public nlohmann::json_sax<nlohmann::json> {
+/// Reader of state.json.
+class StateReader : public JsonReader {
  public:
   CheckpointState state;
-  std::string problem;
-
-  bool null() override { return stop("unexpected null"); }
-  bool boolean(bool) override { return stop("unexpected true or false"); }
-  bool number_integer(number_integer_t) override { return stop("negative number"); }
-  bool number_float(number_float_t, const string_t&) override { return stop("number that is not whole"); }
-  bool binary(binary_t&) override { return stop("unexpected binary value"); }
 
   bool number_unsigned(number_unsigned_t value) override {
     if (place_ == Place::bytes) {
@@ -131,17 +124,11 @@ class StateReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    problem = fmt::format("not valid JSON at byte {}", position);
-    return false;
-  }
-
  private:
   enum class Place { outside, top, section, bytes };
 
-  bool stop(const std::string& what) {
-    problem = key_.empty() ? what : fmt::format("'{}': {}", printable(key_), what);
-    return false;
+  std::string place() const override {
+    return key_.empty() ? std::string() : fmt::format("'{}'", printable(key_));
   }
 
   Facts* find_section() {
@@ -181,12 +168,7 @@ std::string state_json(const CheckpointState& state) {
 
 CheckpointState parse_state(std::string_view json, const std::string& origin) {
   StateReader reader;
-  if (!json.starts_with('{')) {
-    throw Error(Category::data, fmt::format("{}: does not begin with '{{'", origin));
-  }
-  if (!nlohmann::json::sax_parse(json.begin(), json.end(), &reader)) {
-    throw Error(Category::data, fmt::format("{}: {}", origin, reader.problem));
-  }
+  reader.read(json, origin, 0);
   return std::move(reader.state);
 }
 

@@ -18,7 +18,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are little-endian");
 
-constexpr std::uint64_t length_bytes = 8;        // size of the field with the header's length
 constexpr std::uint64_t max_header = 100000000;  // the reference reader's limit
 
 /// Whether `file` begins as one of torch.save: a zip archive, or before PyTorch 1.6 a pickle of protocol 2.
@@ -29,7 +28,7 @@ bool begins_as_torch_save(std::span<const std::byte> file) {
 
 /// Length of the header, checked against the length of the file.
 std::size_t header_length(std::span<const std::byte> file, const std::string& origin) {
-  if (file.size() < length_bytes) {
+  if (file.size() < header_begin) {
     throw Error(Category::data,
                 fmt::format("{}: {} bytes are too few for a safetensors file", origin, file.size()));
   }
@@ -41,7 +40,7 @@ std::size_t header_length(std::span<const std::byte> file, const std::string& or
                             "with safetensors.torch.save_file",
                             origin));
   }
-  if (length > max_header || length > file.size() - length_bytes) {
+  if (length > max_header || length > file.size() - header_begin) {
     throw Error(Category::data,
                 fmt::format("{}: header length {} at byte 0 exceeds {}", origin, length,
                             length > max_header ? fmt::format("the limit of {} bytes", max_header)
@@ -64,15 +63,15 @@ ModelFile ModelFile::read(const std::filesystem::path& file) { return parse(read
 
 ModelFile ModelFile::parse(std::vector<std::byte> bytes, const std::string& origin) {
   const std::size_t length = header_length(bytes, origin);
-  const std::string_view json(reinterpret_cast<const char*>(bytes.data() + length_bytes), length);
-  ModelHeader header = parse_model_header(json, bytes.size() - length_bytes - length, origin);
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data() + header_begin), length);
+  ModelHeader header = parse_model_header(json, bytes.size() - header_begin - length, origin);
 
   ModelFile model;
   model.origin_ = origin;
   model.tensors_ = std::move(header.tensors);
   model.metadata_ = std::move(header.metadata);
   model.storage_ = std::move(bytes);
-  model.data_begin_ = length_bytes + length;
+  model.data_begin_ = header_begin + length;
   if (model.data_begin_ % alignof(double) != 0) {  // the writer did not pad the header
     model.storage_.erase(model.storage_.begin(),
                          model.storage_.begin() + static_cast<std::ptrdiff_t>(model.data_begin_));

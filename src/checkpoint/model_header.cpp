@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "checkpoint/json_reader.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 
@@ -47,18 +48,10 @@ struct Draft {
   bool has_offsets = false;
 };
 
-/// Reader of a header's JSON events. An event that returns false has set `problem` and stops the parser.
-/// Unlike a document tree, it detects repeated names and holds the tensors only.
-class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+/// Reader of a header.
+class HeaderReader : public JsonReader {
  public:
   ModelHeader header;
-  std::string problem;
-
-  bool null() override { return stop("unexpected null"); }
-  bool boolean(bool) override { return stop("unexpected true or false"); }
-  bool number_integer(number_integer_t) override { return stop("negative number"); }
-  bool number_float(number_float_t, const string_t&) override { return stop("number that is not whole"); }
-  bool binary(binary_t&) override { return stop("unexpected binary value"); }
 
   bool number_unsigned(number_unsigned_t value) override {
     if (numbers_ == nullptr) {
@@ -138,19 +131,12 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    problem = fmt::format("not valid JSON at byte {} of the file", position + 7);
-    return false;
-  }
-
  private:
   enum class Place { outside, top, tensor, metadata };
 
-  bool stop(const std::string& what) {
-    problem = place_ == Place::outside || name_.empty()
-                  ? what
-                  : fmt::format("tensor '{}': {}", printable(name_), what);
-    return false;
+  std::string place() const override {
+    return place_ == Place::outside || name_.empty() ? std::string()
+                                                     : fmt::format("tensor '{}'", printable(name_));
   }
 
   bool finish_tensor() {
@@ -225,12 +211,7 @@ void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::u
 
 ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, const std::string& origin) {
   HeaderReader reader;
-  if (!json.starts_with('{')) {
-    throw Error(Category::data, fmt::format("{}: header does not begin with '{{'", origin));
-  }
-  if (!nlohmann::json::sax_parse(json.begin(), json.end(), &reader)) {
-    throw Error(Category::data, fmt::format("{}: {}", origin, reader.problem));
-  }
+  reader.read(json, origin, header_begin);
   std::vector<TensorInfo>& tensors = reader.header.tensors;
   std::stable_sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);

@@ -11,6 +11,9 @@
 
 namespace lockstep {
 
+/// Byte of a safetensors file at which its header begins, after the length of the header.
+constexpr std::size_t header_begin = 8;
+
 /// Contents of the JSON header of a safetensors file.
 struct ModelHeader {
   std::vector<TensorInfo> tensors;  ///< in order of their data

@@ -66,8 +66,8 @@ TEST(CheckpointState, NumbersOutOfRange) {
 }
 
 TEST(CheckpointState, OtherSchemas) {
-  expect_bad("", "does not begin with '{'");
-  expect_bad("[]", "does not begin with '{'");
+  expect_bad("", "no JSON object at byte 0");
+  expect_bad("[]", "no JSON object at byte 0");
   expect_bad("{", "not valid JSON at byte ");
   expect_bad("{}", "'format' is missing");
   expect_bad(replaced(empty_state, R"(,"engines":"")", ""), "'engines' is missing");
