@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "comm/watch/watch.h"
 #include "lockstep/error.h"
-#include "train/shares/measured_shares.h"
 #include "train/step/outcome.h"
 
 namespace lockstep {
@@ -24,40 +21,12 @@ double working_seconds(const StepTimes& times) {
   return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
 }
 
-/// Time of a step, or of a part of it, after which ranks are asked whether to abandon it. Ranks and executors
-/// wait for each other then.
-constexpr double seconds_of_a_round = 4.0;
-
 /// Steps that are skipped one after the other, and returns to a checkpoint without a whole epoch in between,
 /// before the run is given up.
 constexpr int max_skipped_in_row = 10;
 constexpr int max_rollbacks = 10;
 
-/// Word that brings a request and the time of a step to other ranks. The request decides which word is the
-/// largest.
-constexpr int bits_of_time = 56;
-std::uint64_t word_of(std::uint64_t request, double step_seconds) {
-  constexpr std::uint64_t longest = (std::uint64_t{1} << bits_of_time) - 1;
-  const double nanoseconds = std::min(step_seconds * 1e9, 0.5 * static_cast<double>(longest));
-  return request << bits_of_time | static_cast<std::uint64_t>(nanoseconds);
-}
-std::uint64_t request_of(std::uint64_t word) { return word >> bits_of_time; }
-double seconds_of(std::uint64_t word) {
-  return static_cast<double>(word << (64 - bits_of_time) >> (64 - bits_of_time)) * 1e-9;
-}
-
-/// Maximum over all ranks.
-std::uint64_t largest(Communicator& communicator, std::uint64_t own) {
-  return std::ranges::max(all_gather(communicator, own));
-}
-
 }  // namespace
-
-std::uint64_t steps_in_time(double step_seconds, std::uint64_t max) {
-  constexpr double seconds_between_boundaries = 0.2;
-  const double steps = std::clamp(seconds_between_boundaries / step_seconds, 1.0, static_cast<double>(max));
-  return static_cast<std::uint64_t>(steps);
-}
 
 EpochLoop::EpochLoop(const Session& session, const Run& run, TrainingSteps& steps, Evaluator& evaluator,
                      Evaluator* validator, TrainingState& state, LoopObservers observers)
@@ -69,8 +38,7 @@ EpochLoop::EpochLoop(const Session& session, const Run& run, TrainingSteps& step
       state_(state),
       progress_(state.progress),
       observers_(observers),
-      estimated_step_seconds_(3.0 * forward_seconds(session, run.network, run.epoch.samples_at(0))),
-      has_cores_(!share_cores(session)) {}
+      requests_(session, run, observers.ask, observers.on_straggler) {}
 
 std::uint64_t EpochLoop::total_steps() const {
   const std::uint64_t all = steps_per_epoch() * static_cast<std::uint64_t>(run_.options.epochs);
@@ -90,13 +58,7 @@ int EpochLoop::epochs() const {
 }
 
 bool EpochLoop::run_epoch() {
-  asks_ = checkpointer_ != nullptr;
-  if (!asks_) {
-    const std::uint64_t word =
-        largest(session_.between_hosts(), word_of(observers_.ask ? 1 : 0, step_seconds_));
-    asks_ = request_of(word) > 0;
-    slowest_step_seconds_ = seconds_of(word);
-  }
+  requests_.begin_epoch(checkpointer_ != nullptr);
   const bool only_evaluates = evaluation_due();
   const std::uint64_t last = only_evaluates ? progress_.step - 1 : progress_.step;
   const std::uint64_t epoch = last / steps_per_epoch();  // from 0
@@ -107,14 +69,13 @@ bool EpochLoop::run_epoch() {
   auto start = Clock::now();
   pass_over(end);
   while (progress_.step < end) {
-    const auto times = run_steps_while(std::min(end - progress_.step, steps_to_boundary()), rounds_of_step(),
-                                       [this] { return request_of_ranks() != Request::stop; });
+    const auto times = run_steps_while(std::min(end - progress_.step, steps_to_boundary()),
+                                       requests_.rounds_of_step(), [this] { return no_request_to_stop(); });
     if (!times) return carry_out(Request::stop);
     if (const auto cause = cause_of_rollback()) {
       roll_back(*cause);
       return true;
     }
-    step_seconds_ = times->total / times->steps;
     work.by_part = times->by_part;
     work.load += times->load;
     work.total += working_seconds(*times);
@@ -133,31 +94,16 @@ bool EpochLoop::run_epoch() {
   return pass_boundary(done() ? Boundary::end_of_run : Boundary::end_of_epoch);
 }
 
-/// Number of steps to submit together: up to the next one after which there is something to do, at most
-/// steps_in_time. While the time is not known, one where ranks make requests. The same on all ranks.
 std::uint64_t EpochLoop::steps_to_boundary() const {
-  std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
-  if (checkpointer_ != nullptr) steps = checkpointer_->steps_until_due(progress_.step);
+  std::uint64_t steps = requests_.steps_to_boundary();
+  if (checkpointer_ != nullptr) steps = std::min(steps, checkpointer_->steps_until_due(progress_.step));
   if (const std::uint64_t every = run_.options.digest_interval; every > 0) {
     steps = std::min(steps, every - progress_.step % every);
   }
   if (const std::uint64_t every = run_.options.check_replicas_every; every > 0) {
     steps = std::min(steps, every - progress_.step % every);
   }
-  const Placement& placement = session_.placement();
-  if (slowest_step_seconds_ <= 0.0) {
-    return std::min(steps, asks_ ? std::uint64_t{1} : std::uint64_t{placement.steps_at_once});
-  }
-  return std::min(steps, steps_in_time(slowest_step_seconds_, placement.max_steps_at_once));
-}
-
-/// Number of rounds of a step, at most one for each forward and backward pass; the same on all ranks.
-std::uint64_t EpochLoop::rounds_of_step() const {
-  if (!asks_) return 1;
-  const double seconds = slowest_step_seconds_ > 0.0 ? slowest_step_seconds_ : estimated_step_seconds_;
-  const auto rounds = static_cast<std::uint64_t>(seconds / seconds_of_a_round);
-  const auto max = 2 * static_cast<std::uint64_t>(run_.options.batch.micro_batches);
-  return std::bit_ceil(std::min(rounds, max));  // few different numbers, as programs are recorded for each
+  return steps;
 }
 
 std::optional<StepTimes> EpochLoop::run_steps_while(std::uint64_t max, std::uint64_t rounds,
@@ -172,10 +118,7 @@ std::optional<StepTimes> EpochLoop::run_steps_while(std::uint64_t max, std::uint
     entry_.reset();  // its samples are visited again
     return std::nullopt;
   }
-  untold_.steps += static_cast<std::uint64_t>(times->steps);
-  untold_.seconds += times->load + times->forward + times->backward;
-  untold_.samples += times->own_samples;
-  untold_.known = untold_.known && times->by_part;
+  requests_.add(*times);
   const std::span<const StepOutcome> outcomes = steps_.outcomes();
   EpochTotals& totals = progress_.epoch;
   std::uint64_t computed = 0;
@@ -261,46 +204,7 @@ void EpochLoop::pass_over(std::uint64_t end) {
 
 bool EpochLoop::pass_boundary(Boundary boundary) {
   const bool due = checkpointer_ != nullptr && checkpointer_->is_due(boundary);
-  return carry_out(request_of_ranks(due ? Request::checkpoint : Request::none));
-}
-
-Request EpochLoop::request_of_ranks(Request own) {
-  if (!asks_) return Request::none;
-  if (observers_.ask) own = std::max(own, observers_.ask());
-  struct Word {
-    std::uint64_t request;
-    double seconds;  ///< per sample of the rank's share; 0: not comparable
-  };
-  const bool comparable = untold_.known && has_cores_ && untold_.samples > 0;
-  const std::vector<Word> words =
-      all_gather(session_.between_hosts(),
-                 Word{word_of(static_cast<std::uint64_t>(own), step_seconds_),
-                      comparable ? untold_.seconds / static_cast<double>(untold_.samples) : 0.0});
-  const std::uint64_t all = std::ranges::max(words, {}, &Word::request).request;
-  slowest_step_seconds_ = seconds_of(all);
-  if (words.size() > 1 && untold_.steps > 0) {
-    own_seconds_.clear();
-    for (const Word& word : words) own_seconds_.push_back(word.seconds);
-    find_stragglers(own_seconds_);
-  }
-  untold_ = {};
-  return static_cast<Request>(request_of(all));
-}
-
-void EpochLoop::find_stragglers(std::span<const double> own) {
-  const auto found =
-      stragglers_.add(untold_.steps, static_cast<double>(untold_.steps) * slowest_step_seconds_, own);
-  if (found.empty()) return;
-  const auto hosts = all_gather(session_.between_hosts(), FixedText<256>(session_.world().host()));
-  if (!observers_.on_straggler) return;
-  for (const StragglerDetector::Finding& finding : found) {
-    observers_.on_straggler({.step = progress_.step,
-                             .rank = static_cast<int>(finding.rank),
-                             .host = hosts[finding.rank].text(),
-                             .steps = finding.steps,
-                             .seconds = finding.own,
-                             .median = finding.median});
-  }
+  return carry_out(requests_.exchange(progress_.step, due ? Request::checkpoint : Request::none));
 }
 
 bool EpochLoop::carry_out(Request request) {
@@ -375,7 +279,7 @@ bool EpochLoop::finish_epoch(int epoch, const StepTimes& work) {
   steps_.gather_averages();
   check_replicas();
   if (goes_back_for_parameters(epoch)) return true;
-  const auto goes_on = [this] { return request_of_ranks() != Request::stop; };
+  const auto goes_on = [this] { return no_request_to_stop(); };
   const std::optional<Evaluation> test = evaluator_.run_while(goes_on);
   if (!test) return false;
   const std::optional<Evaluation> validation =

@@ -4,15 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "lockstep/reports.h"
 #include "train/checkpoints/checkpointer.h"
 #include "train/epoch_checks.h"
 #include "train/evaluator.h"
-#include "train/guards/stragglers.h"
+#include "train/request_exchange.h"
 #include "train/run.h"
 #include "train/session/session.h"
 #include "train/step/training_steps.h"
@@ -30,10 +28,6 @@ struct LoopObservers {
   const std::function<Request()>& ask;
   const std::function<void(Request)>& act;
 };
-
-/// Number of steps of `step_seconds` > 0 to submit together, at most `max`: as many as take 0.2 s, but at
-/// least one. In this time ranks answer requests and show progress.
-std::uint64_t steps_in_time(double step_seconds, std::uint64_t max);
 
 /// Loop over the epochs of a run: steps, evaluation, checks and reports. It can start at any step. Its
 /// arguments outlive it. Its methods are collective.
@@ -79,8 +73,9 @@ class EpochLoop {
            (progress_.step % steps_per_epoch() == 0 || all_steps_made());
   }
   bool too_long_without_a_better_epoch() const;
+  /// Number of steps to submit together: up to the next one after which there is something to do. The same
+  /// on all ranks.
   std::uint64_t steps_to_boundary() const;
-  std::uint64_t rounds_of_step() const;
   /// Same as run_steps, but returns nothing if `goes_on` abandons a step; see TrainingSteps::run_while.
   std::optional<StepTimes> run_steps_while(std::uint64_t max, std::uint64_t rounds,
                                            const std::function<bool()>& goes_on);
@@ -94,10 +89,7 @@ class EpochLoop {
   std::optional<NotFiniteReport> cause_of_rollback() const;
   /// Passes over the batches up to progress_.pass_until, at most up to `end`.
   void pass_over(std::uint64_t end);
-  /// Largest request of all ranks. Ranks also tell each other the times of their last steps. Collective.
-  Request request_of_ranks(Request own = Request::none);
-  /// Reports ranks that are slow. `own`: seconds per sample of each rank in the last steps. Collective.
-  void find_stragglers(std::span<const double> own);
+  bool no_request_to_stop() { return requests_.exchange(progress_.step) != Request::stop; }
   /// Acts on a request of the ranks. Returns whether to go on.
   bool carry_out(Request request);
   /// Acts on the requests of the ranks. Returns whether to go on.
@@ -129,21 +121,7 @@ class EpochLoop {
   Progress& progress_;  ///< part of the state
   LoopObservers observers_;
   Checkpointer* checkpointer_ = nullptr;  ///< null: no checkpoints
-  bool asks_ = false;                     ///< whether any rank makes requests; the same on all ranks
-  double step_seconds_ = 0.0;             ///< time of a step on this rank; 0: unknown
-  double slowest_step_seconds_ = 0.0;     ///< the same of the slowest rank, when ranks last told each other
-  double estimated_step_seconds_;         ///< before the first step
-  /// Times of the steps since the last boundary.
-  struct Untold {
-    std::uint64_t steps = 0;
-    double seconds = 0.0;       ///< of this rank's executors
-    std::uint64_t samples = 0;  ///< of this rank
-    bool known = true;
-  };
-  Untold untold_;
-  bool has_cores_;  ///< whether this rank's executors have cores of their own
-  StragglerDetector stragglers_;
-  std::vector<double> own_seconds_;  ///< of all ranks, for find_stragglers
+  RequestExchange requests_;
   /// Start of this process in the epoch in progress, for check_visits.
   struct Entry {
     VisitSum visits;             ///< visits of this rank before it

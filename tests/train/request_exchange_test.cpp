@@ -1,4 +1,4 @@
-#include "train/epoch_loop.h"
+#include "train/request_exchange.h"
 
 #include <gtest/gtest.h>
 
