@@ -67,6 +67,7 @@ void Relay::write_out(std::string_view bytes) {
       poll(&ready, 1, -1);
     } else if (errno != EINTR) {
       broken_ = true;
+      lost_ = errno != EPIPE;
       if (!name_.empty()) {
         std::fprintf(stderr, "lockstep-run: warning: %s: %s; the run goes on without it\n", name_.c_str(),
                      std::strerror(errno));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ class Relay {
   void start();
   /// Descriptor that can be read when all is copied, after all writers have ended.
   int ended() const { return ended_.get(); }
+  /// Whether something could not be written, for another reason than that nobody reads it any more.
+  bool lost_output() const { return lost_; }
 
  private:
   void copy();
@@ -44,6 +47,7 @@ class Relay {
   Descriptor ended_;
   std::string line_;
   bool broken_ = false;
+  std::atomic<bool> lost_ = false;
   std::thread thread_;
 };
 

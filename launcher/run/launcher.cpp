@@ -170,6 +170,7 @@ class Run {
   Guardian* guardian_ = nullptr;  ///< of the present attempt
   StopRequest stop_;
   RunProgress record_;
+  bool lost_output_ = false;  ///< of the ranks' stdout
   fs::file_time_type start_of_attempt_;
   std::vector<Attempt> attempts_;
 };
@@ -269,6 +270,7 @@ void Run::attempt() {
     out.start();
     err.start();
     watch(guardian, attempt, {&out, &err}, report);
+    lost_output_ = lost_output_ || out.lost_output();
     find_run_directory(attempt, report);
     guardian_ = nullptr;
   }
@@ -354,6 +356,7 @@ void Run::find_run_directory(Attempt& attempt, const Report& report) {
 /// Status with which the ranks' one leaves lockstep-run.
 int Run::status_for_caller(int status) const {
   constexpr int stopped = static_cast<int>(Category::stopped);
+  if (status == 0 && lost_output_) return static_cast<int>(Category::resource);
   if (!stop_.requested() || status == 0 || status == stopped) return status;
   if (stop_.killed()) return 128 + stop_.signal();
   // A rank that is asked before it listens is ended by the signal: there is nothing to save yet.

@@ -287,6 +287,7 @@ TEST_F(StandIns, TellOfAFullDisk) {
       run({"sh", "-c", "exec '" + (folder_ / "lockstep-run").string() + "' -np 2 train >/dev/full"});
   EXPECT_EQ(outcome.err,
             "lockstep-run: warning: stdout: No space left on device; the run goes on without it\n");
+  EXPECT_EQ(outcome.status, 4);
 }
 
 TEST(LockstepRun, ARankThatIsKilledChangesNoBit) {
