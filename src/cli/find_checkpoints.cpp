@@ -50,8 +50,15 @@ std::filesystem::path run_of(const std::filesystem::path& checkpoint) {
   return folder == RunDirectory{run}.checkpoints() ? run : std::filesystem::path();
 }
 
+std::filesystem::path run_or_checkpoint(const std::filesystem::path& path) {
+  const std::filesystem::path named = short_form(path);
+  const std::filesystem::path run = run_of(named / "step");
+  return run.empty() || list_checkpoints(named).empty() ? named : run;
+}
+
 std::filesystem::path find_options(const std::filesystem::path& path) {
-  const std::filesystem::path run = is_checkpoint(path) ? run_of(path) : path;
+  const std::filesystem::path named = run_or_checkpoint(path);
+  const std::filesystem::path run = is_checkpoint(named) ? run_of(named) : named;
   const std::filesystem::path options = RunDirectory{run}.options();
   return !run.empty() && file_kind(options) == FileKind::file ? options : std::filesystem::path();
 }

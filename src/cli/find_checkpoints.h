@@ -22,8 +22,12 @@ std::filesystem::path short_form(const std::filesystem::path& path);
 /// Run directory RUN of a checkpoint RUN/checkpoints/NAME; empty: it is elsewhere.
 std::filesystem::path run_of(const std::filesystem::path& checkpoint);
 
-/// File with the options of the run that `path`, a run directory or one of its checkpoints, belongs to;
-/// empty: there is none.
+/// Run directory or checkpoint that a user means by `path`, in short form: RUN, too, for its folder
+/// RUN/checkpoints.
+std::filesystem::path run_or_checkpoint(const std::filesystem::path& path);
+
+/// File with the options of the run that a user means by `path`, or to whose checkpoints it belongs; empty:
+/// there is none.
 std::filesystem::path find_options(const std::filesystem::path& path);
 
 }  // namespace lockstep

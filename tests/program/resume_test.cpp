@@ -233,6 +233,16 @@ TEST_F(Resume, ACheckpointElsewhereNeedsARunDirectory) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(runs / "a"), {}), 1);
 }
 
+TEST_F(Resume, TheFolderOfARunsCheckpointsStandsForTheRun) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string();
+  train(1, with(recipe(run, "1"), {"--max-steps", "2"}));
+  const Outcome rest = resume(1, run + "/checkpoints/", {"--max-steps", "0"});
+  EXPECT_EQ(rest.status, 0) << rest.err;
+  EXPECT_NE(rest.err.find("from step 2"), std::string::npos) << rest.err;
+  EXPECT_EQ(digest_of(rest.out), digest_of(train(1, recipe((runs / "whole").string(), "1")).out));
+}
+
 TEST_F(Resume, ARunThatGoesOnElsewhereTakesItsBestModelAlong) {
   const TemporaryFolder runs;
   const std::string run = (runs / "run").string(), other = (runs / "other").string();

@@ -44,7 +44,7 @@ std::string run_name(const TrainOptions& options) {
 
 std::filesystem::path newest_checkpoint(const RunDirectory& directory) {
   const auto rejected = [](const std::filesystem::path& /*path*/, const std::string& reason) {
-    print_warning(reason + "; the checkpoint before it is tried");
+    print_warning(reason + "; it is not used");
   };
   const auto checkpoint = newest_good_checkpoint(directory.checkpoints(), rejected);
   return checkpoint ? checkpoint->folder : std::filesystem::path();
@@ -90,7 +90,7 @@ RunPlace newest_run(const TrainOptions& options, RunLock& lock) {
 }
 
 RunPlace named_run(const TrainOptions& options, RunLock& lock) {
-  const std::filesystem::path path = short_form(options.resume);
+  const std::filesystem::path path = run_or_checkpoint(options.resume);
   const bool names_checkpoint = is_checkpoint(path);
   const std::filesystem::path source = names_checkpoint ? run_of(path) : path;
   const bool chooses = chooses_directory(options);
