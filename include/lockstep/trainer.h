@@ -33,6 +33,8 @@ class Trainer {
           const TrainerOptions& options, const Dataset* validation = nullptr);
   ~Trainer();
 
+  /// Observers are called on every rank but where they say otherwise. One that throws on some ranks only must
+  /// end its process (run_program does): the other ranks wait for it.
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EpochReport&)> on_epoch;
   /// Called after every TrainerOptions::digest_interval-th step.
