@@ -18,7 +18,6 @@ namespace {
 
 constexpr int tick = 250;                // ms
 constexpr double longest_tick = 0.5;     // s; if more has passed, this process or the machine stood still
-constexpr double beat_limit = 2.0;       // s after which a rank's monitor is taken to stand still
 constexpr double states_interval = 1.0;  // s
 constexpr double time_to_connect = 0.3;  // s
 constexpr int peer_status = static_cast<int>(Category::peer);
@@ -87,10 +86,7 @@ void Monitor::change(const std::function<void(MonitorOptions&)>& work) {
 
 void Monitor::start_watching() {
   locals_.clear();
-  for (const int slot : ranks_.slots) {
-    locals_.emplace_back();
-    if (slot >= 0) locals_.back().memory = &memory_.rank(slot);
-  }
+  for (const int slot : ranks_.slots) locals_.emplace_back(slot < 0 ? nullptr : &memory_.rank(slot));
   lost_for_.assign(ranks_.table.hosts.size(), 0.0);
 }
 
@@ -114,9 +110,9 @@ void Monitor::pause() {
   {
     const std::lock_guard lock(mutex_);
     for (std::size_t local = 0; local < locals_.size(); ++local) {
-      const int descriptor = locals_[local].process.descriptor();
-      const bool ended = ranks_.table.ranks[ranks_.first() + local].ended;
-      if (!ended && descriptor >= 0) polled.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+      const int descriptor = locals_[local].descriptor();
+      if (!state_of(local).ended && descriptor >= 0)
+        polled.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
     }
     if (ranks_.heartbeat) ranks_.heartbeat->add_descriptors(polled);
   }
@@ -129,7 +125,9 @@ void Monitor::work(double seconds) {
   publish();
   const bool deciding = decides();
   const bool suspicious = deciding && is_suspicious();
-  for (std::size_t local = 0; local < locals_.size(); ++local) look(local, seconds, suspicious);
+  for (std::size_t local = 0; local < locals_.size(); ++local) {
+    locals_[local].look(state_of(local), seconds, suspicious);
+  }
   if (ranks_.heartbeat) exchange(seconds);
   check_parent(seconds);
   check_failed(seconds);
@@ -140,81 +138,12 @@ void Monitor::work(double seconds) {
 }
 
 void Monitor::publish() {
-  RankMemory& own = *locals_[static_cast<std::size_t>(ranks_.local_rank)].memory;
+  RankMemory& own = memory_.rank(ranks_.slots[static_cast<std::size_t>(ranks_.local_rank)]);
   own.beat.fetch_add(1, std::memory_order_relaxed);
   if (options_.device == nullptr) return;
   const DeviceActivity activity = options_.device->activity();
   own.calls.store(activity.calls, std::memory_order_relaxed);
   own.phase.store(static_cast<std::uint32_t>(activity.phase), std::memory_order_relaxed);
-}
-
-/// Updates what is known of a rank of this host.
-void Monitor::look(std::size_t index, double seconds, bool suspicious) {
-  LocalRank& local = locals_[index];
-  RankState& state = ranks_.table.ranks[ranks_.first() + index];
-  if (local.memory == nullptr) return;
-  const RankMemory& memory = *local.memory;
-  state.known = true;
-  const ProcessId id = memory.id();
-  if (id.number != 0 && id.number != local.process.id().number) local.process = WatchedProcess(id);
-  state.process = id.number;
-  if (!state.ended && id.number != 0 && local.process.has_ended()) {
-    state.ended = true;
-    state.wait_status = local.process.wait_status().value_or(-1);
-  }
-  state.ends_by_itself = memory.ending.load() != RankMemory::Ending::no;  // after the look for its end
-  state.usual_step = 1e-9 * static_cast<double>(memory.usual_step.load(std::memory_order_relaxed));
-  state.phase = static_cast<Phase>(memory.phase.load(std::memory_order_relaxed));
-
-  const std::uint64_t beat = memory.beat.load(std::memory_order_relaxed), count = memory.ring.count();
-  const std::uint64_t calls = memory.calls.load(std::memory_order_relaxed);
-  const bool moved = count != local.count || calls != local.calls;
-  const double passed = suspicious && !moved && !state.ended ? measure(index, seconds) : seconds;
-  local.beat_still = beat != local.beat ? 0.0 : local.beat_still + passed;
-  if (count != local.count) {
-    const std::vector<Activity> history = memory.ring.history();
-    const std::vector<CollectiveCall> calls_made = calls_of(history);
-    const std::size_t kept = std::min(calls_made.size(), RankState::recent_calls);
-    std::copy(calls_made.end() - static_cast<std::ptrdiff_t>(kept), calls_made.end(), state.calls.begin());
-    state.call_count = static_cast<std::uint32_t>(kept);
-    if (!history.empty()) state.now = history.back();
-  }
-  if (moved) {
-    state.still = state.waited = state.cores = 0.0;
-    local.measured = false;
-  } else {
-    state.still += passed;
-    state.waited = state.now.waits ? state.waited + seconds : 0.0;
-  }
-  if (!suspicious) state.stopped = false;
-  local.beat = beat;
-  local.count = count;
-  local.calls = calls;
-}
-
-/// Seconds of the last `seconds` in which a still rank could have gone on: those in which none of its threads
-/// had to wait for a core.
-double Monitor::measure(std::size_t index, double seconds) {
-  LocalRank& local = locals_[index];
-  RankState& state = ranks_.table.ranks[ranks_.first() + index];
-  const std::int64_t process = local.process.id().number;
-  if (process == 0) return seconds;
-  const auto status = status_of(process);
-  if (!status) return seconds;
-  state.process_state = status->state;
-  state.stopped = status->state == 'T' || status->state == 't' || local.beat_still >= beat_limit;
-  const ProcessorTime now = processor_time_of(process);
-  if (!local.measured) {
-    local.measured = true;
-    local.since = local.last = now;
-    local.suspected_for = local.delayed_for = 0.0;
-    return seconds;
-  }
-  const double delay = delay_between(std::exchange(local.last, now), now);
-  local.suspected_for += seconds;
-  local.delayed_for += delay;
-  state.cores = (now.used - local.since.used + local.delayed_for) / local.suspected_for;
-  return seconds - std::min(seconds, delay);
 }
 
 /// Whether a rank has waited so long that the others should be looked at more closely.
@@ -226,11 +155,11 @@ bool Monitor::is_suspicious() const {
 
 /// Whether this is the lowest rank of its host whose monitor works.
 bool Monitor::decides() const {
-  for (std::size_t local = 0; local < static_cast<std::size_t>(ranks_.local_rank); ++local) {
+  for (std::size_t local = 0; !is_own(local); ++local) {
     const LocalRank& lower = locals_[local];
     const RankState& state = ranks_.table.ranks[ranks_.first() + local];
-    if (lower.memory != nullptr && state.known && state.process != 0 && !state.ended &&
-        !state.ends_by_itself && lower.beat_still < beat_limit) {
+    if (lower.is_visible() && state.known && state.process != 0 && !state.ended && !state.ends_by_itself &&
+        lower.is_alive()) {
       return false;
     }
   }
@@ -324,11 +253,7 @@ void Monitor::check_parent(double seconds) {
 }
 
 /// Whether a rank of this host has printed an error and ends. The launcher then kills the others.
-bool Monitor::has_failed() const {
-  return std::ranges::any_of(locals_, [](const LocalRank& local) {
-    return local.memory != nullptr && local.memory->ending.load() == RankMemory::Ending::failed;
-  });
-}
+bool Monitor::has_failed() const { return std::ranges::any_of(locals_, &LocalRank::has_failed); }
 
 /// Ends this rank after the failure of another one, as not all launchers do.
 void Monitor::check_failed(double seconds) {
@@ -385,19 +310,18 @@ void Monitor::end_job(const std::vector<std::size_t>& culprits) {
   if (launcher_) launcher_->kill_later(4);
   for (const std::size_t rank : culprits) {  // a stopped process does not end by itself
     const std::size_t local = rank - ranks_.first();
-    if (rank < ranks_.first() || local >= locals_.size()) continue;
-    if (local != static_cast<std::size_t>(ranks_.local_rank)) locals_[local].process.kill();
+    if (rank >= ranks_.first() && local < locals_.size() && !is_own(local)) locals_[local].kill();
   }
-  const auto deadline = Clock::now() + std::chrono::seconds(1);
   const auto others_run = [&] {
-    return std::ranges::any_of(locals_, [&](LocalRank& local) {
-      return &local != &locals_[static_cast<std::size_t>(ranks_.local_rank)] && local.memory != nullptr &&
-             local.process.id().number != 0 && !local.process.has_ended();
-    });
+    for (std::size_t local = 0; local < locals_.size(); ++local) {
+      if (!is_own(local) && locals_[local].runs()) return true;
+    }
+    return false;
   };
+  const auto deadline = Clock::now() + std::chrono::seconds(1);
   while (others_run() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  for (LocalRank& local : locals_) {
-    if (&local != &locals_[static_cast<std::size_t>(ranks_.local_rank)]) local.process.kill();
+  for (std::size_t local = 0; local < locals_.size(); ++local) {
+    if (!is_own(local)) locals_[local].kill();
   }
   memory_.remove();
   end_process(peer_status);

@@ -15,6 +15,7 @@
 
 #include "comm/watch/heartbeat.h"
 #include "comm/watch/job_memory.h"
+#include "comm/watch/local_rank.h"
 #include "comm/watch/process.h"
 #include "comm/watch/verdict.h"
 #include "core/files/file.h"
@@ -59,25 +60,14 @@ class Monitor {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A rank of this host, as this monitor has seen it.
-  struct LocalRank {
-    RankMemory* memory = nullptr;  ///< null: not visible
-    WatchedProcess process = {};
-    std::uint64_t beat = 0, count = 0, calls = 0;
-    double beat_still = 0.0;     ///< seconds since the beat has changed
-    double suspected_for = 0.0;  ///< seconds since it was measured first
-    double delayed_for = 0.0;    ///< seconds of these in which a thread had no core
-    ProcessorTime since = {}, last = {};
-    bool measured = false;
-  };
 
   void run();
   void pause();
   void work(double seconds);
+  RankState& state_of(std::size_t local) { return ranks_.table.ranks[ranks_.first() + local]; }
+  bool is_own(std::size_t local) const { return local == static_cast<std::size_t>(ranks_.local_rank); }
   void publish();
   void start_watching();
-  void look(std::size_t index, double seconds, bool suspicious);
-  double measure(std::size_t index, double seconds);
   bool is_suspicious() const;
   bool decides() const;
   bool is_first() const { return ranks_.local_rank == 0; }
