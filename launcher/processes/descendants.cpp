@@ -11,6 +11,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
 
 #include "processes/descriptor.h"
 
@@ -30,6 +35,25 @@ pid_t parent_of(pid_t process) {
   return name_end != nullptr && std::strlen(name_end) > 4 ? std::atoi(name_end + 4) : 0;
 }
 
+/// What /proc/PID/stat says of a process: its state, and its status as waitpid gives it if it has ended.
+struct ProcessFacts {
+  char state = '?';
+  int wait_status = 0;
+};
+
+ProcessFacts facts_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');  // "pid (name) state ..."
+  if (name_end == std::string::npos) return {};
+  std::istringstream words(text.substr(name_end + 1));
+  const std::vector<std::string> fields(std::istream_iterator<std::string>(words), {});
+  constexpr std::size_t exit_code = 49;
+  if (fields.size() <= exit_code) return {};
+  return {.state = fields[0][0], .wait_status = std::atoi(fields[exit_code].c_str())};
+}
+
 }  // namespace
 
 void adopt_descendants() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
@@ -43,6 +67,21 @@ std::vector<pid_t> children_of(pid_t parent) {
     if (process > 0 && parent_of(process) == parent) result.push_back(process);
   }
   closedir(folder);
+  return result;
+}
+
+std::vector<int> neglected_children_of(pid_t parent) {
+  std::vector<int> result;
+  const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
+  const ProcessFacts facts = facts_of(parent);
+  if (facts.state == 'T' || facts.state == 't') return result;
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child = 0; children >> child;) {
+      if (const ProcessFacts ended = facts_of(child); ended.state == 'Z') result.push_back(ended.wait_status);
+    }
+  }
   return result;
 }
 

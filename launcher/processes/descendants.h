@@ -13,6 +13,10 @@ void adopt_descendants();
 /// Processes whose parent is `parent`, those that have ended but were not waited for included.
 std::vector<pid_t> children_of(pid_t parent);
 
+/// Children of another process that have ended, but for which it has not waited, and their status as waitpid
+/// gives it. Empty for a process that is stopped, and where the system does not tell.
+std::vector<int> neglected_children_of(pid_t parent);
+
 /// Kills all descendants of this process, which adopts them, and waits until they are gone; not those that
 /// descend from its children `others`.
 void end_descendants(const std::vector<pid_t>& others);

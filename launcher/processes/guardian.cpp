@@ -31,10 +31,15 @@ constexpr int blocked_signals[] = {SIGTERM, SIGINT, SIGHUP};
 /// Time between looks at them.
 constexpr int milliseconds_between_looks = 300;
 
+/// Looks in a row at which the command has children that have ended, after which it stands still. mpirun may
+/// do so in its own end (Open MPI 4.1.4), when ranks end at the same time.
+constexpr int looks_at_standstill = 17;  // 5 s
+
 /// Message from the guardian to the launcher.
 struct Message {
-  bool ended = false;  ///< whether the command has ended; otherwise a signal has arrived
-  int value = 0;       ///< status, or signal
+  enum class Type { signal, ended, stood_still };
+  Type type = Type::signal;  ///< what has happened to the command
+  int value = 0;             ///< signal, or status
 };
 
 /// Not the name of the launcher, so that both are not killed by name at once.
@@ -103,29 +108,49 @@ int waiting_signal(pid_t process) {
   return 0;
 }
 
+/// Status of a command whose children had these: of one that has ended by itself with another one than 0,
+/// else of one that was killed.
+int status_of_children(const std::vector<int>& wait_statuses) {
+  int result = 0;
+  for (const int status : wait_statuses) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return WEXITSTATUS(status);
+    if (status != 0) result = status_of(status);
+  }
+  return result;
+}
+
 void tell(const Descriptor& link, const Message& message) {
   send(link.get(), &message, sizeof message, MSG_NOSIGNAL);
 }
 
-/// Passes signals on until the command has ended, or everything has to. Returns its status.
-int watch(pid_t command, const Descriptor& link, const Descriptor& ended_children) {
+/// Passes signals on until the command has ended, stands still, or everything has to end. Returns what the
+/// launcher is to be told.
+Message watch(pid_t command, const Descriptor& link, const Descriptor& ended_children) {
+  using Type = Message::Type;
+  int looks = 0;
   for (bool told = false;;) {
     pollfd events[] = {{link.get(), POLLIN, 0}, {ended_children.get(), POLLIN, 0}};
-    if (poll(events, 2, told ? -1 : milliseconds_between_looks) < 0) continue;
+    const int ready = poll(events, 2, milliseconds_between_looks);
+    if (ready < 0) continue;
     if (events[1].revents != 0) {
       signalfd_siginfo info;
       [[maybe_unused]] const ssize_t taken = read(ended_children.get(), &info, sizeof info);
-      if (const auto status = reap(command)) return *status;
+      if (const auto status = reap(command)) return {Type::ended, *status};
+    }
+    if (ready == 0) {
+      const std::vector<int> neglected = neglected_children_of(command);
+      looks = neglected.empty() ? 0 : looks + 1;
+      if (looks == looks_at_standstill) return {Type::stood_still, status_of_children(neglected)};
     }
     if (const int signal = told ? 0 : waiting_signal(command); signal != 0) {
-      tell(link, {.ended = false, .value = signal});
+      tell(link, {Type::signal, signal});
       told = true;
     }
     if (events[0].revents == 0) continue;
     char signal = 0;
     const ssize_t length = recv(link.get(), &signal, 1, 0);
     if (length < 0 && errno == EINTR) continue;
-    if (length <= 0 || signal == SIGKILL) return 128 + SIGKILL;
+    if (length <= 0 || signal == SIGKILL) return {Type::ended, 128 + SIGKILL};
     kill(command, signal);
   }
 }
@@ -159,9 +184,10 @@ void wait_for_end(int link) {
   close(streams.out);
   close(streams.err);
 
-  const int status = command < 0 ? not_started : watch(command, link, ended_children);
+  const Message end =
+      command < 0 ? Message{Message::Type::ended, not_started} : watch(command, link, ended_children);
   end_descendants({});
-  tell(link, {.ended = true, .value = status});
+  tell(link, end);
   wait_for_end(link.get());
   remove_leftovers(job.name, *process, job.places);
   _exit(0);
@@ -222,10 +248,11 @@ std::optional<int> Guardian::status() {
     if (length != sizeof message) {
       take_over();
       status_ = 128 + SIGKILL;
-    } else if (message.ended) {
-      status_ = message.value;
-    } else {
+    } else if (message.type == Message::Type::signal) {
       on_signal_(message.value);
+    } else {
+      status_ = message.value;
+      stood_still_ = message.type == Message::Type::stood_still;
     }
   }
   return status_;

@@ -50,6 +50,9 @@ class Guardian {
   /// Exit status of the command, or 128 + signal, when all processes of the job are gone; they leave files
   /// until the destructor. Empty: still running.
   std::optional<int> status();
+  /// Whether the command had to be killed, as it stood still: for some seconds, it did not take note that
+  /// processes which it had started had ended. The status is theirs then.
+  bool stood_still() const { return stood_still_; }
 
  private:
   /// Does what is left to do after the guardian was killed.
@@ -63,6 +66,7 @@ class Guardian {
   Descriptor link_;           ///< to the guardian; its end tells it that this process is gone
   std::optional<int> status_;
   bool is_lost_ = false;
+  bool stood_still_ = false;
 };
 
 }  // namespace lockstep::launcher

@@ -319,6 +319,7 @@ void Run::watch(Guardian& guardian, Attempt& attempt, const std::vector<const Re
         const std::optional<int> status = guardian.status();
         if (!status) continue;  // a signal, to be passed on
         attempt.status = *status;
+        if (guardian.stood_still()) say("mpirun stood still when the ranks had ended, and was killed");
       }
       events[i].fd = -1;
       --running;

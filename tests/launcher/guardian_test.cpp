@@ -131,5 +131,33 @@ TEST_F(GuardianTest, TellsOfSignalsThatWouldEndTheCommand) {
   EXPECT_EQ(wait(), 128 + SIGUSR1);
 }
 
+/// As mpirun in its own end, when it has met with an error there.
+TEST_F(GuardianTest, ACommandThatWaitsForNoneOfItsChildrenIsKilled) {
+  start("sh -c 'exit 0' & sh -c 'kill -9 $$' & sh -c 'exit 75' & exec sleep 1000");
+  EXPECT_EQ(wait(), 75);
+  EXPECT_TRUE(guardian_->stood_still());
+}
+
+TEST(Descendants, ChildrenAreNeglectedFromTheirEndUntilTheyAreWaitedFor) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const Descriptor output(ends[0]);
+  Descriptor input(ends[1]);
+  const pid_t child = fork();
+  if (child == 0) {
+    input.close();
+    char byte = 0;
+    [[maybe_unused]] const ssize_t length = read(output.get(), &byte, 1);
+    _exit(75);
+  }
+  EXPECT_TRUE(neglected_children_of(getpid()).empty());
+  ASSERT_EQ(write(input.get(), "x", 1), 1);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(neglected_children_of(getpid()), std::vector<int>{75 << 8});
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(neglected_children_of(getpid()).empty());
+}
+
 }  // namespace
 }  // namespace lockstep::launcher
