@@ -32,6 +32,7 @@ constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signa
 struct Received {
   std::atomic<bool> waits{false};        ///< whether signals wait for a boundary
   std::atomic<bool> announces{false};    ///< whether this process prints
+  std::atomic<bool> ends{false};         ///< whether a thread ends the process, as the run has not begun
   std::atomic<int> stop{0};              ///< first signal that stops the run; 0: none
   std::atomic<std::int64_t> stop_at{0};  ///< its time in nanoseconds
   std::atomic<bool> checkpoint{false};
@@ -65,11 +66,25 @@ void write_text(const char* text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 
+void sleep_for(int milliseconds) {
+  const timespec time{.tv_sec = 0, .tv_nsec = milliseconds * 1'000'000L};
+  nanosleep(&time, nullptr);
+}
+
+/// mpirun may lose a line that arrives together with the end of a rank: rank 0 waits until it was read, and
+/// the others until rank 0 has ended, if it got the signal, too.
 [[noreturn]] void end_before_the_run(int number) {
+  if (received.ends.exchange(true)) {  // another thread is in here: mpirun signals ranks when one has ended
+    while (received.announces.load()) pause();
+    _exit(static_cast<int>(Category::stopped));
+  }
   if (received.announces.load()) {
     write_text("lockstep: stopped by ");
     write_text(name_of_signal(number));
     write_text(" before the first step: there is nothing to save; start again\n");
+    sleep_for(300);
+  } else {
+    sleep_for(600);
   }
   announce_end();
   _exit(static_cast<int>(Category::stopped));
@@ -101,6 +116,7 @@ extern "C" void lockstep_on_signal(int number) {
 StopRequests::StopRequests() : started_(1e-9 * static_cast<double>(steady_nanoseconds())) {
   received.waits.store(false);
   received.announces.store(read_launch([](const char* name) { return std::getenv(name); }).rank == 0);
+  received.ends.store(false);
   received.stop.store(0);
   received.checkpoint.store(false);
   struct sigaction action {};
