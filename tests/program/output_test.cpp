@@ -488,5 +488,19 @@ TEST(Memory, OfWorkspacesIsCheckedBeforeTraining) {
       << outcome.err;
 }
 
+/// Two that start at once, with the same TMPDIR, would share MPI's folder, and could fail on it.
+TEST(LoneProcess, NeedsNoFolderOfMpi) {
+  const TemporaryFolder folder;
+  char host[256] = "";
+  ASSERT_EQ(gethostname(host, sizeof host), 0);
+  const std::string name = std::string("ompi.") + host + "." + std::to_string(getuid());
+  std::ofstream(folder / name) << "no folder can have this name";
+  const Outcome outcome = lockstep(0,
+                                   {"train", "--dataset", "synthetic", "--samples", "64", "--model", "mlp:8",
+                                    "--epochs", "1", "--run-dir", "none", "--device", "cpu"},
+                                   {"TMPDIR=" + folder.string()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 }  // namespace
 }  // namespace lockstep::test

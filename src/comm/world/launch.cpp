@@ -39,6 +39,7 @@ void set_start_options(const Launch& launch) {
   if (!launch.known) {
     setenv("OMPI_MCA_btl", "self", keep);
     setenv("OMPI_MCA_ess_singleton_isolated", "1", keep);
+    setenv("OMPI_MCA_orte_create_session_dirs", "0", keep);
   }
 }
 

@@ -18,7 +18,9 @@ struct Launch {
 Launch read_launch(const std::function<const char*(const char*)>& lookup);
 
 /// Settings that let Open MPI start in 0.03 s instead of 0.3 s: no daemon for a lone process, and no search
-/// for network hardware where all processes are on one host. Variables that the user set are left alone.
+/// for network hardware where all processes are on one host. A lone process also gets no folders for
+/// temporary files: two that start at once could fail on them (4.1.4). Variables that the user set are left
+/// alone.
 void set_start_options(const Launch& launch);
 
 }  // namespace lockstep
