@@ -42,12 +42,12 @@ profile_network() { # name model type
     --micro-batches 1 --cuda-graph off)
   works "$2" "$3" off || { not_run "profile of $name" "$2 does not work in $3 without CUDA graphs" && return; }
   rm -f "$table"
-  if attempt_by_tool "$name by ncu" 60 ncu --clock-control none --csv --target-processes all \
+  if attempt_by_tool "$name by ncu" 45 ncu --clock-control none --csv --target-processes all \
     --print-units base --metrics gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum \
     --log-file "$logs/$name-ncu.csv" "${eager[@]}" --steps 1; then
     sum_kernels "$logs/$name-ncu.csv" >"$table"
-  elif attempt_by_tool "$name by nsys" 60 nsys profile --force-overwrite true -o "$logs/$name" "${eager[@]}" --steps 1; then
-    attempt "$name summary of nsys" 30 nsys stats --force-export true --report cuda_gpu_kern_sum --format column \
+  elif attempt_by_tool "$name by nsys" 45 nsys profile --force-overwrite true -o "$logs/$name" "${eager[@]}" --steps 1; then
+    attempt "$name summary of nsys" 15 nsys stats --force-export true --report cuda_gpu_kern_sum --format column \
       "$logs/$name.nsys-rep" && cp "$log" "$table"
   elif attempt "$name by events" 60 "${eager[@]}" --kernel-times --steps "$steps_events"; then
     sed -n '/^sum /,$p' "$log" >"$table"
@@ -98,7 +98,7 @@ stage_torch() {
       figure "ceiling_$setting" "$images" "$micros"
     done < <(awk '$1 == "ceiling" {print $2, $3, $4}' "$log")
   done
-  figure torch_lenet_best_graphs_img_s "$(best_of_torch lenet '^compiled.*_(tf32|fp32).*_replay$')" img/s
+  figure torch_lenet_best_graphs_img_s "$(best_of_torch lenet 'compiled.*_(tf32|fp32).*_replay$')" img/s
   figure torch_lenet_best_epoch_img_s "$(best_of_torch lenet '_(tf32|fp32).*_epoch$')" img/s
   figure torch_resnet18_best_img_s "$(best_of_torch resnet18-d2l .)" img/s
   local best
