@@ -14,6 +14,7 @@
 # GPU_CHECK_CASE_LIMIT: seconds after which any single command is ended, if its own limit is higher.
 # The exit status is 0 if no stage failed, 4 if no step could be made on a GPU, else 1.
 set -euo pipefail
+export LC_ALL=C  # for numbers with a point
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd -P)
 root=$(dirname "$here")
 
@@ -95,12 +96,23 @@ if [[ $archive != /* ]]; then archive=$PWD/$archive; fi
 export GPU_CHECK_MPIRUN GPU_CHECK_TESTS GPU_CHECK_REHEARSE=$rehearse GPU_CHECK_DATA=$data_dir GPU_CHECK_OUTPUT=$output \
   GPU_CHECK_ROOT=$root GPU_CHECK_JSON=$output/gpu-check.json
 if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+# All ranks are of this host, where mpirun must not look for a program that starts them on others.
+if [[ -z ${OMPI_MCA_plm:-}${SLURM_JOB_ID:-} ]] && ! command -v ssh rsh >/dev/null; then export OMPI_MCA_plm=isolated; fi
 
-record() { "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" "$@"; }
-# Replaces the archive as a whole, so that a killed check leaves the earlier one.
+any_failed=
+recorded() { "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" get "$1" || true; }
+# Changes the record. The check goes on without it, since there are logs of all commands, too.
+record() {
+  "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" "$@" && return
+  any_failed=yes
+  echo "gpu-check.sh: not recorded: $*" >&2
+}
+# Replaces the archive as a whole, so that a killed check leaves the earlier one. Status 1 of tar: a file has changed
+# while it was read.
 pack() {
-  tar -czf "$archive.tmp" --exclude "*.tar.gz*" -C "$(dirname "$output")" "$(basename "$output")" && mv "$archive.tmp" "$archive" ||
-    echo "gpu-check.sh: cannot write $archive" >&2
+  local status=0
+  tar -czf "$archive.tmp" --exclude "*.tar.gz*" -C "$(dirname "$output")" "$(basename "$output")" || status=$?
+  ((status <= 1)) && mv "$archive.tmp" "$archive" || echo "gpu-check.sh: cannot write $archive" >&2
 }
 child=
 interrupted() {
@@ -139,17 +151,16 @@ run_stage() { # name
   printf '%-10s %-8s %4d s  %s\n' "$name" "$result" $((SECONDS - started)) "$reason"
 }
 
-any_failed=
-record begin "$here/gpu-check/targets.txt"
+"$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" begin "$here/gpu-check/targets.txt" || fail "cannot keep a record in $output"
 for name in "${stages[@]}"; do
   [[ -z $only || $only == *,$name,* ]] || continue
-  if [[ $name == smoke && $part == 2 && -n $(record get cuda_graph) ]]; then continue; fi
+  if [[ $name == smoke && $part == 2 && -n $(recorded cuda_graph) ]]; then continue; fi
   run_stage "$name"
-  if [[ $(record get cuda_graph) == off ]]; then export LOCKSTEP_CUDA_GRAPH=off; fi
+  if [[ $(recorded cuda_graph) == off ]]; then export LOCKSTEP_CUDA_GRAPH=off; fi
 done
 rm -f "$output/logs/reason"
 pack
 echo "$output/gpu-check.md"
 echo "$archive"
-[[ $(record get cuda_graph) != none ]] || exit 4
+[[ $(recorded cuda_graph) != none ]] || exit 4
 [[ -z $any_failed ]]

@@ -26,8 +26,9 @@ else
 fi
 export LOCKSTEP_RUN_DIR=none
 
-record() { "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" "$@"; }
-recorded() { record get "$1"; }
+unrecorded=0
+record() { "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" "$@" || unrecorded=$((unrecorded + 1)); }
+recorded() { "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" get "$1"; }
 fact() { record fact "$1" "$2"; } # name value
 # Records a figure, unless the value is empty because there was none in a log.
 figure() { # name value [unit]

@@ -22,4 +22,8 @@ if ((failed > 0)); then
   because "$failed of $cases failed, first $first_failure"
   exit 1
 fi
+if ((unrecorded > 0)); then
+  because "$unrecorded entries could not be recorded; logs/$stage.log says why"
+  exit 1
+fi
 ((cases > 0)) || skip "nothing was run"
