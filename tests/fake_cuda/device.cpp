@@ -13,6 +13,9 @@ bool is_gpu(const fake::Machine& all, int device) {
   return device >= 0 && static_cast<std::size_t>(device) < all.facts.gpus.size();
 }
 
+/// Each thread has a current GPU, on which it makes streams and memory.
+thread_local int current_gpu = 0;
+
 cudaError_t with_device(const char* function, int device) {
   return fake::call(function, [&](fake::Machine& all, auto&) {
     return is_gpu(all, device) ? cudaSuccess : cudaErrorInvalidDevice;
@@ -102,16 +105,21 @@ cudaError_t cudaDeviceGetPCIBusId(char* bus, int size, int device) {
 
 cudaError_t cudaGetDevice(int* device) {
   return fake::call("cudaGetDevice", [&](fake::Machine&, auto&) {
-    *device = 0;
+    *device = current_gpu;
     return cudaSuccess;
   });
 }
 
+/// Does not make it the current one.
 cudaError_t cudaInitDevice(int device, unsigned /*device_flags*/, unsigned /*flags*/) {
   return with_device("cudaInitDevice", device);
 }
 
-cudaError_t cudaSetDevice(int device) { return with_device("cudaSetDevice", device); }
+cudaError_t cudaSetDevice(int device) {
+  const cudaError_t code = with_device("cudaSetDevice", device);
+  if (code == cudaSuccess) current_gpu = device;
+  return code;
+}
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return fake::call("cudaDeviceGetStreamPriorityRange", [&](fake::Machine&, auto&) {

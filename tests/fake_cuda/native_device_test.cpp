@@ -151,6 +151,28 @@ TEST_P(NativeDevice, GoesOnAfterARecordingThatFailed) {
   EXPECT_EQ(values(), std::vector<float>(count, 2.0F));
 }
 
+/// An error that is left behind would be taken for one of the next launch.
+TEST_P(NativeDevice, LeavesNoErrorBehindARecordingThatFailed) {
+  if (!GetParam()) return;
+  std::vector<float> pageable(count);
+  error_of(
+      [&] { device->record([&] { device->copy(stream, memory.data(), pageable.data(), memory.bytes()); }); });
+  EXPECT_EQ(fake_cuda::take_faults().size(), 1U);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_P(NativeDevice, IsOnTheGpuOfItsRank) {
+  fake_cuda::set_facts({.gpus = {{}, {}, {}}});
+  for (const auto& [rank, gpu] : {std::pair(0, 0), std::pair(2, 2), std::pair(4, 1)}) {
+    make_cuda_device(rank, GetParam());
+    int current = -1;
+    EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+    EXPECT_EQ(current, gpu) << "rank " << rank;
+  }
+  make_cuda_device(0, GetParam());
+  fake_cuda::set_facts({});
+}
+
 TEST_P(NativeDevice, SaysHowMuchMemoryIsMissing) {
   EXPECT_EQ(error_of([&] { device->allocate(std::size_t{5} << 30); }),
             "GPU 0: not enough memory: 5120 MB wanted, 4095 of 4096 MB are free");
