@@ -4,9 +4,11 @@
 
 #include <random>
 
+#include "data/cuda/gather.h"
 #include "ops/cuda/kernels/batch_norm_training.h"
 #include "ops/cuda/kernels/cross_entropy.h"
 #include "ops/cuda/op.h"
+#include "optim/cuda/update.h"
 
 namespace lockstep {
 namespace cuda {
@@ -158,6 +160,61 @@ void add_finished_gradients(std::vector<Values>& results) {
   results.insert(results.end(), {weight, weight_joined, sums});
 }
 
+/// Blocks of full length and shorter ones, in two rows of blocks; the last row is not full.
+void add_norms(std::vector<Values>& results) {
+  std::vector<BlockNorms::Block> blocks;
+  std::size_t elements = 0;
+  for (const std::size_t count :
+       {1024, 1024, 7, 300, 1024, 16, 1, 90, 250, 33, 5, 8, 1000, 64, 15, 17, 600, 2, 128}) {
+    blocks.push_back({elements, count});
+    elements += count;
+  }
+  const Values values = random_values(elements, 20);
+  std::vector<double> sums(blocks.size());
+  measure(nullptr, {.blocks = blocks.data()}, 0, blocks.size(), values.data(), sums.data());
+  results.emplace_back(sums.begin(), sums.end());
+}
+
+/// More samples than a block has threads, with all that is drawn for them.
+void add_chosen_samples(std::vector<Values>& results) {
+  constexpr std::uint32_t size = 300, all = 1000;
+  const AugmentOptions augment{.crop_padding = 2, .hflip = 0.5, .cutout = 3, .mixup = 0.2};
+  MicroBatchRule rule = MicroBatchRule::make(augment, {1, 8, 8}, all, 9);
+  rule.start_epoch(3);
+  std::vector<std::int32_t> labels(all), batch_labels(size), partner_labels(size);
+  for (std::uint32_t i = 0; i < all; ++i) labels[i] = static_cast<std::int32_t>(i % 10);
+  std::vector<std::uint64_t> ids(size);
+  Values shares(size);
+  RandomKey key;
+  std::vector<const std::byte*> samples(size);
+  std::vector<PixelPlacement> placements(size);
+  Wide visits;
+  MicroBatch batch;
+  batch.size = size;
+  batch.ids = ids.data();
+  batch.labels = batch_labels.data();
+  batch.partner_labels = partner_labels.data();
+  batch.shares = shares.data();
+  batch.random = &key;
+  batch.samples = samples.data();
+  choose_samples(nullptr, {.rule = rule,
+                           .array = {nullptr, 64, labels.data()},
+                           .log = {},
+                           .full_size = size,
+                           .leaf = 1,
+                           .batch = batch,
+                           .placements = placements.data(),
+                           .visits = &visits});
+  results.emplace_back(ids.begin(), ids.end());
+  results.emplace_back(batch_labels.begin(), batch_labels.end());
+  results.emplace_back(partner_labels.begin(), partner_labels.end());
+  results.push_back(shares);
+  Values down;
+  for (const PixelPlacement& each : placements) down.push_back(static_cast<float>(each.down));
+  results.push_back(down);
+  results.push_back({static_cast<float>(visits.low >> 40), static_cast<float>(visits.high >> 40)});
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -171,6 +228,8 @@ std::vector<std::vector<float>> kernel_results(const std::string& kernels) {
   }
   if (kernels == "group_norm") cuda::add_group_norm(results);
   if (kernels == "finish_gradients") cuda::add_finished_gradients(results);
+  if (kernels == "norms") cuda::add_norms(results);
+  if (kernels == "choose_samples") cuda::add_chosen_samples(results);
   return results;
 }
 

@@ -100,7 +100,7 @@ struct WriteTwice {
 class Kernels : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, Kernels,
                          testing::Values("batch_norm", "batch_norm_in_evaluation", "cross_entropy",
-                                         "group_norm", "finish_gradients"),
+                                         "group_norm", "finish_gradients", "norms", "choose_samples"),
                          [](const auto& with) { return with.param; });
 
 TEST_P(Kernels, GiveTheBitsOfTheLoops) {
