@@ -118,11 +118,14 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::si
   });
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
-                                 unsigned long long /*flags*/) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
   return fake::call("cudaGraphInstantiate", [&](fake::Machine& all, auto&) {
     const auto* found = all.find(all.graphs, graph, "cudaGraphInstantiate");
     if (found == nullptr) return cudaErrorInvalidValue;
+    if ((flags & cudaGraphInstantiateFlagUseNodePriority) == 0 &&
+        std::ranges::any_of(**found, [](const fake::Node& node) { return node.priority != 0; })) {
+      all.fault("cudaGraphInstantiate: the graph loses the priority of a stream");
+    }
     *executable = all.new_handle<cudaGraphExec_t>();
     all.executables[*executable] = *found;
     return cudaSuccess;

@@ -55,7 +55,7 @@ cudaError_t Machine::submit(std::unique_lock<std::mutex>& lock, StreamState& str
   if (stream.capture) {
     if (stream.capture->invalid) return cudaErrorStreamCaptureInvalidated;
     Nodes& nodes = stream.capture->nodes;
-    nodes.push_back({std::move(work), std::move(stream.ends)});
+    nodes.push_back({std::move(work), std::move(stream.ends), stream.priority});
     stream.ends = {nodes.size() - 1};
     return cudaSuccess;
   }

@@ -45,6 +45,7 @@ struct Task {
 struct Node {
   Work work;
   std::set<std::size_t> after;
+  int priority = 0;  ///< of the stream on which it was captured
 };
 
 struct Capture {
@@ -61,6 +62,7 @@ struct StreamState {
   std::shared_ptr<Capture> capture;
   std::set<std::size_t> ends;  ///< nodes of the capture that the next one follows
   int busy_answers = 0;        ///< to queries since work was added
+  int priority = 0;            ///< negative: higher than usual
 };
 
 struct EventState {

@@ -269,6 +269,23 @@ TEST_F(Rules, PinnedMemoryIsReadWhenTheCopyRuns) {
   EXPECT_EQ(back, 'b');
 }
 
+TEST_F(Rules, AGraphKeepsPrioritiesOnlyIfItIsTold) {
+  cudaStream_t urgent = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -5), cudaSuccess);
+  begin(urgent);
+  add(urgent, 'a');
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(urgent, &graph), cudaSuccess);
+  for (const unsigned long long flags : {0U, unsigned{cudaGraphInstantiateFlagUseNodePriority}}) {
+    cudaGraphExec_t executable = nullptr;
+    EXPECT_EQ(cudaGraphInstantiate(&executable, graph, flags), cudaSuccess);
+    cudaGraphExecDestroy(executable);
+    if (flags == 0) expect_fault("the graph loses the priority of a stream");
+  }
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(urgent);
+}
+
 TEST_F(Rules, MemoryOfAGraphOutlivesItsRuns) {
   void* memory = nullptr;
   EXPECT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);

@@ -7,10 +7,11 @@ namespace fake = lockstep::fake_cuda;
 
 namespace {
 
-cudaError_t create_stream(const char* function, cudaStream_t* stream) {
+cudaError_t create_stream(const char* function, cudaStream_t* stream, int priority) {
   return fake::call(function, [&](fake::Machine& all, auto&) {
     *stream = all.new_handle<cudaStream_t>();
     all.streams[*stream].thread = std::this_thread::get_id();
+    all.streams[*stream].priority = priority;
     return cudaSuccess;
   });
 }
@@ -41,11 +42,11 @@ constexpr int busy_answers = 70;
 }  // namespace
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
-  return create_stream("cudaStreamCreateWithFlags", stream);
+  return create_stream("cudaStreamCreateWithFlags", stream, 0);
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/, int /*priority*/) {
-  return create_stream("cudaStreamCreateWithPriority", stream);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/, int priority) {
+  return create_stream("cudaStreamCreateWithPriority", stream, priority);
 }
 
 /// CUDA finishes the stream's work first.

@@ -172,6 +172,7 @@ void RecordingStream::begin_capture() {
   check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
 }
 
+/// Nodes keep the priority of the stream that they were captured on, not that of the launch.
 void RecordingStream::end_capture() {
   cudaGraph_t raw = nullptr;
   check_cuda(cudaStreamEndCapture(handle(), &raw), "cudaStreamEndCapture");
@@ -180,7 +181,8 @@ void RecordingStream::end_capture() {
   check_cuda(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "cudaGraphGetNodes");
   if (nodes == 0) return;
   cudaGraphExec_t executable = nullptr;
-  check_cuda(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+  check_cuda(cudaGraphInstantiate(&executable, graph.get(), cudaGraphInstantiateFlagUseNodePriority),
+             "cudaGraphInstantiate");
   parts_.emplace_back(ExecutableGraphOwner(executable));
 }
 
