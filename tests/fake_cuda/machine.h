@@ -155,7 +155,7 @@ cudaError_t call(const char* function, const Body& body) {
   const auto planned = all.planned_failure(function);
   cudaError_t code = planned ? *planned : body(all, lock);
   if (all.broken != cudaSuccess) code = all.broken;
-  if (code != cudaSuccess && code != cudaErrorNotReady) last_error() = code;
+  if (code != cudaSuccess) last_error() = code;
   return code;
 }
 

@@ -92,6 +92,14 @@ TEST_P(UploadOnFakeCuda, HasTheSameValuesInEveryOrder) {
   }
 }
 
+TEST_P(UploadOnFakeCuda, LeavesNoErrorWhereACopyIsNotDone) {
+  const auto program = fills(1);
+  program->run();
+  EXPECT_EQ(upload->waited(), 0.0) << "the wait is not over";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next launch would return it";
+  device->copy(nullptr, nullptr, 0);
+}
+
 TEST_P(UploadOnFakeCuda, LooksWhileItWaitsForACopy) {
   int looks = 0;
   device->while_waiting([&] { ++looks; });

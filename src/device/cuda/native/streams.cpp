@@ -129,6 +129,7 @@ void RecordingStream::synchronize(cudaStream_t stream) {
   for (unsigned polls = 1;; ++polls) {
     const cudaError_t code = cudaStreamQuery(stream);
     if (code != cudaErrorNotReady) return check_cuda(code, "cudaStreamQuery");
+    cudaGetLastError();  // clears the answer, which some runtimes return from later calls
     if (polls < yields) {
       sched_yield();
     } else {

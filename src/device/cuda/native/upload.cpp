@@ -44,7 +44,11 @@ class UploadBesideWork final : public Upload {
 
     /// 0: it is not over.
     double seconds() const {
-      if (!submitted || cudaEventQuery(end.get()) != cudaSuccess) return 0.0;
+      if (!submitted) return 0.0;
+      if (cudaEventQuery(end.get()) != cudaSuccess) {
+        cudaGetLastError();  // clears the answer, which some runtimes return from later calls
+        return 0.0;
+      }
       float milliseconds = 0.0F;
       check_cuda(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
       return 1e-3 * static_cast<double>(milliseconds);
