@@ -79,7 +79,8 @@ sum_kernels() { # CSV of ncu with a row per metric
 # Measures PyTorch on the same GPU. torch_gpu.py prints lines: model setting number img/s number us/step
 stage_torch() {
   need_gpu
-  limited 30 "$python" -c 'import torch; assert torch.cuda.is_available(); print(torch.__version__, "CUDA", torch.version.cuda)' \
+  # The first import reads gigabytes of libraries.
+  limited 60 "$python" -c 'import torch; assert torch.cuda.is_available(); print(torch.__version__, "CUDA", torch.version.cuda)' \
     >"$logs/version" 2>&1 || skip "$python has no PyTorch that sees the GPU"
   fact torch "$(tail -n 1 "$logs/version")"
   [[ -n $GPU_CHECK_DATA || -n $GPU_CHECK_REHEARSE ]] || skip "no Fashion-MNIST: --data-dir, or unpack the data archive"
@@ -87,7 +88,7 @@ stage_torch() {
   for model in ceilings lenet resnet18-d2l; do
     # torch_gpu.py begins a setting only if there is time to compile it; one that hangs is ended with its process.
     seconds=$((GPU_CHECK_DEADLINE - EPOCHSECONDS))
-    case $model in ceilings) seconds=30 ;; lenet) seconds=$((seconds * 4 / 10)) ;; esac
+    case $model in ceilings) seconds=45 ;; lenet) seconds=$((seconds * 4 / 10)) ;; esac
     attempt "PyTorch $model" "$seconds" "$python" "$GPU_CHECK_ROOT/bench/peers/torch_gpu.py" --model "$model" \
       --seconds $((seconds * 7 / 10))
     while read -r setting images micros; do
