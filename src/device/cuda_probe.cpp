@@ -7,13 +7,14 @@ namespace {
 
 constexpr int min_major = 8;  // required by bf16, tf32 and the compiled kernels
 
-/// Oldest driver for programs of a CUDA version (release notes of the CUDA toolkit, table 3).
+/// Oldest driver for programs of a CUDA version (release notes of the CUDA toolkit, table 3). For CUDA 12, the
+/// one of 12.1, from which on a kernel has more than 4 KB of arguments: sums of many parts have.
 std::string min_driver(int version) {
   switch (version / 1000) {
     case 13:
       return "580";
     case 12:
-      return "525";
+      return "530";
     default:
       return "one of that version";
   }
