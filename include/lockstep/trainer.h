@@ -47,6 +47,9 @@ class Trainer {
   /// (NotFiniteReport::handling is OnNan::stop where it gives up returning), or after the return to a
   /// checkpoint.
   std::function<void(const NotFiniteReport&)> on_not_finite;
+  /// Called on rank 0 before a checkpoint is written, in the thread that writes it: for what has to be on the
+  /// disk before. Must not throw.
+  std::function<void()> before_checkpoint;
   /// Called on rank 0 for each checkpoint that was written or could not be.
   std::function<void(const CheckpointReport&)> on_checkpoint;
   /// fit() calls `ask` at step boundaries, after the steps' outcomes are known, for this rank's request, and

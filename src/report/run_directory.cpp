@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "core/files/atomic_file.h"
@@ -25,16 +26,18 @@ namespace {
 
 constexpr std::string_view not_finite_prefix = "not-finite-step-";
 
-/// Whether a line of metrics.jsonl is about what a run did until `step` and `epoch`. False for a line that a
-/// crash of the machine has damaged.
-bool is_earlier(const std::string& line, std::uint64_t step, int epoch) {
+enum class LineKind { earlier, later, damaged };
+
+/// Whether a line of metrics.jsonl is about what a run did until `step` and `epoch`, or later.
+LineKind kind_of(const std::string& line, std::uint64_t step, int epoch) {
   try {
     const nlohmann::json json = nlohmann::json::parse(line);
     const auto event = json.at("event").get<std::string>();
-    if (event == "epoch") return json.at("epoch").get<int>() <= epoch;
-    return event != "end" && json.value("step", std::uint64_t{0}) <= step;
+    const bool earlier = event == "epoch" ? json.at("epoch").get<int>() <= epoch
+                                          : event != "end" && json.value("step", std::uint64_t{0}) <= step;
+    return earlier ? LineKind::earlier : LineKind::later;
   } catch (const nlohmann::json::exception&) {
-    return false;
+    return LineKind::damaged;
   }
 }
 
@@ -99,16 +102,27 @@ RunDirectory create_run_directory(const std::filesystem::path& path, const std::
   return directory;
 }
 
-void cut_metrics(const RunDirectory& directory, std::uint64_t step, int epoch) {
+std::size_t cut_metrics(const RunDirectory& directory, std::uint64_t step, int epoch) {
   const std::filesystem::path file = directory.metrics();
-  if (file_kind(file) == FileKind::missing) return;
+  if (file_kind(file) == FileKind::missing) return 0;
   const std::vector<std::byte> bytes = read_file(file);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  std::size_t end = 0;
-  for (std::size_t next = 0; (next = text.find('\n', end)) != std::string_view::npos; end = next + 1) {
-    if (!is_earlier(std::string(text.substr(end, next - end)), step, epoch)) break;
+  std::string kept;
+  std::size_t damaged = 0, damaged_at_end = 0;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
+       begin = end + 1) {
+    const std::string line(text.substr(begin, end - begin));
+    const LineKind kind = kind_of(line, step, epoch);
+    if (kind == LineKind::later) break;
+    if (kind == LineKind::damaged) {
+      ++damaged_at_end;  // perhaps of later steps
+      continue;
+    }
+    damaged += std::exchange(damaged_at_end, 0);
+    kept += line + '\n';
   }
-  if (end < text.size()) write_text_file(file, text.substr(0, end));
+  if (kept.size() < text.size()) write_text_file(file, kept);
+  return damaged;
 }
 
 }  // namespace lockstep

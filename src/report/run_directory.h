@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -38,8 +39,9 @@ std::filesystem::path latest_run_folder(const std::filesystem::path& parent, con
 RunDirectory create_run_directory(const std::filesystem::path& path, const std::string& options,
                                   const std::string& environment, bool continues = false);
 
-/// Removes from metrics.jsonl what it says of steps after `step` and of epochs after `epoch`, and of the end;
-/// also what follows a line that a crash of the machine has damaged. Throws Error(resource).
-void cut_metrics(const RunDirectory& directory, std::uint64_t step, int epoch);
+/// Removes from metrics.jsonl what it says of steps after `step` and of epochs after `epoch`, and of the end.
+/// Also leaves out lines that a crash of the machine has damaged, and returns the number of those among the
+/// others. Throws Error(resource).
+std::size_t cut_metrics(const RunDirectory& directory, std::uint64_t step, int epoch);
 
 }  // namespace lockstep

@@ -58,14 +58,14 @@ class Trainer::Implementation {
 
   std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
                                              const CheckpointOptions& options, const Facts& description,
-                                             const std::function<void(const CheckpointReport&)>& observer) {
+                                             CheckpointObservers observers) {
     session_.world().agree([&] { check_fields(options); });
     CheckpointState facts = facts_;
     facts.options.insert(facts.options.end(), description.begin(), description.end());
     loop_.set_checkpointer(nullptr);
     checkpointer_.reset();
     checkpointer_ =
-        std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts), observer);
+        std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts), observers);
     loop_.set_checkpointer(checkpointer_.get());
     return resumed_ ? checkpointer_->set_aside_later() : std::vector<std::string>();
   }
@@ -190,7 +190,7 @@ void Trainer::save(const std::string& file, const std::map<std::string, std::str
 std::vector<std::string> Trainer::write_checkpoints(const std::filesystem::path& folder,
                                                     const CheckpointOptions& options,
                                                     const Facts& description) {
-  return implementation_->write_checkpoints(folder, options, description, on_checkpoint);
+  return implementation_->write_checkpoints(folder, options, description, {before_checkpoint, on_checkpoint});
 }
 std::vector<std::string> Trainer::resume(const std::filesystem::path& checkpoint, const Facts& description,
                                          bool force) {

@@ -1,6 +1,8 @@
 // The record of a run on disks that fail.
 #include <gtest/gtest.h>
 
+#include "core/files/folder.h"
+#include "core/files/line_writer.h"
 #include "core/message.h"
 #include "report/html_report.h"
 #include "report/recorder.h"
@@ -111,13 +113,13 @@ TEST(RecordFaults, LinesBeforeTheFailureStay) {
 }
 
 /// Lines of metrics.jsonl after cut_metrics.
-std::string cut(const std::string& lines, std::uint64_t step, int epoch) {
+std::string cut(const std::string& lines, std::uint64_t step, int epoch, std::size_t damaged = 0) {
   SimulatedFiles disk;
   disk.mkdir("/runs");
   disk.mkdir(directory.path);
   disk.put(directory.metrics(), lines);
   const ScopedFiles replaced(disk);
-  cut_metrics(directory, step, epoch);
+  EXPECT_EQ(cut_metrics(directory, step, epoch), damaged);
   return disk.contents(directory.metrics());
 }
 
@@ -137,13 +139,26 @@ TEST(RecordFaults, AContinuedRunKeepsTheLinesUntilItsCheckpoint) {
   EXPECT_EQ(cut(step_1 + "incomplete", 1, 0), step_1);
 }
 
-TEST(RecordFaults, ALineThatACrashHasDamagedDoesNotKeepTheRunFromGoingOn) {
+TEST(RecordFaults, LinesThatACrashHasDamagedAreLeftOut) {
   const std::string step_1 = R"({"event":"step","step":1})"
                              "\n",
                     step_2 = R"({"event":"step","step":2})"
                              "\n";
-  EXPECT_EQ(cut(step_1 + std::string(5, '\0') + "\n" + step_2, 2, 0), step_1);
-  EXPECT_EQ(cut(step_1 + "[]\n" + step_2, 2, 0), step_1);
+  EXPECT_EQ(cut(step_1 + std::string(5, '\0') + "\n[]\n" + step_2, 2, 0, 2), step_1 + step_2);
+  EXPECT_EQ(cut(step_1 + "[]\n" + step_2, 1, 0), step_1) << "probably of later steps";
+}
+
+/// A checkpoint is written after this.
+TEST(RecordFaults, LinesThatWereSyncedSurviveACrash) {
+  SimulatedFiles disk;
+  disk.mkdir("/runs");
+  disk.mkdir(directory.path);
+  disk.sync_all();
+  const ScopedFiles replaced(disk);
+  LineWriter(directory.metrics()).append("line\n");
+  ASSERT_TRUE(sync_file(directory.metrics()));
+  EXPECT_EQ(disk.crash(0)->contents(directory.metrics()), "line\n");
+  EXPECT_FALSE(sync_file(directory.path / "missing"));
 }
 
 /// The folder in which the checkpoints will be.

@@ -118,6 +118,17 @@ TEST(Checkpointer, ARunThatWasStoppedInItsLastEvaluationHasNothingToDoAfterTheNe
   EXPECT_TRUE(had_nothing_to_do(false));
 }
 
+TEST(Checkpointer, WhatHasToBeOnTheDiskBeforeACheckpointCanBeWritten) {
+  const TemporaryFolder folder;
+  const auto network = test::small_network();
+  Trainer trainer(world(), *network, test::train_set(), test::test_set(), with_epochs(2));
+  std::vector<std::size_t> checkpoints;
+  trainer.before_checkpoint = [&] { checkpoints.push_back(folder.names().size()); };
+  trainer.write_checkpoints(folder.path(), {.every = {}});
+  trainer.fit();
+  EXPECT_EQ(checkpoints, (std::vector<std::size_t>{0, 1}));
+}
+
 TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
   const TemporaryFolder folder;
   const auto network = test::small_network();

@@ -111,7 +111,17 @@ void make_run_directory(const TrainOptions& options, const RunPlace& place, cons
                         const std::string& environment) {
   const RunDirectory directory = create_run_directory(
       place.directory, train_config(resolved(options, trainer)), environment, place.continues);
-  if (place.continues) cut_metrics(directory, trainer.step(), trainer.epochs());
+  if (place.continues) {
+    if (trainer.step() > 0 && file_kind(directory.metrics()) == FileKind::missing) {
+      print_warning(fmt::format("{}: missing, so the record begins after step {}",
+                                directory.metrics().string(), trainer.step()));
+    }
+    const std::size_t damaged = cut_metrics(directory, trainer.step(), trainer.epochs());
+    if (damaged > 0) {
+      print_warning(fmt::format("{}: {} damaged {} were left out", directory.metrics().string(), damaged,
+                                damaged == 1 ? "line" : "lines"));
+    }
+  }
   tell_launcher(place);
   if (!place.continues && !place.checkpoint.empty()) take_over_best(place, trainer);
   const std::string engines = trainer.engines();
@@ -218,6 +228,10 @@ void TrainingRun::observe() {
     print_warning(message_of(straggler));
     recorder_->on_straggler(straggler);
   };
+  if (place_.keeps()) {  // a checkpoint must not survive a crash of the machine that its record does not
+                         // survive
+    trainer_.before_checkpoint = [file = RunDirectory{place_.directory}.metrics()] { sync_file(file); };
+  }
   trainer_.on_checkpoint = [&](const CheckpointReport& checkpoint) {
     warn_of_checkpoint(checkpoint, !stops_.stopped() && !trainer_.done());
     stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last

@@ -104,4 +104,18 @@ void sync_folder(const Path& folder) {
   }
 }
 
+bool sync_file(const Path& file) {
+  FileStatus status;
+  if (files().stat(file, status) != 0 || status.kind != FileKind::file) return false;
+  const FileDescriptor descriptor = FileDescriptor::open(file, O_RDONLY);
+  if (descriptor.get() < 0 || !retry_interrupted([&] { return files().fsync(descriptor.get()); }))
+    return false;
+  try {
+    sync_folder(folder_of(file));
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace lockstep

@@ -32,6 +32,10 @@ void remove_folder(const std::filesystem::path& folder);
 /// on file systems without support for it, and in folders that this process may not list.
 void sync_folder(const std::filesystem::path& folder);
 
+/// Makes the bytes and the name of a file survive a crash of the machine. Returns whether it could; errors
+/// are not thrown.
+bool sync_file(const std::filesystem::path& file);
+
 /// Folder that contains `path`: "." for a name alone.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 

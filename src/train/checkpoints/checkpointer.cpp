@@ -59,15 +59,14 @@ Facts progress_facts(const Progress& progress) {
 
 Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState& state,
                            std::filesystem::path folder, const CheckpointOptions& options,
-                           CheckpointState facts,
-                           const std::function<void(const CheckpointReport&)>& on_checkpoint)
+                           CheckpointState facts, CheckpointObservers observers)
     : session_(session),
       run_(run),
       state_(state),
       store_(std::move(folder), options.keep),
       options_(options),
       facts_(std::move(facts)),
-      on_checkpoint_(on_checkpoint),
+      observers_(observers),
       snapshot_(session, run, state),
       last_step_(state.progress.step),
       last_evaluated_(state.progress.evaluated) {
@@ -143,6 +142,7 @@ void Checkpointer::write() {
     if (std::this_thread::get_id() != trains) unbind_thread();
     const auto start = Clock::now();
     check_finite(contents_.model);
+    if (observers_.before_checkpoint) observers_.before_checkpoint();
     pending_->remark = store_.write(contents_, best_step_, needed);
     pending_->write_seconds = seconds_since(start);
   });
@@ -162,7 +162,7 @@ void Checkpointer::report() {
     report.failure = error.what();
     failure_.emplace(Category::resource, report.failure);
   }
-  if (on_checkpoint_) on_checkpoint_(report);
+  if (observers_.on_checkpoint) observers_.on_checkpoint(report);
 }
 
 void Checkpointer::complete() {

@@ -16,16 +16,20 @@ namespace lockstep {
 /// Step boundary.
 enum class Boundary { within_epoch, end_of_epoch, end_of_run };
 
+/// Functions that are called on rank 0. They may be empty, and may be set later.
+struct CheckpointObservers {
+  const std::function<void()>& before_checkpoint;                     ///< in the thread that writes
+  const std::function<void(const CheckpointReport&)>& on_checkpoint;  ///< at a step boundary
+};
+
 /// Writes checkpoints of a run beside its steps: a snapshot is taken at a step boundary, travels to rank 0,
 /// and is written there by a thread. Rank 0 decides when. Arguments outlive the checkpointer.
 class Checkpointer {
  public:
-  /// `folder`: for checkpoints; only rank 0 uses it. `facts`: what is equal in all checkpoints.
-  /// `on_checkpoint`: called on rank 0 for each checkpoint, at a step boundary; may be empty. Collective.
+  /// `folder`: for checkpoints; only rank 0 uses it. `facts`: what is equal in all checkpoints. Collective.
   /// Throws Error(resource) on all ranks if memory is short.
   Checkpointer(const Session& session, const Run& run, TrainingState& state, std::filesystem::path folder,
-               const CheckpointOptions& options, CheckpointState facts,
-               const std::function<void(const CheckpointReport&)>& on_checkpoint);
+               const CheckpointOptions& options, CheckpointState facts, CheckpointObservers observers);
   /// Waits for the writing thread.
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
@@ -78,7 +82,7 @@ class Checkpointer {
   CheckpointStore store_;
   CheckpointOptions options_;
   CheckpointState facts_;
-  const std::function<void(const CheckpointReport&)>& on_checkpoint_;
+  CheckpointObservers observers_;
   Snapshot snapshot_;
   CheckpointContents contents_;              ///< of the checkpoint that is transferred or written
   std::optional<CheckpointReport> pending_;  ///< of that checkpoint; none: there is none
