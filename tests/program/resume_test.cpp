@@ -206,6 +206,12 @@ TEST_F(Resume, AutoBeginsANewRunOrTakesTheNewestGoodCheckpoint) {
   EXPECT_EQ(third.status, 3) << third.err;
   EXPECT_NE(third.err.find("/checkpoints: none of the checkpoints is good"), std::string::npos) << third.err;
   EXPECT_EQ(contents(run + "/metrics.jsonl"), metrics);
+
+  // A run that ended before its first checkpoint is told from a folder without a run.
+  std::filesystem::remove_all(run + "/checkpoints");
+  const Outcome begun = resume(1, run);
+  EXPECT_EQ(begun.status, 3) << begun.err;
+  EXPECT_NE(begun.err.find("has no checkpoint yet; begin it again there"), std::string::npos) << begun.err;
 }
 
 /// Nothing is written where the checkpoint happens to be.

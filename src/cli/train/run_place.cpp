@@ -106,9 +106,14 @@ RunPlace named_run(const TrainOptions& options, RunLock& lock) {
   if (place.continues && file_kind(source) == FileKind::folder) lock.take(source);
   place.checkpoint = names_checkpoint ? path : newest_checkpoint({path});
   if (place.checkpoint.empty()) {
+    const bool has_begun = file_kind(RunDirectory{path}.metrics()) != FileKind::missing;
     throw Error(
         Category::data,
-        fmt::format("{}: neither a checkpoint nor the directory of a run that has one", path.string()),
+        has_begun && list_checkpoints(RunDirectory{path}.checkpoints()).empty()
+            ? fmt::format("{0}: the run has no checkpoint yet; begin it again there with its options, resume "
+                          "auto and run-dir {0}",
+                          path.string())
+            : fmt::format("{}: neither a checkpoint nor the directory of a run that has one", path.string()),
         "resume");
   }
   return place;
