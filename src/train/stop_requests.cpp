@@ -76,6 +76,7 @@ void sleep_for(int milliseconds) {
 [[noreturn]] void end_before_the_run(int number) {
   if (received.ends.exchange(true)) {  // another thread is in here: mpirun signals ranks when one has ended
     while (received.announces.load()) pause();
+    announce_end();
     _exit(static_cast<int>(Category::stopped));
   }
   if (received.announces.load()) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -247,6 +248,23 @@ TEST_F(Resume, TheFolderOfARunsCheckpointsStandsForTheRun) {
   EXPECT_EQ(rest.status, 0) << rest.err;
   EXPECT_NE(rest.err.find("from step 2"), std::string::npos) << rest.err;
   EXPECT_EQ(digest_of(rest.out), digest_of(train(1, recipe((runs / "whole").string(), "1")).out));
+}
+
+TEST_F(Resume, WarnsOfWhatTheRecordLacks) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string(), file = run + "/metrics.jsonl";
+  train(1, {"--epochs", "1", "--max-steps", "2", "--run-dir", run});
+  std::string lines = contents(file);
+  lines.at(0) = 'x';
+  std::ofstream(file) << lines;
+  const Outcome damaged = resume(1, run, {"--max-steps", "3"});
+  EXPECT_NE(damaged.err.find("/metrics.jsonl: damaged lines that were left out: 1\n"), std::string::npos)
+      << damaged.err;
+  std::filesystem::remove(file);
+  const Outcome missing = resume(1, run, {"--max-steps", "4"});
+  EXPECT_NE(missing.err.find("/metrics.jsonl: missing, so the record begins after step 3\n"),
+            std::string::npos)
+      << missing.err;
 }
 
 TEST_F(Resume, ARunThatGoesOnElsewhereTakesItsBestModelAlong) {

@@ -107,21 +107,21 @@ TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   return options;
 }
 
+/// Cuts off what the record says of later steps, and warns of what it lacks.
+void cut_record(const RunDirectory& directory, const Trainer& trainer) {
+  const std::string file = directory.metrics().string();
+  if (trainer.step() > 0 && file_kind(file) == FileKind::missing) {
+    print_warning(fmt::format("{}: missing, so the record begins after step {}", file, trainer.step()));
+  }
+  const std::size_t damaged = cut_metrics(directory, trainer.step(), trainer.epochs());
+  if (damaged > 0) print_warning(fmt::format("{}: damaged lines that were left out: {}", file, damaged));
+}
+
 void make_run_directory(const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
                         const std::string& environment) {
   const RunDirectory directory = create_run_directory(
       place.directory, train_config(resolved(options, trainer)), environment, place.continues);
-  if (place.continues) {
-    if (trainer.step() > 0 && file_kind(directory.metrics()) == FileKind::missing) {
-      print_warning(fmt::format("{}: missing, so the record begins after step {}",
-                                directory.metrics().string(), trainer.step()));
-    }
-    const std::size_t damaged = cut_metrics(directory, trainer.step(), trainer.epochs());
-    if (damaged > 0) {
-      print_warning(fmt::format("{}: {} damaged {} were left out", directory.metrics().string(), damaged,
-                                damaged == 1 ? "line" : "lines"));
-    }
-  }
+  if (place.continues) cut_record(directory, trainer);
   tell_launcher(place);
   if (!place.continues && !place.checkpoint.empty()) take_over_best(place, trainer);
   const std::string engines = trainer.engines();
@@ -228,8 +228,7 @@ void TrainingRun::observe() {
     print_warning(message_of(straggler));
     recorder_->on_straggler(straggler);
   };
-  if (place_.keeps()) {  // a checkpoint must not survive a crash of the machine that its record does not
-                         // survive
+  if (place_.keeps()) {  // so that no crash of the machine leaves a checkpoint without its record
     trainer_.before_checkpoint = [file = RunDirectory{place_.directory}.metrics()] { sync_file(file); };
   }
   trainer_.on_checkpoint = [&](const CheckpointReport& checkpoint) {
