@@ -186,6 +186,8 @@ void add_chosen_samples(std::vector<Values>& results) {
   std::vector<std::uint64_t> ids(size);
   Values shares(size);
   RandomKey key;
+  constexpr std::size_t sample_bytes = 64;
+  const std::vector<std::byte> array(all * sample_bytes);
   std::vector<const std::byte*> samples(size);
   std::vector<PixelPlacement> placements(size);
   Wide visits;
@@ -198,7 +200,7 @@ void add_chosen_samples(std::vector<Values>& results) {
   batch.random = &key;
   batch.samples = samples.data();
   choose_samples(nullptr, {.rule = rule,
-                           .array = {nullptr, 64, labels.data()},
+                           .array = {array.data(), sample_bytes, labels.data()},
                            .log = {},
                            .full_size = size,
                            .leaf = 1,
@@ -209,6 +211,9 @@ void add_chosen_samples(std::vector<Values>& results) {
   results.emplace_back(batch_labels.begin(), batch_labels.end());
   results.emplace_back(partner_labels.begin(), partner_labels.end());
   results.push_back(shares);
+  Values numbers;
+  for (const std::byte* sample : samples) numbers.push_back(static_cast<float>(sample - array.data()));
+  results.push_back(numbers);
   Values down;
   for (const PixelPlacement& each : placements) down.push_back(static_cast<float>(each.down));
   results.push_back(down);
