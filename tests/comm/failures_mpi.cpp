@@ -55,6 +55,11 @@ int run(lockstep::World& world, const std::string& how, lockstep::Transport tran
     communicator->barrier();
     if (world.rank() == 0) std::_Exit(0);
   }
+  if (how == "together") {  // the launcher kills rank 0 after the others have begun to end
+    if (world.rank() != 0) lockstep::announce_common_end();
+    communicator->barrier();
+    if (world.rank() == 0) std::raise(SIGKILL);
+  }
   if (how == "agreed") {
     world.agree([&] {
       if (failing) throw Error(Category::data, "labels.gz: cut short");

@@ -48,6 +48,7 @@ endforeach()
 lockstep_failure_test(transfer messages "5|137"
   "ranks 1, 2 stopped before gather [0-9]+ .*is stopped, as by SIGSTOP.*rank 0 waits in it for [1-9][0-9]* s")
 lockstep_failure_test(different shared-memory "5|137" "rank 1 on host .* entered agree [0-9]+ .*but ranks 0, 2 entered")
+lockstep_failure_test(together messages 137 none)
 lockstep_failure_test(announced messages 5 none --mca orte_allowed_exit_without_sync 1)
 # mpirun may hang then, and is killed by the watchdog, or crash in its own PMIx_server_finalize (4.1.4, on a busy machine).
 lockstep_failure_test(finish messages "5|137|Subprocess killed|Segmentation fault" "rank 1 on host .* entered MPI_Finalize [0-9]+ .*but ranks 0, 2 entered")

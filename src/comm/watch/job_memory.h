@@ -21,8 +21,9 @@ struct alignas(64) RankMemory {
   std::atomic<std::uint64_t> process_space;
   std::atomic<std::int64_t> process;  ///< stored last of the identity; 0: not started
   std::atomic<std::int32_t> rank;
-  /// Whether it ends by itself: because all is done, or because of an error that it has printed.
-  enum class Ending : std::uint32_t { no, done, failed };
+  /// Whether it ends by itself: because all is done, because of an error that all ranks know, or because of
+  /// one that it has printed.
+  enum class Ending : std::uint32_t { no, done, failed_together, failed };
   std::atomic<Ending> ending;
   alignas(64) std::atomic<std::uint64_t> beat;  ///< changed several times per second by the rank's monitor
   std::atomic<std::uint64_t> calls;             ///< Device::activity, stored by the monitor

@@ -80,6 +80,10 @@ bool LocalRank::has_failed() const {
   return memory_ != nullptr && memory_->ending.load() == RankMemory::Ending::failed;
 }
 
+bool LocalRank::fails_with_others() const {
+  return memory_ != nullptr && memory_->ending.load() == RankMemory::Ending::failed_together;
+}
+
 bool LocalRank::runs() { return memory_ != nullptr && process_.id().number != 0 && !process_.has_ended(); }
 
 }  // namespace lockstep

@@ -23,6 +23,8 @@ class LocalRank {
   bool is_alive() const;
   /// Whether it has printed an error and ends.
   bool has_failed() const;
+  /// Whether it ends because of an error that all ranks know.
+  bool fails_with_others() const;
   /// Whether it has started, and not ended.
   bool runs();
   /// Becomes readable when the rank ends, for poll(); negative: none.

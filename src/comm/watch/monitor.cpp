@@ -134,7 +134,8 @@ void Monitor::work(double seconds) {
   // Asked after the looks for ends: what ends after a failure was ended by the launcher.
   if (!deciding || has_failed()) return;
   const auto verdict = judge(ranks_.table, limits_here());
-  if (verdict && !defers_to_first_host(*verdict, seconds)) report(*verdict);
+  if (!verdict || is_end_of_failure(*verdict)) return;
+  if (!defers_to_first_host(*verdict, seconds)) report(*verdict);
 }
 
 void Monitor::publish() {
@@ -254,6 +255,13 @@ void Monitor::check_parent(double seconds) {
 
 /// Whether a rank of this host has printed an error and ends. The launcher then kills the others.
 bool Monitor::has_failed() const { return std::ranges::any_of(locals_, &LocalRank::has_failed); }
+
+/// Whether a rank has ended after an error that all ranks know, and that one prints: the launcher kills the
+/// others when the first one ends.
+bool Monitor::is_end_of_failure(const Verdict& verdict) const {
+  return ranks_.table.ranks[verdict.culprits.front()].ended &&
+         std::ranges::any_of(locals_, &LocalRank::fails_with_others);
+}
 
 /// Ends this rank after the failure of another one, as not all launchers do.
 void Monitor::check_failed(double seconds) {

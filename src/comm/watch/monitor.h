@@ -78,6 +78,7 @@ class Monitor {
   HangLimits limits_here() const;
   void check_parent(double seconds);
   bool has_failed() const;
+  bool is_end_of_failure(const Verdict& verdict) const;
   void check_failed(double seconds);
 
   bool defers_to_first_host(const Verdict& verdict, double seconds);

@@ -91,7 +91,8 @@ Watch::Watch(const Launch& launch, const std::string& host) : Watch() {
 }
 
 Watch::~Watch() {
-  own_->ending = RankMemory::Ending::done;
+  auto none = RankMemory::Ending::no;
+  own_->ending.compare_exchange_strong(none, RankMemory::Ending::done);
   monitor_.reset();
   if (watched_slot == own_) watched_memory = nullptr;
 }
@@ -208,6 +209,12 @@ void announce_end() noexcept {
     memory->remove();  // the launcher kills the other ranks
     watched_slot.load()->ending = RankMemory::Ending::failed;
   }
+}
+
+void announce_common_end() noexcept {
+  if (watched_memory.load() == nullptr) return;
+  auto none = RankMemory::Ending::no;
+  watched_slot.load()->ending.compare_exchange_strong(none, RankMemory::Ending::failed_together);
 }
 
 Watch& watch_of(const World& world) { return *world.runtime().watch; }

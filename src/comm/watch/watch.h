@@ -117,6 +117,9 @@ class InStage {
 /// where no other rank watches. Safe in signal handlers.
 void announce_end() noexcept;
 
+/// Tells the other ranks that this one ends, as they do, because of an error that all of them know.
+void announce_common_end() noexcept;
+
 /// The watchdog of this rank.
 Watch& watch_of(const World& world);
 

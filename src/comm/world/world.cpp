@@ -34,8 +34,10 @@ int run_in(World& world, const std::function<int(World&)>& body) {
   try {
     return body(world);
   } catch (const PeerFailure& error) {
+    announce_common_end();
     return error.exit_status();
   } catch (const AgreedError& error) {
+    announce_common_end();
     print_error(name_of(world), error);
     return error.exit_status();
   } catch (...) {
