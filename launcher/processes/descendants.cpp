@@ -1,57 +1,41 @@
 #include "processes/descendants.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
 
-#include "processes/descriptor.h"
-
 namespace lockstep::launcher {
 namespace {
 
-/// Parent of a process; 0: there is no such process any more.
-pid_t parent_of(pid_t process) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
-  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
-  char text[256];
-  const ssize_t length = file.get() < 0 ? 0 : read(file.get(), text, sizeof text - 1);
-  if (length <= 0) return 0;
-  text[length] = '\0';
-  const char* name_end = std::strrchr(text, ')');  // "pid (name) state parent ..."
-  return name_end != nullptr && std::strlen(name_end) > 4 ? std::atoi(name_end + 4) : 0;
-}
-
-/// What /proc/PID/stat says of a process: its state, and its status as waitpid gives it if it has ended.
+/// Facts about a process, according to /proc/PID/stat.
 struct ProcessFacts {
   char state = '?';
-  int wait_status = 0;
+  pid_t parent = 0;     ///< 0: there is no such process any more
+  int wait_status = 0;  ///< as waitpid gives it, if it has ended
 };
 
 ProcessFacts facts_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t name_end = text.rfind(')');  // "pid (name) state ..."
+  const std::string text(std::istreambuf_iterator<char>(file), {});  // a name may contain anything
+  const std::size_t name_end = text.rfind(')');                      // "pid (name) state parent ..."
   if (name_end == std::string::npos) return {};
   std::istringstream words(text.substr(name_end + 1));
   const std::vector<std::string> fields(std::istream_iterator<std::string>(words), {});
   constexpr std::size_t exit_code = 49;
-  if (fields.size() <= exit_code) return {};
-  return {.state = fields[0][0], .wait_status = std::atoi(fields[exit_code].c_str())};
+  if (fields.size() < 2) return {};
+  return {.state = fields[0][0],
+          .parent = std::atoi(fields[1].c_str()),
+          .wait_status = fields.size() > exit_code ? std::atoi(fields[exit_code].c_str()) : 0};
 }
 
 }  // namespace
@@ -64,7 +48,7 @@ std::vector<pid_t> children_of(pid_t parent) {
   if (folder == nullptr) return result;
   while (const dirent* entry = readdir(folder)) {
     const pid_t process = std::atoi(entry->d_name);
-    if (process > 0 && parent_of(process) == parent) result.push_back(process);
+    if (process > 0 && facts_of(process).parent == parent) result.push_back(process);
   }
   closedir(folder);
   return result;

@@ -131,7 +131,7 @@ TEST_F(GuardianTest, TellsOfSignalsThatWouldEndTheCommand) {
   EXPECT_EQ(wait(), 128 + SIGUSR1);
 }
 
-/// As mpirun in its own end, when it has met with an error there.
+/// Open MPI's mpirun may stand still like this when the ranks have ended.
 TEST_F(GuardianTest, ACommandThatWaitsForNoneOfItsChildrenIsKilled) {
   start("sh -c 'exit 0' & sh -c 'kill -9 $$' & sh -c 'exit 75' & exec sleep 1000");
   EXPECT_EQ(wait(), 75);
