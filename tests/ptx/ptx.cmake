@@ -1,0 +1,49 @@
+# Kernels as nvcc compiles them, executed without a GPU: tests of the emulated GPU run again, and compare each launch
+# from nvcc's PTX with the host's code, byte by byte. Every kernel that nvcc compiled must be among the launches.
+add_library(lockstep_ptx OBJECT ptx/operations.cpp ptx/parser.cpp ptx/interpreter.cpp)
+target_include_directories(lockstep_ptx PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+set(ptx_optimization $<$<NOT:$<CONFIG:Debug>>:-O2>)
+target_compile_options(lockstep_ptx PRIVATE ${ptx_optimization})
+set_source_files_properties(ptx/comparison.cpp PROPERTIES COMPILE_OPTIONS ${ptx_optimization}
+  SKIP_PRECOMPILE_HEADERS ON)
+lockstep_unit_test(ptx lockstep_ptx ptx/interpreter_test.cpp)
+
+if(NOT CMAKE_CUDA_COMPILER OR LOCKSTEP_SANITIZE)
+  return()
+endif()
+set(ptx_folder ${CMAKE_CURRENT_BINARY_DIR}/ptx)
+file(MAKE_DIRECTORY ${ptx_folder}/launches)
+lockstep_glob_backend(kernel_sources "/cuda/.*[.]cu$")
+set(all_ptx)
+foreach(source ${kernel_sources})
+  get_filename_component(name ${source} NAME_WE)
+  set(ptx ${ptx_folder}/${name}.ptx)
+  add_custom_command(OUTPUT ${ptx} DEPENDS ${source} DEPFILE ${ptx}.d COMMENT "PTX of ${name}.cu" VERBATIM
+    COMMAND ${CMAKE_CUDA_COMPILER} -ptx -arch=compute_90a -O3 -DNDEBUG -std=c++20 ${lockstep_kernel_options}
+      -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -MD -MF ${ptx}.d -MT ${ptx} -o ${ptx} ${source})
+  list(APPEND all_ptx ${ptx})
+endforeach()
+add_custom_target(lockstep_kernel_ptx ALL DEPENDS ${all_ptx})
+
+# The tests, chosen so that each kernel runs; the rest would take long on the interpreter.
+set(ptx_filter_of_ops --gtest_filter=-CudaPlan.SaysWhichGradientsAreWritten)
+string(JOIN ":" ptx_filter_of_train --gtest_filter=CudaTrainer.FollowsTheCpuWithEverythingElse
+  CudaTrainer.FollowsTheCpuWithAugmentationOnTheGpu CudaTrainer.SavesWhatItEvaluates Feed.*)
+string(JOIN ":" ptx_files ${all_ptx})
+set(launches)
+foreach(layer data gradient ops optim train)
+  target_sources(${layer}_emulated_test PRIVATE ptx/comparison.cpp)
+  target_link_libraries(${layer}_emulated_test PRIVATE lockstep_ptx)
+  add_dependencies(${layer}_emulated_test lockstep_kernel_ptx)
+  set(launches_of_test ${ptx_folder}/launches/${layer}.txt)
+  list(APPEND launches ${launches_of_test})
+  add_test(NAME ${layer}_ptx COMMAND ${layer}_emulated_test ${ptx_filter_of_${layer}})
+  set_tests_properties(${layer}_ptx PROPERTIES TIMEOUT 300 FIXTURES_SETUP ptx_launches
+    ENVIRONMENT "LOCKSTEP_PTX=${ptx_files};LOCKSTEP_PTX_LAUNCHES=${launches_of_test}")
+endforeach()
+
+add_executable(ptx_launched ptx/launched.cpp)
+target_include_directories(ptx_launched PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(ptx_launched PRIVATE lockstep_ptx fmt::fmt)
+add_test(NAME ptx_launched COMMAND ptx_launched ${all_ptx} ${launches})
+set_tests_properties(ptx_launched PROPERTIES FIXTURES_REQUIRED ptx_launches)
