@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Measures LeNet on two cores of this machine while other programs use them, beside PyTorch, and prints a table:
-# images/s, and in brackets the part of the idle machine's. --write also puts it into docs/performance.md.
+# Measures LeNet with lockstep and PyTorch on two cores of this machine while other programs use them, and prints a
+# table: images/s, in brackets as a share of the idle machine's. --write also writes it to docs/performance.md.
 #
 #   PYTHON=venv/bin/python bench/busy.sh [--rounds N] [--steps N] [--write]
 #
 # The loads are: none; an endless loop of the lowest priority (nice 19); one of the usual priority (nice 0).
-# --steps ends runs early. PYTHON needs bench/peers/requirements.txt. Use a machine with two cores that is idle
-# otherwise.
+# --steps ends runs early. PYTHON needs bench/peers/requirements.txt. Use an otherwise idle machine with two cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -9,8 +9,7 @@ fail() {
   exit 2
 }
 
-# Ends the script unless lockstep and the Python packages are installed; makes the folder $work, which lasts as long as
-# the script.
+# Ends the script unless lockstep and the Python packages are installed; makes the folder $work, removed at the end.
 prepare() { # Python packages
   [[ -x $lockstep ]] ||
     fail "$lockstep does not exist; build it: cmake --preset release && cmake --build --preset release"
@@ -44,9 +43,9 @@ middle() { # format
     END {if (NR == 0) print "-"; else printf format "\n", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
 }
 median() { middle "${2:-%.0f}" <"$work/$1"; } # name [format]
-# Prints the median of the rounds' ratios: within a round, other load on the machine changes little.
+# Prints the median of the rounds' ratios, since other load on the machine changes little within a round.
 ratio() { paste "$work/$1" "$work/$2" | awk 'NF == 2 {print $1 / $2}' | middle '%.2f'; }
-# Adds the largest of the names' last figures to a target.
+# Appends the largest figure of the last round among the names to the target's figures.
 add_best() { # target name...
   local target=$1 name
   shift
@@ -81,7 +80,7 @@ conditions() {
   echo
 }
 
-# Writes $work/table to docs/performance.md, between the marks of this script.
+# Writes $work/table to docs/performance.md, between this script's marks.
 write_table() {
   awk -v file="$work/table" -v script="${0##*/}" '
     $0 == "<!-- " script " begin -->" {print; print ""; while ((getline line < file) > 0) print line; print ""; inside = 1; next}

@@ -89,7 +89,7 @@ table() {
   echo "| PyTorch, 2 threads, eager, channels_last | $(median torch_eager_cl) |"
   echo "| PyTorch, 2 threads, compiled, channels_last | $(median torch_compiled_cl) |"
   echo
-  echo "| figure | measured | wanted |"
+  echo "| figure | measured | goal |"
   echo "|---|---|---|"
   echo "| 2 ranks to PyTorch DDP | $(ratio ours_2x1 torch_ddp) | 3.5 |"
   echo "| 2 ranks to PyTorch's best | $(ratio ours_2x1 torch_best) | 2.0 |"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Measures sums of gradients between hosts, beside MPI_Allreduce in the same run. The hosts are network namespaces of
-# this machine, each with its own link to one switch. Prints times, bytes sent, and the share of the link's rate,
-# counting the bytes that one rank per host has to send. Must run as root. Ends its processes and removes its namespaces
-# at the end, also when it is interrupted or terminated.
+# Measures sums of gradients between hosts and, in the same run, MPI_Allreduce. The hosts are network namespaces of
+# this machine, each with its own link to one switch. Prints times, bytes sent, and the share of the link's rate that
+# the bytes use which one rank per host has to send. Must run as root. Ends its processes and removes its namespaces
+# at the end, even if it is interrupted or terminated.
 #
 #   bench/hosts.sh [--hosts N] [--ranks N] [--rate MBIT] [--rounds N] [--program FILE] [-- COMMAND...]
 #
-# --ranks is the number on each host. mpirun starts COMMAND instead of `lockstep bench allreduce`. The last lines are
-# the total bytes that each host has sent and received.
+# --ranks is the number of ranks on each host. mpirun starts COMMAND instead of `lockstep bench allreduce`. The last
+# lines are the total bytes that each host has sent and received.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

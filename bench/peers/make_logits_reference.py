@@ -2,15 +2,14 @@
 
 Run from the repository's root with PyTorch and torchvision: python bench/peers/make_logits_reference.py
 Parameters, running statistics and images are made by a formula of whole numbers that tests/models/losses_test.cpp
-repeats exactly, so that only the results are stored: for each image, the cross-entropy for each of 10 classes,
-which is the logits' log-sum-exp minus the logit.
+repeats exactly, so that only the results are stored: the cross-entropy for each of 10 classes, which is the logits'
+log-sum-exp minus the logit, of the first image, and that of the first class for the second one.
 """
-
-import json
 
 import numpy as np
 import torch
 import torchvision
+from compact_json import write
 from models import resnet18_d2l
 
 CLASSES = 10
@@ -58,7 +57,8 @@ def losses(model, shape):
     images = torch.from_numpy(pixels / np.float32(255)).reshape(2, *shape)
     with torch.no_grad():
         logits = model.eval().double()(images.double())
-    return (-torch.log_softmax(logits, 1)).tolist()
+    first, second = (-torch.log_softmax(logits, 1)).tolist()
+    return [first, second[:1]]
 
 
 def main():
@@ -67,9 +67,7 @@ def main():
               for name in ["alexnet", "mobilenet_v2", "resnet18", "resnet50"]}
     models["resnet18-d2l"] = (resnet18_d2l(), small)
     results = {name: {"shape": shape, "losses": losses(model, shape)} for name, (model, shape) in models.items()}
-    with open("tests/models/losses.json", "w") as file:
-        json.dump(results, file, indent=1)
-        file.write("\n")
+    write("tests/models/losses.json", results)
 
 
 if __name__ == "__main__":

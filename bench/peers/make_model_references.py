@@ -1,7 +1,8 @@
 """Writes tests/models/parameters.txt: names and shapes of the parameters of torchvision's models.
 
 Run from the repository's root with PyTorch and torchvision: python bench/peers/make_model_references.py
-A line is MODEL NAME EXTENT EXTENT ...; num_batches_tracked is left out.
+A line has a model's name and its parameters: NAME[EXTENTxEXTENT...] and so on. The counters num_batches_tracked are
+left out.
 """
 
 import torchvision
@@ -10,10 +11,10 @@ from models import resnet18_d2l
 NAMES = ["alexnet", "mobilenet_v2", "resnet18", "resnet34", "resnet50", "vgg11", "vgg11_bn", "vgg16", "vgg16_bn"]
 
 
-def lines(name, model):
+def parameters(model):
     for key, tensor in model.state_dict().items():
         if not key.endswith("num_batches_tracked"):
-            yield " ".join([name, key, *map(str, tensor.shape)])
+            yield f"{key}[{'x'.join(map(str, tensor.shape))}]"
 
 
 def main():
@@ -21,7 +22,7 @@ def main():
     models["resnet18-d2l"] = resnet18_d2l()
     with open("tests/models/parameters.txt", "w") as file:
         for name, model in models.items():
-            file.writelines(line + "\n" for line in lines(name, model))
+            file.write(" ".join([name, *parameters(model)]) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Writes tests/optim/references.json: results of PyTorch's optimizers, schedules and clipping, and of timm's lars
-and lamb do (their formulas written out below), for the tests of ours.
+and lamb (their formulas written out below), for the tests of ours.
 
-    venv/bin/python bench/peers/make_optimizer_references.py > tests/optim/references.json
+Run from the repository's root with PyTorch: python bench/peers/make_optimizer_references.py
 """
-import json
 
 import torch
+from compact_json import write
 
 STEPS_PER_EPOCH, EPOCHS, RATE = 7, 10, 0.4
 SHAPES = [(4, 3), (4,)]  # a layer: a matrix and a vector
@@ -66,23 +66,33 @@ class Lamb(torch.optim.Optimizer):
                 p.add_(update, alpha=-group["lr"])
 
 
-def optimizer(make, steps=6, clip=None):
-    """Elements of all parameters in a row; gradients are those before clipping."""
-    generator = torch.Generator().manual_seed(1)
-    parameters = [torch.nn.Parameter(torch.randn(shape, generator=generator)) for shape in SHAPES]
-    flat = lambda tensors: [x for tensor in tensors for x in tensor.flatten().tolist()]
-    start = flat(parameters)
+def flat(tensors):
+    """Elements of all parameters in a row."""
+    return [x for tensor in tensors for x in tensor.flatten().tolist()]
+
+
+def random_layer(generator):
+    return [torch.randn(shape, generator=generator) for shape in SHAPES]
+
+
+generator = torch.Generator().manual_seed(1)
+START = random_layer(generator)
+GRADIENTS = [random_layer(generator) for _ in range(6)]
+
+
+def optimizer(make, clip=None):
+    """Parameters after each step. GRADIENTS are those before clipping."""
+    parameters = [torch.nn.Parameter(start.clone()) for start in START]
     rule = make(parameters)
-    gradients, results = [], []
-    for _ in range(steps):
-        for parameter in parameters:
-            parameter.grad = torch.randn(parameter.shape, generator=generator)
-        gradients.append(flat([parameter.grad for parameter in parameters]))
+    results = []
+    for gradients in GRADIENTS:
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient.clone()
         if clip is not None:
             torch.nn.utils.clip_grad_norm_(parameters, clip)
         rule.step()
         results.append(flat(parameters))
-    return {"start": start, "gradients": gradients, "parameters": results}
+    return results
 
 
 def schedule(make, every_step=True):
@@ -104,9 +114,10 @@ def decay_on_matrices(parameters):
 TOTAL = STEPS_PER_EPOCH * EPOCHS
 S = torch.optim.lr_scheduler
 SGD = torch.optim.SGD
-print(json.dumps({
+write("tests/optim/references.json", {
     "torch": torch.__version__.split("+")[0],
-    "shapes": SHAPES,
+    "start": flat(START),
+    "gradients": [flat(gradients) for gradients in GRADIENTS],
     "optimizers": {
         "sgd": optimizer(lambda p: SGD(p, 0.1, momentum=0.9, weight_decay=0.01)),
         "nesterov": optimizer(lambda p: SGD(p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True)),
@@ -126,4 +137,4 @@ print(json.dumps({
         "polynomial": schedule(lambda o: S.PolynomialLR(o, TOTAL, 2.0)),
         "onecycle": schedule(lambda o: S.OneCycleLR(o, RATE, total_steps=TOTAL)),
     },
-}, indent=1))
+})

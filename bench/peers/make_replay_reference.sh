@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Writes the references of the replay tests to tests/train/replay: losses of PyTorch, and for LeNet a model to start from.
+# Writes the references of the replay tests to tests/train/replay: losses of PyTorch.
 # The order of the samples is lockstep's.
 #   PYTHON=... LOCKSTEP=... bench/peers/make_replay_reference.sh [lenet] [resnet18]
 #
-# LeNet starts from a model after 60 steps. From first values near zero, rounding errors grow by a factor of a million
-# while the loss leaves its plateau, and PyTorch itself gives other losses with another order of additions. The printed
-# lines say by how much they differ from this start.
+# LeNet starts from first values up to twenty times as large as its own (lenet_network.json). From its own, near zero,
+# rounding errors grow by a factor of a million while the loss leaves its plateau, and PyTorch itself gives other losses
+# with another order of additions. The printed lines say by how much they differ from this start.
 #
 # ResNet-18 starts from first values ten times as large as its own (resnet18_network.json). Before a batch norm these
 # give the same outputs, and gradients a tenth as large. From its own first values, a step changes the direction of the
@@ -31,7 +31,7 @@ trap 'rm -rf "$work"' EXIT
 replay() {
   local name=$1 replay
   shift
-  replay=("$python" "$peers/replay.py" --weights "$target/start.safetensors" --order "$work/order" --seed "$seed" "$@")
+  replay=("$python" "$peers/replay.py" --weights "$work/start.safetensors" --order "$work/order" --seed "$seed" "$@")
   "${replay[@]}" --output "$target/$name.json"
   "${replay[@]}" --output "$work/parts.json" --micro-batches 8
   "${replay[@]}" --output "$work/double.json" --float64
@@ -52,10 +52,10 @@ PYTHON
 }
 
 lenet() {
-  "$python" "$peers/torch_ddp.py" --max-steps 60 --lr 0.2 --save-model "$target/start.safetensors"
+  "$lockstep" train --model "$target/lenet_network.json" --epochs 0 --seed "$seed" --save-model "$work/start.safetensors"
   "$lockstep" data order --dataset fashion-mnist --seed "$seed" --epoch 1 >"$work/order"
-  replay sgd --lr 0.02
-  replay momentum --lr 0.002 --momentum 0.9 --weight-decay 1e-3
+  replay sgd --lr 0.008
+  replay momentum --lr 0.001 --momentum 0.9 --weight-decay 1e-3
 }
 
 # One epoch of the first 640 images, whose order depends only on their number.

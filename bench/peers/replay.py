@@ -11,13 +11,13 @@ of eighths of a batch, as lockstep does, and --float64 computes in double precis
 
 import argparse
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from compact_json import write
 from safetensors.torch import load_file
 
 import fashion_mnist
@@ -90,9 +90,9 @@ def main() -> None:
         "learning_rate": options.lr,
         "momentum": options.momentum,
         "weight_decay": options.weight_decay,
-        "losses": [float(f"{loss:.9g}") for loss in losses],
+        "losses": losses,
     }
-    options.output.write_text(json.dumps(document, indent=1) + "\n")
+    write(options.output, document)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ class Setting(NamedTuple):
 
 
 REDUCED, COMPILED, TUNED = "reduce-overhead", "default", "max-autotune-no-cudagraphs"
-# The most telling first: --seconds may end the list.
+# The most important settings first: --seconds may end the list.
 SETTINGS = {
     "lenet": [
         Setting("compiled_graph_memory_tf32", COMPILED, graph=True, dtype="tf32"),
