@@ -160,9 +160,9 @@ def wrap(words, width):
 # The layers.
 
 LEFT, TOP, COLUMN, GAP, BOX, ROW = 20, 64, 112, 13, 60, 107
-# First and last column of each layer; checkpoint leaves room for the arrow that passes it.
-PLACES = {"cli": (0, 3), "train": (0, 1), "models": (2, 2), "optim": (0, 0), "ops": (1, 1), "checkpoint": (3, 2.9),
-          "report": (3, 3), "reduce": (0, 0), "data": (1, 1), "graph": (2, 2), "comm": (0, 1), "device": (0, 1),
+# First and last column of each layer.
+PLACES = {"cli": (0, 3), "train": (0, 1), "models": (2, 2), "optim": (0, 0), "ops": (1, 1), "run": (3, 3),
+          "gradient": (0, 0), "data": (1, 1), "graph": (2, 2), "comm": (0, 1), "watch": (0, 1), "device": (0, 1),
           "core": (0, 3)}
 
 

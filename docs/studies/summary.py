@@ -65,7 +65,7 @@ def rows_of(directory):
     diverged = (directory / "diverged").exists()
     ends = [event["digest"] for event in events if event["event"] == "end"]
     if not ends and not diverged:
-        return  # interrupted, or still going on
+        return  # interrupted, or in progress
     settings = {
         "series": series,
         "x": x,
