@@ -8,9 +8,9 @@ set(bundle_arguments -D NAME=${bundle_name} -D SOURCE=${PROJECT_SOURCE_DIR} -D B
 
 add_custom_target(bundle
   COMMAND ${CMAKE_COMMAND} ${bundle_arguments} -D PROGRAM=$<TARGET_FILE:lockstep>
-    -D LAUNCHER=$<TARGET_FILE:lockstep-run> -D RECORD=$<TARGET_FILE:lockstep-record> -D MPIEXEC=${MPIEXEC_EXECUTABLE}
+    -D LAUNCHER=$<TARGET_FILE:lockstep-run> -D MPIEXEC=${MPIEXEC_EXECUTABLE}
     -P ${PROJECT_SOURCE_DIR}/cmake/make_bundle.cmake
-  DEPENDS lockstep lockstep-run lockstep-record COMMENT "${bundle_name}.tar.gz" VERBATIM)
+  DEPENDS lockstep lockstep-run COMMENT "${bundle_name}.tar.gz" VERBATIM)
 add_custom_target(bundle-data
   COMMAND ${CMAKE_COMMAND} ${bundle_arguments} -D DATA=${LOCKSTEP_BUNDLE_DATA}
     -P ${PROJECT_SOURCE_DIR}/cmake/make_bundle.cmake

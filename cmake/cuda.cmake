@@ -42,7 +42,7 @@ function(lockstep_find_cuda missing)
   endforeach()
 endfunction()
 
-set(backend_layers device comm data reduce ops optim train)
+set(backend_layers device comm data gradient ops optim train)
 # lockstep_glob_backend(<result> <pattern>): sources of all layers whose paths match a regular expression.
 function(lockstep_glob_backend result pattern)
   set(all)
@@ -81,10 +81,9 @@ else()
   lockstep_glob_backend(operation_sources "/cuda/(dnn/)?[^/]*[.]cu$")
   add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${kernel_sources}
               ${operation_sources})
-  set_target_properties(lockstep_cuda PROPERTIES UNITY_BUILD OFF)
   # The templates of cudnn-frontend describe operations before the first step; -O3 would take minutes.
   set_source_files_properties(src/ops/cuda/dnn/native/cudnn_graph.cpp PROPERTIES COMPILE_OPTIONS
-    "$<$<CONFIG:Release>:-O1>")
+    "$<$<CONFIG:Release>:-O1>" SKIP_UNITY_BUILD_INCLUSION ON)
   # CMake 3.25 supports CUDA standards up to 17.
   target_compile_options(lockstep_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
   target_include_directories(lockstep_cuda PRIVATE include src)

@@ -10,13 +10,14 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(png REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
 
 # Libraries that every program needs which uses the static library. cmake/lockstepConfig.cmake.in and
 # cmake/lockstep.pc.in find them for programs outside this tree.
 add_library(lockstep_link_dependencies INTERFACE)
 target_link_libraries(lockstep_link_dependencies INTERFACE
   MPI::MPI_C fmt::fmt PkgConfig::hwloc PkgConfig::xxhash PkgConfig::deflate PkgConfig::jpeg PkgConfig::png
-  Threads::Threads)
+  PkgConfig::crypto Threads::Threads)
 # All libraries whose headers the sources of this tree include.
 add_library(lockstep_dependencies INTERFACE)
 target_link_libraries(lockstep_dependencies INTERFACE
@@ -26,7 +27,7 @@ target_compile_definitions(lockstep_dependencies INTERFACE OMPI_SKIP_MPICXX=1 MP
 message(STATUS "lockstep ${PROJECT_VERSION} (${CMAKE_BUILD_TYPE})")
 foreach(row "MPI;${MPI_C_VERSION}" "Boost.Program_options;${Boost_VERSION}" "hwloc;${hwloc_VERSION}"
             "Highway;${highway_VERSION}" "xxHash;${xxhash_VERSION}" "libdeflate;${deflate_VERSION}"
-            "libjpeg-turbo;${jpeg_VERSION}" "libpng;${png_VERSION}"
+            "libjpeg-turbo;${jpeg_VERSION}" "libpng;${png_VERSION}" "OpenSSL;${crypto_VERSION}"
             "nlohmann/json;${nlohmann_json_VERSION}" "fmt;${fmt_VERSION}")
   list(GET row 0 name)
   list(GET row 1 version)

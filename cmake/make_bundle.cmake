@@ -1,7 +1,7 @@
-# Makes an archive: cmake -D NAME= -D SOURCE= -D BUILD= ... -P make_bundle.cmake With DATA, it has the files of that
-# folder. Otherwise it has PROGRAM, LAUNCHER, RECORD, the Open MPI of MPIEXEC, those of its plugins that need no further libraries
-# (none for special network hardware), and the libraries that these load. Not in it: the C library and its relatives,
-# which must be at least as new as on this machine, and CUDA's libraries.
+# Makes an archive: cmake -D NAME= -D SOURCE= -D BUILD= ... -P make_bundle.cmake
+# With DATA, it contains the files of that folder. Otherwise it contains PROGRAM, LAUNCHER, the Open MPI of
+# MPIEXEC, its plugins that need no further libraries (none for special network hardware), and the libraries that these
+# load. It contains neither the C library, which must be at least as new as on this machine, nor CUDA's libraries.
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
 set(stage ${BUILD}/bundle)
 if(DATA)
@@ -92,7 +92,7 @@ get_filename_component(program_name ${PROGRAM} NAME)
 execute_process(COMMAND ${STRIP} ${folder}/libexec/${program_name} COMMAND_ERROR_IS_FATAL ANY)
 
 # bin has the start script under the name of each program (copies, as links would be resolved), and the launchers.
-# lockstep-run and lockstep-record need no library; the first starts the others by these scripts.
+# lockstep-run needs no library; it starts the others by these scripts.
 set(names lockstep mpirun orted)
 foreach(test ${gpu_tests})
   get_filename_component(name ${test} NAME)
@@ -101,11 +101,9 @@ endforeach()
 foreach(name ${names})
   configure_file(${SOURCE}/launcher/bundle/start ${folder}/bin/${name} COPYONLY)
 endforeach()
-file(COPY ${LAUNCHER} ${RECORD} ${SOURCE}/launcher/gpu-check.sh ${SOURCE}/launcher/gpu-check DESTINATION ${folder}/bin)
-foreach(program ${LAUNCHER} ${RECORD})
-  get_filename_component(name ${program} NAME)
-  execute_process(COMMAND ${STRIP} ${folder}/bin/${name} COMMAND_ERROR_IS_FATAL ANY)
-endforeach()
+file(COPY ${LAUNCHER} ${SOURCE}/launcher/gpu-check.sh ${SOURCE}/launcher/gpu-check DESTINATION ${folder}/bin)
+get_filename_component(launcher_name ${LAUNCHER} NAME)
+execute_process(COMMAND ${STRIP} ${folder}/bin/${launcher_name} COMMAND_ERROR_IS_FATAL ANY)
 
 file(GLOB help ${help_folder}/help-*.txt)
 file(COPY ${help} DESTINATION ${folder}/share/openmpi)

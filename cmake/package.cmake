@@ -1,4 +1,4 @@
-# Installs what programs need to use the library: headers, the archive, and files for CMake and pkg-config.
+# Installs the library for other programs: headers, the archive, and files for CMake and pkg-config.
 include(CMakePackageConfigHelpers)
 set(package_folder lib/cmake/lockstep)
 if(lockstep_backend STREQUAL "lockstep_cuda")

@@ -89,9 +89,9 @@ int main(int argc, char** argv) {
     // Every rank computes the same first values, which depend only on the seed.
     std::vector<float> parameters(replica.elements());
     replica.initialize(parameters);
-    const auto optimizer = make_optimizer({.name = "sgd"});
+    const Optimizer optimizer({.name = "sgd"});
     GradientSum gradients(world, replica.elements());
-    const Run run{*network, replica, gradients, *optimizer, parameters};
+    const Run run{*network, replica, gradients, optimizer, parameters};
 
     for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
       const Permutation order(data.train->size(), seed, epoch);

@@ -26,12 +26,12 @@ int main(int argc, char** argv) {
     const DatasetPair data = open_dataset(world, {.name = "fashion-mnist"});
     Trainer trainer(world, network, *data.train, *data.test,
                     {.epochs = argc > 1 ? std::atoi(argv[1]) : 10, .learning_rate = 0.2});
-    trainer.on_epoch = [&](const EpochReport& epoch) {
+    trainer.on_event = observer([&](const EpochReport& epoch) {
       if (world.rank() == 0) {
         std::printf("epoch %d  train loss %.4f  test accuracy %.4f  %.2f s\n", epoch.epoch, epoch.train.loss,
                     epoch.test.accuracy, epoch.seconds);
       }
-    };
+    });
     trainer.fit();
     if (world.rank() == 0) {
       std::printf("digest %s\n", trainer.digest().c_str());

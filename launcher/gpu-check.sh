@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks and measures lockstep on a machine with a GPU, from an unpacked bundle or a source tree with a build. Needs bash,
-# coreutils, awk, grep, sed and tar; PyTorch, ncu, nsys and compute-sanitizer are used where they are. After each stage,
-# the folder of results and the archive are complete: gpu-check.json, gpu-check.md to read, and a log of each command.
+# coreutils, awk, grep, sed and tar; PyTorch, ncu and compute-sanitizer are used where they are. After each stage, the
+# folder of results and the archive are complete: gpu-check.json, gpu-check.md to read, and a log of each command.
 #   launcher/gpu-check.sh [--part 1|2] [--output DIR] [--archive FILE] [--data-dir DIR] [--only STAGE,...] [--rehearse]
 #   --part 1|2      one half of the stages, in less than 9 minutes; the second continues the record in --output
 #   --output DIR    folder of the results; default gpu-check-HOST
@@ -54,7 +54,7 @@ case $part in
   1) stages=("${part_1[@]}") ;;
   2) stages=(machine smoke "${part_2[@]}") ;;
   '') stages=("${part_1[@]}" "${part_2[@]}") ;;
-  *) fail "--part $part: 1 or 2 is wanted" ;;
+  *) fail "--part must be 1 or 2" ;;
 esac
 # The longest that a stage may take, in seconds.
 declare -A limits=([machine]=20 [doctor]=45 [smoke]=180 [headline]=150 [profile]=130 [tests]=240 [digests]=100 [errors]=60
@@ -63,8 +63,8 @@ for name in $(tr ',' ' ' <<<"$only"); do
   [[ -v limits[$name] ]] || fail "--only $name: no stage of that name (see --help)"
 done
 whole_limit=${GPU_CHECK_LIMIT:-$([[ -n $part ]] && echo 530 || echo 1060)}
-reserve=8     # seconds at the end, for the archive
-least=4       # seconds that are worth a stage
+reserve=8  # seconds at the end, for the archive
+least=4    # seconds that are worth a stage
 SECONDS=0
 
 first_executable() {
@@ -76,16 +76,10 @@ first_executable() {
     fi
   done
 }
-builds=("$root/build/release" "$root/build/test")
-export GPU_CHECK_LOCKSTEP=${LOCKSTEP:-$(first_executable "$root/bin/lockstep" "${builds[@]/%//lockstep}")}
-export GPU_CHECK_RECORD=${LOCKSTEP_RECORD:-$(first_executable "$root/bin/lockstep-record" "${builds[@]/%//lockstep-record}")}
-unset LOCKSTEP LOCKSTEP_RECORD
-[[ -n $GPU_CHECK_LOCKSTEP && -n $GPU_CHECK_RECORD ]] ||
-  fail "no program; build it: cmake --preset release && cmake --build --preset release"
-GPU_CHECK_MPIRUN=$(first_executable "$root/bin/mpirun" "$(command -v mpirun || true)")
-shopt -s nullglob
-gpu_tests=("$root"/bin/*_gpu_test "$root"/build/{test,release}/tests/*_gpu_test)
-GPU_CHECK_TESTS=$(IFS=:; echo "${gpu_tests[*]}")
+lockstep=${LOCKSTEP:-$(first_executable "$root"/{bin,build/release,build/test}/lockstep)}
+unset LOCKSTEP
+[[ -n $lockstep ]] || fail "no program; build it: cmake --preset release && cmake --build --preset release"
+mpirun=$(first_executable "$root/bin/mpirun" "$(command -v mpirun || true)")
 for folder in "$root/data/fashion-mnist" /usr/share/datasets/fashion-mnist; do
   if [[ -z $data_dir && -d $folder ]]; then data_dir=$folder; fi
 done
@@ -93,47 +87,67 @@ mkdir -p "$output/logs" || fail "cannot make the folder $output"
 output=$(cd "$output" && pwd -P)
 archive=${archive:-$output.tar.gz}
 if [[ $archive != /* ]]; then archive=$PWD/$archive; fi
-export GPU_CHECK_MPIRUN GPU_CHECK_TESTS GPU_CHECK_REHEARSE=$rehearse GPU_CHECK_DATA=$data_dir GPU_CHECK_OUTPUT=$output \
-  GPU_CHECK_ROOT=$root GPU_CHECK_JSON=$output/gpu-check.json
 if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 # All ranks are of this host, where mpirun must not look for a program that starts them on others.
 if [[ -z ${OMPI_MCA_plm:-}${SLURM_JOB_ID:-} ]] && ! command -v ssh rsh >/dev/null; then export OMPI_MCA_plm=isolated; fi
 
-any_failed=
-recorded() { "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" get "$1" || true; }
-# Changes the record. The check goes on without it, since there are logs of all commands, too.
+# --- the record: gpu-check.tsv (record.awk has its lines), from which gpu-check.json and gpu-check.md are made ---
+
+# Adds a line. If that fails, the check continues, since there are logs of all commands, too.
 record() {
-  "$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" "$@" && return
+  local line
+  printf -v line '%s\t' "${@//[[:cntrl:]]/ }"
+  line=${line%$'\t'}
+  printf '%s\n' "${line//\\//}" >>"$output/gpu-check.tsv" || unrecorded=$((unrecorded + 1))
+}
+# Prints the value of a fact or a figure.
+recorded() {
+  awk -F '\t' -v name="$1" '($1 == "fact" || $1 == "figure") && $2 == name {value = $3} END {print value}' \
+    "$output/gpu-check.tsv"
+}
+# Replaces a file by the output of a command, as a whole: a killed check leaves the old one or the new one.
+replace() { # file command...
+  local file=$1
+  shift
+  if "$@" >"$file.tmp" && mv "$file.tmp" "$file"; then return; fi
   any_failed=yes
-  echo "gpu-check.sh: not recorded: $*" >&2
+  echo "gpu-check.sh: cannot write $file" >&2
 }
-# Replaces the archive as a whole, so that a killed check leaves the earlier one. Status 1 of tar: a file has changed
-# while it was read.
-pack() {
-  local status=0
-  tar -czf "$archive.tmp" --exclude "*.tar.gz*" -C "$(dirname "$output")" "$(basename "$output")" || status=$?
-  ((status <= 1)) && mv "$archive.tmp" "$archive" || echo "gpu-check.sh: cannot write $archive" >&2
+# Status 1 of tar: a file has changed while it was read.
+packed() { tar -czf - --exclude "*.tar.gz*" -C "$(dirname "$output")" "$(basename "$output")" || (($? == 1)); }
+write_results() {
+  local files=("$here/gpu-check/targets.txt" "$output/gpu-check.tsv")
+  replace "$output/gpu-check.json" awk -v form=json -f "$here/gpu-check/record.awk" "${files[@]}"
+  replace "$output/gpu-check.md" awk -f "$here/gpu-check/record.awk" "${files[@]}"
+  replace "$archive" packed
 }
+
+# --- stages ---
+
+any_failed=
+unrecorded=0
 child=
 interrupted() {
   trap - TERM INT
   if [[ -n $child ]]; then kill "$child" && wait "$child"; fi || true
-  pack
+  write_results
   exit 143
 }
 trap interrupted TERM INT
+# shellcheck source=launcher/gpu-check/stages.sh
+source "$here/gpu-check/stages.sh"
 
-# Runs a stage as a process group of its own, which is ended at the stage's limit; the stage ends its commands before.
+# Runs a stage as a process of its own; its commands end at the stage's limit.
 run_stage() { # name
-  local name=$1 seconds=${limits[$1]} left=$((whole_limit - reserve - SECONDS)) started=$SECONDS status=0 result=passed reason=
+  local name=$1 left=$((whole_limit - reserve - SECONDS)) started=$SECONDS status=0 result=passed reason=
   record stage "$name"
-  seconds=$((seconds < left ? seconds : left))
+  write_results
+  local seconds=$((limits[$name] < left ? limits[$name] : left))
   if ((seconds < least)); then
     status=77 reason="no time left"
   else
     rm -f "$output/logs/reason"
-    GPU_CHECK_DEADLINE=$((EPOCHSECONDS + seconds - 3)) \
-      timeout -k 3 "$seconds" bash "$here/gpu-check/stage.sh" "$name" >"$output/logs/$name.log" 2>&1 </dev/null &
+    perform "$name" $((EPOCHSECONDS + seconds - 3)) >"$output/logs/$name.log" 2>&1 </dev/null &
     child=$!
     wait "$child" || status=$?
     child=
@@ -142,16 +156,16 @@ run_stage() { # name
   case $status in
     0) ;;
     77) result=skipped ;;
-    124 | 137) result=failed reason=${reason:-"took more than its $seconds s"} ;;
     *) result=failed reason=${reason:-"ended with status $status: $(tail -n 1 "$output/logs/$name.log")"} ;;
   esac
-  if [[ $result == failed ]]; then any_failed=yes; fi
   record end "$result" $((SECONDS - started)) "$reason"
-  pack
+  if [[ $result == failed ]] || ((unrecorded > 0)); then any_failed=yes; fi
+  write_results
   printf '%-10s %-8s %4d s  %s\n' "$name" "$result" $((SECONDS - started)) "$reason"
 }
 
-"$GPU_CHECK_RECORD" "$GPU_CHECK_JSON" begin "$here/gpu-check/targets.txt" || fail "cannot keep a record in $output"
+record call "$(date -u +%FT%TZ)"
+((unrecorded == 0)) || fail "cannot keep a record in $output"
 for name in "${stages[@]}"; do
   [[ -z $only || $only == *,$name,* ]] || continue
   if [[ $name == smoke && $part == 2 && -n $(recorded cuda_graph) ]]; then continue; fi
@@ -159,7 +173,7 @@ for name in "${stages[@]}"; do
   if [[ $(recorded cuda_graph) == off ]]; then export LOCKSTEP_CUDA_GRAPH=off; fi
 done
 rm -f "$output/logs/reason"
-pack
+write_results
 echo "$output/gpu-check.md"
 echo "$archive"
 [[ $(recorded cuda_graph) != none ]] || exit 4

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs all checks that a change must pass: formatting, scripts, lint, tests, sanitizers, fuzzing. Installs what it
 # needs. The last line is "N passed, M failed"; the exit status is 0 if M is 0.
-#   launcher/selftest.sh [--quick|--long] [--no-packages]
+#   launcher/selftest.sh [--quick|--long] [--bare[=SECONDS]] [--no-packages]
 #   --quick        build and tests only
+#   --bare         after that, build and tests in a fresh Debian 12 (launcher/bare.sh), if one can be made here.
+#                  SECONDS: when this script has to end; what has not ended by then is stopped and not counted
 #   --long         only the checks that take long, with the result appended to build/logs/long.txt: digests that
 #                  README and docs show, many ranks with several threads each, a build without precompiled headers,
 #                  a minute of fuzzing per reader
@@ -82,9 +84,10 @@ lint_and_sanitizers() {
   # The last one: the leak checker of Clang 14 guesses the bounds of thread-local storage of libraries that are loaded
   # later; where such a block begins 16 bytes into a page, it reads wild addresses and crashes.
   local asan=detect_stack_use_after_return=1:strict_string_checks=1:fast_unwind_on_malloc=0:intercept_tls_get_addr=0
+  asan+=:malloc_context_size=8  # of 30 frames, unwinding takes two thirds of the time of tests that allocate much
   if check "asan-build" build_preset asan unit_tests; then
     check "lint" lint || true
-    ASAN_OPTIONS=$asan \
+    ASAN_OPTIONS=$asan LOCKSTEP_CRASHES=5 \
       LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \
       UBSAN_OPTIONS=print_stacktrace=1 tests "asan-tests (memory, undefined behaviour)" asan -L unit
   fi
@@ -100,6 +103,31 @@ all_checks() {
   if check "build" build_preset test; then tests "tests" test -LE long; fi
   lint_and_sanitizers
   check "fuzz" "$launcher/fuzz.sh" || true
+}
+
+# Build and tests in a fresh Debian, where nothing is installed that this machine happens to have. Its checks count too.
+bare_debian() {
+  local reason status=0 good bad
+  reason=$("$launcher/bare.sh" --why-not)
+  if [[ -n $reason ]]; then
+    say "bare: skipped, as no fresh Debian can be made here: $reason"
+    return
+  fi
+  if [[ $((SECONDS + 700)) -ge $bare_until ]]; then
+    say "bare: skipped, as the other checks took $SECONDS s of $bare_until, and it takes more than 700"
+    return
+  fi
+  stage "bare (build and tests in a fresh Debian)" \
+    timeout --kill-after=60 $((bare_until - SECONDS)) "$launcher/bare.sh" --quick || status=$?
+  case $status in
+    4) say "bare: skipped, as no Debian could be installed; see $logs/bare.log" && return ;;
+    124) say "bare: stopped, as the time of all checks was up; see $logs/bare.log" && return ;;
+  esac
+  read -r good bad < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$logs/bare.log" | tail -n 1) ||
+    { good=0 bad=1; }
+  if [[ $status -ne 0 && $bad -eq 0 ]]; then bad=1; fi
+  passed=$((passed + good))
+  failed=$((failed + bad))
 }
 
 quick_checks() {
@@ -122,12 +150,15 @@ long_checks() {
 }
 
 checks=all_checks
+bare_until=0
 packages=true
 for option in "$@"; do
   case $option in
-    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 0 ;;
     --quick) checks=quick_checks ;;
     --long) checks=long_checks ;;
+    --bare) bare_until=86400 ;;
+    --bare=*) bare_until=${option#*=} ;;
     --no-packages) packages=false ;;
     *) die "unknown option $option; see --help" ;;
   esac
@@ -142,5 +173,6 @@ if $packages; then
   install_cudnn_frontend
 fi
 "$checks"
+if [[ $bare_until -gt 0 ]]; then bare_debian; fi
 ended=true
 [[ $failed -eq 0 ]]

@@ -7,12 +7,13 @@
 set(levels
   core
   device
+  watch
   comm
   data
-  reduce
+  gradient
   graph
   "ops models optim"
-  "checkpoint report"
+  run
   train
   cli)
 

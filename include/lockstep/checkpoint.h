@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,15 +35,5 @@ void visit(O& options, Visitor&& field) {
 
 /// Names and texts that describe a run, in order. Names are unique.
 using Facts = std::vector<std::pair<std::string, std::string>>;
-
-/// A checkpoint that was written, or failed to be; reported on rank 0.
-struct CheckpointReport {
-  std::uint64_t step = 0;
-  std::filesystem::path folder{};  ///< empty: failed
-  std::string failure{};           ///< reason; empty: written
-  std::string remark{};            ///< why older checkpoints could not be removed; empty: they were
-  double stall_seconds = 0.0;      ///< time for which the training waited
-  double write_seconds = 0.0;      ///< time of the writing, beside the training
-};
 
 }  // namespace lockstep

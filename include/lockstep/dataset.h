@@ -41,7 +41,7 @@ class Dataset {
   virtual std::string sample_name(std::uint64_t id) const;
   /// Names of the classes, in order; empty: they have none.
   virtual std::vector<std::string> class_names() const { return {}; }
-  /// Files in its folders that are no samples, as the line of a warning; empty: there are none.
+  /// Line of a warning about files in its folders that are not samples; empty: there are none.
   virtual std::string skipped_files() const { return {}; }
 };
 

@@ -18,7 +18,7 @@ class World;
 struct EvaluationOptions {
   bool confusion = false;   ///< whether to count samples by class and predicted class
   InputOptions input = {};  ///< as in training; no augmentation is applied
-  /// Losses are added per micro-batch: with the values of a training run, its sums repeat.
+  /// Losses are added per micro-batch: the values of a training run give the bits of its evaluations.
   BatchOptions batch = {};
   ExecutionOptions execution = {};
 };

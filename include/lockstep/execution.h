@@ -126,9 +126,9 @@ void visit(O& options, Visitor&& field) {
         {.name = "shares",
          .help = "how the micro-batches of a step are shared out; measured: threads and ranks that other "
                  "programs slow down get fewer (only threads with --rank-weights or with the ring); "
-                 "equal: all get their share whatever their speed; changing is for tests. Does not affect "
-                 "the result",
+                 "equal: all get their share whatever their speed. Does not affect the result",
          .scope = Scope::protocol,
+         .unlisted = "changing",
          .device = "cpu"});
   field(transport, {.name = "transport",
                     .help = "how ranks exchange data; auto: NCCL between GPUs, else shared memory if all "
@@ -138,7 +138,7 @@ void visit(O& options, Visitor&& field) {
   field(watchdog,
         {.name = "watchdog",
          .help = "end the run when a rank hangs, and name that rank; off is for debuggers, which stop ranks. "
-                 "Ranks that have ended are found in any case",
+                 "Ranks that have ended are always found",
          .scope = Scope::protocol,
          .choices = [] {
            return Names{"on", "off"};

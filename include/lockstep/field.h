@@ -36,7 +36,7 @@ struct Requirement {
   Names values = {};
 };
 
-/// Names that stand for lists of numbers.
+/// Names that stand for lists of numbers, as "imagenet" stands for the mean of each channel.
 using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
 
 /// Only description of an option. Flags, configuration files, the environment, --help, checks, the record of
@@ -50,6 +50,7 @@ struct Field {
   Scope scope = Scope::result;
   /// Possible texts; for a bool, those of true and false; null: any text. Enumerations have choices_of.
   Names (*choices)() = nullptr;
+  const char* unlisted = "";  ///< choice that --help does not list, for tests of this program
   /// Conditions without which the option has no effect; a value other than the default is then refused.
   std::vector<Requirement> needs = {};
   /// "cpu" or "cuda": the only device on which the option has an effect; empty: both. It is accepted on the

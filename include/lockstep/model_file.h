@@ -60,7 +60,7 @@ struct NamedTensor {
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
 
-/// Throws the error of write_model_file, as far as it can be known before writing. Leaves no file behind.
+/// Throws those errors of write_model_file that can be found before writing. Leaves no file behind.
 void check_model_file_writable(const std::filesystem::path& file);
 
 }  // namespace lockstep

@@ -32,9 +32,9 @@ struct Parameter {
   std::string name;                 ///< e.g. "conv1.weight"
   std::vector<std::int64_t> shape;  ///< e.g. {20, 1, 3, 3}: output, input, rows, columns
   Initializer initializer;
-  /// Share by which each step moves a running statistic from its value towards the mean, over the samples of
-  /// the step, of the values that their micro-batches observed; its "gradient" is the sum over micro-batches
-  /// of samples * observed value. 0: the parameter is trained.
+  /// Share by which each step moves a running statistic towards the mean, over the samples of the step, of
+  /// the values observed in their micro-batches. The statistic's "gradient" is the sum over micro-batches of
+  /// samples * observed value. 0: the parameter is trained.
   double statistic_momentum = 0.0;
 
   std::size_t size() const;
@@ -62,8 +62,8 @@ struct Linear {
   Initializer weight{};
   std::string name{};
 };
-/// Normalises each channel by its mean and variance over the samples and pixels of the micro-batch in
-/// training, by running statistics (variance times n / (n - 1), or 1 for n = 1) in evaluation.
+/// Normalises each channel: in training by mean and variance over the samples and pixels of the micro-batch,
+/// in evaluation by running statistics, whose variance has the factor n / (n - 1), or 1 for n = 1.
 struct BatchNorm2d {
   double eps = 1e-5;
   double momentum = 0.1;

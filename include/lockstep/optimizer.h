@@ -10,8 +10,11 @@
 
 namespace lockstep {
 
-/// An update rule, element by element. It is called on parts of the arenas, in any order, by the rank that
-/// owns them; the result does not depend on the parts. Methods are safe from any thread.
+struct OptimizerOptions;
+struct OptimizerRule;
+
+/// An update rule with its options. Elements are updated independently: the result does not depend on the
+/// parts of the arenas, or their order, for which ranks call it. Safe from any thread.
 class Optimizer {
  public:
   struct Step {
@@ -22,25 +25,34 @@ class Optimizer {
     float trust_ratio = 1.0F;  ///< layer-wise rules: trust ratio of the elements' parameter
   };
 
-  virtual ~Optimizer() = default;
-  virtual std::string name() const = 0;
+  /// Throws Error(usage) for an unknown name or impossible options.
+  explicit Optimizer(const OptimizerOptions& options);
+  ~Optimizer();
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
   /// Names of its per-element states, e.g. {"momentum"}; each is an arena with the parameters' layout, which
   /// starts as zeros.
-  virtual std::vector<std::string> states() const = 0;
+  std::vector<std::string> states() const;
   /// Parameters, gradients and each state have the same length.
-  virtual void update(std::span<float> parameters, std::span<const float> gradients,
-                      std::span<const std::span<float>> states, const Step& step) const = 0;
+  void update(std::span<float> parameters, std::span<const float> gradients,
+              std::span<const std::span<float>> states, const Step& step) const;
 
-  /// Whether the step also depends on norms of whole parameters. Such a rule first gets `prepare` on all
-  /// elements of a parameter, then its `trust_ratio`, then `update` with the gradients as `prepare` left
-  /// them.
-  virtual bool layerwise() const = 0;
-  /// Turns the sums of gradients into the vector that the trust ratio and `update` take. Other rules: no
-  /// effect.
-  virtual void prepare(std::span<const float> parameters, std::span<float> gradients,
-                       std::span<const std::span<float>> states, const Step& step) const = 0;
+  /// Whether the step also depends on norms of whole parameters. If so, call `prepare` on all elements of a
+  /// parameter, then `trust_ratio`, then `update` with the gradients that `prepare` wrote.
+  bool layerwise() const;
+  /// Turns the sums of gradients into the vector from which the trust ratio and `update` are computed. Other
+  /// rules: no effect.
+  void prepare(std::span<const float> parameters, std::span<float> gradients,
+               std::span<const std::span<float>> states, const Step& step) const;
   /// Trust ratio from the Euclidean norms of a parameter and of its prepared gradient. Other rules: 1.
-  virtual float trust_ratio(double parameter_norm, double gradient_norm, const Step& step) const = 0;
+  float trust_ratio(double parameter_norm, double gradient_norm, const Step& step) const;
+
+  /// Arithmetic of the rule, for kernels (src/optim/rules/rules.h).
+  const OptimizerRule& rule() const { return *rule_; }
+
+ private:
+  std::unique_ptr<const OptimizerRule> rule_;
 };
 
 /// Choice of an update rule and its options, which `visit` describes.
@@ -61,8 +73,6 @@ struct OptimizerOptions {
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-/// Makes the rule `options.name`. Throws Error(usage) for an unknown name or impossible options.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options);
 std::vector<std::string> optimizer_names();
 
 template <OptionsOf<OptimizerOptions> O, class Visitor>

@@ -22,8 +22,8 @@ struct ReplicaOptions {
   std::uint64_t seed = 0;  ///< seed of initial values, dropout and augmentation
 };
 
-/// A network on this rank, for training loops of one's own (examples/from_scratch.cpp). Parameters, gradients
-/// and optimizer states are flat arrays of `elements()` floats, in which parameter i of the network begins at
+/// A network on this rank, for custom training loops (examples/from_scratch.cpp). Parameters, gradients and
+/// optimizer states are flat arrays of `elements()` floats, in which parameter i of the network begins at
 /// `offset(i)`; the gaps between parameters are 0.
 ///
 /// Running statistics (parameters with statistic_momentum m > 0) must not be passed to an optimizer: their

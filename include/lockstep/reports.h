@@ -1,16 +1,37 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "lockstep/training_options.h"
 
+/// Events of a run. `event` is the name of an event in metrics.jsonl, and `visit` describes its line there:
+/// it calls field(name, value, Presence) for each field in order. Writing, reading and printing follow from
+/// it. A visitor may set the values of an event that is not const.
 namespace lockstep {
 
-/// A finished step. Reports are passed to observers on every rank; only rank 0 should print them.
+/// Whether a line has a field. Readers ignore fields and events that they do not know.
+enum class Presence {
+  required,        ///< every line has it
+  added,           ///< every line of this version has it; lines of earlier versions may not
+  unless_default,  ///< left out where the value is 0, empty or none
+};
+template <class Value>
+bool has_field(const Value& value, Presence presence) {
+  return presence != Presence::unless_default || value != Value();
+}
+
+/// A finished step.
 struct StepReport {
+  static constexpr const char* event = "step";
   int epoch = 1;              ///< from 1
   int epochs = 1;             ///< of the whole run
   std::uint64_t step = 1;     ///< from 1 over the whole run
@@ -18,27 +39,56 @@ struct StepReport {
   std::uint64_t samples = 0;  ///< of all ranks
   double loss = 0.0;          ///< mean over the global batch, before the update
   float learning_rate = 0.0F;
+  double gradient_norm = 0.0;  ///< before clipping; 0: not computed, as neither clip_grad nor on_nan needs it
   double seconds = 0.0;
 };
+
+template <OptionsOf<StepReport> R, class Visitor>
+void visit(R& report, Visitor&& field) {
+  field("epoch", report.epoch, Presence::required);
+  field("step", report.step, Presence::required);
+  field("samples", report.samples, Presence::required);
+  field("loss", report.loss, Presence::required);
+  field("learning_rate", report.learning_rate, Presence::required);
+  field("gradient_norm", report.gradient_norm, Presence::unless_default);
+  field("seconds", report.seconds, Presence::required);
+}
 
 /// A step whose loss, or the norm of whose gradient, is not finite: it has changed nothing. Or an epoch
 /// at whose end a parameter or the loss of an evaluation is not finite.
 struct NotFiniteReport {
+  static constexpr const char* event = "not_finite";
   int epoch = 1;           ///< from 1
   std::uint64_t step = 1;  ///< from 1 over the whole run
   double loss = 0.0;       ///< sum over the samples
   double gradient_norm = 0.0;
   float learning_rate = 0.0F;
   std::string value{};                   ///< another value that is not finite, in words; else empty
-  std::vector<std::uint64_t> samples{};  ///< the step's, as numbers in the training set, in its order
+  std::vector<std::uint64_t> samples{};  ///< ids of the step's samples, in order
   OnNan handling = OnNan::stop;          ///< what the run does
   std::uint64_t back_to_step = 0;        ///< with rollback: step of the checkpoint
   int back_to_epoch = 0;                 ///< with rollback: number of epochs evaluated until then
-  std::string remark{};  ///< with rollback: why not a later checkpoint, or why one stays; empty: neither
+  /// With rollback: why a newer checkpoint was not used or was left in place; else empty.
+  std::string remark{};
 
   /// Value that is not finite, in words.
   std::string what() const;
 };
+
+/// The record has the number of samples; their ids are in a file of their own.
+template <OptionsOf<NotFiniteReport> R, class Visitor>
+void visit(R& report, Visitor&& field) {
+  std::string reason = report.what();
+  std::uint64_t samples = report.samples.size();
+  field("step", report.step, Presence::required);
+  field("epoch", report.epoch, Presence::required);
+  field("reason", reason, Presence::required);
+  field("samples", samples, Presence::required);
+  field("handling", report.handling, Presence::required);
+  if (report.handling == OnNan::rollback) {
+    field("back_to_step", report.back_to_step, Presence::required);
+  }
+}
 
 struct Evaluation {
   std::uint64_t samples = 0;
@@ -50,14 +100,16 @@ struct Evaluation {
   std::vector<std::uint64_t> confusion{};
 };
 
+/// An epoch that was evaluated.
 struct EpochReport {
+  static constexpr const char* event = "epoch";
   int epoch = 1;
   int epochs = 1;
   Evaluation train;  ///< over the epoch's steps, each before its own update
   Evaluation test;
   std::optional<Evaluation> validation = {};  ///< none without a validation set
   std::uint64_t steps = 0;                    ///< number of this epoch's steps
-  std::uint64_t skipped_steps = 0;            ///< those that OnNan::skip and OnNan::rollback left out
+  std::uint64_t skipped_steps = 0;            ///< steps that OnNan::skip or OnNan::rollback left out
   double seconds = 0.0;                       ///< training only
   /// Time for reading samples, summed over this rank's executors; CUDA: time waiting for samples.
   double load_seconds = 0.0;
@@ -71,22 +123,127 @@ struct EpochReport {
   const Evaluation& judged() const { return validation ? *validation : test; }
 };
 
+template <OptionsOf<EpochReport> R, class Visitor>
+void visit(R& report, Visitor&& field) {
+  std::optional<double> validation_loss, validation_accuracy;
+  std::optional<std::uint64_t> validation_left_out;
+  if (report.validation) {
+    validation_loss = report.validation->loss;
+    validation_accuracy = report.validation->accuracy;
+    validation_left_out = report.validation->skipped;
+  }
+  double images_per_second = report.images_per_second();
+  field("epoch", report.epoch, Presence::required);
+  field("train_loss", report.train.loss, Presence::required);
+  field("train_accuracy", report.train.accuracy, Presence::required);
+  field("test_loss", report.test.loss, Presence::required);
+  field("test_accuracy", report.test.accuracy, Presence::required);
+  field("validation_loss", validation_loss, Presence::unless_default);
+  field("validation_accuracy", validation_accuracy, Presence::unless_default);
+  field("validation_left_out", validation_left_out, Presence::unless_default);
+  field("train_left_out", report.train.skipped, Presence::added);
+  field("test_left_out", report.test.skipped, Presence::added);
+  field("skipped_steps", report.skipped_steps, Presence::unless_default);
+  field("images_per_second", images_per_second, Presence::required);
+  field("seconds", report.seconds, Presence::required);
+  field("digest", report.digest, Presence::unless_default);
+  if constexpr (!std::is_const_v<R>) {
+    if (validation_loss) {
+      report.validation = {.skipped = validation_left_out.value_or(0),
+                           .loss = *validation_loss,
+                           .accuracy = validation_accuracy.value_or(NAN)};
+    }
+    const double samples = images_per_second * report.seconds;
+    if (std::isfinite(samples)) report.train.samples = static_cast<std::uint64_t>(std::llround(samples));
+  }
+}
+
 /// Digest of the parameters after a step.
 struct DigestReport {
+  static constexpr const char* event = "digest";
   std::uint64_t step = 0;  ///< number of steps made
   std::string digest;      ///< as Trainer::digest returns it
 };
 
-/// A rank that has computed for longer than the others, which waited for it, for some time. Times are in
-/// seconds per sample of the rank's share, for reading, forward and backward pass, summed over its executors.
+template <OptionsOf<DigestReport> R, class Visitor>
+void visit(R& report, Visitor&& field) {
+  field("step", report.step, Presence::required);
+  field("digest", report.digest, Presence::required);
+}
+
+/// A rank for which the others wait: it has computed for more than 1.3 times the median time for at least 20
+/// steps and 5 s. Reported at most three times per rank. Times are in seconds per sample of the rank's share,
+/// for reading, forward and backward pass, summed over its executors.
 struct StragglerReport {
+  static constexpr const char* event = "straggler";
   std::uint64_t step = 0;  ///< number of steps made
   int rank = 0;
   std::string host;
   std::uint64_t steps = 0;  ///< number of steps for which it has been slow
   double seconds = 0.0;     ///< average over these steps
-  double median = 0.0;      ///< that of the median rank
+  double median = 0.0;      ///< average of the median rank
 };
+
+template <OptionsOf<StragglerReport> R, class Visitor>
+void visit(R& report, Visitor&& field) {
+  field("step", report.step, Presence::required);
+  field("rank", report.rank, Presence::required);
+  field("host", report.host, Presence::required);
+  field("steps", report.steps, Presence::required);
+  field("seconds_per_sample", report.seconds, Presence::required);
+  field("median_seconds_per_sample", report.median, Presence::required);
+}
+
+/// A checkpoint that was written, or could not be; reported on rank 0.
+struct CheckpointReport {
+  static constexpr const char* event = "checkpoint";
+  std::uint64_t step = 0;
+  std::filesystem::path folder{};  ///< empty: failed
+  std::string failure{};           ///< reason; empty: written
+  std::string remark{};            ///< reason why older checkpoints could not be removed; empty: removed
+  double stall_seconds = 0.0;      ///< time for which the training waited
+  double write_seconds = 0.0;      ///< time of the writing, beside the training
+};
+
+template <OptionsOf<CheckpointReport> R, class Visitor>
+void visit(R& report, Visitor&& field) {
+  field("step", report.step, Presence::required);
+  field("failure", report.failure, Presence::unless_default);
+  field("stall_seconds", report.stall_seconds, Presence::required);
+  field("write_seconds", report.write_seconds, Presence::required);
+}
+
+/// End of a run; reported by the program.
+struct EndReport {
+  static constexpr const char* event = "end";
+  std::string digest;  ///< "xxh3:" and 32 hexadecimal digits
+  std::string note{};  ///< remark on the digest; may be empty
+};
+
+template <OptionsOf<EndReport> R, class Visitor>
+void visit(R& report, Visitor&& field) {
+  field("digest", report.digest, Presence::required);
+  field("note", report.note, Presence::unless_default);
+}
+
+using RunEvent = std::variant<StepReport, EpochReport, DigestReport, StragglerReport, NotFiniteReport,
+                              CheckpointReport, EndReport>;
+
+/// Observer that passes each event to the function that takes its type, and ignores events that none takes:
+/// observer([](const StepReport& step) { ... }, [](const EpochReport& epoch) { ... })
+template <class... Functions>
+std::function<void(const RunEvent&)> observer(Functions... functions) {
+  struct Overloaded : Functions... {
+    using Functions::operator()...;
+  };
+  return [overloaded = Overloaded{std::move(functions)...}](const RunEvent& event) {
+    std::visit(
+        [&](const auto& report) {
+          if constexpr (std::is_invocable_v<const Overloaded&, decltype(report)>) overloaded(report);
+        },
+        event);
+  };
+}
 
 /// The first epoch with the best validation accuracy (without a validation set, test accuracy).
 struct BestEpoch {
@@ -99,6 +256,27 @@ enum class Request : std::uint64_t {
   none,
   checkpoint,  ///< save the run's state and continue
   stop,        ///< end the run
+};
+
+/// Functions of the program that a run calls. They may be empty, and may be set later; `ask` and `act` must
+/// not change during an epoch. If a function throws on some ranks only, their processes must end, since the
+/// other ranks wait for them (run_program ensures it).
+struct RunHooks {
+  /// Called on every rank for every event but EndReport; on rank 0 for CheckpointReport. NotFiniteReport
+  /// comes before fit() throws (`handling` is OnNan::stop if it gives up rolling back), or after the return
+  /// to a checkpoint. DigestReport comes after every TrainerOptions::digest_interval-th step. StragglerReport
+  /// is for CPU ranks with cores of their own, if any rank has `ask`.
+  std::function<void(const RunEvent&)> on_event;
+  /// Called on rank 0 before a checkpoint is written, in the thread that writes it, to sync files that must
+  /// be on the disk before the checkpoint. Must not throw.
+  std::function<void()> before_checkpoint;
+  /// Returns this rank's request. Called at step boundaries, when the outcomes of the steps are known, and
+  /// also about every second during an evaluation and every few seconds during a long step. Request::stop
+  /// takes effect there, too, and the next fit() repeats the evaluation or the step. If no rank has `ask`,
+  /// ranks exchange no requests.
+  std::function<Request()> ask;
+  /// Called with the largest request of all ranks, on all of them at the same step.
+  std::function<void(Request)> act;
 };
 
 /// Seconds of some steps on this rank, by part; load, forward, backward and fold are sums over its executors.

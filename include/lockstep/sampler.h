@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace lockstep {
 
@@ -24,11 +25,16 @@ class Permutation {
 };
 
 /// Evidence that each sample was visited exactly once: the sum modulo 2^128 of the XXH3 128-bit hashes of all
-/// visited ids, in any order.
+/// visited ids, in any order. A second sum, over ids with contents, shows whether two epochs read the same
+/// bytes.
 class VisitSum {
  public:
   void add(std::uint64_t id);
+  /// Adds the hash of `contents`, with `id` as its seed.
+  void add(std::uint64_t id, std::span<const std::uint8_t> contents);
   void add(const VisitSum& other);
+  /// Sum of the visits in this sum that are not in `earlier`, which is a part of it.
+  VisitSum since(const VisitSum& earlier) const;
   std::array<std::uint64_t, 2> words() const { return words_; }  ///< low, high
   static VisitSum from_words(std::array<std::uint64_t, 2> words);
   /// Sum after each of the ids [0, size) was visited once.

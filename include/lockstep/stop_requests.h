@@ -22,10 +22,11 @@ class World;
 ///   trainer.fit();
 ///   if (requests.stopped()) print(requests.reason(world));  // on all ranks
 ///
-/// SIGTERM, SIGINT and SIGUSR1 stop the run on all ranks, also if they reach one rank only; SIGUSR2 asks for
-/// a checkpoint. Until wait_for_boundaries, there is nothing to save, and signals that stop end this process
-/// within 0.6 s with status 75 (Category::stopped). Later, a second SIGINT ends it by the default action.
-/// Signals that the process was started to ignore stay ignored. A process has at most one object at a time.
+/// SIGTERM, SIGINT, SIGHUP (the terminal was closed), SIGXCPU (a limit on processor time) and SIGUSR1 stop
+/// the run on all ranks, also if they reach one rank only; SIGUSR2 asks for a checkpoint. Until
+/// wait_for_boundaries, there is nothing to save, and signals that stop end this process within 0.6 s with
+/// status 75 (Category::stopped). Later, a second SIGINT ends it by the default action. Signals that the
+/// process was started to ignore stay ignored. A process has at most one object at a time.
 class StopRequests {
  public:
   /// Handles the signals from now on. The run's time counts from now.
@@ -35,27 +36,27 @@ class StopRequests {
   StopRequests(const StopRequests&) = delete;
   StopRequests& operator=(const StopRequests&) = delete;
 
-  /// Stops the run so early that this process has probably ended `limit` after its start: it leaves twice the
-  /// time between two calls of ask, and the time for the end of the run. 0: no limit. `before`: seconds that
-  /// count too, of earlier processes whose run this one continues.
+  /// Stops the run early enough for this process to end within `limit` of its start: reserves twice the time
+  /// between two calls of ask, and the time for the end of the run. 0: no limit. `before`: seconds of the
+  /// limit used by earlier processes of the run.
   void set_limit(Duration limit, double before = 0.0) {
     limit_ = limit.seconds;
     before_ = before;
   }
-  /// Whether the earlier processes have left so little of the limit that the first call of ask would stop the
-  /// run. Depends on no clock.
+  /// Whether the earlier processes have used so much of the limit that the first call of ask would stop the
+  /// run. Reads no clock.
   bool is_over_before_start() const {
     return limit_ > 0.0 && before_ > 0.0 && before_ + time_for_end() >= limit_;
   }
-  /// Takes note that the end of the run, mainly its checkpoint, takes so many seconds. The largest number
-  /// counts; without one, it is 5 % of the limit, at most 30 s.
+  /// Reserves `seconds` for the end of the run, mainly its checkpoint. The largest value counts; default: 5 %
+  /// of the limit, at most 30 s.
   void expect_end(double seconds);
 
   /// From now on, signals wait for ask.
   void wait_for_boundaries();
-  /// This rank's request, for Trainer::ask: the largest that was made since it was last carried out.
+  /// Implements Trainer::ask: this rank's largest request since one was last carried out.
   Request ask();
-  /// Takes note that a request of any rank was carried out, for Trainer::act.
+  /// Implements Trainer::act: records that a request of any rank was carried out.
   void carried_out(Request request);
 
   /// Whether Request::stop was carried out.

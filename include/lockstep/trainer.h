@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,7 +21,7 @@ class World;
 /// Trains a network on all ranks of the world. Every rank constructs one with equal arguments and calls the
 /// same methods on one thread; parameters are equal on all ranks whenever a method returns. World, network
 /// and data sets must outlive it.
-class Trainer {
+class Trainer : public RunHooks {
  public:
   /// best() and early_stopping use `validation` if it is not null, else `test`. While the trainer lives, the
   /// calling thread may be bound to a core, and flushes denormals to zero. Collective. Throws on all ranks:
@@ -33,45 +32,21 @@ class Trainer {
           const TrainerOptions& options, const Dataset* validation = nullptr);
   ~Trainer();
 
-  /// Observers are called on every rank but where they say otherwise. One that throws on some ranks only must
-  /// end its process (run_program does): the other ranks wait for it.
-  std::function<void(const StepReport&)> on_step;
-  std::function<void(const EpochReport&)> on_epoch;
-  /// Called after every TrainerOptions::digest_interval-th step.
-  std::function<void(const DigestReport&)> on_digest;
-  /// Called on all ranks when fit() finds that a rank computes for longer than the others: more than 1.3
-  /// times the median for at least 20 steps and 5 s. At most three times for a rank. CPU ranks that have
-  /// cores of their own are compared, if any rank has `ask`.
-  std::function<void(const StragglerReport&)> on_straggler;
-  /// Called for a step whose loss, or the norm of whose gradient, is not finite: before fit() throws
-  /// (NotFiniteReport::handling is OnNan::stop where it gives up returning), or after the return to a
-  /// checkpoint.
-  std::function<void(const NotFiniteReport&)> on_not_finite;
-  /// Called on rank 0 before a checkpoint is written, in the thread that writes it: for what has to be on the
-  /// disk before. Must not throw.
-  std::function<void()> before_checkpoint;
-  /// Called on rank 0 for each checkpoint that was written or could not be.
-  std::function<void(const CheckpointReport&)> on_checkpoint;
-  /// fit() calls `ask` at step boundaries, after the steps' outcomes are known, for this rank's request, and
-  /// `act` with the largest request of all ranks, on all of them at the same step. It also calls `ask` about
-  /// every second of an evaluation, and every few seconds of a longer step, and carries out Request::stop
-  /// there: the next fit() repeats the evaluation or the step. If no rank has `ask`, ranks exchange nothing.
-  /// Neither may be changed during an epoch.
-  std::function<Request()> ask;
-  std::function<void(Request)> act;
-
+  /// Throws Error(resource) on all ranks unless the disk has room for two checkpoints in `folder`, which need
+  /// not exist yet. write_checkpoints checks it, too. Collective.
+  void check_checkpoint_space(const std::filesystem::path& folder);
   /// Lets fit() write checkpoints to `folder`, which exists: when `options` say so, at the end of each epoch,
   /// and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint that cannot be written is
-  /// reported, and the run goes on. After resume(), checkpoints of later steps are renamed to
+  /// reported, and the run continues. After resume(), checkpoints of later steps are renamed to
   /// "step-00001234.XXXXXXXX.aside", as the run makes these steps again, and are removed when it has passed
   /// them. `description`: further options of the run that affect its result, which resume() compares.
-  /// Returns, on rank 0, what was renamed or could not be, in sentences. Collective. Throws Error(resource)
-  /// when memory is short.
+  /// Returns, on rank 0, sentences about checkpoints that were renamed or could not be. Collective. Throws
+  /// Error(resource) when memory or the disk is short.
   std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
                                              const CheckpointOptions& options, const Facts& description = {});
   /// Continues the run of a checkpoint, on any number of ranks: fit() makes the remaining steps, with the
   /// same result as if the run had not been interrupted. Only rank 0 reads the folder. Returns, on rank 0,
-  /// what may break that promise (another kind of processor, other versions of libraries), in sentences.
+  /// warnings of changes that may alter the result (another kind of processor, other versions of libraries).
   /// Collective. Throws on all ranks Error(usage) for an option that affects the result and differs, unless
   /// `force`, for fewer epochs or steps than the run has begun, and for options that need a state which the
   /// checkpoint lacks; Error(data) for a checkpoint that is damaged or of another network or data set.
@@ -88,7 +63,7 @@ class Trainer {
   /// Whether neither steps nor evaluations remain.
   bool done() const;
   std::uint64_t step() const;  ///< number of steps made so far, by earlier processes too
-  int epochs() const;          ///< number of epochs that are over (evaluated, no further steps), likewise
+  int epochs() const;          ///< number of epochs that are done (all steps and the evaluation), likewise
   BestEpoch best() const;
   bool stopped_early() const;  ///< whether early_stopping ended the run before the last epoch
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws
@@ -118,7 +93,8 @@ class Trainer {
   std::string transport() const;
   /// Instruction set, or name of the GPU, on which this rank computes.
   std::string processor() const;
-  /// Kinds of processors of all ranks, for people: "CPU", the name of this rank's GPU, or "CPU and" that.
+  /// Kinds of processors of all ranks, for people: "CPU", "NVIDIA H200" or "CPU and NVIDIA H200", named after
+  /// this rank's GPU.
   std::string processors() const;
   /// Choice of cuDNN's engines for each operation, for the run's record: JSON, as in the file
   /// ExecutionOptions::plan_cache. CPU: empty.

@@ -24,9 +24,9 @@ inline Names choices_of(BatchScaling) { return {"linear", "sqrt"}; }
 
 /// Handling of a step whose loss, or the norm of whose gradient, is not finite. It never changes parameters.
 enum class OnNan {
-  stop,      ///< the run ends with an error
-  skip,      ///< the run goes on with the next step
-  rollback,  ///< the run goes back to a checkpoint, and passes over the batches from there to this step
+  stop,      ///< ends the run with an error
+  skip,      ///< continues with the next step
+  rollback,  ///< returns to a checkpoint, and passes over the batches from there to this step
 };
 inline Names choices_of(OnNan) { return {"stop", "skip", "rollback"}; }
 
@@ -116,9 +116,9 @@ void visit(O& options, Visitor&& field) {
          .range = {.below = 1}});
   field(on_nan, {.name = "on-nan",
                  .help = "when a step's loss, or the norm of its gradient, is not finite: stop the run, skip "
-                         "the step (up to 10 in a row), or go back to the last checkpoint and on after the "
-                         "step (up to 10 times in an epoch); the numbers of its samples are written to the "
-                         "run directory",
+                         "the step (up to 10 in a row), or return to the last checkpoint and pass over the "
+                         "batches up to this step (up to 10 times in an epoch); the ids of its samples are "
+                         "written to the run directory",
                  .scope = Scope::protocol});
   field(model_ema, {.name = "model-ema",
                     .help = "keep an exponential moving average of the parameters, which is evaluated and "
@@ -138,8 +138,8 @@ void visit(O& options, Visitor&& field) {
                           .scope = Scope::protocol});
   field(check_replicas_every,
         {.name = "check-replicas-every",
-         .help = "compare the parameters of all ranks after every Nth step, beside the ends of epochs and "
-                 "checkpoints, and name a rank whose parameters differ; 0: not between them",
+         .help = "compare the parameters of all ranks after every Nth step, and name a rank whose "
+                 "parameters differ; 0: only at checkpoints and at the end of each epoch",
          .placeholder = "STEPS",
          .scope = Scope::protocol});
   field(learning_rate, {.name = "lr",
@@ -162,8 +162,8 @@ void visit(O& options, Visitor&& field) {
 /// Learning rate scaled from its base batch size to the batch size, and rounded to float as in steps.
 float largest_learning_rate(const TrainerOptions& options);
 
-/// Options of the optimizer as steps use them: to go on after gradients that are not finite, their norm is
-/// needed.
+/// Options of the optimizer as steps use them: unless OnNan::stop, steps need the norm of the gradient, so
+/// clip_grad is set.
 OptimizerOptions update_rule(const TrainerOptions& options);
 
 /// Value of `micro_batches = 0` on `device`, cpu or cuda: a power of two that divides the batch. CPU: as many

@@ -10,11 +10,8 @@ namespace lockstep::launcher {
 /// escapes.
 void adopt_descendants();
 
-/// Processes whose parent is `parent`, those that have ended but were not waited for included.
-std::vector<pid_t> children_of(pid_t parent);
-
 /// Children of another process that have ended, but for which it has not waited, and their status as waitpid
-/// gives it. Empty for a process that is stopped, and where the system does not tell.
+/// gives it. Empty for a stopped process, and if the system does not show them.
 std::vector<int> neglected_children_of(pid_t parent);
 
 /// Kills all descendants of this process, which adopts them, and waits until they are gone; not those that

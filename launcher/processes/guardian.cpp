@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -12,10 +11,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <string_view>
+#include <initializer_list>
 #include <utility>
 
+#include "core/process/process.h"
+#include "core/process/signals.h"
 #include "lockstep/error.h"
 #include "processes/descendants.h"
 
@@ -24,20 +24,24 @@ namespace {
 
 constexpr int not_started = 127;  // as the shell has it
 
-/// Signals at which mpirun would kill the ranks within a second or two. They are blocked for it, and told to
-/// the launcher, which lets the ranks stop.
-constexpr int blocked_signals[] = {SIGTERM, SIGINT, SIGHUP};
+/// Signals that make mpirun kill the ranks within a second or two. They are blocked for mpirun and reported
+/// to the launcher, which lets the ranks stop.
+constexpr std::initializer_list<int> blocked_signals = {SIGTERM, SIGINT, SIGHUP};
 
-/// Time between looks at them.
+/// Time between checks for these signals.
 constexpr int milliseconds_between_looks = 300;
 
-/// Looks in a row at which the command has children that have ended, after which it stands still. mpirun may
-/// do so in its own end (Open MPI 4.1.4), when ranks end at the same time.
-constexpr int looks_at_standstill = 17;  // 5 s
+/// Consecutive checks that find ended children for which the command has not waited; then it counts as hung.
+/// mpirun may hang at its end when ranks end at the same time (Open MPI 4.1.4).
+constexpr int checks_until_hung = 17;  // 5 s
+
+/// Consecutive checks that find the command stopped; then it is continued. A suspended job is stopped as a
+/// whole, so its guardian cannot find this.
+constexpr int checks_until_continued = 7;  // 2 s
 
 /// Message from the guardian to the launcher.
 struct Message {
-  enum class Type { signal, ended, stood_still };
+  enum class Type { signal, ended, crashed, hung };
   Type type = Type::signal;  ///< what has happened to the command
   int value = 0;             ///< signal, or status
 };
@@ -50,10 +54,6 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
   result.push_back(nullptr);
   return result;
-}
-
-int status_of(int wait_status) {
-  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
 /// Replaces this process by the command, which the system kills when `guardian` ends.
@@ -74,9 +74,7 @@ int status_of(int wait_status) {
     }
   }
   std::signal(SIGPIPE, SIG_DFL);
-  sigset_t blocked;
-  sigemptyset(&blocked);
-  for (const int signal : blocked_signals) sigaddset(&blocked, signal);
+  const sigset_t blocked = make_signal_set(blocked_signals);
   sigprocmask(SIG_SETMASK, &blocked, nullptr);
   execve(command[0], command.data(), environment.data());
   const std::string message = "lockstep-run: error: " + job.command[0] + ": " + std::strerror(errno) + "\n";
@@ -84,26 +82,23 @@ int status_of(int wait_status) {
   _exit(not_started);
 }
 
-/// Waits for children that have ended. Returns the status of `command` if it is among them.
-std::optional<int> reap(pid_t command) {
-  std::optional<int> result;
+/// Waits for children that have ended. Returns the end of `command` if it is among them.
+std::optional<Message> reap(pid_t command) {
+  std::optional<Message> result;
   int status = 0;
   for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (ended == command) result = status_of(status);
+    if (ended != command) continue;
+    result =
+        Message{WIFSIGNALED(status) ? Message::Type::crashed : Message::Type::ended, exit_status_of(status)};
   }
   return result;
 }
 
 /// The first of the blocked signals that wait for a process; 0: none.
 int waiting_signal(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/status");
-  constexpr std::string_view key = "ShdPnd:";
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(key)) continue;
-    const unsigned long long waiting = std::strtoull(line.c_str() + key.size(), nullptr, 16);
-    for (const int signal : blocked_signals) {
-      if ((waiting >> (signal - 1) & 1U) != 0) return signal;
-    }
+  const std::uint64_t pending = pending_signals_of(process);
+  for (const int signal : blocked_signals) {
+    if ((pending >> (signal - 1) & 1U) != 0) return signal;
   }
   return 0;
 }
@@ -114,37 +109,42 @@ int status_of_children(const std::vector<int>& wait_statuses) {
   int result = 0;
   for (const int status : wait_statuses) {
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return WEXITSTATUS(status);
-    if (status != 0) result = status_of(status);
+    if (status != 0) result = exit_status_of(status);
   }
   return result;
 }
 
-void tell(const Descriptor& link, const Message& message) {
+void send_message(const FileDescriptor& link, const Message& message) {
   send(link.get(), &message, sizeof message, MSG_NOSIGNAL);
 }
 
-/// Passes signals on until the command has ended, stands still, or everything has to end. Returns what the
-/// launcher is to be told.
-Message watch(pid_t command, const Descriptor& link, const Descriptor& ended_children) {
+/// Reports signals until the command has ended or hangs, or everything has to end. Returns the last message
+/// to the launcher.
+Message watch(pid_t command, const FileDescriptor& link, const Signals& ended_children) {
   using Type = Message::Type;
-  int looks = 0;
-  for (bool told = false;;) {
-    pollfd events[] = {{link.get(), POLLIN, 0}, {ended_children.get(), POLLIN, 0}};
+  int looks = 0, stopped_looks = 0;
+  for (bool reported = false;;) {
+    pollfd events[] = {{link.get(), POLLIN, 0}, {ended_children.descriptor(), POLLIN, 0}};
     const int ready = poll(events, 2, milliseconds_between_looks);
     if (ready < 0) continue;
     if (events[1].revents != 0) {
-      signalfd_siginfo info;
-      [[maybe_unused]] const ssize_t taken = read(ended_children.get(), &info, sizeof info);
-      if (const auto status = reap(command)) return {Type::ended, *status};
+      ended_children.take();
+      if (const auto end = reap(command)) return *end;
     }
     if (ready == 0) {
       const std::vector<int> neglected = neglected_children_of(command);
       looks = neglected.empty() ? 0 : looks + 1;
-      if (looks == looks_at_standstill) return {Type::stood_still, status_of_children(neglected)};
+      if (looks == checks_until_hung) return {Type::hung, status_of_children(neglected)};
+      const auto status = status_of(command);
+      stopped_looks = status && status->state == 'T' ? stopped_looks + 1 : 0;
+      if (stopped_looks == checks_until_continued) {
+        kill(command, SIGCONT);
+        send_message(link, {Type::signal, SIGSTOP});
+      }
     }
-    if (const int signal = told ? 0 : waiting_signal(command); signal != 0) {
-      tell(link, {Type::signal, signal});
-      told = true;
+    if (const int signal = reported ? 0 : waiting_signal(command); signal != 0) {
+      send_message(link, {Type::signal, signal});
+      reported = true;
     }
     if (events[0].revents == 0) continue;
     char signal = 0;
@@ -152,6 +152,7 @@ Message watch(pid_t command, const Descriptor& link, const Descriptor& ended_chi
     if (length < 0 && errno == EINTR) continue;
     if (length <= 0 || signal == SIGKILL) return {Type::ended, 128 + SIGKILL};
     kill(command, signal);
+    kill(command, SIGCONT);  // mpirun may be stopped
   }
 }
 
@@ -165,17 +166,14 @@ void wait_for_end(int link) {
 }
 
 /// Body of the guardian.
-[[noreturn]] void guard(const Job& job, const Streams& streams, const Descriptor& link, pid_t* process) {
+[[noreturn]] void guard(const Job& job, const Streams& streams, const FileDescriptor& link, pid_t* process) {
   setsid();
   prctl(PR_SET_NAME, process_name);
   adopt_descendants();
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  const Descriptor ended_children(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+  const Signals ended_children{SIGCHLD};
 
   const pid_t self = getpid();
   const pid_t command = fork();
@@ -187,7 +185,7 @@ void wait_for_end(int link) {
   const Message end =
       command < 0 ? Message{Message::Type::ended, not_started} : watch(command, link, ended_children);
   end_descendants({});
-  tell(link, end);
+  send_message(link, end);
   wait_for_end(link.get());
   remove_leftovers(job.name, *process, job.places);
   _exit(0);
@@ -202,8 +200,8 @@ Guardian::Guardian(const Job& job, const Streams& streams, std::function<void(in
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     throw Error(Category::resource, std::string("cannot make a socket: ") + std::strerror(errno));
   }
-  link_ = Descriptor(ends[0]);
-  const Descriptor theirs(ends[1]);
+  link_ = FileDescriptor(ends[0]);
+  const FileDescriptor theirs(ends[1]);
   void* memory = mmap(nullptr, sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     throw Error(Category::resource, std::string("cannot share memory: ") + std::strerror(errno));
@@ -214,14 +212,15 @@ Guardian::Guardian(const Job& job, const Streams& streams, std::function<void(in
     throw Error(Category::resource, std::string("cannot start a process: ") + std::strerror(errno));
   }
   if (process_ == 0) {
-    link_.close();
+    link_ = {};
     guard(job, streams, theirs, command_);
   }
 }
 
 Guardian::~Guardian() {
-  link_.close();
+  link_ = {};
   int status = 0;
+  if (!is_lost_) kill(process_, SIGCONT);
   while (!is_lost_ && waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status)) take_over();
@@ -237,6 +236,7 @@ void Guardian::take_over() {
 void Guardian::send(int signal) const {
   const char byte = static_cast<char>(signal);
   ::send(link_.get(), &byte, 1, MSG_NOSIGNAL);
+  kill(process_, SIGCONT);  // it may be stopped, as by SIGSTOP
 }
 
 std::optional<int> Guardian::status() {
@@ -252,7 +252,8 @@ std::optional<int> Guardian::status() {
       on_signal_(message.value);
     } else {
       status_ = message.value;
-      stood_still_ = message.type == Message::Type::stood_still;
+      hung_ = message.type == Message::Type::hung;
+      crashed_ = message.type == Message::Type::crashed;
     }
   }
   return status_;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "processes/descriptor.h"
+#include "core/files/file.h"
 #include "processes/leftovers.h"
 
 namespace lockstep::launcher {
@@ -27,16 +27,16 @@ struct Streams {
   int err = 2;
 };
 
-/// A process that starts a job, and ends and cleans up all of it: when it is told to, when the command has
-/// ended, and when the process that made the guardian is gone, however that ended. It has a session of its
-/// own, so signals from a terminal do not reach it, and adopts what the job starts. If the guardian itself is
-/// killed, the command is killed by the system, and the destructor does the rest.
+/// A process that starts a job, and kills and cleans up all of it: on request, when the command has ended,
+/// and when the process that made the guardian is gone for any reason. It has a session of its own, so
+/// signals from a terminal do not reach it, and adopts what the job starts. If the guardian itself is killed,
+/// the command is killed by the system, and the destructor does the rest.
 ///
 /// One at a time, and to be made while this process has a single thread.
 class Guardian {
  public:
-  /// `on_signal`: called by `status` with a signal that somebody has sent to the command itself to end it:
-  /// SIGTERM, SIGINT and SIGHUP have no effect on the command.
+  /// `on_signal`: called by `status` with a signal that somebody has sent to the command itself: SIGTERM,
+  /// SIGINT and SIGHUP have no effect on the command, and after SIGSTOP it is continued.
   Guardian(const Job& job, const Streams& streams, std::function<void(int)> on_signal);
   /// Ends what still runs, removes the job's files, and waits for it.
   ~Guardian();
@@ -50,12 +50,14 @@ class Guardian {
   /// Exit status of the command, or 128 + signal, when all processes of the job are gone; they leave files
   /// until the destructor. Empty: still running.
   std::optional<int> status();
-  /// Whether the command had to be killed, as it stood still: for some seconds, it did not take note that
-  /// processes which it had started had ended. The status is theirs then.
-  bool stood_still() const { return stood_still_; }
+  /// Whether the command hung and was killed: for some seconds, it did not notice that its children had
+  /// ended. `status` is then that of the children.
+  bool hung() const { return hung_; }
+  /// Whether a signal ended the command.
+  bool crashed() const { return crashed_; }
 
  private:
-  /// Does what is left to do after the guardian was killed.
+  /// Finishes the work of a guardian that was killed.
   void take_over();
 
   Job job_;
@@ -63,10 +65,11 @@ class Guardian {
   std::vector<pid_t> others_;  ///< children of this process that are not of the job
   pid_t process_ = -1;
   pid_t* command_ = nullptr;  ///< number of the command's process, in memory that all three processes share
-  Descriptor link_;           ///< to the guardian; its end tells it that this process is gone
+  FileDescriptor link_;       ///< to the guardian, which takes its end for the end of this process
   std::optional<int> status_;
   bool is_lost_ = false;
-  bool stood_still_ = false;
+  bool hung_ = false;
+  bool crashed_ = false;
 };
 
 }  // namespace lockstep::launcher

@@ -40,8 +40,9 @@ std::vector<fs::path> session_parents(const fs::path& temporary) {
   return result;
 }
 
-/// Family of the jobs of a session: its file contact.txt begins with the number of mpirun's own job. mpirun
-/// writes it before it starts ranks, and removes it after their segments.
+/// Open MPI's number for the family of a session's jobs, from its file contact.txt, which begins with the
+/// number of mpirun's own job. mpirun writes this file before it starts ranks, and removes it after their
+/// segments in shared memory.
 std::optional<unsigned> family_of(const fs::path& session) {
   std::ifstream file(session / "contact.txt");
   unsigned job = 0;

@@ -10,7 +10,7 @@
 #include <array>
 #include <csignal>
 
-#include "processes/descriptor.h"
+#include "core/files/file.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -49,10 +49,10 @@ ProgramOutput read_program(const std::vector<std::string>& command, std::chrono:
   const auto end = Clock::now() + limit;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  const Descriptor output(ends[0]);
-  Descriptor input(ends[1]);
+  const FileDescriptor output(ends[0]);
+  FileDescriptor input(ends[1]);
   const pid_t process = spawn(command, input.get());
-  input.close();
+  input = {};
   if (process < 0) return {};
 
   ProgramOutput result{.answer = Answer::late, .text = {}};

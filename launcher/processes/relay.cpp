@@ -20,24 +20,29 @@ constexpr std::size_t longest_line = 4096;
 
 }  // namespace
 
-Relay::Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before)
-    : target_(target), name_(std::move(name)), on_line_(std::move(on_line)), before_(std::move(before)) {
+Relay::Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before,
+             MarkedLines marked)
+    : target_(target),
+      name_(std::move(name)),
+      on_line_(std::move(on_line)),
+      before_(std::move(before)),
+      marked_(std::move(marked)) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw Error(Category::resource, std::string("cannot make a pipe: ") + std::strerror(errno));
   }
-  output_ = Descriptor(ends[0]);
-  input_ = Descriptor(ends[1]);
-  ended_ = Descriptor(eventfd(0, EFD_CLOEXEC));
+  output_ = FileDescriptor(ends[0]);
+  input_ = FileDescriptor(ends[1]);
+  ended_ = FileDescriptor(eventfd(0, EFD_CLOEXEC));
 }
 
 Relay::~Relay() {
-  input_.close();
+  input_ = {};
   if (thread_.joinable()) thread_.join();
 }
 
 void Relay::start() {
-  input_.close();
+  input_ = {};
   thread_ = std::thread([this] { copy(); });
 }
 
@@ -47,14 +52,19 @@ void Relay::copy() {
     const ssize_t length = read(output_.get(), bytes.data(), bytes.size());
     if (length < 0 && errno == EINTR) continue;
     if (length <= 0) break;
-    const std::string_view read_bytes(bytes.data(), static_cast<std::size_t>(length));
-    if (on_line_) find_lines(read_bytes);
-    // In one piece, so that nothing of another stream comes in between.
-    if (!broken_) write_out(within_line_ ? std::string(read_bytes) : before_ + std::string(read_bytes));
-    within_line_ = read_bytes.back() != '\n';
+    pass_on(marked_.pass({bytes.data(), static_cast<std::size_t>(length)}));
   }
+  pass_on(marked_.rest());
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(ended_.get(), &one, sizeof one);
+}
+
+void Relay::pass_on(const std::string& bytes) {
+  if (bytes.empty()) return;
+  if (on_line_) find_lines(bytes);
+  // In one piece, so that nothing of another stream comes in between.
+  if (!broken_) write_out(within_line_ ? bytes : before_ + bytes);
+  within_line_ = bytes.back() != '\n';
 }
 
 void Relay::write_out(std::string_view bytes) {
@@ -69,7 +79,7 @@ void Relay::write_out(std::string_view bytes) {
       broken_ = true;
       lost_ = errno != EPIPE;
       if (!name_.empty()) {
-        std::fprintf(stderr, "lockstep-run: warning: %s: %s; the run goes on without it\n", name_.c_str(),
+        std::fprintf(stderr, "lockstep-run: warning: %s: %s; the run continues without it\n", name_.c_str(),
                      std::strerror(errno));
       }
       return;

@@ -6,18 +6,20 @@
 #include <string_view>
 #include <thread>
 
-#include "processes/descriptor.h"
+#include "core/files/file.h"
+#include "processes/marked_lines.h"
 
 namespace lockstep::launcher {
 
-/// A pipe that is copied to a descriptor in a thread. Where nobody reads the copy any more, it goes on to
-/// read: mpirun would end a run whose output it cannot write.
+/// A pipe that a thread copies to a descriptor. It continues to read when nobody reads the copy any more:
+/// mpirun would end a run whose output it cannot write.
 class Relay {
  public:
   /// `name`: of the target, for a warning when it cannot be written, "stdout"; empty: no warning. `on_line`:
-  /// called in the relay's thread with each line, without its end; may be null. `before`: written before what
-  /// arrives at the beginning of a line.
-  Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before = {});
+  /// called in the relay's thread with each line, without its end; may be null. `before`: written before
+  /// bytes that arrive at the beginning of a line. Lines of `marked` are not copied.
+  Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before = {},
+        MarkedLines marked = {{}, {}});
   /// Waits for the thread. Closes the writing end before.
   ~Relay();
   Relay(const Relay&) = delete;
@@ -29,11 +31,12 @@ class Relay {
   void start();
   /// Descriptor that can be read when all is copied, after all writers have ended.
   int ended() const { return ended_.get(); }
-  /// Whether something could not be written, for another reason than that nobody reads it any more.
+  /// Whether a write failed for another reason than that nobody reads the copy any more.
   bool lost_output() const { return lost_; }
 
  private:
   void copy();
+  void pass_on(const std::string& bytes);
   void write_out(std::string_view bytes);
   void find_lines(std::string_view bytes);
 
@@ -41,10 +44,11 @@ class Relay {
   std::string name_;
   std::function<void(std::string_view)> on_line_;
   std::string before_;
+  MarkedLines marked_;
   bool within_line_ = false;
-  Descriptor input_;
-  Descriptor output_;
-  Descriptor ended_;
+  FileDescriptor input_;
+  FileDescriptor output_;
+  FileDescriptor ended_;
   std::string line_;
   bool broken_ = false;
   std::atomic<bool> lost_ = false;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <utility>
 
+#include "core/process/signals.h"
 #include "core/same_interrupt.h"
 
 namespace lockstep::launcher {
@@ -12,11 +12,6 @@ namespace {
 
 /// mpirun may lose the request while it starts, so it is repeated.
 constexpr std::chrono::milliseconds between_requests{1000};
-
-std::string name_of(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
-}
 
 }  // namespace
 
@@ -36,7 +31,7 @@ void StopRequest::on_signal(int signal, Time now) {
   signal_ = signal;
   requested_at_ = now;
   if (!options_.can_save) return kill();
-  say_(name_of(signal) + ": asking the ranks to stop" +
+  say_(signal_name(signal) + ": asking the ranks to stop" +
        (signal == SIGINT ? "; Ctrl-C again ends them at once" : ""));
   next_ = now;
 }

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Printable names of the first `classes` classes, or their numbers where the data set has no names.
+/// Printable names of the first `classes` classes, or their numbers if the data set has no names.
 std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes);
 
 /// "cat 20, dog 17": samples of each class, in lines of at most 100 columns (except for long names) that

@@ -16,6 +16,9 @@ struct Command {
   int (*run)(int argc, char** argv);
 };
 
+/// All subcommands, in the order of --help.
+const std::vector<Command>& commands();
+
 int run_train(int argc, char** argv);
 int run_eval(int argc, char** argv);
 int run_bench(int argc, char** argv);

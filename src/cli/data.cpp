@@ -2,14 +2,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
+#include "cli/model_summary.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/train/train_options.h"
+#include "core/json/members.h"
 #include "core/message.h"
 #include "core/nearest.h"
 #include "data/sets/dataset_statistics.h"
@@ -29,29 +34,29 @@ struct DataOptions {
   AugmentOptions augment;
   std::uint64_t seed = 0;
   std::uint32_t epoch = 1;
+  ResultOptions results;
 };
 
 template <OptionsOf<DataOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  [[maybe_unused]] auto& [action, data, input, augment, seed, epoch] = options;
+  [[maybe_unused]] auto& [action, data, input, augment, seed, epoch, results] = options;
   visit(data, field);
   visit(input, field);
   visit(augment, field);
   field(seed, {.name = "seed", .help = "order: seed of the run", .group = "Data"});
   field(epoch, {.name = "epoch", .help = "order: number of the epoch", .range = {.min = 1}});
+  visit(results, field);
 }
 
 OptionSet option_set(DataOptions& options) {
-  OptionSet set(
-      "lockstep data order|show|stats [options] (or: lockstep data pack --help)",
-      "order: prints the ids of the training samples, one per line, in the order in which an epoch visits "
-      "them.\n"
-      "show: prints the number of samples, in all and of each class.\n"
-      "stats: as show; also reads all samples, the training samples with the augmentations that are given, "
-      "and "
-      "prints the mean and standard deviation of each channel (for --mean and --std), the sizes of the "
-      "images, the files that cannot be read (with --strict: ends at the first), and how many samples one "
-      "thread reads per second.");
+  OptionSet set("lockstep data order|show|stats [options] (or: lockstep data pack --help)",
+                "order: prints the ids of the training samples, one per line, in the order in which an epoch "
+                "visits them.\n"
+                "show: prints the number of samples, in all and of each class.\n"
+                "stats: as show; also reads all samples, the training samples with the augmentations that "
+                "are given, and prints the mean and standard deviation of each channel (for --mean and "
+                "--std), the sizes of the images, the files that cannot be read (with --strict: ends at the "
+                "first), and how many samples one thread reads per second.");
   set.positional("order|show|stats", "what to print", options.action);
   set.add(options);
   set.config_file();
@@ -69,39 +74,111 @@ void print_order(const Dataset& train, const DataOptions& options) {
   }
 }
 
-void print_statistics(const std::string& part, const Dataset& dataset, const DataOptions& options) {
+/// Statistics over all samples of a part.
+struct PartStatistics {
+  std::vector<double> mean;  ///< of each channel
+  std::vector<double> deviation;
+  std::optional<std::vector<int>> widths;  ///< smallest and largest, of image files
+  std::optional<std::vector<int>> heights;
+  std::uint64_t read = 0;
+  std::uint64_t unreadable = 0;
+  double samples_per_s = 0.0;  ///< on one thread
+};
+LOCKSTEP_MEMBERS(PartStatistics, mean, deviation, widths, heights, read, unreadable, samples_per_s)
+
+/// Training, validation or test samples.
+struct DatasetPart {
+  std::string name;
+  std::uint64_t samples = 0;
+  Shape shape;
+  Encoding encoding = Encoding::pixels;  ///< not in JSON: the words of the text depend on it
+  std::vector<std::string> classes;
+  std::vector<std::uint64_t> class_samples;
+  std::optional<PartStatistics> statistics = {};  ///< with `stats`
+};
+
+template <OptionsOf<DatasetPart> O, class Visitor>
+void visit(O& part, Visitor&& field) {
+  [[maybe_unused]] auto& [name, samples, shape, encoding, classes, class_samples, statistics] = part;
+  field(name, {.name = "part"});
+  field(samples, {.name = "samples"});
+  field(shape, {.name = "shape"});
+  field(classes, {.name = "classes"});
+  field(class_samples, {.name = "class_samples"});
+  field(statistics, {.name = "statistics"});
+}
+
+struct DatasetResults {
+  std::vector<DatasetPart> parts;
+};
+LOCKSTEP_MEMBERS(DatasetResults, parts)
+
+DatasetPart count_classes(const std::string& name, const Dataset& dataset) {
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    ++counts[static_cast<std::size_t>(dataset.label(id))];
+  }
+  return {.name = name,
+          .samples = dataset.size(),
+          .shape = dataset.shape(),
+          .encoding = dataset.encoding(),
+          .classes = names_of_classes(dataset, counts.size()),
+          .class_samples = counts};
+}
+
+std::string text_of(const DatasetPart& part) {
+  const Shape shape = part.shape;
+  const std::string what = part.encoding == Encoding::floats
+                               ? fmt::format("samples of {} numbers", shape.size())
+                               : fmt::format("images of {}x{}x{}", shape.channels, shape.height, shape.width);
+  return fmt::format("{:<6} {} {}, {} classes:\n", part.name, part.samples, what, part.class_samples.size()) +
+         class_counts_text(part.classes, part.class_samples, 7);
+}
+
+PartStatistics measure_statistics(const std::string& part, const Dataset& dataset,
+                                  const DataOptions& options) {
   const auto on_bad = [&](const std::string& line) {
     if (options.input.strict) throw Error(Category::data, line);
     print_warning(line);
   };
   const DatasetStatistics found =
       measure_dataset(dataset, options.input, part == "train" ? options.augment : AugmentOptions{}, on_bad);
-  print(fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part, fmt::join(found.mean, ","),
-                    fmt::join(found.deviation, ",")));
+  PartStatistics statistics{.mean = found.mean,
+                            .deviation = found.deviation,
+                            .widths = {},
+                            .heights = {},
+                            .read = found.read,
+                            .unreadable = found.bad,
+                            .samples_per_s = static_cast<double>(found.read) / std::max(found.seconds, 1e-9)};
   if (dataset.encoding() == Encoding::image_file && found.read > 0) {
-    print(fmt::format("{:<6} widths {} to {}, heights {} to {} pixels\n", part, found.min_width,
-                      found.max_width, found.min_height, found.max_height));
+    statistics.widths = {found.min_width, found.max_width};
+    statistics.heights = {found.min_height, found.max_height};
   }
-  print(fmt::format("{:<6} {} read, {} not readable, {:.0f} {}/s on one thread\n", part, found.read,
-                    found.bad, static_cast<double>(found.read) / std::max(found.seconds, 1e-9),
-                    dataset.encoding() == Encoding::floats ? "samples" : "img"));
+  return statistics;
 }
 
-void print_part(const std::string& part, const Dataset& dataset, const DataOptions& options) {
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
-  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
-    ++counts[static_cast<std::size_t>(dataset.label(id))];
+std::string text_of(const DatasetPart& part, const PartStatistics& statistics) {
+  std::string text = fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part.name,
+                                 fmt::join(statistics.mean, ","), fmt::join(statistics.deviation, ","));
+  if (statistics.widths) {
+    text += fmt::format("{:<6} widths {}, heights {} pixels\n", part.name,
+                        fmt::join(*statistics.widths, " to "), fmt::join(*statistics.heights, " to "));
   }
+  return text + fmt::format("{:<6} {} read, {} not readable, {:.0f} {}/s on one thread\n", part.name,
+                            statistics.read, statistics.unreadable, statistics.samples_per_s,
+                            part.encoding == Encoding::floats ? "samples" : "img");
+}
+
+DatasetPart examine(const std::string& name, const Dataset& dataset, const DataOptions& options,
+                    const ResultPrinter& printer) {
+  DatasetPart part = count_classes(name, dataset);
   print_warning(dataset.skipped_files());
-  const Shape shape = dataset.shape();
-  const std::string what = dataset.encoding() == Encoding::floats
-                               ? fmt::format("samples of {} numbers", shape.size())
-                               : fmt::format("images of {}x{}x{}", shape.channels, shape.height, shape.width);
-  print(fmt::format("{:<6} {} {}, {} classes:\n", part, dataset.size(), what, counts.size()));
-  print(class_counts_text(names_of_classes(dataset, counts.size()), counts, 7));
+  printer.text(text_of(part));
   if (options.action == "stats") {
-    print_statistics(part, dataset, options);
+    part.statistics = measure_statistics(name, dataset, options);
+    printer.text(text_of(part, *part.statistics));
   }
+  return part;
 }
 
 int print_data(World& world, const DataOptions& options) {
@@ -110,6 +187,10 @@ int print_data(World& world, const DataOptions& options) {
     world.agree(
         [&] { throw Error(Category::usage, unknown_name("thing to print", options.action, actions)); });
   }
+  if (options.results.json && options.action == "order") {
+    world.agree(
+        [] { throw Error(Category::usage, "order prints ids, one per line, and has no JSON", "json"); });
+  }
   world.agree([] { cpu::best_level(); });  // throws on a processor without the instructions for resizing
   const DatasetPair data = open_dataset(world, options.data);
   if (world.rank() != 0) {
@@ -117,11 +198,13 @@ int print_data(World& world, const DataOptions& options) {
   }
   if (options.action == "order") {
     print_order(*data.train, options);
-  } else {
-    print_part("train", *data.train, options);
-    if (data.validation) print_part("validation", *data.validation, options);
-    print_part("test", *data.test, options);
+    return 0;
   }
+  const ResultPrinter printer(options.results, true);
+  DatasetResults results{{examine("train", *data.train, options, printer)}};
+  if (data.validation) results.parts.push_back(examine("validation", *data.validation, options, printer));
+  results.parts.push_back(examine("test", *data.test, options, printer));
+  printer.finish(results);
   return 0;
 }
 

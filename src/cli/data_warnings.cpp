@@ -40,18 +40,19 @@ std::string skipped_warning(const Evaluation& evaluation, const std::string& kin
 }
 
 void DataWarnings::look_at(const EpochReport& epoch) {
-  tell_skipped(epoch.train, "training", train_told_);
-  tell_skipped(epoch.test, "test", test_told_);
-  if (epoch.validation) tell_skipped(*epoch.validation, "validation", validation_told_);
-  if (options_.output.quiet || slow_told_) return;
+  warn_of_skipped(epoch.train, "training", warned_train_);
+  warn_of_skipped(epoch.test, "test", warned_test_);
+  if (epoch.validation) warn_of_skipped(*epoch.validation, "validation", warned_validation_);
+  if (options_.output.quiet || warned_slow_) return;
   const std::string slow = slow_reading_warning(epoch, options_);
-  slow_told_ = !slow.empty();
+  warned_slow_ = !slow.empty();
   print_warning(slow);
 }
 
-void DataWarnings::tell_skipped(const Evaluation& evaluation, const std::string& kind, std::uint64_t& told) {
-  if (evaluation.skipped <= told) return;
-  told = evaluation.skipped;
+void DataWarnings::warn_of_skipped(const Evaluation& evaluation, const std::string& kind,
+                                   std::uint64_t& warned) {
+  if (evaluation.skipped <= warned) return;
+  warned = evaluation.skipped;
   print_warning(skipped_warning(evaluation, kind));
 }
 

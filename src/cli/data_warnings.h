@@ -9,7 +9,7 @@
 namespace lockstep {
 
 /// Warning, with advice, that reading samples, or a GPU's waiting for them, took much of the time of an
-/// epoch; empty: it did not, or the epoch was too short to tell.
+/// epoch; empty: it did not, or the epoch was too short for a measurement.
 std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& options);
 
 /// Warning that samples of `kind`, such as "training", could not be read; empty: all were read.
@@ -22,13 +22,13 @@ class DataWarnings {
   void look_at(const EpochReport& epoch);
 
  private:
-  static void tell_skipped(const Evaluation& evaluation, const std::string& kind, std::uint64_t& told);
+  static void warn_of_skipped(const Evaluation& evaluation, const std::string& kind, std::uint64_t& warned);
 
   const TrainOptions& options_;
-  bool slow_told_ = false;
-  std::uint64_t train_told_ = 0;
-  std::uint64_t test_told_ = 0;
-  std::uint64_t validation_told_ = 0;
+  bool warned_slow_ = false;
+  std::uint64_t warned_train_ = 0;
+  std::uint64_t warned_test_ = 0;
+  std::uint64_t warned_validation_ = 0;
 };
 
 }  // namespace lockstep

@@ -2,17 +2,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
-#include "cli/output.h"
+#include "cli/results.h"
 #include "cli/train/train_options.h"
+#include "core/json/members.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
-#include "report/run_comparison.h"
-#include "report/run_directory.h"
-#include "report/run_record.h"
+#include "run/report/run_comparison.h"
+#include "run/run_folder.h"
+#include "run/run_record.h"
 
 namespace lockstep {
 namespace {
@@ -22,6 +25,7 @@ constexpr int status_if_different = 1;
 struct DiffOptions {
   std::string first;
   std::string second;
+  ResultOptions results;
 };
 
 OptionSet option_set(DiffOptions& options) {
@@ -32,49 +36,91 @@ OptionSet option_set(DiffOptions& options) {
                 "some differ, others as in README.md.");
   set.positional("RUN_A", "run directory", options.first);
   set.positional("RUN_B", "run directory", options.second);
+  set.add(options.results);
   set.ignore(train_option_names());
   set.epilogue("Example:\n  lockstep diff runs/lenet-1 runs/lenet-2\n");
   return set;
 }
 
-void print_run(const char* letter, const RunRecord& record) {
-  print(
-      without_control_characters(fmt::format(
-          "{}: {}: steps: {}, epochs: {}, {}", letter, record.name, record.steps.size(), record.epochs.size(),
-          record.end ? "ended with digest " + record.end->digest : std::string("no end recorded"))) +
-      "\n");
+struct ComparedRun {
+  std::string name;
+  std::size_t steps = 0;
+  std::size_t epochs = 0;
+  std::optional<std::string> digest;  ///< at the end; none: no end is recorded
+};
+LOCKSTEP_MEMBERS(ComparedRun, name, steps, epochs, digest)
+
+struct DiffResults {
+  ComparedRun a;
+  ComparedRun b;
+  RunComparison comparison;
+};
+
+template <OptionsOf<DiffResults> O, class Visitor>
+void visit(O& results, Visitor&& field) {
+  auto& [a, b, comparison] = results;
+  field(a, {.name = "a"});
+  field(b, {.name = "b"});
+  visit(comparison, field);
 }
 
-std::string values_of(const Difference& difference) {
-  return fmt::format("{} in A, {} in B", difference.first, difference.second);
+ComparedRun summary_of(const RunRecord& record) {
+  ComparedRun run{record.name, record.steps.size(), record.epochs.size(), {}};
+  if (record.end) run.digest = record.end->digest;
+  return run;
 }
 
-/// Remark on an option that does not decide the result; empty for others, and those of other versions.
-std::string remark_on(const std::string& option) {
+/// Whether an option decides the result; those of other versions are taken to.
+bool decides_result(const std::string& option) {
   static const std::vector<OptionText> known = texts_of(TrainOptions{});
   const auto found =
       std::ranges::find_if(known, [&](const OptionText& text) { return text.field.name == option; });
-  return found == known.end() || found->field.scope == Scope::result ? ""
-                                                                     : " (may differ between equal runs)";
+  return found == known.end() || found->field.scope == Scope::result;
 }
 
-void print_comparison(const RunComparison& comparison) {
-  print(fmt::format("in both: steps: {}, epochs: {}, digests: {}\n", comparison.steps, comparison.epochs,
-                    comparison.digests));
-  for (const Difference& difference : comparison.results) {
-    print(without_control_characters(fmt::format("first difference in {}: {}: {}", difference.name,
-                                                 difference.place, values_of(difference))) +
-          "\n");
+DiffResults compare(const RunRecord& a, const RunRecord& b) {
+  DiffResults results{summary_of(a), summary_of(b), compare_runs(a, b)};
+  if (!results.comparison.has_common()) {
+    throw Error(Category::data,
+                fmt::format("{} and {} have no step, epoch or digest in common", a.name, b.name));
   }
-  for (const Difference& option : comparison.options) {
-    print(without_control_characters(
-              fmt::format("option {}: {}{}", option.name, values_of(option), remark_on(option.name))) +
-          "\n");
+  for (Difference& option : results.comparison.options) option.decides_result = decides_result(option.name);
+  return results;
+}
+
+std::string text_of(const char* letter, const ComparedRun& run) {
+  return fmt::format("{}: {}: steps: {}, epochs: {}, {}\n", letter, without_control_characters(run.name),
+                     run.steps, run.epochs,
+                     run.digest ? "ended with digest " + without_control_characters(*run.digest)
+                                : std::string("no end recorded"));
+}
+
+/// Last line. Equal results prove little of runs whose ends were not both recorded.
+std::string conclusion(const DiffResults& results) {
+  if (!results.comparison.results.empty()) return "the results differ\n";
+  const bool a = results.a.digest.has_value(), b = results.b.digest.has_value();
+  if (a && b) return "the results are the same\n";
+  const char* which = a ? "B has" : b ? "A has" : "A and B have";
+  return fmt::format("the results that both have are the same; {} no end\n", which);
+}
+
+std::string text_of(const DiffResults& results) {
+  const RunComparison& found = results.comparison;
+  std::string text = text_of("A", results.a) + text_of("B", results.b) +
+                     fmt::format("in both: steps: {}, epochs: {}, digests: {}\n", found.common_steps,
+                                 found.common_epochs, found.common_digests);
+  const auto add = [&](const std::string& what, const Difference& fact, const char* remark = "") {
+    text += without_control_characters(fmt::format("{}: {} in A, {} in B{}", what, fact.a, fact.b, remark)) +
+            "\n";
+  };
+  for (const Difference& fact : found.results) {
+    add(fmt::format("first difference in {}: {}", fact.name, fact.place), fact);
   }
-  for (const Difference& fact : comparison.environment) {
-    print(without_control_characters(fmt::format("environment: {}: {}", fact.name, values_of(fact))) + "\n");
+  for (const Difference& fact : found.options) {
+    add("option " + fact.name, fact, fact.decides_result ? "" : " (may differ between equal runs)");
   }
-  print(comparison.results.empty() ? "the results are the same\n" : "the results differ\n");
+  for (const Difference& fact : found.environment) add("environment: " + fact.name, fact);
+  return text + conclusion(results);
 }
 
 }  // namespace
@@ -84,19 +130,10 @@ int run_diff(int argc, char** argv) {
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
   if (!is_first_process()) return 0;
-  const RunRecord first = read_run_record(RunDirectory{options.first});
-  const RunRecord second = read_run_record(RunDirectory{options.second});
-  const RunComparison comparison = compare_runs(first, second);
-  if (!comparison.has_common()) {
-    throw Error(Category::data,
-                fmt::format("{} and {} have no step, epoch or digest in common", first.name, second.name));
-  }
-  print_run("A", first);
-  print_run("B", second);
-  print_comparison(comparison);
-  if (comparison.results.empty()) return 0;
-  flush_output();
-  return status_if_different;
+  const DiffResults results =
+      compare(read_run_record(RunFolder(options.first)), read_run_record(RunFolder(options.second)));
+  ResultPrinter(options.results, true).print(results);
+  return results.comparison.results.empty() ? 0 : status_if_different;
 }
 
 }  // namespace lockstep

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/checkpoint_store.h"
 #include "core/files/file_system.h"
 #include "core/message.h"
 #include "lockstep/error.h"
-#include "report/run_directory.h"
+#include "run/run_folder.h"
 
 namespace lockstep {
 
@@ -16,7 +15,7 @@ std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path&
     throw Error(Category::data,
                 fmt::format("{}: no such folder; name a checkpoint or a run directory", path.string()));
   }
-  for (const auto& folder : {RunDirectory{path}.checkpoints(), path}) {
+  for (const auto& folder : {RunFolder(path).checkpoints(), path}) {
     if (auto checkpoints = list_checkpoints(folder); !checkpoints.empty()) return checkpoints;
   }
   throw Error(
@@ -47,7 +46,7 @@ std::filesystem::path run_of(const std::filesystem::path& checkpoint) {
   const bool names_folders = path.parent_path().has_parent_path() && *path.begin() != "..";
   if (!names_folders) path = short_form(std::filesystem::absolute(path));
   const std::filesystem::path folder = path.parent_path(), run = folder.parent_path();
-  return folder == RunDirectory{run}.checkpoints() ? run : std::filesystem::path();
+  return folder == RunFolder(run).checkpoints() ? run : std::filesystem::path();
 }
 
 std::filesystem::path run_or_checkpoint(const std::filesystem::path& path) {
@@ -59,7 +58,7 @@ std::filesystem::path run_or_checkpoint(const std::filesystem::path& path) {
 std::filesystem::path find_options(const std::filesystem::path& path) {
   const std::filesystem::path named = run_or_checkpoint(path);
   const std::filesystem::path run = is_checkpoint(named) ? run_of(named) : named;
-  const std::filesystem::path options = RunDirectory{run}.options();
+  const std::filesystem::path options = RunFolder(run).options();
   return !run.empty() && file_kind(options) == FileKind::file ? options : std::filesystem::path();
 }
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
 
 namespace lockstep {
 

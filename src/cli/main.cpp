@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdio>
 #include <exception>
 #include <string_view>
@@ -8,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "comm/world/agreement.h"
+#include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/nearest.h"
 #include "core/version.h"
@@ -16,17 +16,6 @@
 
 namespace lockstep {
 namespace {
-
-constexpr std::array<Command, 8> commands{{
-    {"train", "train a model on all ranks", run_train},
-    {"eval", "measure a saved model on a data set", run_eval},
-    {"bench", "measure training steps, operations, reading and the exchange of gradients", run_bench},
-    {"doctor", "check this machine and how ranks are started", run_doctor},
-    {"inspect", "show a model file, a checkpoint or a network; check checkpoints", run_inspect},
-    {"data", "show a data set, its statistics or its order; pack images", run_data},
-    {"report", "write report.html from a run directory", run_report},
-    {"diff", "compare the records of two runs", run_diff},
-}};
 
 std::string help() {
   std::string text = "lockstep " + std::string(version()) +
@@ -38,7 +27,7 @@ std::string help() {
                      "  lockstep-run -np 2 train --lr 0.2                        the same bits on 2 ranks\n"
                      "  lockstep eval lenet.safetensors                          measure its accuracy\n\n"
                      "Commands:\n";
-  for (const Command& command : commands) {
+  for (const Command& command : commands()) {
     text += fmt::format("  {:<9} {}\n", command.name, command.summary);
   }
   return text +
@@ -63,8 +52,9 @@ int dispatch(int argc, char** argv) {
     print(fmt::format("{}\n", cuda::obstacle(found) ? 0 : found.gpus.size()));
     return 0;
   }
+  check_launcher();
   std::vector<std::string> names;
-  for (const Command& command : commands) {
+  for (const Command& command : commands()) {
     if (name == command.name) {
       return command.run(argc - 1, argv + 1);
     }

@@ -31,6 +31,46 @@ std::size_t workspace(const Network& network, int samples, bool training) {
       .workspace_bytes();
 }
 
+std::string layer_table(const NetworkSummary& network) {
+  std::size_t name_width = 5, operation_width = 9;  // of the headings
+  for (const LayerSummary& layer : network.layers) {
+    name_width = std::max(name_width, layer.name.size());
+    operation_width = std::max(operation_width, layer.operation.size());
+  }
+  std::string text =
+      fmt::format("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>9}  {}\n", "layer", name_width, "operation",
+                  operation_width, "output", "parameters", "MFLOPs", "fused into");
+  for (const LayerSummary& layer : network.layers) {
+    const std::string line = fmt::format(
+        "{:<{}}  {:<{}}  {:>11}  {:>11}  {:>9}  {}", layer.name, name_width, layer.operation, operation_width,
+        text_of(layer.output), layer.parameters == 0 ? "" : std::to_string(layer.parameters),
+        layer.flop == 0 ? "" : fmt::format("{:.3f}", static_cast<double>(layer.flop) / 1e6),
+        layer.fused_into);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text + fmt::format(
+                    "{} layers in {} operations, {} parameters, {:.3f} MFLOPs forward per image (a "
+                    "multiply-add is 2)\n",
+                    network.layers.size(), network.operations, network.parameters,
+                    static_cast<double>(network.flop) / 1e6);
+}
+
+std::string memory_table(const NetworkSummary& network) {
+  const double arena = megabytes(network.parameter_bytes);
+  std::string text = fmt::format(
+      "memory in MB, fp32\n"
+      "parameters {:.1f}, each copy of a gradient {:.1f}: an executor that works on m micro-batches of a "
+      "step holds at most 1 + ceil(log2 m) of them\n"
+      "workspace of an executor (activations, their gradients, scratch):\n"
+      "{:>11}  {:>9}  {:>9}\n",
+      arena, arena, "micro-batch", "train", "evaluate");
+  for (const Workspace& one : network.workspaces) {
+    text += fmt::format("{:>11}  {:>9.1f}  {:>9.1f}\n", one.samples, megabytes(one.training_bytes),
+                        megabytes(one.evaluation_bytes));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string text_of(Shape shape) {
@@ -48,53 +88,32 @@ std::size_t trained_parameters(const Network& network, const Network::Layer& lay
   return count;
 }
 
-std::string layer_table(const Network& network) {
+NetworkSummary summarize(const Network& network, int micro_batch) {
   const Graph graph = build_graph(network);
-  std::size_t name_width = 5, operation_width = 9;  // of the headings
-  for (const Network::Layer& layer : network.layers()) {
-    name_width = std::max(name_width, layer.name.size());
-    operation_width = std::max(operation_width, describe(layer.operation).size());
-  }
-  std::string text =
-      fmt::format("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>9}  {}\n", "layer", name_width, "operation",
-                  operation_width, "output", "parameters", "MFLOPs", "fused into");
-  std::size_t parameters = 0;
-  std::uint64_t operations = 0;
+  NetworkSummary summary{.operations = graph.nodes.size(),
+                         .parameter_bytes = layout_arena(network.parameters()).elements * sizeof(float)};
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
     const Network::Layer& layer = network.layers()[i];
-    const std::size_t own_parameters = trained_parameters(network, layer);
-    const std::uint64_t own_operations = 2 * multiply_adds(network, layer);
-    std::string line = fmt::format(
-        "{:<{}}  {:<{}}  {:>11}  {:>11}  {:>9}  {}", layer.name, name_width, describe(layer.operation),
-        operation_width, text_of(layer.shape), own_parameters == 0 ? "" : std::to_string(own_parameters),
-        own_operations == 0 ? "" : fmt::format("{:.3f}", static_cast<double>(own_operations) / 1e6),
-        fused_into(graph, i));
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    parameters += own_parameters;
-    operations += own_operations;
+    summary.layers.push_back({.name = layer.name,
+                              .operation = describe(layer.operation),
+                              .output = layer.shape,
+                              .parameters = trained_parameters(network, layer),
+                              .flop = 2 * multiply_adds(network, layer),
+                              .fused_into = fused_into(graph, i)});
+    summary.parameters += summary.layers.back().parameters;
+    summary.flop += summary.layers.back().flop;
   }
-  return text + fmt::format(
-                    "{} layers in {} operations, {} parameters, {:.3f} MFLOPs forward per image "
-                    "(a multiply-add is 2)\n",
-                    network.layers().size(), graph.nodes.size(), parameters,
-                    static_cast<double>(operations) / 1e6);
+  for (const int samples : {std::max(1, micro_batch / 2), micro_batch, 2 * micro_batch}) {
+    summary.workspaces.push_back(
+        {samples, workspace(network, samples, true), workspace(network, samples, false)});
+  }
+  return summary;
 }
 
-std::string memory_table(const Network& network, int micro_batch) {
-  const double arena = megabytes(layout_arena(network.parameters()).elements * sizeof(float));
-  std::string text = fmt::format(
-      "memory in MB, fp32\n"
-      "parameters {:.1f}, each copy of a gradient {:.1f}: an executor that works on m micro-batches of a "
-      "step "
-      "holds at most 1 + ceil(log2 m) of them\n"
-      "workspace of an executor (activations, their gradients, scratch):\n"
-      "{:>11}  {:>9}  {:>9}\n",
-      arena, arena, "micro-batch", "train", "evaluate");
-  for (const int samples : {std::max(1, micro_batch / 2), micro_batch, 2 * micro_batch}) {
-    text += fmt::format("{:>11}  {:>9.1f}  {:>9.1f}\n", samples, megabytes(workspace(network, samples, true)),
-                        megabytes(workspace(network, samples, false)));
-  }
-  return text;
+std::string text_of(const NetworkSummary& network) {
+  return layer_table(network) + "\n" + memory_table(network);
 }
+
+JsonValue json_of(Shape shape) { return JsonValue::array({shape.channels, shape.height, shape.width}); }
 
 }  // namespace lockstep

@@ -1,19 +1,54 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "core/json/json.h"
+#include "core/json/members.h"
+#include "lockstep/field.h"
 #include "lockstep/network.h"
 
 namespace lockstep {
 
-/// Table of a network's layers: operation, output shape, parameters, FLOPs (two per multiply-add, forward,
-/// one image), the node that each is fused into, if any; and totals.
-std::string layer_table(const Network& network);
+struct LayerSummary {
+  std::string name;
+  std::string operation;
+  Shape output;
+  std::size_t parameters = 0;  ///< trained ones
+  std::uint64_t flop = 0;      ///< two per multiply-add, forward, one image
+  std::string fused_into;      ///< node of an earlier layer that computes this one; empty: its own
+};
+LOCKSTEP_MEMBERS(LayerSummary, name, operation, output, parameters, flop, fused_into)
 
-/// Table of the memory that training and evaluation take on a CPU rank, by size of micro-batch:
-/// `micro_batch`, half of it and twice it.
-std::string memory_table(const Network& network, int micro_batch);
+/// Bytes that an executor needs for activations, their gradients and scratch, on a CPU rank.
+struct Workspace {
+  int samples = 0;  ///< of a micro-batch
+  std::size_t training_bytes = 0;
+  std::size_t evaluation_bytes = 0;
+};
+LOCKSTEP_MEMBERS(Workspace, samples, training_bytes, evaluation_bytes)
+
+/// Layers of a network and the memory that it takes.
+struct NetworkSummary {
+  std::vector<LayerSummary> layers = {};
+  std::size_t operations = 0;  ///< nodes of the graph
+  std::size_t parameters = 0;  ///< trained ones
+  std::uint64_t flop = 0;
+  std::size_t parameter_bytes = 0;  ///< also those of a copy of the gradient
+  std::vector<Workspace> workspaces = {};
+};
+LOCKSTEP_MEMBERS(NetworkSummary, layers, operations, parameters, flop, parameter_bytes, workspaces)
+
+/// Summary with workspaces for micro-batches of `micro_batch` samples, of half and of twice as many.
+NetworkSummary summarize(const Network& network, int micro_batch);
+
+/// Tables of layers and of memory.
+std::string text_of(const NetworkSummary& network);
+
+/// List of channels, rows and columns.
+JsonValue json_of(Shape shape);
 
 /// Shape as text: "20x26x26"; of a vector, its length.
 std::string text_of(Shape shape);

@@ -6,10 +6,10 @@
 #include "cli/output.h"
 #include "cli/train/train_options.h"
 #include "core/files/atomic_file.h"
-#include "report/html_report.h"
-#include "report/run_directory.h"
-#include "report/run_record.h"
-#include "report/sinks/console_sink.h"
+#include "run/report/html_report.h"
+#include "run/run_folder.h"
+#include "run/run_record.h"
+#include "run/sinks/console_sink.h"
 
 namespace lockstep {
 namespace {
@@ -48,7 +48,7 @@ void print_epochs(const RunRecord& record) {
   if (record.end) {
     print(end_line(*record.end) + "\n");
   } else {
-    print("no end recorded: the run is still going on, or was interrupted\n");
+    print("no end recorded: the run is in progress, or was interrupted\n");
   }
 }
 
@@ -59,10 +59,10 @@ int run_report(int argc, char** argv) {
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
   if (!is_first_process()) return 0;
-  const RunDirectory directory{options.directory};
-  const RunRecord record = read_run_record(directory);
+  const RunFolder folder(options.directory);
+  const RunRecord record = read_run_record(folder);
   const std::filesystem::path file =
-      options.output.empty() ? directory.report() : std::filesystem::path(options.output);
+      options.output.empty() ? folder.report() : std::filesystem::path(options.output);
   write_text_file(file, html_report(record));
   print_epochs(record);
   print("wrote " + file.string() + "\n");

@@ -9,27 +9,27 @@ namespace lockstep {
 
 class World;
 
-/// Transfer of data from all ranks to rank 0 while the ranks go on with other work. Calls come from the
-/// thread of the world, which outlives it.
+/// Transfer of data from all ranks to rank 0 beside their other work. Called by the thread of the world,
+/// which outlives it.
 class BackgroundGather {
  public:
   /// Collective.
   explicit BackgroundGather(const World& world);
-  /// A transfer that is not done, as after an error, goes on in its memory until the process ends.
+  /// MPI may access the memory of an unfinished transfer, as after an error, until the process ends.
   ~BackgroundGather();
   BackgroundGather(const BackgroundGather&) = delete;
   BackgroundGather& operator=(const BackgroundGather&) = delete;
 
-  /// Begins to send `own` to rank 0. On rank 0, `parts[i]` is memory for what rank i sends, in the same
-  /// order; its own parts are ignored. Memory must stay as it is until the transfer is done, and the last
+  /// Begins to send `own` to rank 0. On rank 0, `parts[i]` receives the data of rank i, in the same order;
+  /// parts[0] is ignored. The memory must neither move nor change until the transfer is done. The previous
   /// transfer must be done.
   void start(std::span<const std::span<const std::byte>> own,
              std::span<const std::vector<std::span<std::byte>>> parts);
-  /// Moves the data on, without waiting. Returns whether this rank's part of the transfer is done.
+  /// Advances the transfer without waiting. Returns whether this rank's part of the transfer is done.
   bool poll();
-  /// Whether a transfer was started, and neither poll() nor wait() has said that it is done.
+  /// Whether a transfer was started, and poll() and wait() have not yet reported its end.
   bool pending() const;
-  /// Waits until poll() is true. All ranks call it, also where nothing is left to wait for.
+  /// Waits until poll() returns true. Called by all ranks, even if nothing is left to wait for.
   void wait();
 
  private:

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// Null where no host has several ranks, or one cannot share memory.
+/// Null if no host has several ranks, or if the ranks of a host cannot share memory.
 std::unique_ptr<Communicator> make_hosts_communicator(const World& world) {
   if (world.hosts() == 1 || world.hosts() == world.size()) return nullptr;
   const World::Runtime& runtime = world.runtime();

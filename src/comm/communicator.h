@@ -12,10 +12,11 @@
 
 namespace lockstep {
 
+struct HostParts;
 class World;
 
 /// Exchange between ranks. Every rank calls the same methods in the same order. No call may follow an
-/// error. A rank whose peers do not come waits until its watchdog ends it (comm/watch/watch.h).
+/// error. A rank whose peers do not come waits until its watchdog ends it (watch/watch.h).
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -25,26 +26,29 @@ class Communicator {
   /// messages".
   virtual std::string name() const { return "none"; }
 
-  /// `count` arenas of `elements` floats, zeroed and aligned to 4,096 bytes, that the peers see too, so that
-  /// an exchange of them copies less; they live as long as the communicator. Empty where memory cannot be
-  /// shared: take the device's. Collective; every rank's count is its own. Costs memory when written to.
+  /// Allocates `count` arenas of `elements` zeroed floats, aligned to 4,096 bytes, in memory that peers can
+  /// read, so that exchanges copy less. They live as long as the communicator, and take up memory when they
+  /// are written to. Empty if memory cannot be shared. Collective; counts may differ between ranks.
   virtual std::vector<Buffer> shared_arenas(std::size_t /*count*/, std::size_t /*elements*/) { return {}; }
-  /// One such arena that is the same memory on all ranks of a host: what is gathered there need not travel
-  /// between them. Empty where it cannot be had. Collective.
+  /// Allocates such an arena for all ranks of a host together: data gathered there need not be copied between
+  /// them. Empty if memory cannot be shared. Collective.
   virtual Buffer common_arena(std::size_t /*elements*/) { return {}; }
 
-  // Plans of what a step exchanges (comm/exchange.h). Collective.
+  /// Parts of a communicator over several hosts with shared memory (comm/host_ranks.h); null for all others.
+  virtual const HostParts* host_parts() const { return nullptr; }
+
+  // Plans of the exchanges of a step (comm/exchange.h). Collective.
 
   virtual std::unique_ptr<SumExchange> plan_sum(SumLayout layout) = 0;
   /// Bytes [bounds[i], bounds[i + 1]) of `all` are rank i's.
   virtual Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) = 0;
   virtual AllReduce plan_all_reduce(std::span<float> values) = 0;
 
-  /// Stream for exchanges that run beside the work that is recorded on `stream` later, and after what has
-  /// been recorded there; `stream` itself where exchanges cannot run beside other work. Until join(),
-  /// exchanges on other streams wait for those beside.
-  virtual Stream& beside(Stream& stream) { return stream; }
-  /// Makes later work on `stream` wait for the exchanges beside it.
+  /// Stream for exchanges that begin after the work recorded on `stream` so far, and run beside its later
+  /// work. Returns `stream` itself if exchanges cannot run beside other work. Until join(), exchanges on
+  /// other streams wait for the forked ones.
+  virtual Stream& fork(Stream& stream) { return stream; }
+  /// Makes later work on `stream` wait for the forked exchanges.
   virtual void join(Stream& /*stream*/) {}
 
   // Done on return, in the host's memory. Collective. Waiting yields the core.
@@ -54,8 +58,8 @@ class Communicator {
                                 std::span<std::byte> all) = 0;
   virtual void barrier() = 0;
 
-  /// Throws Error(peer) when what was given to a device has failed. Does not wait: for waits outside of the
-  /// communicator.
+  /// Throws Error(peer) if an exchange that was submitted to a device has failed. Does not wait: waits
+  /// outside of the communicator call it repeatedly.
   virtual void check() {}
 };
 
@@ -69,23 +73,20 @@ std::vector<T> all_gather(Communicator& communicator, const T& own) {
   return all;
 }
 
-/// A communicator over the world, which outlives it: self for one rank; shared memory where all ranks are on
-/// one host that allows it; shared memory within hosts and messages between them where hosts have several
-/// ranks (comm/host_ranks.h); messages otherwise. Forcing shared memory where it cannot be had:
-/// Error(resource).
+/// A communicator over the world, which outlives it: self for one rank; shared memory if all ranks are on one
+/// host that allows it; shared memory within hosts and messages between them if hosts have several ranks
+/// (comm/host_ranks.h); messages otherwise. Throws Error(resource) if `transport` requires shared memory that
+/// ranks cannot have.
 std::unique_ptr<Communicator> make_communicator(const World& world, Transport transport);
 
-/// `count` shared arenas where they can be had, else memory of the device. Collective.
+/// Allocates `count` shared arenas if possible, else memory of the device. Collective.
 std::vector<Buffer> allocate_arenas(Communicator& communicator, Device& device, std::size_t count,
                                     std::size_t elements);
 
-/// One rank, for memory of any device.
+/// Communicator of one rank, for memory of any device.
 std::unique_ptr<Communicator> make_self_communicator();
 std::unique_ptr<Communicator> make_message_communicator(const World& world);
-/// Null where a shared mapping cannot be made (agreed by all ranks).
+/// Null if memory cannot be shared (agreed by all ranks).
 std::unique_ptr<Communicator> make_shared_memory_communicator(const World& world);
-
-/// `ranks` communicators for as many threads of this process: tests of everything above without MPI.
-std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks);
 
 }  // namespace lockstep

@@ -47,8 +47,8 @@ struct SumChunk {
 class SumExchange {
  public:
   virtual ~SumExchange() = default;
-  /// Tells that elements from `begin` on of this rank's partial sums are final: their exchange may begin
-  /// while the others are computed. `begin` descends within a step. If one rank calls it, all ranks call
+  /// Declares elements from `begin` on of this rank's partial sums final: their exchange may begin while
+  /// earlier elements are computed. `begin` descends within a step. If one rank calls it, all ranks call
   /// ready(0) before any other exchange.
   virtual void ready(Stream& /*stream*/, std::size_t /*begin*/) {}
   /// Records the transfer of the next chunk, in ascending order. Returns nothing after the last one; the
@@ -58,7 +58,7 @@ class SumExchange {
   virtual std::optional<SumChunk> next(Stream& stream) = 0;
 };
 
-/// Records a transfer that brings the part of each rank to all ranks, in the memory that it is planned for.
+/// Records the transfer of each rank's part to all ranks, in the planned memory.
 using Gather = std::function<void(Stream&)>;
 
 /// Sum of floats over ranks, on every rank, in place; the order of additions is the library's.

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Version of the NCCL library, "2.28.9". Throws Error(resource) saying what is missing where there is none.
+/// Version of the NCCL library, "2.28.9". Throws Error(resource) naming what is missing.
 std::string nccl_version();
 
 /// Communicator between GPUs. Arenas and all other memory of its plans are on this device. Its plans become

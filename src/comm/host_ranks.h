@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace lockstep {
 
-/// Ranks on several hosts, where ranks of one host share memory. Data travels between hosts between one rank
-/// of each: the owner of a slice, and on every other host the local rank to whose share the slice belongs.
+/// Ranks on several hosts that share memory within a host. One rank of each host exchanges a slice with other
+/// hosts: on the host of its owner the owner, on every other host the rank to whose share the slice belongs.
 class HostRanks {
  public:
   /// `boundaries`: first rank of every host, then the number of ranks; `rank`: this one.
@@ -24,8 +25,8 @@ class HostRanks {
   std::size_t host_of(std::size_t rank) const;
   /// Rank of `host` to whose share the slice of `owner` belongs; on the owner's host, the owner.
   std::size_t partner(std::size_t owner, std::size_t host) const;
-  /// Boundaries of the shares that this host's ranks have in the slices of the ranks of `host`. The
-  /// boundaries of these slices are bounds[first(host)] to bounds[first(host + 1)].
+  /// Divides the slices of the ranks of `host` among the ranks of this host: returns the boundaries of their
+  /// shares. `bounds`: boundaries of the slices of all ranks.
   std::vector<std::size_t> shares(std::span<const std::size_t> bounds, std::size_t host) const;
 
  private:
@@ -33,16 +34,14 @@ class HostRanks {
   std::size_t rank_, host_;
 };
 
-/// Communicator over several hosts.
-class HostsCommunicator : public Communicator {
- public:
-  virtual const HostRanks& hosts() const = 0;
-  /// Connects the ranks of this host.
-  virtual Communicator& within_host() = 0;
-  /// Same as plan_sum, for partial sums of whole hosts. layout.own: those of this host; all its ranks pass
-  /// the same, but each has computed only the elements of its shares. layout.counts: of every host. Inputs of
-  /// a chunk are in the order of hosts.
-  virtual std::unique_ptr<SumExchange> plan_host_sums(SumLayout layout) = 0;
+/// Parts of a communicator over several hosts whose ranks share memory within a host.
+struct HostParts {
+  HostRanks hosts;
+  Communicator& within;  ///< connects the ranks of this host
+  /// Same as Communicator::plan_sum, for partial sums of whole hosts. layout.own: those of this host; all its
+  /// ranks pass the same, but each has computed only the elements of its shares. layout.counts: of every
+  /// host. Inputs of a chunk are in the order of hosts. Collective.
+  std::function<std::unique_ptr<SumExchange>(SumLayout layout)> plan_sum_of_hosts;
 };
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@ int operation(int plain, Sharing sharing) {
   return sharing == Sharing::threads ? plain | FUTEX_PRIVATE_FLAG : plain;
 }
 
-/// Tells the processor that the loop around this only waits for another core.
+/// Hints to the processor that the surrounding loop only waits for another core.
 void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

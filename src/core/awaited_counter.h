@@ -11,7 +11,7 @@ namespace lockstep {
 /// 30, 100 and 300 us did not differ by more than the noise of 10 % on an idle machine.
 inline constexpr std::chrono::microseconds spin_time{30};
 
-/// Threads that change a counter and wait for it: those of one process, or of several.
+/// Whether the threads that use a counter belong to one process or to several.
 enum class Sharing { threads, processes };
 
 /// Counter that threads wait for: threads of one process, or of several processes that share its memory. Zero

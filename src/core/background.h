@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// Runs `work` on a thread of its own; where the system has none left, within this call. The result waits for
+/// Runs `work` on a new thread, or within this call if the system has no thread left. The result waits for
 /// it, and has its error.
 std::future<void> in_background(const std::function<void()>& work);
 

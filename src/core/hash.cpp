@@ -35,6 +35,11 @@ std::string Digest::hex() const {
   return fmt::format("{:016x}{:016x}", high, low);
 }
 
+std::array<std::uint64_t, 2> hash_with_seed(std::span<const std::byte> bytes, std::uint64_t seed) {
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes.data(), bytes.size(), seed);
+  return {hash.low64, hash.high64};
+}
+
 double in_unit_interval(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
 
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #include "core/message.h"
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstdio>
 #include <string>
@@ -10,7 +12,21 @@ namespace lockstep {
 
 namespace {
 std::atomic<bool> line_is_open = false;
+std::atomic<bool> gives_up = false;
 }  // namespace
+
+/// A pipe or terminal that is writable takes 4096 bytes without blocking.
+bool wait_for_reader(std::FILE* stream) {
+  constexpr int milliseconds = 100, looks = 30;
+  for (int look = 0; look < looks;) {
+    pollfd events{.fd = fileno(stream), .events = POLLOUT, .revents = 0};
+    if (events.fd < 0 || poll(&events, 1, milliseconds) > 0) return true;
+    if (gives_up.load()) ++look;
+  }
+  return false;
+}
+
+void give_up_blocked_output() noexcept { gives_up = true; }
 
 void replace_last_line() { line_is_open = true; }
 
@@ -18,6 +34,7 @@ void print_message(std::string_view text) {
   constexpr const char* erase_line = "\r\x1b[K";
   const std::string line =
       (line_is_open.exchange(false) ? erase_line : "") + without_control_characters(text) + "\n";
+  if (!wait_for_reader(stderr)) return;
   std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);
 }
@@ -36,7 +53,7 @@ bool DeferredError::attempt(const std::function<void()>& work) {
     failure.emplace(Category::internal, error.what());
   }
   if (!failure) return true;
-  print_warning(std::string(failure->what()) + "; the run goes on without it");
+  print_warning(std::string(failure->what()) + "; the run continues without it");
   if (!first_) first_ = failure;
   return false;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -12,7 +13,14 @@ namespace lockstep {
 /// Control characters, which file names may contain, become question marks. Ignores errors.
 void print_message(std::string_view text);
 
-/// Tells that stderr ends with a line that the next message replaces: a progress line.
+/// Waits until `stream` can take a line, with nothing of it buffered. Returns false if that takes 3 s after
+/// give_up_blocked_output: what reads it, such as a pager, may never do so.
+bool wait_for_reader(std::FILE* stream);
+
+/// Lets a run that has been asked to stop do so although nobody reads its output. Safe in signal handlers.
+void give_up_blocked_output() noexcept;
+
+/// Declares the last line of stderr a progress line, which the next message replaces.
 void replace_last_line();
 
 /// Prints "lockstep: warning: " and `text`; nothing if `text` is empty.

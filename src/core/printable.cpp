@@ -30,6 +30,6 @@ std::string printable(std::string_view text) {
   return without_control_characters(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
 
-std::string in_quotes(std::string_view text) { return fmt::format("'{}'", without_control_characters(text)); }
+std::string in_quotes(std::string_view text) { return fmt::format("'{}'", printable(text)); }
 
 }  // namespace lockstep

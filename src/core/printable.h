@@ -14,7 +14,7 @@ std::string without_control_characters(std::string_view text);
 /// `text` for a one-line message: without control characters, cut to 100 bytes and "..." if it is longer.
 std::string printable(std::string_view text);
 
-/// `text` without control characters, in single quotes.
+/// printable(text) in single quotes: every name or value of the user's that a message repeats.
 std::string in_quotes(std::string_view text);
 
 }  // namespace lockstep

@@ -20,14 +20,14 @@ struct StepOutcome {
   double loss = 0.0;             ///< sum over the samples, before the update
   std::uint64_t correct = 0;     ///< as in LeafResult
   std::uint64_t correct5 = 0;    ///< as in LeafResult
-  std::uint64_t samples = 0;     ///< computed on all ranks; skipped ones do not count
+  std::uint64_t samples = 0;     ///< computed on all ranks, without skipped samples
   double gradient_norm = 0.0;    ///< 0: not requested
   float gradient_scale = 0.0F;   ///< factor of the sum of gradients: 1 / samples, times that of clipping
   float statistic_scale = 0.0F;  ///< factor of the sums of observed statistics: 1 / samples
   std::uint32_t updates = 0;     ///< whether parameters change; 0 if the loss or a clipped norm is not finite
 };
 
-/// Steps submitted together, and the position of the one in progress; addresses of the device.
+/// Steps submitted together, and the position of the current step; device addresses.
 struct StepLog {
   const StepInput* inputs = nullptr;
   StepOutcome* outcomes = nullptr;

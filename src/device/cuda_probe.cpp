@@ -8,7 +8,7 @@ namespace {
 constexpr int min_major = 8;  // required by bf16, tf32 and the compiled kernels
 
 /// Oldest driver for programs of a CUDA version (release notes of the CUDA toolkit, table 3). For CUDA 12,
-/// the one of 12.1, from which on a kernel has more than 4 KB of arguments: sums of many parts have.
+/// that of 12.1, the first to allow more than 4 KB of arguments of a kernel, as sums of many parts have.
 std::string min_driver(int version) {
   switch (version / 1000) {
     case 13:

@@ -20,7 +20,6 @@ enum class ComputeMode { shared, exclusive_process, prohibited };
 struct GpuProbe {
   std::string name{};
   int major = 0, minor = 0;  ///< compute capability
-  int multiprocessors = 0;
   std::uint64_t memory_bytes = 0;
   std::optional<std::uint64_t> free_bytes{};  ///< none: unknown
   std::string bus{};                          ///< PCI address

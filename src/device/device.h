@@ -85,7 +85,7 @@ class Buffer {
 };
 
 /// Memory of a device that the host fills in each run of a program, if possible while the stream still
-/// computes with what was there before.
+/// computes with the previous contents.
 class Upload {
  public:
   /// Called on the host in each run. Returns what to copy: memory from allocate_host, which must not change
@@ -108,7 +108,7 @@ class Upload {
   virtual void release(Stream& stream) = 0;
   /// Waits until nothing is copied from the host's memory any more. Not while recording.
   virtual void wait() = 0;
-  /// Total seconds that the stream has waited for copies and their sources, those of runs that are done.
+  /// Total seconds for which the stream has waited for copies and their sources, in completed runs only.
   virtual double waited() const = 0;
 
  private:

@@ -19,13 +19,13 @@ namespace lockstep {
 struct ArenaUpdateOptions {
   Device& device;
   const Optimizer& optimizer;
-  const OptimizerOptions& rule;  ///< options of the optimizer
   const std::vector<Segment>& segments;
   const BlockNorms& norms;
   std::size_t parameters = 0;                ///< number of the network's parameters
   std::size_t first = 0, last = 0;           ///< elements that this rank updates
   std::span<float> values;                   ///< arena of the parameters
   std::span<float> averages;                 ///< arena of the averaged weights; empty: none
+  double clip_grad = 0.0;                    ///< maximum norm of the gradient; 0: no limit
   double average_decay = 0.0;                ///< averages += (1 - average_decay) * (values - averages)
   std::span<const std::span<float>> states;  ///< the optimizer's states of elements [first, last)
   StepLog log;                               ///< input and outcome of the step

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradient/block_fold.h"
 #include "optim/arena_update.h"
-#include "reduce/block_fold.h"
 
 namespace lockstep {
 namespace {
@@ -64,8 +64,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
       outcome.updates = 0;
       return;
     }
-    outcome.gradient_scale *=
-        static_cast<float>(clip_coefficient(options_.rule.clip_grad, outcome.gradient_norm));
+    outcome.gradient_scale *= static_cast<float>(clip_coefficient(options_.clip_grad, outcome.gradient_norm));
   }
 
   void prepare_sum(float* sum) {

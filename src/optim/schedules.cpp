@@ -92,8 +92,7 @@ void check(const ScheduleOptions& options, double base, int epochs) {
   }
 }
 
-/// Rounds down, but takes a number just below a whole one for that one: 0.29 epochs of 100 steps are 29
-/// steps.
+/// Rounds down, except for numbers just below a whole number: 0.29 epochs of 100 steps are 29 steps.
 double whole_steps(double steps) { return std::floor(steps + 1e-6); }
 
 }  // namespace

@@ -48,7 +48,7 @@ std::vector<std::string> names_of(const Parameter& parameter) {
   const std::string best = nearest(pattern, known);
   throw Error(Category::usage,
               fmt::format("no parameter matches '{}', which should be frozen{}", pattern,
-                          best.empty() ? fmt::format("; there is, for one, {}", parameters.front().name)
+                          best.empty() ? fmt::format("; there is, for example, {}", parameters.front().name)
                                        : fmt::format("; did you mean '{}'?", best)));
 }
 

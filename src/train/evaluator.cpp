@@ -6,7 +6,7 @@
 #include <cstring>
 #include <functional>
 
-#include "comm/watch/watch.h"
+#include "comm/world/watch_of.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "train/step/outcome.h"
@@ -79,7 +79,7 @@ Evaluator::Rounds Evaluator::record(std::uint64_t rounds, Prediction* prediction
   return recorded;
 }
 
-/// Runs a recorded pass, while it goes on; without `goes_on`, to its end.
+/// Runs the recorded pass until it ends or `goes_on`, unless it is empty, returns false.
 std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::function<bool()>& goes_on) {
   const std::vector<std::uint32_t>& bounds = pass_.assignment().executors;
   for (std::size_t e = 0; e < runners_.size(); ++e) {

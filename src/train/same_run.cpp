@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/hash.h"
 #include "data/feed/sample_reader.h"
+#include "data/fingerprint.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
+#include "lockstep/sampler.h"
 
 namespace lockstep {
 namespace {
@@ -43,6 +47,22 @@ std::uint64_t hash(const ModelFile& file) {
   return digest.words()[0];
 }
 
+/// Hash of the bytes of image files in a fixed random order: of all files up to 64 MiB or 4096 files.
+std::uint64_t hash_files(const Dataset& dataset) {
+  if (dataset.encoding() != Encoding::image_file) return 0;
+  constexpr std::uint64_t max_files = 4096, max_bytes = std::uint64_t{64} << 20;
+  const Permutation order(dataset.size(), 0, 0);
+  VisitSum sum;
+  std::vector<std::uint8_t> buffer;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < std::min(dataset.size(), max_files) && bytes < max_bytes; ++i) {
+    const std::span<const std::uint8_t> file = readable_sample(dataset, order(i), buffer);
+    sum.add(order(i), file);
+    bytes += file.size();
+  }
+  return sum.words()[0];
+}
+
 std::string hex(std::uint64_t value) { return fmt::format("xxh3:{:016x}", value); }
 
 }  // namespace
@@ -53,6 +73,9 @@ std::vector<Line> identity_of_run(const Network& network, const Dataset& train, 
           {"training set", train.fingerprint()},
           {"test set", test.fingerprint()},
           {"validation set", validation == nullptr ? "none" : validation->fingerprint()},
+          {"contents of the training files", hex(hash_files(train))},
+          {"contents of the test files", hex(hash_files(test))},
+          {"contents of the validation files", validation == nullptr ? "none" : hex(hash_files(*validation))},
           {"pixels of the training set by libjpeg and libpng", hex(hash_decoded(train))},
           {"pixels of the test set by libjpeg and libpng", hex(hash_decoded(test))}};
 }
@@ -69,7 +92,8 @@ std::vector<Line> lines_of_evaluation(const EvaluationOptions& options, const Ne
   lines.insert(lines.end(), {{"network", hex(hash(fingerprint(network)))},
                              {"model file", hex(hash(file))},
                              {"data set", dataset.fingerprint()},
-                             {"pixels of the data set by libjpeg and libpng", hex(hash_decoded(dataset))}});
+                             {"pixels of the data set by libjpeg and libpng", hex(hash_decoded(dataset))},
+                             {"contents of the files", hex(hash_files(dataset))}});
   return lines;
 }
 

@@ -12,9 +12,9 @@
 /// Lines that check_same compares between ranks.
 namespace lockstep {
 
-/// Lines for what a run works on: fingerprints of the network, of the data sets (Dataset::fingerprint) and,
-/// if they are image files, of the pixels of 4 training and test samples. `validation`: null if there is
-/// none.
+/// Lines that identify network and data of a run: fingerprints of the network, of the data sets
+/// (Dataset::fingerprint) and, if they are image files, of the pixels of 4 training and test samples.
+/// `validation`: null if there is none.
 std::vector<Line> identity_of_run(const Network& network, const Dataset& train, const Dataset& test,
                                   const Dataset* validation = nullptr);
 

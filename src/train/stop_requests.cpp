@@ -15,17 +15,19 @@
 #include <utility>
 #include <vector>
 
-#include "comm/watch/watch.h"
 #include "comm/world/launch.h"
+#include "core/message.h"
 #include "core/options/text.h"
+#include "core/process/signals.h"
 #include "core/same_interrupt.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::array<int, 4> handled = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+constexpr std::array<int, 6> handled = {SIGTERM, SIGINT, SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2};
 constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signals
 
 /// State that the handler shares with the process's StopRequests. A handler may use lock-free atomics only.
@@ -43,19 +45,6 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
 
 std::array<struct sigaction, handled.size()> earlier_actions;
 
-const char* name_of_signal(int number) {
-  switch (number) {
-    case SIGTERM:
-      return "SIGTERM";
-    case SIGINT:
-      return "SIGINT";
-    case SIGUSR1:
-      return "SIGUSR1";
-    default:
-      return "a signal";
-  }
-}
-
 std::int64_t steady_nanoseconds() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -71,8 +60,8 @@ void sleep_for(int milliseconds) {
   nanosleep(&time, nullptr);
 }
 
-/// mpirun may lose a line that arrives together with the end of a rank: rank 0 waits until it was read, and
-/// the others until rank 0 has ended, if it got the signal, too.
+/// mpirun may lose a line that arrives while a rank exits: rank 0 waits until its line was read, and the
+/// others wait until rank 0 has exited, if it got the signal, too.
 [[noreturn]] void end_before_the_run(int number) {
   if (received.ends.exchange(true)) {  // another thread is in here: mpirun signals ranks when one has ended
     while (received.announces.load()) pause();
@@ -80,8 +69,8 @@ void sleep_for(int milliseconds) {
     _exit(static_cast<int>(Category::stopped));
   }
   if (received.announces.load()) {
-    write_text("lockstep: stopped by ");
-    write_text(name_of_signal(number));
+    write_text("lockstep: stopped by SIG");
+    write_text(sigabbrev_np(number));
     write_text(" before the first step: there is nothing to save; start again\n");
     sleep_for(300);
   } else {
@@ -103,6 +92,7 @@ extern "C" void lockstep_on_signal(int number) {
     const std::int64_t time = steady_nanoseconds();
     if (received.stop.load() == none) received.stop_at.store(time);
     const bool first = received.stop.compare_exchange_strong(none, number);
+    give_up_blocked_output();
     if (!first && number == SIGINT && time - received.stop_at.load() > same) {
       announce_end();
       signal(SIGINT, SIG_DFL);
@@ -173,7 +163,7 @@ std::string StopRequests::reason(const World& world) const {
   const auto first = std::ranges::find_if(all, [](std::byte cause) { return cause != std::byte{0}; });
   if (first == all.end()) return "request";
   if (*first == time_limit) return "the time limit of " + value_text(Duration{limit_});
-  std::string name = name_of_signal(std::to_integer<int>(*first));
+  std::string name = signal_name(std::to_integer<int>(*first));
   if (std::ranges::count(all, *first) == world.size()) return name;
   return fmt::format("{} to rank {}", name, first - all.begin());
 }

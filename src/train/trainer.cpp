@@ -2,16 +2,16 @@
 
 #include <utility>
 
-#include "comm/watch/watch.h"
 #include "comm/world/check_same.h"
+#include "comm/world/watch_of.h"
 #include "core/files/file.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
 #include "train/check_options.h"
 #include "train/checkpoints/checkpointer.h"
 #include "train/checkpoints/restore.h"
-#include "train/epoch_loop.h"
 #include "train/evaluator.h"
+#include "train/loop/epoch_loop.h"
 #include "train/run.h"
 #include "train/same_run.h"
 #include "train/session/agreed.h"
@@ -38,16 +38,16 @@ class Trainer::Implementation {
         test_evaluator_(session_, *evaluation_graph_, test, run_.micro_batch(), state_.results(),
                         run_.options.input, rounds_of(test)),
         validation_evaluator_(validation == nullptr ? nullptr : make_evaluator(*validation)),
-        loop_(session_, run_, steps_, test_evaluator_, validation_evaluator_.get(), state_,
-              {owner.on_step, owner.on_epoch, owner.on_digest, owner.on_straggler, owner.on_not_finite,
-               owner.ask, owner.act}),
+        loop_({.session = session_, .run = run_, .steps = steps_, .state = state_, .hooks = owner},
+              test_evaluator_, validation_evaluator_.get()),
+        hooks_(owner),
         facts_(facts_of(session_, run_, identity_)) {
     world.agree([&] { reserve_open_files(files_of_steps(), "the run"); });
   }
 
   void fit() {
     if (run_.options.on_nan == OnNan::rollback) prepare_rollback();
-    while (!loop_.done() && loop_.run_epoch()) {
+    while (!loop_.position().done() && loop_.run_epoch()) {
     }
     if (checkpointer_) {
       const InStage in(watch_of(session_.world()), Stage::checkpoint);
@@ -56,16 +56,23 @@ class Trainer::Implementation {
     watch_of(session_.world()).set_stage(Stage::end);
   }
 
+  void check_checkpoint_space(const std::filesystem::path& folder) {
+    session_.world().agree([&] {
+      if (session_.world().rank() != 0) return;
+      lockstep::check_checkpoint_space(folder, state_.arenas().size() * run_.layout.elements * sizeof(float));
+    });
+  }
+
   std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
-                                             const CheckpointOptions& options, const Facts& description,
-                                             CheckpointObservers observers) {
+                                             const CheckpointOptions& options, const Facts& description) {
     session_.world().agree([&] { check_fields(options); });
+    check_checkpoint_space(folder);
     CheckpointState facts = facts_;
     facts.options.insert(facts.options.end(), description.begin(), description.end());
     loop_.set_checkpointer(nullptr);
     checkpointer_.reset();
     checkpointer_ =
-        std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts), observers);
+        std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts), hooks_);
     loop_.set_checkpointer(checkpointer_.get());
     return resumed_ ? checkpointer_->set_aside_later() : std::vector<std::string>();
   }
@@ -165,8 +172,9 @@ class Trainer::Implementation {
   Evaluator test_evaluator_;
   std::unique_ptr<Evaluator> validation_evaluator_;  ///< null without a validation set
   EpochLoop loop_;
+  const RunHooks& hooks_;
   bool resumed_ = false;
-  CheckpointState facts_;                       ///< what all checkpoints of the run tell of it
+  CheckpointState facts_;                       ///< equal in all checkpoints of the run
   std::unique_ptr<Checkpointer> checkpointer_;  ///< null: no checkpoints
 };
 
@@ -187,20 +195,23 @@ void Trainer::load(const ModelFile& file, const LoadOptions& options) {
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
   implementation_->state().save(file, metadata);
 }
+void Trainer::check_checkpoint_space(const std::filesystem::path& folder) {
+  implementation_->check_checkpoint_space(folder);
+}
 std::vector<std::string> Trainer::write_checkpoints(const std::filesystem::path& folder,
                                                     const CheckpointOptions& options,
                                                     const Facts& description) {
-  return implementation_->write_checkpoints(folder, options, description, {before_checkpoint, on_checkpoint});
+  return implementation_->write_checkpoints(folder, options, description);
 }
 std::vector<std::string> Trainer::resume(const std::filesystem::path& checkpoint, const Facts& description,
                                          bool force) {
   return implementation_->resume(checkpoint, description, force);
 }
-bool Trainer::done() const { return implementation_->loop().done(); }
+bool Trainer::done() const { return implementation_->loop().position().done(); }
 std::uint64_t Trainer::step() const { return implementation_->state().progress.step; }
-int Trainer::epochs() const { return implementation_->loop().epochs(); }
+int Trainer::epochs() const { return implementation_->loop().position().epochs(); }
 BestEpoch Trainer::best() const { return implementation_->state().progress.best; }
-bool Trainer::stopped_early() const { return implementation_->loop().stopped_early(); }
+bool Trainer::stopped_early() const { return implementation_->loop().position().stopped_early(); }
 std::string Trainer::digest() const { return implementation_->state().digest(); }
 int Trainer::micro_batches() const { return implementation_->run().options.batch.micro_batches; }
 int Trainer::threads() const { return implementation_->session().backend().threads(); }

@@ -15,7 +15,7 @@ TrainingState::TrainingState(const Session& session, const Run& run) : run_(run)
   std::vector<std::string> states;
   world.agree([&] {
     slices_ = update_slices(run.network.parameters(), run.layout, rule, session.owners().size());
-    states = make_optimizer(rule)->states();
+    states = Optimizer(rule).states();
   });
   const auto rank = static_cast<std::size_t>(session.owners().rank());
   const std::size_t elements = run.layout.elements, first = slices_[rank], last = slices_[rank + 1];

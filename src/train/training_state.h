@@ -40,13 +40,19 @@ struct Progress {
   int rollbacks = 0;            ///< OnNan::rollback: returns to a checkpoint since the last epoch without any
   std::uint64_t pass_until = 0;  ///< OnNan::rollback: steps up to this one are passed over
   BestEpoch best = {};
+  std::array<std::uint64_t, 2> contents{};  ///< sum over the samples' contents of a whole epoch; 0: none yet
+  std::array<std::uint64_t, 2> partial_contents{};  ///< of the epoch in progress up to step `partial_step`
+  std::uint64_t partial_step = 0;
 };
 /// Describes all values, for checkpoints.
 template <OptionsOf<Progress> P, class Visitor>
 void visit(P& progress, Visitor&& field) {
-  auto& [step, epoch, evaluated, skipped_in_row, rollbacks, pass_until, best] = progress;
+  auto& [step, epoch, evaluated, skipped_in_row, rollbacks, pass_until, best, contents, partial,
+         partial_step] = progress;
   auto& [loss, correct, samples, skipped, skipped_steps, seconds] = epoch;
   auto& [best_epoch, best_accuracy] = best;
+  auto& [contents_low, contents_high] = contents;
+  auto& [partial_low, partial_high] = partial;
   field(step, {.name = "step", .help = "number of steps made"});
   field(loss, {.name = "epoch-loss",
                .help = "sum of the losses of the epoch in progress",
@@ -62,6 +68,11 @@ void visit(P& progress, Visitor&& field) {
   field(evaluated, {.name = "evaluated-step", .help = "number of steps made before the last evaluation"});
   field(best_epoch, {.name = "best-epoch", .help = "number of the best epoch; 0: none yet"});
   field(best_accuracy, {.name = "best-accuracy", .help = "accuracy of the best epoch"});
+  field(contents_low, {.name = "contents-low", .help = "sum over the samples' contents, low word"});
+  field(contents_high, {.name = "contents-high", .help = "its high word"});
+  field(partial_low, {.name = "epoch-contents-low", .help = "that sum in the epoch in progress, low word"});
+  field(partial_high, {.name = "epoch-contents-high", .help = "its high word"});
+  field(partial_step, {.name = "epoch-contents-step", .help = "number of steps made when it was taken"});
 }
 
 /// Array in device memory with one float per element of a network's parameters, or of a part of them.
@@ -93,7 +104,7 @@ class TrainingState {
   /// Arenas that a step changes, with the slices of the ranks.
   UpdatedArenas updated() const;
 
-  /// Takes parameters from a file, on this rank. Throws Error(data).
+  /// Loads parameters from a file, on this rank. Throws Error(data).
   void load(const ModelFile& file, const LoadOptions& options);
   /// Sets the averages to the parameters. All ranks must have written these before, as they may share the
   /// arenas.

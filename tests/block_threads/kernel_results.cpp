@@ -1,5 +1,3 @@
-// Results of kernels. Compiled twice, with the sources of the kernels: on threads of blocks, and, with the
-// namespace lockstep_loops in place of lockstep, on loops.
 #include "block_threads/kernel_results.h"
 
 #include <random>
@@ -12,12 +10,6 @@
 
 namespace lockstep {
 namespace cuda {
-#ifndef LOCKSTEP_BLOCK_THREADS
-void give(StreamHandle /*stream*/, const char* /*name*/, std::span<const std::byte> /*arguments*/,
-          std::function<void()> work) {
-  work();
-}
-#endif
 namespace {
 
 using Values = std::vector<float>;

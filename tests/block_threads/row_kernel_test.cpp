@@ -1,5 +1,4 @@
-// Kernels of src/device/cuda/native/launch.h on threads of the host, for the thread sanitizer.
-#define LOCKSTEP_BLOCK_THREADS
+// Kernels with the threads of a block on threads of the host, for the thread sanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,9 +6,9 @@
 #include <numeric>
 #include <string>
 
-#include "block_threads/block_threads.h"
 #include "block_threads/kernel_results.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/native/launch.h"
+#include "fake_cuda/fake_cuda.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define LOCKSTEP_THREAD_SANITIZER
@@ -18,10 +17,6 @@
 #define LOCKSTEP_THREAD_SANITIZER
 #endif
 #endif
-
-namespace lockstep_loops {
-std::vector<std::vector<float>> kernel_results(const std::string& kernels);
-}
 
 namespace lockstep::cuda {
 namespace {
@@ -65,10 +60,17 @@ struct AddSums {
   }
 };
 
+/// Lets the threads of blocks run at once.
+struct AtOnce {
+  AtOnce() { fake_cuda::set_threads(fake_cuda::Threads::at_once); }
+  ~AtOnce() { fake_cuda::set_threads(fake_cuda::Threads::ascending); }
+};
+
 constexpr std::size_t count = 600;
 
 /// Results for the integers 0, 1, ...
 std::vector<double> add_sums(std::size_t rows = 1) {
+  const AtOnce at_once;
   std::vector<float> values(2 * count);
   std::iota(values.begin(), values.end(), 0.0F);
   std::vector<double> results(values.size());
@@ -87,7 +89,7 @@ TEST(RowKernel, PassesSumsOnToAllThreads) {
 
 TEST(RowKernel, WaitsFourTimes) {
   add_sums();
-  EXPECT_EQ(block_threads::barriers_of_block(), 4U);
+  EXPECT_EQ(fake_cuda::barriers_of_block(), 4U);
 }
 
 /// Writes each element from two threads.
@@ -103,8 +105,13 @@ INSTANTIATE_TEST_SUITE_P(All, Kernels,
                                          "group_norm", "finish_gradients", "norms", "choose_samples"),
                          [](const auto& with) { return with.param; });
 
-TEST_P(Kernels, GiveTheBitsOfTheLoops) {
-  const auto results = kernel_results(GetParam()), expected = lockstep_loops::kernel_results(GetParam());
+std::vector<std::vector<float>> results_at_once(const std::string& kernels) {
+  const AtOnce at_once;
+  return kernel_results(kernels);
+}
+
+TEST_P(Kernels, HaveTheSameBitsWhereThreadsRunInTurn) {
+  const auto results = results_at_once(GetParam()), expected = kernel_results(GetParam());
   ASSERT_FALSE(results.empty());
   ASSERT_EQ(results.size(), expected.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -130,7 +137,7 @@ void expect_race(const Work& work, const std::string& where) {
 TEST(RowKernel, NeedsEachOfItsBarriers) {
   for (int barrier = 0; barrier < 4; ++barrier) {
     const auto without = [&] {
-      block_threads::leave_out_barrier(barrier);
+      fake_cuda::leave_out_barrier(barrier);
       add_sums();
     };
     expect_race(without, "without barrier " + std::to_string(barrier));
@@ -139,15 +146,20 @@ TEST(RowKernel, NeedsEachOfItsBarriers) {
 
 TEST(EachKernel, NeedsElementsOfItsOwn) {
   std::vector<float> values(512);
-  expect_race([&] { for_each(nullptr, values.size(), WriteTwice{values.data()}); }, "two threads an element");
+  expect_race(
+      [&] {
+        const AtOnce at_once;
+        for_each(nullptr, values.size(), WriteTwice{values.data()});
+      },
+      "two threads an element");
 }
 
 /// Kernels without sums have no barriers.
 TEST_P(Kernels, NeedTheBarriersOfTheirSums) {
   if (GetParam() == "batch_norm_in_evaluation") return;
   const auto without = [&] {
-    block_threads::leave_out_barrier(1);
-    kernel_results(GetParam());
+    fake_cuda::leave_out_barrier(1);
+    results_at_once(GetParam());
   };
   expect_race(without, "without barrier 1");
 }

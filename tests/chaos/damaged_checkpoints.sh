@@ -10,10 +10,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../launcher/common.sh"
 bits=${1:-1000000}
 crashes=${2:-400}
 inputs=${3:-10000000}
-program=$root/build/test/tests/checkpoint_test
+program=$root/build/test/tests/run_test
 
 status=0
-stage "build" build_preset test checkpoint_test || exit 1
+stage "build" build_preset test run_test || exit 1
 stage "truncations of every file" "$program" --gtest_filter='*EveryTruncation*' || status=1
 stage "flips of $bits bits, one by one" \
   env LOCKSTEP_BIT_FLIPS="$bits" "$program" --gtest_filter='*EveryFlippedBitIsFound' || status=1

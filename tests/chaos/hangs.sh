@@ -91,8 +91,8 @@ for ((run = 1; run <= times; ++run)); do
   case $kind in
     stop)
       named="rank $rank on host .* stopped "
-      # A rank alone on its host cannot be told from the host.
-      if ((hosts > 1 && ranks == 1)); then named="nothing was heard of host host-.* (rank $rank) "; fi
+      # A stopped rank that is alone on its host looks like a stopped host.
+      if ((hosts > 1 && ranks == 1)); then named="nothing was heard from host host-.* (rank $rank) "; fi
       limits=(15 20)
       kill -STOP "$victim"
       ;;
@@ -103,7 +103,7 @@ for ((run = 1; run <= times; ++run)); do
       ;;
     link)
       host=$((RANDOM % (hosts - 1) + 1)) # not that of mpirun
-      named="nothing was heard of host host-$host "
+      named="nothing was heard from host host-$host "
       limits=(15 20)
       ip -n "hosts$starter-$host" link set eth0 down
       ;;

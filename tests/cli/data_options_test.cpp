@@ -2,40 +2,17 @@
 #include <gtest/gtest.h>
 
 #include "cli/parse_options.h"
-#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
 TEST(TrainOptions, DataAndAugmentation) {
-  const TrainOptions options = parse({"--dataset",
-                                      "synthetic",
-                                      "--synthetic-shape",
-                                      "3x20x30",
-                                      "--classes",
-                                      "7",
-                                      "--samples",
-                                      "90",
-                                      "--mean",
-                                      "imagenet",
-                                      "--std",
-                                      "0.5",
-                                      "--strict",
-                                      "--random-resized-crop",
-                                      "--scale",
-                                      "0.2,0.9",
-                                      "--ratio",
-                                      "0.5,2",
-                                      "--crop-padding",
-                                      "4",
-                                      "--hflip",
-                                      "0.5",
-                                      "--cutout",
-                                      "8",
-                                      "--mixup",
-                                      "0.2",
-                                      "--randaugment",
-                                      "rand-m9-n2"});
+  const TrainOptions options = parse_line(
+      "--dataset synthetic --synthetic-shape 3x20x30 --classes 7 --samples 90 --mean imagenet --std 0.5 "
+      "--strict "
+      "--random-resized-crop --scale 0.2,0.9 --ratio 0.5,2 --crop-padding 4 --hflip 0.5 --cutout 8 --mixup "
+      "0.2 "
+      "--randaugment rand-m9-n2");
   EXPECT_EQ(options.data.shape, (Shape{3, 20, 30}));
   EXPECT_EQ(options.data.classes, 7);
   EXPECT_EQ(options.training.input.mean, (std::vector<double>{0.485, 0.456, 0.406}));
@@ -49,9 +26,7 @@ TEST(TrainOptions, DataAndAugmentation) {
                                                       .randaugment = "rand-m9-n2",
                                                       .cutout = 8,
                                                       .mixup = 0.2}));
-  const TemporaryFolder folder;
-  const std::string file = folder.write("options.cfg", train_config(options)).string();
-  EXPECT_EQ(parse({"--config", file.c_str()}), options);
+  EXPECT_EQ(parse_file(train_config(options)), options);
 }
 
 TEST(TrainOptions, BadDataAndAugmentation) {

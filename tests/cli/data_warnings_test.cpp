@@ -57,20 +57,20 @@ TEST(DataWarnings, AreToldOnceAndMoreOfThemAgain) {
   const TrainOptions options = images();
   DataWarnings warnings(options);
   EpochReport epoch = slow();
-  const auto told = [&] {
+  const auto printed = [&] {
     ::testing::internal::CaptureStderr();
     warnings.look_at(epoch);
     return ::testing::internal::GetCapturedStderr();
   };
-  EXPECT_NE(told().find("lockstep: warning: reading the samples"), std::string::npos);
-  EXPECT_EQ(told(), "");
+  EXPECT_NE(printed().find("lockstep: warning: reading the samples"), std::string::npos);
+  EXPECT_EQ(printed(), "");
   epoch.train = {.samples = 49963, .skipped = 37};
   const std::string line =
       "lockstep: warning: 37 of 50000 training samples could not be read and were skipped\n";
-  EXPECT_EQ(told(), line);
-  EXPECT_EQ(told(), "");
+  EXPECT_EQ(printed(), line);
+  EXPECT_EQ(printed(), "");
   epoch.test = {.samples = 5, .skipped = 1};
-  EXPECT_EQ(told(), "lockstep: warning: 1 of 6 test samples could not be read and were skipped\n");
+  EXPECT_EQ(printed(), "lockstep: warning: 1 of 6 test samples could not be read and were skipped\n");
 }
 
 TEST(DataWarnings, QuietRunsTellOfSkippedSamplesOnly) {

@@ -1,33 +1,17 @@
 #include <gtest/gtest.h>
 
-#include <cstdio>
-
 #include "cli/commands.h"
+#include "cli/run_command.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
-struct DiffOutcome {
-  int status;
-  std::string text;
-};
-
-DiffOutcome diff(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "diff");
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  testing::internal::CaptureStdout();
-  int status = -1;
-  try {
-    status = run_diff(static_cast<int>(pointers.size()), pointers.data());
-  } catch (...) {
-    static_cast<void>(testing::internal::GetCapturedStdout());
-    throw;
-  }
-  std::fflush(stdout);
-  return {status, testing::internal::GetCapturedStdout()};
+test::CommandOutcome diff(const test::Words& runs) {
+  test::CommandOutcome outcome = test::run_command(run_diff, "diff", runs);
+  if (outcome.error) throw Error(*outcome.error);
+  return outcome;
 }
 
 std::string step_line(int step, const char* loss) {
@@ -52,26 +36,31 @@ class DiffCommand : public testing::Test {
 };
 
 TEST_F(DiffCommand, SameResults) {
-  const DiffOutcome outcome = diff({a_.string(), b_.string()});
+  const test::CommandOutcome outcome = diff({a_.string(), b_.string()});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.text, "A: " + a_.string() + ": steps: 2, epochs: 0, no end recorded\nB: " + b_.string() +
-                              ": steps: 2, epochs: 0, no end recorded\n"
-                              "in both: steps: 2, epochs: 0, digests: 0\n"
-                              "option threads: 1 in A, 2 in B (may differ between equal runs)\n"
-                              "environment: ranks: 1 in A, 2 in B\n"
-                              "the results are the same\n");
+  EXPECT_EQ(outcome.out, "A: " + a_.string() + ": steps: 2, epochs: 0, no end recorded\nB: " + b_.string() +
+                             ": steps: 2, epochs: 0, no end recorded\n"
+                             "in both: steps: 2, epochs: 0, digests: 0\n"
+                             "option threads: 1 in A, 2 in B (may differ between equal runs)\n"
+                             "environment: ranks: 1 in A, 2 in B\n"
+                             "the results that both have are the same; A and B have no end\n");
+  const std::string end = "{\"event\":\"end\",\"digest\":\"xxh3:1\"}\n";
+  a_.write("metrics.jsonl", step_line(1, "2.5") + end);
+  EXPECT_TRUE(diff({a_.string(), b_.string()}).out.ends_with("are the same; B has no end\n"));
+  b_.write("metrics.jsonl", step_line(1, "2.5") + end);
+  EXPECT_TRUE(diff({a_.string(), b_.string()}).out.ends_with("\nthe results are the same\n"));
 }
 
 TEST_F(DiffCommand, OtherResults) {
   record(b_, step_line(1, "2.5") + step_line(2, "2.26"), "lr = 0.2\ndata-dir = /x\nnew-option = 3\n", "");
-  const DiffOutcome outcome = diff({a_.string(), b_.string()});
+  const test::CommandOutcome outcome = diff({a_.string(), b_.string()});
   EXPECT_EQ(outcome.status, 1);
   for (const char* line :
        {"first difference in loss: step 2: 2.25 in A, 2.26 in B\n", "option lr: 0.1 in A, 0.2 in B\n",
         "option data-dir: none in A, /x in B (may differ between equal runs)\n",
         "option new-option: none in A, 3 in B\n", "environment: ranks: 1 in A, none in B\n",
         "the results differ\n"}) {
-    EXPECT_NE(outcome.text.find(line), std::string::npos) << outcome.text << "lacks " << line;
+    test::expect_holds(outcome.out, line);
   }
 }
 

@@ -2,12 +2,11 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <set>
-#include <sstream>
 
 #include "cli/options/flag.h"
 #include "cli/train/train_options.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
@@ -76,14 +75,13 @@ TEST(Fields, GiveMessagesTheirFlags) {
 
 TEST(Fields, HelpShowsConditionRangeAndChoices) {
   TrainOptions options;
-  std::istringstream words(train_option_set(options).help());
-  const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
-  const std::string help = fmt::format("{}", fmt::join(all, " "));
+  const std::string help = fmt::format("{}", fmt::join(test::words(train_option_set(options).help()), " "));
   for (const char* part :
        {"--momentum X sgd, lars: momentum factor (at least 0, below 1) [0]", "(1 to 16777216) [256]",
-        "--simd auto|avx2|avx512|neon CPU: ", "--dtype fp32|tf32|bf16 CUDA: ",
+        "--simd auto|avx2|avx512|neon CPU: ", "--shares measured|equal CPU: ",
+        "--dtype fp32|tf32|bf16 CUDA: ",
         "run; one of constant, cosine, multistep, onecycle, polynomial, step [constant]"}) {
-    EXPECT_NE(help.find(part), std::string::npos) << part;
+    test::expect_holds(help, part);
   }
 }
 

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "support/text.h"
+
 namespace lockstep {
 namespace {
+
+using test::expect_holds;
 
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
 
@@ -52,58 +56,49 @@ TEST(CudaFindings, OneGpu) {
 }
 
 TEST(CudaFindings, EqualLinksAreOneLine) {
-  EXPECT_NE(
-      text(describe_cuda(machine(3), {})).find("links          each pair of GPUs: NVLink (18 of each GPU)\n"),
-      std::string::npos);
+  expect_holds(text(describe_cuda(machine(3), {})),
+               "links          each pair of GPUs: NVLink (18 of each GPU)\n");
   cuda::Probe mixed = machine(3);
   mixed.links[1] = {.first = 0, .second = 2, .path = "PCIe and the link between processors"};
   const std::string lines = text(describe_cuda(mixed, {}));
-  EXPECT_NE(lines.find("link 0-1       NVLink (18 of each GPU)\n"), std::string::npos) << lines;
-  EXPECT_NE(lines.find("link 0-2       PCIe and the link between processors, through the host's memory\n"),
-            std::string::npos)
-      << lines;
+  expect_holds(lines, "link 0-1       NVLink (18 of each GPU)\n");
+  expect_holds(lines, "link 0-2       PCIe and the link between processors, through the host's memory\n");
 }
 
 TEST(CudaFindings, SharedAndUsedGpusAreRemarked) {
   cuda::Probe probe = machine(1);
   probe.gpus[0].processes = 2;
   const std::string lines = text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4, .wants_cuda = true}));
-  EXPECT_NE(lines.find(", used by 2 processes\n               hint: other processes use it"),
-            std::string::npos)
-      << lines;
-  EXPECT_NE(lines.find("4 ranks share 1 GPU\n               needed: start 1 rank on this host; --device"),
-            std::string::npos)
-      << lines;
+  expect_holds(lines, ", used by 2 processes\n               hint: other processes use it");
+  expect_holds(lines, "4 ranks share 1 GPU\n               needed: start 1 rank on this host; --device");
   const std::string allowed =
       text(describe_cuda(probe, {.ranks = 4, .local_ranks = 4, .wants_cuda = true, .through_host = true}));
-  EXPECT_NE(allowed.find("4 ranks share 1 GPU\n               hint: "), std::string::npos) << allowed;
+  expect_holds(allowed, "4 ranks share 1 GPU\n               hint: ");
 }
 
 TEST(CudaFindings, MissingNcclMattersToSeveralRanks) {
   cuda::Probe probe = machine(2);
   probe.nccl = {.failure = "libnccl.so.2: no such file"};
-  EXPECT_NE(
-      text(describe_cuda(probe, {})).find("NCCL           cannot be opened (libnccl.so.2: no such file)\n"),
-      std::string::npos);
+  expect_holds(text(describe_cuda(probe, {})),
+               "NCCL           cannot be opened (libnccl.so.2: no such file)\n");
   const auto worst = [&](const Launched& launched) {
     const std::vector<Finding> findings = describe_cuda(probe, launched);
-    return std::ranges::max(findings, {}, &Finding::kind).kind;
+    return std::ranges::max(findings, {}, &Finding::state).state;
   };
-  EXPECT_EQ(worst({}), Finding::Kind::well);
-  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2}), Finding::Kind::remark);
-  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2, .wants_cuda = true}), Finding::Kind::missing);
+  EXPECT_EQ(worst({}), Finding::State::well);
+  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2}), Finding::State::remark);
+  EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2, .wants_cuda = true}), Finding::State::missing);
   EXPECT_EQ(worst({.ranks = 2, .local_ranks = 2, .wants_cuda = true, .through_host = true}),
-            Finding::Kind::well);
+            Finding::State::well);
 }
 
 TEST(CudaFindings, WhatIsMissingIsAFailureWhereItWasAskedFor) {
   cuda::Probe probe = machine(0);
   probe.driver_supports = 0;
-  EXPECT_EQ(describe_cuda(probe, {}).front().kind, Finding::Kind::remark);
-  EXPECT_EQ(describe_cuda(probe, {.wants_cuda = true}).front().kind, Finding::Kind::missing);
-  EXPECT_NE(text(describe_cuda(probe, {.wants_cuda = true}))
-                .find("CUDA           off: there is no NVIDIA driver\n               needed: install one"),
-            std::string::npos);
+  EXPECT_EQ(describe_cuda(probe, {}).front().state, Finding::State::remark);
+  EXPECT_EQ(describe_cuda(probe, {.wants_cuda = true}).front().state, Finding::State::missing);
+  expect_holds(text(describe_cuda(probe, {.wants_cuda = true})),
+               "CUDA           off: there is no NVIDIA driver\n               needed: install one");
 }
 
 TEST(CudaFindings, WithoutCudaOneLine) {
@@ -122,7 +117,7 @@ TEST(HostFindings, LimitsMatterWhereTheyAreUsed) {
       text(describe_host(host, {})),
       "memory         24.0 GiB, 23.0 GiB free\nlock limit     8 MiB\n/dev/shm       63 MiB, 63 MiB free\n");
   const auto hints = [&](const Launched& launched) {
-    return std::ranges::count(describe_host(host, launched), Finding::Kind::remark, &Finding::kind);
+    return std::ranges::count(describe_host(host, launched), Finding::State::remark, &Finding::state);
   };
   EXPECT_EQ(hints({.ranks = 4, .local_ranks = 4}), 1);              // 63 MiB for four
   EXPECT_EQ(hints({.ranks = 8, .local_ranks = 4, .hosts = 2}), 2);  // and InfiniBand

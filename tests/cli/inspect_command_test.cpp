@@ -1,13 +1,11 @@
 // lockstep inspect CHECKPOINT | RUN_DIR, with and without --verify.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-
-#include "checkpoint/checkpoint_store.h"
-#include "checkpoint/small_checkpoint.h"
 #include "cli/commands.h"
 #include "cli/find_checkpoints.h"
+#include "cli/run_command.h"
+#include "run/checkpoint/checkpoint_store.h"
+#include "run/checkpoint/small_checkpoint.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
@@ -22,20 +20,13 @@ class InspectCheckpoints : public testing::Test {
     for (const std::uint64_t step : {1, 2}) store.write(SmallCheckpoint(step).contents(), 0);
   }
 
-  static std::string inspect(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "inspect");
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    testing::internal::CaptureStdout();
-    std::string problem;
-    try {
-      EXPECT_EQ(run_inspect(static_cast<int>(pointers.size()), pointers.data()), 0);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::data);
-      problem = fmt::format("error: {}\n", error.what());
-    }
-    std::fflush(stdout);
-    return testing::internal::GetCapturedStdout() + problem;
+  /// Output of the command, followed by its error message.
+  static std::string inspect(const test::Words& arguments) {
+    const test::CommandOutcome outcome = test::run_command(run_inspect, "inspect", arguments);
+    EXPECT_EQ(outcome.status, outcome.error ? -1 : 0);
+    if (!outcome.error) return outcome.out;
+    EXPECT_EQ(outcome.error->category(), Category::data);
+    return outcome.out + "error: " + outcome.error->what() + "\n";
   }
   void damage(const std::string& file) const { std::ofstream(checkpoints_ / file, std::ios::app) << "x"; }
 
@@ -47,12 +38,11 @@ class InspectCheckpoints : public testing::Test {
 
 TEST_F(InspectCheckpoints, ShowsStateAndTensors) {
   const std::string text = inspect({second_});
-  for (const std::string& part : std::initializer_list<std::string>{
-           "checkpoint " + second_ + "\n", std::string("step 2, epoch 2\n"), std::string("  correct = 17\n"),
-           std::string("  lr = 0.2\n"), std::string("  simd = avx512\n"),
-           std::string("choices of cuDNN: 11 bytes"), std::string("digest in the file's order xxh3:"),
-           std::string("momentum.conv1.weight  F32 ")}) {
-    EXPECT_NE(text.find(part), std::string::npos) << text << "lacks " << part;
+  test::expect_holds(text, "checkpoint " + second_ + "\n");
+  for (const char* part :
+       {"step 2, epoch 2\n", "  correct = 17\n", "  lr = 0.2\n", "  simd = avx512\n",
+        "choices of cuDNN: 11 bytes", "digest in the file's order xxh3:", "momentum.conv1.weight  F32 "}) {
+    test::expect_holds(text, part);
   }
 }
 
@@ -63,7 +53,7 @@ TEST_F(InspectCheckpoints, ARunMeansItsNewestGoodCheckpoint) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(inspect({folder_.string()}), inspect({first_}));
   const std::string warning = testing::internal::GetCapturedStderr();
-  EXPECT_NE(warning.find("state.json: is damaged"), std::string::npos) << warning;
+  test::expect_holds(warning, "state.json: is damaged");
 }
 
 TEST_F(InspectCheckpoints, VerifySaysWhatIsGood) {

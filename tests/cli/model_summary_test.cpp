@@ -3,16 +3,17 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/models.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
 
 void expect_line(const std::string& text, const std::string& line) {
-  EXPECT_NE(("\n" + text).find("\n" + line + "\n"), std::string::npos) << text << "lacks: " << line;
+  test::expect_holds("\n" + text, "\n" + line + "\n");
 }
 
 TEST(ModelSummary, LayersOfLenet) {
-  const std::string table = layer_table(*make_model("lenet", {1, 28, 28}, 10));
+  const std::string table = text_of(summarize(*make_model("lenet", {1, 28, 28}, 10), 32));
   expect_line(table, "layer     operation            output   parameters     MFLOPs  fused into");
   expect_line(table, "conv1     conv2d 3x3         20x26x26          200      0.243");
   expect_line(table, "pool1     avg_pool2d 2x2     20x13x13                          conv1");
@@ -23,26 +24,23 @@ TEST(ModelSummary, LayersOfLenet) {
 }
 
 TEST(ModelSummary, AdditionsAreFusedIntoBatchNorm) {
-  const std::string table = layer_table(*make_model("resnet18", {3, 224, 224}, 1000));
-  EXPECT_NE(table.find("conv2d 7x7 stride 2 padding 3"), std::string::npos) << table;
-  const std::size_t addition = table.find("\nadd1 ");
-  ASSERT_NE(addition, std::string::npos) << table;
-  const std::string line = table.substr(addition + 1, table.find('\n', addition + 1) - addition - 1);
-  EXPECT_TRUE(line.ends_with("  layer1.0.bn2")) << line;
+  const std::string table = text_of(summarize(*make_model("resnet18", {3, 224, 224}, 1000), 32));
+  test::expect_holds(table, "conv2d 7x7 stride 2 padding 3");
+  EXPECT_TRUE(test::line_after(table, "add1 ").ends_with("  layer1.0.bn2"));
 }
 
 TEST(ModelSummary, FusedLayersMayBeCalledAsTheirHost) {
   Network network({1, 8, 8});
   const Value norm = batch_norm2d(conv2d(network.input(), {.channels = 1}), {.name = "a"});
   network.output(linear(flatten(network.add(Add{}, {norm, network.input()}, "a")), 2));
-  const std::string table = layer_table(network);
+  const std::string table = text_of(summarize(network, 32));
   expect_line(table, "a         add                 1x8x8                          a");
 }
 
 /// Compares half the operations with the billions of multiply-adds that torchvision gives for its weights.
 TEST(ModelSummary, OperationsAreThePublishedOnes) {
   const auto operations = [](const std::string& model) {
-    const std::string table = layer_table(*make_model(model, {3, 224, 224}, 1000));
+    const std::string table = text_of(summarize(*make_model(model, {3, 224, 224}, 1000), 32));
     const std::string words = " parameters, ";
     return std::stod(table.substr(table.rfind(words) + words.size())) / 2e3;
   };
@@ -57,12 +55,12 @@ TEST(ModelSummary, OperationsAreThePublishedOnes) {
 
 TEST(ModelSummary, MemoryOfSeveralSizes) {
   const auto network = make_model("lenet", {1, 28, 28}, 10);
-  const std::string table = memory_table(*network, 64);
+  const std::string table = text_of(summarize(*network, 64));
   expect_line(table, "micro-batch      train   evaluate");
   for (const char* samples : {"\n         32 ", "\n         64 ", "\n        128 "}) {
-    EXPECT_NE(table.find(samples), std::string::npos) << table;
+    test::expect_holds(table, samples);
   }
-  EXPECT_NE(memory_table(*network, 1).find("\n          1 "), std::string::npos);
+  test::expect_holds(text_of(summarize(*network, 1)), "\n          1 ");
 }
 
 }  // namespace

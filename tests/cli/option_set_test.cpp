@@ -50,7 +50,7 @@ TEST(OptionSet, OptionsOfOtherCommandsAndInternalVariablesAreIgnored) {
   set.config_file();
   set.ignore(train_option_names());
   const Arguments arguments = {"other", "--config", file.c_str()};
-  const Arguments environment = {"LOCKSTEP_EPOCHS=3", "LOCKSTEP_JOB=1a2b", "LOCKSTEP_TELL_RUN_DIR=1",
+  const Arguments environment = {"LOCKSTEP_EPOCHS=3", "LOCKSTEP_JOB=1a2b", "LOCKSTEP_LAUNCHER=1:0123",
                                  nullptr};
   EXPECT_TRUE(set.parse(3, arguments.data(), environment.data()));
   EXPECT_EQ(options.depth, 2);

@@ -4,6 +4,8 @@
 
 #include "cli/train/train_options.h"
 #include "support/expect_error.h"
+#include "support/temporary_folder.h"
+#include "support/text.h"
 
 /// Parses options of `lockstep train` as if given on the command line.
 namespace lockstep {
@@ -16,6 +18,22 @@ inline TrainOptions parse(Arguments arguments, Arguments environment = {}) {
   TrainOptions options;
   train_option_set(options).parse(static_cast<int>(arguments.size()), arguments.data(), environment.data());
   return options;
+}
+
+/// `texts` must outlive the result.
+inline Arguments pointers(const test::Words& texts) {
+  Arguments result;
+  for (const std::string& text : texts) result.push_back(text.c_str());
+  return result;
+}
+
+/// Parses a command line whose words are separated by spaces.
+inline TrainOptions parse_line(const std::string& line) { return parse(pointers(test::words(line))); }
+
+/// Parses a configuration file with this text.
+inline TrainOptions parse_file(const std::string& text) {
+  const TemporaryFolder folder;
+  return parse({"--config", folder.write("run.cfg", text).c_str()});
 }
 
 inline void expect_usage(const Arguments& arguments, const std::vector<std::string>& parts,

@@ -1,19 +1,17 @@
 #include <gtest/gtest.h>
 
-#include <cstdio>
-
 #include "cli/commands.h"
+#include "cli/run_command.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
-int report(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "report");
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  return run_report(static_cast<int>(pointers.size()), pointers.data());
+test::CommandOutcome report(const test::Words& arguments) {
+  test::CommandOutcome outcome = test::run_command(run_report, "report", arguments);
+  if (outcome.error) throw Error(*outcome.error);
+  return outcome;
 }
 
 constexpr const char* epoch =
@@ -24,11 +22,10 @@ constexpr const char* epoch =
 TEST(ReportCommand, WritesThePageAndPrintsTheEpochs) {
   const TemporaryFolder folder;
   folder.write("metrics.jsonl", std::string(epoch) + "{\"event\":\"end\",\"digest\":\"xxh3:01\"}\n");
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(report({folder.path().string()}), 0);
-  std::fflush(stdout);
+  const test::CommandOutcome outcome = report({folder.string()});
+  EXPECT_EQ(outcome.status, 0);
   const std::string file = (folder.path() / "report.html").string();
-  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+  EXPECT_EQ(outcome.out,
             "epoch 1/1  train loss 0.5000  train acc 0.7500  test loss 0.2500  test acc 0.8750  2.00 s  1000 "
             "img/s\n"
             "digest xxh3:01\nwrote " +
@@ -40,9 +37,7 @@ TEST(ReportCommand, OutputAndUnfinishedRun) {
   const TemporaryFolder folder;
   folder.write("metrics.jsonl", "");
   const auto file = folder.path() / "page.html";
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(report({folder.path().string(), "--output", file.string()}), 0);
-  EXPECT_NE(testing::internal::GetCapturedStdout().find("no end recorded"), std::string::npos);
+  test::expect_holds(report({folder.string(), "--output", file.string()}).out, "no end recorded");
   EXPECT_TRUE(std::filesystem::exists(file));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "report.html"));
 }
@@ -54,9 +49,8 @@ TEST(ReportCommand, Errors) {
   expect_error(Category::usage, {"'--outptu'", "did you mean --output?"}, [] { report({"--outptu", "x"}); });
   expect_error(Category::data, {directory, "No such file", "run directory"}, [&] { report({directory}); });
   folder.write("metrics.jsonl", "");
-  expect_error(Category::resource, {"/nonexistent/x.html"}, [&] {
-    report({directory, "--output", "/nonexistent/x.html"});
-  });
+  const std::string missing = folder / "missing/x.html";
+  expect_error(Category::resource, {missing}, [&] { report({directory, "--output", missing}); });
 }
 
 }  // namespace

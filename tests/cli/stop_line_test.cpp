@@ -6,6 +6,9 @@ namespace lockstep {
 namespace {
 
 TEST(StopLine, TellsWhyAndHowToContinue) {
+  EXPECT_EQ(
+      begin_again_advice("runs/lenet-1"),
+      "resume with: lockstep train --resume auto --run-dir runs/lenet-1 and the options of its first start");
   EXPECT_EQ(stop_line("SIGTERM", 1234, "runs/lenet-1"),
             "lockstep: stopped by SIGTERM at step 1234; resume with: lockstep train --resume runs/lenet-1");
   EXPECT_EQ(stop_line("the time limit of 5m", 3, "my runs/it's"),

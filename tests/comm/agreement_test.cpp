@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "reduce/thread_ranks.h"
+#include "gradient/thread_ranks.h"
 
 namespace lockstep {
 namespace {

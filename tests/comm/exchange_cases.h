@@ -8,8 +8,9 @@
 
 #include "comm/communicator.h"
 #include "device/cpu/cpu_device.h"
-#include "emulation/graph_device.h"
-#include "reduce/gradients.h"
+#include "device/cuda/cuda_device.h"
+#include "fake_cuda/fake_cuda.h"
+#include "gradient/gradients.h"
 
 namespace lockstep {
 
@@ -57,10 +58,12 @@ inline std::vector<float> expected_results(const ExchangeCase& c, int run) {
   return results;
 }
 
+inline Stream& stream_of(Device& device) { return *device.streams()[0]; }
+
 /// Gives `work` to the stream of a device.
 inline void launch(Stream& stream, std::function<void()> work) {
-  if (auto* graph = dynamic_cast<GraphStream*>(&stream)) {
-    graph->launch(std::move(work));
+  if (dynamic_cast<cuda::CudaStream*>(&stream) != nullptr) {
+    fake_cuda::launch(cuda::handle_of(stream), "work", {}, std::move(work));
   } else {
     stream.call(std::move(work), Phase::reduce);
   }
@@ -78,7 +81,7 @@ class ExchangingRank {
     sums_ = communicator.plan_sum(std::move(layout));
     gather_ = plan_arena_gather(communicator, results_.floats(), c.slices);
     program_ = device.record([this] {
-      Stream& stream = *device_.streams()[0];
+      Stream& stream = stream_of(device_);
       chunks = 0;
       while (const auto chunk = sums_->next(stream)) add(stream, *chunk);
       gather_(stream);
@@ -129,7 +132,7 @@ inline void expect_gathers_and_reduces(Communicator& communicator, Device& devic
   const auto reduce = communicator.plan_all_reduce(sum.floats());
   bounds.clear();  // plans have their own
   const auto program = device.record([&] {
-    Stream& stream = *device.streams()[0];
+    Stream& stream = stream_of(device);
     gather(stream);
     reduce.start(stream);
     reduce.finish(stream);

@@ -10,7 +10,7 @@
 
 #include "comm/background_gather.h"
 #include "comm/communicator.h"
-#include "comm/watch/watch.h"
+#include "comm/world/watch_of.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -50,7 +50,7 @@ int run(lockstep::World& world, const std::string& how, lockstep::Transport tran
   watch.begin_steps(2);
   const bool failing = world.rank() == 1;
   if (how == "transfer") transfer_to_rank_0(world);
-  if (how == "announced") {  // rank 1 has told of its failure, and the launcher ends rank 0 before it
+  if (how == "announced") {  // rank 1 has announced its failure, and the launcher ends rank 0 first
     if (failing) lockstep::announce_end();
     communicator->barrier();
     if (world.rank() == 0) std::_Exit(0);

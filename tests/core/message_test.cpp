@@ -33,7 +33,7 @@ TEST(DeferredError, WarnsAtOnceAndThrowsTheFirstFailureInTheEnd) {
   testing::internal::CaptureStderr();
   EXPECT_FALSE(errors.attempt([] { throw Error(Category::resource, "disk full"); }));
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "lockstep: warning: disk full; the run goes on without it\n");
+            "lockstep: warning: disk full; the run continues without it\n");
   EXPECT_FALSE(errors.attempt([] { throw std::runtime_error("a defect"); }));
   expect_error(Category::resource, {"disk full"}, [&] { errors.rethrow(); });
 }

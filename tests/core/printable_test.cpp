@@ -12,6 +12,8 @@ TEST(Printable, KeepsMessagesOnOneLine) {
   EXPECT_EQ(printable(std::string(100, 'x')), std::string(100, 'x'));
   EXPECT_EQ(printable(std::string(101, 'x')), std::string(100, 'x') + "...");
   EXPECT_EQ(printable(""), "");
+  EXPECT_EQ(in_quotes("a\nb"), "'a?b'");
+  EXPECT_EQ(in_quotes(std::string(101, 'x')), "'" + std::string(100, 'x') + "...'");
 }
 
 TEST(Printable, WholeLinesLoseTheirControlCharactersOnly) {

@@ -132,6 +132,11 @@ TEST(CsvTable, BadRowsNameLineAndColumn) {
   }
   expect_error(Category::data, {"t.csv: line 1: unknown label column 'nope'; known: x, label"},
                [] { table("x,label\n1,a\n", "nope"); });
+  const std::string large(5'000'000, 'y'), start = "'" + large.substr(0, 100) + "...'";
+  expect_error(Category::data, {"t.csv: line 2, column 'x': " + start + " is not a number"},
+               [&] { table("x,label\n" + large + ",a\n"); });
+  expect_error(Category::data, {"column 'label': class " + start + " is not in the training rows"},
+               [&] { make_csv_datasets(table("x,label\n1,a\n2,b\n"), table("x,label\n1," + large + "\n")); });
   expect_error(Category::data, {"unknown label column 'lable'; did you mean 'label'? known: x?y, label"},
                [] { table("\"x\ny\",label\n1,a\n", "lable"); });
 }

@@ -154,6 +154,26 @@ TEST(VisitSum, CarriesIntoTheHighWord) {
   EXPECT_EQ(sum.words(), (std::array<std::uint64_t, 2>{0, 8}));
 }
 
+TEST(VisitSum, ContentsCountWithTheirIds) {
+  const std::vector<std::uint8_t> one = {1, 2}, other = {1, 3};
+  const auto sum = [](const std::vector<std::uint8_t>& first, const std::vector<std::uint8_t>& second) {
+    VisitSum result;
+    result.add(1, second);
+    result.add(0, first);
+    return result;
+  };
+  EXPECT_EQ(sum(one, other), sum(one, other));
+  EXPECT_NE(sum(one, other), sum(other, one));
+  EXPECT_NE(sum(one, other), sum(one, one));
+}
+
+TEST(VisitSum, SinceUndoesAdding) {
+  const VisitSum before = VisitSum::from_words({~0ULL, ~0ULL});
+  VisitSum after = before;
+  after.add(VisitSum::from_words({5, 7}));
+  EXPECT_EQ(after.since(before).words(), (std::array<std::uint64_t, 2>{5, 7}));
+}
+
 // Stored in checkpoints: never changes.
 TEST(VisitSum, GoldenSum) {
   EXPECT_EQ(VisitSum::expected(60000).words(),

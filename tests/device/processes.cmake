@@ -14,7 +14,7 @@ add_dependencies(unit_tests nvml_test)
 add_test(NAME nvml COMMAND nvml_test)
 set_tests_properties(nvml PROPERTIES TIMEOUT 60 LABELS unit)
 
-# What nvcc makes of the kernels, on one type of GPU: 2 s a source. The second test must find planted faults.
+# What nvcc makes of the kernels, on two types of GPU: 3 s a source. The second test must find planted faults.
 if(lockstep_backend STREQUAL "lockstep_cuda")
   set(check ${CMAKE_COMMAND} -D NVCC=${CMAKE_CUDA_COMPILER} -D ROOT=${PROJECT_SOURCE_DIR})
   set(check_script ${CMAKE_CURRENT_SOURCE_DIR}/device/resources/check.cmake)

@@ -90,7 +90,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     properties->major = gpu.major;
     properties->minor = gpu.minor;
     properties->multiProcessorCount = 1;
-    properties->totalGlobalMem = fake::total_memory;
+    properties->totalGlobalMem = gpu.memory;
     return cudaSuccess;
   });
 }

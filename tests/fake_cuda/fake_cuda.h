@@ -2,23 +2,18 @@
 
 #include <cuda_runtime_api.h>
 
-#include <functional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
-/// CUDA's runtime with one GPU, linked in place of NVIDIA's: work of streams runs on the host. Memory of the
-/// device is memory that only such work can access, and holds garbage at first. The functions return the
-/// errors that CUDA returns, in captures too. What CUDA does not report, as it may only show in wrong
-/// numbers, is a fault. Faults fail the test in which they happen; objects that are still there at the end
-/// fail the program. Thread-safe; work runs on the thread that waits for it.
-namespace lockstep::fake_cuda {
+#include "fake_cuda/grid.h"
 
-/// Adds `work` to a stream as a kernel with these arguments. Faults: addresses of the host in the arguments,
-/// and memory that is freed before the kernel runs.
-cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::byte> arguments,
-                   std::function<void()> work);
+/// CUDA's runtime with one GPU, linked in place of NVIDIA's: work of streams, kernels included, runs on the
+/// host. Memory of the device is memory that only such work can access, and holds garbage at first. The
+/// functions return the errors that CUDA returns, in captures too. What CUDA does not report, as it may only
+/// show in wrong numbers, is a fault. Faults fail the test in which they happen; objects that are still there
+/// at the end fail the program. Thread-safe; work runs on the thread that waits for it.
+namespace lockstep::fake_cuda {
 
 /// When work runs, as far as streams and events leave it open.
 enum class Order {
@@ -28,8 +23,10 @@ enum class Order {
 };
 void set_order(Order order);
 
-/// Advances the clock that events read, which stands still otherwise. Called by work, or by the host.
+/// Advances the clock that events read. Called by work, or by the host.
 void pass(double microseconds);
+/// Whether the clock runs as the host's does. It stands still at first.
+void run_clock(bool runs);
 
 /// Makes a function return `code` in its next call but `later`. "kernel": the next work that runs; CUDA
 /// returns such an error from all later calls, here until recover() is called.
@@ -38,9 +35,10 @@ void recover();
 
 /// Facts about a GPU. Work runs on the first one.
 struct Gpu {
-  const char* name = "fake GPU";
+  const char* name = "emulated";
   int major = 9, minor = 0;
-  int mode = 0;  ///< compute mode, by NVML's numbers
+  std::size_t memory = std::size_t{4} << 30;  ///< bytes
+  int mode = 0;                               ///< compute mode, by NVML's numbers
 };
 /// Facts about the machine, as the runtime, the driver's library NVML, cuDNN and NCCL tell them.
 struct MachineFacts {
@@ -53,6 +51,17 @@ struct MachineFacts {
 void set_facts(const MachineFacts& facts);
 /// Names of the functions of the runtime that were called since the last call of this one.
 std::set<std::string> take_calls();
+
+/// Names of the kernels, operations and copies of each graph captured since the last call, in their order:
+/// the mangled name of a kernel's type.
+std::vector<std::vector<std::string>> take_graphs();
+
+/// Allocations of the calling thread so far.
+struct Allocated {
+  int allocations = 0;         ///< of the device's memory
+  std::size_t host_bytes = 0;  ///< of pinned memory
+};
+Allocated allocated_by_thread();
 
 /// Faults since the last call.
 std::vector<std::string> take_faults();

@@ -92,6 +92,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     close(all, capture);
     if (capture->invalid) return cudaErrorStreamCaptureInvalidated;
     if (!joined) return cudaErrorStreamCaptureUnjoined;
+    std::vector<std::string> names;
+    for (const fake::Node& node : capture->nodes) names.push_back(node.work.name);
+    if (!names.empty()) all.captured.push_back(std::move(names));
     *graph = all.new_handle<cudaGraph_t>();
     all.graphs[*graph] = std::make_shared<const fake::Nodes>(std::move(capture->nodes));
     return cudaSuccess;

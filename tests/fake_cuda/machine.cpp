@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "fake_cuda/kernel_arguments.h"
+
 namespace lockstep::fake_cuda {
 
 Machine& machine() {
@@ -80,7 +82,7 @@ void Machine::enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, s
   if (order == Order::early && !task->held) run(lock, task);
 }
 
-cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Task>& last) {
+std::vector<std::shared_ptr<Task>> Machine::unfinished(const std::shared_ptr<Task>& last) {
   std::map<std::uint64_t, std::shared_ptr<Task>> needed;  // by number: a task comes after those it depends on
   std::vector<std::shared_ptr<Task>> found{last};
   while (!found.empty()) {
@@ -90,13 +92,19 @@ cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_p
       continue;
     found.insert(found.end(), task->after.begin(), task->after.end());
   }
-  for (auto& [number, task] : needed) {
-    changed.wait(lock, [&, &each = task] { return each->state != Task::State::running; });
+  std::vector<std::shared_ptr<Task>> ordered;
+  for (auto& [number, task] : needed) ordered.push_back(std::move(task));
+  return ordered;
+}
+
+cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Task>& last) {
+  for (const std::shared_ptr<Task>& task : unfinished(last)) {
+    changed.wait(lock, [&] { return task->state != Task::State::running; });
     if (task->state == Task::State::done) continue;
     for (const Work& work : task->works) {
       for (const void* address : work.memory) {
         if (allocation_of(address) == allocations.end())
-          fault(work.name + ": its memory was freed before it ran");
+          fault(readable(work.name.c_str()) + ": its memory was freed before it ran");
       }
     }
     task->state = Task::State::running;
@@ -111,7 +119,7 @@ cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_p
     lock.lock();
     open(false);
     task->state = Task::State::done;
-    task->end = clock;
+    task->end = clock();
     task->works.clear();
     task->after.clear();
     changed.notify_all();
@@ -128,7 +136,21 @@ void set_order(Order order) {
 
 void pass(double microseconds) {
   const std::lock_guard lock(machine().mutex);
-  machine().clock += microseconds;
+  machine().passed += microseconds;
+}
+
+void run_clock(bool runs) {
+  const std::lock_guard lock(machine().mutex);
+  Machine& all = machine();
+  all.passed = all.clock();
+  all.clock_began.reset();
+  if (runs) all.clock_began = std::chrono::steady_clock::now();
+}
+
+double Machine::clock() const {
+  if (!clock_began) return passed;
+  return passed +
+         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - *clock_began).count();
 }
 
 void fail(const std::string& function, cudaError_t code, int later) {
@@ -152,6 +174,17 @@ std::set<std::string> take_calls() {
   const std::lock_guard lock(machine().mutex);
   return std::exchange(machine().calls, {});
 }
+
+std::vector<std::vector<std::string>> take_graphs() {
+  const std::lock_guard lock(machine().mutex);
+  return std::exchange(machine().captured, {});
+}
+
+Allocated& allocated() {
+  thread_local Allocated of_thread;
+  return of_thread;
+}
+Allocated allocated_by_thread() { return allocated(); }
 
 std::vector<std::string> take_faults() {
   const std::lock_guard lock(machine().mutex);

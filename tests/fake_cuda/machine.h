@@ -1,8 +1,11 @@
 #pragma once
 
+#include <bit>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +13,7 @@
 #include <set>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "fake_cuda/fake_cuda.h"
 
@@ -97,6 +101,8 @@ class Machine {
   /// `after`: work of another stream that comes before; null: none.
   void enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, std::vector<Work> works,
                std::shared_ptr<Task> after = nullptr);
+  /// Work that `last` depends on and that is not done, in its order, which ends with `last`.
+  static std::vector<std::shared_ptr<Task>> unfinished(const std::shared_ptr<Task>& last);
   /// Runs the task and what it depends on. Throws what the work throws.
   cudaError_t run(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Task>& last);
 
@@ -106,12 +112,16 @@ class Machine {
   std::optional<Kind> check_range(const char* function, const void* address, std::size_t bytes);
   cudaError_t allocate(void** address, std::size_t bytes, Kind kind);
   cudaError_t release(std::unique_lock<std::mutex>& lock, void* address, Kind kind, const char* function);
+  /// Runs the work of destroyed streams, as CUDA does at the latest when memory is freed. Faults: a copy that
+  /// uses that memory: the host must wait for it before it destroys the stream.
+  void finish_left_behind(std::unique_lock<std::mutex>& lock, const void* freed, const char* function);
   /// Permits and forbids access to the device's memory; calls are counted.
   void open(bool opened);
 
   std::mutex mutex;
   std::condition_variable changed;
   std::map<cudaStream_t, StreamState> streams;
+  std::vector<std::shared_ptr<Task>> left_behind;  ///< last work of destroyed streams
   std::map<cudaEvent_t, EventState> events;
   std::map<cudaGraph_t, std::shared_ptr<const Nodes>> graphs;
   std::map<cudaGraphExec_t, std::shared_ptr<const Nodes>> executables;
@@ -129,22 +139,25 @@ class Machine {
   Order order = Order::late;
   std::uintptr_t handles = 0;
   std::uint64_t tasks = 0;
-  double clock = 0.0;  ///< microseconds
+  double passed = 0.0;  ///< microseconds, without those of the running clock
+  std::optional<std::chrono::steady_clock::time_point> clock_began;
+  /// Microseconds.
+  double clock() const;
+  std::vector<std::vector<std::string>> captured;  ///< names of the works of each graph
   std::size_t device_bytes = 0;
   int open_count = 0;
 
   template <class Handle>
   Handle new_handle() {
-    return reinterpret_cast<Handle>(handles += 16);
+    return std::bit_cast<Handle>(handles += 16);
   }
   std::optional<cudaError_t> planned_failure(std::string_view function);
 };
 
 Machine& machine();
+Allocated& allocated();
 /// Error that cudaGetLastError of this thread returns.
 cudaError_t& last_error();
-
-constexpr std::size_t total_memory = std::size_t{4} << 30;
 
 /// Frame of each function of the runtime.
 template <class Body>

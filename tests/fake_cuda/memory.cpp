@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
-#include "emulation/kernel_arguments.h"
+#include "fake_cuda/kernel_arguments.h"
 #include "fake_cuda/machine.h"
 
 namespace lockstep::fake_cuda {
@@ -36,19 +37,35 @@ std::optional<Kind> Machine::check_range(const char* function, const void* addre
 
 cudaError_t Machine::allocate(void** address, std::size_t bytes, Kind kind) {
   if (const cudaError_t code = refuse_in_strict_captures(); code != cudaSuccess) return code;
-  if (kind == Kind::device && device_bytes + bytes > total_memory) return cudaErrorMemoryAllocation;
+  if (kind == Kind::device && device_bytes + bytes > facts.gpus.front().memory)
+    return cudaErrorMemoryAllocation;
   const std::size_t mapped =
       (bytes / page + 1) * page;  // the end is in it, so no other allocation begins there
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return cudaErrorMemoryAllocation;
   std::fill_n(static_cast<std::byte*>(memory), mapped, garbage);
+  if (kind == Kind::host) allocated().host_bytes += bytes;
   if (kind == Kind::device) {
     device_bytes += bytes;
+    ++allocated().allocations;
     if (open_count == 0) mprotect(memory, mapped, PROT_NONE);
   }
   allocations[static_cast<const std::byte*>(memory)] = {bytes, mapped, kind};
   *address = memory;
   return cudaSuccess;
+}
+
+void Machine::finish_left_behind(std::unique_lock<std::mutex>& lock, const void* freed,
+                                 const char* function) {
+  for (const auto& last : std::exchange(left_behind, {})) {
+    for (const auto& task : unfinished(last)) {
+      for (const Work& work : task->works) {
+        if (work.name != "copy" || std::ranges::find(work.memory, freed) == work.memory.end()) continue;
+        fault(fmt::format("{}: a copy, whose stream was destroyed, may still use the memory", function));
+      }
+    }
+    run(lock, last);
+  }
 }
 
 cudaError_t Machine::release(std::unique_lock<std::mutex>& lock, void* address, Kind kind,
@@ -58,6 +75,7 @@ cudaError_t Machine::release(std::unique_lock<std::mutex>& lock, void* address, 
   for (auto& [handle, stream] : streams) {  // CUDA waits, too
     if (stream.thread == std::this_thread::get_id() && stream.last) run(lock, stream.last);
   }
+  finish_left_behind(lock, address, function);
   const auto found = allocations.find(static_cast<const std::byte*>(address));
   if (found == allocations.end() || found->second.kind != kind) {
     fault(fmt::format("{}: not allocated by the matching function, or freed before", function));
@@ -93,15 +111,24 @@ bool is_accessible(const void* address) {
 cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::byte> arguments,
                    std::function<void()> work) {
   return call("cudaLaunchKernel", [&](Machine& all, auto& lock) {
+    if (last_error() != cudaSuccess) all.fault(readable(name) + ": an earlier call left an error behind");
+    if (stream == nullptr) {
+      all.open(true);
+      lock.unlock();
+      work();
+      lock.lock();
+      all.open(false);
+      return cudaSuccess;
+    }
     StreamState* state = all.find(all.streams, stream, "cudaLaunchKernel");
     if (state == nullptr) return cudaErrorInvalidResourceHandle;
-    Work kernel{readable(name), std::move(work)};
+    Work kernel{name, std::move(work)};
     for (const void* address : addresses_in(arguments)) {
       const auto found = all.allocation_of(address);
       if (found != all.allocations.end()) {
         kernel.memory.push_back(found->first);
       } else if (is_mapped(address)) {
-        all.fault(fmt::format("{}: an argument is an address of the host", kernel.name));
+        all.fault(readable(name) + ": an argument is an address of the host");
       }
     }
     return all.submit(lock, *state, std::move(kernel));
@@ -138,8 +165,8 @@ cudaError_t cudaFreeHost(void* address) {
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return fake::call("cudaMemGetInfo", [&](fake::Machine& all, auto&) {
-    *free = fake::total_memory - all.device_bytes;
-    *total = fake::total_memory;
+    *total = all.facts.gpus.front().memory;
+    *free = *total - std::min(*total, all.device_bytes);
     return cudaSuccess;
   });
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/native/launch.h"
 #include "device/kernel_times.h"
 #include "fake_cuda/fake_cuda.h"
 #include "lockstep/error.h"

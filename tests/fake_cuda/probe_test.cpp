@@ -44,7 +44,7 @@ TEST_F(NativeProbe, DescribesAMachineWithoutCreatingAContext) {
   EXPECT_EQ(found.visible_devices, "4,5");
   EXPECT_EQ(found.failure, "");
   ASSERT_EQ(found.gpus.size(), 2U);
-  EXPECT_EQ(found.gpus[0].name, "fake GPU");
+  EXPECT_EQ(found.gpus[0].name, "emulated");
   EXPECT_EQ(found.gpus[0].memory_bytes, std::uint64_t{4} << 30);
   EXPECT_EQ(found.gpus[1].bus, "0000:01:00.0");
   EXPECT_EQ(found.gpus[1].minor, 3);
@@ -108,7 +108,7 @@ std::vector<Case> cases() {
       {.reason = "GPU 1 (old GPU) has compute capability 7.5, 8.0 is required",
        .hint = "hide it with CUDA_VISIBLE_DEVICES",
        .facts = {.gpus = {{}, {.name = "old GPU", .major = 7, .minor = 5}}}},
-      {.reason = "GPU 0 (fake GPU) is in compute mode 'prohibited'",
+      {.reason = "GPU 0 (emulated) is in compute mode 'prohibited'",
        .hint = "nvidia-smi -c 0, or hide it with CUDA_VISIBLE_DEVICES",
        .facts = {.gpus = {{.mode = 2}}}},
       {.reason = "cuDNN cannot be opened (libcudnn.so.9: no such file)",

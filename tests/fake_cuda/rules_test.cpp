@@ -40,6 +40,7 @@ class Rules : public testing::Test {
     const cudaError_t code = cudaStreamEndCapture(where, &graph);
     EXPECT_EQ(graph != nullptr, code == cudaSuccess);
     if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
     return code;
   }
   void add(cudaStream_t where, char what) {
@@ -119,6 +120,7 @@ TEST_F(Rules, WaitingForAStreamThatCapturesEndsTheCapture) {
   for (const auto wait : {cudaStreamSynchronize, cudaStreamQuery}) {
     begin(stream);
     EXPECT_EQ(wait(stream), cudaErrorStreamCaptureUnsupported);
+    cudaGetLastError();
     EXPECT_EQ(launch(stream, "late", {}, [] {}), cudaErrorStreamCaptureInvalidated);
     EXPECT_EQ(end(stream), cudaErrorStreamCaptureInvalidated);
   }
@@ -192,6 +194,12 @@ TEST_F(Rules, EventsDoNotEnterCaptures) {
   EXPECT_EQ(cudaStreamWaitEvent(other, fork, 0), cudaErrorStreamCaptureMerge);
   EXPECT_EQ(end(other), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(end(stream), cudaSuccess);
+}
+
+TEST_F(Rules, NoErrorIsLeftBehindForALaunch) {
+  EXPECT_EQ(cudaEventElapsedTime(nullptr, fork, join), cudaErrorInvalidResourceHandle);
+  add(stream, 'a');
+  expect_fault("add: an earlier call left an error behind");
 }
 
 TEST_F(Rules, AnEventIsRecordedBeforeItIsWaitedFor) {
@@ -269,6 +277,22 @@ TEST_F(Rules, PinnedMemoryIsReadWhenTheCopyRuns) {
   EXPECT_EQ(back, 'b');
 }
 
+TEST_F(Rules, ACopyOfADestroyedStreamWaitsUntilMemoryIsFreed) {
+  for (const bool waits : {true, false}) {
+    cudaStream_t copies{};
+    void* memory = nullptr;
+    EXPECT_EQ(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking), cudaSuccess);
+    EXPECT_EQ(cudaMallocHost(&memory, bytes), cudaSuccess);
+    *static_cast<char*>(pinned) = 'a';
+    EXPECT_EQ(cudaMemcpyAsync(memory, pinned, bytes, cudaMemcpyDefault, copies), cudaSuccess);
+    if (waits) cudaStreamSynchronize(copies);
+    EXPECT_EQ(cudaStreamDestroy(copies), cudaSuccess);
+    EXPECT_EQ(*static_cast<char*>(memory) == 'a', waits);
+    EXPECT_EQ(cudaFreeHost(memory), cudaSuccess);
+    if (!waits) expect_fault("cudaFreeHost: a copy, whose stream was destroyed, may still use the memory");
+  }
+}
+
 TEST_F(Rules, AGraphKeepsPrioritiesOnlyIfItIsTold) {
   cudaStream_t urgent = nullptr;
   EXPECT_EQ(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -5), cudaSuccess);
@@ -338,6 +362,7 @@ TEST_F(Rules, EventsTimeTheWorkBetweenThem) {
     return cudaEventElapsedTime(&milliseconds, from, to);
   };
   EXPECT_EQ(elapsed(timed[0], timed[1]), cudaErrorInvalidResourceHandle) << "not recorded";
+  cudaGetLastError();
   EXPECT_EQ(cudaEventRecord(timed[0], stream), cudaSuccess);
   EXPECT_EQ(launch(stream, "kernel", {}, [] { pass(3000.0); }), cudaSuccess);
   EXPECT_EQ(cudaEventRecord(timed[1], stream), cudaSuccess);

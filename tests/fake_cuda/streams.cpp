@@ -49,18 +49,18 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*
   return create_stream("cudaStreamCreateWithPriority", stream, priority);
 }
 
-/// CUDA finishes the stream's work first.
+/// Does not wait for the stream's work.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return fake::call("cudaStreamDestroy", [&](fake::Machine& all, auto& lock) {
+  return fake::call("cudaStreamDestroy", [&](fake::Machine& all, auto&) {
     fake::StreamState* state = all.find(all.streams, stream, "cudaStreamDestroy");
     if (state == nullptr) return cudaErrorInvalidResourceHandle;
     if (state->capture) {
       all.fault("cudaStreamDestroy: the stream is capturing");
       state->capture->invalid = true;
     }
-    const cudaError_t code = state->last ? all.run(lock, state->last) : cudaSuccess;
+    if (state->last) all.left_behind.push_back(state->last);
     all.streams.erase(stream);
-    return code;
+    return cudaSuccess;
   });
 }
 
@@ -135,7 +135,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (state == nullptr || what == nullptr) return cudaErrorInvalidResourceHandle;
     if (state->capture && state->capture->invalid) return cudaErrorStreamCaptureInvalidated;
     what->recorded = true;
-    what->recorded_at = all.clock;
+    what->recorded_at = all.clock();
     what->capture = state->capture;
     what->nodes = state->ends;
     what->task = state->capture ? nullptr : state->last;
@@ -167,7 +167,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   });
 }
 
-cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return fake::call("cudaEventElapsedTime", [&](fake::Machine& all, auto&) {
     std::array<double, 2> times{};
     const std::array<cudaEvent_t, 2> both{start, end};
@@ -178,7 +178,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) 
       if (event->task && event->task->state != fake::Task::State::done) return cudaErrorNotReady;
       times[i] = std::max(event->recorded_at, event->task ? event->task->end : 0.0);
     }
-    *ms = static_cast<float>((times[1] - times[0]) / 1000.0);
+    *milliseconds = static_cast<float>((times[1] - times[0]) / 1000.0);
     return cudaSuccess;
   });
 }
@@ -190,6 +190,7 @@ cudaError_t cudaDeviceSynchronize() {
     for (auto& [handle, stream] : all.streams) {
       if (stream.last) all.run(lock, stream.last);
     }
+    all.finish_left_behind(lock, nullptr, "cudaDeviceSynchronize");
     return all.broken;
   });
 }

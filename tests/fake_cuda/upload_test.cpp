@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/launch_on_host.h"
 #include "device/kernel_times.h"
 #include "fake_cuda/fake_cuda.h"
 
@@ -44,7 +43,7 @@ class UploadOnFakeCuda : public testing::TestWithParam<bool> {
     });
   }
   void launch(const char* name, std::function<void()> work) {
-    give(handle_of(stream), name, {}, std::move(work));
+    fake_cuda::launch(handle_of(stream), name, {}, std::move(work));
   }
   /// The log of a run, with call number `later` + 1 of a function left out.
   std::string run(int count, const char* without = nullptr, int later = 0) {

@@ -4,26 +4,19 @@
 
 #include "data/image/decoder.h"
 #include "data/image/resample.h"
-#include "lockstep/error.h"
+#include "may_refuse.h"
 
 /// A part of an accepted image can be decoded and resized, or the image is refused as damaged.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
+  return may_refuse([&] {
     lockstep::ImageDecoder decoder;
     const lockstep::ImageSize found = decoder.open({data, size});
-    if (std::int64_t{found.width} * found.height > 1 << 20) {
-      return 0;  // right, but slow
-    }
+    if (std::int64_t{found.width} * found.height > 1 << 20) return;  // right, but slow
     const lockstep::Box box{found.width / 4.0, found.height / 3.0, found.width / 2.0, found.height / 2.0};
     lockstep::ImagePart part;
     decoder.decode(box, {8, 8}, 3, part);
     lockstep::Resampler resampler;
     std::uint8_t out[3 * 8 * 8];
     resampler.resize(part.image, part.box, 8, 8, out);
-  } catch (const lockstep::Error& error) {
-    if (error.category() != lockstep::Category::data) {
-      throw;
-    }
-  }
-  return 0;
+  });
 }

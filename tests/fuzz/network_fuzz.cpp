@@ -3,19 +3,15 @@
 #include <string_view>
 
 #include "graph/graph.h"
-#include "lockstep/error.h"
+#include "may_refuse.h"
 #include "models/json/json_network.h"
 
 /// Any text is a network that becomes a graph, or is refused as wrong usage.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    const auto network =
-        lockstep::parse_network({reinterpret_cast<const char*>(data), size}, "fuzz", {1, 28, 28}, 10);
-    lockstep::build_graph(*network);
-  } catch (const lockstep::Error& error) {
-    if (error.category() != lockstep::Category::usage) {
-      throw;
-    }
-  }
-  return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  return may_refuse(
+      [&] {
+        lockstep::build_graph(*lockstep::parse_network(text, "fuzz", {1, 28, 28}, 10));
+      },
+      lockstep::Category::usage);
 }

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -18,8 +17,6 @@
 namespace lockstep::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 constexpr const char* saved_model = "model.safetensors";
 
 bool record = false;
@@ -28,7 +25,7 @@ std::string file = LOCKSTEP_SOURCE "/tests/golden/golden.txt";
 /// A run that the file describes.
 struct Case {
   std::string name{};
-  Words words{};           ///< device, ranks, options
+  Words words{};           ///< device, number of ranks, options
   std::string expected{};  ///< "DIGEST LOSSES", or the name of another run
   std::size_t line = 0;    ///< the last line of its options
   std::size_t lines_of_result = 0;
@@ -40,35 +37,39 @@ struct Result {
   std::string error{};
 };
 
-Words words_of(const std::string& text) {
-  std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
-}
-
-Words read_lines(const std::string& path) {
-  std::ifstream stream(path);
-  Words lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
+/// A run for each placement of `run`: "1,2x3" are one rank, and two ranks with three threads each.
+std::vector<Case> runs_of(const Case& run) {
+  std::vector<Case> runs;
+  std::istringstream placements(run.words[1]);
+  for (std::string placement; std::getline(placements, placement, ',');) {
+    const std::size_t x = std::min(placement.find('x'), placement.size());
+    runs.push_back(run);
+    runs.back().words[1] = placement.substr(0, x);
+    if (x < placement.size()) {
+      runs.back().words.insert(runs.back().words.end(), {"--threads", placement.substr(x + 1)});
+    }
+  }
+  return runs;
 }
 
 std::vector<Case> parse(const Words& lines) {
-  std::vector<Case> runs;
+  std::vector<Case> cases;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string& line = lines[i];
     if (line.empty() || line[0] == '#') continue;
     if (line[0] != ' ') {
       const std::size_t colon = line.find(": ");
-      runs.push_back({.name = line.substr(0, colon), .words = words_of(line.substr(colon + 1)), .line = i});
+      cases.push_back({.name = line.substr(0, colon), .words = words(line.substr(colon + 1)), .line = i});
     } else if (line.starts_with("  = ")) {
-      runs.back().expected = line.substr(4);
-      runs.back().lines_of_result = 1;
+      cases.back().expected = line.substr(4);
+      cases.back().lines_of_result = 1;
     } else {
-      const Words more = words_of(line);
-      runs.back().words.insert(runs.back().words.end(), more.begin(), more.end());
-      runs.back().line = i;
+      cases.back().words = cases.back().words + words(line);
+      cases.back().line = i;
     }
   }
+  std::vector<Case> runs;
+  for (const Case& one : cases) std::ranges::move(runs_of(one), std::back_inserter(runs));
   return runs;
 }
 
@@ -95,22 +96,22 @@ class Samples {
 
   /// Options of a run, completed by the defaults of the file.
   Words options(const Case& run, const TemporaryFolder& folder) const {
-    Words rest = {"--device", run.words[0], "--seed", "0", "--reduce", "canonical", "--threads", "1"};
+    Words rest = words("--device {} --seed 0 --reduce canonical --threads 1", run.words[0]);
     Words given;
     for (auto word = run.words.begin() + 2; word != run.words.end(); ++word) {
-      const auto add = [&](const std::string& defaults) {
-        const Words more = words_of(defaults);
-        rest.insert(rest.end(), more.begin(), more.end());
-      };
       if (*word == "{fashion}") {
-        add("--dataset fashion-mnist --model lenet --epochs 2 --batch-size 256 --micro-batches 8 "
-            "--data-dir " +
-            fashion_.string());
+        rest =
+            rest + words(
+                       "--dataset fashion-mnist --model lenet --epochs 2 --batch-size 256 --micro-batches 8 "
+                       "--data-dir {}",
+                       fashion_);
       } else if (*word == "{small}") {
-        add("--dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 2 "
-            "--batch-size 64 --micro-batches 4 --lr 0.2");
+        rest = rest +
+               words(
+                   "--dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 2 "
+                   "--batch-size 64 --micro-batches 4 --lr 0.2");
       } else if (word->starts_with("{images}")) {
-        add("--dataset images --data-dir " + replaced(*word, "{images}", images_.string()));
+        rest = rest + words("--dataset images --data-dir {}", replaced(*word, "{images}", images_.string()));
       } else {
         given.push_back(replaced(
             replaced(replaced(*word, "{source}", LOCKSTEP_SOURCE), "{run}", (folder / "run").string()),
@@ -175,6 +176,7 @@ std::vector<Result> execute_all(const std::vector<Case>& runs) {
 void write_results(Words lines, const std::vector<Case>& runs, const std::vector<Result>& results) {
   for (std::size_t i = runs.size(); i-- > 0;) {
     if (!runs[i].expected.empty() && !runs[i].expected.starts_with("xxh3:")) continue;
+    if (i > 0 && runs[i - 1].line == runs[i].line) continue;  // another placement of the same run
     const auto place = lines.begin() + static_cast<std::ptrdiff_t>(runs[i].line) + 1;
     if (runs[i].lines_of_result == 1) {
       *place = "  = " + results[i].text;
@@ -187,15 +189,20 @@ void write_results(Words lines, const std::vector<Case>& runs, const std::vector
 }
 
 TEST(Golden, RunsEndWithTheRecordedDigests) {
-  const Words lines = read_lines(file);
+  const Words lines = lines_of(contents(file));
   const std::vector<Case> runs = parse(lines);
   ASSERT_FALSE(runs.empty()) << file;
   const std::vector<Result> results = execute_all(runs);
   if (record) write_results(lines, runs, results);
   std::map<std::string, std::string> known;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    SCOPED_TRACE(runs[i].name + ", " + file + ":" + std::to_string(runs[i].line + 1));
+    SCOPED_TRACE(runs[i].name + " on " + runs[i].words[1] + ", " + file + ":" +
+                 std::to_string(runs[i].line + 1));
     EXPECT_EQ(results[i].error, "");
+    if (i > 0 && runs[i - 1].line == runs[i].line) {
+      EXPECT_TRUE(results[i].text.empty() || results[i].text == known.at(runs[i].name)) << results[i].text;
+      continue;
+    }
     EXPECT_TRUE(known.emplace(runs[i].name, results[i].text).second) << "a name given twice";
     const bool other = !runs[i].expected.starts_with("xxh3:");
     if (results[i].text.empty() || (record && (runs[i].expected.empty() || !other))) continue;

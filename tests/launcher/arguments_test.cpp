@@ -1,4 +1,4 @@
-#include "run/arguments.h"
+#include "supervisor/arguments.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "run/decision.h"
+#include "supervisor/decision.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ using Words = std::vector<std::string>;
 /// A failure by a signal, with its newest checkpoint, of a rank on a host; rank -1: unknown.
 Attempt failed(std::uint64_t checkpoint, int rank = -1, const std::string& host = "a", int ranks = 4) {
   Attempt attempt{.ranks = ranks, .checkpoint = checkpoint, .status = 137};
-  if (rank >= 0) attempt.place = Place{rank, host};
+  if (rank >= 0) attempt.failure = LauncherReport::Failure{.rank = rank, .host = host, .cause = "broken"};
   return attempt;
 }
 
@@ -105,7 +105,7 @@ std::string text(const FewerRanks& fewer) {
 
 TEST(FewerRanks, LeaveOutAHostOrARank) {
   const auto without_place = [](Words words, const std::string& host) {
-    return text(without({.rank = 1, .host = host}, MpirunOptions(std::move(words))));
+    return text(without({.rank = 1, .host = host, .cause = "broken"}, MpirunOptions(std::move(words))));
   };
   EXPECT_EQ(without_place({"-np", "4"}, "a"), "3");
   EXPECT_EQ(without_place({}, "a"), "0");

@@ -7,6 +7,7 @@
 
 #include <csignal>
 
+#include "core/process/process.h"
 #include "processes/descendants.h"
 #include "support/temporary_folder.h"
 
@@ -20,8 +21,8 @@ class GuardianTest : public testing::Test {
     guardian_.reset();
     int ends[2];
     ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-    output_ = Descriptor(ends[0]);
-    Descriptor input(ends[1]);
+    output_ = FileDescriptor(ends[0]);
+    FileDescriptor input(ends[1]);
     const Job job{.name = "1a2b",
                   .places = {.temporary = folder_.path(), .shared_memory = folder_.path()},
                   .command = {program, "-c", command},
@@ -51,7 +52,7 @@ class GuardianTest : public testing::Test {
   static bool exists(const std::string& process) { return kill(std::stoi(process), 0) == 0; }
 
   const TemporaryFolder folder_;
-  Descriptor output_;
+  FileDescriptor output_;
   std::unique_ptr<Guardian> guardian_;
   std::vector<int> told_;
 };
@@ -71,11 +72,11 @@ TEST_F(GuardianTest, PassesOnStatusEnvironmentAndOutput) {
 }
 
 TEST_F(GuardianTest, EndsAllThatTheCommandHasStarted) {
-  for (const bool told : {true, false}) {
-    start(std::string(family) + (told ? "" : " & exit 0"));
+  for (const bool asked : {true, false}) {
+    start(std::string(family) + (asked ? "" : " & exit 0"));
     const std::string processes[] = {line(), line(), line()};
-    if (told) guardian_->send(SIGKILL);
-    EXPECT_EQ(wait(), told ? 128 + SIGKILL : 0);
+    if (asked) guardian_->send(SIGKILL);
+    EXPECT_EQ(wait(), asked ? 128 + SIGKILL : 0);
     for (const std::string& process : processes) EXPECT_FALSE(exists(process)) << process;
   }
 }
@@ -117,6 +118,21 @@ TEST_F(GuardianTest, SendsSignalsToTheCommand) {
   EXPECT_EQ(wait(), 75);
 }
 
+TEST_F(GuardianTest, ReachesTheCommandAlthoughBothAreStopped) {
+  for (const int signal : {SIGUSR1, SIGKILL}) {
+    start("trap 'exit 75' USR1; echo $$; while :; do sleep 0.01; done");
+    const pid_t command = std::stoi(line());
+    const std::vector<pid_t> guardian = children_of(getpid());
+    ASSERT_EQ(guardian.size(), 1U);
+    for (const pid_t process : {command, guardian[0]}) {
+      kill(process, SIGSTOP);
+      while (!status_of(process)->is_stopped()) usleep(1000);
+    }
+    guardian_->send(signal);
+    EXPECT_EQ(wait(), signal == SIGUSR1 ? 75 : 128 + SIGKILL);
+  }
+}
+
 /// mpirun would kill the ranks.
 TEST_F(GuardianTest, TellsOfSignalsThatWouldEndTheCommand) {
   start("echo $$; exec sleep 1000");  // dash would not keep them blocked
@@ -131,21 +147,28 @@ TEST_F(GuardianTest, TellsOfSignalsThatWouldEndTheCommand) {
   EXPECT_EQ(wait(), 128 + SIGUSR1);
 }
 
-/// Open MPI's mpirun may stand still like this when the ranks have ended.
+/// Ranks would wait for a stopped mpirun at their end, or when their output fills its pipes.
+TEST_F(GuardianTest, ContinuesACommandThatIsStopped) {
+  start("kill -STOP $$; exit 75");
+  EXPECT_EQ(wait(), 75);
+  EXPECT_EQ(told_, std::vector<int>{SIGSTOP});
+}
+
+/// Open MPI's mpirun may hang like this when the ranks have ended.
 TEST_F(GuardianTest, ACommandThatWaitsForNoneOfItsChildrenIsKilled) {
   start("sh -c 'exit 0' & sh -c 'kill -9 $$' & sh -c 'exit 75' & exec sleep 1000");
   EXPECT_EQ(wait(), 75);
-  EXPECT_TRUE(guardian_->stood_still());
+  EXPECT_TRUE(guardian_->hung());
 }
 
 TEST(Descendants, ChildrenAreNeglectedFromTheirEndUntilTheyAreWaitedFor) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  const Descriptor output(ends[0]);
-  Descriptor input(ends[1]);
+  const FileDescriptor output(ends[0]);
+  FileDescriptor input(ends[1]);
   const pid_t child = fork();
   if (child == 0) {
-    input.close();
+    input = {};
     char byte = 0;
     [[maybe_unused]] const ssize_t length = read(output.get(), &byte, 1);
     _exit(75);

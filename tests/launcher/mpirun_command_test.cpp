@@ -1,4 +1,4 @@
-#include "run/mpirun_command.h"
+#include "supervisor/mpirun_command.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(MpirunCommand, MoreRanksThanCoresNeedOversubscribe) {
            {{"-np", "4"}, laptop, false},
            {{"-np", "5"}, laptop, true},
            {{"-np", "2"}, {.cores = 4, .processors = 1}, true},   // a container with one processor
-           {{"-np", "2"}, {.cores = 0, .processors = 8}, true},   // the system does not tell its cores
+           {{"-np", "2"}, {.cores = 0, .processors = 8}, true},   // the system does not report its cores
            {{}, laptop, false},                                   // as many as mpirun finds
            {{"-np", "5", "-H", "a:5"}, laptop, false},            // slots are the user's
            {{"-np", "5", "--hostfile", "hosts"}, laptop, false},  //

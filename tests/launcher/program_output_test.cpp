@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "processes/descriptor.h"
+#include "core/files/file.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -28,7 +28,7 @@ TEST(ProgramOutput, IsNotWaitedForForEver) {
 TEST(ProgramOutput, WaitsNoLongerWhereSomethingElseHasArrived) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  const Descriptor signal(ends[0]), sender(ends[1]);
+  const FileDescriptor signal(ends[0]), sender(ends[1]);
   ASSERT_EQ(write(sender.get(), "x", 1), 1);
   EXPECT_EQ(read_program({"/bin/sleep", "1000"}, seconds(600), signal.get()).answer, Answer::interrupted);
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <memory>
@@ -18,11 +19,11 @@ void write_all(int target, const std::string& text) {
 
 TEST(Relay, CopiesBytesAndFindsLines) {
   const TemporaryFolder folder;
-  const Descriptor target(open((folder / "out").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  const FileDescriptor target(open((folder / "out").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   std::vector<std::string> lines;
   {
     Relay relay(target.get(), "out", [&](std::string_view line) { lines.emplace_back(line); });
-    const Descriptor writer(dup(relay.input()));
+    const FileDescriptor writer(dup(relay.input()));
     relay.start();
     for (const char* part : {"first li", "ne\nsecond\r\nthird\n\nwithout end"}) write_all(writer.get(), part);
   }
@@ -32,10 +33,10 @@ TEST(Relay, CopiesBytesAndFindsLines) {
 
 TEST(Relay, ErasesWhatIsInItsLine) {
   const TemporaryFolder folder;
-  const Descriptor target(open((folder / "out").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  const FileDescriptor target(open((folder / "out").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   {
     Relay relay(target.get(), "out", nullptr, "<");
-    const Descriptor writer(dup(relay.input()));
+    const FileDescriptor writer(dup(relay.input()));
     relay.start();
     for (const char* part : {"first\nsec", "ond\n"}) write_all(writer.get(), part);
   }
@@ -47,17 +48,17 @@ TEST(Relay, ReadsOnWhereNobodyReadsTheCopy) {
   std::signal(SIGPIPE, SIG_IGN);
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  Descriptor(ends[0]).close();
-  const Descriptor target(ends[1]);
+  ::close(ends[0]);
+  const FileDescriptor target(ends[1]);
   testing::internal::CaptureStderr();
   {
     Relay relay(target.get(), "stdout", nullptr);
-    const Descriptor writer(dup(relay.input()));
+    const FileDescriptor writer(dup(relay.input()));
     relay.start();
     for (int i = 0; i < 64; ++i) write_all(writer.get(), std::string(1 << 14, 'x'));
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "lockstep-run: warning: stdout: Broken pipe; the run goes on without it\n");
+            "lockstep-run: warning: stdout: Broken pipe; the run continues without it\n");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "run/summary.h"
+#include "supervisor/summary.h"
 
 #include <gtest/gtest.h>
 
@@ -36,18 +36,29 @@ TEST(Summary, NothingOfAnAttemptWithoutCheckpointIsUseful) {
   EXPECT_EQ(summarise(attempts).lost_steps, 10U);
 }
 
+/// A run that resumed from another run's checkpoint of step 100 and has none of its own.
+TEST(Summary, StepsOfAnotherRunAreNotLost) {
+  const std::array attempts = {Attempt{.ended = 9, .from_step = 100, .last_step = 131, .status = 5}};
+  EXPECT_EQ(summarise(attempts).lost_steps, 31U);
+}
+
 TEST(Summary, CausesAreCounted) {
-  const Attempt killed{.ended = 10, .status = 137, .place = Place{2, "b"}};
-  const Attempt unknown{.ended = 20, .status = 4};
-  const Attempt told{.ended = 30, .status = 4, .place = Place{1, "a"}, .cause = "rank 1 on a: no memory"};
-  EXPECT_EQ(cause_of(killed), "rank 2 on host b: signal 9");
+  const auto hung = [](const char* cause) {
+    return Attempt{.ended = 10,
+                   .status = 5,
+                   .failure = LauncherReport::Failure{
+                       .rank = 2, .host = "b", .cause = cause, .kind = "rank 2 on host b hangs"}};
+  };
+  const Attempt killed{.ended = 20, .status = 137}, unknown{.ended = 20, .status = 4};
+  const Attempt reported{
+      .ended = 30, .status = 4, .failure = LauncherReport::Failure{1, "a", "rank 1 on a: no memory"}};
+  EXPECT_EQ(cause_of(killed), "signal 9");
   EXPECT_EQ(cause_of(unknown), "status 4");
-  EXPECT_EQ(cause_of(told), "rank 1 on a: no memory");
-  const std::array attempts = {killed, unknown, killed, told, Attempt{.ended = 40}};
+  EXPECT_EQ(cause_of(reported), "rank 1 on a: no memory");
+  const std::array attempts = {hung("for 10 s"), unknown, hung("for 11 s"), reported, Attempt{.ended = 40}};
   EXPECT_EQ(summary_line(attempts),
-            "4 restarts (rank 2 on host b: signal 9, 2 times; status 4; rank 1 on a: no memory); 0 lost "
-            "steps; "
-            "useful time 100.0 % of 40 s");
+            "4 restarts (rank 2 on host b hangs, 2 times; status 4; rank 1 on a: no memory); lost steps: at "
+            "least 0; useful time 100.0 % of 40 s");
 }
 
 }  // namespace

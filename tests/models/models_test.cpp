@@ -1,5 +1,6 @@
 #include "lockstep/models.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -52,17 +53,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Row{"vgg16-bn", imagenet, 1000, 138365992}),
     [](const auto& row) { return test_name(row.param.model); });
 
-/// Parameters of a network as lines of names and extents.
+/// Parameters of a network as names and extents: "conv1.weight[20x1x3x3]".
 std::set<std::string> described(const Network& network) {
-  std::set<std::string> lines;
+  std::set<std::string> parameters;
   for (const Parameter& parameter : network.parameters()) {
-    std::string line = parameter.name;
-    for (const std::int64_t extent : parameter.shape) {
-      line += " " + std::to_string(extent);
-    }
-    lines.insert(line);
+    parameters.insert(fmt::format("{}[{}]", parameter.name, fmt::join(parameter.shape, "x")));
   }
-  return lines;
+  return parameters;
 }
 
 /// Parameters by model, written by bench/peers/make_model_references.py.
@@ -70,8 +67,12 @@ std::map<std::string, std::set<std::string>> stored_parameters() {
   std::map<std::string, std::set<std::string>> models;
   std::ifstream file(LOCKSTEP_TEST_DATA "/models/parameters.txt");
   std::string model;
-  for (std::string line; file >> model && std::getline(file >> std::ws, line);) {
-    models[model].insert(line);
+  for (std::string word; file >> word;) {
+    if (word.ends_with(']')) {
+      models[model].insert(word);
+    } else {
+      model = word;
+    }
   }
   return models;
 }

@@ -161,6 +161,8 @@ inline std::vector<OpCase> blocked_cases() {
       conv_case("WithoutBias", {3, 9, 11}, 7, {.kernel = 2, .bias = false}),
       conv_case("WithoutBiasRelu", {16, 7, 7}, 16, {.padding = 1, .bias = false, .relu = true}),
       conv_case("WithoutBiasPooled", {3, 8, 9}, 9, {.padding = 1, .bias = false, .relu = true, .pool = 2}),
+      conv_case("WithoutBiasPooledByThree", {3, 8, 9}, 5,
+                {.kernel = 2, .padding = 1, .bias = false, .relu = true, .pool = 3}),
       conv_case("OneByOneManyInputs", {300, 5, 5}, 41, {.kernel = 1, .bias = false}),
       conv_case("OneByOneManyOutputs", {37, 5, 7}, 301, {.kernel = 1, .relu = true}),
       conv_case("OneByOneDeep", {800, 1, 2}, 400, {.kernel = 1, .bias = false}),

@@ -17,15 +17,17 @@ struct OpResults {
 };
 
 /// Runs forward and backward on one instruction set. `planned`: number of samples to plan for; 0: as in
-/// `values`.
-inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level, int planned = 0) {
+/// `values`. `memory`: has further members that the operation needs.
+inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level, int planned = 0,
+                        int position = 0, cpu::OpMemory memory = {}) {
   const int samples = values.inputs[0].samples;
   const cpu::OpRequest request{.node = op_case.node,
                                .inputs = op_case.inputs,
                                .samples = planned == 0 ? samples : planned,
                                .training = true,
                                .input_gradient = op_case.input_gradient,
-                               .level = level};
+                               .level = level,
+                               .position = position};
   const cpu::Op op = op_case.winograd ? plan_winograd(request) : plan_op(request);
 
   Lanes saved(op.saved_bytes / sizeof(float) + 1);
@@ -36,7 +38,6 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
   OpResults results;
   results.output = Lanes(grad_output.size());
 
-  cpu::OpMemory memory;
   memory.samples = samples;
   memory.output = results.output.data();
   memory.saved = reinterpret_cast<std::byte*>(saved.data());

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "lockstep/error.h"
 #include "support/expect_error.h"
 
@@ -15,6 +18,23 @@ ScheduleOptions options_of(const std::string& name, double min_lr) {
   if (name == "step") options.decay_epochs = 2;
   if (name == "multistep") options.decay_milestones = {1, 2};
   return options;
+}
+
+/// Rates of PyTorch, from references.json (bench/peers/make_optimizer_references.py).
+TEST(Schedule, HasPyTorchsRates) {
+  const auto references = nlohmann::json::parse(std::ifstream(LOCKSTEP_TEST_DATA "/optim/references.json"));
+  for (const ScheduleOptions& options :
+       {ScheduleOptions{.name = "step", .decay_epochs = 3, .decay_rate = 0.5},
+        ScheduleOptions{.name = "multistep", .decay_rate = 0.5, .decay_milestones = {2, 5, 6}},
+        ScheduleOptions{.name = "cosine", .min_lr = 0.01}, ScheduleOptions{.name = "polynomial", .power = 2},
+        ScheduleOptions{.name = "onecycle"}}) {
+    const LearningRate rate(options, 0.4, 7, 10);
+    const auto expected = references.at("schedules").at(options.name).get<std::vector<double>>();
+    ASSERT_EQ(expected.size(), 70U);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(rate.at(i + 1), expected[i], 4e-8) << options.name << ", step " << i + 1;
+    }
+  }
 }
 
 TEST(Schedule, EveryRuleBeginsAfterALinearWarmUp) {

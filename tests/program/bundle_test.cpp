@@ -34,63 +34,53 @@ class Bundle : public testing::Test {
   }
 
   /// Starts a program of the bundle with a minimal environment: no other mpirun, no library path.
-  Outcome start(const std::string& name, const std::vector<std::string>& arguments) const {
-    std::vector<std::string> command = {"env", "-i", "PATH=/usr/bin:/bin", "HOME=" + folder_.string(),
-                                        (folder_ / ("bin/" + name)).string()};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    return run(command);
+  Outcome start(const std::string& name, const Words& arguments) const {
+    return run(words("env -i PATH=/usr/bin:/bin HOME={} {}", folder_, folder_ / ("bin/" + name)) + arguments);
   }
 
   const TemporaryFolder folder_;
 };
 
-const std::vector<std::string> train = {"train", "--dataset", "synthetic", "--samples",
-                                        "300",   "--epochs",  "1",         "--quiet"};
-
-std::vector<std::string> with_ranks(std::vector<std::string> options) {
-  options.insert(options.end(), train.begin(), train.end());
-  return options;
-}
+const Words train = words("train --dataset synthetic --samples 300 --epochs 1 --quiet");
 
 TEST_F(Bundle, StartsFromAnyFolderWithNothingElse) {
   const Outcome help = start("lockstep", {"--help"});
   EXPECT_EQ(help.status, 0) << help.err;
   const Outcome alone = start("lockstep", train);
   EXPECT_EQ(alone.status, 0) << alone.err;
-  const Outcome launched = start("lockstep-run", with_ranks({"-np", "3"}));
+  const Outcome launched = start("lockstep-run", words("-np 3") + train);
   EXPECT_EQ(launched.status, 0) << launched.err;
   EXPECT_EQ(launched.out, alone.out);
   // By its name alone, mpirun finds the program of the bundle.
-  const Outcome bare =
-      start("mpirun", with_ranks({"--oversubscribe", "--bind-to", "none", "-np", "2", "lockstep"}));
+  const Outcome bare = start("mpirun", words("--oversubscribe --bind-to none -np 2 lockstep") + train);
   EXPECT_EQ(bare.status, 0) << bare.err;
   EXPECT_EQ(bare.out, alone.out);
 
-  const Outcome doctor = start("lockstep", {"doctor", "--dataset", "synthetic"});
+  const Outcome doctor = start("lockstep", words("doctor --dataset synthetic"));
   EXPECT_EQ(doctor.status, 0) << doctor.out << doctor.err;
   const std::string output = (folder_ / "check").string();
-  const Outcome check = start("gpu-check.sh", {"--only", "machine,smoke", "--output", output});
+  const Outcome check = start("gpu-check.sh", words("--only machine,smoke --output {}", output));
   EXPECT_TRUE(check.status == 0 || check.status == 4) << check.out << check.err;
   EXPECT_TRUE(std::filesystem::exists(output + "/gpu-check.json")) << check.out << check.err;
 }
 
 TEST_F(Bundle, LoadsItsOwnLibraries) {
-  const Outcome loaded = run(
-      {"env", "-i", "PATH=/usr/bin:/bin", "LD_DEBUG=libs", (folder_ / "bin/lockstep").string(), "--version"});
+  const Outcome loaded =
+      run(words("env -i PATH=/usr/bin:/bin LD_DEBUG=libs {} --version", folder_ / "bin/lockstep"));
   EXPECT_EQ(loaded.status, 0);
   for (const char* library : {"libmpi.so.40", "libboost_program_options.so", "libstdc++.so.6"}) {
-    EXPECT_NE(loaded.err.find("calling init: " + folder_.string() + "/lib/" + library), std::string::npos)
-        << library;
+    expect_holds(loaded.err, "calling init: " + folder_.string() + "/lib/" + library);
   }
 }
 
 TEST_F(Bundle, ForeignCudaLibrariesAreFoundByPath) {
   // The script must remove the variable, or it is refused as an unknown option.
   const Outcome outcome =
-      run({"env", "-i", "PATH=/usr/bin:/bin", "LOCKSTEP_CUDA_LIBRARIES=/nowhere/cuda", "LD_DEBUG=libs",
-           (folder_ / "bin/lockstep").string(), "inspect", "--model", "lenet", "--input", "1x28x28"});
+      run(words("env -i PATH=/usr/bin:/bin LOCKSTEP_CUDA_LIBRARIES=/nowhere/cuda LD_DEBUG=libs {} inspect "
+                "--model lenet --input 1x28x28",
+                folder_ / "bin/lockstep"));
   EXPECT_EQ(outcome.status, 0) << outcome.out;
-  EXPECT_NE(outcome.err.find("/nowhere/cuda"), std::string::npos);
+  expect_holds(outcome.err, "/nowhere/cuda");
 }
 
 }  // namespace

@@ -5,54 +5,27 @@
 #include <cerrno>
 #include <regex>
 #include <set>
-#include <sstream>
 
-#include "checkpoint/checkpoint_store.h"
+#include "run/checkpoint/checkpoint_store.h"
 #include "support/run.h"
 
 namespace lockstep::test {
 namespace {
 
-using Lines = std::vector<std::string>;
-
-Lines lines_of(const std::string& text) {
-  Lines lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
+using Lines = Words;
 
 /// A run of four steps, with a record, two checkpoints and a model.
 class FaultyRun {
  public:
   /// `fault`: variables of tests/support/fail_from_environment.cpp.
-  explicit FaultyRun(int ranks, std::vector<std::string> fault = {}) {
+  explicit FaultyRun(int ranks, const Words& fault = {}) {
     std::filesystem::create_directory(folder_ / "models");
-    fault.push_back("FAILING_LOG=" + log_);
-    outcome = mpirun(LOCKSTEP_FAILING, ranks,
-                     {"train",
-                      "--dataset",
-                      "csv",
-                      "--data-dir",
-                      LOCKSTEP_SOURCE "/examples/data/two-moons",
-                      "--model",
-                      "mlp",
-                      "--epochs",
-                      "2",
-                      "--max-steps",
-                      "4",
-                      "--batch-size",
-                      "32",
-                      "--quiet",
-                      "--checkpoint-every",
-                      "2",
-                      "--keep",
-                      "1",
-                      "--run-dir",
-                      run_directory(),
-                      "--save-model",
-                      model()},
-                     fault);
+    outcome =
+        mpirun(LOCKSTEP_FAILING, ranks,
+               words("train --dataset csv --data-dir {} --model mlp --epochs 2 --max-steps 4 --batch-size 32 "
+                     "--quiet --checkpoint-every 2 --keep 1 --run-dir {} --save-model {}",
+                     LOCKSTEP_SOURCE "/examples/data/two-moons", run_directory(), model()),
+               fault + Words{"FAILING_LOG=" + log_});
     for (std::string& line : lines_of(contents(log_))) {
       if (line.starts_with("FAILED ")) {
         failed_before_training = failed_before_training || !training_;
@@ -105,7 +78,7 @@ Lines warnings_of(const FaultyRun& run) { return starting(lines_of(run.outcome.e
 void expect_clear_end(const FaultyRun& run, const std::string& reason) {
   const Lines errors = errors_of(run), warnings = warnings_of(run);
   EXPECT_LE(warnings.size(), 1U);
-  for (const std::string& warning : warnings) EXPECT_NE(warning.find(reason), std::string::npos);
+  for (const std::string& warning : warnings) expect_holds(warning, reason);
   if (run.outcome.status == 0) {
     EXPECT_TRUE(errors.empty());
     return;
@@ -131,7 +104,7 @@ void expect_results(const FaultyRun& run, const FaultyRun& whole) {
   EXPECT_TRUE((in_model && lost) || contents(run.model()) == contents(whole.model()));
   if (in_model || !lost) {
     const std::string metrics = contents(run.run_directory() + "/metrics.jsonl");
-    EXPECT_NE(metrics.find("\"digest\":\"" + whole.digest()), std::string::npos) << metrics;
+    expect_holds(metrics, "\"digest\":\"" + whole.digest());
     EXPECT_NE(contents(run.run_directory() + "/report.html"), "");
     EXPECT_NE(contents(run.run_directory() + "/checkpoints/final.safetensors"), "");
   }
@@ -187,6 +160,21 @@ TEST(FileFaults, ADiskThatDiesEndsTheRunWithOneErrorAndTheDigestOfWhatWasTrained
     ASSERT_EQ(errors.size(), 1U);
     EXPECT_TRUE(errors[0].ends_with("Input/output error"));
     EXPECT_EQ(run.outcome.out, run.failed_before_training ? "" : whole.outcome.out);
+  }
+}
+
+/// `lockstep train --resume auto` would take the empty folder for the newest run.
+TEST(FileFaults, AFullDiskIsFoundBeforeARunFolderIsCreated) {
+  const TemporaryFolder folder;
+  for (const std::string more : {"", "--run-dir chosen"}) {
+    const Outcome outcome = run(words("env -u LOCKSTEP_RUN_DIR -C {} {} train --dataset synthetic "
+                                      "--synthetic-shape 1x8x8 --model mlp " +
+                                          more,
+                                      folder, LOCKSTEP_FAILING),
+                                {"FAILING_SPACE=1000"});
+    EXPECT_EQ(outcome.status, 4) << outcome.err;
+    expect_holds(outcome.err, "no room for two checkpoints");
+    EXPECT_TRUE(folder.names().empty());
   }
 }
 

@@ -48,29 +48,19 @@ class SlurmJob : public testing::TestWithParam<const char*> {
     fs::permissions(folder_ / name, fs::perms::owner_all);
   }
   /// Command of the job. A node of the job has 8 GPUs.
-  std::vector<std::string> job(const std::string& script, const std::vector<std::string>& options,
-                               std::vector<std::string> environment) const {
+  Words job(const std::string& script, const Words& options, const Words& environment) const {
     const fs::path copy = folder_ / "spool/slurm_script";
     fs::copy_file(scripts + script, copy, fs::copy_options::overwrite_existing);
-    std::vector<std::string> command = {"env",
-                                        "--unset=LOCKSTEP_RUN_DIR",
-                                        "-C",
-                                        folder_.string(),
-                                        "PATH=" + folder_.string() + "/bin:/usr/bin:/bin",
-                                        "SLURM_SUBMIT_DIR=" + folder_.string() + "/tree",
-                                        "SLURM_JOB_ID=7",
-                                        "END=0"};
-    if (script == "train-gpu.sbatch") {
-      environment.insert(environment.begin(), {"SLURM_GPUS_ON_NODE=8", "SLURM_NTASKS_PER_GPU=1",
-                                               "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7"});
-    }
-    command.insert(command.end(), environment.begin(), environment.end());
-    command.insert(command.end(), {"bash", copy.string()});
-    command.insert(command.end(), options.begin(), options.end());
-    return command;
+    const bool on_gpus = script == "train-gpu.sbatch";
+    return words(
+               "env --unset=LOCKSTEP_RUN_DIR -C {} PATH={}/bin:/usr/bin:/bin SLURM_SUBMIT_DIR={}/tree "
+               "SLURM_JOB_ID=7 END=0",
+               folder_, folder_, folder_) +
+           words(on_gpus ? "SLURM_GPUS_ON_NODE=8 SLURM_NTASKS_PER_GPU=1 CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7"
+                         : "") +
+           environment + Words{"bash", copy.string()} + options;
   }
-  Outcome start(const std::vector<std::string>& options,
-                const std::vector<std::string>& environment = {}) const {
+  Outcome start(const Words& options, const Words& environment = {}) const {
     return run(job(GetParam(), options, environment));
   }
   /// The step's words after "train".

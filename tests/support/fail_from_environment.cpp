@@ -4,14 +4,18 @@
 //   FAILING_ERRNO=E   fails with errno E
 //   FAILING_LATER=1   and all later calls too
 //   FAILING_RANK=R    on rank R only; without it, on all ranks
+//   FAILING_SPACE=B   every disk has B free bytes
+//   SLOW_FILE=TEXT    without failing, writes and fsync of files with this text in their paths take 2 s
 //   FAILING_LOG=FILE  appends a line for each call of these ranks: "[FAILED ]NAME PATH[ w]", w if it writes
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
-#include "support/failing_files.h"
+#include "support/test_files.h"
 
 namespace lockstep {
 namespace {
@@ -23,11 +27,15 @@ std::string variable(const char* name) {
 
 std::uint64_t number_in(const char* name) { return std::strtoull(variable(name).c_str(), nullptr, 10); }
 
-/// The function `error_of` of FailingFiles.
+/// The function `error_of` of TestFiles.
 class FaultFromEnvironment {
  public:
   int operator()(const FileCall& call) const {
     if (!on_this_rank_) return 0;
+    if (!slow_.empty() && call.path.string().find(slow_) != std::string::npos &&
+        (call.name == "write" || call.name == "fsync")) {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+    }
     const bool fails = call_ != 0 && (later_ ? call.number >= call_ : call.number == call_);
     if (!log_.empty()) {
       append((fails ? "FAILED " : "") + call.name + " " + call.path.string() + (call.writes ? " w\n" : "\n"));
@@ -47,18 +55,24 @@ class FaultFromEnvironment {
   bool later_ = number_in("FAILING_LATER") != 0;
   bool on_this_rank_ =
       variable("FAILING_RANK") == variable("OMPI_COMM_WORLD_RANK") || variable("FAILING_RANK").empty();
+  std::string slow_ = variable("SLOW_FILE");
   std::string log_ = variable("FAILING_LOG");
 };
 
 /// The system's files, without waiting for the disk: the machine does not crash in these tests.
-class FilesWithoutSync : public FailingFiles {
+class FilesWithoutSync : public TestFiles {
  public:
-  FilesWithoutSync() : FailingFiles(system_files(), [](const FileCall&) { return 0; }) {}
+  FilesWithoutSync() : TestFiles(system_files()) {}
   int fsync(int /*descriptor*/) override { return 0; }
+  int free_space(const Path& path, std::uint64_t& bytes) override {
+    if (variable("FAILING_SPACE").empty()) return TestFiles::free_space(path, bytes);
+    bytes = number_in("FAILING_SPACE");
+    return 0;
+  }
 };
 
 FilesWithoutSync unsynced;
-FailingFiles failing(unsynced, FaultFromEnvironment());
+TestFiles failing(unsynced, FaultFromEnvironment());
 const ScopedFiles replaced(failing);
 
 }  // namespace

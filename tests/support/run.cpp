@@ -9,16 +9,13 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 namespace lockstep::test {
 namespace {
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
+std::vector<char*> pointers(Words& texts) {
   std::vector<char*> result;
-  for (std::string& text : texts) {
-    result.push_back(text.data());
-  }
+  for (std::string& text : texts) result.push_back(text.data());
   result.push_back(nullptr);
   return result;
 }
@@ -46,19 +43,19 @@ void write_head(const std::filesystem::path& target, const std::string& source, 
 
 }  // namespace
 
-std::vector<std::string> environment_with(const std::vector<std::string>& more) {
+Words environment_with(const Words& more) {
   static const TemporaryFolder temporary;
-  std::vector<std::string> variables = more;
+  Words variables = more;
   // Lets root start mpirun, which does not wait for two seconds when it ends ranks after an error. Runs keep
   // nothing in the current folder.
   variables.insert(variables.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                                     "OMPI_MCA_odls_base_sigkill_timeout=0", "LOCKSTEP_RUN_DIR=none",
-                                     "TMPDIR=" + temporary.string()});
+                                     "OMPI_MCA_odls_base_sigkill_timeout=0", "HWLOC_HIDE_ERRORS=2",
+                                     "LOCKSTEP_RUN_DIR=none", "TMPDIR=" + temporary.string()});
   for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
   return variables;
 }
 
-Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
+Outcome run(const Words& command, const Words& environment) {
   const TemporaryFolder folder;
   const std::string out = (folder / "out").string();
   const std::string err = (folder / "err").string();
@@ -68,8 +65,8 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
   posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
 
-  std::vector<std::string> arguments = command;
-  std::vector<std::string> variables = environment_with(environment);
+  Words arguments = command;
+  Words variables = environment_with(environment);
   pid_t process = 0;
   const int failure = posix_spawnp(&process, arguments[0].c_str(), &actions, nullptr,
                                    pointers(arguments).data(), pointers(variables).data());
@@ -84,22 +81,17 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
           usage.ru_maxrss};
 }
 
-Outcome lockstep(int ranks, const std::vector<std::string>& arguments,
-                 const std::vector<std::string>& environment) {
+Outcome lockstep(int ranks, const Words& arguments, const Words& environment) {
   return mpirun(LOCKSTEP_PROGRAM, ranks, arguments, environment);
 }
 
-Outcome mpirun(const std::string& program, int ranks, const std::vector<std::string>& arguments,
-               const std::vector<std::string>& environment) {
-  std::vector<std::string> command;
+Outcome mpirun(const std::string& program, int ranks, const Words& arguments, const Words& environment) {
+  Words command;
   if (ranks > 0) {
     // Runs must end by themselves; the bound keeps a hang from blocking other tests.
-    command = {"timeout",         "-k",        "5",    "120", LOCKSTEP_MPIEXEC,
-               "--oversubscribe", "--bind-to", "none", "-np", std::to_string(ranks)};
+    command = words("timeout -k 5 120 {} --oversubscribe --bind-to none -np {}", LOCKSTEP_MPIEXEC, ranks);
   }
-  command.emplace_back(program);
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return run(command, environment);
+  return run(command + Words{program} + arguments, environment);
 }
 
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test) {
@@ -109,21 +101,12 @@ void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t trai
   write_head(folder / "t10k-labels-idx1-ubyte", "t10k-labels-idx1-ubyte.gz", test, 8, 1);
 }
 
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-std::string line_after(const std::string& text, const std::string& start) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind(start, 0) == 0) {
-      return line.substr(start.size());
-    }
+std::string own_lines(const std::string& err) {
+  std::string own;
+  for (const std::string& line : lines_of(err)) {
+    if (line.starts_with("lockstep")) own += line + "\n";
   }
-  ADD_FAILURE() << "no line starts with '" << start << "' in:\n" << text;
-  return {};
+  return own;
 }
 
 }  // namespace lockstep::test

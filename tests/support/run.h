@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "support/temporary_folder.h"
+#include "support/text.h"
 
 namespace lockstep::test {
 
@@ -20,27 +20,23 @@ struct Outcome {
 /// Environment of a program: `more` (NAME=VALUE), what mpirun needs, a folder for temporary files that only
 /// this process's programs have, since Open MPI removes its own where another job has just begun, and this
 /// process's.
-std::vector<std::string> environment_with(const std::vector<std::string>& more);
+Words environment_with(const Words& more);
 
 /// Runs `command` and waits. `environment`: NAME=VALUE, added to this process's.
-Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& environment = {});
+Outcome run(const Words& command, const Words& environment = {});
 
 /// Runs `program` on `ranks` ranks under mpirun; 0: without mpirun.
-Outcome mpirun(const std::string& program, int ranks, const std::vector<std::string>& arguments,
-               const std::vector<std::string>& environment = {});
+Outcome mpirun(const std::string& program, int ranks, const Words& arguments, const Words& environment = {});
 /// Runs the lockstep program on `ranks` ranks under mpirun; 0: without mpirun.
-Outcome lockstep(int ranks, const std::vector<std::string>& arguments,
-                 const std::vector<std::string>& environment = {});
+Outcome lockstep(int ranks, const Words& arguments, const Words& environment = {});
 
 /// Writes the first `train` and `test` samples of Fashion-MNIST into `folder` as plain IDX files, for
 /// --data-dir: runs of a tenth of a second on real data.
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test);
 
-/// Number of occurrences of `part` in `text`.
-int count(const std::string& text, const std::string& part);
+/// Lines of stderr that lockstep or lockstep-run printed, without those of mpirun and of libraries.
+std::string own_lines(const std::string& err);
 
-/// The line of `text` that starts with `start`, without it; fails the test when there is none.
-std::string line_after(const std::string& text, const std::string& start);
 /// Digest that a training or `inspect` prints, without the note after it.
 inline std::string digest_of(const std::string& text) { return line_after(text, "digest ").substr(0, 37); }
 

@@ -18,7 +18,7 @@
 namespace lockstep::test {
 namespace {
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
+std::vector<char*> pointers(Words& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());
   result.push_back(nullptr);
@@ -45,7 +45,7 @@ std::map<pid_t, pid_t> parents() {
 
 }  // namespace
 
-Started::Started(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
+Started::Started(const Words& command, const Words& environment) {
   int ends[2] = {};
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   out_ = ends[0];
@@ -58,8 +58,8 @@ Started::Started(const std::vector<std::string>& command, const std::vector<std:
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<std::string> arguments = command;
-  std::vector<std::string> variables = environment_with(environment);
+  Words arguments = command;
+  Words variables = environment_with(environment);
   const int failure = posix_spawnp(&process_, arguments[0].c_str(), &actions, &attributes,
                                    pointers(arguments).data(), pointers(variables).data());
   posix_spawnattr_destroy(&attributes);
@@ -133,16 +133,12 @@ Outcome Started::wait(double seconds) {
           0};
 }
 
-std::vector<std::string> lockstep_command(int ranks, const std::vector<std::string>& arguments,
-                                          const std::vector<std::string>& mpirun_options) {
-  std::vector<std::string> command;
+Words lockstep_command(int ranks, const Words& arguments, const Words& mpirun_options) {
+  Words command;
   if (ranks > 0) {
-    command = {LOCKSTEP_MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", std::to_string(ranks)};
-    command.insert(command.end(), mpirun_options.begin(), mpirun_options.end());
+    command = words("{} --oversubscribe --bind-to none -np {}", LOCKSTEP_MPIEXEC, ranks) + mpirun_options;
   }
-  command.emplace_back(LOCKSTEP_PROGRAM);
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return command;
+  return command + Words{LOCKSTEP_PROGRAM} + arguments;
 }
 
 }  // namespace lockstep::test

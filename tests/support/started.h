@@ -14,7 +14,7 @@ namespace lockstep::test {
 class Started {
  public:
   /// `environment`: NAME=VALUE, added to this process's.
-  explicit Started(const std::vector<std::string>& command, const std::vector<std::string>& environment = {});
+  explicit Started(const Words& command, const Words& environment = {});
   ~Started();
   Started(const Started&) = delete;
   Started& operator=(const Started&) = delete;
@@ -36,7 +36,6 @@ class Started {
 };
 
 /// Command of mpirun for `ranks` ranks of the lockstep program; 0: of the program alone.
-std::vector<std::string> lockstep_command(int ranks, const std::vector<std::string>& arguments,
-                                          const std::vector<std::string>& mpirun_options = {});
+Words lockstep_command(int ranks, const Words& arguments, const Words& mpirun_options = {});
 
 }  // namespace lockstep::test

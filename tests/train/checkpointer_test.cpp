@@ -8,14 +8,12 @@
 #include "core/files/file_system.h"
 #include "lockstep/error.h"
 #include "support/expect_error.h"
-#include "support/failing_files.h"
 #include "support/temporary_folder.h"
+#include "support/test_files.h"
 #include "train/small_run.h"
 
-namespace lockstep {
+namespace lockstep::test {
 namespace {
-
-using test::world;
 
 /// A disk on which the first checkpoint does not get its name before release().
 class WaitingDisk {
@@ -26,13 +24,13 @@ class WaitingDisk {
 
  private:
   std::latch released_{1};
-  FailingFiles waiting_{system_files(), [this](const FileCall& call) {
-                          if (call.name == "rename" && call.path.extension() == ".tmp" &&
-                              call.path.filename().string().starts_with(".step-")) {
-                            released_.wait();
-                          }
-                          return 0;
-                        }};
+  TestFiles waiting_{system_files(), [this](const FileCall& call) {
+                       if (call.name == "rename" && call.path.extension() == ".tmp" &&
+                           call.path.filename().string().starts_with(".step-")) {
+                         released_.wait();
+                       }
+                       return 0;
+                     }};
   ScopedFiles scope_{waiting_};
 };
 
@@ -45,15 +43,15 @@ struct CheckpointedRun {
 
   void train(const TemporaryFolder& folder, const TrainerOptions& chosen,
              const CheckpointOptions& checkpoints) {
-    const auto network = test::small_network();
-    Trainer trainer(world(), *network, test::train_set(), test::test_set(), chosen);
-    trainer.on_step = [&](const StepReport& step) { on_step(step.step); };
+    const auto network = small_network();
+    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     trainer.act = act;
-    trainer.on_checkpoint = [&](const CheckpointReport& report) {
-      EXPECT_EQ(report.failure, "");
-      steps.push_back(report.step);
-      on_checkpoint(report);
-    };
+    trainer.on_event = observer([&](const StepReport& step) { on_step(step.step); },
+                                [&](const CheckpointReport& report) {
+                                  EXPECT_EQ(report.failure, "");
+                                  steps.push_back(report.step);
+                                  on_checkpoint(report);
+                                });
     trainer.write_checkpoints(folder.path(), checkpoints);
     trainer.fit();
     best = trainer.best().epoch;
@@ -61,7 +59,7 @@ struct CheckpointedRun {
 };
 
 TrainerOptions with_epochs(int epochs) {
-  TrainerOptions chosen = test::options();
+  TrainerOptions chosen = options();
   chosen.epochs = epochs;
   return chosen;
 }
@@ -102,9 +100,9 @@ TEST(Checkpointer, TheBestCheckpointStaysUntilThatOfABetterEpochIsWritten) {
 
 TEST(Checkpointer, ARunThatWasStoppedInItsLastEvaluationHasNothingToDoAfterTheNextOne) {
   const TemporaryFolder folder;
-  const auto network = test::small_network();
+  const auto network = small_network();
   const auto had_nothing_to_do = [&](bool stops) {
-    Trainer trainer(world(), *network, test::train_set(), test::test_set(), with_epochs(2));
+    Trainer trainer(world(), *network, train_set(), test_set(), with_epochs(2));
     trainer.ask = [&] { return stops && trainer.step() == 10 ? Request::stop : Request::none; };
     if (!stops) trainer.resume(folder / "step-00000010");
     const bool done = trainer.done();
@@ -120,8 +118,8 @@ TEST(Checkpointer, ARunThatWasStoppedInItsLastEvaluationHasNothingToDoAfterTheNe
 
 TEST(Checkpointer, WhatHasToBeOnTheDiskBeforeACheckpointCanBeWritten) {
   const TemporaryFolder folder;
-  const auto network = test::small_network();
-  Trainer trainer(world(), *network, test::train_set(), test::test_set(), with_epochs(2));
+  const auto network = small_network();
+  Trainer trainer(world(), *network, train_set(), test_set(), with_epochs(2));
   std::vector<std::size_t> checkpoints;
   trainer.before_checkpoint = [&] { checkpoints.push_back(folder.names().size()); };
   trainer.write_checkpoints(folder.path(), {.every = {}});
@@ -131,11 +129,11 @@ TEST(Checkpointer, WhatHasToBeOnTheDiskBeforeACheckpointCanBeWritten) {
 
 TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
   const TemporaryFolder folder;
-  const auto network = test::small_network();
-  Trainer trainer(world(), *network, test::train_set(), test::test_set(), with_epochs(2));
+  const auto network = small_network();
+  Trainer trainer(world(), *network, train_set(), test_set(), with_epochs(2));
   trainer.ask = [&] { return trainer.step() == 7 ? Request::stop : Request::none; };
   trainer.write_checkpoints(folder.path(), {.every = {}});
-  FailingFiles disk(system_files(), [](const FileCall& call) {
+  TestFiles disk(system_files(), [](const FileCall& call) {
     const std::string checkpoint = call.path.parent_path().filename();
     return call.name == "write" && checkpoint.starts_with(".step-00000007") ? ENOSPC : 0;
   });
@@ -149,7 +147,7 @@ TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
 /// An epoch is evaluated where the run ends within it, even if it did not end there before.
 TEST(Checkpointer, TheNumberOfStepsMayChange) {
   const TemporaryFolder folder;
-  const auto network = test::small_network();
+  const auto network = small_network();
   struct Resumed {
     int epochs_before;
     std::vector<int> evaluated;
@@ -158,10 +156,10 @@ TEST(Checkpointer, TheNumberOfStepsMayChange) {
   const auto train = [&](std::uint64_t max_steps, const char* from) {
     TrainerOptions chosen = with_epochs(2);
     chosen.max_steps = max_steps;
-    Trainer trainer(world(), *network, test::train_set(), test::test_set(), chosen);
+    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     if (*from != '\0') trainer.resume(folder / from);
     Resumed result{.epochs_before = trainer.epochs(), .evaluated = {}};
-    trainer.on_epoch = [&](const EpochReport& report) { result.evaluated.push_back(report.epoch); };
+    trainer.on_event = observer([&](const EpochReport& report) { result.evaluated.push_back(report.epoch); });
     trainer.ask = [&] { return trainer.step() == 7 ? Request::checkpoint : Request::none; };
     trainer.write_checkpoints(folder.path(), {.every = {}, .keep = 9});
     trainer.fit();
@@ -174,4 +172,4 @@ TEST(Checkpointer, TheNumberOfStepsMayChange) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::test

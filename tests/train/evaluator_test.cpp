@@ -6,10 +6,8 @@
 #include "lockstep/models.h"
 #include "train/small_run.h"
 
-namespace lockstep {
+namespace lockstep::test {
 namespace {
-
-using test::world;
 
 class Evaluators : public testing::Test {
  protected:
@@ -23,11 +21,11 @@ class Evaluators : public testing::Test {
   }
 
   Evaluator make(std::uint64_t rounds) {
-    return {session_, *graph_, test::test_set(), 8, parameters_.floats(), {}, rounds};
+    return {session_, *graph_, test_set(), 8, parameters_.floats(), {}, rounds};
   }
 
   ExecutionOptions execution_{.threads = 2};
-  std::unique_ptr<Network> network_ = test::small_network();
+  std::unique_ptr<Network> network_ = small_network();
   Session session_;
   ArenaLayout layout_;
   std::unique_ptr<CompiledGraph> graph_;
@@ -69,4 +67,4 @@ TEST_F(Evaluators, RoundsFollowFromTheWork) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::test

@@ -1,4 +1,4 @@
-// Steps that are not finite, and how a run goes on.
+// Steps that are not finite, and how a run continues.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,14 +8,8 @@
 #include "support/temporary_folder.h"
 #include "train/poisoned.h"
 
-namespace lockstep {
+namespace lockstep::test {
 namespace {
-
-using test::Poisoned;
-using test::poisoned_options;
-using test::PoisonedRun;
-using test::sample_of_step;
-using test::world;
 
 using Steps = std::vector<std::uint64_t>;
 constexpr CheckpointOptions at_ends_of_epochs = {.every = {}};
@@ -73,7 +67,7 @@ TEST(NotFinite, RollbackToTheStepBeforeIsTheSameAsSkip) {
 /// The batches from the checkpoint to the step are not made: as if all of them were skipped.
 TEST(NotFinite, RollbackPassesOverTheBatchesSinceTheCheckpoint) {
   std::set<std::uint64_t> all;
-  const Permutation order(300, test::options().seed, 0);
+  const Permutation order(300, options().seed, 0);
   for (std::uint64_t position = 0; position < 3 * 64; ++position) all.insert(order(position));
   PoisonedRun skipped, back;
   skipped.train(world(), Poisoned(all), with_epochs(1, OnNan::skip));
@@ -123,13 +117,13 @@ TEST(NotFinite, AParameterEndsTheRunAtTheEndOfTheEpochAndIsInNoCheckpoint) {
     TrainerOptions chosen = poisoned_options(on_nan);
     chosen.model_ema = false;
     chosen.model_ema_decay = TrainerOptions().model_ema_decay;
-    const std::string name = test::write_model_with_nan(folder / "model", world(), chosen);
-    const auto network = test::two_channel_network();
+    const std::string name = write_model_with_nan(folder / "model", world(), chosen);
+    const auto network = two_channel_network();
     const Poisoned train({}), test({}, 77);
     Trainer trainer(world(), *network, train, test, chosen);
     trainer.load(ModelFile::read((folder / "model").string()));
     std::vector<std::string> failures;
-    trainer.on_checkpoint = [&](const CheckpointReport& report) { failures.push_back(report.failure); };
+    trainer.on_event = observer([&](const CheckpointReport& report) { failures.push_back(report.failure); });
     trainer.write_checkpoints(checkpoints.path(), every(2));
     if (on_nan == OnNan::rollback) {
       expect_error(Category::data,
@@ -161,4 +155,4 @@ TEST(NotFinite, AfterTenReturnsWithoutAWholeEpochTheRunEnds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::test

@@ -30,12 +30,11 @@ struct Case {
   std::vector<RankFacts> ranks;
   std::vector<DeviceKind> devices;
   bool nccl = false;
-  Reduce reduce = Reduce::canonical;
+  Reduce reduce = Reduce::canonical;  ///< as asked for
   std::size_t steps_at_once = 1;
   /// The beginning of each warning, and the rank that prints it.
   std::vector<std::pair<std::size_t, std::string>> warnings = {};
   Transport transport = Transport::automatic;
-  Reduce asked_for = Reduce::canonical;
 };
 
 class Placements : public testing::TestWithParam<Case> {};
@@ -43,7 +42,7 @@ TEST_P(Placements, AreAlikeOnAllRanks) {
   const Case& expected = GetParam();
   std::vector<std::pair<std::size_t, std::string>> warnings;
   for (std::size_t own = 0; own < expected.ranks.size(); ++own) {
-    const Placement placed = place({expected.ranks, own}, expected.transport, expected.asked_for);
+    const Placement placed = place({expected.ranks, own}, expected.transport, expected.reduce);
     EXPECT_EQ(placed.device, expected.devices[own]) << "rank " << own;
     EXPECT_EQ(placed.gpu, placed.device == cuda ? expected.ranks[own].gpu.text() : "") << "rank " << own;
     EXPECT_EQ(placed.all_cuda, std::ranges::count(expected.devices, cuda) == std::ssize(expected.devices));
@@ -63,75 +62,58 @@ TEST_P(Placements, AreAlikeOnAllRanks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Table, Placements,
-    testing::Values(Case{"Cpu", {rank('a', cpu)}, {cpu}}, Case{"NoGpus", {rank('a', automatic)}, {cpu}},
-                    Case{"OneGpu", {rank('a', automatic, "1b")}, {cuda}, false, Reduce::canonical, 50},
-                    Case{"TwoGpus",
-                         {rank('a', automatic, "1b"), rank('a', automatic, "3b")},
-                         {cuda, cuda},
-                         true,
-                         Reduce::canonical,
-                         50},
-                    Case{"SameAddressOnTwoHosts",
-                         {rank('a', cuda, "1b"), rank('b', cuda, "1b")},
-                         {cuda, cuda},
-                         true,
-                         Reduce::canonical,
-                         50},
-                    Case{"RingBetweenGpus",
-                         {rank('a', cuda, "1b"), rank('a', cuda, "3b")},
-                         {cuda, cuda},
-                         true,
-                         Reduce::ring,
-                         50,
-                         {},
-                         Transport::automatic,
-                         Reduce::ring},
-                    Case{"MoreRanksThanGpusOnOneOfTwoHosts",
-                         {rank('a', automatic, "1b"), rank('b', automatic, "1b"), rank('b', automatic, "1b")},
-                         {cpu, cpu, cpu},
-                         false,
-                         Reduce::canonical,
-                         1,
-                         {{1,
-                           "b has 2 ranks and 1 GPU: falling back to the CPU; start as many ranks as GPUs"}}},
-                    Case{"SharedByTransport",
-                         {rank('a', automatic, "1b"), rank('a', automatic, "1b")},
-                         {cuda, cuda},
-                         false,
-                         Reduce::canonical,
-                         50,
-                         {{0, "ranks 0 and 1 share GPU 1b of a: gradients travel through the host's memory"}},
-                         Transport::shared_memory},
-                    Case{"OneHostWithoutGpu",
-                         {rank('a', automatic, "1b"), rank('b', automatic)},
-                         {cpu, cpu},
-                         false,
-                         Reduce::canonical,
-                         1},
-                    Case{"MixedOnPurpose",
-                         {rank('a', cuda, "1b"), rank('b', cpu)},
-                         {cuda, cpu},
-                         false,
-                         Reduce::canonical,
-                         1,
-                         {{0, "rank 1 computes on the CPU: gradients travel through the host's memory"}}},
-                    Case{"OneLeavesItOpenBesideTheCpu",
-                         {rank('a', cpu), rank('a', automatic, "1b")},
-                         {cpu, cuda},
-                         false,
-                         Reduce::canonical,
-                         1,
-                         {{0, "rank 0 computes on the CPU: "}}},
-                    Case{"FewestSteps",
-                         {rank('a', cuda, "1b", 7), rank('a', cuda, "3b"), rank('b', cuda, "1b", 5000)},
-                         {cuda, cuda, cuda},
-                         true,
-                         Reduce::canonical,
-                         7},
-                    Case{"ManySteps", {rank('a', cuda, "1b", 5000)}, {cuda}, false, Reduce::canonical, 1000}),
-    [](const auto& instance) { return instance.param.name; });
+std::vector<Case> cases() {
+  return {
+      {.name = "Cpu", .ranks = {rank('a', cpu)}, .devices = {cpu}},
+      {.name = "NoGpus", .ranks = {rank('a', automatic)}, .devices = {cpu}},
+      {.name = "OneGpu", .ranks = {rank('a', automatic, "1b")}, .devices = {cuda}, .steps_at_once = 50},
+      {.name = "TwoGpus",
+       .ranks = {rank('a', automatic, "1b"), rank('a', automatic, "3b")},
+       .devices = {cuda, cuda},
+       .nccl = true,
+       .steps_at_once = 50},
+      {.name = "SameAddressOnTwoHosts",
+       .ranks = {rank('a', cuda, "1b"), rank('b', cuda, "1b")},
+       .devices = {cuda, cuda},
+       .nccl = true,
+       .steps_at_once = 50},
+      {.name = "RingBetweenGpus",
+       .ranks = {rank('a', cuda, "1b"), rank('a', cuda, "3b")},
+       .devices = {cuda, cuda},
+       .nccl = true,
+       .reduce = Reduce::ring,
+       .steps_at_once = 50},
+      {.name = "MoreRanksThanGpusOnOneOfTwoHosts",
+       .ranks = {rank('a', automatic, "1b"), rank('b', automatic, "1b"), rank('b', automatic, "1b")},
+       .devices = {cpu, cpu, cpu},
+       .warnings = {{1, "b has 2 ranks and 1 GPU: falling back to the CPU; start as many ranks as GPUs"}}},
+      {.name = "SharedByTransport",
+       .ranks = {rank('a', automatic, "1b"), rank('a', automatic, "1b")},
+       .devices = {cuda, cuda},
+       .steps_at_once = 50,
+       .warnings = {{0, "ranks 0 and 1 share GPU 1b of a: gradients travel through the host's memory"}},
+       .transport = Transport::shared_memory},
+      {.name = "OneHostWithoutGpu",
+       .ranks = {rank('a', automatic, "1b"), rank('b', automatic)},
+       .devices = {cpu, cpu}},
+      {.name = "MixedOnPurpose",
+       .ranks = {rank('a', cuda, "1b"), rank('b', cpu)},
+       .devices = {cuda, cpu},
+       .warnings = {{0, "rank 1 computes on the CPU: gradients travel through the host's memory"}}},
+      {.name = "OneLeavesItOpenBesideTheCpu",
+       .ranks = {rank('a', cpu), rank('a', automatic, "1b")},
+       .devices = {cpu, cuda},
+       .warnings = {{0, "rank 0 computes on the CPU: "}}},
+      {.name = "FewestSteps",
+       .ranks = {rank('a', cuda, "1b", 7), rank('a', cuda, "3b"), rank('b', cuda, "1b", 5000)},
+       .devices = {cuda, cuda, cuda},
+       .nccl = true,
+       .steps_at_once = 7},
+      {.name = "ManySteps", .ranks = {rank('a', cuda, "1b", 5000)}, .devices = {cuda}, .steps_at_once = 1000},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Table, Placements, testing::ValuesIn(cases()),
+                         [](const auto& instance) { return instance.param.name; });
 
 std::string refusal(const std::vector<RankFacts>& ranks, std::size_t own) {
   try {

@@ -108,21 +108,23 @@ struct PoisonedRun {
     return text;
   }
 
-  /// `folder`: for checkpoints; empty: none. `from`: checkpoint to go on from; empty: a new run. `stop`: step
-  /// after which the run is stopped; 0: none. Adds to what an earlier part of the run did.
+  /// `folder`: for checkpoints; empty: none. `from`: checkpoint to continue from; empty: a new run. `stop`:
+  /// step after which the run is stopped; 0: none. Adds to what an earlier part of the run did.
   void train(const World& world, const Dataset& train, const TrainerOptions& chosen,
              const std::filesystem::path& folder = {}, const CheckpointOptions& checkpoint_options = {},
              const std::filesystem::path& from = {}, std::uint64_t stop = 0) {
     const auto network = two_channel_network(batch_norm);
     const Poisoned clean({}, 77);
     Trainer trainer(world, *network, train, clean, chosen);
-    trainer.on_not_finite = [this](const NotFiniteReport& report) { reports.push_back(report); };
-    trainer.on_epoch = [this](const EpochReport& report) {
-      skipped_steps.push_back(report.skipped_steps);
-      losses.push_back(report.train.loss);
-      losses.push_back(report.test.loss);
-    };
-    trainer.on_checkpoint = on_checkpoint;
+    trainer.on_event = observer([this](const NotFiniteReport& report) { reports.push_back(report); },
+                                [this](const EpochReport& report) {
+                                  skipped_steps.push_back(report.skipped_steps);
+                                  losses.push_back(report.train.loss);
+                                  losses.push_back(report.test.loss);
+                                },
+                                [this](const CheckpointReport& report) {
+                                  if (on_checkpoint) on_checkpoint(report);
+                                });
     trainer.ask = [&] { return stop > 0 && trainer.step() == stop ? Request::stop : Request::none; };
     if (!from.empty()) trainer.resume(from);
     if (!folder.empty()) trainer.write_checkpoints(folder, checkpoint_options);

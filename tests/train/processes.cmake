@@ -7,11 +7,3 @@ target_compile_definitions(replay_test PRIVATE LOCKSTEP_PROGRAM="$<TARGET_FILE:l
 add_dependencies(replay_test lockstep)
 add_test(NAME replay COMMAND replay_test)
 set_tests_properties(replay PROPERTIES TIMEOUT 300 LABELS program)
-
-# Tests the trainer's loop on real processes.
-add_executable(trainer_mpi train/trainer_mpi.cpp)
-target_include_directories(trainer_mpi PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(trainer_mpi PRIVATE lockstep_library lockstep_dependencies)
-foreach(ranks 1 2 3)
-  lockstep_process_test(trainer_${ranks}_ranks ${mpi_run} ${ranks} $<TARGET_FILE:trainer_mpi>)
-endforeach()

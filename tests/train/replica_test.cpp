@@ -9,15 +9,8 @@
 #include "lockstep/trainer.h"
 #include "train/small_run.h"
 
-namespace lockstep {
+namespace lockstep::test {
 namespace {
-
-using test::augmented;
-using test::options;
-using test::small_network;
-using test::test_set;
-using test::train_set;
-using test::world;
 
 /// Compares gradients of the whole network with differences of its loss, through the public API.
 TEST(Replica, GradientIsTheDerivativeOfTheLoss) {
@@ -55,14 +48,14 @@ std::unique_ptr<Network> network_with_dropout() {
 
 void update_by_hand(const Network& network, const Replica& replica, std::span<const float> sum,
                     std::uint64_t samples, float rate, std::span<float> parameters) {
-  const auto optimizer = make_optimizer({});
+  const Optimizer optimizer{OptimizerOptions{}};
   const float scale = 1.0F / static_cast<float>(samples);
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const Parameter& parameter = network.parameters()[i];
     const auto values = parameters.subspan(replica.offset(i), parameter.size());
     const auto sums = sum.subspan(replica.offset(i), parameter.size());
     if (parameter.trained()) {
-      optimizer->update(values, sums, {}, {.gradient_scale = scale, .learning_rate = rate});
+      optimizer.update(values, sums, {}, {.gradient_scale = scale, .learning_rate = rate});
       continue;
     }
     for (std::size_t k = 0; k < values.size(); ++k) {
@@ -112,11 +105,9 @@ TEST(Replica, LoopByHandTrainsAsTheTrainerDoes) {
     chosen.optimizer = {};
     chosen.seed = 5;
     if (augments) chosen = augmented(chosen);
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
-    trainer.fit();
-    EXPECT_EQ(train_by_hand(*network, chosen), trainer.digest()) << augments;
+    EXPECT_EQ(train_by_hand(*network, chosen), train(chosen, *network).digest) << augments;
   }
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::test

@@ -94,5 +94,29 @@ TEST(LinesOfRun, HoldsPixelsOfImageFiles) {
   EXPECT_NE(decoding(), first);
 }
 
+/// Sizes stay, and the file is none of the few that Dataset::fingerprint reads.
+TEST(LinesOfRun, HoldsTheBytesOfAllFilesOfASmallFolder) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "a");
+  std::string file = jpeg_file(40, 40, 1);
+  for (int i = 0; i < 90; ++i) folder.write("a/" + std::to_string(100 + i) + ".jpg", file);
+  const auto network = make_model("lenet", {3, 28, 28}, 1);
+  const auto lines = [&] {
+    const auto data = make_image_folder(list_images(folder.path()), {3, 28, 28});
+    return identity_of_run(*network, *data, *data);
+  };
+  const std::vector<Line> before = lines();
+  EXPECT_EQ(lines(), before);
+  file.back() ^= 1;
+  folder.write("a/101.jpg", file);
+  std::vector<std::string> changed;
+  const std::vector<Line> after = lines();
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (after[i].value != before[i].value) changed.push_back(after[i].name);
+  }
+  EXPECT_EQ(changed,
+            (std::vector<std::string>{"contents of the training files", "contents of the test files"}));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "lockstep/network.h"
 #include "lockstep/trainer.h"
@@ -58,6 +60,24 @@ inline TrainerOptions augmented(TrainerOptions chosen) {
                     .cutout = 3,
                     .mixup = 0.2};
   return chosen;
+}
+
+/// What a run reported.
+struct FinishedRun {
+  std::vector<StepReport> steps;
+  std::vector<EpochReport> epochs;
+  std::string digest;
+};
+
+inline FinishedRun train(const TrainerOptions& chosen, const Network& network = *small_network(),
+                         const Dataset& training = train_set(), const Dataset& testing = test_set()) {
+  FinishedRun run;
+  Trainer trainer(world(), network, training, testing, chosen);
+  trainer.on_event = observer([&](const StepReport& report) { run.steps.push_back(report); },
+                              [&](const EpochReport& report) { run.epochs.push_back(report); });
+  trainer.fit();
+  run.digest = trainer.digest();
+  return run;
 }
 
 }  // namespace lockstep::test

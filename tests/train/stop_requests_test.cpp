@@ -16,10 +16,8 @@
 #endif
 #endif
 
-namespace lockstep {
+namespace lockstep::test {
 namespace {
-
-using test::world;
 
 #ifndef LOCKSTEP_SIGNALS_ARE_DELAYED
 /// Wait status of a child process that runs `body` and then ends with status 0.
@@ -36,7 +34,7 @@ int status_of_child(const Body& body) {
 }
 
 TEST(StopRequests, SignalsThatStopEndAtOnceBeforeTheRun) {
-  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGXCPU, SIGUSR1}) {
     const int status = status_of_child([&] {
       const StopRequests requests;
       raise(number);
@@ -53,7 +51,8 @@ TEST(StopRequests, SignalsThatStopEndAtOnceBeforeTheRun) {
 
 TEST(StopRequests, SignalsWaitForABoundaryOfTheRun) {
   for (const auto& [number, name] :
-       {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"), std::pair(SIGUSR1, "SIGUSR1")}) {
+       {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"), std::pair(SIGHUP, "SIGHUP"),
+        std::pair(SIGXCPU, "SIGXCPU"), std::pair(SIGUSR1, "SIGUSR1")}) {
     StopRequests requests;
     requests.wait_for_boundaries();
     EXPECT_EQ(requests.ask(), Request::none);
@@ -150,17 +149,15 @@ TEST(StopRequests, OtherRequestsHaveNoCauseHere) {
 
 /// A signal that comes in an evaluation does not wait for its end: the next fit() repeats it.
 TEST(StopRequests, TrainerStopsInAnEvaluationAndRepeatsIt) {
-  const auto network = test::small_network();
+  const auto network = small_network();
   const auto run = [&](bool stops) {
     StopRequests requests;
-    Trainer trainer(world(), *network, test::train_set(), test::test_set(), test::options());
+    Trainer trainer(world(), *network, train_set(), test_set(), options());
     std::vector<double> losses;
-    trainer.on_epoch = [&](const EpochReport& report) { losses.push_back(report.test.loss); };
-    if (stops) {
-      trainer.on_step = [&](const StepReport& report) {
-        if (report.step == 5) raise(SIGUSR1);  // the last one of the epoch
-      };
-    }
+    trainer.on_event = observer([&](const EpochReport& report) { losses.push_back(report.test.loss); },
+                                [&](const StepReport& report) {
+                                  if (stops && report.step == 5) raise(SIGUSR1);  // the last of the epoch
+                                });
     trainer.ask = [&] { return requests.ask(); };
     trainer.act = [&](Request request) { requests.carried_out(request); };
     requests.wait_for_boundaries();
@@ -179,4 +176,4 @@ TEST(StopRequests, TrainerStopsInAnEvaluationAndRepeatsIt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::test

@@ -7,37 +7,16 @@
 #include <cstring>
 
 #include "lockstep/error.h"
-#include "train/small_run.h"
-#include "train/step/training_steps.h"
+#include "train/phases.h"
 
 namespace lockstep {
 namespace {
 
 using test::augmented;
 using test::options;
-using test::small_network;
-using test::test_set;
-using test::train_set;
-using test::world;
 
-/// Phases of a run, up to its steps.
-struct Phases {
-  std::unique_ptr<Network> network = small_network();
-  Placement placement;
-  Run run;
-  Session session;
-  std::unique_ptr<CompiledGraph> graph;
-  TrainingState state;
-  TrainingSteps steps;
-
-  explicit Phases(const TrainerOptions& chosen)
-      : placement(find_placement(world(), chosen.execution, chosen.reduce)),
-        run(check_run(world(), placement, *network, train_set(), test_set(), chosen)),
-        session(world(), placement, run.options.execution),
-        graph(session.backend().compile(build_graph(*network), run.layout,
-                                        {.samples = static_cast<int>(run.micro_batch())})),
-        state(session, run),
-        steps(session, run, *graph, state) {}
+struct Phases : test::Phases {
+  explicit Phases(const TrainerOptions& chosen) : test::Phases(test::world(), chosen) {}
 
   void make_steps(std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) steps.run(state.progress.step++, 1);

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "reduce/gradients.h"
-#include "reduce/thread_ranks.h"
+#include "gradient/gradients.h"
+#include "gradient/thread_ranks.h"
 #include "train/session/backend.h"
 #include "train/step/step_table.h"
 
@@ -54,7 +54,7 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
                         .averages = arenas.averages,
                         .average_decay = run.average_decay};
   const auto rank = static_cast<std::size_t>(owners.rank());
-  std::vector<std::vector<float>> states(make_optimizer(run.options)->states().size(),
+  std::vector<std::vector<float>> states(Optimizer(run.options).states().size(),
                                          std::vector<float>(updated.slices[rank + 1] - updated.slices[rank]));
   for (std::vector<float>& state : states) updated.states.emplace_back(state);
   Updater updater(*backend, owners, run.parameters, layout, run.options, updated, table.log());
@@ -125,7 +125,8 @@ struct Reference {
 
 class FollowsReference : public testing::TestWithParam<Reference> {};
 TEST_P(FollowsReference, OnAnyNumberOfRanksWithEitherSum) {
-  const nlohmann::json& json = references().at("optimizers").at(GetParam().name);
+  const nlohmann::json& json = references();
+  const nlohmann::json& parameters = json.at("optimizers").at(GetParam().name);
   Scenario run{.parameters = {{"weight", {4, 3}, {}}, {"bias", {4}, {}}},
                .options = GetParam().options,
                .start = arena_of(json.at("start")),
@@ -138,7 +139,7 @@ TEST_P(FollowsReference, OnAnyNumberOfRanksWithEitherSum) {
         std::vector<Arenas> after;
         train_rank(run, communicator, &after);
         for (std::size_t step = 0; step < after.size(); ++step) {
-          const std::vector<float> expected = arena_of(json.at("parameters")[step]);
+          const std::vector<float> expected = arena_of(parameters.at(step));
           for (std::size_t i = 0; i < expected.size(); ++i) {
             EXPECT_NEAR(after[step].values[i], expected[i], 3e-6)
                 << "step " << step + 1 << ", element " << i << ", " << ranks << " ranks";
@@ -152,6 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
     Rules, FollowsReference,
     testing::Values(
         Reference{"sgd", {.momentum = 0.9, .weight_decay = 0.01}},
+        Reference{"nesterov", {.momentum = 0.9, .nesterov = true, .weight_decay = 0.01}},
         Reference{"filter", {.momentum = 0.9, .weight_decay = 0.01, .filter_bias_and_bn = true}},
         Reference{"clip", {.momentum = 0.9, .weight_decay = 0.01, .clip_grad = 1.5}},
         Reference{"adamw", {.name = "adamw", .weight_decay = 0.01}},

@@ -32,7 +32,7 @@ Bench find_bench(const std::string& name) {
 template <OptionsOf<BenchOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [what, model, data, input, augment, batch, reduce, execution, steps, rounds,
-                          kernel_times] = options;
+                          kernel_times, results] = options;
   field(steps, {.name = "steps",
                 .help = "step, data: number of steps to measure",
                 .group = "Measurement",
@@ -48,6 +48,7 @@ void visit(O& options, Visitor&& field) {
                        .scope = Scope::protocol,
                        .needs = {{"cuda-graph", {"off"}}},
                        .device = "cuda"});
+  visit(results, field);
   visit(model, field);
   visit(data, field);
   visit(input, field);

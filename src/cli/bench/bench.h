@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/model_options.h"
+#include "cli/results.h"
 #include "device/device.h"
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
@@ -26,6 +27,7 @@ struct BenchOptions {
   int steps = 200;
   int rounds = 21;
   bool kernel_times = false;
+  ResultOptions results;
 };
 
 /// The measurements of `lockstep bench`; each prints on rank 0 and returns the exit status. Collective.
@@ -39,6 +41,12 @@ std::vector<float> terms_of_rank(int rank, std::size_t elements);
 /// Throws Error(internal) unless `sum` is the sum of the terms of all ranks. `way` names the kind of sum in
 /// the message.
 void check_sum(std::span<const float> sum, int ranks, const std::string& way);
+
+/// The same options for ranks of one thread.
+inline ExecutionOptions one_thread(ExecutionOptions execution) {
+  execution.threads = 1;
+  return execution;
+}
 
 /// Measures programs of a device, which outlives the timer.
 class ProgramTimer {

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/bench/bench.h"
-#include "cli/output.h"
+#include "core/json/members.h"
+#include "gradient/gradient_sums.h"
 #include "lockstep/error.h"
-#include "reduce/gradient_sums.h"
 #include "train/session/session.h"
 
 namespace lockstep {
@@ -35,8 +38,50 @@ double sent_bytes() {
 /// Cost of one sum.
 struct Cost {
   double seconds = 0.0;
-  double sent = 0.0;  ///< bytes sent by the network interfaces of this rank's host
+  double bus_bytes_per_s = 0.0;
+  double sent_bytes = 0.0;  ///< by the network interfaces of rank 0's host
 };
+LOCKSTEP_MEMBERS(Cost, seconds, bus_bytes_per_s, sent_bytes)
+
+/// Costs of summing `bytes` in both ways.
+struct SumCosts {
+  std::size_t bytes = 0;
+  Cost ring;
+  Cost canonical;
+};
+LOCKSTEP_MEMBERS(SumCosts, bytes, ring, canonical)
+
+struct AllreduceResults {
+  int ranks = 0;
+  int hosts = 0;
+  std::string processor;
+  std::string exchange;
+  std::vector<SumCosts> sums;  ///< empty for one rank, which has nothing to sum
+};
+LOCKSTEP_MEMBERS(AllreduceResults, ranks, hosts, processor, exchange, sums)
+
+std::string heading(const AllreduceResults& results) {
+  const std::string setting = fmt::format("ranks {}  processor {}  exchange {}\n", results.ranks,
+                                          results.processor, results.exchange);
+  if (results.ranks == 1) return setting + "one rank: nothing to sum\n";
+  const bool wire = results.hosts > 1;
+  return setting + fmt::format(
+                       "{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>14}{}\n{:>9}  {:>10}  {:>10}  {:>10}  "
+                       "{:>10}{}\n",
+                       "bytes", "ring", "ring", "canonical", "canonical", "ring/canonical",
+                       wire ? "        ring   canonical" : "", "", "us", "bus GB/s", "us", "bus GB/s",
+                       wire ? "                     MB sent     MB sent" : "");
+}
+
+/// Row of the table; `wire`: with the bytes sent between hosts.
+std::string text_of(const SumCosts& costs, bool wire) {
+  const auto& [bytes, ring, canonical] = costs;
+  return fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>14.2f}", bytes,
+                     ring.seconds * 1e6, ring.bus_bytes_per_s * 1e-9, canonical.seconds * 1e6,
+                     canonical.bus_bytes_per_s * 1e-9, ring.seconds / canonical.seconds) +
+         (wire ? fmt::format("  {:>10.2f}  {:>10.2f}\n", ring.sent_bytes * 1e-6, canonical.sent_bytes * 1e-6)
+               : "\n");
+}
 
 /// Gradients of all ranks and their sum, in the memory of their devices as in a training run. Smaller sums
 /// use the first elements.
@@ -54,9 +99,13 @@ class SumBench {
     });
   }
 
-  std::string header() const {
-    return fmt::format("ranks {}  processor {}  exchange {}", world_.size(), session_.backend().name(),
-                       arenas().name());
+  /// Results without sums.
+  AllreduceResults setting() const {
+    return {.ranks = world_.size(),
+            .hosts = world_.hosts(),
+            .processor = session_.backend().name(),
+            .exchange = arenas().name(),
+            .sums = {}};
   }
 
   /// Checks a sum of `elements` floats by `way`, then measures it.
@@ -64,16 +113,15 @@ class SumBench {
     const Exchange exchange = plan(way, elements);
     const std::unique_ptr<Program> program = record(exchange);
     check(way, elements, *program);
-    return measure(*program);
+    Cost cost = measure(*program);
+    // Bytes that cross each link at least, in either direction, as in nccl-tests.
+    const double ranks = world_.size();
+    cost.bus_bytes_per_s =
+        2.0 * (ranks - 1.0) / ranks * static_cast<double>(elements * sizeof(float)) / cost.seconds;
+    return cost;
   }
 
  private:
-  /// Options by which each rank sums with one thread.
-  static ExecutionOptions one_thread(ExecutionOptions execution) {
-    execution.threads = 1;
-    return execution;
-  }
-
   Device& device() const { return session_.device(); }
   Communicator& arenas() const { return session_.between_devices(); }
 
@@ -152,7 +200,7 @@ class SumBench {
       }
     }
     session_.between_hosts().barrier();
-    return {median(seconds), (sent_bytes() - sent) / sums};
+    return {.seconds = median(seconds), .sent_bytes = (sent_bytes() - sent) / sums};
   }
 
   const World& world_;
@@ -185,31 +233,18 @@ void check_sum(std::span<const float> sum, int ranks, const std::string& way) {
 
 int bench_allreduce(World& world, const BenchOptions& options) {
   SumBench bench(world, options);
-  const double ranks = world.size();
-  const bool wire = world.hosts() > 1;
-  if (world.rank() == 0) {
-    print(bench.header() + '\n');
-    print(world.size() == 1
-              ? "one rank: nothing to sum\n"
-              : fmt::format("{:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {:>14}{}\n{:>9}  {:>10}  {:>10}  {:>10}  "
-                            "{:>10}{}\n",
-                            "bytes", "ring", "ring", "canonical", "canonical", "ring/canonical",
-                            wire ? "        ring   canonical" : "", "", "us", "bus GB/s", "us", "bus GB/s",
-                            wire ? "                     MB sent     MB sent" : ""));
-  }
-  if (world.size() == 1) return 0;
-  for (const std::size_t bytes : sizes) {
-    const Cost ring = bench.measure(Reduce::ring, bytes / sizeof(float));
-    const Cost canonical = bench.measure(Reduce::canonical, bytes / sizeof(float));
-    const double bus = 2.0 * (ranks - 1.0) / ranks * static_cast<double>(bytes) * 1e-9;
-    if (world.rank() == 0) {
-      print(fmt::format("{:>9}  {:>10.1f}  {:>10.2f}  {:>10.1f}  {:>10.2f}  {:>14.2f}", bytes,
-                        ring.seconds * 1e6, bus / ring.seconds, canonical.seconds * 1e6,
-                        bus / canonical.seconds, ring.seconds / canonical.seconds));
-      print(wire ? fmt::format("  {:>10.2f}  {:>10.2f}\n", ring.sent * 1e-6, canonical.sent * 1e-6) : "\n");
-      flush_output();
+  const ResultPrinter printer(options.results, world.rank() == 0);
+  AllreduceResults results = bench.setting();
+  printer.text(heading(results));
+  if (world.size() > 1) {
+    for (const std::size_t bytes : sizes) {
+      results.sums.push_back({.bytes = bytes,
+                              .ring = bench.measure(Reduce::ring, bytes / sizeof(float)),
+                              .canonical = bench.measure(Reduce::canonical, bytes / sizeof(float))});
+      printer.text(text_of(results.sums.back(), world.hosts() > 1));
     }
   }
+  printer.finish(results);
   return 0;
 }
 

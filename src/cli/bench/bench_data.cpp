@@ -1,14 +1,16 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/bench/bench.h"
-#include "cli/output.h"
 #include "comm/communicator.h"
+#include "core/json/members.h"
 #include "data/feed/micro_batch_reader.h"
 #include "data/image/decoder.h"
 #include "device/cpu/cpu_device.h"
@@ -125,14 +127,31 @@ struct Rate {
   double core_seconds = 0.0;
   double images_per_second = 0.0;  ///< sum over the executors
 
-  double per_core() const { return images / core_seconds; }
-
   void add(const Rate& other) {
     images += other.images;
     core_seconds += other.core_seconds;
     images_per_second += other.images_per_second;
   }
 };
+
+struct Speed {
+  double images_per_s = 0.0;
+  double images_per_s_per_core = 0.0;  ///< per second of processor time
+};
+LOCKSTEP_MEMBERS(Speed, images_per_s, images_per_s_per_core)
+
+std::string text_of(const char* what, const Speed& speed) {
+  return fmt::format("{:<8}  {:>10.0f}  {:>10.0f}\n", what, speed.images_per_s, speed.images_per_s_per_core);
+}
+
+struct DataResults {
+  int ranks = 0;
+  std::size_t threads = 0;        ///< of each rank
+  std::vector<int> shape;         ///< channels, rows and columns of a sample
+  std::optional<Speed> decode{};  ///< only for image files
+  Speed load{};
+};
+LOCKSTEP_MEMBERS(DataResults, ranks, threads, shape, decode, load)
 
 Rate sum_over_ranks(const World& world, const BenchOptions& options, const Rate& own) {
   const auto communicator = make_communicator(world, options.execution.transport);
@@ -162,7 +181,7 @@ Rate read_some(Source& source, std::atomic<std::uint64_t>& next, std::uint64_t r
 
 /// Measures reading all of `source` on the executors of all ranks.
 template <typename Reader>
-Rate measure(const World& world, const BenchOptions& options, Device& device, Source& source) {
+Speed measure(const World& world, const BenchOptions& options, Device& device, Source& source) {
   std::vector<Rate> rates(device.streams().size());
   std::atomic<std::uint64_t> next = static_cast<std::uint64_t>(world.rank());
   const auto ranks = static_cast<std::uint64_t>(world.size());
@@ -175,19 +194,8 @@ Rate measure(const World& world, const BenchOptions& options, Device& device, So
   program->run();
   Rate own;
   for (const Rate& rate : rates) own.add(rate);
-  return sum_over_ranks(world, options, own);
-}
-
-void print_line(const World& world, const std::string& line) {
-  if (world.rank() == 0) {
-    print(line + '\n');
-    flush_output();
-  }
-}
-
-void print_rate(const World& world, const char* what, const Rate& rate) {
-  print_line(world,
-             fmt::format("{:<8}  {:>10.0f}  {:>10.0f}", what, rate.images_per_second, rate.per_core()));
+  const Rate all = sum_over_ranks(world, options, own);
+  return {all.images_per_second, all.images / all.core_seconds};
 }
 
 }  // namespace
@@ -205,21 +213,24 @@ int bench_data(World& world, const BenchOptions& options) {
                               .local_rank = world.local_rank(),
                               .local_size = world.local_size()});
   });
+  const ResultPrinter printer(options.results, world.rank() == 0);
   const Shape shape = data.train->shape();
-  print_line(world, fmt::format("ranks {}  threads {}  samples of {}x{}x{}\n{:<8}  {:>10}  {:>10}",
-                                world.size(), device->streams().size(), shape.channels, shape.height,
-                                shape.width, "", "img/s", "per core"));
-  std::optional<Rate> decoding;
+  DataResults results{.ranks = world.size(),
+                      .threads = device->streams().size(),
+                      .shape = {shape.channels, shape.height, shape.width}};
+  printer.text(fmt::format("ranks {}  threads {}  samples of {}\n{:<8}  {:>10}  {:>10}\n", results.ranks,
+                           results.threads, fmt::join(results.shape, "x"), "", "img/s", "per core"));
   if (data.train->encoding() == Encoding::image_file) {
-    decoding = measure<Decoding>(world, options, *device, *source);
-    print_rate(world, "decode", *decoding);
+    results.decode = measure<Decoding>(world, options, *device, *source);
+    printer.text(text_of("decode", *results.decode));
   }
-  const Rate loading = measure<Loading>(world, options, *device, *source);
-  print_rate(world, "load", loading);
-  if (decoding) {
-    print_line(world, fmt::format("load reaches {:.0f} % of decode",
-                                  100.0 * loading.per_core() / decoding->per_core()));
+  results.load = measure<Loading>(world, options, *device, *source);
+  printer.text(text_of("load", results.load));
+  if (results.decode) {
+    printer.text(fmt::format("load reaches {:.0f} % of decode\n", 100.0 * results.load.images_per_s_per_core /
+                                                                      results.decode->images_per_s_per_core));
   }
+  printer.finish(results);
   return 0;
 }
 

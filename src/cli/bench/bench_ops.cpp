@@ -5,7 +5,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/model_summary.h"
-#include "cli/output.h"
+#include "core/json/members.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
@@ -18,13 +18,14 @@ namespace {
 /// Cost of a node in one direction, forward or backward.
 struct Direction {
   double seconds = 0.0;
-  double operations = 0.0;  ///< floating-point operations of the whole micro-batch
+  double flop = 0.0;  ///< floating-point operations of the whole micro-batch
 
   void add(const Direction& other) {
     seconds += other.seconds;
-    operations += other.operations;
+    flop += other.flop;
   }
 };
+LOCKSTEP_MEMBERS(Direction, seconds, flop)
 
 struct Row {
   std::string name = {};
@@ -36,6 +37,20 @@ struct Row {
 
   double seconds() const { return forward.seconds + (backward ? backward->seconds : 0.0); }
 };
+LOCKSTEP_MEMBERS(Row, name, operation, output, parameters, forward, backward)
+
+struct OperationResults {
+  std::string processor;
+  DataType dtype = DataType::fp32;
+  std::uint32_t samples = 0;  ///< of the micro-batch
+  std::uint32_t batch = 0;
+  std::vector<Row> operations;
+  double sum_seconds = 0.0;
+  double in_one_go_seconds = 0.0;
+  double prepare_seconds = 0.0;  ///< once a step, to bring parameters into the operations' form
+};
+LOCKSTEP_MEMBERS(OperationResults, processor, dtype, samples, batch, operations, sum_seconds,
+                 in_one_go_seconds, prepare_seconds)
 
 /// One micro-batch of a network, compiled for training, on one executor of this rank. Its operations run one
 /// by one, on the values that a run of all operations left.
@@ -47,7 +62,7 @@ class CompiledMicroBatch {
         graph_(build_graph(network)),
         layout_(layout_arena(network.parameters())),
         rounds_(options.rounds),
-        session_(world, find_placement(world, options.execution), one_executor(options.execution)),
+        session_(world, find_placement(world, options.execution), one_thread(options.execution)),
         samples_(samples_of(options, dataset, session_.placement())),
         loader_(dataset, samples_, options.input, options.augment),
         plan_{.samples = static_cast<int>(samples_), .nodes_apart = true},
@@ -105,11 +120,6 @@ class CompiledMicroBatch {
   }
 
  private:
-  static ExecutionOptions one_executor(ExecutionOptions execution) {
-    execution.threads = 1;
-    return execution;
-  }
-
   static std::uint32_t samples_of(const BenchOptions& options, const Dataset& dataset,
                                   const Placement& placement) {
     const auto samples = static_cast<std::uint32_t>(
@@ -131,10 +141,10 @@ class CompiledMicroBatch {
       const Network::Layer& layer = network_.layers()[position];
       row.operation += (row.operation.empty() ? "" : " + ") + describe(layer.operation);
       row.parameters += trained_parameters(network_, layer);
-      row.forward.operations += 2.0 * samples_ * static_cast<double>(multiply_adds(network_, layer));
+      row.forward.flop += 2.0 * samples_ * static_cast<double>(multiply_adds(network_, layer));
     }
     const int gradients = 1 + (std::ranges::any_of(flow_.contributions[node], &Contribution::wanted) ? 1 : 0);
-    if (flow_.needed[node]) row.backward = {.operations = gradients * row.forward.operations};
+    if (flow_.needed[node]) row.backward = {.flop = gradients * row.forward.flop};
     return row;
   }
 
@@ -205,33 +215,56 @@ std::string number(double value, bool there) { return there ? fmt::format("{:.1f
 /// Microseconds and GFLOP/s.
 std::string cells(const Direction& direction) {
   return fmt::format("  {:>11}  {:>8}", number(direction.seconds * 1e6, true),
-                     number(direction.operations / direction.seconds * 1e-9, direction.operations > 0.0));
+                     number(direction.flop / direction.seconds * 1e-9, direction.flop > 0.0));
 }
 
-void print_row(const Row& row, std::size_t name_width, std::size_t operation_width, double all_seconds) {
-  print(fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}{}{:<23}  {:>5.1f} %\n", row.name, name_width,
-                    row.operation, operation_width, row.output,
-                    row.parameters == 0 ? "" : std::to_string(row.parameters), cells(row.forward),
-                    row.backward ? cells(*row.backward) : "", 100.0 * row.seconds() / all_seconds));
+std::string text_of(const Row& row, std::size_t name_width, std::size_t operation_width, double all_seconds) {
+  return fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}{}{:<23}  {:>5.1f} %\n", row.name, name_width,
+                     row.operation, operation_width, row.output,
+                     row.parameters == 0 ? "" : std::to_string(row.parameters), cells(row.forward),
+                     row.backward ? cells(*row.backward) : "", 100.0 * row.seconds() / all_seconds);
 }
 
-/// Prints all rows and their sum. Returns the sum.
-Row print_table(const std::vector<Row>& rows) {
+Row sum_of(const std::vector<Row>& rows) {
   Row sum{.name = "sum", .backward = Direction{}};
-  std::size_t name_width = 4, operation_width = 9;
   for (const Row& row : rows) {
-    name_width = std::max(name_width, row.name.size());
-    operation_width = std::max(operation_width, row.operation.size());
     sum.parameters += row.parameters;
     sum.forward.add(row.forward);
     if (row.backward) sum.backward->add(*row.backward);
   }
-  print(fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}  {:>11}  {:>8}  {:>11}  {:>8}  {:>7}\n", "node",
-                    name_width, "operation", operation_width, "output", "parameters", "forward us", "GFLOP/s",
-                    "backward us", "GFLOP/s", "share"));
-  for (const Row& row : rows) print_row(row, name_width, operation_width, sum.seconds());
-  print_row(sum, name_width, operation_width, sum.seconds());
   return sum;
+}
+
+/// Table of all rows and their sum.
+std::string table_of(const std::vector<Row>& rows) {
+  std::size_t name_width = 4, operation_width = 9;
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    operation_width = std::max(operation_width, row.operation.size());
+  }
+  std::string text = fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}  {:>11}  {:>8}  {:>11}  {:>8}  {:>7}\n",
+                                 "node", name_width, "operation", operation_width, "output", "parameters",
+                                 "forward us", "GFLOP/s", "backward us", "GFLOP/s", "share");
+  const Row sum = sum_of(rows);
+  for (const Row& row : rows) text += text_of(row, name_width, operation_width, sum.seconds());
+  return text + text_of(sum, name_width, operation_width, sum.seconds());
+}
+
+std::string text_of(const OperationResults& results) {
+  std::string text =
+      fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {} micro-batches)\n",
+                  results.processor, name_of(results.dtype), results.samples, results.batch,
+                  results.batch / results.samples) +
+      table_of(results.operations) +
+      fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n",
+                  results.in_one_go_seconds * 1e6, 100.0 * results.in_one_go_seconds / results.sum_seconds,
+                  results.sum_seconds * 1e6);
+  constexpr double nothing = 1e-7;  // seconds of a program without work
+  if (results.prepare_seconds > nothing) {
+    text += fmt::format("once a step  {:.1f} us to bring parameters into the operations' form\n",
+                        results.prepare_seconds * 1e6);
+  }
+  return text;
 }
 
 }  // namespace
@@ -247,23 +280,18 @@ int bench_ops(World& world, const BenchOptions& options) {
       make_model(options.model.name, data.train->shape(), data.train->classes());
   check_fit(*network, *data.train);
   CompiledMicroBatch micro_batch(world, *network, *data.train, options);
-  std::vector<Row> rows;
-  for (std::size_t i = 1; i < micro_batch.nodes(); ++i) rows.push_back(micro_batch.measure_node(i));
-  rows.push_back(micro_batch.measure_loss());
-  const double in_one_go = micro_batch.measure_in_one_go();
-  const double prepare = micro_batch.measure_prepare();
-  print(fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {} micro-batches)\n",
-                    micro_batch.backend().name(), name_of(options.execution.dtype), micro_batch.samples(),
-                    options.batch.size,
-                    static_cast<std::uint32_t>(options.batch.size) / micro_batch.samples()));
-  const double sum = print_table(rows).seconds();
-  print(fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n", in_one_go * 1e6,
-                    100.0 * in_one_go / sum, sum * 1e6));
-  constexpr double nothing = 1e-7;  // seconds of a program without work
-  if (prepare > nothing) {
-    print(
-        fmt::format("once a step  {:.1f} us to bring parameters into the operations' form\n", prepare * 1e6));
-  }
+  OperationResults results{.processor = micro_batch.backend().name(),
+                           .dtype = options.execution.dtype,
+                           .samples = micro_batch.samples(),
+                           .batch = static_cast<std::uint32_t>(options.batch.size),
+                           .operations = {}};
+  for (std::size_t i = 1; i < micro_batch.nodes(); ++i)
+    results.operations.push_back(micro_batch.measure_node(i));
+  results.operations.push_back(micro_batch.measure_loss());
+  results.sum_seconds = sum_of(results.operations).seconds();
+  results.in_one_go_seconds = micro_batch.measure_in_one_go();
+  results.prepare_seconds = micro_batch.measure_prepare();
+  ResultPrinter(options.results, world.rank() == 0).print(results);
   return 0;
 }
 

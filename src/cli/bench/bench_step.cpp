@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/bench/bench.h"
-#include "cli/output.h"
+#include "core/json/members.h"
+#include "core/process/process.h"
 #include "device/kernel_times.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
@@ -23,46 +24,110 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Prints medians over steps (CUDA: over groups of steps). Omits parts that take no time or were not
-/// measured.
-void print_times(const std::vector<StepTimes>& times, int threads) {
+/// Ranks, threads, processor and batch of a measured step.
+struct StepSetting {
+  int ranks = 0;
+  int threads = 0;
+  std::string processor;
+  std::string exchange;
+  std::int64_t batch = 0;  ///< samples of a step
+  std::int64_t micro_batches = 0;
+};
+LOCKSTEP_MEMBERS(StepSetting, ranks, threads, processor, exchange, batch, micro_batches)
+
+StepSetting setting_of(const World& world, const Trainer& trainer, const BenchOptions& options) {
+  return {.ranks = world.size(),
+          .threads = trainer.threads(),
+          .processor = trainer.processor(),
+          .exchange = trainer.transport(),
+          .batch = options.batch.size,
+          .micro_batches = trainer.micro_batches()};
+}
+
+std::string text_of(const StepSetting& setting) {
+  return fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
+                     setting.ranks, setting.threads, setting.processor, setting.exchange, setting.batch,
+                     setting.micro_batches, setting.batch / setting.micro_batches);
+}
+
+/// Part of a step.
+struct StepPart {
+  std::string name;
+  double seconds = 0.0;
+  double share = 0.0;  ///< of the step's time
+};
+LOCKSTEP_MEMBERS(StepPart, name, seconds, share)
+
+struct StepResults {
+  StepSetting setting;
+  std::vector<StepPart> parts = {};
+  double step_seconds = 0.0;
+  std::optional<double> host_share = {};  ///< of a core that rank 0 computed for; only if a GPU computes
+  double first_step_seconds = 0.0;        ///< since the start of the process
+  std::uint64_t peak_memory_bytes = 0;    ///< of rank 0
+  double images_per_s = 0.0;
+};
+
+template <OptionsOf<StepResults> O, class Visitor>
+void visit(O& results, Visitor&& field) {
+  auto& [setting, parts, step_seconds, host_share, first_step_seconds, peak_memory_bytes, images_per_s] =
+      results;
+  visit(setting, field);
+  field(parts, {.name = "parts"});
+  field(step_seconds, {.name = "step_seconds"});
+  field(host_share, {.name = "host_share"});
+  field(first_step_seconds, {.name = "first_step_seconds"});
+  field(peak_memory_bytes, {.name = "peak_memory_bytes"});
+  field(images_per_s, {.name = "images_per_s"});
+}
+
+/// Sets the times to medians over steps (CUDA: over groups of steps). Omits parts that take no time or were
+/// not measured.
+void set_times(StepResults& results, const std::vector<StepTimes>& times) {
   const auto middle = [&](double StepTimes::*part) {
     std::vector<double> values;
     std::ranges::transform(times, std::back_inserter(values),
                            [&](const StepTimes& group) { return group.*part / group.steps; });
     return median(values);
   };
-  const double total = middle(&StepTimes::total);
-  const bool by_part = times.front().by_part;
-  const std::string load = by_part ? "load" : "waiting for samples";
-  const std::size_t width = std::max<std::size_t>(10, load.size());
-  const auto row = [&](std::string_view name, double StepTimes::*part, double share) {
+  results.step_seconds = middle(&StepTimes::total);
+  const auto add = [&](const char* name, double StepTimes::*part, double share) {
     const double seconds = middle(part) * share;
-    if (seconds == 0.0) return;
-    print(
-        fmt::format("{:<{}}  {:>10.1f}  {:>5.1f} %\n", name, width, seconds * 1e6, 100.0 * seconds / total));
+    if (seconds != 0.0) results.parts.push_back({name, seconds, seconds / results.step_seconds});
   };
-  print(fmt::format("{:<{}}  {:>10}  {:>7}\n", "part", width, "us/step", "share"));
-  const double executor_share = 1.0 / threads;
-  row(load, &StepTimes::load, executor_share);
-  row("forward", &StepTimes::forward, executor_share);
-  row("backward", &StepTimes::backward, executor_share);
-  row("fold", &StepTimes::fold, executor_share);
-  row("reduce", &StepTimes::reduce, 1.0);
-  row("update", &StepTimes::update, 1.0);
-  row("step", &StepTimes::total, 1.0);
+  const double executor_share = 1.0 / results.setting.threads;
+  add(times.front().by_part ? "load" : "waiting for samples", &StepTimes::load, executor_share);
+  add("forward", &StepTimes::forward, executor_share);
+  add("backward", &StepTimes::backward, executor_share);
+  add("fold", &StepTimes::fold, executor_share);
+  add("reduce", &StepTimes::reduce, 1.0);
+  add("update", &StepTimes::update, 1.0);
 }
 
-/// Seconds since the start of this process (resolution: 10 ms). The start is the 22nd field of
-/// /proc/self/stat, the 20th after the name, in ticks since boot.
+std::string text_of(const StepResults& results) {
+  const std::size_t width = results.host_share ? 19 : 10;
+  std::string text =
+      text_of(results.setting) + fmt::format("{:<{}}  {:>10}  {:>7}\n", "part", width, "us/step", "share");
+  const auto add = [&](const StepPart& part) {
+    text += fmt::format("{:<{}}  {:>10.1f}  {:>5.1f} %\n", part.name, width, part.seconds * 1e6,
+                        100.0 * part.share);
+  };
+  std::ranges::for_each(results.parts, add);
+  add({"step", results.step_seconds, 1.0});
+  if (results.host_share) {
+    text += fmt::format("host        {:.1f} % of a core (rank 0)\n", 100.0 * *results.host_share);
+  }
+  return text + fmt::format(
+                    "first step  {:.0f} ms after the start of the process, data decompressed\n"
+                    "memory      {:.0f} MB at most (rank 0)\n{:.{}f} img/s\n",
+                    results.first_step_seconds * 1e3,
+                    static_cast<double>(results.peak_memory_bytes) / (1 << 20), results.images_per_s,
+                    results.images_per_s < 100.0 ? 1 : 0);
+}
+
+/// Seconds since the start of this process (resolution: 10 ms).
 double process_seconds() {
-  std::ifstream file("/proc/self/stat");
-  std::string text;
-  std::getline(file, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  double started = 0.0;
-  for (int i = 0; i < 19; ++i) fields >> text;
-  fields >> started;
+  const auto started = static_cast<double>(own_process().start);
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
@@ -79,41 +144,69 @@ double processor_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-double peak_megabytes() {
+std::uint64_t peak_memory_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+  return static_cast<std::uint64_t>(usage.ru_maxrss) << 10;
 }
 
-void print_header(const World& world, const Trainer& trainer, const BenchOptions& options) {
-  print(fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
-                    world.size(), trainer.threads(), trainer.processor(), trainer.transport(),
-                    options.batch.size, trainer.micro_batches(),
-                    options.batch.size / trainer.micro_batches()));
+/// Launches of a kernel, of an operation of a library, or of copies, on average of a step.
+struct Kernel {
+  std::string name;
+  double launches = 0.0;
+  double seconds = 0.0;
+};
+LOCKSTEP_MEMBERS(Kernel, name, launches, seconds)
+
+/// Kernels that a step launches, and their times: averages over the steps.
+struct KernelResults {
+  StepSetting setting;
+  double launches = 0.0;
+  double kernel_seconds = 0.0;
+  std::vector<Kernel> kernels = {};
+  double between_launches_seconds = 0.0;
+  double event_seconds = 0.0;  ///< of each launch, for its two events
+};
+
+template <OptionsOf<KernelResults> O, class Visitor>
+void visit(O& results, Visitor&& field) {
+  auto& [setting, launches, kernel_seconds, kernels, between_launches_seconds, event_seconds] = results;
+  visit(setting, field);
+  field(launches, {.name = "launches"});
+  field(kernel_seconds, {.name = "kernel_seconds"});
+  field(kernels, {.name = "kernels"});
+  field(between_launches_seconds, {.name = "between_launches_seconds"});
+  field(event_seconds, {.name = "event_seconds"});
 }
 
-/// Prints what a step launches, on average. launcher/gpu-check/speed.sh reads the lines.
-void print_kernels(const KernelTimes& times, int steps) {
-  const std::vector<KernelTime> kernels = times.kernels();
-  KernelTime sum;
-  for (const KernelTime& kernel : kernels) {
-    sum.seconds += kernel.seconds;
-    sum.launches += kernel.launches;
+KernelResults results_of(const KernelTimes& times, int steps, StepSetting setting) {
+  KernelResults results{.setting = std::move(setting),
+                        .between_launches_seconds = times.between() / steps,
+                        .event_seconds = times.of_points()};
+  for (const KernelTime& kernel : times.kernels()) {
+    results.kernels.push_back(
+        {kernel.name, static_cast<double>(kernel.launches) / steps, kernel.seconds / steps});
+    results.launches += results.kernels.back().launches;
+    results.kernel_seconds += results.kernels.back().seconds;
   }
-  const auto of_step = [&](std::uint64_t launches) { return static_cast<double>(launches) / steps; };
-  print(fmt::format("sum {:.2f} us {:.1f} launches a step\n", sum.seconds * 1e6 / steps,
-                    of_step(sum.launches)));
-  for (const KernelTime& kernel : kernels) {
-    print(fmt::format("{:>10.2f} us {:>8.1f} launches  {}\n", kernel.seconds * 1e6 / steps,
-                      of_step(kernel.launches), kernel.name));
+  return results;
+}
+
+std::string text_of(const KernelResults& results) {
+  std::string text = text_of(results.setting) + fmt::format("sum {:.2f} us {:.1f} launches a step\n",
+                                                            results.kernel_seconds * 1e6, results.launches);
+  for (const Kernel& kernel : results.kernels) {
+    text += fmt::format("{:>10.2f} us {:>8.1f} launches  {}\n", kernel.seconds * 1e6, kernel.launches,
+                        kernel.name);
   }
-  print(fmt::format("between launches {:.2f} us a step\n", times.between() * 1e6 / steps));
-  print(fmt::format("events {:.2f} us of each launch: the time between two events without work\n",
-                    times.of_points() * 1e6));
+  return text + fmt::format(
+                    "between launches {:.2f} us a step\n"
+                    "events {:.2f} us of each launch: the time between two events without work\n",
+                    results.between_launches_seconds * 1e6, results.event_seconds * 1e6);
 }
 
 /// Makes steps one by one, and measures each launch of this rank.
-void measure_kernels(const World& world, Trainer& trainer, const BenchOptions& options) {
+KernelResults measure_kernels(const World& world, Trainer& trainer, const BenchOptions& options) {
   world.agree([&] {
     if (trainer.device() == DeviceKind::cuda) return;
     throw Error(Category::usage, "kernels are measured on a GPU: use --device cuda", "kernel-times");
@@ -123,10 +216,7 @@ void measure_kernels(const World& world, Trainer& trainer, const BenchOptions& o
     trainer.steps(1);
     times.collect();
   }
-  if (world.rank() == 0) {
-    print_header(world, trainer, options);
-    print_kernels(times, options.steps);
-  }
+  return results_of(times, options.steps, setting_of(world, trainer, options));
 }
 
 }  // namespace
@@ -142,11 +232,12 @@ int bench_step(World& world, const BenchOptions& options) {
                    .augment = options.augment,
                    .reduce = options.reduce,
                    .execution = options.execution});
+  const ResultPrinter printer(options.results, world.rank() == 0);
   trainer.steps(1);
   const double first_step = process_seconds();
   for (int warm_up = 1; warm_up < 5; ++warm_up) trainer.steps(1);
   if (options.kernel_times) {
-    measure_kernels(world, trainer, options);
+    printer.print(measure_kernels(world, trainer, options));
     return 0;
   }
   std::vector<StepTimes> times;
@@ -160,19 +251,14 @@ int bench_step(World& world, const BenchOptions& options) {
   }
   world.barrier();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const double host_share = (processor_seconds() - computed_before) / seconds;
-  const double speed = static_cast<double>(samples) / seconds;
-  if (world.rank() == 0) {
-    print_header(world, trainer, options);
-    print_times(times, trainer.threads());
-    if (!times.front().by_part) {  // a GPU computes
-      print(fmt::format("host        {:.1f} % of a core (rank 0)\n", 100.0 * host_share));
-    }
-    print(
-        fmt::format("first step  {:.0f} ms after the start of the process, data decompressed\n"
-                    "memory      {:.0f} MB at most (rank 0)\n{:.{}f} img/s\n",
-                    first_step * 1e3, peak_megabytes(), speed, speed < 100.0 ? 1 : 0));
-  }
+  const double computed = processor_seconds() - computed_before;
+  StepResults results{.setting = setting_of(world, trainer, options),
+                      .first_step_seconds = first_step,
+                      .peak_memory_bytes = peak_memory_bytes(),
+                      .images_per_s = static_cast<double>(samples) / seconds};
+  set_times(results, times);
+  if (!times.front().by_part) results.host_share = computed / seconds;  // a GPU computes
+  printer.print(results);
   return 0;
 }
 

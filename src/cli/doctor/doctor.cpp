@@ -10,9 +10,10 @@
 #include "cli/doctor/findings.h"
 #include "cli/doctor/self_test.h"
 #include "cli/options/flag.h"
-#include "cli/output.h"
+#include "cli/results.h"
 #include "cli/train/train_options.h"
 #include "comm/communicator.h"
+#include "core/json/members.h"
 #include "core/version.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/dataset.h"
@@ -23,23 +24,25 @@
 namespace lockstep {
 namespace {
 
-using Kind = Finding::Kind;
+using State = Finding::State;
 
 struct DoctorOptions {
   DatasetOptions data{};
   ExecutionOptions execution{};
   bool self_test = true;
+  ResultOptions results{};
 };
 
 template <OptionsOf<DoctorOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [data, execution, self_test] = options;
+  auto& [data, execution, self_test, results] = options;
   visit(data, field);
   field(self_test, {.name = "self-test",
                     .help = "skip the self-test, which trains for a few steps on synthetic images, on all "
                             "ranks and on one, and compares the digests",
                     .group = "Checks",
                     .scope = Scope::protocol});
+  visit(results, field);
   visit(execution, field);
 }
 
@@ -58,31 +61,50 @@ OptionSet option_set(DoctorOptions& options) {
   return set;
 }
 
-/// Prints findings on rank 0 as they are added, and collects the missing ones.
+struct Diagnosis {
+  std::vector<Finding> findings;
+  int hints = 0;
+  int missing = 0;
+};
+LOCKSTEP_MEMBERS(Diagnosis, findings, hints, missing)
+
+/// Prints findings on rank 0 as they are added, and collects them.
 class Findings {
  public:
-  explicit Findings(const World& world) : prints_(world.rank() == 0) {}
+  Findings(const World& world, const ResultOptions& options)
+      : collects_(world.rank() == 0), printer_(options, collects_) {}
 
   void add(const Finding& finding) {
-    if (!prints_) return;
-    print(text_of(finding));
-    flush_output();  // the next finding may take seconds
-    if (finding.kind == Kind::remark) ++remarks_;
-    if (finding.kind == Kind::missing) {
+    if (!collects_) return;
+    printer_.text(text_of(finding));
+    all_.findings.push_back(finding);
+    if (finding.state == State::remark) ++all_.hints;
+    if (finding.state == State::missing) {
+      ++all_.missing;
       missing_ += fmt::format("{}{}: {}", missing_.empty() ? "" : "; ", finding.name, finding.value);
     }
   }
   void add_all(const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) add(finding);
   }
-  int remarks() const { return remarks_; }
-  /// Missing findings as one line; empty: none.
-  const std::string& missing() const { return missing_; }
+  /// Adds the result. Throws Error(resource) on all ranks if something is missing.
+  void finish(World& world) {
+    if (missing_.empty()) {
+      add({"result", all_.hints == 0   ? "all is well"
+                     : all_.hints == 1 ? "all is well; 1 hint above"
+                                       : fmt::format("all is well; {} hints above", all_.hints)});
+    }
+    printer_.finish(all_);
+    world.agree([&] {
+      if (!missing_.empty()) throw Error(Category::resource, missing_);
+    });
+  }
 
  private:
-  bool prints_;
-  int remarks_ = 0;
-  std::string missing_;
+  bool collects_;
+  ResultPrinter printer_;
+  Diagnosis all_;
+  std::string missing_;  ///< missing findings as one line
 };
 
 std::string simd_levels() {
@@ -93,7 +115,7 @@ std::string simd_levels() {
   return fmt::format("{} (uses {})", names, cpu::level_name(cpu::best_level()));
 }
 
-std::string describe_ranks(const World& world) {
+Finding describe_ranks(const World& world) {
   const auto& bounds = world.host_boundaries();
   std::string text =
       fmt::format("{} on {} host{}", world.size(), world.hosts(), world.hosts() == 1 ? "" : "s");
@@ -102,15 +124,19 @@ std::string describe_ranks(const World& world) {
       text += fmt::format("{}{}", h == 0 ? ": " : " + ", bounds[h + 1] - bounds[h]);
     }
   }
-  return text;
+  return {.name = "ranks",
+          .value = text,
+          .figures = {{"ranks", static_cast<std::uint64_t>(world.size())},
+                      {"hosts", static_cast<std::uint64_t>(world.hosts())}}};
 }
 
 Finding describe_cores(const World& world) {
-  Finding finding{
-      "cores", fmt::format("{} for each rank of {}", available_cores(world.local_rank(), world.local_size()),
-                           world.host())};
+  const int cores = available_cores(world.local_rank(), world.local_size());
+  Finding finding{.name = "cores",
+                  .value = fmt::format("{} for each rank of {}", cores, world.host()),
+                  .figures = {{"cores_per_rank", static_cast<std::uint64_t>(cores)}}};
   if (world.local_size() > sysconf(_SC_NPROCESSORS_ONLN)) {
-    finding.kind = Kind::remark;
+    finding.state = State::remark;
     finding.hint = "there are more ranks than cores: fewer ranks are faster, and give the same bits";
   }
   return finding;
@@ -145,7 +171,7 @@ bool examine_cuda(const World& world, const Launched& launched, Findings& findin
   const std::vector<std::string> reasons = reasons_of_hosts(world, reason);
   for (std::size_t host = 1; host < reasons.size(); ++host) {
     if (reasons[host].empty()) continue;
-    findings.add({"CUDA", "not on " + reasons[host], launched.wants_cuda ? Kind::missing : Kind::remark,
+    findings.add({"CUDA", "not on " + reasons[host], launched.wants_cuda ? State::missing : State::remark,
                   "start lockstep doctor on that host"});
   }
   return std::ranges::all_of(reasons, &std::string::empty);
@@ -154,10 +180,12 @@ bool examine_cuda(const World& world, const Launched& launched, Findings& findin
 Finding describe_data(const World& world, const DoctorOptions& options) {
   try {
     const DatasetPair data = open_dataset(world, options.data);
-    return {"data set", fmt::format("{}: {} training and {} test samples", options.data.name,
-                                    data.train->size(), data.test->size())};
+    return {.name = "data set",
+            .value = fmt::format("{}: {} training and {} test samples", options.data.name, data.train->size(),
+                                 data.test->size()),
+            .figures = {{"training_samples", data.train->size()}, {"test_samples", data.test->size()}}};
   } catch (const Error& error) {  // the same on all ranks
-    return {"data set", error.what(), Kind::missing,
+    return {"data set", error.what(), State::missing,
             fmt::format("see docs/data.md; {} synthetic needs no files", flag_of(&DatasetOptions::name))};
   }
 }
@@ -166,7 +194,7 @@ Finding describe_self_test(const World& world, const ExecutionOptions& execution
   const SelfTest test = run_self_test(world, execution);
   const std::string failure = test.failure();
   if (!failure.empty()) {
-    return {"self-test", failure, Kind::missing,
+    return {"self-test", failure, State::missing,
             "ranks compute different numbers: compare the hosts' versions and hardware, and report it"};
   }
   return {"self-test",
@@ -177,7 +205,7 @@ Finding describe_self_test(const World& world, const ExecutionOptions& execution
 /// Adds the findings about ranks, processors and memory.
 void examine_hosts(const World& world, const Launched& launched, Findings& findings) {
   findings.add({"lockstep", version()});
-  findings.add({"ranks", describe_ranks(world)});
+  findings.add(describe_ranks(world));
   const std::string library = world.library();
   findings.add({"MPI", library.substr(0, library.find(','))});
   findings.add(describe_cores(world));
@@ -192,7 +220,7 @@ int examine(World& world, DoctorOptions options) {
                           .hosts = world.hosts(),
                           .wants_cuda = device == DeviceKind::cuda,
                           .through_host = options.execution.transport != Transport::automatic};
-  Findings findings(world);
+  Findings findings(world, options.results);
   examine_hosts(world, launched, findings);
   findings.add({"exchange", make_communicator(world, options.execution.transport)->name()});
   const bool cuda = device != DeviceKind::cpu && examine_cuda(world, launched, findings);
@@ -203,13 +231,7 @@ int examine(World& world, DoctorOptions options) {
     options.execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // the same on all hosts
     findings.add(describe_self_test(world, options.execution));
   }
-  world.agree([&] {
-    if (!findings.missing().empty()) throw Error(Category::resource, findings.missing());
-  });
-  const std::string hints = findings.remarks() == 0   ? ""
-                            : findings.remarks() == 1 ? "; 1 hint above"
-                                                      : fmt::format("; {} hints above", findings.remarks());
-  findings.add({"result", "all is well" + hints});
+  findings.finish(world);
   return 0;
 }
 

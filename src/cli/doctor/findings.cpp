@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-using Kind = Finding::Kind;
+using State = Finding::State;
 
 /// Shared memory per rank below which exchanges of MPI and NCCL on one host may not start.
 constexpr std::uint64_t min_shared_bytes = std::uint64_t{16} << 20;
@@ -28,13 +28,16 @@ std::string size_text(std::uint64_t bytes) {
 
 Finding describe_memory(const HostProbe& host) {
   if (!host.memory_bytes || !host.memory_free) return {"memory", "unknown"};
-  return {"memory", fmt::format("{}, {} free", size_text(*host.memory_bytes), size_text(*host.memory_free))};
+  return {.name = "memory",
+          .value = fmt::format("{}, {} free", size_text(*host.memory_bytes), size_text(*host.memory_free)),
+          .figures = {{"bytes", *host.memory_bytes}, {"free_bytes", *host.memory_free}}};
 }
 
 Finding describe_lock_limit(const HostProbe& host, const Launched& launched) {
   Finding finding{"lock limit", host.lock_limit ? size_text(*host.lock_limit) : "none"};
+  if (host.lock_limit) finding.figures = {{"bytes", *host.lock_limit}};
   if (host.lock_limit && launched.hosts > 1) {
-    finding.kind = Kind::remark;
+    finding.state = State::remark;
     finding.hint =
         "InfiniBand needs to lock memory: ulimit -l unlimited (limits.conf, docker run --ulimit memlock=-1)";
   }
@@ -43,12 +46,13 @@ Finding describe_lock_limit(const HostProbe& host, const Launched& launched) {
 
 Finding describe_shared_memory(const HostProbe& host, const Launched& launched) {
   if (!host.shared_bytes || !host.shared_free) {
-    return {"/dev/shm", "not there", Kind::remark, "mount a tmpfs there: MPI and NCCL need it"};
+    return {"/dev/shm", "not there", State::remark, "mount a tmpfs there: MPI and NCCL need it"};
   }
   Finding finding{"/dev/shm",
                   fmt::format("{}, {} free", size_text(*host.shared_bytes), size_text(*host.shared_free))};
+  finding.figures = {{"bytes", *host.shared_bytes}, {"free_bytes", *host.shared_free}};
   if (*host.shared_free / static_cast<std::uint64_t>(launched.local_ranks) < min_shared_bytes) {
-    finding.kind = Kind::remark;
+    finding.state = State::remark;
     finding.hint =
         "make it larger (docker run --shm-size=1g), or remove files that other programs left there";
   }
@@ -59,16 +63,20 @@ Finding describe_gpu(std::size_t number, const cuda::GpuProbe& gpu, const Launch
   Finding finding{fmt::format("GPU {}", number),
                   fmt::format("{}, compute capability {}.{}, {} of memory", gpu.name, gpu.major, gpu.minor,
                               size_text(gpu.memory_bytes))};
-  if (gpu.free_bytes) finding.value += fmt::format(", {} free", size_text(*gpu.free_bytes));
+  finding.figures = {{"bytes", gpu.memory_bytes}};
+  if (gpu.free_bytes) {
+    finding.value += fmt::format(", {} free", size_text(*gpu.free_bytes));
+    finding.figures["free_bytes"] = *gpu.free_bytes;
+  }
   if (!gpu.bus.empty()) finding.value += ", PCI " + gpu.bus;
   if (gpu.processes > 0) {
     finding.value += fmt::format(", used by {} process{}", gpu.processes, gpu.processes == 1 ? "" : "es");
-    finding.kind = Kind::remark;
+    finding.state = State::remark;
     finding.hint = "other processes use it: nvidia-smi lists them";
   }
   if (gpu.mode == cuda::ComputeMode::exclusive_process && launched.local_ranks > 1) {
     finding.value += ", for one process at a time";
-    finding.kind = Kind::remark;
+    finding.state = State::remark;
     finding.hint = "several ranks on it need nvidia-smi -c 0";
   }
   return finding;
@@ -107,7 +115,7 @@ Finding describe_library(const char* name, const cuda::LibraryProbe& library) {
 std::optional<Finding> describe_missing_nccl(const cuda::Probe& probe, const Launched& launched) {
   if (launched.ranks == 1 || launched.through_host || !probe.nccl.version.empty()) return std::nullopt;
   return Finding{
-      "GPU exchange", "several GPUs need NCCL", launched.wants_cuda ? Kind::missing : Kind::remark,
+      "GPU exchange", "several GPUs need NCCL", launched.wants_cuda ? State::missing : State::remark,
       "install NCCL 2, put its folder into LD_LIBRARY_PATH, or use " + transport_flag(Transport::messages)};
 }
 
@@ -115,9 +123,9 @@ std::optional<Finding> describe_missing_nccl(const cuda::Probe& probe, const Lau
 
 std::string text_of(const Finding& finding) {
   std::string text = fmt::format("{:<14} {}\n", finding.name, finding.value);
-  if (finding.kind != Kind::well) {
+  if (finding.state != State::well) {
     text +=
-        fmt::format("{:<14} {}: {}\n", "", finding.kind == Kind::missing ? "needed" : "hint", finding.hint);
+        fmt::format("{:<14} {}: {}\n", "", finding.state == State::missing ? "needed" : "hint", finding.hint);
   }
   return text;
 }
@@ -131,7 +139,7 @@ std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched
   if (launched.local_ranks <= gpus) return std::nullopt;
   return Finding{"GPUs and ranks",
                  fmt::format("{} ranks share {} GPU{}", launched.local_ranks, gpus, gpus == 1 ? "" : "s"),
-                 launched.wants_cuda && !launched.through_host ? Kind::missing : Kind::remark,
+                 launched.wants_cuda && !launched.through_host ? State::missing : State::remark,
                  fmt::format("start {} rank{} on this host; {} {} {} lets more of them share, which is slow",
                              gpus, gpus == 1 ? "" : "s", flag_of(&ExecutionOptions::device),
                              name_of(DeviceKind::cuda), transport_flag(Transport::shared_memory))};
@@ -141,11 +149,13 @@ std::vector<Finding> describe_cuda(const cuda::Probe& probe, const Launched& lau
   const cuda::Obstacle obstacle = cuda::obstacle(probe);
   std::vector<Finding> findings;
   if (!obstacle) {
-    findings.push_back({"CUDA", fmt::format("{}, {} GPU{}", cuda::cuda_version_text(probe.built_for),
-                                            probe.gpus.size(), probe.gpus.size() == 1 ? "" : "s")});
+    findings.push_back({.name = "CUDA",
+                        .value = fmt::format("{}, {} GPU{}", cuda::cuda_version_text(probe.built_for),
+                                             probe.gpus.size(), probe.gpus.size() == 1 ? "" : "s"),
+                        .figures = {{"gpus", probe.gpus.size()}}});
   } else {
-    findings.push_back({"CUDA", "off: " + obstacle.reason, launched.wants_cuda ? Kind::missing : Kind::remark,
-                        obstacle.hint});
+    findings.push_back({"CUDA", "off: " + obstacle.reason,
+                        launched.wants_cuda ? State::missing : State::remark, obstacle.hint});
   }
   if (!probe.not_built.empty()) return findings;
   findings.push_back(describe_driver(probe));

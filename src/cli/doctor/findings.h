@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/json/members.h"
 #include "device/cuda_probe.h"
 #include "device/host_probe.h"
 
@@ -11,16 +14,21 @@ namespace lockstep {
 
 /// One line of `lockstep doctor`.
 struct Finding {
-  enum class Kind {
+  enum class State {
     well,
     remark,   ///< works, could be better
     missing,  ///< requested, but does not work: exit status 4
   };
   std::string name{};
   std::string value{};
-  Kind kind = Kind::well;
-  std::string hint{};  ///< remedy, unless kind is `well`
+  State state = State::well;
+  std::string hint{};                              ///< remedy, unless kind is `well`
+  std::map<std::string, std::uint64_t> figures{};  ///< numbers in `value`; a unit is part of the name
 };
+
+inline Names choices_of(Finding::State /*unused*/) { return {"well", "hint", "missing"}; }
+
+LOCKSTEP_MEMBERS(Finding, name, value, state, hint, figures)
 
 /// "GPU 0          NVIDIA H200, ..." and, below it, the hint.
 std::string text_of(const Finding& finding);

@@ -1,24 +1,24 @@
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <filesystem>
+#include <string>
 
-#include "checkpoint/checkpoint.h"
 #include "cli/commands.h"
 #include "cli/find_checkpoints.h"
-#include "cli/inspect/inspect_checkpoint.h"
+#include "cli/inspect/inspected.h"
 #include "cli/model_options.h"
 #include "cli/model_summary.h"
 #include "cli/options/flag.h"
-#include "cli/output.h"
+#include "cli/results.h"
 #include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
-#include "core/printable.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/model_file.h"
 #include "lockstep/models.h"
+#include "run/checkpoint/checkpoint.h"
 
 namespace lockstep {
 namespace {
@@ -30,11 +30,12 @@ struct InspectOptions {
   int classes = 10;
   int micro_batch = 32;
   bool verify = false;
+  ResultOptions results{};
 };
 
 template <OptionsOf<InspectOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  [[maybe_unused]] auto& [file, model, input, classes, micro_batch, verify] = options;
+  [[maybe_unused]] auto& [file, model, input, classes, micro_batch, verify, results] = options;
   visit(model, field);
   field(input, {.name = "input", .help = "channels, rows and columns of the images"});
   field(classes, {.name = "classes", .help = "number of classes", .range = {.min = 1, .max = 1U << 24}});
@@ -46,6 +47,7 @@ void visit(O& options, Visitor&& field) {
          .help = "read all files, compare checkpoints with the sizes and hashes of their MANIFEST, and "
                  "print only the result: a line for each checkpoint of a run directory",
          .group = "Checkpoints"});
+  visit(results, field);
 }
 
 OptionSet option_set(InspectOptions& options) {
@@ -85,66 +87,67 @@ std::string network_digest(const ModelFile& file, const InspectOptions& options)
   }
 }
 
-/// Line with the digest of the tensors: in the order of the network if one is named, else of the file.
-std::string digest_line(const ModelFile& file, const InspectOptions& options) {
-  if (!options.model.name.empty()) {
-    return fmt::format("digest {}\n", network_digest(file, options));
-  }
+/// Digest of the tensors: in the order of the network if one is named, else of the file.
+InspectedDigest digest_of(const ModelFile& file, const InspectOptions& options) {
+  if (!options.model.name.empty()) return {network_digest(file, options), "network"};
   Digest hash;
   for (const TensorInfo& tensor : file.tensors()) {
     if (!tensor.name.ends_with("num_batches_tracked")) {  // PyTorch's count: not a parameter
       hash.update(file.bytes(tensor));
     }
   }
-  return fmt::format("digest in the file's order xxh3:{}\n", hash.hex());
+  return {"xxh3:" + hash.hex(), "file"};
 }
 
-void print_tensors(const ModelFile& file) {
-  std::size_t width = 4;
-  for (const TensorInfo& tensor : file.tensors()) {
-    width = std::max(width, tensor.name.size());
-  }
-  print(fmt::format("{:<{}}  type  {:>10}  shape\n", "name", width, "values"));
-  std::uint64_t total = 0;
-  for (const TensorInfo& tensor : file.tensors()) {
-    std::uint64_t values = 1;
-    for (const std::int64_t extent : tensor.shape) {
-      values *= static_cast<std::uint64_t>(extent);
+InspectedFile inspect_file(const ModelFile& file, const InspectOptions& options) {
+  return {.tensors = tensors_of(file),
+          .digest = digest_of(file, options),
+          .metadata = {file.metadata().begin(), file.metadata().end()}};
+}
+
+InspectedCheckpoint inspect_checkpoint(const Checkpoint& checkpoint, const InspectOptions& options) {
+  return {.folder = checkpoint.folder.string(),
+          .state = checkpoint.state,
+          .digest = digest_of(checkpoint.model, options),
+          .model = tensors_of(checkpoint.model),
+          .optimizer = tensors_of(checkpoint.optimizer)};
+}
+
+/// Reading a model file checks its structure.
+Verified verify_file(const std::string& file) {
+  return {.path = file, .problem = {}, .step = {}, .model_tensors = ModelFile::read(file).tensors().size()};
+}
+
+Verified verify_checkpoint(const std::filesystem::path& path) {
+  const Checkpoint checkpoint = read_checkpoint(path);
+  return {.path = path.string(),
+          .problem = {},
+          .step = checkpoint.state.step,
+          .model_tensors = checkpoint.model.tensors().size(),
+          .optimizer_tensors = checkpoint.optimizer.tensors().size()};
+}
+
+/// Checks the files of the checkpoint that `path` names, or of all those of a run directory. Throws
+/// Error(data) if one is damaged.
+void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& printer) {
+  const auto checkpoints = find_checkpoints(path);
+  VerifiedFiles files;
+  std::size_t damaged = 0;
+  for (const auto& checkpoint : checkpoints) {
+    try {
+      files.verified.push_back(verify_checkpoint(checkpoint));
+    } catch (const Error& error) {
+      if (checkpoints.size() == 1) throw;
+      files.verified.push_back({.path = checkpoint.string(), .problem = error.what(), .step = {}});
+      ++damaged;
     }
-    print(fmt::format("{:<{}}  {:<4}  {:>10}  [{}]\n", without_control_characters(tensor.name), width,
-                      tensor.dtype, values, fmt::join(tensor.shape, ", ")));
-    total += values;
+    printer.text(text_of(files.verified.back()));
   }
-  print(fmt::format("{} tensors, {} values\n", file.tensors().size(), total));
-}
-
-void print_file(const ModelFile& file, const InspectOptions& options) {
-  print_tensors(file);
-  print(digest_line(file, options));
-  for (const auto& [key, value] : file.metadata()) {
-    print(without_control_characters(fmt::format("{} = {}", key, value)) + "\n");
+  printer.finish(files);
+  if (damaged != 0) {
+    throw Error(Category::data, fmt::format("{}: {} of {} checkpoints cannot be used", path.string(), damaged,
+                                            checkpoints.size()));
   }
-}
-
-void print_checkpoint(const Checkpoint& checkpoint, const InspectOptions& options) {
-  print(without_control_characters(fmt::format("checkpoint {}", checkpoint.folder.string())) + "\n");
-  print_state(checkpoint.state);
-  print(digest_line(checkpoint.model, options));
-  print("\nmodel.safetensors\n");
-  print_tensors(checkpoint.model);
-  print("\noptimizer.safetensors\n");
-  print_tensors(checkpoint.optimizer);
-}
-
-/// A model file holds no hash; reading checks its structure.
-void verify_file(const std::string& file) {
-  const ModelFile model = ModelFile::read(file);
-  print(fmt::format("{}: readable, {} tensors; a model file holds no hash\n", file, model.tensors().size()));
-}
-
-void print_network(const InspectOptions& options) {
-  const auto network = make_model(options.model.name, options.input, options.classes);
-  print(layer_table(*network) + "\n" + memory_table(*network, options.micro_batch));
 }
 
 void inspect(const InspectOptions& options) {
@@ -153,14 +156,20 @@ void inspect(const InspectOptions& options) {
     throw Error(Category::usage, "name a model file, a checkpoint or a run directory, or a network with " +
                                      flag_of(&ModelOptions::name));
   }
+  const ResultPrinter printer(options.results, true);
   if (options.file.empty()) {
-    print_network(options);
+    const auto network = make_model(options.model.name, options.input, options.classes);
+    printer.print(summarize(*network, options.micro_batch));
+  } else if (options.verify && is_folder) {
+    verify_checkpoints(options.file, printer);
   } else if (options.verify) {
-    is_folder ? verify_checkpoints(options.file) : verify_file(options.file);
+    const Verified file = verify_file(options.file);
+    printer.text(text_of(file));
+    printer.finish(VerifiedFiles{{file}});
   } else if (is_folder) {
-    print_checkpoint(open_checkpoint(options.file), options);
+    printer.print(inspect_checkpoint(open_checkpoint(options.file), options));
   } else {
-    print_file(ModelFile::read(options.file), options);
+    printer.print(inspect_file(ModelFile::read(options.file), options));
   }
 }
 

@@ -88,8 +88,8 @@ class OptionSet {
   struct Option {
     Field field;
     std::string group;
-    std::string placeholder;  ///< empty: a switch
-    Names choices;
+    std::string placeholder;                         ///< empty: a switch
+    Names choices;                                   ///< that --help lists
     std::function<void(const std::string&)> assign;  ///< throws Error without the option's name
     std::function<std::string()> value;              ///< null: not for configuration files
     std::string default_value;
@@ -153,6 +153,7 @@ void OptionSet::add(T& value, const Field& field) {
                 .default_value = {}};
   if (field.choices != nullptr) option.choices = field.choices();
   if constexpr (NamedEnum<T>) option.choices = choices_of(value);
+  std::erase(option.choices, field.unlisted);
   option.repeats = std::same_as<T, Names>;
   insert(std::move(option));
 }

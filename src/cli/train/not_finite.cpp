@@ -7,7 +7,6 @@
 
 #include "core/files/atomic_file.h"
 #include "core/message.h"
-#include "report/run_directory.h"
 
 namespace lockstep {
 namespace {
@@ -28,9 +27,9 @@ std::string json_of(const NotFiniteReport& report, const Dataset& train) {
 
 std::string text_of(const NotFiniteReport& report) {
   std::string text = fmt::format("step {}: {}", report.step, report.what());
-  if (report.handling == OnNan::skip) text += ": skipped, and the run goes on";
+  if (report.handling == OnNan::skip) text += ": skipped, and the run continues";
   if (report.handling == OnNan::rollback) {
-    text += fmt::format(": back to the checkpoint of step {}; the run goes on with step {}",
+    text += fmt::format(": back to the checkpoint of step {}; the run continues with step {}",
                         report.back_to_step, report.step + 1);
   }
   return text;
@@ -38,19 +37,18 @@ std::string text_of(const NotFiniteReport& report) {
 
 }  // namespace
 
-void tell_of_not_finite(const NotFiniteReport& report, const Dataset& train, const std::filesystem::path& run,
-                        Recorder& recorder) {
+void report_not_finite(const NotFiniteReport& report, const Dataset& train, const RunFolder& run,
+                       Recorder& recorder) {
   std::string text = text_of(report);
-  bool tells = true;
-  if (!run.empty() && !report.samples.empty()) {
+  bool prints = true;
+  if (!run.path().empty() && !report.samples.empty()) {
     recorder.attempt([&] {
-      const RunDirectory directory{run};
-      const std::size_t files = directory.not_finite_files();
-      tells = files < max_files || report.handling != OnNan::skip;
+      const std::size_t files = run.not_finite_files();
+      prints = files < max_files || report.handling != OnNan::skip;
       if (files >= max_files) return;
-      write_text_file(directory.not_finite(report.step), json_of(report, train));
-      text += fmt::format("; its {} samples: {}", report.samples.size(),
-                          directory.not_finite(report.step).string());
+      write_text_file(run.not_finite(report.step), json_of(report, train));
+      text +=
+          fmt::format("; its {} samples: {}", report.samples.size(), run.not_finite(report.step).string());
       if (files + 1 == max_files) {
         text +=
             fmt::format("; that is file {} of this kind: later steps are in metrics.jsonl only", max_files);
@@ -58,7 +56,7 @@ void tell_of_not_finite(const NotFiniteReport& report, const Dataset& train, con
     });
   }
   print_warning(report.remark);
-  if (tells) print_warning(text);
+  if (prints) print_warning(text);
 }
 
 }  // namespace lockstep

@@ -1,17 +1,16 @@
 #pragma once
 
-#include <filesystem>
-
 #include "lockstep/dataset.h"
 #include "lockstep/reports.h"
-#include "report/recorder.h"
+#include "run/recorder.h"
+#include "run/run_folder.h"
 
 namespace lockstep {
 
-/// Tells on stderr of a step that is not finite, and of what the run does, and writes the samples of the step
-/// to a file in the run directory `run` (empty: there is none). A run directory gets such files, and stderr
-/// lines about skipped steps, for the first 100 steps only.
-void tell_of_not_finite(const NotFiniteReport& report, const Dataset& train, const std::filesystem::path& run,
-                        Recorder& recorder);
+/// Prints a warning about a step that is not finite and about the handling, and writes the samples of the
+/// step to a file in `run` (without a path: nothing is kept). Only the first 100 such steps get a
+/// file, and only the first 100 skipped steps a warning.
+void report_not_finite(const NotFiniteReport& report, const Dataset& train, const RunFolder& run,
+                       Recorder& recorder);
 
 }  // namespace lockstep

@@ -33,8 +33,8 @@ void warn_of_idle_executors(const World& world, const TrainOptions& options, con
   const int busy = trainer.micro_batches();
   if (executors > busy) {
     print_warning(
-        fmt::format("{} of {} executors (ranks x threads: {} x {}) have no work (micro-batches: {}); "
-                    "use {} {} or a larger {} (a divisor of {})",
+        fmt::format("{} of {} executors (ranks x threads: {} x {}) have no work (micro-batches: {}); use {} "
+                    "{} or a larger {} (a divisor of {})",
                     executors - busy, executors, world.size(), trainer.threads(), busy,
                     flag_of(&ExecutionOptions::threads), std::max(1, busy / world.size()),
                     flag_of(&BatchOptions::micro_batches), options.training.batch.size));
@@ -46,28 +46,27 @@ void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
   const int batch = options.training.batch.size;
   const int samples = batch / trainer.micro_batches();
   if (trainer.device() != DeviceKind::cpu || used_lanes(samples) > 0.7 || batch % 16 != 0) return;
-  print_warning(fmt::format(
-      "micro-batches of {} samples leave {:.0f} % of the vector lanes without work: {} {} fills them (and "
-      "changes the result)",
-      samples, 100.0 * (1.0 - used_lanes(samples)), flag_of(&BatchOptions::micro_batches),
-      default_micro_batches(batch)));
+  print_warning(
+      fmt::format("micro-batches of {} samples leave {:.0f} % of the vector lanes without work: {} {} fills "
+                  "them (and changes the result)",
+                  samples, 100.0 * (1.0 - used_lanes(samples)), flag_of(&BatchOptions::micro_batches),
+                  default_micro_batches(batch)));
 }
 
-/// Tells that a few GPUs are faster with fewer micro-batches than the default ones.
-void tell_of_small_micro_batches(const World& world, const TrainOptions& options, const Trainer& trainer) {
+/// Prints that a few GPUs are faster with fewer micro-batches than the default.
+void suggest_larger_micro_batches(const World& world, const TrainOptions& options, const Trainer& trainer) {
   const int automatic = trainer.micro_batches(), samples = options.training.batch.size / automatic;
   if (options.output.quiet || options.training.batch.micro_batches != 0 || samples >= 128) return;
   if (trainer.device() != DeviceKind::cuda || automatic < 2 * world.size()) return;
   if (options.training.batch.size % world.size() != 0) return;
   print_message(
       fmt::format("{} micro-batches of {} samples, so that up to {} GPUs compute the same bits; {} {} is "
-                  "faster here, and "
-                  "has another digest",
+                  "faster here, and has another digest",
                   automatic, samples, automatic, flag_of(&BatchOptions::micro_batches), world.size()));
 }
 
-/// Tells that models are selected on the test set, on which they then look better than they are.
-void tell_of_selection(const TrainOptions& options) {
+/// Prints that models are selected on the test set, which makes its accuracy too optimistic.
+void warn_of_selection(const TrainOptions& options) {
   const bool selects = options.training.early_stopping > 0 || !options.output.keeps_nothing();
   if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
   print_message(fmt::format(
@@ -75,12 +74,12 @@ void tell_of_selection(const TrainOptions& options) {
       flag_of(&TrainerOptions::early_stopping), flag_of(&DatasetOptions::validation_fraction)));
 }
 
-/// Tells where the run is kept, and where it goes on.
+/// Prints the run directory and the step from which the run continues.
 void print_place(const TrainOptions& options, const RunPlace& place, const Trainer& trainer) {
   const bool resumed = !place.checkpoint.empty();
   if (!resumed && !place.keeps() && !options.output.save_model.empty()) return;
   std::string text = resumed && !place.continues ? "new run directory " : "run directory ";
-  text += place.directory.string();
+  text += place.folder.path().string();
   if (!place.keeps()) {
     text = fmt::format("nothing is kept of this run ({} none)", flag_of(&OutputOptions::run_directory));
   }
@@ -101,10 +100,10 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
     print_summary(world, options, trainer);
     print_place(options, place, trainer);
   }
-  tell_of_selection(options);
+  warn_of_selection(options);
   warn_of_idle_executors(world, options, trainer);
   warn_of_empty_lanes(options, trainer);
-  tell_of_small_micro_batches(world, options, trainer);
+  suggest_larger_micro_batches(world, options, trainer);
 }
 
 void print_best(const TrainOptions& options, const Trainer& trainer) {

@@ -13,8 +13,8 @@ namespace lockstep {
 /// Name of the data set whose accuracy decides which epoch is the best.
 std::string judging_set(const TrainOptions& options);
 
-/// Prints what is trained and where, where the run is kept, and warnings about options that make it slow or
-/// its evaluation too good.
+/// Prints model, ranks and run directory, and warnings about options that make the run slow or its evaluation
+/// too optimistic.
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
                  const Trainer& trainer);
 

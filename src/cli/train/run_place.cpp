@@ -8,16 +8,14 @@
 #include <cstdlib>
 #include <span>
 
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/checkpoint_store.h"
 #include "cli/find_checkpoints.h"
+#include "cli/options/flag.h"
 #include "cli/train/restarts.h"
 #include "core/files/file_system.h"
-#include "core/files/folder.h"
+#include "core/launcher_report.h"
 #include "core/message.h"
-#include "core/options/internal_variables.h"
 #include "lockstep/error.h"
-#include "report/run_directory.h"
+#include "run/checkpoint/checkpoint_store.h"
 
 namespace lockstep {
 namespace {
@@ -29,8 +27,7 @@ constexpr double seconds_for_lock = 5.0;
 /// A file server keeps the lock of a host that died until its lease ends: 90 s, for NFS of Linux.
 constexpr double seconds_for_lock_of_restart = 120.0;
 
-/// Name of a network or data set without what would not do in the name of a folder: "nets/mine.json" is
-/// "mine".
+/// Name of a network or data set as part of a folder's name: "mine" for "nets/mine.json".
 std::string short_name(const std::string& name) {
   std::string text = std::filesystem::path(name).stem().string();
   std::ranges::replace_if(
@@ -42,76 +39,86 @@ std::string run_name(const TrainOptions& options) {
   return short_name(options.model.name) + "-" + short_name(options.data.name);
 }
 
-std::filesystem::path newest_checkpoint(const RunDirectory& directory) {
+std::filesystem::path newest_checkpoint(const RunFolder& folder) {
   const auto rejected = [](const std::filesystem::path& /*path*/, const std::string& reason) {
     print_warning(reason + "; it is not used");
   };
-  const auto checkpoint = newest_good_checkpoint(directory.checkpoints(), rejected);
+  const auto checkpoint = newest_good_checkpoint(folder.checkpoints(), rejected);
   return checkpoint ? checkpoint->folder : std::filesystem::path();
 }
 
-bool chooses_directory(const TrainOptions& options) {
+[[noreturn]] void fail_without_good_checkpoint(const RunFolder& folder) {
+  throw Error(Category::data,
+              fmt::format("{}: none of the checkpoints is good; remove them to begin the run again, or "
+                          "choose another run directory",
+                          folder.checkpoints().string()),
+              "resume");
+}
+
+bool chooses_folder(const TrainOptions& options) {
   return options.output.run_directory != OutputOptions().run_directory;
 }
 
-/// Place of a new run. A folder without a name is created when the options are known to be good.
-RunPlace new_run(const TrainOptions& options) {
+/// Throws Error(usage) for a checkpoint of a run and for its folder of checkpoints: that run would remove
+/// files of the new one.
+void check_outside_runs(const std::filesystem::path& path) {
+  const std::filesystem::path place = short_form(path);
+  const std::filesystem::path run = is_checkpoint(place) ? run_of(place) : run_or_checkpoint(place);
+  if (run == place || run.empty()) return;
+  throw Error(Category::usage,
+              fmt::format("{} belongs to the run {}: name that directory, or choose another", place.string(),
+                          run.string()),
+              "run-dir");
+}
+
+RunPlace new_run(const TrainOptions& options, const std::string& host) {
   if (options.output.keeps_nothing()) return {};
-  if (!chooses_directory(options)) {
-    return {.directory = new_run_folder(parent_folder, run_name(options)), .checkpoint = {}};
+  if (!chooses_folder(options)) {
+    return {.folder = RunFolder(std::filesystem::path(parent_folder) / run_name(options)), .numbered = true};
   }
-  const std::filesystem::path directory = options.output.run_directory;
-  const RunDirectory run{directory};
-  if (file_kind(run.metrics()) == FileKind::missing && !list_checkpoints(run.checkpoints()).empty()) {
-    throw Error(Category::usage,
-                fmt::format("{0} already holds checkpoints, which a new run would mix with its own; continue "
-                            "from them with resume {0}, or choose another directory",
-                            directory.string()),
-                "run-dir");
-  }
-  return {.directory = directory, .checkpoint = {}};
+  RunPlace place{.folder = RunFolder(options.output.run_directory)};
+  if (place.folder.survey().exists) place.lock(host);
+  place.folder.check_unused();
+  return place;
 }
 
-RunPlace newest_run(const TrainOptions& options, RunLock& lock) {
-  std::filesystem::path directory = options.output.run_directory;
-  if (!chooses_directory(options)) directory = latest_run_folder(parent_folder, run_name(options));
-  if (directory.empty() || file_kind(directory) == FileKind::missing) return new_run(options);
-  lock.take(directory);
-  const std::filesystem::path checkpoint = newest_checkpoint({directory});
-  const std::filesystem::path folder = RunDirectory{directory}.checkpoints();
-  if (checkpoint.empty() && !list_checkpoints(folder).empty()) {
-    throw Error(Category::data,
-                fmt::format("{}: none of the checkpoints is good; remove them to begin the run again, or "
-                            "choose another run directory",
-                            folder.string()),
-                "resume");
-  }
-  return {.directory = directory, .checkpoint = checkpoint, .continues = true};
+RunPlace newest_run(const TrainOptions& options, const std::string& host) {
+  std::filesystem::path path = options.output.run_directory;
+  if (!chooses_folder(options)) path = latest_run_folder(parent_folder, run_name(options));
+  if (path.empty() || file_kind(path) == FileKind::missing) return new_run(options, host);
+  RunPlace place{.folder = RunFolder(path), .continues = true};
+  place.lock(host);
+  place.checkpoint = newest_checkpoint(place.folder);
+  if (place.checkpoint.empty() && !place.folder.survey().checkpoints.empty())
+    fail_without_good_checkpoint(place.folder);
+  return place;
 }
 
-RunPlace named_run(const TrainOptions& options, RunLock& lock) {
+RunPlace named_run(const TrainOptions& options, const std::string& host) {
   const std::filesystem::path path = run_or_checkpoint(options.resume);
   const bool names_checkpoint = is_checkpoint(path);
   const std::filesystem::path source = names_checkpoint ? run_of(path) : path;
-  const bool chooses = chooses_directory(options);
+  const bool chooses = chooses_folder(options);
   if (source.empty() && !chooses) {
     throw Error(Category::usage,
-                fmt::format("{} is not in the folder 'checkpoints' of a run directory: name one for the "
-                            "run that goes on from it (run-dir)",
-                            path.string()),
+                fmt::format("{} is not in the folder 'checkpoints' of a run directory: name the directory of "
+                            "the run that continues from it with {}",
+                            path.string(), flag_of(&OutputOptions::run_directory)),
                 "resume");
   }
-  RunPlace place{.directory = source, .checkpoint = {}, .continues = true};
-  if (chooses && short_form(options.output.run_directory) != source) place = new_run(options);
-  if (place.continues && file_kind(source) == FileKind::folder) lock.take(source);
-  place.checkpoint = names_checkpoint ? path : newest_checkpoint({path});
+  const bool moves = chooses && short_form(options.output.run_directory) != source;
+  RunPlace place = moves ? new_run(options, host) : RunPlace{.folder = RunFolder(source), .continues = true};
+  const RunFolder named(path);
+  if (place.continues && place.folder.survey().exists) place.lock(host);
+  place.checkpoint = names_checkpoint ? path : newest_checkpoint(named);
   if (place.checkpoint.empty()) {
-    const bool has_begun = file_kind(RunDirectory{path}.metrics()) != FileKind::missing;
+    const RunSurvey found = named.survey();
+    if (!found.checkpoints.empty()) fail_without_good_checkpoint(named);
     throw Error(
         Category::data,
-        has_begun && list_checkpoints(RunDirectory{path}.checkpoints()).empty()
-            ? fmt::format("{0}: the run has no checkpoint yet; begin it again there with its options, resume "
-                          "auto and run-dir {0}",
+        found.used
+            ? fmt::format("{0}: the run has no checkpoint yet; begin it again there with its options, "
+                          "--resume auto and --run-dir {0}",
                           path.string())
             : fmt::format("{}: neither a checkpoint nor the directory of a run that has one", path.string()),
         "resume");
@@ -119,51 +126,69 @@ RunPlace named_run(const TrainOptions& options, RunLock& lock) {
   return place;
 }
 
-/// Throws Error(usage) for options about checkpoints where nothing is kept.
+/// Text of rank 0. Collective.
+std::string from_first(const World& world, const std::string& own) {
+  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(own)));
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Throws Error(usage) for options about checkpoints if nothing is kept.
 void check_place(const TrainOptions& options) {
   if (!options.output.keeps_nothing()) return;
+  const std::string because = fmt::format(" ({} none)", flag_of(&OutputOptions::run_directory));
   std::string idle = options.resume == "auto" ? "resume" : "";
   for (const OptionText& text : texts_of(options.checkpoints)) {
     if (!text.is_default()) idle = text.field.name;
   }
   if (options.training.on_nan == OnNan::rollback) {
-    throw Error(Category::usage, "rollback needs checkpoints, but nothing is kept (run-dir none)", "on-nan");
+    throw Error(Category::usage, "rollback needs checkpoints, but nothing is kept" + because, "on-nan");
   }
-  if (!idle.empty()) throw Error(Category::usage, "has no effect where nothing is kept (run-dir none)", idle);
+  if (!idle.empty()) throw Error(Category::usage, "has no effect if nothing is kept" + because, idle);
 }
 
-RunPlace find(const TrainOptions& options, RunLock& lock) {
+RunPlace find(const TrainOptions& options, const std::string& host) {
   check_place(options);
-  if (options.resume.empty()) return new_run(options);
-  return options.resume == "auto" ? newest_run(options, lock) : named_run(options, lock);
+  if (chooses_folder(options) && !options.output.keeps_nothing())
+    check_outside_runs(options.output.run_directory);
+  if (options.resume.empty()) return new_run(options, host);
+  return options.resume == "auto" ? newest_run(options, host) : named_run(options, host);
 }
 
 }  // namespace
 
-void RunLock::take(const std::filesystem::path& directory) {
-  if (file_) return;
-  file_.emplace(RunDirectory{directory}.lock(), fmt::format("process {} on host {}", getpid(), host_),
-                seconds_before_this_start() > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock);
+void RunPlace::lock(const std::string& host) {
+  folder.lock(fmt::format("process {} on host {}", getpid(), host),
+              seconds_before_this_start() > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock);
 }
 
-RunPlace find_run_place(const World& world, const TrainOptions& options, RunLock& lock) {
+RunPlace find_run_place(const World& world, const TrainOptions& options) {
   RunPlace place;
   world.agree([&] {
-    if (world.rank() == 0) place = find(options, lock);
+    if (world.rank() == 0) place = find(options, world.host());
   });
-  const auto from_first = [&](const std::string& own) {
-    const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(own)));
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
-  place.directory = from_first(place.directory.string());
-  place.checkpoint = from_first(place.checkpoint.string());
-  place.continues = !from_first(place.continues ? "yes" : "").empty();
+  const std::string path = from_first(world, place.folder.path().string());
+  if (world.rank() != 0) place.folder = RunFolder(path);
+  place.checkpoint = from_first(world, place.checkpoint.string());
+  place.continues = !from_first(world, place.continues ? "yes" : "").empty();
+  place.numbered = !from_first(world, place.numbered ? "yes" : "").empty();
   return place;
 }
 
-void tell_launcher(const RunPlace& place) {
-  if (std::getenv(tell_run_directory_variable) == nullptr) return;
-  print_message(std::string(run_directory_line) + std::filesystem::absolute(place.directory).string());
+void create_numbered_folder(const World& world, RunPlace& place) {
+  if (!place.numbered) return;
+  std::string path;
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    path = new_run_folder(place.folder.path().parent_path(), place.folder.path().filename().string());
+  });
+  place.folder = RunFolder(from_first(world, path));
+}
+
+void report_start(const RunPlace& place, std::uint64_t step) {
+  report_to_launcher(
+      {.run_directory = place.keeps() ? std::filesystem::absolute(place.folder.path()).string() : "",
+       .step = step,
+       .checkpoint = place.continues ? step : 0});
 }
 
 }  // namespace lockstep

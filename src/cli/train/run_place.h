@@ -1,45 +1,41 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "cli/train/train_options.h"
-#include "core/files/lock_file.h"
 #include "lockstep/world.h"
+#include "run/run_folder.h"
 
 namespace lockstep {
 
-/// Folder that keeps the record of a run, and checkpoint from which the run starts. Equal on all ranks.
+/// Folder that keeps the record of a run, and checkpoint from which the run starts. Equal on all ranks, but
+/// for the lock of the folder, which rank 0 holds.
 struct RunPlace {
-  std::filesystem::path directory;   ///< run directory; empty: nothing is kept
-  std::filesystem::path checkpoint;  ///< from which the run goes on; empty: it begins anew
-  bool continues = false;            ///< whether the directory holds the run already
+  RunFolder folder{};                  ///< without a path: nothing is kept
+  std::filesystem::path checkpoint{};  ///< from which the run continues; empty: it begins anew
+  bool continues = false;              ///< whether the folder holds the run already
+  bool numbered = false;  ///< whether the folder's name lacks a number, which create_numbered_folder adds
 
-  bool keeps() const { return !directory.empty(); }
+  /// Locks the folder, which exists, on behalf of this process. `host`: name of this host. Errors are those
+  /// of RunFolder::lock.
+  void lock(const std::string& host);
+  bool keeps() const { return !folder.path().empty(); }
 };
 
-/// Lock of the run directory of this process, on rank 0.
-class RunLock {
- public:
-  /// `host`: name of this host, which another run tells.
-  explicit RunLock(std::string host) : host_(std::move(host)) {}
-  /// Locks `directory`, which exists, unless that is done. Errors are those of LockFile.
-  void take(const std::filesystem::path& directory);
+/// Place that --run-dir and --resume mean. Rank 0 looks at the files and locks a folder that exists; nothing
+/// is created. Warns of checkpoints that cannot be read. Needs neither data nor network, so that a folder
+/// which is not usable is refused before they are opened. Collective. Throws on all ranks Error(usage) for a
+/// folder that does not fit, Error(data) if there is nothing to resume, or if none of a run's checkpoints is
+/// good, Error(resource) too if another run writes there or a checkpoint cannot be read now.
+RunPlace find_run_place(const World& world, const TrainOptions& options);
 
- private:
-  std::string host_;
-  std::optional<LockFile> file_;
-};
+/// Creates the folder of a new run without --run-dir, on rank 0, once all else is known to be good.
+/// Collective. Throws Error(resource) on all ranks.
+void create_numbered_folder(const World& world, RunPlace& place);
 
-/// Follows from --run-dir and --resume; rank 0 looks at the files, and creates the folder of a new run
-/// without --run-dir, and locks one that exists. Warns of checkpoints that cannot be read. Collective. Throws
-/// on all ranks Error(usage) for a directory that does not fit, Error(data) if there is nothing to resume, or
-/// if none of a run's checkpoints is good, Error(resource) too if another run writes there or a checkpoint
-/// cannot be read now.
-RunPlace find_run_place(const World& world, const TrainOptions& options, RunLock& lock);
-
-/// Prints the run directory on stderr for a launcher that may restart the run, if there is one.
-void tell_launcher(const RunPlace& place);
+/// Reports the run directory, and the `step` at which the run starts or resumes, to lockstep-run.
+void report_start(const RunPlace& place, std::uint64_t step);
 
 }  // namespace lockstep

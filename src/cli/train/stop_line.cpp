@@ -26,6 +26,11 @@ std::string resume_advice(const std::string& run) {
   return "resume with: lockstep train --resume " + shell_word(run);
 }
 
+std::string begin_again_advice(const std::string& run) {
+  return "resume with: lockstep train --resume auto --run-dir " + shell_word(run) +
+         " and the options of its first start";
+}
+
 std::string stop_line(const std::string& reason, std::uint64_t step, const std::string& resume) {
   return fmt::format("lockstep: stopped by {} at step {}; {}", reason, step,
                      resume.empty() ? "nothing was saved: without a run directory, a run has to start again"

@@ -12,6 +12,7 @@ namespace lockstep {
 
 int run_train(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed stdout fails a write, but does not end the run
+  std::signal(SIGXFSZ, SIG_IGN);  // neither does a limit on the size of files
   TrainOptions options;
   OptionSet set = train_option_set(options);
   StopRequests stops;

@@ -38,9 +38,11 @@ OptionSet train_option_set(TrainOptions& options) {
   set.prologue(examples);
   set.add(options);
   set.config_file();
-  set.config_of(
-      "resume", [](const std::string& run) { return find_options(run).string(); }, "device",
-      "cuda");  // where GPUs are missing, the run goes on without them
+  const auto options_of_run = [](const std::string& run) {
+    if (run.empty()) throw Error(Category::usage, "--resume: is empty; name a run, a checkpoint, or auto");
+    return find_options(run).string();
+  };
+  set.config_of("resume", options_of_run, "device", "cuda");  // a run without GPUs continues on the CPU
   set.epilogue(sources);
   set.check([&options] { micro_batches_of(options.training.batch, DeviceKind::cpu); });
   return set;

@@ -9,7 +9,7 @@
 #include "lockstep/dataset.h"
 #include "lockstep/period.h"
 #include "lockstep/training_options.h"
-#include "report/recorder.h"
+#include "run/recorder.h"
 
 namespace lockstep {
 
@@ -42,8 +42,7 @@ void visit(O& options, Visitor&& field) {
   visit(training, field);
   field(max_time,
         {.name = "max-time",
-         .help = "stop at a step boundary, with status 75, so early that the program has ended this "
-                 "long after its start (3h50m)",
+         .help = "stop early enough to finish within this time of starting (3h50m); same effect as SIGTERM",
          .group = "Training",
          .scope = Scope::protocol,
          .zero = "none"});

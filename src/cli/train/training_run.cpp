@@ -9,7 +9,7 @@
 #include "cli/train/not_finite.h"
 #include "cli/train/run_messages.h"
 #include "cli/train/stop_line.h"
-#include "comm/watch/watch.h"
+#include "comm/world/watch_of.h"
 #include "core/files/atomic_file.h"
 #include "core/files/folder.h"
 #include "core/message.h"
@@ -17,16 +17,20 @@
 #include "data/image/decoder.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "report/run_directory.h"
-#include "train/guards/stragglers.h"
+#include "train/loop/stragglers.h"
 
 namespace lockstep {
 namespace {
 
-/// Opens the data. Before, checks that the model can be saved, and sets limits for all that follows.
-DatasetPair open_data(World& world, const TrainOptions& options) {
+/// Sets the limits of the watchdog for all that follows, and finds the place of the run.
+RunPlace watched_run_place(World& world, const TrainOptions& options) {
   const ExecutionOptions& execution = options.training.execution;
   watch_of(world).set_limits(hang_limits(execution.hang_limit.seconds, execution.watchdog));
+  return find_run_place(world, options);
+}
+
+/// Checks that the model can be saved, and opens the data.
+DatasetPair open_data(World& world, const TrainOptions& options) {
   world.agree([&] {
     if (world.rank() == 0 && !options.output.save_model.empty())
       check_model_file_writable(options.output.save_model);
@@ -68,24 +72,24 @@ std::string environment_of(Environment environment, const World& world, const Tr
   return environment_json(environment);
 }
 
-void save_best(const RunDirectory& directory, const TrainOptions& options, const Trainer& trainer) {
+void save_best(const RunFolder& folder, const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
-  trainer.save(directory.best(), {{"epoch", std::to_string(best.epoch)},
-                                  {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
+  trainer.save(folder.best(), {{"epoch", std::to_string(best.epoch)},
+                               {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
 }
 
-void warn_of_checkpoint(const CheckpointReport& checkpoint, bool goes_on) {
+void warn_of_checkpoint(const CheckpointReport& checkpoint, bool continues) {
   print_warning(checkpoint.remark);
   if (checkpoint.failure.empty()) return;
   print_warning(fmt::format("no checkpoint of step {}: {}{}", checkpoint.step, checkpoint.failure,
-                            goes_on ? "; the run goes on" : ""));
+                            continues ? "; the run continues" : ""));
 }
 
-/// Copies the best model of a run to the new directory in which it goes on, as a later epoch may not be
-/// better. The file may be of an epoch after the checkpoint, whose model does not count.
-void take_over_best(const RunPlace& place, const Trainer& trainer) {
-  const RunDirectory before{run_of(place.checkpoint)}, now{place.directory};
-  if (before.path.empty() || file_kind(before.best()) != FileKind::file) return;
+/// Copies the best model of a run to the new directory in which it continues, as a later epoch may not be
+/// better. Does nothing if that model is of an epoch after the checkpoint.
+void adopt_best(const RunPlace& place, const Trainer& trainer) {
+  const RunFolder before(run_of(place.checkpoint)), &now = place.folder;
+  if (before.path().empty() || file_kind(before.best()) != FileKind::file) return;
   try {
     const ModelFile best = ModelFile::read(before.best());
     const auto epoch = best.metadata().find("epoch");
@@ -94,8 +98,8 @@ void take_over_best(const RunPlace& place, const Trainer& trainer) {
     copy.write(read_file(before.best()));
     copy.commit();
   } catch (const Error& error) {
-    print_warning(fmt::format("{}; without the best model so far, {} has one from the next better epoch on",
-                              error.what(), now.path.string()));
+    print_warning(fmt::format("{}; {} lacks the best model until an epoch is better", error.what(),
+                              now.path().string()));
   }
 }
 
@@ -107,25 +111,17 @@ TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   return options;
 }
 
-/// Cuts off what the record says of later steps, and warns of what it lacks.
-void cut_record(const RunDirectory& directory, const Trainer& trainer) {
-  const std::string file = directory.metrics().string();
-  if (trainer.step() > 0 && file_kind(file) == FileKind::missing) {
-    print_warning(fmt::format("{}: missing, so the record begins after step {}", file, trainer.step()));
+void make_run_folder(const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
+                     const std::string& environment) {
+  place.folder.create(train_config(resolved(options, trainer)), environment, place.continues);
+  if (place.continues) {
+    for (const std::string& remark : place.folder.cut_record(trainer.step(), trainer.epochs())) {
+      print_warning(remark);
+    }
   }
-  const std::size_t damaged = cut_metrics(directory, trainer.step(), trainer.epochs());
-  if (damaged > 0) print_warning(fmt::format("{}: damaged lines that were left out: {}", file, damaged));
-}
-
-void make_run_directory(const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
-                        const std::string& environment) {
-  const RunDirectory directory = create_run_directory(
-      place.directory, train_config(resolved(options, trainer)), environment, place.continues);
-  if (place.continues) cut_record(directory, trainer);
-  tell_launcher(place);
-  if (!place.continues && !place.checkpoint.empty()) take_over_best(place, trainer);
+  if (!place.continues && !place.checkpoint.empty()) adopt_best(place, trainer);
   const std::string engines = trainer.engines();
-  if (!engines.empty()) write_text_file(directory.plans(), engines);
+  if (!engines.empty()) write_text_file(place.folder.plans(), engines);
 }
 
 /// Options that affect the result and are not the trainer's: those of the network and of the data.
@@ -148,11 +144,10 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
     : world_(world),
       options_(options),
       stops_(stops),
+      place_(watched_run_place(world, options)),
       data_(open_data(world, options)),
       network_(make_network(world, options, *data_.train)),
-      lock_(world.host()),
       trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options), data_.validation.get()),
-      place_(find_run_place(world, options, lock_)),
       description_(result_options(options)),
       warnings_(options) {
   restore();
@@ -177,23 +172,29 @@ void TrainingRun::restore() {
 }
 
 void TrainingRun::open_record(Environment environment) {
+  if (place_.keeps()) {  // before anything is created
+    trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
+                                                    : place_.folder.checkpoints());
+  }
+  create_numbered_folder(world_, place_);
   world_.agree([&] {
     if (leads() && place_.keeps()) {
-      make_folder(place_.directory);
-      lock_.take(place_.directory);
-      make_run_directory(
+      make_folder(place_.folder.path());
+      place_.lock(world_.host());
+      make_run_folder(
           options_, place_, trainer_,
           environment_of(std::move(environment), world_, trainer_, options_.training.execution.dtype));
     }
-    recorder_.emplace(make_recorder(options_.output, place_.directory,
+    if (leads()) report_start(place_, trainer_.step());
+    recorder_.emplace(make_recorder(options_.output, place_.folder.path(),
                                     {.rank = world_.rank(), .ranks = world_.size(), .host = world_.host()}));
   });
   Watch& watch = watch_of(world_);
-  watch.set_report_folder(place_.directory);
+  watch.set_report_folder(place_.folder.path());
   if (!place_.keeps()) return;
-  watch.set_advice(resume_advice(place_.directory.string()));
-  const auto remarks = trainer_.write_checkpoints(RunDirectory{place_.directory}.checkpoints(),
-                                                  options_.checkpoints, description_);
+  watch.set_advice(begin_again_advice(place_.folder.path().string()));
+  const auto remarks =
+      trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints, description_);
   for (const std::string& remark : remarks) print_warning(remark);
 }
 
@@ -208,34 +209,40 @@ void TrainingRun::observe() {
                                 flag_of(&OutputOptions::run_directory)));
     }
   };
-  if (leads() || !recorder_->empty()) {
-    trainer_.on_step = [&](const StepReport& step) { recorder_->on_step(step); };
+  if (!leads()) {
+    if (!recorder_->empty()) trainer_.on_event = [&](const RunEvent& event) { recorder_->on_event(event); };
+    return;
   }
-  if (!leads()) return;
-  trainer_.on_epoch = [&](const EpochReport& epoch) {
-    warnings_.look_at(epoch);
-    recorder_->on_epoch(epoch);
-    if (epoch.best && place_.keeps()) {
-      recorder_->attempt([&] { save_best({place_.directory}, options_, trainer_); });
-    }
-  };
-  trainer_.on_not_finite = [&](const NotFiniteReport& report) {
-    recorder_->on_not_finite(report);
-    tell_of_not_finite(report, *data_.train, place_.directory, *recorder_);
-  };
-  trainer_.on_digest = [&](const DigestReport& digest) { recorder_->on_digest(digest); };
-  trainer_.on_straggler = [&](const StragglerReport& straggler) {
-    print_warning(message_of(straggler));
-    recorder_->on_straggler(straggler);
+  const auto before_record =
+      observer([](const StragglerReport& straggler) { print_warning(message_of(straggler)); },
+               [this](const EpochReport& epoch) { warnings_.look_at(epoch); },
+               [this](const CheckpointReport& checkpoint) { look_at(checkpoint); });
+  const auto after_record = observer(
+      [this](const EpochReport& epoch) {
+        if (!epoch.best || !place_.keeps()) return;
+        recorder_->attempt([&] { save_best(place_.folder, options_, trainer_); });
+      },
+      [this](const NotFiniteReport& report) {
+        report_not_finite(report, *data_.train, place_.folder, *recorder_);
+      });
+  trainer_.on_event = [this, before_record, after_record](const RunEvent& event) {
+    before_record(event);
+    recorder_->on_event(event);
+    after_record(event);
   };
   if (place_.keeps()) {  // so that no crash of the machine leaves a checkpoint without its record
-    trainer_.before_checkpoint = [file = RunDirectory{place_.directory}.metrics()] { sync_file(file); };
+    trainer_.before_checkpoint = [this, file = place_.folder.metrics()] {
+      place_.folder.check_place();
+      sync_file(file);
+    };
   }
-  trainer_.on_checkpoint = [&](const CheckpointReport& checkpoint) {
-    warn_of_checkpoint(checkpoint, !stops_.stopped() && !trainer_.done());
-    stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
-    recorder_->on_checkpoint(checkpoint);
-  };
+}
+
+void TrainingRun::look_at(const CheckpointReport& checkpoint) {
+  if (!checkpoint.failure.empty()) place_.folder.check_place();
+  warn_of_checkpoint(checkpoint, !stops_.stopped() && !trainer_.done());
+  stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
+  if (checkpoint.failure.empty()) watch_of(world_).set_advice(resume_advice(place_.folder.path().string()));
 }
 
 int TrainingRun::operator()() {
@@ -254,9 +261,9 @@ void TrainingRun::finish() {
   const std::string& model = options_.output.save_model;
   if (!model.empty()) recorder.attempt([&] { trainer_.save(model); });
   if (place_.keeps()) {
-    recorder.attempt([&] { trainer_.save(RunDirectory{place_.directory}.final_model()); });
+    recorder.attempt([&] { trainer_.save(place_.folder.final_model()); });
   }
-  recorder.on_end({.digest = trainer_.digest(), .note = digest_note(world_, options_, trainer_)});
+  recorder.on_event(EndReport{.digest = trainer_.digest(), .note = digest_note(world_, options_, trainer_)});
   recorder.flush();
   print_best(options_, trainer_);
   recorder.rethrow();
@@ -266,7 +273,7 @@ void TrainingRun::finish() {
 int TrainingRun::end_stopped() {
   const std::string reason = stops_.reason(world_);
   recorder_->flush();  // a failure is printed; the status remains that of the stop
-  if (leads()) print_message(stop_line(reason, trainer_.step(), place_.directory.string()));
+  if (leads()) print_message(stop_line(reason, trainer_.step(), place_.folder.path().string()));
   return static_cast<int>(Category::stopped);
 }
 

@@ -12,8 +12,8 @@
 #include "lockstep/stop_requests.h"
 #include "lockstep/trainer.h"
 #include "lockstep/world.h"
-#include "report/environment.h"
-#include "report/recorder.h"
+#include "run/environment.h"
+#include "run/recorder.h"
 
 namespace lockstep {
 
@@ -35,17 +35,17 @@ class TrainingRun {
   void restore();
   void open_record(Environment environment);
   void observe();
+  void look_at(const CheckpointReport& checkpoint);
   void finish();
   int end_stopped();
 
   World& world_;
   const TrainOptions& options_;
   StopRequests& stops_;
+  RunPlace place_;  ///< its lock is released after the trainer, which may still be writing a checkpoint
   DatasetPair data_;
   std::unique_ptr<Network> network_;
-  RunLock lock_;  ///< released after the trainer, which may still be writing a checkpoint
   Trainer trainer_;
-  RunPlace place_;
   Facts description_;  ///< options that affect the result and are not the trainer's
   DataWarnings warnings_;
   std::optional<Recorder> recorder_;

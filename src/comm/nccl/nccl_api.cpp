@@ -20,7 +20,7 @@ NcclApi load_nccl(const std::string& library) {
     function = opened.function<Function>(symbol);
     if (function != nullptr) return;
     throw Error(Category::resource,
-                fmt::format("{} has no {}: NCCL 2.18 or newer is wanted", library, symbol));
+                fmt::format("{} has no {}: NCCL 2.18 or newer is required", library, symbol));
   };
   NcclApi api{};
   find(api.get_version, "ncclGetVersion");
@@ -44,10 +44,10 @@ NcclApi load_nccl(const std::string& library) {
 std::string version_of(const NcclApi& api) {
   int code = 0;
   if (api.get_version(&code) != ncclSuccess)
-    throw Error(Category::resource, "NCCL does not tell its version");
+    throw Error(Category::resource, "NCCL does not report its version");
   std::string version = fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
   if (code < NCCL_VERSION(2, 18, 0)) {
-    throw Error(Category::resource, fmt::format("NCCL {} is too old: 2.18 or newer is wanted", version));
+    throw Error(Category::resource, fmt::format("NCCL {} is too old: 2.18 or newer is required", version));
   }
   return version;
 }

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// The functions of NCCL that are used: the library's, or a test's.
+/// The functions of NCCL that lockstep calls. Tests replace them.
 struct NcclApi {
   decltype(&ncclGetVersion) get_version;
   decltype(&ncclGetErrorString) get_error_string;
@@ -25,11 +25,11 @@ struct NcclApi {
 };
 
 /// Opens the library, which stays open. Throws Error(resource) naming the library or function that is
-/// missing, or the version where it is older than 2.18.
+/// missing, or a version older than 2.18.
 NcclApi load_nccl(const std::string& library = "libnccl.so.2");
 
-/// "2.28.9". Throws Error(resource) where the library is older than 2.18, the first whose communicators can
-/// be finished and aborted without waiting in every state.
+/// "2.28.9". Throws Error(resource) for versions older than 2.18, the first whose communicators can be
+/// finished and aborted in every state without waiting.
 std::string version_of(const NcclApi& api);
 
 }  // namespace lockstep

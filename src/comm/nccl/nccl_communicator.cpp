@@ -58,12 +58,12 @@ class NcclCommunicator final : public Communicator {
   AllReduce plan_all_reduce(std::span<float> values) override {
     return {.start =
                 [this, values](Stream& stream) {
-                  if (!values.empty()) all_reduce(beside(stream), values);
+                  if (!values.empty()) all_reduce(fork(stream), values);
                 },
             .finish = [this](Stream& stream) { join(stream); }};
   }
 
-  Stream& beside(Stream& stream) override {
+  Stream& fork(Stream& stream) override {
     Stream& side = cuda::communication_stream(device_);
     side.wait(stream.record());
     working_ = true;
@@ -110,9 +110,9 @@ class NcclCommunicator final : public Communicator {
     timed_launch(handle, "NCCL all-reduce", [&] { connection_.group(call); });
   }
 
-  /// Makes NCCL's connections by a first operation of each kind: the library connects late, and by the size
-  /// of the operation. This is done outside of recordings, in which the failure of one rank would leave the
-  /// others waiting.
+  /// Makes NCCL connect by a first operation of each kind: it connects at the first use, in ways that depend
+  /// on the size of the operation. Within a recording, the failure of one rank would leave the others
+  /// waiting.
   void meet(std::size_t largest_sum) {
     Stream& stream = *device_.streams()[0];
     const auto ranks = static_cast<std::size_t>(size());
@@ -152,7 +152,7 @@ class NcclSums final : public RoutedSums {
 
  private:
   /// Data from one rank to another arrive in the order of the sends.
-  void bring(Stream& stream, std::size_t round) override {
+  void record_round(Stream& stream, std::size_t round) override {
     if (layout_.inputs() == 0) return;
     communicator_.group(stream, [&] {
       transfer(

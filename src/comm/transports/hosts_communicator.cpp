@@ -19,14 +19,19 @@ Routes routes_between_hosts(const HostRanks& hosts, std::size_t rank, std::size_
   return routes;
 }
 
-class SharingHosts final : public HostsCommunicator {
+class HostsCommunicator final : public Communicator {
  public:
-  SharingHosts(const MpiGroup& world, Watch& watch, const HostRanks& hosts,
-               std::unique_ptr<Communicator> within)
+  HostsCommunicator(const MpiGroup& world, Watch& watch, const HostRanks& hosts,
+                    std::unique_ptr<Communicator> within)
       : messages_(world, watch),
-        hosts_(hosts),
         routes_(routes_between_hosts(hosts, messages_.rank(), messages_.size())),
         within_(std::move(within)),
+        parts_{.hosts = hosts,
+               .within = *within_,
+               .plan_sum_of_hosts =
+                   [this](SumLayout layout) {
+                     return plan_message_sums(messages_, std::move(layout), routes_);
+                   }},
         without_sharing_(make_message_communicator(world, watch)) {}
 
   int rank() const override { return without_sharing_->rank(); }
@@ -38,14 +43,16 @@ class SharingHosts final : public HostsCommunicator {
   }
   Buffer common_arena(std::size_t elements) override { return within_->common_arena(elements); }
 
+  const HostParts* host_parts() const override { return &parts_; }
+
   std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
     return without_sharing_->plan_sum(std::move(layout));
   }
   /// Sends each owner's part to one rank of every other host, which passes it on within its host.
   Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
     std::vector<Gather> gathers{plan_message_gather(messages_, all, bounds, routes_)};
-    for (std::size_t host = 0; host < hosts_.hosts(); ++host) {
-      gathers.push_back(within_->plan_gather(all, hosts_.shares(bounds, host)));
+    for (std::size_t host = 0; host < parts_.hosts.hosts(); ++host) {
+      gathers.push_back(within_->plan_gather(all, parts_.hosts.shares(bounds, host)));
     }
     return [gathers = std::move(gathers)](Stream& stream) {
       for (const Gather& gather : gathers) gather(stream);
@@ -53,12 +60,6 @@ class SharingHosts final : public HostsCommunicator {
   }
   AllReduce plan_all_reduce(std::span<float> values) override {
     return without_sharing_->plan_all_reduce(values);
-  }
-
-  const HostRanks& hosts() const override { return hosts_; }
-  Communicator& within_host() override { return *within_; }
-  std::unique_ptr<SumExchange> plan_host_sums(SumLayout layout) override {
-    return plan_message_sums(messages_, std::move(layout), routes_);
   }
 
   void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
@@ -69,9 +70,9 @@ class SharingHosts final : public HostsCommunicator {
 
  private:
   Messages messages_;
-  HostRanks hosts_;
   Routes routes_;
   std::unique_ptr<Communicator> within_;
+  HostParts parts_;
   std::unique_ptr<Communicator> without_sharing_;
 };
 
@@ -85,7 +86,7 @@ std::unique_ptr<Communicator> make_hosts_communicator(const MpiGroup& world, con
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MIN, world.get()), "MPI_Allreduce");
   });
   if (shares == 0) return nullptr;
-  return std::make_unique<SharingHosts>(world, watch, hosts, std::move(within));
+  return std::make_unique<HostsCommunicator>(world, watch, hosts, std::move(within));
 }
 
 }  // namespace lockstep

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "comm/host_ranks.h"
-#include "comm/watch/watch.h"
 #include "comm/world/mpi_handles.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 

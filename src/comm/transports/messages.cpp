@@ -31,7 +31,7 @@ class MessageSums final : public RoutedSums {
     }
   }
 
-  void bring(Stream& stream, std::size_t round) override {
+  void record_round(Stream& stream, std::size_t round) override {
     stream.call(
         [this, round] {
           const InCollective in(messages_.watch(), Collective::sum, Group::world,

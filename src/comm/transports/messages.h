@@ -8,8 +8,8 @@
 
 #include "comm/exchange.h"
 #include "comm/transports/sums_in_rounds.h"
-#include "comm/watch/watch.h"
 #include "comm/world/mpi_handles.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 
@@ -48,13 +48,13 @@ class Messages {
 /// what has arrived.
 class MessageRounds {
  public:
-  /// `bytes`: what arrives in a round; `messages` outlives this.
+  /// `bytes`: received in a round; `messages` outlives this.
   MessageRounds(const Messages& messages, std::size_t bytes);
 
   /// Maximum number of rounds in transit.
   std::size_t in_transit() const { return requests_.size(); }
-  /// Starts rounds as far as they may be in transit, each by start(round, requests), then waits for `round`
-  /// of `rounds`. Called for all rounds in order.
+  /// Starts as many rounds as may be in transit, each by start(round, requests), then waits for `round` of
+  /// `rounds`. Called for all rounds in order.
   template <class Start>
   void complete(std::size_t round, std::size_t rounds, const Start& start);
 

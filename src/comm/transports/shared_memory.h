@@ -13,7 +13,7 @@ class World;
 /// /proc), so not limited by the size of /dev/shm in a container. Zeroed.
 class SharedMemory {
  public:
-  /// Collective over the ranks of each host. Null on all ranks of a host where one of them cannot map it.
+  /// Collective over the ranks of each host. Null on all ranks of a host if one of them cannot map it.
   static std::unique_ptr<SharedMemory> create(const World& world, std::size_t bytes);
   /// Same as above, for `host`, the ranks of one host.
   static std::unique_ptr<SharedMemory> create(const MpiGroup& host, std::size_t bytes);

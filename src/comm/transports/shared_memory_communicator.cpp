@@ -65,14 +65,14 @@ class WindowSums final : public SumsInRounds {
                                                 layout.counts.size()));
   }
 
-  void bring(Stream& stream, std::size_t round) override {
-    stream.call([this, round] { bring(round); }, Phase::reduce);
+  void record_round(Stream& stream, std::size_t round) override {
+    stream.call([this, round] { transfer_round(round); }, Phase::reduce);
   }
   void end(Stream& stream) override {
     stream.call([this] { windows_.end_use(); }, Phase::reduce);
   }
 
-  void bring(std::size_t round) {
+  void transfer_round(std::size_t round) {
     const InCollective in(windows_.watch(), Collective::sum, Group::host,
                           layout_.inputs() * chunk() * sizeof(float));
     const auto stage = [this](std::size_t staged) {
@@ -88,7 +88,7 @@ class WindowSums final : public SumsInRounds {
     find_inputs(round);
   }
 
-  /// Position of `rank`'s piece in `holder`'s window, which has none for its holder.
+  /// Position of `rank`'s piece in the window of `holder`, which has no piece for `holder` itself.
   static std::size_t piece(std::size_t rank, std::size_t holder) { return rank < holder ? rank : rank - 1; }
 
   void stage_partials(std::size_t round, float* pieces) const {
@@ -208,7 +208,7 @@ class SharedMemoryCommunicator final : public Communicator {
         std::memcpy(of_ranks[rank_] + bounds[peer], of_ranks[peer] + bounds[peer],
                     bounds[peer + 1] - bounds[peer]);
       }
-      barrier();  // until then peers may read what the next step overwrites
+      barrier();  // until then, peers may still read memory that the next step overwrites
     });
   }
 

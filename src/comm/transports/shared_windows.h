@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "comm/transports/shared_memory.h"
-#include "comm/watch/watch.h"
 #include "core/awaited_counter.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 
@@ -17,8 +17,8 @@ namespace lockstep {
 /// it reads.
 class SharedWindows {
  public:
-  /// Makes the windows of the ranks of `host`, which are all on one host. Exchanges are told to `watch`,
-  /// which outlives the windows, by those that make them. Null if they cannot share memory. Collective.
+  /// Makes the windows of the ranks of `host`, which are all on one host. Callers report exchanges to
+  /// `watch`, which must outlive the windows. Null if the ranks cannot share memory. Collective.
   static std::unique_ptr<SharedWindows> create(const MpiGroup& host, Watch& watch);
 
   Watch& watch() const { return watch_; }

@@ -55,7 +55,7 @@ class StagedSums final : public RoutedSums {
     host_ = host.plan_sum({.own = staged_, .counts = layout.counts, .slices = layout.slices});
   }
 
-  void bring(Stream& stream, std::size_t /*round*/) override {
+  void record_round(Stream& stream, std::size_t /*round*/) override {
     for (std::size_t i = 0; i < staged_.size(); ++i) {  // all but the own slice
       staging_.copy(stream, staged_[i], layout_.own[i], first_ * sizeof(float));
       staging_.copy(stream, staged_[i] + last_, layout_.own[i] + last_,

@@ -30,7 +30,7 @@ std::size_t SumsInRounds::length(std::size_t owner, std::size_t round) const {
 std::optional<SumChunk> SumsInRounds::next(Stream& stream) {
   while (next_ < rounds()) {
     const std::size_t round = next_++;
-    bring(stream, round);
+    record_round(stream, round);
     if (length(rank_, round) > 0)
       return SumChunk{begin(rank_, round), begin(rank_, round + 1), inputs_[round]};
   }
@@ -46,7 +46,7 @@ SumsInPlace::SumsInPlace(std::size_t rank, const Slices& slices, std::size_t chu
   }
 }
 
-void SumsInPlace::bring(Stream& stream, std::size_t round) {
+void SumsInPlace::record_round(Stream& stream, std::size_t round) {
   if (round == 0) meet_(stream);
 }
 

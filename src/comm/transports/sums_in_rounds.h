@@ -29,7 +29,7 @@ class SumsInRounds : public SumExchange {
   SumsInRounds(std::size_t rank, SumLayout layout, std::size_t chunk);
 
   /// Records the transfer of the chunks of `round`.
-  virtual void bring(Stream& stream, std::size_t round) = 0;
+  virtual void record_round(Stream& stream, std::size_t round) = 0;
   /// Records the work after the use of the last round's chunks.
   virtual void end(Stream& /*stream*/) {}
 
@@ -54,12 +54,12 @@ class SumsInRounds : public SumExchange {
 /// Sums of arenas that this rank reads in place.
 class SumsInPlace final : public SumsInRounds {
  public:
-  /// `partials`: arenas of all ranks; `meet` records a wait for all ranks to come to it.
+  /// `partials`: arenas of all ranks; `meet` records a barrier of all ranks.
   SumsInPlace(std::size_t rank, const Slices& slices, std::size_t chunk,
               const std::vector<const float*>& partials, std::function<void(Stream&)> meet);
 
  private:
-  void bring(Stream& stream, std::size_t round) override;
+  void record_round(Stream& stream, std::size_t round) override;
 
   std::function<void(Stream&)> meet_;
 };

@@ -25,9 +25,9 @@ class PeerFailure : public AgreedError {
 /// Outcome, on this rank, of work that all ranks do, to be compared with the others'.
 class Outcome {
  public:
-  /// Calls `work` and keeps what it throws.
+  /// Calls `work` and keeps its exception.
   Outcome(const std::function<void()>& work, int rank);
-  /// Code of the outcome. The smallest code of all ranks decides for all.
+  /// The outcome as a number. The smallest one of all ranks decides for all: a failure is smaller than none.
   std::int64_t code() const { return code_; }
   /// Returns if no rank failed; otherwise throws as World::agree does. `smallest`: the smallest code of all
   /// ranks.

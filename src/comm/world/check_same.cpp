@@ -39,14 +39,14 @@ std::vector<Line> unpack(std::string_view text) {
   return lines;
 }
 
-/// The value of the line called `name`; "nothing" where there is none.
+/// The value of the line called `name`; "nothing" if there is no such line.
 std::string value_of(const std::vector<Line>& lines, const std::string& name) {
   const auto found = std::ranges::find(lines, name, &Line::name);
   return found == lines.end() ? "nothing" : found->value;
 }
 
-/// Name of the first line that both have with different values, else of one that only one of them has; empty
-/// where all are equal.
+/// Name of the first line that both have with different values, else of a line that only one of them has;
+/// empty: all are equal.
 std::string first_difference(const std::vector<Line>& mine, const std::vector<Line>& theirs) {
   std::string single;
   for (const auto& [lines, others] : {std::pair(&mine, &theirs), std::pair(&theirs, &mine)}) {
@@ -70,9 +70,13 @@ void check_same(const World& world, const std::vector<Line>& lines) {
   world.agree([&] {
     const std::string name = first_difference(own, first);
     if (name.empty()) return;
+    const std::string mine = value_of(own, name), theirs = value_of(first, name);
+    const bool presence = mine == option_given || theirs == option_given;
     throw Error(Category::usage,
-                fmt::format("rank {} has {} = {}, rank 0 has {}; give all ranks the same", world.rank(), name,
-                            printable(value_of(own, name)), printable(value_of(first, name))),
+                presence ? fmt::format("is {} on rank {}, but {} on rank 0; give all ranks the same", mine,
+                                       world.rank(), theirs)
+                         : fmt::format("rank {} has {} = {}, rank 0 has {}; give all ranks the same",
+                                       world.rank(), name, printable(mine), printable(theirs)),
                 name);
   });
 }

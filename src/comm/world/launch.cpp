@@ -17,24 +17,31 @@ int number(const Lookup& lookup, const char* name, int otherwise) {
 Launch read_launch(const Lookup& lookup) {
   // The innermost launcher counts: mpirun inside a Slurm step hides the step's variables.
   if (const int size = number(lookup, "OMPI_COMM_WORLD_SIZE", 0); size > 0) {
-    const bool one_host = number(lookup, "OMPI_COMM_WORLD_LOCAL_SIZE", 0) == size;
-    return {size, number(lookup, "OMPI_COMM_WORLD_RANK", 0), number(lookup, "OMPI_COMM_WORLD_LOCAL_RANK", -1),
-            true, one_host};
+    const int local_count = number(lookup, "OMPI_COMM_WORLD_LOCAL_SIZE", 0);
+    return {.processes = size,
+            .rank = number(lookup, "OMPI_COMM_WORLD_RANK", 0),
+            .local_rank = number(lookup, "OMPI_COMM_WORLD_LOCAL_RANK", -1),
+            .local_count = local_count,
+            .known = true,
+            .one_host = local_count == size};
   }
   if (const int size = number(lookup, "PMI_SIZE", 0); size > 0) {
-    return {size, number(lookup, "PMI_RANK", 0), -1, true, false};
+    return {.processes = size, .rank = number(lookup, "PMI_RANK", 0), .known = true, .one_host = false};
   }
   // A batch script has SLURM_NTASKS and SLURM_PROCID too; only srun sets the step's number of tasks.
   if (const int size = number(lookup, "SLURM_STEP_NUM_TASKS", 0); size > 0 && lookup("SLURM_PROCID")) {
-    return {size, number(lookup, "SLURM_PROCID", 0), -1, true,
-            number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1};
+    return {.processes = size,
+            .rank = number(lookup, "SLURM_PROCID", 0),
+            .known = true,
+            .one_host = number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1};
   }
   const bool known = lookup("PMIX_RANK") != nullptr;
-  return {1, number(lookup, "PMIX_RANK", 0), -1, known, !known};
+  return {.rank = number(lookup, "PMIX_RANK", 0), .known = known, .one_host = !known};
 }
 
 void set_start_options(const Launch& launch) {
   constexpr int keep = 0;
+  setenv("HWLOC_HIDE_ERRORS", "2", keep);
   if (launch.one_host) setenv("OMPI_MCA_pml", "ob1", keep);
   if (!launch.known) {
     setenv("OMPI_MCA_btl", "self", keep);

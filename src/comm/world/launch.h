@@ -6,11 +6,12 @@ namespace lockstep {
 
 /// Facts about the start of this process, according to the environment; read before MPI starts.
 struct Launch {
-  int processes = 1;     ///< started together; 1 also where unknown
-  int rank = 0;          ///< of this process, 0 where unknown
-  int local_rank = -1;   ///< of this process, among those of this host; -1 where unknown
+  int processes = 1;     ///< started together; 1 if unknown
+  int rank = 0;          ///< of this process; 0 if unknown
+  int local_rank = -1;   ///< of this process, among those of this host; -1 if unknown
+  int local_count = 0;   ///< processes of this host; 0 if unknown
   bool known = false;    ///< a launcher (mpirun, srun, ...) started this process
-  bool one_host = true;  ///< all of them on this host; true without a launcher
+  bool one_host = true;  ///< all processes are on this host; true without a launcher
 };
 
 /// Reads the environment by `lookup`, which returns a variable's value or null, as std::getenv does. A shell
@@ -18,9 +19,9 @@ struct Launch {
 Launch read_launch(const std::function<const char*(const char*)>& lookup);
 
 /// Settings that let Open MPI start in 0.03 s instead of 0.3 s: no daemon for a lone process, and no search
-/// for network hardware where all processes are on one host. A lone process also gets no folders for
-/// temporary files: two that start at once could fail on them (4.1.4). Variables that the user set are left
-/// alone.
+/// for network hardware if all processes are on one host. A lone process also gets no folders for temporary
+/// files, which make processes fail that start at the same time (4.1.4). Keeps hwloc from printing a line per
+/// topology if /sys is missing, as in some containers. Variables that the user set are left alone.
 void set_start_options(const Launch& launch);
 
 }  // namespace lockstep

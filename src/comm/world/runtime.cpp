@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "comm/world/agreement.h"
 
@@ -25,6 +28,22 @@ void check_connected(const Launch& launch, int connected) {
   throw Error(Category::usage, "the launcher started " + started + " processes but MPI connected only 1: " +
                                    "start with the mpirun of the MPI that lockstep was built with, or " +
                                    "under Slurm with srun --mpi=pmix");
+}
+
+StartedRanks started_ranks(const Launch& launch, const std::string& host) {
+  return {.host = host,
+          .count = launch.processes,
+          .rank = launch.rank,
+          .local_rank = launch.local_rank,
+          .local_count = launch.local_count};
+}
+
+std::vector<std::byte> gather_bytes(const MpiGroup& group, std::span<const std::byte> own) {
+  std::vector<std::byte> all(own.size() * static_cast<std::size_t>(group.size()));
+  const int bytes = static_cast<int>(own.size());
+  check_mpi(MPI_Allgather(own.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, group.get()),
+            "MPI_Allgather");
+  return all;
 }
 
 std::string read_host_name() {
@@ -58,7 +77,7 @@ RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host) {
 World::Runtime::Runtime(int* argc, char*** argv)
     : launch(prepare_launch()),
       host_name(read_host_name()),
-      watch(std::make_unique<Watch>(launch, host_name)) {
+      watch(std::make_unique<Watch>(started_ranks(launch, host_name))) {
   session.emplace(argc, argv);
   const MpiGroup all = MpiGroup::duplicate(MPI_COMM_WORLD);
   check_connected(launch, all.size());
@@ -67,7 +86,9 @@ World::Runtime::Runtime(int* argc, char*** argv)
   rank = ranks.world.rank();
   size = ranks.world.size();
   local_rank = host.rank();
-  watch->join(ranks, host);
+  watch->join({.host = host_name, .rank = rank, .boundaries = ranks.boundaries, .gather = [this](auto own) {
+                 return gather_bytes(ranks.world, own);
+               }});
 }
 
 World::Runtime::Runtime(std::string name)

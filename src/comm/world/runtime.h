@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/watch/watch.h"
 #include "comm/world/launch.h"
 #include "comm/world/mpi_handles.h"
 #include "lockstep/world.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 

@@ -9,6 +9,8 @@
 
 #include "comm/world/agreement.h"
 #include "comm/world/runtime.h"
+#include "comm/world/watch_of.h"
+#include "core/launcher_report.h"
 #include "core/message.h"
 
 namespace lockstep {
@@ -19,13 +21,19 @@ void print_error(const std::string& who, const Error& error) {
   print_message("lockstep: error: " + who + error.what());
 }
 
-std::string name_of(const World& world) {
-  return "rank " + std::to_string(world.rank()) + " on " + world.host() + ": ";
+/// Prints an error of this rank for people, and reports it to lockstep-run.
+void report_error(const World& world, const Error& error) {
+  const std::string who = "rank " + std::to_string(world.rank()) + " on " + world.host() + ": ";
+  print_error(who, error);
+  report_to_launcher(
+      {.failure =
+           LauncherReport::Failure{.rank = world.rank(), .host = world.host(), .cause = who + error.what()},
+       .step = steps_made(watch_of(world).activity())});
 }
 
 /// The other ranks do not know of this error.
 int end_unagreed(const World& world, const Error& error) {
-  print_error(name_of(world), error);
+  report_error(world, error);
   if (world.size() > 1) world.abort(error.exit_status());
   return error.exit_status();
 }
@@ -38,7 +46,7 @@ int run_in(World& world, const std::function<int(World&)>& body) {
     return error.exit_status();
   } catch (const AgreedError& error) {
     announce_common_end();
-    print_error(name_of(world), error);
+    report_error(world, error);
     return error.exit_status();
   } catch (...) {
     return end_unagreed(world, as_error(std::current_exception()));
@@ -115,6 +123,8 @@ void World::barrier() const {
   complete(request);
 }
 
+Watch& watch_of(const World& world) { return *world.runtime().watch; }
+
 void World::abort(int status) const {
   announce_end();
   std::fflush(nullptr);
@@ -124,8 +134,14 @@ void World::abort(int status) const {
 
 int run_program(int argc, char** argv, const std::function<int(World&)>& body) {
   try {
-    World world(&argc, &argv);
-    return run_in(world, body);
+    int status = 0, rank = 0;
+    {
+      World world(&argc, &argv);
+      rank = world.rank();
+      status = run_in(world, body);
+    }
+    if (rank == 0) report_to_launcher({.status = status});
+    return status;
   } catch (const PeerFailure& error) {
     return error.exit_status();
   } catch (...) {

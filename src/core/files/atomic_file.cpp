@@ -22,13 +22,26 @@ AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
   if (kind == FileKind::other) {
     throw Error(Category::resource, fmt::format("{}: is not a regular file", file.string()));
   }
+  const std::string own_name = file.filename().string();
+  remove_leftovers(folder_of(file), [&](std::string_view name) { return name == own_name; });
+  if (!with_temporary_name(file_, [this](const std::filesystem::path& name) { return create(name); })) {
+    fail("create a file beside it");
+  }
+}
+
+/// Creates and locks the temporary file. Returns false with EEXIST if another process takes it for a leftover
+/// before it is locked, with another errno after a failure.
+bool AtomicFile::create(const std::filesystem::path& name) {
+  temporary_ = name;
   // O_EXCL refuses existing names, symbolic links among them.
-  const bool created = with_temporary_name(file_, [&](const std::filesystem::path& name) {
-    temporary_ = name;
-    descriptor_ = FileDescriptor::open(name, O_WRONLY | O_CREAT | O_EXCL);
-    return descriptor_.get() >= 0;
-  });
-  if (!created) fail("create a file beside it");
+  descriptor_ = FileDescriptor::open(name, O_RDWR | O_CREAT | O_EXCL);
+  if (descriptor_.get() < 0) return false;
+  FileStatus status;
+  const bool is_being_removed =
+      !retry_interrupted([this] { return files().lock(descriptor_.get()); }) && errno == EWOULDBLOCK;
+  if (!is_being_removed && (files().stat(name, status) == 0 || errno != ENOENT)) return true;
+  errno = EEXIST;
+  return false;
 }
 
 AtomicFile::~AtomicFile() {
@@ -49,25 +62,27 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit(const CommitOptions& options) {
   if (!retry_interrupted([&] { return files().fsync(descriptor_.get()); })) fail("sync");
-  if (options.read_back) files().drop_cache(descriptor_.get());
-  if (files().close(descriptor_.release()) != 0 && errno != EINTR) fail("close");
   if (options.read_back) read_back();
   if (files().rename(temporary_, file_) != 0) fail("replace the old one");
   committed_ = true;
+  descriptor_ = {};  // not before: closing it ends its lock
   sync_folder(folder_of(file_));
 }
 
 void AtomicFile::read_back() {
-  constexpr std::uint64_t max_part = std::uint64_t{1} << 20;
-  const InputFile input(temporary_);
-  std::vector<std::byte> part(static_cast<std::size_t>(std::min(size_, max_part)));
+  constexpr std::size_t max_part = std::size_t{1} << 20;
+  files().drop_cache(descriptor_.get());
+  std::vector<std::byte> part(std::clamp<std::uint64_t>(size_, 1, max_part));
   Digest found;
-  for (std::uint64_t at = 0; at < input.size() && input.size() == size_; at += part.size()) {
-    part.resize(static_cast<std::size_t>(std::min<std::uint64_t>(part.size(), size_ - at)));
-    input.read(at, part);
-    found.update(part);
+  std::uint64_t at = 0;
+  for (ssize_t count = -1; count != 0;) {
+    count = files().pread(descriptor_.get(), part.data(), part.size(), at);
+    if (count < 0 && errno != EINTR) fail("read back");
+    if (count < 0) continue;
+    found.update(std::span<const std::byte>(part).first(static_cast<std::size_t>(count)));
+    at += static_cast<std::uint64_t>(count);
   }
-  if (input.size() != size_ || found.words() != digest_.words()) {
+  if (found.words() != digest_.words()) {
     throw Error(Category::resource,
                 fmt::format("{}: the disk returns other bytes than were written: check the disk, or write to "
                             "another one",
@@ -79,6 +94,20 @@ void write_text_file(const std::filesystem::path& file, std::string_view text, c
   AtomicFile output(file);
   output.write(std::as_bytes(std::span(text)));
   output.commit(options);
+}
+
+void remove_leftovers(const std::filesystem::path& folder,
+                      const std::function<bool(std::string_view name)>& owns) {
+  std::vector<std::string> names;
+  if (files().list(folder, names) != 0) return;
+  for (const std::string& name : names) {
+    const std::string_view written = without_temporary_ending(name);
+    FileStatus status;
+    if (written.empty() || !owns(written)) continue;
+    if (files().stat(folder / name, status) != 0 || status.kind != FileKind::file) continue;
+    const FileDescriptor file = FileDescriptor::open(folder / name, O_RDWR | O_NOFOLLOW);
+    if (file.get() >= 0 && files().lock(file.get()) == 0) files().unlink(folder / name);
+  }
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -12,18 +13,22 @@
 namespace lockstep {
 
 struct CommitOptions {
-  /// Whether to read the new file back from the disk and compare it with the bytes that were written, before
-  /// it replaces the old one.
+  /// Whether to read the new file back from the disk and compare it with the written bytes before it replaces
+  /// the old file.
   bool read_back = false;
 };
 
-/// Replaces a file as a whole: readers see the old file or the new one, also after a crash of the machine.
-/// The new one is written beside it as FILE.XXXXXXXX.tmp, with a random name, which only a killed process
-/// leaves behind. Of two writers of one file, the last to commit wins. Symbolic links are replaced, not
-/// followed. Errors are Error(resource) with the path and the system's reason.
+/// Replaces a file as a whole: readers see the complete old or new file, also after a crash of the machine.
+/// The new file is written in the same folder as FILE.XXXXXXXX.tmp, with a random name. Of two writers of one
+/// file, the last to commit wins. Symbolic links are replaced, not followed. Errors are Error(resource) with
+/// the path and the system's reason.
+///
+/// The temporary file is locked while its writer lives, so that the next writer of `file` can remove those of
+/// killed writers. On a file system without locks, they stay.
 class AtomicFile {
  public:
-  /// Refuses an existing `file` that is not a regular one, such as a folder or a device.
+  /// Refuses an existing `file` that is not a regular one, such as a folder or a device. Removes temporary
+  /// files of killed writers of `file`.
   explicit AtomicFile(const std::filesystem::path& file);
   /// Removes the temporary file unless it was committed.
   ~AtomicFile();
@@ -31,8 +36,8 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// Syncs the new file to the disk, replaces the old one, which stays if this fails, and syncs the folder.
-  /// Only if the last of these fails, both an error is thrown and the file replaced.
+  /// Syncs the new file to the disk, replaces the old file, and syncs the folder. After an error the old file
+  /// is unchanged, unless only syncing the folder failed.
   void commit(const CommitOptions& options = {});
 
   /// Number and XXH3 digest of the bytes written so far.
@@ -40,6 +45,7 @@ class AtomicFile {
   const Digest& digest() const { return digest_; }
 
  private:
+  bool create(const std::filesystem::path& name);
   void read_back();
   [[noreturn]] void fail(const char* action) const;
 
@@ -54,5 +60,10 @@ class AtomicFile {
 /// Replaces `file` by one that contains `text`; see AtomicFile.
 void write_text_file(const std::filesystem::path& file, std::string_view text,
                      const CommitOptions& options = {});
+
+/// Removes the temporary files that killed writers of files in `folder` left. `owns`: whether a file of this
+/// name is the caller's. Does not throw: what cannot be removed stays.
+void remove_leftovers(const std::filesystem::path& folder,
+                      const std::function<bool(std::string_view name)>& owns);
 
 }  // namespace lockstep

@@ -26,6 +26,12 @@ class FileDescriptor {
     file.origin_ = &files();
     return file;
   }
+  /// Same, but only the owner may read and write a new file.
+  static FileDescriptor open_private(const std::filesystem::path& path, int flags) {
+    FileDescriptor file(files().open_private(path, flags));
+    file.origin_ = &files();
+    return file;
+  }
   FileDescriptor(FileDescriptor&& other) noexcept : value_(other.release()), origin_(other.origin_) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     std::swap(value_, other.value_);
@@ -56,7 +62,7 @@ bool retry_interrupted(const Call& call) {
   return true;
 }
 
-/// Writes all `bytes`, unless it returns false with errno. Then some of them may have been written.
+/// Writes all `bytes`, or returns false with errno after writing a part of them.
 bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes);
 
 /// Category of a failure to open or read a file with errno `reason`: data if the file is at fault, resource
@@ -79,19 +85,18 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// Makes sure that this process can open `more` files, sockets and the like beside those that it has open:
-/// raises its soft limit if needed, up to the hard one. Throws Error(resource) with the numbers if that is
-/// too low. `user`: who needs them, for the message.
+/// Ensures that this process can open `more` additional files, sockets and other descriptors: raises its soft
+/// limit if needed. Throws Error(resource) with the numbers if the hard limit is too low. `user` names in the
+/// message who needs them.
 void reserve_open_files(std::size_t more, const std::string& user);
 
 /// All bytes of the file at `path`. Throws as InputFile does.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 
-/// The first `max_bytes` bytes of what is at `path`, which may also be a pipe or a device. Errors as of
-/// InputFile.
+/// The first `max_bytes` bytes of a file, pipe or device. Errors are those of InputFile.
 std::string read_text(const std::filesystem::path& path, std::size_t max_bytes);
 
-/// Removes the file at `path`, or the symbolic link; nothing where there is none. Throws Error(resource) with
+/// Removes a file or symbolic link, if it exists. Throws Error(resource) with
 /// path and reason.
 void remove_file(const std::filesystem::path& path);
 

@@ -34,6 +34,9 @@ FileStatus status_of(const struct stat& status) {
 class SystemFiles : public FileSystem {
  public:
   int open(const Path& path, int flags) override { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }
+  int open_private(const Path& path, int flags) override {
+    return ::open(path.c_str(), flags | O_CLOEXEC, 0600);
+  }
   int close(int descriptor) override { return ::close(descriptor); }
   ssize_t read(int descriptor, void* data, std::size_t bytes) override {
     return ::read(descriptor, data, bytes);

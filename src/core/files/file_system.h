@@ -20,7 +20,7 @@ struct FileStatus {
 };
 
 /// The system calls through which the program uses files and folders, so that tests can put faults into each
-/// of them. Each call does what POSIX says of the one of its name, and fails with -1 and errno. Symbolic
+/// of them. Each call behaves as the POSIX function of its name, and fails with -1 and errno. Symbolic
 /// links are followed, except by rename and unlink. Safe from any thread. Files of the kernel (/proc, /sys,
 /// memfd) are used directly.
 class FileSystem {
@@ -35,20 +35,21 @@ class FileSystem {
   /// `flags` as in <fcntl.h>; O_CLOEXEC is added. A new file may be read and written by all whom the umask
   /// allows.
   virtual int open(const Path& path, int flags) = 0;
+  /// Same as open, but only the owner may read and write a new file. A simulation has no owners.
+  virtual int open_private(const Path& path, int flags) { return open(path, flags); }
   virtual int close(int descriptor) = 0;
   virtual ssize_t read(int descriptor, void* data, std::size_t bytes) = 0;
   virtual ssize_t pread(int descriptor, void* data, std::size_t bytes, std::uint64_t offset) = 0;
   virtual ssize_t write(int descriptor, const void* data, std::size_t bytes) = 0;
   virtual int fsync(int descriptor) = 0;
-  /// Locks a file against all other opened ones of it, until the descriptor is closed, however this process
-  /// ends. Fails with EWOULDBLOCK at once where it is locked.
+  /// Locks a file exclusively until the descriptor is closed or the process ends. Fails with EWOULDBLOCK at
+  /// once if it is already locked.
   virtual int lock(int descriptor) = 0;
   virtual int ftruncate(int descriptor, std::uint64_t size) = 0;
   virtual int fstat(int descriptor, FileStatus& status) = 0;
-  /// Lets the system forget its copy in memory of a file that is synced, so that the disk is read next. A
-  /// hint.
+  /// Asks the system to drop its copy of a synced file in memory, so that later reads come from the disk.
   virtual void drop_cache(int descriptor) = 0;
-  /// Sets `bytes` to those that this process may still write to the file system of `path`, which exists.
+  /// Sets `bytes` to the free space of the file system of `path`, an existing file or folder.
   virtual int free_space(const Path& path, std::uint64_t& bytes) = 0;
 
   virtual int stat(const Path& path, FileStatus& status) = 0;
@@ -56,13 +57,13 @@ class FileSystem {
   virtual int unlink(const Path& path) = 0;
   virtual int mkdir(const Path& path) = 0;
   virtual int rmdir(const Path& path) = 0;
-  /// Sets `names` to those of the folder's entries, in any order, without "." and "..".
+  /// Sets `names` to the names of the folder's entries in any order, without "." and "..".
   virtual int list(const Path& path, std::vector<std::string>& names) = 0;
 };
 
-/// The operating system's.
+/// The file system of the operating system.
 FileSystem& system_files();
-/// The one in use; the operating system's unless a test has replaced it.
+/// The file system in use: system_files() unless a test has replaced it.
 FileSystem& files();
 
 /// Replaces files() during its lifetime. For tests; no other thread may use files meanwhile.
@@ -78,8 +79,8 @@ class ScopedFiles {
   FileSystem& before_;
 };
 
-/// Kind of what is at `path`. Throws Error with path and reason, and the category of category_of_failure,
-/// where the system cannot tell.
+/// Kind of the entry at `path`. If the system cannot determine it, throws Error with path, reason and the
+/// category of category_of_failure.
 FileKind file_kind(const std::filesystem::path& path);
 
 }  // namespace lockstep

@@ -27,7 +27,7 @@ using Path = std::filesystem::path;
   fail_folder(folder, action, Category::resource);
 }
 
-/// Path without a separator at its end, which would be an empty last name.
+/// Path without a separator at its end, which would count as an empty last name.
 Path without_final_separator(const Path& path) {
   return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
 }
@@ -52,7 +52,7 @@ void make_folder(const Path& folder) {
   try {
     sync_folder(parent);
   } catch (const Error&) {
-    files().rmdir(path);  // the next attempt would take it for one that survives a crash
+    files().rmdir(path);  // otherwise the next attempt would find it and not sync
     throw;
   }
 }
@@ -92,8 +92,12 @@ void remove_folder(const Path& folder) {
   if (files().rmdir(folder) != 0 && errno != ENOENT) fail_folder(folder, "remove");
 }
 
+FileDescriptor open_folder(const Path& folder) {
+  return FileDescriptor::open(folder, O_RDONLY | O_DIRECTORY);
+}
+
 void sync_folder(const Path& folder) {
-  const FileDescriptor descriptor = FileDescriptor::open(folder, O_RDONLY | O_DIRECTORY);
+  const FileDescriptor descriptor = open_folder(folder);
   if (descriptor.get() < 0) {
     if (errno == EACCES) return;
     fail_folder(folder, "open");

@@ -4,13 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "core/files/file.h"
+
 namespace lockstep {
 
 // Folders, through files(). Errors are Error(resource) with path, failed action and the system's reason,
 // unless a function says otherwise.
 
-/// Creates `folder` and its missing parents, all of which survive a crash of the machine. One that exists is
-/// left as it is.
+/// Creates `folder` and its missing parents, all of which survive a crash of the machine. Does nothing if it
+/// exists.
 void make_folder(const std::filesystem::path& folder);
 
 /// Creates an empty folder beside `folder`, FOLDER.XXXXXXXX.tmp with a random name, and returns its path.
@@ -23,17 +25,19 @@ std::vector<std::string> list_folder(const std::filesystem::path& folder);
 /// crash of the machine once this returns.
 void rename_folder(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Removes a folder with all that it contains, or a file; symbolic links are removed, not followed. Does
-/// nothing where there is none. A crash of the machine may bring back a part of it until its parent folder is
-/// synced.
+/// Removes a folder with its contents, or a file, if it exists; symbolic links are removed, not followed. A
+/// crash of the machine may restore a part of it until its parent folder is synced.
 void remove_folder(const std::filesystem::path& folder);
+
+/// Opens a folder; none with errno if that fails.
+FileDescriptor open_folder(const std::filesystem::path& folder);
 
 /// Makes names that were created, changed or removed in `folder` survive a crash of the machine. Does nothing
 /// on file systems without support for it, and in folders that this process may not list.
 void sync_folder(const std::filesystem::path& folder);
 
-/// Makes the bytes and the name of a file survive a crash of the machine. Returns whether it could; errors
-/// are not thrown.
+/// Makes the bytes and the name of a file survive a crash of the machine. Returns whether it succeeded; does
+/// not throw.
 bool sync_file(const std::filesystem::path& file);
 
 /// Folder that contains `path`: "." for a name alone.

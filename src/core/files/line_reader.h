@@ -7,13 +7,13 @@
 
 namespace lockstep {
 
-/// Reads a file line by line, in the length that it has at the beginning. Errors are those of InputFile.
+/// Reads a file line by line, up to the length that it had when it was opened. Errors are those of InputFile.
 class LineReader {
  public:
   /// Refuses lines of more than `max_bytes` bytes with Error(data), naming the line.
   LineReader(const std::filesystem::path& file, std::size_t max_bytes);
 
-  /// Sets `line` to the next line that ends with a line feed, without it; false: there are no more.
+  /// Sets `line` to the next complete line, without its line feed. Returns false at the end.
   bool next(std::string& line);
   /// Number of the last line, from 1.
   std::size_t number() const { return number_; }

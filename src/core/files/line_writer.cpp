@@ -16,13 +16,19 @@ LineWriter::LineWriter(const std::filesystem::path& file) : file_(file) {
 }
 
 void LineWriter::append(std::string_view lines) {
+  if (incomplete_ && regular_ && files().ftruncate(descriptor_.get(), size_) != 0)
+    fail("cut off an incomplete line");
+  incomplete_ = true;
   if (!write_fully(descriptor_, std::as_bytes(std::span(lines)))) fail("write");
+  incomplete_ = false;
+  size_ += lines.size();
 }
 
 void LineWriter::cut_incomplete_line() {
   FileStatus status;
   if (files().fstat(descriptor_.get(), status) != 0) fail("read");
-  if (status.kind != FileKind::file) return;
+  regular_ = status.kind == FileKind::file;
+  if (!regular_) return;
   std::array<char, 4096> part{};
   std::uint64_t end = status.size;  // no line feed is in the file from here on
   while (end > 0) {
@@ -40,6 +46,7 @@ void LineWriter::cut_incomplete_line() {
   }
   if (end != status.size && files().ftruncate(descriptor_.get(), end) != 0)
     fail("cut off an incomplete line");
+  size_ = end;
 }
 
 void LineWriter::fail(const char* action) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 
@@ -7,15 +8,15 @@
 
 namespace lockstep {
 
-/// Appends whole lines to a file, at once, but without syncing it to the disk. Errors are Error(resource)
-/// with the path and the system's reason.
+/// Appends whole lines to a file without buffering them and without syncing it to the disk. Errors are
+/// Error(resource) with the path and the system's reason.
 class LineWriter {
  public:
   /// Opens or creates `file`, and cuts off an incomplete last line, which a killed process may leave.
   explicit LineWriter(const std::filesystem::path& file);
 
-  /// Appends `lines`, the last of which ends with a line feed. If this throws, a part of them may be in the
-  /// file.
+  /// Appends `lines`, which end with a line feed. If this throws, part of them may be in the file; the next
+  /// call removes that part first.
   void append(std::string_view lines);
 
  private:
@@ -24,6 +25,9 @@ class LineWriter {
 
   std::filesystem::path file_;
   FileDescriptor descriptor_;
+  std::uint64_t size_ = 0;   ///< of the file, in whole lines
+  bool regular_ = false;     ///< whether it is a file that can be cut
+  bool incomplete_ = false;  ///< whether a failed call may have left a part of its lines
 };
 
 }  // namespace lockstep

@@ -24,13 +24,13 @@ constexpr std::chrono::seconds silent_wait(5);
                                               std::generic_category().message(errno)));
 }
 
-/// Whether a file system that fails to lock with errno `reason` has no locks.
+/// Whether errno `reason` of a lock means that the file system has no locks.
 bool is_unsupported(int reason) {
   return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == EINVAL;
 }
 
-/// Whether `path` still leads to an open file. Its holder may have removed it, and another process may have
-/// made a new one.
+/// Whether `path` still leads to this open file. Its holder may have removed it, and another process may have
+/// created a new one.
 bool is_linked(const FileDescriptor& file, const std::filesystem::path& path) {
   FileStatus own, linked;
   if (files().fstat(file.get(), own) != 0) fail(path, "look at it");
@@ -44,35 +44,56 @@ bool is_linked(const FileDescriptor& file, const std::filesystem::path& path) {
 }  // namespace
 
 LockFile::LockFile(const std::filesystem::path& path, const std::string& holder, double seconds)
-    : path_(path) {
+    : path_(path), holder_(holder) {
   const auto start = std::chrono::steady_clock::now();
-  bool told = false;
+  bool warned = false;
   while (!try_to_lock()) {
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
     const std::string other = fmt::format("{} is in use by {}", folder_of(path).string(), read_holder());
     if (waited.count() >= seconds) {
       throw Error(Category::resource, other + ": wait for its end, or choose another directory");
     }
-    if (waited > silent_wait && !std::exchange(told, true)) {
+    if (waited > silent_wait && !std::exchange(warned, true)) {
       print_warning(fmt::format("{}: waiting for its end for up to {} s", other, seconds));
     }
     std::this_thread::sleep_for(between_attempts);
   }
-  if (file_.get() < 0) return;
-  const bool written =
-      files().ftruncate(file_.get(), 0) == 0 && write_fully(file_, std::as_bytes(std::span(holder)));
-  if (!written) fail(path, "write");
+  write_holder();
 }
 
 LockFile::~LockFile() {
-  if (file_.get() >= 0) files().unlink(path_);
+  if (file_.get() >= 0 && !lost_) files().unlink(path_);
 }
 
-/// Returns false if another process has the lock. Leaves no file if there are no locks.
+void LockFile::renew() {
+  if (file_.get() < 0) return;
+  try {
+    if (!lost_ && is_linked(file_, path_)) return;
+  } catch (const Error&) {
+    return;  // the next write to the folder reports the reason
+  }
+  lost_ = !try_to_lock();
+  if (lost_) {
+    throw Error(Category::resource, fmt::format("{} is in use by {}, as its file 'lock' was removed",
+                                                folder_of(path_).string(), read_holder()));
+  }
+  write_holder();
+}
+
+void LockFile::write_holder() const {
+  if (file_.get() < 0) return;
+  const bool written =
+      files().ftruncate(file_.get(), 0) == 0 && write_fully(file_, std::as_bytes(std::span(holder_)));
+  if (!written) fail(path_, "write");
+}
+
+/// Returns false if another process holds the lock. `file_` is closed if the file system has no locks.
 bool LockFile::try_to_lock() {
   do {
-    file_ = FileDescriptor::open(path_, O_RDWR | O_CREAT);
-    if (file_.get() < 0) fail(path_, "open");
+    // Other users could lock a file that they may read, or plant a link to make this user write to another
+    // file.
+    file_ = FileDescriptor::open_private(path_, O_RDWR | O_CREAT | O_NOFOLLOW);
+    if (file_.get() < 0) fail(path_, errno == ELOOP ? "open: it is a symbolic link" : "open");
     if (retry_interrupted([this] { return files().lock(file_.get()); })) continue;
     const int reason = errno;
     if (reason == EWOULDBLOCK) return false;
@@ -85,7 +106,7 @@ bool LockFile::try_to_lock() {
   return true;
 }
 
-/// Text that the process which has the lock has written to the file.
+/// Text that the holder of the lock has written to the file.
 std::string LockFile::read_holder() const {
   constexpr std::size_t max_bytes = 300;
   std::string text(max_bytes, '\0');

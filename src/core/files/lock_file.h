@@ -7,26 +7,34 @@
 
 namespace lockstep {
 
-/// A file that one process at a time has locked, among all hosts if the file system has such locks. The lock
-/// ends with the object, or with the process, however that ends.
+/// Lock that one process at a time holds, among all hosts if the file system supports locks. It ends with the
+/// object, or with the process, however that ends. Other users cannot take it: the file is readable by its
+/// owner only.
 class LockFile {
  public:
-  /// Locks `path`, which is created, and writes to it that `holder` has it. If another one has it, tries for
-  /// `seconds`, as killed processes may take a moment to end; tells it where that takes longer than 5 s.
-  /// Throws Error(resource), "FOLDER is in use by HOLDER", if that does not help, and if the file cannot be
-  /// written. Prints a warning and locks nothing where the file system has no locks.
+  /// Creates and locks the file `path`, and writes `holder` to it. While another process holds the lock,
+  /// tries again for `seconds`, as killed processes may take a moment to end, with a warning after 5 s.
+  /// Throws Error(resource): "FOLDER is in use by HOLDER" when the time is over, and if the file is a
+  /// symbolic link or cannot be written. Prints a warning and locks nothing if the file system has no locks.
   LockFile(const std::filesystem::path& path, const std::string& holder, double seconds);
-  /// Removes the file.
+  /// Removes the file, unless another process has locked it since it was removed.
   ~LockFile();
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
 
+  /// If the file was removed or replaced, creates and locks it again. Throws Error(resource) if another
+  /// process holds it now, in every call from then on.
+  void renew();
+
  private:
   bool try_to_lock();
+  void write_holder() const;
   std::string read_holder() const;
 
   std::filesystem::path path_;
+  std::string holder_;
   FileDescriptor file_;
+  bool lost_ = false;  ///< whether another process holds it
 };
 
 }  // namespace lockstep

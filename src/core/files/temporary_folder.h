@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-/// Folder for temporary files, by the environment as Open MPI reads it. lockstep-run, which links nothing of
-/// lockstep, has to find there what ranks leave.
+/// Folder for temporary files, from the same environment variables that Open MPI reads. lockstep-run searches
+/// it for files that ranks left.
 inline std::filesystem::path temporary_folder() {
   for (const char* variable : {"TMPDIR", "TEMP", "TMP"}) {
     const char* value = std::getenv(variable);

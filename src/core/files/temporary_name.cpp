@@ -20,4 +20,13 @@ bool with_temporary_name(const std::filesystem::path& path,
   return false;
 }
 
+std::string_view without_temporary_ending(std::string_view name) {
+  constexpr std::string_view pattern = ".XXXXXXXX.tmp";
+  if (name.size() <= pattern.size() || !name.ends_with(".tmp")) return {};
+  const std::string_view ending = name.substr(name.size() - pattern.size());
+  const bool is_random = ending.substr(1, 8).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  name.remove_suffix(pattern.size());
+  return ending.starts_with('.') && is_random ? name : std::string_view();
+}
+
 }  // namespace lockstep

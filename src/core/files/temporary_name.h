@@ -2,12 +2,16 @@
 
 #include <filesystem>
 #include <functional>
+#include <string_view>
 
 namespace lockstep {
 
-/// Calls `create` with a path beside `path`, PATH.XXXXXXXX.tmp with a random name, and again with another one
-/// while it returns false with errno EEXIST. Returns whether it succeeded; otherwise errno says why not.
+/// Calls `create` with PATH.XXXXXXXX.tmp, a random name in the folder of `path`, and with other names while
+/// it returns false with errno EEXIST. Returns whether it succeeded; otherwise errno has the reason.
 bool with_temporary_name(const std::filesystem::path& path,
                          const std::function<bool(const std::filesystem::path&)>& create);
+
+/// NAME of a name NAME.XXXXXXXX.tmp; empty: `name` is not of this kind.
+std::string_view without_temporary_ending(std::string_view name);
 
 }  // namespace lockstep

@@ -50,7 +50,7 @@ std::vector<Line> lines_to_compare(const std::vector<OptionText>& texts) {
   for (const auto& [field, value, default_value] : texts) {
     if (field.scope == Scope::local) continue;
     const bool is_file = field.scope == Scope::file;
-    lines.push_back({field.name, !is_file ? value : value.empty() ? "no file" : "a file"});
+    lines.push_back({field.name, !is_file ? value : value.empty() ? option_not_given : option_given});
   }
   return lines;
 }

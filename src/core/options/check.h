@@ -61,6 +61,10 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
+/// Values of a Line of which only whether the option is given is compared, as of a file.
+inline constexpr const char* option_given = "given";
+inline constexpr const char* option_not_given = "not given";
+
 /// Lines that must be equal on all ranks: all options but local ones; of a file, only whether it is given.
 std::vector<Line> lines_to_compare(const std::vector<OptionText>& texts);
 template <class Options>

@@ -57,11 +57,11 @@ double parse_number(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, value);
   if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a number");
-  // Neither numbers that are too large nor those that are too small could be written back.
+  // Numbers that overflow or underflow could not be written back exactly.
   return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Throws where `value`, written as `text`, lies outside `range`. `unit`: of the bounds, in the message.
+/// Throws if `value`, written as `text`, lies outside `range`. `unit`: of the bounds, in the message.
 void check_number(double value, const Range& range, std::string_view text, const char* unit = "") {
   const auto rounded = static_cast<float>(value);
   const bool inside = value >= range.min && value > range.above && value <= range.max && value < range.below;
@@ -190,7 +190,7 @@ std::string value_text(const Duration& value) {
 std::string value_text(const Period& value) {
   if (value.time == Duration{}) return value_text(value.steps);
   const std::string time = value_text(value.time);
-  // Both cannot be read back, so that check_fields refuses them.
+  // The text of both cannot be read back, so check_fields refuses them.
   return value.steps == 0 ? time : fmt::format("both {} steps and {}", value.steps, time);
 }
 

@@ -12,9 +12,9 @@
 #include "lockstep/period.h"
 #include "lockstep/shape.h"
 
-/// Conversion of option values to text and back. Texts are exact: reading one gives the value that was
-/// written. Functions that read throw Error(usage) with the text in quotes and the reason, without the
-/// option's name. A text is the value only, without spaces or trailing characters.
+/// Conversion of option values to text and back. Texts are exact: reading a text returns the written value.
+/// Functions that read throw Error(usage) with the text in quotes and the reason, without the option's name.
+/// A text is the value only, without spaces or trailing characters.
 namespace lockstep {
 
 /// Reads a whole number in [min, max] of decimal digits. A long double holds every 64-bit number exactly.
@@ -23,7 +23,7 @@ long double parse_integer(std::string_view text, long double min, long double ma
 /// Position of `text` in `names`. The error lists the names and the nearest one.
 std::size_t parse_choice(std::string_view text, const Names& names);
 
-/// Bounds of a range for --help, "at least 0, below 1"; empty: only those that all options have.
+/// Bounds of a range for --help, "at least 0, below 1"; empty: no bounds beyond those of all options.
 std::string bounds_text(const Range& range);
 
 std::string value_text(bool value);

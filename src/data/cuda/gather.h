@@ -7,7 +7,7 @@
 #include "core/step_state.h"
 #include "data/feed/micro_batch_rule.h"
 #include "device/cuda/bfloat16.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
 

@@ -23,6 +23,8 @@ class MicroBatchReader {
   /// change the result.
   const MicroBatch& read(const MicroBatchRule& rule, std::uint32_t number,
                          std::span<const std::uint64_t> ids);
+  /// Same as SampleReader::contents.
+  const VisitSum& contents() const { return reader_.contents(); }
 
  private:
   struct alignas(64) CacheLine {

@@ -94,7 +94,7 @@ ReadAhead::Taken ReadAhead::take(std::uint64_t first) {
   }
   holds_ = true;
   if (slot.failures.count > 0) fail(slot);
-  return {arrays(slot), slot.memory.data()};
+  return {arrays(slot), slot.memory.data(), slot.contents};
 }
 
 void ReadAhead::fail(const Slot& slot) {
@@ -118,10 +118,11 @@ void ReadAhead::serve(SampleReader& reader) {
     }
     ++reading_;
     lock.unlock();
+    const VisitSum before = reader.contents();
     const Failures failures = read(reader, *part);
     lock.lock();
     --reading_;
-    finish(*part, failures);
+    finish(*part, failures, reader.contents().since(before));
   }
 }
 
@@ -142,6 +143,7 @@ bool ReadAhead::begin_micro_batch() {
   slot.range = {rest.first, samples};
   slot.unread = samples;
   slot.failures = {};
+  slot.contents = {};
   rest = {rest.first + samples, rest.samples - samples};
   if (rest.samples == 0) ++next_range_;
   ++begun_;
@@ -172,9 +174,10 @@ ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Part& part) cons
   return failures;
 }
 
-void ReadAhead::finish(const Part& part, const Failures& failures) {
+void ReadAhead::finish(const Part& part, const Failures& failures, const VisitSum& contents) {
   Slot& slot = *part.slot;
   slot.failures.add(failures);
+  slot.contents.add(contents);
   slot.unread -= part.end - part.begin;
   if (slot.unread == 0) ready_.notify_one();
   if (reading_ == 0) idle_.notify_one();

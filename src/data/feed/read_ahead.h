@@ -42,6 +42,7 @@ class ReadAhead {
   struct Taken {
     MicroBatch batch;  ///< without addresses of samples
     std::byte* block = nullptr;
+    VisitSum contents;  ///< see SampleReader::contents
   };
   /// Waits for the next micro-batch, which begins at position `first`. Its block is reused after the next
   /// call of take or expect. Throws Error(data) naming the first sample that cannot be read, the reason and
@@ -62,6 +63,7 @@ class ReadAhead {
     SampleRange range;
     std::uint64_t unread = 0;
     Failures failures;
+    VisitSum contents;
   };
   /// Samples [begin, end) of the micro-batch in a slot, for one reader.
   struct Part {
@@ -75,7 +77,7 @@ class ReadAhead {
   bool all_begun() const { return next_range_ == coming_.size(); }
   MicroBatch arrays(const Slot& slot) const;
   Failures read(SampleReader& reader, const Part& part) const;
-  void finish(const Part& part, const Failures& failures);
+  void finish(const Part& part, const Failures& failures, const VisitSum& contents);
   void stop();
   [[noreturn]] static void fail(const Slot& slot);
 

@@ -51,6 +51,7 @@ const std::byte* SampleReader::read(const MicroBatchRule& rule, std::uint64_t id
                                             bytes.size(), sample_bytes_));
   }
   if (is_file) {
+    contents_.add(id, bytes);
     try {
       read_image_file(bytes, visit, pixels);
     } catch (const Error& error) {

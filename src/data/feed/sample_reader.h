@@ -6,6 +6,7 @@
 #include "data/feed/transform.h"
 #include "data/image/decoder.h"
 #include "data/image/resample.h"
+#include "lockstep/sampler.h"
 
 namespace lockstep {
 
@@ -20,6 +21,8 @@ class SampleReader {
   /// Reads sample `id` for the rule's epoch. Returns memory of the data set, or `place`, which has
   /// sample_bytes() bytes aligned as floats. Throws Error(data) naming a sample that cannot be read.
   const std::byte* read(const MicroBatchRule& rule, std::uint64_t id, std::byte* place);
+  /// Sum over ids and bytes of all image files read so far, also of those that could not be decoded.
+  const VisitSum& contents() const { return contents_; }
 
  private:
   void read_image_file(std::span<const std::uint8_t> file, const SampleVisit& visit, std::uint8_t* place);
@@ -33,6 +36,7 @@ class SampleReader {
   ImageDecoder decoder_;
   ImagePart part_;
   Resampler resampler_;
+  VisitSum contents_;
   std::vector<std::uint8_t> scratch_;  ///< for augmentations
 };
 

@@ -1,5 +1,6 @@
 #include "lockstep/sampler.h"
 
+#include "core/hash.h"
 #include "core/random/hash_integer.h"
 #include "core/random/permutation.h"
 
@@ -18,6 +19,15 @@ std::uint64_t Permutation::operator()(std::uint64_t position) const {
 void VisitSum::add(std::uint64_t id) {
   const Wide hash = hash_integer(id);
   add(from_words({hash.low, hash.high}));
+}
+
+void VisitSum::add(std::uint64_t id, std::span<const std::uint8_t> contents) {
+  add(from_words(hash_with_seed(std::as_bytes(contents), id)));
+}
+
+VisitSum VisitSum::since(const VisitSum& earlier) const {
+  const std::uint64_t borrow = words_[0] < earlier.words_[0] ? 1 : 0;
+  return from_words({words_[0] - earlier.words_[0], words_[1] - earlier.words_[1] - borrow});
 }
 
 void VisitSum::add(const VisitSum& other) {

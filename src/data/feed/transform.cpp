@@ -86,8 +86,8 @@ Box Transform::frame(ImageSize size, const SampleVisit& visit) const {
   if (augment_.random_resized_crop) {
     return random_resized_crop(augment_, size, visit);
   }
-  // The image is resized such that the side which is shorter relative to the network's becomes that side /
-  // crop_share, rounded down; the result is the centre of the network's size, in pixels of the file.
+  // Resizes the image until it just covers the network's size / crop_share, rounded down, and cuts out the
+  // centre of the network's size. The result is this centre in pixels of the file.
   const double rows_per_row = static_cast<double>(size.height) / std::floor(shape_.height / crop_share_);
   const double columns_per_column = static_cast<double>(size.width) / std::floor(shape_.width / crop_share_);
   const double step = std::min(rows_per_row, columns_per_column);

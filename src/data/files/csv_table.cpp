@@ -43,8 +43,8 @@ std::optional<double> number(std::string_view text) {
   const auto [stop, status] = std::from_chars(text.data(), end, value);
   if (text.empty() || stop != end || status == std::errc::invalid_argument) return std::nullopt;
   if (status != std::errc::result_out_of_range) return value;
-  long double wide =
-      std::numeric_limits<long double>::infinity();  // its wider exponent tells large from small
+  long double wide = std::numeric_limits<long double>::infinity();  // its wider exponent distinguishes
+                                                                    // overflow from underflow
   std::from_chars(text.data(), end, wide);
   return static_cast<double>(wide);
 }

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// A file that may be gzip-compressed, as its first bytes tell. Its unpacked size is known before reading it,
-/// so that it can be unpacked directly to its destination. Errors are Error(data).
+/// A file that may be gzip-compressed, recognised by its first bytes. Its unpacked size is known before
+/// reading it, so that it can be unpacked directly to its destination. Errors are Error(data).
 class PackedFile {
  public:
   /// Reads the file's size and its first and last bytes. Refuses more than 1 GiB unpacked, because memory is

@@ -27,7 +27,7 @@ ImageSize ImageDecoder::open(std::span<const std::uint8_t> file) {
   }
   const ImageSize size = is_jpeg_ ? jpeg_.open(file) : png_.open(file);
   if (size.width < 1 || size.height < 1 || std::int64_t{size.width} * size.height > max_pixels) {
-    throw Error(Category::data, fmt::format("an image of {}x{} pixels is too large: at most {} are read",
+    throw Error(Category::data, fmt::format("an image of {}x{} pixels is too large: the maximum is {} pixels",
                                             size.width, size.height, max_pixels));
   }
   return size;

@@ -5,9 +5,9 @@
 
 namespace lockstep {
 
-/// Decoder of JPEG and PNG files, which it tells apart by their first bytes. For one executor. Errors have
-/// the reason only: Error(data) for other or damaged files and images of more than max_pixels,
-/// Error(resource) when memory is short.
+/// Decoder of JPEG and PNG files, which it recognises by their first bytes. For one executor. Errors have the
+/// reason only: Error(data) for other or damaged files and images of more than max_pixels, Error(resource)
+/// when memory is short.
 class ImageDecoder {
  public:
   /// Reads the header of `file`, which must outlive the next decode.

@@ -32,8 +32,8 @@ class CsvDataset : public Dataset {
       const auto found = numbers.find(table.labels[row]);
       if (found == numbers.end()) {
         throw Error(Category::data,
-                    fmt::format("{}: line {}, column '{}': class '{}' is not in the training rows",
-                                table.name, lines_[row], table.label_column, table.labels[row]));
+                    fmt::format("{}: line {}, column {}: class {} is not in the training rows", table.name,
+                                lines_[row], in_quotes(table.label_column), in_quotes(table.labels[row])));
       }
       labels_.push_back(found->second);
     }
@@ -79,7 +79,13 @@ CsvTable read_table(const std::filesystem::path& path, const std::string& label_
 }
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
-  const bool is_file = file_kind(place) == FileKind::file;
+  const FileKind kind = file_kind(place);
+  if (kind == FileKind::other) {
+    throw Error(Category::data,
+                fmt::format("{}: is neither a regular file nor a folder of tables", place.string()),
+                "data-dir");
+  }
+  const bool is_file = kind == FileKind::file;
   const std::filesystem::path test_file = place / "test.csv";
   if (options.test_fraction > 0.0) {
     if (!is_file && file_kind(test_file) != FileKind::missing) {
@@ -139,8 +145,8 @@ DatasetPair make_csv_datasets(CsvTable train, CsvTable test) {
   const std::vector<std::string> classes = sorted_classes(train.labels);
   if (classes.size() == 1) {
     throw Error(Category::data,
-                fmt::format("{}: column '{}': only one class, '{}', in all training rows", train.name,
-                            printable(train.label_column), printable(classes[0])));
+                fmt::format("{}: column {}: only one class, {}, in all training rows", train.name,
+                            in_quotes(train.label_column), in_quotes(classes[0])));
   }
   const CsvStatistics statistics = csv_statistics(train);
   DatasetPair pair;

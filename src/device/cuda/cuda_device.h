@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "device/device.h"
 
 namespace lockstep::cuda {

@@ -8,16 +8,17 @@
 #include <span>
 
 #include "core/files/file.h"
+#include "core/json/json.h"
 #include "core/nearest.h"
 #include "core/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
-#include "models/json/json_document.h"
 #include "models/json/layer_options.h"
 
 namespace lockstep {
 namespace {
 
+constexpr std::size_t max_bytes = std::size_t{1} << 20;
 constexpr std::size_t max_layers = 4096;
 
 /// Reads an option of an operation from a layer of a file; a missing option keeps its default. `classes`:
@@ -39,9 +40,9 @@ void read_field(LayerOptions& options, int classes, Value& value, const Operatio
   }
 }
 
-/// Names of values in a list of layers, including those of enclosing lists.
-struct Scope {
-  const Scope* outer;
+/// Names of values in a list of layers and its enclosing lists.
+struct NameScope {
+  const NameScope* outer;
   std::string prefix;  ///< of the names of layers in the network
   Value input;         ///< input of the list, named "input"
   std::map<std::string, Value> values{};
@@ -61,22 +62,22 @@ struct Scope {
 /// Builds the layers of a document in their order.
 class Builder {
  public:
-  Builder(Network& network, std::string file, int classes)
-      : network_(network), file_(std::move(file)), classes_(classes) {}
+  Builder(Network& network, const JsonDocument& document, int classes)
+      : network_(network), document_(document), classes_(classes) {}
 
   /// Adds the layers of `list`, of which the first reads scope.input. Returns the value of the last layer.
-  Value add_list(const JsonValue& list, Scope& scope) {
-    if (list.kind != JsonValue::Kind::list || list.items.empty()) {
-      refuse(list.line, "layers must be a list of at least one layer");
+  Value add_list(const JsonValue& list, NameScope& scope) {
+    if (!list.is_array() || list.empty()) {
+      document_.refuse_line(list, "layers must be a list of at least one layer");
     }
     Value last = scope.input;
-    for (std::size_t i = 0; i < list.items.size(); ++i) {
-      const JsonValue& layer = list.items[i];
-      if (layer.kind != JsonValue::Kind::object) {
-        refuse(layer.line, "a layer must be an object such as {\"op\": \"relu\"}");
+    const std::span<const JsonValue> layers = list.get_ref<const JsonValue::array_t&>();
+    for (const JsonValue& layer : layers) {
+      if (!layer.is_object()) {
+        document_.refuse_line(layer, "a layer must be an object such as {\"op\": \"relu\"}");
       }
-      later_ = {list.items.begin() + static_cast<std::ptrdiff_t>(i), list.items.end()};
-      last = layer.find("layers") != nullptr ? add_group(layer, last, scope) : add_layer(layer, last, scope);
+      later_ = layers.subspan(static_cast<std::size_t>(&layer - layers.data()));
+      last = layer.contains("layers") ? add_group(layer, last, scope) : add_layer(layer, last, scope);
     }
     return last;
   }
@@ -85,10 +86,11 @@ class Builder {
   void finish(Value logits, const JsonValue& layers) {
     if (logits.shape() != Shape{classes_, 1, 1}) {
       const Shape& shape = logits.shape();
-      refuse(layers.items.back().line,
-             fmt::format("the last layer has {}x{}x{} values, but {} classes need {}: end with {{\"op\": "
-                         "\"linear\", \"features\": \"classes\"}}",
-                         shape.channels, shape.height, shape.width, classes_, classes_));
+      document_.refuse_line(
+          layers.back(),
+          fmt::format("the last layer has {}x{}x{} values, but {} classes need {}: end with {{\"op\": "
+                      "\"linear\", \"features\": \"classes\"}}",
+                      shape.channels, shape.height, shape.width, classes_, classes_));
     }
     network_.output(logits);
     std::vector<bool> read(network_.layers().size(), false);
@@ -98,18 +100,15 @@ class Builder {
     }
     for (std::size_t i = 1; i < read.size(); ++i) {
       if (!read[i]) {
-        refuse(lines_[i - 1], fmt::format("nothing reads layer '{}'", network_.layers()[i].name));
+        document_.refuse_line(*descriptions_[i - 1],
+                              fmt::format("nothing reads layer '{}'", network_.layers()[i].name));
       }
     }
   }
 
  private:
-  [[noreturn]] void refuse(int line, const std::string& reason) const {
-    throw Error(Category::usage, fmt::format("{}:{}: {}", file_, line, reason));
-  }
-
-  Value add_group(const JsonValue& group, Value previous, Scope& scope) {
-    LayerOptions options(group, file_);
+  Value add_group(const JsonValue& group, Value previous, NameScope& scope) {
+    LayerOptions options(document_, group);
     const std::string name = options.text("name");
     const int repeat = options.integer("repeat", 1, static_cast<int>(max_layers), 1);
     const std::vector<Value> inputs = read_inputs(options, previous, scope);
@@ -120,9 +119,9 @@ class Builder {
     }
     Value value = inputs.front();
     for (int i = 0; i < repeat; ++i) {
-      const std::string number = group.find("repeat") != nullptr ? fmt::format("{}.", i) : "";
-      Scope inner{&scope, name.empty() ? scope.prefix : fmt::format("{}{}.{}", scope.prefix, name, number),
-                  value};
+      const std::string number = group.contains("repeat") ? fmt::format("{}.", i) : "";
+      NameScope inner{
+          &scope, name.empty() ? scope.prefix : fmt::format("{}{}.{}", scope.prefix, name, number), value};
       value = add_list(layers, inner);
     }
     declare(name, value, options, scope);
@@ -139,8 +138,8 @@ class Builder {
     options.refuse(unknown_name("op", name, known));
   }
 
-  Value add_layer(const JsonValue& layer, Value previous, Scope& scope) {
-    LayerOptions options(layer, file_);
+  Value add_layer(const JsonValue& layer, Value previous, NameScope& scope) {
+    LayerOptions options(document_, layer);
     const std::string op = options.text("op");
     Operation operation = find_operation(op, options);
     visit_fields(operation, [&](auto& value, const OperationField& field) {
@@ -160,22 +159,22 @@ class Builder {
     if (network_.layers().size() > max_layers) {
       options.refuse(fmt::format("more than {} layers", max_layers));
     }
-    lines_.push_back(layer.line);
+    descriptions_.push_back(&layer);
     try {
       return network_.add(std::move(operation), inputs, name);
     } catch (const Error& error) {
-      refuse(layer.line, error.what());
+      document_.refuse_line(layer, error.what());
     }
   }
 
-  void declare(const std::string& name, Value value, const LayerOptions& options, Scope& scope) const {
+  void declare(const std::string& name, Value value, const LayerOptions& options, NameScope& scope) const {
     if (name == "input" || (!name.empty() && !scope.values.emplace(name, value).second)) {
       options.refuse(fmt::format("the name '{}' is taken", name));
     }
   }
 
-  /// Values that a layer reads: those it names, or the previous one.
-  std::vector<Value> read_inputs(LayerOptions& options, Value previous, const Scope& scope) const {
+  /// Inputs of a layer: the values that it names, or the previous value.
+  std::vector<Value> read_inputs(LayerOptions& options, Value previous, const NameScope& scope) const {
     const std::string input = options.text("input");
     std::vector<std::string> names = options.texts("inputs");
     if (!input.empty() && !names.empty()) {
@@ -194,13 +193,12 @@ class Builder {
     return values;
   }
 
-  Value find_input(const std::string& name, const LayerOptions& options, const Scope& scope) const {
+  Value find_input(const std::string& name, const LayerOptions& options, const NameScope& scope) const {
     if (const Value* value = scope.find(name)) {
       return *value;
     }
     const bool comes_later = std::any_of(later_.begin(), later_.end(), [&](const JsonValue& layer) {
-      const JsonValue* other = layer.find("name");
-      return other != nullptr && other->text == name;
+      return layer.is_object() && layer.contains("name") && layer["name"] == name;
     });
     if (comes_later) {
       options.refuse(
@@ -215,38 +213,39 @@ class Builder {
   }
 
   Network& network_;
-  std::string file_;
+  const JsonDocument& document_;
   int classes_;
-  std::vector<int> lines_;            ///< of the network's layers after the input
-  std::span<const JsonValue> later_;  ///< the current layer of a list and those after it
+  std::vector<const JsonValue*> descriptions_;  ///< of the network's layers after the input
+  /// The current layer of a list and all later layers.
+  std::span<const JsonValue> later_;
 };
 
 /// The list of layers of a document, which may contain nothing else.
-const JsonValue& layers_of(const JsonValue& document, const std::string& origin) {
+const JsonValue& layers_of(const JsonDocument& document) {
+  const JsonValue& root = document.root();
   const std::vector<std::string> known{"layers"};
-  for (const std::string& key : document.keys) {
-    if (key != known.front()) {
-      throw Error(Category::usage, fmt::format("{}:{}: {}", origin, document.find(key)->line,
-                                               unknown_name("key", key, known)));
-    }
+  if (!root.is_object() || root.empty()) {
+    document.refuse_line(root, "must be an object {\"layers\": [...]}");
   }
-  const JsonValue* layers = document.find(known.front());
-  if (layers == nullptr) {
-    throw Error(Category::usage,
-                fmt::format("{}:{}: must be an object {{\"layers\": [...]}}", origin, document.line));
+  for (const auto& [key, value] : root.items()) {
+    if (key != known.front()) document.refuse_line(value, unknown_name("key", key, known));
   }
-  return *layers;
+  return root.front();
 }
 
 }  // namespace
 
 std::unique_ptr<Network> parse_network(std::string_view json, const std::string& origin, Shape input,
                                        int classes) {
-  const JsonValue document = parse_json(json, origin);
-  const JsonValue& layers = layers_of(document, origin);
+  if (json.size() > max_bytes) {
+    throw Error(Category::usage,
+                fmt::format("{}: {} bytes are more than the limit of {}", origin, json.size(), max_bytes));
+  }
+  const JsonDocument document(json, {.file = origin, .category = Category::usage});
+  const JsonValue& layers = layers_of(document);
   auto network = std::make_unique<Network>(input);
-  Builder builder(*network, origin, classes);
-  Scope scope{nullptr, "", network->input()};
+  Builder builder(*network, document, classes);
+  NameScope scope{nullptr, "", network->input()};
   builder.finish(builder.add_list(layers, scope), layers);
   return network;
 }

@@ -4,16 +4,16 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json/json.h"
 #include "lockstep/network.h"
-#include "models/json/json_document.h"
 
 namespace lockstep {
 
-/// Options of one layer in a network file, read one by one. Functions throw Error(usage) with file, line and
-/// layer. `layer` must outlive the object.
+/// Options of a layer in a network file, each read by name. Functions throw Error(usage) with file, line and
+/// layer. `document` and its part `layer` must outlive the object.
 class LayerOptions {
  public:
-  LayerOptions(const JsonValue& layer, std::string file) : layer_(layer), file_(std::move(file)) {}
+  LayerOptions(const JsonDocument& document, const JsonValue& layer) : document_(document), layer_(layer) {}
 
   /// Whole number in [min, max]. Required if there is no `fallback`, which finish() checks.
   int integer(const char* key, int min, int max);
@@ -30,21 +30,22 @@ class LayerOptions {
   /// A list of layers; null: no such option.
   const JsonValue* layers(const char* key) { return take(key); }
 
-  /// Call after reading all options. Refuses unknown options, naming the nearest known one, and missing ones.
+  /// Call after reading all options. Refuses missing options, and unknown options with the nearest known
+  /// name.
   void finish() const;
 
   /// Throws Error(usage) with file, line of the layer, its operation and name, and `reason`.
-  [[noreturn]] void refuse(const std::string& reason) const { refuse_at(layer_.line, reason); }
+  [[noreturn]] void refuse(const std::string& reason) const { refuse_at(layer_, reason); }
 
  private:
   const JsonValue* take(const char* key);
-  const JsonValue* take(const char* key, JsonValue::Kind kind, const char* wanted);
+  const JsonValue* take(const char* key, bool (JsonValue::*is_type)() const noexcept, const char* type);
   /// Whether the value of `key` is this text.
   bool is_word(const char* key, std::string_view word);
-  [[noreturn]] void refuse_at(int line, const std::string& reason) const;
+  [[noreturn]] void refuse_at(const JsonValue& value, const std::string& reason) const;
 
+  const JsonDocument& document_;
   const JsonValue& layer_;
-  std::string file_;
   std::vector<std::string> known_;
   std::string missing_;
 };

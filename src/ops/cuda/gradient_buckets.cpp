@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "gradient/buckets.h"
 #include "ops/cuda/op.h"
-#include "reduce/buckets.h"
 
 namespace lockstep::cuda {
 namespace {

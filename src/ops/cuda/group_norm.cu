@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/kernels/parameters/sum_packs.h"
 #include "ops/cuda/kernels/sum_pair.h"
@@ -61,7 +62,7 @@ struct ComputeStatistics {
 };
 
 template <class T>
-struct Normalize {
+struct NormalizeGroups {
   Norm<T> norm;
   Pack<T>* output;
 
@@ -229,7 +230,7 @@ void forward(const GroupNormLayer& layer, const OpMemory& memory) {
     using T = decltype(stored);
     const Norm<T> norm = norm_of<T>(layer, memory);
     for_each_row(memory.stream, norm.samples * norm.groups, ComputeStatistics<T>{norm});
-    for_each(memory.stream, layer.packs(), Normalize<T>{norm, packs_at<T>(memory.output)});
+    for_each(memory.stream, layer.packs(), NormalizeGroups<T>{norm, packs_at<T>(memory.output)});
   });
 }
 

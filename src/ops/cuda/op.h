@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "graph/graph.h"
 #include "graph/operations.h"
 #include "ops/cuda/dnn/dnn.h"

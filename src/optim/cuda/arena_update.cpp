@@ -2,8 +2,8 @@
 
 #include "comm/transports/scratch_memory.h"
 #include "device/cuda/cuda_device.h"
+#include "gradient/cuda/fold.h"
 #include "optim/cuda/update.h"
-#include "reduce/cuda/fold.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -12,7 +12,7 @@ class CudaArenaUpdate final : public ArenaUpdate {
  public:
   CudaArenaUpdate(const ArenaUpdateOptions& options, std::uint32_t* stopped)
       : options_(options),
-        rule_(make_rule(options.rule)),
+        rule_(options.optimizer.rule()),
         tables_(options.device, options.segments, options.norms),
         memory_(tables_.update()),
         gradient_squares_(options.device.allocate(options.parameters * sizeof(double))),
@@ -36,7 +36,7 @@ class CudaArenaUpdate final : public ArenaUpdate {
   }
   void clip(Stream& stream, const double* sums) override {
     add_blocks(handle_of(stream), tables_.norms(), sums, gradient_squares_.as<double>());
-    cuda::clip(handle_of(stream), memory_, gradient_squares_.as<double>(), options_.rule.clip_grad);
+    cuda::clip(handle_of(stream), memory_, gradient_squares_.as<double>(), options_.clip_grad);
   }
   void prepare(Stream& stream, float* sum) override {
     cuda::prepare(handle_of(stream), rule_, memory_, options_.first, options_.last - options_.first, sum);

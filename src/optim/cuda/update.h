@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/step_state.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "device/table.h"
 #include "optim/block_norms.h"
 #include "optim/rules/rules.h"

@@ -29,8 +29,8 @@ UpdateTables::UpdateTables(Device& device, std::span<const Segment> segments, co
       blocks_(device, norms.all_blocks()),
       first_blocks_(device, norms.first_blocks()),
       trust_ratios_(device.allocate(norms.first_blocks().size() * sizeof(float))),
-      coefficients_(device.allocate(segments.size() *
-                                    largest_coefficients(static_cast<const OptimizerRule*>(nullptr)))) {}
+      coefficients_(device.allocate(
+          segments.size() * largest_coefficients(static_cast<const OptimizerRule::Variant*>(nullptr)))) {}
 
 UpdateMemory UpdateTables::update() const {
   UpdateMemory memory;

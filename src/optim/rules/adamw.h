@@ -11,7 +11,6 @@ namespace lockstep {
 /// p -= learning_rate * weight_decay * p; m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
 /// p -= learning_rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 struct AdamW {
-  static constexpr const char* name = "adamw";
   static constexpr bool cheap_coefficients = false;
   static constexpr bool layerwise = false;
   static constexpr std::size_t update_states = 2;

@@ -12,7 +12,6 @@ namespace lockstep {
 /// p -= learning_rate * |p| / |u| * u with norms of the whole parameter; the ratio is 1 if either norm is 0.
 /// OptimizerOptions::clip_grad is the paper's limit of the gradient's norm, which timm sets to 1.
 struct Lamb {
-  static constexpr const char* name = "lamb";
   static constexpr bool cheap_coefficients = false;
   static constexpr bool layerwise = true;
   static constexpr std::size_t update_states = 0;

@@ -9,7 +9,6 @@ namespace lockstep {
 /// whole parameter and of its gradient without decay (the ratio is 1 if either is 0); then as sgd.
 template <Momentum momentum>
 struct Lars {
-  static constexpr const char* name = "lars";
   static constexpr bool cheap_coefficients = true;
   static constexpr bool layerwise = true;
   static constexpr std::size_t update_states = momentum == Momentum::none ? 0 : 1;

@@ -10,7 +10,7 @@
 /// A rule is an optimizer's arithmetic on one element, for loops on the CPU and threads on the GPU, with the
 /// same bits: IEEE additions, multiplications, divisions and square roots, none of them fused. It is a plain
 /// value with the options of a run and these members:
-///   name, state_names()                as in Optimizer
+///   state_names()                      as Optimizer::states
 ///   Coefficients, coefficients(step)   values that all elements of a segment share in a step
 ///   cheap_coefficients                 whether each thread of a GPU computes the coefficients itself
 ///   update_states                      number of states that `update` gets, the first ones

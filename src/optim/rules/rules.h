@@ -9,9 +9,11 @@
 
 namespace lockstep {
 
-using OptimizerRule =
-    std::variant<Sgd<Momentum::none>, Sgd<Momentum::classic>, Sgd<Momentum::nesterov>, AdamW,
-                 Lars<Momentum::none>, Lars<Momentum::classic>, Lars<Momentum::nesterov>, Lamb>;
+struct OptimizerRule {
+  using Variant = std::variant<Sgd<Momentum::none>, Sgd<Momentum::classic>, Sgd<Momentum::nesterov>, AdamW,
+                               Lars<Momentum::none>, Lars<Momentum::classic>, Lars<Momentum::nesterov>, Lamb>;
+  Variant value;
+};
 
 /// Makes the rule `options.name`. Throws Error(usage) for an unknown name or impossible options.
 OptimizerRule make_rule(const OptimizerOptions& options);

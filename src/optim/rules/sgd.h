@@ -9,7 +9,6 @@ namespace lockstep {
 /// p -= learning_rate * (g + momentum * v).
 template <Momentum momentum>
 struct Sgd {
-  static constexpr const char* name = "sgd";
   static constexpr bool cheap_coefficients = true;
   static constexpr bool layerwise = false;
   static constexpr std::size_t update_states = momentum == Momentum::none ? 0 : 1;

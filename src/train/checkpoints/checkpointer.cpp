@@ -9,9 +9,10 @@
 #include <utility>
 #include <variant>
 
-#include "comm/watch/watch.h"
+#include "comm/world/watch_of.h"
 #include "core/background.h"
 #include "core/finite.h"
+#include "core/launcher_report.h"
 #include "core/options/check.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -32,8 +33,8 @@ void unbind_thread() {
   sched_setaffinity(0, sizeof all, &all);  // the kernel leaves out cores that the process may not use
 }
 
-/// Throws Error(data) for a parameter or statistic with a value that is not finite: no run could go on from
-/// it.
+/// Throws Error(data) for a parameter or statistic with a value that is not finite: no run could continue
+/// from it.
 void check_finite(const std::vector<NamedTensor>& tensors) {
   for (const NamedTensor& tensor : tensors) {
     const auto* values = std::get_if<std::span<const float>>(&tensor.values);
@@ -59,22 +60,17 @@ Facts progress_facts(const Progress& progress) {
 
 Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState& state,
                            std::filesystem::path folder, const CheckpointOptions& options,
-                           CheckpointState facts, CheckpointObservers observers)
+                           CheckpointState facts, const RunHooks& hooks)
     : session_(session),
       run_(run),
       state_(state),
       store_(std::move(folder), options.keep),
       options_(options),
       facts_(std::move(facts)),
-      observers_(observers),
+      hooks_(hooks),
       snapshot_(session, run, state),
       last_step_(state.progress.step),
-      last_evaluated_(state.progress.evaluated) {
-  session.world().agree([&] {
-    if (!writes()) return;
-    store_.check_space(snapshot_.bytes());
-  });
-}
+      last_evaluated_(state.progress.evaluated) {}
 
 Checkpointer::~Checkpointer() {
   if (!writing_.valid()) return;
@@ -84,8 +80,7 @@ Checkpointer::~Checkpointer() {
 }
 
 std::uint64_t Checkpointer::steps_until_due(std::uint64_t step) const {
-  const std::uint64_t every = options_.every.steps;
-  return every == 0 ? std::numeric_limits<std::uint64_t>::max() : every - step % every;
+  return steps_to_multiple(options_.every.steps, step);
 }
 
 bool Checkpointer::is_due(Boundary boundary) {
@@ -121,7 +116,7 @@ void Checkpointer::begin() {
   pending_ = CheckpointReport{.step = progress.step, .stall_seconds = seconds_since(start)};
 }
 
-/// Rank 0: begins to write when the snapshot is complete, and reports what was written.
+/// On rank 0, begins to write when the snapshot is complete, and reports the checkpoint when it is written.
 void Checkpointer::advance() {
   const auto start = Clock::now();
   const bool arrived = snapshot_.poll();
@@ -142,9 +137,10 @@ void Checkpointer::write() {
     if (std::this_thread::get_id() != trains) unbind_thread();
     const auto start = Clock::now();
     check_finite(contents_.model);
-    if (observers_.before_checkpoint) observers_.before_checkpoint();
+    if (hooks_.before_checkpoint) hooks_.before_checkpoint();
     pending_->remark = store_.write(contents_, best_step_, needed);
     pending_->write_seconds = seconds_since(start);
+    report_to_launcher({.checkpoint = pending_->step});
   });
 }
 
@@ -162,7 +158,7 @@ void Checkpointer::report() {
     report.failure = error.what();
     failure_.emplace(Category::resource, report.failure);
   }
-  if (observers_.on_checkpoint) observers_.on_checkpoint(report);
+  if (hooks_.on_event) hooks_.on_event(report);
 }
 
 void Checkpointer::complete() {
@@ -178,7 +174,8 @@ bool Checkpointer::is_regular(std::uint64_t step) const {
   return time.seconds > 0.0 || step % run_.epoch.steps == 0 || (steps > 0 && step % steps == 0);
 }
 
-/// Newest good checkpoint before `step`, a regular one if there is any; rank 0. `remarks`: on others.
+/// Newest good checkpoint before `step`, a regular one if there is any; on rank 0. `remarks`: about
+/// checkpoints that were not used.
 std::optional<Checkpoint> Checkpointer::newest_before(std::uint64_t step, std::string& remarks) const {
   const auto rejected = [&](const std::filesystem::path&, const std::string& reason) {
     remarks += (remarks.empty() ? "" : "; ") + reason;
@@ -236,6 +233,7 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
   last_evaluated_ = state_.progress.evaluated;
   session_.world().agree([&] {
     if (!writes()) return;
+    report_to_launcher({.step = last_step_, .checkpoint = last_step_});
     const std::string failure = store_.set_aside_after(last_step_).failure;
     if (!failure.empty()) remarks += (remarks.empty() ? "" : "; ") + stays(failure, last_step_);
   });

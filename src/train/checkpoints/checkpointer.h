@@ -1,35 +1,26 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <future>
 #include <optional>
 
-#include "checkpoint/checkpoint_store.h"
 #include "lockstep/checkpoint.h"
 #include "lockstep/error.h"
 #include "lockstep/reports.h"
+#include "run/checkpoint/checkpoint_store.h"
 #include "train/checkpoints/snapshot.h"
+#include "train/loop/step_policy.h"
 
 namespace lockstep {
-
-/// Step boundary.
-enum class Boundary { within_epoch, end_of_epoch, end_of_run };
-
-/// Functions that are called on rank 0. They may be empty, and may be set later.
-struct CheckpointObservers {
-  const std::function<void()>& before_checkpoint;                     ///< in the thread that writes
-  const std::function<void(const CheckpointReport&)>& on_checkpoint;  ///< at a step boundary
-};
 
 /// Writes checkpoints of a run beside its steps: a snapshot is taken at a step boundary, travels to rank 0,
 /// and is written there by a thread. Rank 0 decides when. Arguments outlive the checkpointer.
 class Checkpointer {
  public:
-  /// `folder`: for checkpoints; only rank 0 uses it. `facts`: what is equal in all checkpoints. Collective.
-  /// Throws Error(resource) on all ranks if memory is short.
+  /// `folder`: for checkpoints; only rank 0 uses it. `facts`: equal in all checkpoints of the run.
+  /// Collective. Throws Error(resource) on all ranks if memory is short.
   Checkpointer(const Session& session, const Run& run, TrainingState& state, std::filesystem::path folder,
-               const CheckpointOptions& options, CheckpointState facts, CheckpointObservers observers);
+               const CheckpointOptions& options, CheckpointState facts, const RunHooks& hooks);
   /// Waits for the writing thread.
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
@@ -37,12 +28,12 @@ class Checkpointer {
 
   /// Maximum number of steps from `step` on before a checkpoint is due.
   std::uint64_t steps_until_due(std::uint64_t step) const;
-  /// Moves transfer and writing on, without waiting for them. Returns whether this rank asks for a checkpoint
-  /// now. It does so at the end of each epoch and of the run. While the checkpoint before is still being
-  /// written, only a new best epoch and the end of the run do not wait for a later boundary.
+  /// Advances transfer and writing without waiting for them. Returns whether this rank asks for a checkpoint
+  /// now, as at the end of each epoch and of the run. While the previous checkpoint is being written, only a
+  /// new best epoch and the end of the run do not wait for a later boundary.
   bool is_due(Boundary boundary);
-  /// Takes a snapshot of the present step boundary and begins to write it. Waits for the checkpoint before
-  /// it. Collective.
+  /// Takes a snapshot of the present step boundary and begins to write it. Waits for the previous checkpoint.
+  /// Collective.
   void begin();
   /// Waits until the last checkpoint is on disk, or has failed. Collective.
   void complete();
@@ -50,16 +41,15 @@ class Checkpointer {
   /// of its category on all ranks, which also names the one before it. Collective.
   void finish();
   /// Sets checkpoints of later steps aside, which a run that was resumed makes again. Returns, on rank 0,
-  /// what a user should know of it, in sentences. Collective.
+  /// sentences about them for the user. Collective.
   std::vector<std::string> set_aside_later();
-  /// Lets a run with OnNan::rollback begin: unless its folder has a checkpoint of this step or an earlier
-  /// one, writes one. Collective.
+  /// Writes a checkpoint unless the folder has one of this step or an earlier one, so that a run with
+  /// OnNan::rollback can begin. Collective.
   void ensure_one();
-  /// Sets the state to that of the newest good checkpoint before `step`, and later ones aside. If the
-  /// options give no length of time, only those count that a run without stops has, too: of its beginning,
-  /// of ends of epochs, and every Nth step. `reason`: for the message. Returns why later ones were
-  /// not good, or not set aside; empty: nothing failed. Collective. Throws Error(data) on all ranks if there
-  /// is none.
+  /// Restores the newest good checkpoint before `step`, and sets later ones aside. Unless the options give a
+  /// length of time, considers only checkpoints that an uninterrupted run has, too: of its beginning, of ends
+  /// of epochs, and every Nth step. `reason`: for the message. Returns why later ones were not good, or were
+  /// not set aside; empty: nothing failed. Collective. Throws Error(data) on all ranks if there is none.
   std::string roll_back(std::uint64_t step, const std::string& reason);
 
  private:
@@ -82,13 +72,13 @@ class Checkpointer {
   CheckpointStore store_;
   CheckpointOptions options_;
   CheckpointState facts_;
-  CheckpointObservers observers_;
+  const RunHooks& hooks_;
   Snapshot snapshot_;
   CheckpointContents contents_;              ///< of the checkpoint that is transferred or written
   std::optional<CheckpointReport> pending_;  ///< of that checkpoint; none: there is none
   std::future<void> writing_;
   Clock::time_point last_begin_ = Clock::now();
-  bool late_ = false;             ///< whether one that was due has waited for the one before it
+  bool late_ = false;             ///< whether a checkpoint that was due has been postponed
   std::uint64_t best_step_ = 0;   ///< end of the best epoch at the last snapshot; 0: none
   std::uint64_t last_step_;       ///< of the last checkpoint, or of the beginning
   std::uint64_t last_evaluated_;  ///< Progress::evaluated of the same

@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 
-#include "checkpoint/checkpoint.h"
 #include "core/version.h"
 #include "data/image/jpeg.h"
 #include "data/image/png.h"
@@ -16,6 +15,7 @@
 #include "lockstep/error.h"
 #include "lockstep/schedule.h"
 #include "lockstep/world.h"
+#include "run/checkpoint/checkpoint.h"
 #include "train/checkpoints/state_tensors.h"
 
 namespace lockstep {
@@ -61,7 +61,7 @@ bool changes_learning_rate(const Run& run, const std::string& epochs, std::uint6
   return false;
 }
 
-/// Throws Error(usage) if an option that affects the result is another one than in the checkpoint.
+/// Throws Error(usage) if an option that affects the result differs from the checkpoint's.
 void check_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run) {
   std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
   std::erase_if(found, [&](const Difference& difference) {
@@ -74,15 +74,15 @@ void check_options(const Checkpoint& checkpoint, const CheckpointState& facts, c
   for (const auto& [name, saved, present] : found) {
     texts.push_back(fmt::format("{} was {} and is now {}", name, saved, present));
   }
-  throw Error(
-      Category::usage,
-      fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or go on with "
-                  "another result by force",
-                  checkpoint.folder.string(), fmt::join(texts, ", ")),
-      found.front().name);
+  throw Error(Category::usage,
+              fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or continue "
+                          "with another result by force",
+                          checkpoint.folder.string(), fmt::join(texts, ", ")),
+              found.front().name);
 }
 
-/// Throws Error(usage) if the run would end before the checkpoint: its record would say what it has not done.
+/// Throws Error(usage) if the run would end before the checkpoint: its record would contain steps that it has
+/// not made.
 void check_length(const Checkpoint& checkpoint, const Run& run) {
   const auto epochs = static_cast<std::uint64_t>(run.options.epochs);
   if (const std::uint64_t max = run.options.max_steps; max > 0 && checkpoint.state.step > max) {
@@ -118,23 +118,30 @@ void check_states(const Checkpoint& checkpoint, const TrainingState& state, cons
     const auto& found = checkpoint.optimizer.tensors();
     if (needed.empty() || std::ranges::find(found, needed[0].name, &TensorInfo::name) != found.end())
       continue;
-    throw Error(
-        Category::usage,
-        fmt::format("{} has no '{}', which these options need: use its options, or begin a new run with its "
-                    "parameters (init-from {})",
-                    checkpoint.folder.string(), arena.name,
-                    CheckpointFolder{checkpoint.folder}.model().string()),
-        "force");
+    throw Error(Category::usage,
+                fmt::format("{} has no '{}', which these options need: use its options, or begin a new run "
+                            "with its parameters (init-from {})",
+                            checkpoint.folder.string(), arena.name,
+                            CheckpointFolder{checkpoint.folder}.model().string()),
+                "force");
   }
 }
 
+/// Remarks on differences from the run that wrote the checkpoint. None of them is an error.
 std::vector<std::string> remarks_on(const CheckpointState& saved, const CheckpointState& facts) {
   std::vector<std::string> remarks;
+  for (const auto& [name, before, now] : differences(saved.options, facts.options)) {
+    // A longer run is a choice; a shorter one may be the default, where options.cfg is missing.
+    int old_epochs = 0, new_epochs = 0;
+    if (name != epochs_name) continue;
+    from_text(before, {}, old_epochs);
+    from_text(now, {}, new_epochs);
+    if (new_epochs < old_epochs) remarks.push_back(fmt::format("epochs was {} and is now {}", before, now));
+  }
   for (const auto& [name, before, now] : differences(saved.fingerprint, facts.fingerprint)) {
     remarks.push_back(
-        fmt::format("{} was {} and is now {}: the result may differ from that of an "
-                    "uninterrupted run",
-                    name, before, now));
+        fmt::format("{} was {} and is now {}: the result may differ from that of an uninterrupted run", name,
+                    before, now));
   }
   if (saved.engines != facts.engines) {
     remarks.emplace_back(
@@ -172,7 +179,7 @@ std::vector<Source> sources(const TrainingState& state, const Run& run, const Ch
   return result;
 }
 
-/// Writes to `arena` those of its elements from `offset` on that this rank has memory for.
+/// Writes the values, elements of the arena from `offset` on, as far as this rank has memory for them.
 void store(Device& device, const NamedArena& arena, std::size_t offset, std::span<const float> values) {
   const std::size_t begin = std::max(offset, arena.begin);
   const std::size_t end = std::min(offset + values.size(), arena.begin + arena.values().size());

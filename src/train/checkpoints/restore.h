@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint_state.h"
 #include "core/options/check.h"
+#include "run/checkpoint/checkpoint_state.h"
 #include "train/run.h"
 #include "train/session/session.h"
 #include "train/training_state.h"
@@ -17,8 +17,8 @@ namespace lockstep {
 CheckpointState facts_of(const Session& session, const Run& run, const std::vector<Line>& identity);
 
 /// Sets `state` to that of a checkpoint, which rank 0 reads and sends to the others. `facts`: those of this
-/// run. Returns, on rank 0, differences of the fingerprint, in sentences. Collective. Throws on all ranks the
-/// errors of Trainer::resume.
+/// run. Returns, on rank 0, sentences about differences of the fingerprint. Collective. Throws on all ranks
+/// the errors of Trainer::resume.
 std::vector<std::string> restore(const Session& session, const Run& run, const std::filesystem::path& folder,
                                  const CheckpointState& facts, bool force, TrainingState& state);
 

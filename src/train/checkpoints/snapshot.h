@@ -13,8 +13,8 @@
 
 namespace lockstep {
 
-/// Copy of the arenas of a run at a step boundary. Each rank copies what is up to date on it alone; then the
-/// copies travel to rank 0 while the run goes on. Arguments outlive the snapshot.
+/// Copy of the arenas of a run at a step boundary. Each rank copies the elements that only it has up to date;
+/// the copies then travel to rank 0 while the run continues. Arguments outlive the snapshot.
 class Snapshot {
  public:
   /// Collective. Throws Error(resource) on all ranks if memory is short.
@@ -25,7 +25,7 @@ class Snapshot {
 
   /// Copies this rank's part, and starts its transfer. Waits for the last transfer. Collective.
   void take();
-  /// Moves the transfer on, without waiting. Returns whether this rank's part is done.
+  /// Advances the transfer without waiting. Returns whether this rank's part is done.
   bool poll() { return gather_.poll(); }
   void wait() { gather_.wait(); }
 

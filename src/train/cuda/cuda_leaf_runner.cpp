@@ -51,6 +51,7 @@ class CudaLeafRunner final : public LeafRunner {
   std::vector<GradientPart> parts() const override { return plan_.parts(); }
   void expect(std::span<const SampleRange> coming) override { feed_->expect(coming); }
   VisitSum visits() override { return feed_->visits(); }
+  VisitSum contents() const override { return feed_->contents(); }
   double waited() const override { return feed_->waited(); }
 
  private:

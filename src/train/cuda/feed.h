@@ -26,6 +26,8 @@ class Feed {
   virtual double waited() const { return 0.0; }
   /// Visits of all leaves so far. Not while recording.
   virtual VisitSum visits() = 0;
+  /// Same as LeafRunner::contents.
+  virtual VisitSum contents() const { return {}; }
 };
 
 /// Arguments of a feed. The references outlive it.

@@ -41,14 +41,16 @@ class HostFeed final : public Feed {
   }
 
   VisitSum visits() override { return visits_; }
+  VisitSum contents() const override { return contents_; }
   double waited() const override { return upload_->waited(); }
 
  private:
   /// Block of a leaf in the host's memory, valid until the next call.
   std::span<const std::byte> take(std::uint32_t leaf) {
     try {
-      const auto [batch, block] = read_ahead_.take(options_.loader.position(leaf));
+      const auto [batch, block, contents] = read_ahead_.take(options_.loader.position(leaf));
       for (std::uint32_t i = 0; i < batch.size; ++i) visits_.add(batch.ids[i]);
+      contents_.add(contents);
       return {block, layout_.bytes(batch.size)};
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
@@ -77,6 +79,7 @@ class HostFeed final : public Feed {
   Buffer samples_;                  ///< in GPU memory, like the following
   Buffer arrays_;                   ///< the leaf in progress, without its samples
   VisitSum visits_;
+  VisitSum contents_;
 };
 
 }  // namespace

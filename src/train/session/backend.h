@@ -6,10 +6,10 @@
 
 #include "core/step_state.h"
 #include "device/device.h"
+#include "gradient/summation.h"
 #include "lockstep/execution.h"
 #include "ops/plan_layout.h"
 #include "optim/arena_update.h"
-#include "reduce/summation.h"
 #include "train/step/leaf_runner.h"
 #include "train/step/step_table.h"
 

@@ -43,6 +43,7 @@ class CpuLeafRunner final : public LeafRunner {
 
   NodeRange nodes() const override { return plan_.all(); }
   VisitSum visits() override { return visits_; }
+  VisitSum contents() const override { return reader_.contents(); }
 
  private:
   void load_leaf(std::uint32_t leaf) {

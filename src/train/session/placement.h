@@ -56,7 +56,7 @@ struct Placement {
   /// not, each sums and updates a slice.
   bool whole_sums = false;
   std::size_t steps_at_once = 1;      ///< steps submitted together, before the host reads their outcomes
-  std::size_t max_steps_at_once = 1;  ///< the same where the time of a step is known
+  std::size_t max_steps_at_once = 1;  ///< the same, once the time of a step is known
   /// Warnings that this rank prints, so that each appears once per host, or once per run.
   std::vector<std::string> warnings = {};
 
@@ -72,8 +72,8 @@ Placement place(const Roster& roster, Transport transport, Reduce reduce);
 /// Gathers the facts of all ranks. Looks for GPUs if `execution` allows one. Collective.
 Roster gather_roster(const World& world, const ExecutionOptions& execution);
 
-/// Gathers the roster, places this rank and prints its warnings. Throws on all ranks what `place` throws on
-/// one. Collective.
+/// Gathers the roster, places this rank and prints its warnings. If `place` throws on a rank, all ranks throw
+/// its error. Collective.
 Placement find_placement(const World& world, const ExecutionOptions& execution,
                          Reduce reduce = Reduce::canonical);
 

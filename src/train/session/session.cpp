@@ -2,6 +2,7 @@
 
 #include "comm/gpu_communicator.h"
 #include "comm/transports/staged_communicator.h"
+#include "comm/world/watch_of.h"
 
 namespace lockstep {
 

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "comm/communicator.h"
-#include "comm/watch/watch.h"
+#include "gradient/assignment.h"
 #include "lockstep/execution.h"
 #include "lockstep/world.h"
-#include "reduce/assignment.h"
 #include "train/session/agreed.h"
 #include "train/session/backend.h"
 #include "train/session/placement.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 
@@ -35,8 +35,8 @@ class Session {
   /// Communicator for arenas in device memory; on the CPU the same one.
   Communicator& between_devices() const { return between_devices_ ? *between_devices_ : *between_hosts_; }
 
-  /// Communicator of the ranks that share the update, each of its own slice of the arenas: all ranks or, with
-  /// whole sums, this rank alone, which updates all elements.
+  /// Communicator of the ranks that divide the update into slices: all ranks or, with whole sums, this rank
+  /// alone, which updates all elements.
   Communicator& owners() const { return alone_ ? *alone_ : between_devices(); }
   /// Assignment of the leaves of a step, `leaves` in number, to the ranks and to this rank's streams.
   Assignment assign(std::uint32_t leaves) const;
@@ -45,7 +45,7 @@ class Session {
   /// their steps and evaluations are never so far apart that one rank reads
   /// an element while another updates it. Collective. Throws Error(resource) on all ranks.
   Buffer allocate_arena(std::size_t elements) const;
-  /// Whether the ranks of a host share the arenas that allocate_arena makes, where the host allows it.
+  /// Whether the ranks of a host share the arenas that allocate_arena makes, if the host allows it.
   bool shares_arenas() const {
     return !placement_.whole_sums && placement_.device == DeviceKind::cpu &&
            execution_.transport != Transport::messages;

@@ -24,7 +24,7 @@ constexpr std::uint64_t steps_between_changes = 1;
 /// for other shares, seconds in which its executors had a core.
 constexpr std::size_t per_rank = 3;
 
-/// Executors of every rank; 0 where shares stay as they are.
+/// Executors of every rank; 0 if shares stay as they are.
 std::vector<int> gather_executors(const Session& session) {
   const bool measured = session.execution().shares == ShareRule::measured;
   const bool follows = session.placement().device == DeviceKind::cpu && !(measured && share_cores(session));

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-/// Whether executors of this host's ranks, as many as this one's on each, share cores: the operating system
-/// then balances them, and measured speeds say which of them it let run.
+/// Whether the executors of this host's ranks share cores, if each rank has as many as this one. Measured
+/// speeds then reflect scheduling, not hardware.
 bool share_cores(const Session& session);
 
 /// Assignment of the leaves of a run's steps: equal shares or, on CPU ranks, shares that follow from the
@@ -24,9 +24,9 @@ class MeasuredShares {
 
   Assignment assign(std::uint32_t leaves) const;
 
-  /// Takes the times of a full step: its seconds, those in which this process had a core, and those in which
-  /// its executors computed leaves. Returns whether shares changed, the same on all ranks. Collective, as
-  /// ranks exchange measurements from time to time.
+  /// Adds the times of a full step: seconds in all, in which this process had a core, and in which its
+  /// executors computed leaves. Returns whether shares changed, the same on all ranks. Collective, as ranks
+  /// exchange measurements from time to time.
   bool add(double seconds, double processor_seconds, std::span<const double> computing);
 
  private:

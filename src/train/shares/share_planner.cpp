@@ -10,9 +10,9 @@ namespace {
 
 /// A trial begins if steps are expected to take at most this share of the time, and succeeds if they do.
 constexpr double promising = 0.9, worthwhile = 0.95;
-/// A machine is busy where other programs have so much of the cores' time. From equal shares, the slowest
-/// executor's speed is then taken to be this part of the fastest one's, so that it gets a core's idle time to
-/// share with them: of 8 leaves and two executors 2, which with a program in a loop is better than 3.
+/// A machine counts as busy if other programs take this share of the cores' time. From equal shares, the
+/// slowest executor is then assumed to have this part of the speed of the fastest one. Of 8 leaves and two
+/// executors it gets 2, which beside a program in a loop is better than 3.
 constexpr double busy = 0.15, relieved = 0.4;
 /// Measurements from one failed trial to the next: twice as many each time, at most these.
 constexpr unsigned longest_pause = 32;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "reduce/assignment.h"
+#include "gradient/assignment.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "data/feed/loader.h"
-#include "reduce/assignment.h"
+#include "gradient/assignment.h"
 #include "train/run.h"
 
 namespace lockstep {

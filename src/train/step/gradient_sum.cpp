@@ -3,10 +3,10 @@
 
 #include "comm/communicator.h"
 #include "device/cpu/cpu_device.h"
+#include "gradient/gradient_sums.h"
 #include "lockstep/error.h"
 #include "lockstep/replica.h"
 #include "lockstep/world.h"
-#include "reduce/gradient_sums.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "reduce/assignment.h"
+#include "gradient/assignment.h"
 #include "train/session/session.h"
 #include "train/step/leaf_runner.h"
 

@@ -36,7 +36,7 @@ class LeafRunner {
   virtual void backward(Stream& stream, NodeRange nodes, const float* parameters, float* gradients) = 0;
 
   /// All nodes that are computed, without the loss. Graphs compiled with PlanOptions::nodes_apart can run any
-  /// range of them, any number of times and in any order, on the values that a run of all nodes left; nodes
+  /// range of them, any number of times and in any order, on the values of the last run of all nodes; nodes
   /// without gradients do nothing in backward.
   virtual NodeRange nodes() const = 0;
   NodeRange nodes_and_loss() const { return {nodes().begin, nodes().end + 1}; }
@@ -49,6 +49,8 @@ class LeafRunner {
   virtual void expect(std::span<const SampleRange> /*coming*/) {}
   /// Visits of all leaves run so far. Not while recording.
   virtual VisitSum visits() = 0;
+  /// Sum over the same visits of ids and contents, where samples are image files.
+  virtual VisitSum contents() const { return {}; }
   /// CUDA: seconds that the GPU has waited for samples so far.
   virtual double waited() const { return 0.0; }
 };

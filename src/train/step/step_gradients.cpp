@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "reduce/buckets.h"
+#include "gradient/buckets.h"
 
 namespace lockstep {
 

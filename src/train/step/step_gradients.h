@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "gradient/gradient_sums.h"
 #include "graph/graph.h"
-#include "reduce/gradient_sums.h"
 #include "train/session/session.h"
 #include "train/step/leaf_runner.h"
 
@@ -40,7 +40,7 @@ class StepGradients {
   Summation& summation_;
   bool whole_sums_;
   std::size_t elements_;
-  std::vector<std::size_t> buckets_;  ///< buckets of whole sums; see reduce/bucketed_exchange.h
+  std::vector<std::size_t> buckets_;  ///< buckets of whole sums; see gradient/bucketed_exchange.h
   Assignment assignment_;
   GradientArenas& arenas_;
   std::vector<PartialSumPlan> plans_;  ///< one per executor

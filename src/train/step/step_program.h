@@ -24,7 +24,7 @@ class StepProgram {
 
   /// Runs the current step of the loader and the table. Writes the outcome to the table, which moves on to
   /// the next step. Calls `goes_on`, if it is not empty, between rounds; once it returns false, abandons the
-  /// step, which then has changed nothing, and returns false. Collective.
+  /// step without any change and returns false. Collective.
   bool run(const std::function<bool()>& goes_on);
   /// Seconds of the last run on a stream; see Program::phases.
   std::optional<PhaseSeconds> phases(std::size_t stream) const;

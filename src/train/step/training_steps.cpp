@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "comm/watch/watch.h"
+#include "comm/world/watch_of.h"
 #include "lockstep/error.h"
 #include "lockstep/sampler.h"
 #include "lockstep/world.h"
@@ -164,6 +164,12 @@ StepProgram& TrainingSteps::program_for(std::uint64_t samples, std::uint64_t rou
 VisitSum TrainingSteps::visits() const {
   VisitSum sum;
   for (const auto& runner : runners_) sum.add(runner->visits());
+  return sum;
+}
+
+VisitSum TrainingSteps::contents() const {
+  VisitSum sum;
+  for (const auto& runner : runners_) sum.add(runner->contents());
   return sum;
 }
 

@@ -46,6 +46,8 @@ class TrainingSteps {
 
   /// Visits of the samples that this rank has computed so far.
   VisitSum visits() const;
+  /// Sum over the same visits of ids and contents, where samples are image files.
+  VisitSum contents() const;
   /// Training samples that could not be read.
   BadSamples& bad_samples() const { return loader_.bad_samples(); }
   /// Gathers the averages that other ranks have updated. Collective.

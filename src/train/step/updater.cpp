@@ -13,7 +13,7 @@ Gather plan_arena_gather(Communicator& communicator, std::span<float> arena, con
   return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
 }
 
-bool wants_norms(const OptimizerOptions& rule, const Optimizer& optimizer) {
+bool needs_norms(const OptimizerOptions& rule, const Optimizer& optimizer) {
   return optimizer.layerwise() || rule.clip_grad > 0.0;
 }
 
@@ -22,7 +22,7 @@ bool wants_norms(const OptimizerOptions& rule, const Optimizer& optimizer) {
 Slices update_slices(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                      const OptimizerOptions& rule, int owners) {
   Slices slices = even_slices(layout.elements, owners);
-  if (!wants_norms(rule, *make_optimizer(rule))) return slices;
+  if (!needs_norms(rule, Optimizer(rule))) return slices;
   const BlockNorms norms(parameters, layout);
   for (std::size_t i = 1; i + 1 < slices.size(); ++i) slices[i] = norms.round_up(slices[i]);
   return slices;
@@ -32,23 +32,22 @@ Updater::Updater(Backend& backend, Communicator& owners, const std::vector<Param
                  const ArenaLayout& layout, const OptimizerOptions& rule, UpdatedArenas arenas, StepLog log)
     : rule_(rule),
       arenas_(std::move(arenas)),
-      optimizer_(make_optimizer(rule)),
-      segments_(make_segments(parameters, layout, rule, optimizer_->layerwise())),
+      optimizer_(rule),
+      segments_(make_segments(parameters, layout, rule, optimizer_.layerwise())),
       norms_(parameters, layout),
       owners_(owners) {
   const auto rank = static_cast<std::size_t>(owners_.rank());
   first_ = slices()[rank];
   last_ = slices()[rank + 1];
   // Collective calls come before work that can fail on a single rank.
-  if (wants_norms(rule_, *optimizer_)) {
+  if (needs_norms(rule_, optimizer_)) {
     gradient_sums_ = plan_block_sums(backend.device());
     parameter_sums_ = plan_block_sums(backend.device());
   }
   values_ = plan_arena_gather(owners_, arenas_.values, slices());
   if (!arenas_.averages.empty()) averages_ = plan_arena_gather(owners_, arenas_.averages, slices());
   update_ = backend.make_update({.device = backend.device(),
-                                 .optimizer = *optimizer_,
-                                 .rule = rule_,
+                                 .optimizer = optimizer_,
                                  .segments = segments_,
                                  .norms = norms_,
                                  .parameters = parameters.size(),
@@ -56,6 +55,7 @@ Updater::Updater(Backend& backend, Communicator& owners, const std::vector<Param
                                  .last = last_,
                                  .values = arenas_.values,
                                  .averages = arenas_.averages,
+                                 .clip_grad = rule_.clip_grad,
                                  .average_decay = arenas_.average_decay,
                                  .states = arenas_.states,
                                  .log = log});
@@ -70,7 +70,7 @@ Updater::BlockSums Updater::plan_block_sums(Device& device) const {
 }
 
 void Updater::record(Stream& stream, GradientSums& gradients) {
-  if (wants_norms(rule_, *optimizer_)) {
+  if (needs_norms(rule_, optimizer_)) {
     scale_by_norms(stream, gradients.sum(stream));
     update_->apply(stream, gradients.summed(), one_input);
   } else {
@@ -88,7 +88,7 @@ void Updater::scale_by_norms(Stream& stream, float* sum) {
     measure(stream, sum, gradient_sums_);
     update_->clip(stream, gradient_sums_.values.as<double>());
   }
-  if (optimizer_->layerwise()) {
+  if (optimizer_.layerwise()) {
     update_->prepare(stream, sum);
     measure(stream, sum, gradient_sums_);
     measure(stream, arenas_.values.data() + first_, parameter_sums_);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "device/device.h"
+#include "gradient/gradient_sums.h"
 #include "optim/arena_update.h"
-#include "reduce/gradient_sums.h"
 
 namespace lockstep {
 
@@ -42,9 +42,9 @@ class Updater {
   const Slices& slices() const { return arenas_.slices; }
   const float* parameters() const { return arenas_.values.data(); }
 
-  /// Records the update of this rank's elements by the sum of `gradients`, which are ready, if the step's
-  /// outcome says so; then the gather of the new parameters. Changes nothing if the norm of the gradient is
-  /// needed and not finite. Collective, and so is the recorded work.
+  /// Records the update of this rank's elements by the sum of `gradients`, which are ready, unless the step's
+  /// outcome forbids it; then the gather of the new parameters. Changes nothing if the norm of the gradient
+  /// is needed and not finite. Collective, and so is the recorded work.
   void record(Stream& stream, GradientSums& gradients);
 
   /// Records the gather of the averages, of which a step changes only this rank's slice. Collective, and so
@@ -65,7 +65,7 @@ class Updater {
 
   OptimizerOptions rule_;
   UpdatedArenas arenas_;
-  std::unique_ptr<Optimizer> optimizer_;
+  Optimizer optimizer_;
   std::vector<Segment> segments_;
   BlockNorms norms_;
   Communicator& owners_;

@@ -3,28 +3,26 @@
 #include <gtest/gtest.h>
 
 #include "comm/exchange_cases.h"
-#include "emulation/open_device.h"
-#include "reduce/gradient_sums.h"
-#include "reduce/thread_ranks.h"
+#include "gradient/thread_ranks.h"
 
 namespace lockstep {
 namespace {
 
 /// Runs a rank of the case twice, with its own memory or on a device.
 void run_case(const ExchangeCase& c, Communicator& host, bool on_device) {
-  GraphDevice gpu;
+  const auto gpu = cuda::make_cuda_device();
   const auto cpu = make_cpu_device({.threads = 1, .pin = false});
-  const auto staged = make_staged_communicator(host, gpu);
+  const auto staged = make_staged_communicator(host, *gpu);
   const std::size_t own =
       c.slices[static_cast<std::size_t>(host.rank()) + 1] - c.slices[static_cast<std::size_t>(host.rank())];
-  ExchangingRank rank(c, on_device ? *staged : host, on_device ? static_cast<Device&>(gpu) : *cpu);
-  const int allocations = gpu.memory.allocations;
+  ExchangingRank rank(c, on_device ? *staged : host, on_device ? *gpu : *cpu);
+  const int allocations = fake_cuda::allocated_by_thread().allocations;
   for (int run = 0; run < 2; ++run) {
     EXPECT_EQ(rank.run(run), expected_results(c, run)) << c << ", rank " << host.rank();
   }
   if (on_device) {
     EXPECT_EQ(rank.chunks, own > 0 ? 1 : 0) << "the whole slice at once";
-    EXPECT_EQ(gpu.memory.allocations, allocations) << "nothing is allocated in a run";
+    EXPECT_EQ(fake_cuda::allocated_by_thread().allocations, allocations) << "nothing is allocated in a run";
   }
 }
 
@@ -62,14 +60,17 @@ TEST(StagedCommunicator, TakesTheHostMemoryThatItNeeds) {
   const std::size_t elements = 64 * 400;
   const ExchangeCase c{even_slices(elements, 4), {1, 2, 0, 1}};
   run_as_ranks(4, [&](Communicator& host) {
-    GraphDevice gpu;
-    const auto staged = make_staged_communicator(host, gpu);
-    ExchangingRank first(c, *staged, gpu);
+    const auto gpu = cuda::make_cuda_device();
+    const auto staged = make_staged_communicator(host, *gpu);
+    const auto host_bytes = [at_first = fake_cuda::allocated_by_thread().host_bytes] {
+      return fake_cuda::allocated_by_thread().host_bytes - at_first;
+    };
+    ExchangingRank first(c, *staged, *gpu);
     const std::size_t own = c.counts[static_cast<std::size_t>(host.rank())];
-    EXPECT_EQ(gpu.host_bytes, (own * elements + (4 - own) * elements / 4) * sizeof(float));
-    const std::size_t before = gpu.host_bytes;
-    ExchangingRank second(c, *staged, gpu);
-    EXPECT_EQ(gpu.host_bytes, before) << "plans share it";
+    EXPECT_EQ(host_bytes(), (own * elements + (4 - own) * elements / 4) * sizeof(float));
+    const std::size_t before = host_bytes();
+    ExchangingRank second(c, *staged, *gpu);
+    EXPECT_EQ(host_bytes(), before) << "plans share it";
     EXPECT_EQ(second.run(0), expected_results(c, 0));
     EXPECT_EQ(first.run(1), expected_results(c, 1));
   });
@@ -77,52 +78,20 @@ TEST(StagedCommunicator, TakesTheHostMemoryThatItNeeds) {
 
 TEST(StagedCommunicator, GathersAndReducesMemoryOfTheDevice) {
   run_as_ranks(5, [](Communicator& host) {
-    GraphDevice gpu;
-    const auto staged = make_staged_communicator(host, gpu);
-    expect_gathers_and_reduces(*staged, gpu);
+    const auto gpu = cuda::make_cuda_device();
+    const auto staged = make_staged_communicator(host, *gpu);
+    expect_gathers_and_reduces(*staged, *gpu);
   });
 }
 
 TEST(StagedCommunicator, HasTheHostsRanks) {
   run_as_ranks(3, [](Communicator& host) {
-    GraphDevice gpu;
-    const auto staged = make_staged_communicator(host, gpu);
+    const auto gpu = cuda::make_cuda_device();
+    const auto staged = make_staged_communicator(host, *gpu);
     EXPECT_EQ(staged->rank(), host.rank());
     EXPECT_EQ(staged->size(), 3);
     EXPECT_EQ(staged->name(), "threads through host memory");
   });
-}
-
-/// Canonical sums on the emulated GPU, beside CPU ranks, are those of the tree.
-TEST(StagedCommunicator, CarriesTheCanonicalSum) {
-  constexpr std::size_t elements = 5003;
-  for (int ranks = 1; ranks <= 8; ++ranks) {
-    for (const std::uint32_t leaves : {3U, 8U, 13U}) {
-      run_as_ranks(ranks, [&](Communicator& host) {
-        const auto gpu = std::make_unique<OpenDevice>();
-        const auto staged = make_staged_communicator(host, *gpu);
-        Communicator& communicator = host.rank() % 3 == 0 ? *staged : host;
-        std::vector<float> sum(elements);
-        RankGradients gradients(leaves, ranks, host.rank(), 2, elements);
-        const Slices slices = even_slices(elements, ranks);
-        const auto sums = plan_canonical_sums(communicator, gradients.options(), slices);
-        const auto gather = plan_arena_gather(communicator, sum, slices);
-        const auto program = gpu->record([&] {
-          Stream& stream = *gpu->streams()[0];
-          sums->ready(stream, 0);
-          while (const auto chunk = sums->next(stream)) {
-            gradients.summation().fold(stream, sums->fold(), *chunk, sum.data() + chunk->begin);
-          }
-          gather(stream);
-        });
-        for (int run = 0; run < 2; ++run) {
-          program->run();
-          for (std::size_t e = 0; e < elements; ++e) ASSERT_EQ(sum[e], reference_sum(0, leaves, e));
-          gradients.compute_again();
-        }
-      });
-    }
-  }
 }
 
 }  // namespace

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "comm/nccl/nccl_communicator.h"
-#include "emulation/graph_device.h"
+#include "fake_cuda/fake_cuda.h"
+#include "lockstep/error.h"
 
 namespace lockstep {
 
-/// NCCL between threads, on GraphDevices by default: the rules of communicators that do not block, and
+/// NCCL between threads, on the fake of CUDA: the rules of communicators that do not block, and
 /// failures on request. One at a time; ends after its ranks.
 class FakeNccl {
  public:
@@ -24,12 +25,6 @@ class FakeNccl {
   static NcclApi api();
   /// With sums of a few elements at the start.
   static NcclOptions options() { return {.api = api(), .largest_sum = 100}; }
-
-  /// Adds work to a stream.
-  static inline std::function<void(cudaStream_t, std::function<void()>)> launch =
-      [](cudaStream_t stream, std::function<void()> work) {
-        GraphStream::of(stream).launch(std::move(work));
-      };
 
   int polls = 3;  ///< answers "in progress" after each call that takes time
   struct Failure {
@@ -125,7 +120,10 @@ inline ncclResult_t FakeNccl::group_end() {
   grouped = false;
   for (const bool sends : {true, false}) {
     for (Operation& operation : group) {
-      if (operation.sends == sends) launch(operation.stream, std::move(operation.work));
+      if (operation.sends != sends) continue;
+      if (fake_cuda::launch(operation.stream, "NCCL", {}, std::move(operation.work)) != cudaSuccess) {
+        return ncclUnhandledCudaError;
+      }
     }
   }
   if (!group.empty()) group_of->polls_left = current->polls;

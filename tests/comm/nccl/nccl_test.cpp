@@ -5,46 +5,21 @@
 #include "comm/exchange_cases.h"
 #include "comm/nccl/fake_nccl.h"
 #include "comm/nccl/nccl_communicator.h"
+#include "comm/watched_communicator.h"
 #include "comm/world/agreement.h"
-#include "reduce/block_fold.h"
-#include "reduce/bucketed_exchange.h"
-#include "reduce/thread_ranks.h"
+#include "gradient/block_fold.h"
+#include "gradient/bucketed_exchange.h"
+#include "gradient/thread_ranks.h"
 
 namespace lockstep {
 namespace {
 
+using fake_cuda::Order;
 using Names = std::vector<std::string>;
 /// PCI address of a rank's GPU.
 std::string address_of_gpu(const Communicator& host) {
   return "0000:1" + std::to_string(host.rank()) + ":00";
 }
-
-/// Ranks as threads, with a communicator that can tell that a peer has ended.
-class WatchedRanks final : public Communicator {
- public:
-  WatchedRanks(Communicator& ranks, const std::atomic<bool>& gone) : ranks_(ranks), gone_(gone) {}
-  int rank() const override { return ranks_.rank(); }
-  int size() const override { return ranks_.size(); }
-  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
-    return ranks_.plan_sum(std::move(layout));
-  }
-  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
-    return ranks_.plan_gather(all, bounds);
-  }
-  AllReduce plan_all_reduce(std::span<float> values) override { return ranks_.plan_all_reduce(values); }
-  void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
-                        std::span<std::byte> all) override {
-    ranks_.all_gather_bytes(own, bytes, all);
-  }
-  void barrier() override { ranks_.barrier(); }
-  void check() override {
-    if (gone_) throw Error(Category::peer, "rank 1 has ended");
-  }
-
- private:
-  Communicator& ranks_;
-  const std::atomic<bool>& gone_;
-};
 
 /// Exit status and message of the error that `work` throws.
 std::pair<int, std::string> error_of(const std::function<void()>& work) {
@@ -56,13 +31,22 @@ std::pair<int, std::string> error_of(const std::function<void()>& work) {
   return {0, ""};
 }
 
+/// Runs `work` on ranks that are threads, each with a GPU of its own.
+void run_with_nccl(int ranks, const std::function<void(Communicator& nccl, Device& gpu)>& work,
+                   const NcclOptions& options = FakeNccl::options()) {
+  run_as_ranks(ranks, [&](Communicator& host) {
+    const auto gpu = cuda::make_cuda_device();
+    work(*connect_by_nccl(host, address_of_gpu(host), *gpu, options), *gpu);
+  });
+}
+
 TEST(Nccl, IsReadyWhenItsInitialisationIsNoLongerInProgress) {
   for (const int polls : {0, 1, 100}) {
     FakeNccl fake;
     fake.polls = polls;
     run_as_ranks(3, [&](Communicator& host) {
-      GraphDevice gpu;
-      const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
+      const auto gpu = cuda::make_cuda_device();
+      const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
       EXPECT_EQ(nccl->rank(), host.rank());
       EXPECT_EQ(nccl->size(), 3);
       EXPECT_EQ(nccl->name(), "NCCL");
@@ -78,9 +62,9 @@ TEST(Nccl, NamesTheReasonWhereRankZeroCannotBegin) {
   FakeNccl fake;
   fake.in_unique_id = {0, ncclSystemError};
   run_as_ranks(2, [&](Communicator& host) {
-    GraphDevice gpu;
+    const auto gpu = cuda::make_cuda_device();
     const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options()); });
+        error_of([&] { connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options()); });
     EXPECT_EQ(status, 4);
     EXPECT_EQ(message, "ncclGetUniqueId: unhandled system error");
   });
@@ -93,10 +77,10 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
   fake.never_ready = true;
   std::atomic<bool> gone = false;
   run_as_ranks(3, [&](Communicator& ranks) {
-    GraphDevice gpu;
-    WatchedRanks host(ranks, gone);
+    const auto gpu = cuda::make_cuda_device();
+    WatchedCommunicator host(ranks, gone);
     const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options()); });
+        error_of([&] { connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options()); });
     if (host.rank() == 1) {
       EXPECT_EQ(status, 4);
       EXPECT_EQ(message,
@@ -115,15 +99,15 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
   FakeNccl fake;
   std::atomic<bool> gone = false;
   run_as_ranks(2, [&](Communicator& ranks) {
-    GraphDevice gpu;
-    WatchedRanks host(ranks, gone);
-    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
+    const auto gpu = cuda::make_cuda_device();
+    WatchedCommunicator host(ranks, gone);
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
     nccl->check();
     ranks.barrier();
     if (host.rank() == 0) {
       fake.asynchronous = ncclRemoteError;
-      char byte = 0;
-      const auto [status, message] = error_of([&] { gpu.copy(&byte, &byte, 1); });
+      launch(stream_of(*gpu), [] {});
+      const auto [status, message] = error_of([&] { gpu->copy(nullptr, nullptr, 0); });
       EXPECT_EQ(status, 5) << "found while the device waits";
       EXPECT_EQ(message.substr(0, 58), "GPU 0000:10:00: NCCL: asynchronous error: remote error: no");
       gone = true;
@@ -131,7 +115,7 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
     ranks.barrier();
     EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
     const auto sum = nccl->plan_all_reduce({static_cast<float*>(nullptr), 1});
-    EXPECT_EQ(error_of([&] { sum.start(gpu.stream); }).first, 5);
+    EXPECT_EQ(error_of([&] { sum.start(stream_of(*gpu)); }).first, 5);
   });
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
@@ -141,12 +125,10 @@ TEST(Nccl, AnAbortThatWaitsForGraphsHoldsUpNoError) {
   FakeNccl fake;
   std::latch graphs_are_gone(1);
   fake.waits_in_abort = [&] { graphs_are_gone.wait(); };
-  run_as_ranks(1, [&](Communicator& host) {
-    GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
+  run_with_nccl(1, [&](Communicator& nccl, Device& /*gpu*/) {
     fake.asynchronous = ncclRemoteError;
-    EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
-    EXPECT_EQ(error_of([&] { nccl->check(); }).second, "NCCL was aborted");
+    EXPECT_EQ(error_of([&] { nccl.check(); }).first, 5);
+    EXPECT_EQ(error_of([&] { nccl.check(); }).second, "NCCL was aborted");
     graphs_are_gone.count_down();
   });
   EXPECT_EQ(fake.calls[0], (Names{"init", "abort"}));
@@ -155,9 +137,9 @@ TEST(Nccl, AnAbortThatWaitsForGraphsHoldsUpNoError) {
 TEST(Nccl, AbortsWhileAnExceptionUnwinds) {
   FakeNccl fake;
   run_as_ranks(2, [&](Communicator& host) {
-    GraphDevice gpu;
+    const auto gpu = cuda::make_cuda_device();
     EXPECT_EQ(error_of([&] {
-                const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
+                const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
                 throw Error(Category::data, "labels.gz: cut short");
               }).first,
               3);
@@ -169,9 +151,9 @@ TEST(Nccl, AbortsWhereAPeerIsGoneAtTheEnd) {
   FakeNccl fake;
   std::atomic<bool> gone = false;
   run_as_ranks(2, [&](Communicator& ranks) {
-    GraphDevice gpu;
-    WatchedRanks host(ranks, gone);
-    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
+    const auto gpu = cuda::make_cuda_device();
+    WatchedCommunicator host(ranks, gone);
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
     ranks.barrier();
     gone = true;
   });
@@ -183,14 +165,13 @@ TEST(Nccl, ExchangesAsThreadsDo) {
     for (const std::size_t elements : {std::size_t{1}, std::size_t{17}, std::size_t{4099}}) {
       for (const ExchangeCase& c : exchange_cases(ranks, elements)) {
         FakeNccl fake;
-        run_as_ranks(ranks, [&](Communicator& host) {
-          GraphDevice gpu;
-          const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
-          ExchangingRank rank(c, *nccl, gpu);
-          const int allocations = gpu.memory.allocations;
+        run_with_nccl(ranks, [&](Communicator& nccl, Device& gpu) {
+          ExchangingRank rank(c, nccl, gpu);
+          const int allocations = fake_cuda::allocated_by_thread().allocations;
           for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run)) << c;
           EXPECT_LE(rank.chunks, 1) << "one chunk is enough";
-          EXPECT_EQ(gpu.memory.allocations, allocations) << "nothing is allocated in a run";
+          EXPECT_EQ(fake_cuda::allocated_by_thread().allocations, allocations)
+              << "nothing is allocated in a run";
         });
       }
     }
@@ -200,30 +181,24 @@ TEST(Nccl, ExchangesAsThreadsDo) {
 TEST(Nccl, ExchangesInChunksWhereStagingIsSmall) {
   const ExchangeCase c{even_slices(100003, 3), {1, 2, 0}};
   FakeNccl fake;
-  run_as_ranks(3, [&](Communicator& host) {
-    GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu,
-                                      {.api = fake.api(), .staging = 3 * 8000, .largest_sum = 1});
-    ExchangingRank rank(c, *nccl, gpu);
+  const auto exchange = [&](Communicator& nccl, Device& gpu) {
+    ExchangingRank rank(c, nccl, gpu);
     EXPECT_EQ(rank.chunks, 5) << "33,334 elements, 8,000 at a time";
     for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run));
-  });
+  };
+  run_with_nccl(3, exchange, {.api = fake.api(), .staging = 3 * 8000, .largest_sum = 1});
 }
 
 TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
   FakeNccl fake;
-  run_as_ranks(5, [&](Communicator& host) {
-    GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
-    expect_gathers_and_reduces(*nccl, gpu);
-  });
+  run_with_nccl(5, expect_gathers_and_reduces);
 }
 
 /// Sums of two halves of an arena, the second half first, and other work of the device meanwhile.
 struct OverlappedSums {
   static constexpr std::size_t half = 100;
 
-  OverlappedSums(Communicator& communicator, GraphDevice& device) : gpu(device) {
+  OverlappedSums(Communicator& communicator, Device& device) : gpu(device) {
     const std::span<float> values = arena.floats();
     float* const seen = meanwhile.floats().data();
     const auto plan = [&](std::size_t begin) {
@@ -233,12 +208,12 @@ struct OverlappedSums {
     reduces[0] = plan(0);
     program = gpu.record([&] {
       for (const std::size_t i : {1, 0}) {
-        gpu.stream.launch([part = values.subspan(i * half, half)] { ++part.front(), part.back() += 2; });
-        reduces[i].start(gpu.stream);
+        launch(stream_of(gpu), [part = values.subspan(i * half, half)] { ++part.front(), part.back() += 2; });
+        reduces[i].start(stream_of(gpu));
       }
-      gpu.stream.launch([=] { *seen = values.front(); });
-      for (const auto& reduce : reduces) reduce.finish(gpu.stream);
-      gpu.copy(gpu.stream, sums.data(), arena.data(), arena.bytes());
+      launch(stream_of(gpu), [=] { *seen = values.front(); });
+      for (const auto& reduce : reduces) reduce.finish(stream_of(gpu));
+      gpu.copy(stream_of(gpu), sums.data(), arena.data(), arena.bytes());
     });
   }
 
@@ -252,7 +227,7 @@ struct OverlappedSums {
     return result;
   }
 
-  GraphDevice& gpu;
+  Device& gpu;
   Buffer arena = gpu.allocate(2 * half * sizeof(float)), sums = gpu.allocate(arena.bytes()),
          meanwhile = gpu.allocate(sizeof(float));
   std::array<AllReduce, 2> reduces;
@@ -261,15 +236,13 @@ struct OverlappedSums {
 };
 
 TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
-  for (const StreamOrder stream_order : {StreamOrder::first_stream, StreamOrder::other_streams}) {
+  for (const Order order : {Order::late, Order::reversed}) {
+    fake_cuda::set_order(order);
     FakeNccl fake;
-    run_as_ranks(3, [&](Communicator& host) {
-      GraphDevice gpu;
-      gpu.stream_order = stream_order;
-      const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
-      OverlappedSums sums(*nccl, gpu);
+    run_with_nccl(3, [&](Communicator& nccl, Device& gpu) {
+      OverlappedSums sums(nccl, gpu);
       for (int run = 0; run < 2; ++run) {
-        const auto own = static_cast<float>(10 * run + host.rank());
+        const auto own = static_cast<float>(10 * run + nccl.rank());
         const auto total = static_cast<float>(30 * run + 3);
         std::vector<float> expected(2 * OverlappedSums::half, total);
         for (const std::size_t begin : {std::size_t{0}, OverlappedSums::half}) {
@@ -277,16 +250,17 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
           expected[begin + OverlappedSums::half - 1] += 6.0F;
         }
         EXPECT_EQ(sums.run(own), expected);
-        EXPECT_EQ(sums.seen_meanwhile, stream_order == StreamOrder::first_stream ? own + 1.0F : total + 3.0F);
+        EXPECT_EQ(sums.seen_meanwhile, order == Order::reversed ? own + 1.0F : total + 3.0F);
       }
     });
   }
+  fake_cuda::set_order(Order::late);
 }
 
-/// Sums in the memory of an emulated GPU.
-class EmulatedSummation final : public Summation {
+/// Sums in the memory of a GPU.
+class HostSummation final : public Summation {
  public:
-  explicit EmulatedSummation(GraphDevice& device) : gpu_(device) {}
+  explicit HostSummation(Device& device) : gpu_(device) {}
   void add(Stream& stream, float* into, const float* from, std::size_t count) const override {
     launch(stream, [=] { std::transform(into, into + count, from, into, std::plus<>()); });
   }
@@ -305,17 +279,14 @@ class EmulatedSummation final : public Summation {
   Buffer allocate(std::size_t elements) const override { return gpu_.allocate(elements * sizeof(float)); }
 
  private:
-  static void launch(Stream& stream, std::function<void()> work) {
-    static_cast<GraphStream&>(stream).launch(std::move(work));
-  }
-  GraphDevice& gpu_;
+  Device& gpu_;
 };
 
 /// Canonical sum of an arena in two buckets, the second of which is summed while the first is computed.
 struct OverlappedBuckets {
   static constexpr std::size_t elements = 1024, middle = 512;
 
-  OverlappedBuckets(Communicator& communicator, GraphDevice& device, std::size_t gathered)
+  OverlappedBuckets(Communicator& communicator, Device& device, std::size_t gathered)
       : gpu(device), rank(static_cast<float>(communicator.rank())) {
     const auto ranks = static_cast<std::uint32_t>(communicator.size());
     std::vector<Node> nodes;
@@ -326,17 +297,17 @@ struct OverlappedBuckets {
                                   plan_fold(nodes, ranks), elements, buckets, gathered);
     program = gpu.record([&] {
       const auto compute = [&](std::size_t begin) {
-        gpu.stream.launch([values = arena.floats().subspan(begin, middle), first = rank] {
+        launch(stream_of(gpu), [values = arena.floats().subspan(begin, middle), first = rank] {
           for (std::size_t i = 0; i < middle; ++i) values[i] = first + static_cast<float>(i);
         });
       };
       compute(middle);
-      exchange->ready(gpu.stream, middle);
+      exchange->ready(stream_of(gpu), middle);
       compute(0);
-      exchange->ready(gpu.stream, 0);
-      const auto sum = exchange->next(gpu.stream);
-      gpu.copy(gpu.stream, sums.data(), sum->inputs[0], arena.bytes());
-      EXPECT_FALSE(exchange->next(gpu.stream));
+      exchange->ready(stream_of(gpu), 0);
+      const auto sum = exchange->next(stream_of(gpu));
+      gpu.copy(stream_of(gpu), sums.data(), sum->inputs[0], arena.bytes());
+      EXPECT_FALSE(exchange->next(stream_of(gpu)));
     });
   }
 
@@ -347,23 +318,21 @@ struct OverlappedBuckets {
     return result;
   }
 
-  GraphDevice& gpu;
+  Device& gpu;
   float rank;
-  EmulatedSummation summation{gpu};
+  HostSummation summation{gpu};
   Buffer arena = gpu.allocate(elements * sizeof(float)), sums = gpu.allocate(arena.bytes());
   std::unique_ptr<SumExchange> exchange;
   std::unique_ptr<Program> program;
 };
 
 TEST(Nccl, SumsInTheOrderOfTheTreeBesideOtherWork) {
-  for (const StreamOrder stream_order : {StreamOrder::first_stream, StreamOrder::other_streams}) {
+  for (const Order order : {Order::late, Order::reversed}) {
+    fake_cuda::set_order(order);
     for (const std::size_t gathered : {std::size_t{0}, 4 * OverlappedBuckets::elements}) {
       FakeNccl fake;
-      run_as_ranks(3, [&](Communicator& host) {
-        GraphDevice gpu;
-        gpu.stream_order = stream_order;
-        const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
-        OverlappedBuckets buckets(*nccl, gpu, gathered);
+      run_with_nccl(3, [&](Communicator& nccl, Device& gpu) {
+        OverlappedBuckets buckets(nccl, gpu, gathered);
         std::vector<float> expected;
         for (std::size_t i = 0; i < OverlappedBuckets::elements; ++i) {
           expected.push_back(3.0F + 3.0F * static_cast<float>(i % OverlappedBuckets::middle));
@@ -372,22 +341,21 @@ TEST(Nccl, SumsInTheOrderOfTheTreeBesideOtherWork) {
       });
     }
   }
+  fake_cuda::set_order(Order::late);
 }
 
 TEST(Nccl, OtherExchangesWaitForSumsThatAreBegun) {
   FakeNccl fake;
-  run_as_ranks(2, [&](Communicator& host) {
-    GraphDevice gpu;
-    const auto nccl = connect_by_nccl(host, address_of_gpu(host), gpu, FakeNccl::options());
+  run_with_nccl(2, [&](Communicator& nccl, Device& gpu) {
     const Buffer all = gpu.allocate(2 * sizeof(float));
     const std::vector<std::size_t> bounds{0, sizeof(float), 2 * sizeof(float)};
-    const auto own = static_cast<std::size_t>(host.rank());
-    const auto sum = nccl->plan_all_reduce(all.floats().subspan(own, 1));
-    const auto gather = nccl->plan_gather({all.data(), all.bytes()}, bounds);
+    const auto own = static_cast<std::size_t>(nccl.rank());
+    const auto sum = nccl.plan_all_reduce(all.floats().subspan(own, 1));
+    const auto gather = nccl.plan_gather({all.data(), all.bytes()}, bounds);
     const auto program = gpu.record([&] {
-      gpu.stream.launch([at = all.floats().data() + own] { *at = 21.0F; });
-      sum.start(gpu.stream);
-      gather(gpu.stream);
+      launch(stream_of(gpu), [at = all.floats().data() + own] { *at = 21.0F; });
+      sum.start(stream_of(gpu));
+      gather(stream_of(gpu));
     });
     program->run();
     std::vector<float> gathered(2);
@@ -404,8 +372,8 @@ TEST(Nccl, LibraryThatIsMissingIsNamed) {
 }
 
 TEST(Nccl, LibraryThatIsAnotherIsRefused) {
-  EXPECT_EQ(error_of([] { load_nccl("libc.so.6"); }),
-            std::pair(4, std::string("libc.so.6 has no ncclGetVersion: NCCL 2.18 or newer is wanted")));
+  EXPECT_EQ(error_of([] { load_nccl("libcudnn.so.9"); }),
+            std::pair(4, std::string("libcudnn.so.9 has no ncclGetVersion: NCCL 2.18 or newer is required")));
 }
 
 TEST(Nccl, VersionsBefore218AreRefused) {
@@ -416,7 +384,7 @@ TEST(Nccl, VersionsBefore218AreRefused) {
     return ncclSuccess;
   };
   EXPECT_EQ(error_of([&] { version_of(api); }),
-            std::pair(4, std::string("NCCL 2.17.3 is too old: 2.18 or newer is wanted")));
+            std::pair(4, std::string("NCCL 2.17.3 is too old: 2.18 or newer is required")));
 }
 
 }  // namespace

@@ -15,9 +15,6 @@ class FakeNcclLibrary final : public NcclUnderTest {
       while (fake_cuda::live_objects().find("executable graph") != std::string::npos)
         std::this_thread::yield();
     };
-    FakeNccl::launch = [](cudaStream_t stream, std::function<void()> work) {
-      fake_cuda::launch(stream, "NCCL", {}, std::move(work));
-    };
   }
   std::unique_ptr<Communicator> connect(Communicator& host, Device& device) override {
     return connect_by_nccl(host, "GPU 0", device, FakeNccl::options());

@@ -6,38 +6,12 @@
 #include <vector>
 
 #include "comm/nccl_on_gpu/connect.h"
+#include "comm/watched_communicator.h"
 #include "device/cuda/cuda_device.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
-
-/// A rank alone, which can be told that a peer has ended.
-class OneRank final : public Communicator {
- public:
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
-    return self_->plan_sum(std::move(layout));
-  }
-  Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
-    return self_->plan_gather(all, bounds);
-  }
-  AllReduce plan_all_reduce(std::span<float> values) override { return self_->plan_all_reduce(values); }
-  void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
-                        std::span<std::byte> all) override {
-    self_->all_gather_bytes(own, bytes, all);
-  }
-  void barrier() override {}
-  void check() override {
-    if (peer_has_ended) throw Error(Category::peer, "rank 1 has ended");
-  }
-
-  std::atomic<bool> peer_has_ended = false;
-
- private:
-  std::unique_ptr<Communicator> self_ = make_self_communicator();
-};
 
 class OneRankNccl : public testing::TestWithParam<bool> {
  protected:
@@ -71,7 +45,9 @@ class OneRankNccl : public testing::TestWithParam<bool> {
   }
 
   std::unique_ptr<NcclUnderTest> library = make_nccl_under_test();
-  OneRank host;
+  std::unique_ptr<Communicator> self = make_self_communicator();
+  std::atomic<bool> peer_has_ended = false;
+  WatchedCommunicator host{*self, peer_has_ended};
   std::unique_ptr<Device> device = cuda::make_cuda_device(0, GetParam());
   Stream& stream = *device->streams()[0];
   Buffer values = device->allocate(bytes), source = device->allocate_host(bytes),
@@ -107,7 +83,7 @@ TEST_P(OneRankNccl, IsAbortedWhileARecordingIsAlive) {
   auto nccl = library->connect(host, *device);
   auto program = record_sums(*nccl);
   run(*program, 1.0F);
-  host.peer_has_ended = true;
+  peer_has_ended = true;
   for (const char* message : {"rank 1 has ended", "NCCL was aborted"}) {
     try {
       nccl->check();

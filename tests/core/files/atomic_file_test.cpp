@@ -15,28 +15,19 @@ using Names = std::vector<std::string>;
 
 void write(AtomicFile& file, std::string_view text) { file.write(std::as_bytes(std::span(text))); }
 
-TEST(AtomicFile, ReplacesTheOldFileOnCommit) {
-  const TemporaryFolder folder;
-  const auto path = folder.write("m", "old");
-  {
-    AtomicFile file(path);
-    write(file, "new");
-    EXPECT_EQ(contents(path), "old");
-    file.commit();
+TEST(AtomicFile, ReplacesTheOldFileOnCommitOnly) {
+  for (const bool commits : {true, false}) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("m", "old");
+    {
+      AtomicFile file(path);
+      write(file, "new");
+      EXPECT_EQ(contents(path), "old");
+      if (commits) file.commit();
+    }
+    EXPECT_EQ(contents(path), commits ? "new" : "old");
+    EXPECT_EQ(folder.names(), Names{"m"});
   }
-  EXPECT_EQ(contents(path), "new");
-  EXPECT_EQ(folder.names(), Names{"m"});
-}
-
-TEST(AtomicFile, KeepsTheOldFileWithoutCommit) {
-  const TemporaryFolder folder;
-  const auto path = folder.write("m", "old");
-  {
-    AtomicFile file(path);
-    write(file, "new");
-  }
-  EXPECT_EQ(contents(path), "old");
-  EXPECT_EQ(folder.names(), Names{"m"});
 }
 
 TEST(AtomicFile, WritersOfOneFileDoNotShareATemporaryFile) {
@@ -50,6 +41,26 @@ TEST(AtomicFile, WritersOfOneFileDoNotShareATemporaryFile) {
   other.commit();
   EXPECT_EQ(contents(folder.path() / "m"), "from the other");
   EXPECT_EQ(folder.names(), Names{"m"});
+}
+
+TEST(AtomicFile, TheNextWriterRemovesWhatKilledOnesLeft) {
+  const TemporaryFolder folder;
+  folder.write("m.0123abcd.tmp", "of a killed writer");
+  for (const char* other : {"m.0123abcd", "m.0123abcX.tmp", "n.0123abcd.tmp", "mm.0123abcd.tmp"}) {
+    folder.write(other, "");
+  }
+  std::filesystem::create_symlink(folder / "n.0123abcd.tmp", folder / "m.00000000.tmp");
+  const Names others = {"m",          "m.00000000.tmp",  "m.0123abcX.tmp",
+                        "m.0123abcd", "mm.0123abcd.tmp", "n.0123abcd.tmp"};
+  {
+    AtomicFile living(folder / "m");
+    write(living, "of a living writer");
+    write_text_file(folder / "m", "of the next writer");
+    EXPECT_EQ(folder.names().size(), others.size() + 1);
+    living.commit();
+  }
+  EXPECT_EQ(folder.names(), others);
+  EXPECT_EQ(contents(folder / "m"), "of a living writer");
 }
 
 TEST(AtomicFile, LeavesWhatALinkBesideItPointsAtAlone) {

@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "core/files/atomic_file.h"
-#include "support/crashes.h"
 #include "support/expect_error.h"
-#include "support/failing_files.h"
 #include "support/temporary_folder.h"
+#include "support/test_files.h"
 
 namespace lockstep {
 namespace {
@@ -27,7 +26,7 @@ TEST(Folder, IsMadeWithItsParents) {
 }
 
 TEST(Folder, SurvivesACrashOnceItIsMade) {
-  SimulatedFiles disk;
+  TestFiles disk;
   bool made = false;
   crash_everywhere(
       disk, 20,
@@ -43,22 +42,14 @@ TEST(Folder, SurvivesACrashOnceItIsMade) {
 }
 
 TEST(Folder, SurvivesACrashOnceItIsMadeAtASecondAttempt) {
-  for (std::uint64_t number = 1, calls = 1; number <= calls; ++number) {
-    SimulatedFiles disk;
-    FailingFiles failing(disk, fail_call(number, EIO));
-    {
-      const ScopedFiles replaced(failing);
-      try {
+  fail_everywhere(
+      EIO, [](TestFiles&) {}, [] { make_folder("/a/b"); },
+      [](TestFiles& disk, const std::string&, const std::string&) {
         make_folder("/a/b");
-      } catch (const Error&) {  // unless the call was the close of a folder, whose failure has no effect
-      }
-      calls = failing.calls();
-      make_folder("/a/b");
-    }
-    const auto after = disk.crash(0);
-    const ScopedFiles replaced(*after);
-    EXPECT_EQ(file_kind("/a/b"), FileKind::folder) << number;
-  }
+        const auto after = disk.crash(0);
+        const ScopedFiles replaced(*after);
+        EXPECT_EQ(file_kind("/a/b"), FileKind::folder);
+      });
 }
 
 TEST(Folder, TemporaryOnesAreBesideIt) {
@@ -82,9 +73,9 @@ TEST(Folder, ListsNamesInOrder) {
   EXPECT_EQ(list_folder(folder.path()), (Names{".c", "a", "b"}));
   expect_error(Category::data, {"/no/such: cannot list: No such file or directory"},
                [] { list_folder("/no/such"); });
-  SimulatedFiles disk;
-  FailingFiles failing(disk, fail_call(1, EIO));
-  const ScopedFiles replaced(failing);
+  TestFiles disk;
+  disk.fail(fail_call(1, EIO));
+  const ScopedFiles replaced(disk);
   expect_error(Category::resource, {"/: cannot list: Input/output error"}, [] { list_folder("/"); });
 }
 
@@ -100,7 +91,7 @@ TEST(Folder, IsRenamed) {
 }
 
 TEST(Folder, HasItsNewNameAfterACrash) {
-  SimulatedFiles disk;
+  TestFiles disk;
   disk.mkdir("/a");
   disk.put("/a/file", "text");
   bool renamed = false;
@@ -162,14 +153,14 @@ bool some_folder_is_whole() {
          (holds("/run/checkpoints/2/x", "x2") && holds("/run/checkpoints/2/y", "y2"));
 }
 
-void put_first_folder(SimulatedFiles& disk) {
+void put_first_folder(TestFiles& disk) {
   for (const char* path : {"/run", "/run/checkpoints", "/run/checkpoints/1"}) disk.mkdir(path);
   disk.put("/run/checkpoints/1/x", "x1");
   disk.put("/run/checkpoints/1/y", "y1");
 }
 
 TEST(Folder, ReplacingOneLeavesAWholeOneAfterEveryCrash) {
-  SimulatedFiles disk;
+  TestFiles disk;
   put_first_folder(disk);
   const std::uint64_t checks =
       crash_everywhere(disk, 50, replace_folder, [] { EXPECT_TRUE(some_folder_is_whole()); });
@@ -177,23 +168,9 @@ TEST(Folder, ReplacingOneLeavesAWholeOneAfterEveryCrash) {
 }
 
 TEST(Folder, ReplacingOneLeavesAWholeOneAfterEveryFailure) {
-  for (std::uint64_t number = 1, calls = 1; number <= calls; ++number) {
-    SimulatedFiles disk;
-    put_first_folder(disk);
-    FailingFiles failing(disk, fail_call(number, EIO));
-    {
-      const ScopedFiles replaced(failing);
-      try {
-        replace_folder();
-      } catch (const Error& error) {
-        EXPECT_EQ(error.category(), Category::resource) << error.what();
-        EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos) << error.what();
-      }
-    }
-    calls = failing.calls();
-    const ScopedFiles replaced(disk);
-    EXPECT_TRUE(some_folder_is_whole()) << "call " << number;
-  }
+  fail_everywhere(
+      EIO, put_first_folder, replace_folder,
+      [](TestFiles&, const std::string&, const std::string&) { EXPECT_TRUE(some_folder_is_whole()); });
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "support/expect_error.h"
-#include "support/failing_files.h"
 #include "support/temporary_folder.h"
+#include "support/test_files.h"
 
 namespace lockstep {
 namespace {
@@ -28,7 +28,24 @@ TEST(LockFile, OneHolderAtATime) {
   const LockFile lock(path, "process 2 on host b", 0.0);
 }
 
-/// Its file stays, and tells a longer name than that of the next holder.
+/// Anyone who can open a file for reading can lock it.
+TEST(LockFile, IsReadableByItsOwnerOnly) {
+  const TemporaryFolder folder;
+  const LockFile lock(folder / "lock", "me", 0.0);
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(folder / "lock").permissions(), perms::owner_read | perms::owner_write);
+}
+
+TEST(LockFile, ASymbolicLinkIsNotFollowed) {
+  const TemporaryFolder folder;
+  folder.write("secret", "contents");
+  std::filesystem::create_symlink(folder / "secret", folder / "lock");
+  expect_error(Category::resource, {"/lock: cannot open: it is a symbolic link"},
+               [&] { const LockFile lock(folder / "lock", "me", 0.0); });
+  EXPECT_EQ(contents(folder / "secret"), "contents");
+}
+
+/// Its file stays, with a longer name than that of the next holder.
 TEST(LockFile, AKilledHolderHasNoneAnyMore) {
   const TemporaryFolder folder;
   const auto path = folder / "lock";
@@ -52,11 +69,34 @@ TEST(LockFile, AKilledHolderHasNoneAnyMore) {
   close(ends[1]);
 }
 
+TEST(LockFile, IsRenewedWhereItsFileWasRemoved) {
+  const TemporaryFolder folder;
+  const auto path = folder / "lock";
+  LockFile lock(path, "me", 0.0);
+  std::filesystem::remove(path);
+  lock.renew();
+  EXPECT_EQ(contents(path), "me");
+  expect_error(Category::resource, {" is in use by me: "}, [&] { const LockFile second(path, "2", 0.0); });
+}
+
+TEST(LockFile, IsLostWhereAnotherHasLockedItSinceItWasRemoved) {
+  const TemporaryFolder folder;
+  const auto path = folder / "lock";
+  std::optional<LockFile> lock(std::in_place, path, "me", 0.0);
+  std::filesystem::remove(path);
+  const LockFile other(path, "another", 0.0);
+  for (int calls = 0; calls < 2; ++calls) {
+    expect_error(Category::resource, {" is in use by another, as its file 'lock' was removed"},
+                 [&] { lock->renew(); });
+  }
+  lock.reset();
+  EXPECT_EQ(contents(path), "another");
+}
+
 TEST(LockFile, WithoutLocksARunGoesOn) {
   const TemporaryFolder folder;
   for (const int reason : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
-    FailingFiles files(system_files(),
-                       [&](const FileCall& call) { return call.name == "lock" ? reason : 0; });
+    TestFiles files(system_files(), [&](const FileCall& call) { return call.name == "lock" ? reason : 0; });
     const ScopedFiles replaced(files);
     testing::internal::CaptureStderr();
     const LockFile one(folder / "lock", "1", 0.0), two(folder / "lock", "2", 0.0);
@@ -68,7 +108,7 @@ TEST(LockFile, WithoutLocksARunGoesOn) {
 TEST(LockFile, AnyOtherFailureIsAnErrorWithThePath) {
   const TemporaryFolder folder;
   for (const char* name : {"open", "lock", "ftruncate", "write", "fstat", "stat"}) {
-    FailingFiles files(system_files(), [&](const FileCall& call) { return call.name == name ? EIO : 0; });
+    TestFiles files(system_files(), [&](const FileCall& call) { return call.name == name ? EIO : 0; });
     const ScopedFiles replaced(files);
     expect_error(Category::resource, {"/lock: cannot ", "Input/output error"},
                  [&] { const LockFile lock(folder / "lock", "1", 0.0); });

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/launch_on_host.h"
+#include "fake_cuda/fake_cuda.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -15,7 +15,7 @@ TEST(CommunicationStream, WorksWhenItsEventComesInEachRun) {
     CudaStream& communication = communication_stream(*device);
     std::string done;
     const auto note = [&](const Stream& where, char what) {
-      give(handle_of(where), "note", {}, [&done, what] { done += what; });
+      fake_cuda::launch(handle_of(where), "note", {}, [&done, what] { done += what; });
     };
     const auto program = device->record([&] {
       note(stream, 'a');

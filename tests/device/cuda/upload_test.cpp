@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/launch_on_host.h"
+#include "fake_cuda/fake_cuda.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -28,7 +28,7 @@ class Uploads : public testing::TestWithParam<bool> {
   }
   /// Appends the number to `found`, if all bytes have it.
   void note() {
-    give(handle_of(stream), "note", {}, [this] {
+    fake_cuda::launch(handle_of(stream), "note", {}, [this] {
       const std::byte* data = upload->data();
       found.push_back(std::all_of(data, data + bytes, [&](std::byte each) { return each == data[0]; })
                           ? static_cast<int>(data[0])
@@ -42,7 +42,7 @@ class Uploads : public testing::TestWithParam<bool> {
         fill();
         note();
         upload->release(stream);
-        give(handle_of(stream), "compute", {}, [] {});
+        fake_cuda::launch(handle_of(stream), "compute", {}, [] {});
       }
     });
   }

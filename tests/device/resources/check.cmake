@@ -1,11 +1,25 @@
-# Compiles CUDA sources for one type of GPU and checks what ptxas says of each kernel, and the PTX: no spills, little
-# stack, shared memory and registers within limits, and no atomic operations, whose order changes bits. Run as:
+# Compiles CUDA sources for two types of GPU, an H200 and a B200, and checks what ptxas says of each kernel, and the PTX:
+# few spills, little stack, shared memory and registers within limits, and no atomic operations, whose order changes
+# bits. Run as:
 #   cmake -D NVCC=<nvcc> -D ROOT=<repository> -D FOLDER=<for results> [-D PLANTED=<source>] -P check.cmake
 # PLANTED: a source with faults; each comment `// finds: <regular expression>` in it must be among the findings.
 cmake_minimum_required(VERSION 3.22)
 set(max_stack 1024)       # bytes; sums by the level of a tree take 512
 set(max_shared 32768)     # bytes, so that six blocks share a multiprocessor of an H200
 set(max_registers 128)    # 512 threads on a multiprocessor of 65,536 registers
+set(max_spill_90a 0)      # bytes
+set(max_spill_100 16)     # SumGradients<Bfloat16>, which would take 135 registers of an sm_100
+
+# nvcc knows compute_100 since CUDA 12.8.
+execute_process(COMMAND ${NVCC} --list-gpu-arch OUTPUT_VARIABLE known)
+set(types_of_gpu 90a)
+if(known MATCHES "compute_100\n")
+  list(APPEND types_of_gpu 100)
+endif()
+set(targets)
+foreach(type IN LISTS types_of_gpu)
+  list(APPEND targets -gencode arch=compute_${type},code=sm_${type})
+endforeach()
 
 if(PLANTED)
   set(sources ${PLANTED})
@@ -22,8 +36,8 @@ foreach(source IN LISTS sources)
   file(REMOVE_RECURSE ${FOLDER})
   file(MAKE_DIRECTORY ${FOLDER})
   execute_process(
-    COMMAND ${NVCC} -cubin -arch=sm_90a -O3 -std=c++20 -fmad=false --extended-lambda --expt-relaxed-constexpr
-      -I${ROOT}/src -I${ROOT}/include -Xptxas -v --keep --keep-dir ${FOLDER} -o ${FOLDER}/kernels.cubin ${source}
+    COMMAND ${NVCC} -fatbin ${targets} -O3 -std=c++20 -fmad=false --extended-lambda --expt-relaxed-constexpr
+      -I${ROOT}/src -I${ROOT}/include -Xptxas -v --keep --keep-dir ${FOLDER} -o ${FOLDER}/kernels.fatbin ${source}
     RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   file(RELATIVE_PATH name ${ROOT} ${source})
   if(NOT status EQUAL 0)
@@ -33,15 +47,16 @@ foreach(source IN LISTS sources)
   string(REGEX REPLACE "\n" ";" lines "${text}")
   set(kernel "?")
   foreach(line IN LISTS lines)
-    if(line MATCHES "Compiling entry function '([^']+)'")
-      set(kernel ${CMAKE_MATCH_1})
+    if(line MATCHES "Compiling entry function '([^']+)' for 'sm_([0-9a]+)'")
+      set(kernel "${CMAKE_MATCH_1} on sm_${CMAKE_MATCH_2}")
+      set(max_spill ${max_spill_${CMAKE_MATCH_2}})
       math(EXPR kernels "${kernels} + 1")
     endif()
     if(line MATCHES "([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads")
       if(CMAKE_MATCH_1 GREATER max_stack)
         list(APPEND findings "${name}: ${kernel}: ${CMAKE_MATCH_1} bytes of stack")
       endif()
-      if(CMAKE_MATCH_2 GREATER 0 OR CMAKE_MATCH_3 GREATER 0)
+      if(CMAKE_MATCH_2 GREATER max_spill OR CMAKE_MATCH_3 GREATER max_spill)
         list(APPEND findings "${name}: ${kernel}: spills ${CMAKE_MATCH_2} and loads ${CMAKE_MATCH_3} bytes")
       endif()
     endif()
@@ -60,10 +75,12 @@ foreach(source IN LISTS sources)
   if(NOT ptx)
     message(FATAL_ERROR "${name}: no PTX in ${FOLDER}")
   endif()
-  file(STRINGS ${ptx} bad REGEX "^[ \t]*(@[^ ]+ )?(atom|red)[.]")
-  foreach(line IN LISTS bad)
-    string(STRIP "${line}" line)
-    list(APPEND findings "${name}: PTX: ${line}")
+  foreach(file IN LISTS ptx)
+    file(STRINGS ${file} bad REGEX "^[ \t]*(@[^ ]+ )?(atom|red)[.]")
+    foreach(line IN LISTS bad)
+      string(STRIP "${line}" line)
+      list(APPEND findings "${name}: PTX: ${line}")
+    endforeach()
   endforeach()
 endforeach()
 
@@ -80,4 +97,4 @@ elseif(findings)
   string(REPLACE ";" "\n" findings "${findings}")
   message(FATAL_ERROR "${findings}")
 endif()
-message(STATUS "${kernels} kernels")
+message(STATUS "${kernels} kernels for ${types_of_gpu}")

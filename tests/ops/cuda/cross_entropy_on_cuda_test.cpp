@@ -1,4 +1,4 @@
-#include "ops/cuda/run_small_op.h"
+#include "ops/cuda/as_on_cpu.h"
 #include "ops/run_loss.h"
 
 namespace lockstep::testing {

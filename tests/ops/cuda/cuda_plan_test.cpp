@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "gradient/cuda/fold.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "reduce/cuda/fold.h"
 #include "run_network.h"
 
 namespace lockstep::testing {
@@ -164,21 +164,17 @@ TEST_P(CudaNetworks, EvaluateAsTheCpu) {
   EXPECT_TRUE(cuda.stayed_inside());
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, CudaNetworks,
-                         ::testing::Values(NetworkCase{"mlp:30", cuda::Type::fp32, 1e-5},
-                                           NetworkCase{"mlp:30", cuda::Type::bf16, 0.15},
-                                           NetworkCase{"lenet", cuda::Type::fp32, 1e-5},
-                                           NetworkCase{"lenet", cuda::Type::bf16, 0.15},
-                                           NetworkCase{"residual", cuda::Type::fp32, 1e-4},
-                                           NetworkCase{"residual", cuda::Type::bf16, 0.25},
-                                           NetworkCase{"averaging", cuda::Type::fp32, 1e-4},
-                                           NetworkCase{"averaging", cuda::Type::bf16, 0.25},
-                                           NetworkCase{"resnet20", cuda::Type::fp32, 1e-3}),
-                         [](const auto& row) {
-                           std::string name = row.param.name;
-                           std::erase(name, ':');
-                           return name + (row.param.type == cuda::Type::bf16 ? "Bf16" : "Fp32");
-                         });
+const std::vector<NetworkCase> network_cases = {
+    {"mlp:30", cuda::Type::fp32, 1e-5},    {"mlp:30", cuda::Type::bf16, 0.15},
+    {"lenet", cuda::Type::fp32, 1e-5},     {"lenet", cuda::Type::bf16, 0.15},
+    {"residual", cuda::Type::fp32, 1e-4},  {"residual", cuda::Type::bf16, 0.25},
+    {"averaging", cuda::Type::fp32, 1e-4}, {"averaging", cuda::Type::bf16, 0.25},
+    {"resnet20", cuda::Type::fp32, 1e-3}};
+INSTANTIATE_TEST_SUITE_P(Table, CudaNetworks, ::testing::ValuesIn(network_cases), [](const auto& row) {
+  std::string name = row.param.name;
+  std::erase(name, ':');
+  return name + (row.param.type == cuda::Type::bf16 ? "Bf16" : "Fp32");
+});
 
 TEST(CudaPlan, MixesSamplesAsTheCpu) {
   const auto network = network_called("mlp:30");

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iterator>
 
-#include "lockstep/error.h"
+#include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep::cuda {
@@ -14,17 +13,6 @@ namespace {
 class PlanFileTest : public ::testing::Test {
  protected:
   void write(const std::string& text) { std::ofstream(path) << text; }
-
-  /// Error of reading `text`.
-  Error refusal(const std::string& text) {
-    write(text);
-    try {
-      PlanFile(path, "GPU");
-    } catch (const Error& error) {
-      return error;
-    }
-    return {Category::internal, "no error"};
-  }
 
   TemporaryFolder folder;
   std::filesystem::path path = folder.path() / "plans.json";
@@ -80,34 +68,21 @@ TEST_F(PlanFileTest, NamesFileAndReasonOfADamagedOne) {
        "\"microseconds\""},
   };
   for (const Case& c : cases) {
-    const Error error = refusal(c.text);
-    const std::string message = error.what();
-    EXPECT_EQ(error.category(), Category::data) << c.text;
-    EXPECT_NE(message.find(path.string()), std::string::npos) << message;
-    EXPECT_NE(message.find(c.reason), std::string::npos) << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    SCOPED_TRACE(c.text);
+    write(c.text);
+    expect_error(Category::data, {path.string(), c.reason}, [&] { PlanFile(path, "GPU"); });
   }
 }
 
 TEST_F(PlanFileTest, SaysWhereItCannotWrite) {
   PlanFile file(folder.path() / "absent" / "plans.json", "GPU");
   file.set("conv", {"eng1"});
-  try {
-    file.save();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::resource);
-  }
+  expect_error(Category::resource, {}, [&] { file.save(); });
 }
 
 TEST_F(PlanFileTest, DoesNotReadAFileThatIsTooLarge) {
   std::filesystem::resize_file((write(" "), path), std::uintmax_t{1} << 30);
-  try {
-    const PlanFile file(path, "GPU");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::data);
-  }
+  expect_error(Category::data, {}, [&] { PlanFile(path, "GPU"); });
 }
 
 }  // namespace

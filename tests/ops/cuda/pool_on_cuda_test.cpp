@@ -1,4 +1,4 @@
-#include "ops/cuda/run_small_op.h"
+#include "ops/cuda/as_on_cpu.h"
 
 namespace lockstep::testing {
 namespace {
@@ -37,7 +37,7 @@ TEST_P(PoolOnCuda, HasTheBitsOfTheCpu) {
   for (const Type type : {Type::fp32, Type::tf32, Type::bf16}) {
     for (const int samples : {1, 3, 17}) {
       const OpInputs values = random_inputs(GetParam(), samples);
-      expect_as_on_cpu(cuda::plan_op, GetParam(), values.inputs[0], values.grad_output, type);
+      expect_as_on_cpu(GetParam(), values.inputs[0], values.grad_output, type);
     }
   }
 }
@@ -47,7 +47,7 @@ TEST_P(PoolOnCuda, TakesTheFirstOfEquals) {
   OpInputs values = random_inputs(GetParam(), 5);
   for (double& value : values.inputs[0].values) value = std::round(value);
   for (const Type type : {Type::fp32, Type::bf16}) {
-    expect_as_on_cpu(cuda::plan_op, GetParam(), values.inputs[0], values.grad_output, type);
+    expect_as_on_cpu(GetParam(), values.inputs[0], values.grad_output, type);
   }
 }
 
@@ -58,9 +58,9 @@ TEST_P(PoolOnCuda, TreatsNanAndInfinityAsTheCpuDoes) {
   for (std::size_t i = 0; i < values.inputs[0].values.size(); i += 2 + i % 7) {
     values.inputs[0].values[i] = rare[i % 3];
   }
-  expect_as_on_cpu(cuda::plan_op, GetParam(), values.inputs[0], values.grad_output, Type::fp32);
+  expect_as_on_cpu(GetParam(), values.inputs[0], values.grad_output, Type::fp32);
   std::fill(values.inputs[0].values.begin(), values.inputs[0].values.end(), rare[2]);
-  expect_as_on_cpu(cuda::plan_op, GetParam(), values.inputs[0], values.grad_output, Type::bf16);
+  expect_as_on_cpu(GetParam(), values.inputs[0], values.grad_output, Type::bf16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, PoolOnCuda, ::testing::ValuesIn(pool_cases()),
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Table, PoolOnCuda, ::testing::ValuesIn(pool_cases()),
 TEST(MaxPoolOnCuda, RemembersNothingInEvaluation) {
   const OpCase op_case = pool_case("Max", MaxPool2d{.kernel = 2, .stride = 2}, {3, 4, 4}, 2, 2);
   const OpInputs values = random_inputs(op_case, 2);
-  const PaddedTensor output = run_in_evaluation(cuda::plan_op, op_case, values.inputs[0], Type::fp32);
+  const PaddedTensor output = run_in_evaluation(op_case, values.inputs[0], Type::fp32);
   const Reference reference(op_case.node, values.inputs, {});
   expect_same(output.values(), reference.output, Type::fp32, "output");
 }

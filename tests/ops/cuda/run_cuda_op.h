@@ -21,19 +21,21 @@ struct CudaOpResults {
   std::array<std::vector<float>, max_parameters> grad_parameters;  ///< with the gap
 };
 
-/// Runs one operation with memory of its own.
+/// Runs one operation with memory of its own. `given`: further members that the operation needs.
 class CudaOpRun {
  public:
-  CudaOpRun(const OpCase& op_case, const OpInputs& values, cuda::Type type)
+  CudaOpRun(const OpCase& op_case, const OpInputs& values, cuda::Type type, int position,
+            const cuda::OpMemory& given)
       : case_(op_case),
         type_(type),
         samples_(values.inputs[0].samples),
-        op_(plan()),
+        op_(plan(position)),
         prepared_(op_.prepared_bytes),
         saved_(op_.saved_bytes),
         left_(op_.left_bytes),
         scratch_(op_.scratch_bytes),
-        grad_output_(type, values.grad_output) {
+        grad_output_(type, values.grad_output),
+        memory_(given) {
     results.output = PaddedTensor(type, samples_, op_case.node.shape);
     memory_.output = results.output.data();
     memory_.prepared = prepared_.data();
@@ -58,6 +60,12 @@ class CudaOpRun {
     });
     hide_what_backward_does_not_read();
     memory_.grad_output = grad_output_.data();
+    if (case_.parameter_sizes() == std::array<std::size_t, max_parameters>{}) {
+      run_on_device([&](cuda::StreamHandle stream) {  // nobody reads its gradient
+        memory_.stream = stream;
+        op_.backward(memory_);
+      });
+    }
     for (std::size_t k = 0; k < max_inputs; ++k) {
       if (!case_.input_gradient || case_.inputs[k].channels == 0) continue;
       results.grad_inputs[k] = PaddedTensor(type_, samples_, case_.inputs[k]);
@@ -80,14 +88,15 @@ class CudaOpRun {
   CudaOpResults results;
 
  private:
-  cuda::Op plan() const {
+  cuda::Op plan(int position) const {
     return cuda::plan_op({.node = case_.node,
                           .inputs = case_.inputs,
                           .samples = samples_,
                           .training = true,
                           .input_gradient = case_.input_gradient,
                           .type = type_,
-                          .dnn = dnn_under_test()});
+                          .dnn = dnn_under_test(),
+                          .position = position});
   }
 
   void add_parameter(std::size_t k, const std::vector<double>& values) {
@@ -131,8 +140,9 @@ class CudaOpRun {
   cuda::OpMemory memory_;
 };
 
-inline CudaOpResults run_cuda_op(const OpCase& op_case, const OpInputs& values, cuda::Type type) {
-  CudaOpRun run(op_case, values, type);
+inline CudaOpResults run_cuda_op(const OpCase& op_case, const OpInputs& values, cuda::Type type,
+                                 int position = 0, const cuda::OpMemory& given = {}) {
+  CudaOpRun run(op_case, values, type, position, given);
   run.run();
   return std::move(run.results);
 }

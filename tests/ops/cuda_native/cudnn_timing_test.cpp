@@ -106,7 +106,10 @@ TEST_F(FastestEngine, RunsTwentyTimesInAGraph) {
 TEST_F(FastestEngine, RunsTwentyTimesWithoutAGraphIfItCannotBeCaptured) {
   const std::vector<std::function<void(cudaStream_t)>> reasons{
       [](cudaStream_t) { refuse(); },
-      [](cudaStream_t stream) { EXPECT_NE(cudaStreamSynchronize(stream), cudaSuccess); },
+      [](cudaStream_t stream) {
+        EXPECT_NE(cudaStreamSynchronize(stream), cudaSuccess);
+        cudaGetLastError();
+      },
       [](cudaStream_t) { fake_cuda::fail("cudaGraphInstantiate", cudaErrorNotSupported); }};
   for (const auto& reason : reasons) {
     DescribedGraph graph{taking(4.0)};

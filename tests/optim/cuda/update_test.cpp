@@ -9,9 +9,9 @@
 #include <random>
 
 #include "device/cpu/cpu_device.h"
+#include "gradient/gradients.h"
 #include "ops/cuda/step.h"
 #include "optim/cuda/arena_update.h"
-#include "reduce/gradients.h"
 #include "support/device_array.h"
 #include "train/step/outcome.h"
 
@@ -72,21 +72,21 @@ class TrainingRun {
       : scenario_(scenario),
         on_cuda_(on_cuda),
         device_(on_cuda ? make_cuda_device() : make_cpu_device({.threads = 1, .pin = false})),
-        optimizer_(make_optimizer(scenario.options)),
-        segments_(make_segments(parameters(), layout_, scenario.options, optimizer_->layerwise())) {
-    for (std::size_t i = 0; i < optimizer_->states().size(); ++i) {
+        optimizer_(scenario.options),
+        segments_(make_segments(parameters(), layout_, scenario.options, optimizer_.layerwise())) {
+    for (std::size_t i = 0; i < optimizer_.states().size(); ++i) {
       buffers_.push_back(device_->allocate(layout_.elements * sizeof(float)));
       states_.push_back(buffers_.back().floats());
     }
     const ArenaUpdateOptions options{.device = *device_,
-                                     .optimizer = *optimizer_,
-                                     .rule = scenario_.options,
+                                     .optimizer = optimizer_,
                                      .segments = segments_,
                                      .norms = norms_,
                                      .parameters = parameters().size(),
                                      .last = layout_.elements,
                                      .values = {values_.data(), values_.size()},
                                      .averages = {averages_.data(), averages_.size()},
+                                     .clip_grad = scenario_.options.clip_grad,
                                      .average_decay = 0.9,
                                      .states = states_,
                                      .log = log()};
@@ -132,7 +132,7 @@ class TrainingRun {
       update_->measure(stream, sum_.data(), gradient_sums_.data());
       update_->clip(stream, gradient_sums_.data());
     }
-    if (optimizer_->layerwise()) {
+    if (optimizer_.layerwise()) {
       update_->prepare(stream, sum_.data());
       update_->measure(stream, sum_.data(), gradient_sums_.data());
       update_->measure(stream, values_.data(), parameter_sums_.data());
@@ -158,7 +158,7 @@ class TrainingRun {
   ArenaLayout layout_ = layout_arena(parameters());
   BlockNorms norms_{parameters(), layout_};
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Optimizer> optimizer_;
+  Optimizer optimizer_;
   std::vector<Segment> segments_;
   std::vector<Buffer> buffers_;  ///< of the rule's states
   std::vector<std::span<float>> states_;

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "emulation/graph_device.h"
+#include "device/cuda/cuda_device.h"
+#include "fake_cuda/fake_cuda.h"
 #include "ops/cuda/dnn/cudnn.h"
 #include "support/expect_error.h"
 #include "train/small_run.h"
@@ -11,15 +12,16 @@ namespace lockstep {
 namespace {
 
 TEST(CudaLeafRunner, SaysWhatWouldFitWhereMemoryIsShort) {
-  GraphDevice device;
+  const auto device = cuda::make_cuda_device();
   const auto network = test::small_network();
   const auto dnn = cuda::make_cudnn({});
   const cuda::CudaPlan plan(build_graph(*network), layout_arena(network->parameters()),
                             {.samples = 32, .training = true}, cuda::Type::fp32, *dnn);
   const Loader loader(test::train_set(), 32);
-  device.available = plan.workspace_bytes() / 2;
+  fake_cuda::set_facts({.gpus = {{.memory = plan.workspace_bytes() / 2}}});
   expect_error(Category::resource, {"micro-batches of 32 samples", "up to 16 samples fit"},
-               [&] { cuda::make_cuda_leaf_runner(device, plan, loader, nullptr); });
+               [&] { cuda::make_cuda_leaf_runner(*device, plan, loader, nullptr); });
+  fake_cuda::set_facts({});
 }
 
 }  // namespace

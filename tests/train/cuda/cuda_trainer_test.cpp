@@ -7,23 +7,11 @@
 
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
+#include "support/expect_error.h"
 #include "train/small_run.h"
 
-namespace lockstep {
+namespace lockstep::test {
 namespace {
-
-using test::augmented;
-using test::network_with_batch_norm;
-using test::small_network;
-using test::test_set;
-using test::train_set;
-using test::world;
-
-struct RunRecord {
-  std::vector<double> losses;  ///< of steps
-  std::vector<EpochReport> epochs;
-  std::string digest;
-};
 
 TrainerOptions on(DeviceKind device, TrainerOptions chosen) {
   chosen.execution.device = device;
@@ -31,20 +19,12 @@ TrainerOptions on(DeviceKind device, TrainerOptions chosen) {
   return chosen;
 }
 
-RunRecord run(const TrainerOptions& chosen, const Network& network) {
-  RunRecord result;
-  Trainer trainer(world(), network, train_set(), test_set(), chosen);
-  trainer.on_step = [&](const StepReport& step) { result.losses.push_back(step.loss); };
-  trainer.on_epoch = [&](const EpochReport& epoch) { result.epochs.push_back(epoch); };
-  trainer.fit();
-  result.digest = trainer.digest();
-  return result;
-}
-
-void expect_near(const RunRecord& gpu, const RunRecord& cpu, double tolerance) {
-  ASSERT_EQ(gpu.losses.size(), cpu.losses.size());
-  for (std::size_t i = 0; i < gpu.losses.size(); ++i) {
-    EXPECT_NEAR(gpu.losses[i], cpu.losses[i], tolerance) << "step " << i + 1;
+void expect_as_on_cpu(const TrainerOptions& chosen, const Network& network, double tolerance) {
+  const FinishedRun gpu = train(on(DeviceKind::cuda, chosen), network);
+  const FinishedRun cpu = train(on(DeviceKind::cpu, chosen), network);
+  ASSERT_EQ(gpu.steps.size(), cpu.steps.size());
+  for (std::size_t i = 0; i < gpu.steps.size(); ++i) {
+    EXPECT_NEAR(gpu.steps[i].loss, cpu.steps[i].loss, tolerance) << "step " << i + 1;
   }
   ASSERT_EQ(gpu.epochs.size(), cpu.epochs.size());
   for (std::size_t i = 0; i < gpu.epochs.size(); ++i) {
@@ -55,16 +35,11 @@ void expect_near(const RunRecord& gpu, const RunRecord& cpu, double tolerance) {
   }
 }
 
-void expect_as_on_cpu(const TrainerOptions& chosen, const Network& network, double tolerance = 1e-4) {
-  expect_near(run(on(DeviceKind::cuda, chosen), network), run(on(DeviceKind::cpu, chosen), network),
-              tolerance);
-}
-
 /// Work of the host while it records is not part of a step.
 TEST(CudaTrainer, KnowsTimesOfWholeStepsOnly) {
   const auto network = small_network();
   for (const bool graphs : {true, false}) {
-    TrainerOptions chosen = on(DeviceKind::cuda, test::options());
+    TrainerOptions chosen = on(DeviceKind::cuda, options());
     chosen.execution.cuda_graph = graphs;
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     for (int run = 0; run < 2; ++run) {
@@ -79,14 +54,14 @@ TEST(CudaTrainer, KnowsTimesOfWholeStepsOnly) {
   }
 }
 
-TEST(CudaTrainer, FollowsTheCpu) { expect_as_on_cpu(test::options(), *small_network()); }
+TEST(CudaTrainer, FollowsTheCpu) { expect_as_on_cpu(options(), *small_network(), 1e-4); }
 
 TEST(CudaTrainer, FollowsTheCpuWithBatchNorm) {
-  expect_as_on_cpu(test::options(), *network_with_batch_norm(), 1e-3);
+  expect_as_on_cpu(options(), *network_with_batch_norm(), 1e-3);
 }
 
 TEST(CudaTrainer, FollowsTheCpuWithEverythingElse) {
-  TrainerOptions chosen = test::options();
+  TrainerOptions chosen = options();
   chosen.optimizer = {.name = "lamb", .weight_decay = 0.1, .clip_grad = 1.0};
   chosen.learning_rate = 0.01F;
   chosen = augmented(chosen);
@@ -99,7 +74,7 @@ TEST(CudaTrainer, FollowsTheCpuWithEverythingElse) {
 
 /// The GPU augments samples in its own memory.
 TEST(CudaTrainer, FollowsTheCpuWithAugmentationOnTheGpu) {
-  TrainerOptions chosen = test::options();
+  TrainerOptions chosen = options();
   chosen.input = {.mean = {0.3}, .deviation = {0.4}};
   chosen.augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2};
   expect_as_on_cpu(chosen, *small_network(), 1e-4);
@@ -107,17 +82,17 @@ TEST(CudaTrainer, FollowsTheCpuWithAugmentationOnTheGpu) {
 
 TEST(CudaTrainer, RepeatsItsBits) {
   const auto network = network_with_batch_norm();
-  const TrainerOptions chosen = on(DeviceKind::cuda, test::options());
-  EXPECT_EQ(run(chosen, *network).digest, run(chosen, *network).digest);
+  const TrainerOptions chosen = on(DeviceKind::cuda, options());
+  EXPECT_EQ(train(chosen, *network).digest, train(chosen, *network).digest);
 }
 
 TEST(CudaTrainer, IsGivenAsManyStepsAtOnceAsAreWanted) {
   const auto network = small_network();
-  TrainerOptions chosen = on(DeviceKind::cuda, test::options());
-  const std::string expected = run(chosen, *network).digest;
+  TrainerOptions chosen = on(DeviceKind::cuda, options());
+  const std::string expected = train(chosen, *network).digest;
   for (const std::uint64_t steps : {1, 3, 100'000}) {
     chosen.execution.steps_at_once = steps;
-    EXPECT_EQ(run(chosen, *network).digest, expected);
+    EXPECT_EQ(train(chosen, *network).digest, expected);
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     const int epoch = static_cast<int>(trainer.steps_per_epoch());
     EXPECT_EQ(trainer.steps(epoch).steps, std::min<std::uint64_t>(steps, trainer.steps_per_epoch()));
@@ -125,29 +100,23 @@ TEST(CudaTrainer, IsGivenAsManyStepsAtOnceAsAreWanted) {
 }
 
 TEST(CudaTrainer, LearnsInBfloat16) {
-  TrainerOptions chosen = on(DeviceKind::cuda, test::options());
+  TrainerOptions chosen = on(DeviceKind::cuda, options());
   chosen.execution.dtype = DataType::bf16;
   chosen.epochs = 6;
   chosen.learning_rate = 0.3F;
-  const RunRecord result = run(chosen, *small_network());
+  const FinishedRun result = train(chosen);
   EXPECT_LT(result.epochs.back().train.loss, 0.95 * result.epochs.front().train.loss);
 }
 
 TEST(CudaTrainer, StopsAtALossThatIsNotFinite) {
-  TrainerOptions chosen = on(DeviceKind::cuda, test::options());
+  TrainerOptions chosen = on(DeviceKind::cuda, options());
   chosen.learning_rate = 1e30F;
-  try {
-    run(chosen, *small_network());
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::data);
-    EXPECT_NE(std::string(error.what()).find("step"), std::string::npos) << error.what();
-  }
+  expect_error(Category::data, {"step"}, [&] { train(chosen); });
 }
 
 TEST(CudaTrainer, SavesWhatItEvaluates) {
   const auto network = network_with_batch_norm();
-  Trainer trainer(world(), *network, train_set(), test_set(), on(DeviceKind::cuda, test::options()));
+  Trainer trainer(world(), *network, train_set(), test_set(), on(DeviceKind::cuda, options()));
   trainer.fit();
   const std::string file = testing::TempDir() + "cuda_trainer_test.safetensors";
   trainer.save(file);
@@ -166,4 +135,4 @@ TEST(CudaTrainer, SavesWhatItEvaluates) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::test

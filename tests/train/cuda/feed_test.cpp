@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "emulation/graph_device.h"
+#include "device/cuda/cuda_device.h"
+#include "fake_cuda/fake_cuda.h"
 #include "ops/cuda/dnn/cudnn.h"
 #include "train/small_run.h"
 
@@ -25,7 +26,7 @@ struct Fed {
   /// Loads a leaf. Returns the workspace of the plan, then the arrays of the micro-batch.
   std::vector<std::byte> load(std::uint32_t leaf) {
     MicroBatch batch;
-    device.record([&] { batch = feed->load(device.stream, leaf, plan.images(workspace.data())); })->run();
+    device.record([&] { batch = feed->load(stream, leaf, plan.images(workspace.data())); })->run();
     std::vector<std::byte> bytes;
     const auto fetch = [&](const void* from, std::size_t count) {
       bytes.resize(bytes.size() + count);
@@ -52,14 +53,15 @@ struct Fed {
     std::vector<Buffer> images, ids;
     const auto program = device.record([&] {
       for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
-        const MicroBatch batch = feed->load(device.stream, leaf, plan.images(workspace.data()));
+        const MicroBatch batch = feed->load(stream, leaf, plan.images(workspace.data()));
         images.push_back(device.allocate_host(image_bytes));
         ids.push_back(device.allocate_host(id_bytes));
-        device.copy(device.stream, images.back().data(), plan.images(workspace.data()), image_bytes);
-        device.copy(device.stream, ids.back().data(), batch.ids, batch.size * sizeof *batch.ids);
+        device.copy(stream, images.back().data(), plan.images(workspace.data()), image_bytes);
+        device.copy(stream, ids.back().data(), batch.ids, batch.size * sizeof *batch.ids);
       }
     });
     program->run();
+    device.copy(nullptr, nullptr, 0);  // waits
     std::vector<std::byte> bytes;
     for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
       bytes.insert(bytes.end(), images[leaf].data(), images[leaf].data() + image_bytes);
@@ -68,7 +70,9 @@ struct Fed {
     return bytes;
   }
 
-  GraphDevice device;
+  std::unique_ptr<Device> owner = cuda::make_cuda_device();
+  Device& device = *owner;
+  Stream& stream = *device.streams()[0];
   std::unique_ptr<Network> network = test::small_network();
   std::unique_ptr<cuda::Dnn> dnn = cuda::make_cudnn({});
   cuda::CudaPlan plan;
@@ -78,6 +82,7 @@ struct Fed {
 };
 
 TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
+  fake_cuda::run_clock(true);
   for (const bool training : {false, true}) {
     Loader loader(test::test_set(), 16,
                   training ? InputOptions{.mean = {0.3}, .deviation = {0.4}} : InputOptions{},
@@ -97,6 +102,7 @@ TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
       EXPECT_EQ(by_device.feed->waited(), 0.0);
     }
   }
+  fake_cuda::run_clock(false);
 }
 
 /// The next leaf may arrive as soon as its memory is free, or as late as possible.
@@ -106,12 +112,13 @@ TEST(Feed, OfTheHostBringsTheNextLeafWhileOneIsUsed) {
   loader.set_step(all.first, all.samples);
   Fed by_device(loader, false);
   const std::vector<std::byte> expected = by_device.load_all(loader);
-  for (const StreamOrder order : {StreamOrder::first_stream, StreamOrder::other_streams}) {
+  for (const fake_cuda::Order order : {fake_cuda::Order::late, fake_cuda::Order::early}) {
+    fake_cuda::set_order(order);
     Fed by_host(loader, true, 2);
-    by_host.device.stream_order = order;
     by_host.feed->expect({&all, 1});
     EXPECT_TRUE(by_host.load_all(loader) == expected);
   }
+  fake_cuda::set_order(fake_cuda::Order::late);
 }
 
 }  // namespace

@@ -9,53 +9,40 @@
 #include "support/image_files.h"
 #include "train/small_run.h"
 
-namespace lockstep {
+namespace lockstep::test {
 namespace {
-
-using test::small_network;
-using test::test_set;
-using test::train_set;
-using test::world;
 
 /// Options with RandAugment and random resized crops, which the host computes.
 TrainerOptions on(DeviceKind device, int threads = 1, bool graphs = true) {
-  TrainerOptions chosen = test::augmented(test::options());
+  TrainerOptions chosen = augmented(options());
   chosen.reduce = Reduce::canonical;
   chosen.execution = {.device = device, .threads = threads, .cuda_graph = graphs};
   return chosen;
 }
 
-struct RunRecord {
-  std::vector<double> losses;  ///< of steps, and of the test set after each epoch
-  std::string digest;
-};
-
-RunRecord run(const TrainerOptions& chosen) {
-  RunRecord result;
-  const auto network = small_network();
-  Trainer trainer(world(), *network, train_set(), test_set(), chosen);
-  trainer.on_step = [&](const StepReport& step) { result.losses.push_back(step.loss); };
-  trainer.on_epoch = [&](const EpochReport& epoch) {
-    result.losses.push_back(epoch.test.loss);
+/// Losses of the steps, and of the test set after each epoch.
+std::vector<double> losses_of(const FinishedRun& run) {
+  std::vector<double> losses;
+  for (const StepReport& step : run.steps) losses.push_back(step.loss);
+  for (const EpochReport& epoch : run.epochs) {
+    losses.push_back(epoch.test.loss);
     EXPECT_EQ(epoch.train.samples, train_set().size());
     EXPECT_EQ(epoch.test.samples, test_set().size());
     EXPECT_EQ(epoch.load_share > 0.0, epoch.load_seconds > 0.0) << "copies may be hidden";
     EXPECT_LT(epoch.load_share, 1.0);
-  };
-  trainer.fit();
-  result.digest = trainer.digest();
-  return result;
+  }
+  return losses;
 }
 
 TEST(HostFedRun, HasTheSameBitsWithAnyNumberOfThreadsWithAndWithoutGraphs) {
-  const RunRecord cpu = run(on(DeviceKind::cpu));
-  const RunRecord expected = run(on(DeviceKind::cuda));
-  ASSERT_EQ(expected.losses.size(), cpu.losses.size());
-  for (std::size_t i = 0; i < cpu.losses.size(); ++i) EXPECT_NEAR(expected.losses[i], cpu.losses[i], 1e-4);
+  const std::vector<double> cpu = losses_of(train(on(DeviceKind::cpu)));
+  const FinishedRun expected = train(on(DeviceKind::cuda));
+  ASSERT_EQ(losses_of(expected).size(), cpu.size());
+  for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(losses_of(expected)[i], cpu[i], 1e-4);
   for (const int threads : {1, 2, 3}) {
     for (const bool graphs : {true, false}) {
-      const RunRecord found = run(on(DeviceKind::cuda, threads, graphs));
-      EXPECT_EQ(found.losses, expected.losses) << threads << " threads, graphs " << graphs;
+      const FinishedRun found = train(on(DeviceKind::cuda, threads, graphs));
+      EXPECT_EQ(losses_of(found), losses_of(expected)) << threads << " threads, graphs " << graphs;
       EXPECT_EQ(found.digest, expected.digest) << threads << " threads, graphs " << graphs;
     }
   }
@@ -112,20 +99,17 @@ class Torn : public Dataset {
   Encoding encoding_;
 };
 
-void expect_torn(const Dataset& train, const Dataset& test, const std::vector<std::string>& words) {
-  const auto network = small_network();
+void expect_torn(const Dataset& trained, const Dataset& tested, const std::vector<std::string>& words) {
   for (const int threads : {1, 3}) {
     for (const bool graphs : {true, false}) {
-      expect_error(Category::data, words, [&] {
-        Trainer trainer(world(), *network, train, test, on(DeviceKind::cuda, threads, graphs));
-        trainer.fit();
-      });
+      expect_error(Category::data, words,
+                   [&] { train(on(DeviceKind::cuda, threads, graphs), *small_network(), trained, tested); });
     }
   }
 }
 
 TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
-  const Permutation order(train_set().size(), test::options().seed, 0);
+  const Permutation order(train_set().size(), options().seed, 0);
   for (const std::uint64_t position : {std::uint64_t{0}, std::uint64_t{150}, train_set().size() - 1}) {
     const Torn train(train_set(), {order(position)});
     expect_torn(train, test_set(),
@@ -151,4 +135,4 @@ TEST(HostFedRun, DoesNotBeginWithATestSampleForTheGpusMemoryThatCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::test

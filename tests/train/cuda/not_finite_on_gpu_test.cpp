@@ -5,14 +5,8 @@
 #include "support/temporary_folder.h"
 #include "train/poisoned.h"
 
-namespace lockstep {
+namespace lockstep::test {
 namespace {
-
-using test::Poisoned;
-using test::poisoned_options;
-using test::PoisonedRun;
-using test::sample_of_step;
-using test::world;
 
 /// `host_fed`: with an augmentation that the host computes.
 PoisonedRun run(DeviceKind device, OnNan on_nan, bool host_fed, std::uint64_t steps_at_once) {
@@ -49,8 +43,8 @@ TEST(NotFiniteOnGpu, AParameterEndsTheRunAtTheEndOfTheEpoch) {
   TrainerOptions chosen = poisoned_options(OnNan::stop);
   chosen.execution.device = DeviceKind::cuda;
   const TemporaryFolder folder;
-  const std::string name = test::write_model_with_nan(folder / "model", world(), chosen);
-  const auto network = test::two_channel_network();
+  const std::string name = write_model_with_nan(folder / "model", world(), chosen);
+  const auto network = two_channel_network();
   const Poisoned train({}), test({}, 77);
   Trainer trainer(world(), *network, train, test, chosen);
   trainer.load(ModelFile::read((folder / "model").string()));
@@ -65,18 +59,18 @@ TEST(NotFiniteOnGpu, AHiddenLayerEndsTheRunAtTheEndOfTheEpochAtTheLatest) {
     chosen.execution.device = DeviceKind::cuda;
     chosen.execution.dtype = type;
     const TemporaryFolder folder;
-    const std::string name = test::write_model_with_nan(folder / "model", world(), chosen, "conv1.weight");
+    const std::string name = write_model_with_nan(folder / "model", world(), chosen, "conv1.weight");
     ASSERT_NE(name, "");
-    const auto network = test::two_channel_network();
+    const auto network = two_channel_network();
     const Poisoned train({}), test({}, 77);
     Trainer trainer(world(), *network, train, test, chosen);
     trainer.load(ModelFile::read((folder / "model").string()));
     int epochs = 0;
-    trainer.on_epoch = [&](const EpochReport& /*report*/) { ++epochs; };
+    trainer.on_event = observer([&](const EpochReport& /*report*/) { ++epochs; });
     expect_error(Category::data, {"not finite"}, [&] { trainer.fit(); });
     EXPECT_EQ(epochs, 0);
   }
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::test

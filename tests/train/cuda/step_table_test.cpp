@@ -7,7 +7,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/launch_on_host.h"
+#include "fake_cuda/fake_cuda.h"
 
 namespace lockstep {
 namespace {
@@ -45,7 +45,7 @@ class StepTables : public testing::TestWithParam<On> {
       if (GetParam() == On::cpu) {
         stream.call(work, Phase::update);
       } else {
-        cuda::give(cuda::handle_of(stream), "step", {}, work);
+        fake_cuda::launch(cuda::handle_of(stream), "step", {}, work);
       }
     });
   }

@@ -1,5 +1,7 @@
 #include "data/cuda/gather.h"
 
+#include "device/cuda/native/launch.h"
+
 namespace lockstep::cuda {
 namespace {
 

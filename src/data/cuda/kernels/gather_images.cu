@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "data/cuda/gather.h"
+#include "device/cuda/native/launch.h"
 
 namespace lockstep::cuda {
 namespace {

@@ -25,7 +25,7 @@ class ImageFolder : public Dataset {
   int classes() const override { return static_cast<int>(list_.classes.size()); }
   Encoding encoding() const override { return Encoding::image_file; }
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    const InputFile file(list_.folder / list_.files[id].name);
+    const InputFile file = open_file(id);
     if (file.size() > max_file_bytes) {
       throw Error(Category::data,
                   fmt::format("{}: {} bytes are too many for an image", sample_name(id), file.size()));
@@ -58,6 +58,26 @@ class ImageFolder : public Dataset {
   std::string skipped_files() const override { return skipped_files_text(list_); }
 
  private:
+  /// Throws Error(data) for a file that cannot be opened, which runs skip, and Error(resource) for one that
+  /// is gone: skipping a file that other hosts still have would change the result.
+  InputFile open_file(std::uint64_t id) const {
+    const std::filesystem::path path = list_.folder / list_.files[id].name;
+    try {
+      return InputFile(path);
+    } catch (const Error& error) {
+      if (error.category() != Category::data || is_listed(path)) throw;
+      throw Error(Category::resource,
+                  fmt::format("{}: was removed after the data set was opened", path.string()));
+    }
+  }
+  static bool is_listed(const std::filesystem::path& path) {
+    try {
+      return std::ranges::count(list_folder(path.parent_path()), path.filename().string()) > 0;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   ImageList list_;
   Shape shape_;
 };

@@ -17,8 +17,9 @@ struct ImageList {
   };
   std::filesystem::path folder = {};
   std::vector<std::string> classes = {};
-  std::vector<File> files = {};     ///< by class, then by name
-  std::uint64_t skipped_files = 0;  ///< entries that are no class, or in a class no image; not hidden ones
+  std::vector<File> files = {};  ///< by class, then by name
+  std::uint64_t skipped_files =
+      0;  ///< entries that are neither a class nor an image of a class; hidden entries do not count
   std::string first_skipped_file = {};  ///< without FOLDER
 };
 

@@ -120,6 +120,7 @@ PackResult pack_images(const ImageList& list, const std::filesystem::path& folde
   make_folder(folder);
   const std::filesystem::path index_file = folder / (part + ".index");
   remove_file(index_file);  // of an earlier packing, whose shards will be replaced
+  remove_leftovers(folder, [&](std::string_view name) { return name.starts_with(part + "-"); });
   const auto images = make_image_folder(list, {});
   ShardWriter writer(folder, part, options.shard_bytes);
   writer.index.classes = list.classes;

@@ -2,48 +2,50 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <typeinfo>
 
-#include "device/cuda/block_sum.h"
-#include "device/cuda/launch.h"
+#include "core/host_device.h"
+#include "device/cuda/native/block.h"
 #include "device/cuda/native/check.h"
+#include "device/cuda/stream_handle.h"
 #include "device/kernel_times.h"
 
-/// Starts a kernel. A test that runs kernels on threads of the host has its own (tests/block_threads).
-#ifndef LOCKSTEP_LAUNCH
-#define LOCKSTEP_LAUNCH(kernel, blocks, threads, stream, ...) \
-  kernel<<<blocks, threads, 0, stream>>>(__VA_ARGS__)
-#endif
-
-/// Functions of launch_on_host.h for the GPU.
+/// Launch of kernels that are written as a function of an index. For .cu sources only. The compiler of the
+/// host compiles them too, for the CUDA runtime of tests/fake_cuda, which runs them with the same bits.
 namespace lockstep::cuda {
 
+/// Number of lanes that `work` divides a row into: a power of two.
 template <class Work>
-__global__ void each_kernel(std::size_t count, const Work work) {
-  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < count) work(i);
+__device__ unsigned lanes_of(const Work& work) {
+  if constexpr (requires { work.lanes(); }) {
+    return work.lanes();
+  } else {
+    return 1;
+  }
 }
 
-/// The calling thread of a block of row_threads, for add_over_block.
-struct BlockThread {
-  std::uint32_t* memory;
-
-  __device__ unsigned number() const { return threadIdx.x; }
-  __device__ void store(unsigned slot, std::uint32_t word) const { memory[slot] = word; }
-  __device__ std::uint32_t load(unsigned slot) const { return memory[slot]; }
-  __device__ void wait() const { __syncthreads(); }
-  __device__ std::uint32_t from_above(std::uint32_t word, unsigned apart) const {
-    return __shfl_down_sync(0xffffffffU, word, apart);
+/// Argument that for_each_row passes to `work` for a lane of `row`. `results`: those of the work before, if
+/// any.
+template <class Work, class... Results>
+__device__ auto place_in(const Work& work, std::size_t row, unsigned lane, const Results*... results) {
+  if constexpr (requires { work.place(row, lane, results...); }) {
+    return work.place(row, lane, results...);
+  } else if constexpr (requires { work.place(row); }) {
+    return work.place(row);
+  } else {
+    return row;
   }
-};
+}
 
-/// Calls use(k, loaded) for the calling thread's terms k of its lane, in ascending order. Loads Work::ahead
-/// of them before it uses the first.
+/// Calls use(k, loaded) for the terms k of thread t in its lane, in ascending order. Loads Work::ahead of
+/// them before it uses the first.
 template <class Work, class Place, class Use>
-__device__ void for_each_loaded(const Work& work, const Place& place, std::size_t terms, unsigned lanes,
+__device__ void for_each_loaded(const Work& work, const Place& place, unsigned t, unsigned lanes,
                                 const Use& use) {
   const unsigned apart = row_threads / lanes;
-  for (std::size_t k = threadIdx.x / lanes; k < terms; k += Work::ahead * apart) {
+  const std::size_t terms = work.terms(place);
+  for (std::size_t k = t / lanes; k < terms; k += Work::ahead * apart) {
     decltype(work.load(place, k)) loaded[Work::ahead];
 #pragma unroll
     for (unsigned u = 0; u < Work::ahead; ++u) {
@@ -56,81 +58,142 @@ __device__ void for_each_loaded(const Work& work, const Place& place, std::size_
   }
 }
 
-/// Sum of the calling thread's lane; valid in threads below the number of lanes.
+/// Sum of the terms of thread t.
 template <class Work, class Place>
-__device__ typename Work::Sum sum_row(const Work& work, const Place& place, unsigned lanes) {
-  using Sum = typename Work::Sum;
-  __shared__ std::uint32_t memory[SumWords<Sum>::count * block_sum_slots];
-  const std::size_t terms = work.terms(place);
-  Sum sum{};
-  if constexpr (requires { work.load(place, terms); }) {
-    for_each_loaded(work, place, terms, lanes,
+__device__ typename Work::Sum sum_of_thread(const Work& work, const Place& place, unsigned t,
+                                            unsigned lanes) {
+  typename Work::Sum sum{};
+  if constexpr (requires { work.load(place, std::size_t{}); }) {
+    for_each_loaded(work, place, t, lanes,
                     [&](std::size_t k, const auto& loaded) { sum += work.term(place, k, loaded); });
   } else {
-    for (std::size_t k = threadIdx.x / lanes; k < terms; k += row_threads / lanes) sum += work.term(place, k);
+    const std::size_t terms = work.terms(place);
+    for (std::size_t k = t / lanes; k < terms; k += row_threads / lanes) sum += work.term(place, k);
   }
-  return add_over_block(sum, lanes, BlockThread{memory});
+  return sum;
+}
+
+/// Slots of shared memory per word of a sum: 128 for the sums of threads 128 to 255, then 64, then 32.
+constexpr unsigned block_sum_slots = row_threads - warp_threads;
+
+/// Adds the sums of all threads in the order of for_each_row, to those of the threads below `lanes`. Threads
+/// of a warp access adjacent words of shared memory, so their accesses do not conflict.
+template <class Sum>
+__device__ void add_over_block(PerThread<Sum>& sums, unsigned lanes) {
+  using Words = SumWords<Sum>;
+  __shared__ std::uint32_t memory[Words::count * block_sum_slots];
+  unsigned first = 0;  // slot
+  for (unsigned apart = row_threads / 2; apart >= warp_threads; first += apart, apart /= 2) {
+    for_each_thread([&](unsigned t) {
+      if (t < apart || t >= 2 * apart) return;
+      const auto given = std::bit_cast<Words>(sums[t]);
+      for (unsigned w = 0; w < Words::count; ++w) {
+        memory[w * block_sum_slots + first + t - apart] = given.words[w];
+      }
+    });
+    __syncthreads();
+    for_each_thread([&](unsigned t) {
+      if (t >= apart) return;
+      Words other;
+      for (unsigned w = 0; w < Words::count; ++w) other.words[w] = memory[w * block_sum_slots + first + t];
+      sums[t] += std::bit_cast<Sum>(other);
+    });
+  }
+  for (unsigned apart = warp_threads / 2; apart >= lanes; apart /= 2) add_over_warp(sums, apart);
+}
+
+/// Adds up a row and calls finish(place, lane, sum) for each lane.
+template <class Work, class Finish>
+__device__ void sum_row(const Work& work, const Finish& finish) {
+  const unsigned lanes = lanes_of(work);
+  const PerThread places([&](unsigned t) { return place_in(work, std::size_t{blockIdx.x}, t % lanes); });
+  PerThread sums([&](unsigned t) { return sum_of_thread(work, places[t], t, lanes); });
+  add_over_block(sums, lanes);
+  for_each_thread([&](unsigned t) {
+    if (t < lanes) finish(places[t], t, sums[t]);
+  });
+}
+
+/// Two blocks run on a multiprocessor at once, so threads have at most 128 of its 65,536 registers.
+constexpr unsigned min_blocks = 2;
+
+template <class Work>
+__global__ void __launch_bounds__(row_threads, min_blocks) each_kernel(std::size_t count, const Work work) {
+  for_each_thread([&](unsigned t) {
+    const std::size_t i = std::size_t{blockIdx.x} * row_threads + t;
+    if (i < count) work(i);
+  });
 }
 
 template <class Work>
-__global__ void row_kernel(const Work work) {
-  const unsigned lanes = lanes_of(work);
-  const auto place = place_in(work, std::size_t{blockIdx.x}, threadIdx.x % lanes);
-  const auto sum = sum_row(work, place, lanes);
-  if (threadIdx.x < lanes) work.finish(place, sum);
+__global__ void __launch_bounds__(row_threads, min_blocks) row_kernel(const Work work) {
+  sum_row(work, [&](const auto& place, unsigned /*lane*/, const typename Work::Sum& sum) {
+    work.finish(place, sum);
+  });
 }
 
 template <class Work, class Then>
-__global__ void row_kernel(const Work work, const Then then) {
+__global__ void __launch_bounds__(row_threads, min_blocks) row_kernel(const Work work, const Then then) {
   using Result = typename Work::Result;
   alignas(alignof(Result)) __shared__ unsigned char memory[max_row_lanes * sizeof(Result)];
-  Result* results = reinterpret_cast<Result*>(memory);
-  {
-    const unsigned lanes = lanes_of(work);
-    const auto place = place_in(work, std::size_t{blockIdx.x}, threadIdx.x % lanes);
-    const auto sum = sum_row(work, place, lanes);
-    if (threadIdx.x < lanes) results[threadIdx.x] = work.finish(place, sum);
-  }
+  Result* const results = reinterpret_cast<Result*>(memory);
+  sum_row(work, [&](const auto& place, unsigned lane, const typename Work::Sum& sum) {
+    results[lane] = work.finish(place, sum);
+  });
   __syncthreads();
   const unsigned lanes = lanes_of(then);
-  const auto place =
-      place_in(then, std::size_t{blockIdx.x}, threadIdx.x % lanes, static_cast<const Result*>(results));
-  for_each_loaded(then, place, then.terms(place), lanes,
-                  [&](std::size_t k, const auto& loaded) { then.store(place, k, loaded); });
-}
-
-/// Calls `launch`, which starts a kernel that is named after `Work`.
-template <class Work, class Launch>
-void checked_launch(StreamHandle stream, const Launch& launch) {
-  timed_launch(stream, typeid(Work).name(), [&] {
-    launch();
-    check_cuda(cudaGetLastError(), "kernel launch");
+  for_each_thread([&](unsigned t) {
+    const auto place =
+        place_in(then, std::size_t{blockIdx.x}, t % lanes, static_cast<const Result*>(results));
+    for_each_loaded(then, place, t, lanes,
+                    [&](std::size_t k, const auto& loaded) { then.store(place, k, loaded); });
   });
 }
 
+/// Adds a kernel, which is named after `Work`, to the stream.
+template <class Work, class... Arguments>
+void launch(StreamHandle stream, std::size_t blocks, void (*kernel)(Arguments...),
+            const Arguments&... arguments) {
+  if (blocks == 0) return;
+  timed_launch(stream, typeid(Work).name(), [&] {
+    cudaLaunchConfig_t config{};
+    config.gridDim = static_cast<unsigned>(blocks);
+    config.blockDim = row_threads;
+    config.stream = stream;
+    check_cuda(cudaLaunchKernelEx(&config, kernel, arguments...), "kernel launch");
+  });
+}
+
+/// Calls work(i) for every i in [0, count), in any order, after earlier work of the stream.
 template <class Work>
 void for_each(StreamHandle stream, std::size_t count, const Work& work) {
-  constexpr unsigned threads = 256;
-  if (count == 0) return;
-  checked_launch<Work>(stream, [&] {
-    LOCKSTEP_LAUNCH(each_kernel, static_cast<unsigned>((count + threads - 1) / threads), threads, stream,
-                    count, work);
-  });
+  launch<Work>(stream, (count + row_threads - 1) / row_threads, each_kernel<Work>, count, work);
 }
 
+/// For each row, adds work.term(row, k) for k in [0, work.terms(row)), then calls work.finish(row, sum). Sums
+/// start as Work::Sum{} and add terms and other sums by `+=`, in a fixed order: sum t of 256 adds the terms
+/// t, t + 256, ...; then sum t adds sum t + 128, t + 64, ..., t + 1. The work may have
+///
+///   place(row)         the result replaces `row` in these calls
+///   lanes()            number of lanes of a row, a power of two up to max_row_lanes, with a sum each. Sum t
+///                      belongs to lane t % lanes and adds its terms t / lanes, t / lanes + 256 / lanes, ...;
+///                      then sum t adds sum t + 128, t + 64, ..., t + lanes. Adjacent threads can then read
+///                      adjacent memory
+///   place(row, lane)   replaces place(row) if there are lanes
+///   load(place, k)     reads memory for term(place, k, loaded): Work::ahead loads are made before as many
+///                      terms, as a GPU reaches its bandwidth only with many reads under way
 template <class Work>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work) {
-  if (rows == 0) return;
-  checked_launch<Work>(
-      stream, [&] { LOCKSTEP_LAUNCH(row_kernel, static_cast<unsigned>(rows), row_threads, stream, work); });
+  launch<Work>(stream, rows, row_kernel<Work>, work);
 }
 
+/// Does the above, and then for each row and lane of `then`, which may differ in number from those of `work`,
+/// then.store(place, k, then.load(place, k)) for k in [0, then.terms(place)), in any order, Then::ahead loads
+/// before as many stores. `place` is then.place(row, lane, results); results[l] is what work.finish returned
+/// for lane l of the row, a Work::Result.
 template <class Work, class Then>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work, const Then& then) {
-  if (rows == 0) return;
-  checked_launch<Then>(stream, [&] {
-    LOCKSTEP_LAUNCH(row_kernel, static_cast<unsigned>(rows), row_threads, stream, work, then);
-  });
+  launch<Then>(stream, rows, row_kernel<Work, Then>, work, then);
 }
 
 }  // namespace lockstep::cuda

@@ -24,7 +24,7 @@ class Nvml {
   Device device(const std::string& bus) const;
   /// Sets free memory, compute mode, processes and NVLinks of `gpu`.
   void describe(Device device, GpuProbe& gpu) const;
-  /// Path between two GPUs, without their numbers.
+  /// Path between two GPUs; the caller sets their numbers.
   LinkProbe link(Device first, Device second) const;
 
  private:

@@ -42,7 +42,6 @@ std::optional<GpuProbe> gpu_at(int number) {
   return GpuProbe{.name = properties.name,
                   .major = properties.major,
                   .minor = properties.minor,
-                  .multiprocessors = properties.multiProcessorCount,
                   .memory_bytes = properties.totalGlobalMem,
                   .bus = bus.data()};
 }

@@ -29,10 +29,10 @@ struct CudnnOptions {
 };
 
 /// Convolutions of cuDNN, by its graph API. Engines are deterministic; with fp32 they multiply in float. They
-/// are tried in the order of cuDNN's heuristics, without timing those last that are probably slow
-/// (reason_to_avoid in problems.h). Engines that NVRTC would have to compile, which takes
-/// seconds each, are not used. Operations for equal problems share an engine. An operation must outlive the
-/// CUDA graphs that its work was recorded into.
+/// are tried in the order of cuDNN's heuristics; without timing, engines that are probably slow come last
+/// (reason_to_avoid in problems.h). Engines that NVRTC would have to compile, in seconds each, are not used.
+/// Operations for equal problems share an engine. An operation must outlive the CUDA graphs that its work was
+/// recorded into.
 ///
 /// Throws Error(resource) if libcudnn is missing or fails, Error(data) for a damaged plan_cache or
 /// device_properties. Use from one thread at a time.

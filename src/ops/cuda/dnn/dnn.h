@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 
 namespace lockstep::cuda {
 

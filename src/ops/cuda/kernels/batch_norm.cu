@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 
 namespace lockstep::cuda {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/host_device.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "ops/cuda/dnn/dnn.h"
 
 /// Kernels of batch norm in evaluation. All addresses are device addresses.

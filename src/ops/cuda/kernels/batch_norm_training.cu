@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/kernels/sum_pair.h"
 
@@ -97,8 +98,6 @@ struct Normalization {
     return std::fma(x - mean.values[c], scale.values[c], bias.values[c]);
   }
 };
-
-// Forward.
 
 /// Number, mean and sum of squared distances from the mean of values, for several channels. Merged by the
 /// formula of Chan, Golub and LeVeque (1983); for one more value, it is Welford's.
@@ -235,8 +234,6 @@ struct NormalizeChunk {
     output[tiles.index(place.at, k)] = from_floats<T>(values);
   }
 };
-
-// Backward.
 
 /// Gradient before the activation.
 template <class T>

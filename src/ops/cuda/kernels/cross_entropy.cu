@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "device/cuda/bfloat16.h"
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 #include "ops/elementwise.h"
 #include "ops/float_arithmetic.h"

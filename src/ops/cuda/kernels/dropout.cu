@@ -1,5 +1,6 @@
 #include "ops/cuda/kernels/dropout.h"
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 
 namespace lockstep::cuda {

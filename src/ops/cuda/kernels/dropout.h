@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "ops/cuda/dnn/dnn.h"
 #include "ops/dropout_rule.h"
 

@@ -1,5 +1,6 @@
 #include "ops/cuda/kernels/element_wise.h"
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/parameters/sum_packs.h"
 #include "ops/elementwise.h"
 #include "ops/float_arithmetic.h"

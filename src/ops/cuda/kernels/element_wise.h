@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "lockstep/network.h"
 #include "ops/cuda/dnn/dnn.h"
 #include "ops/cuda/kernels/parameters/column_sum.h"

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 
 namespace lockstep::cuda {

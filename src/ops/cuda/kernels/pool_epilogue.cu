@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/parameters/sum_packs.h"
 
 namespace lockstep::cuda {

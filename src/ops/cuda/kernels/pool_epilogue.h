@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "ops/cuda/dnn/dnn.h"
 
 namespace lockstep::cuda {

@@ -1,5 +1,6 @@
 #include "ops/cuda/kernels/rearrange.h"
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 
 namespace lockstep::cuda {

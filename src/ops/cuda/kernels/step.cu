@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "device/cuda/native/launch.h"
+
 namespace lockstep::cuda {
 namespace {
 

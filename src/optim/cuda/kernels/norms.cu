@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "device/cuda/native/launch.h"
 #include "optim/cuda/update.h"
 
 namespace lockstep::cuda {

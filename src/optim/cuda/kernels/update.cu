@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "device/cuda/floats.h"
+#include "device/cuda/native/launch.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -186,7 +187,7 @@ void visit_layerwise(const OptimizerRule& rule, const Code& code) {
       [&](const auto& one) {
         if constexpr (std::decay_t<decltype(one)>::layerwise) code(one);
       },
-      rule);
+      rule.value);
 }
 
 }  // namespace
@@ -216,7 +217,7 @@ void update(StreamHandle stream, const OptimizerRule& rule, const UpdateMemory& 
         coefficients.enqueue(stream);
         for_each(stream, count / width, Update<Rule>{coefficients, begin, sum});
       },
-      rule);
+      rule.value);
 }
 
 }  // namespace lockstep::cuda

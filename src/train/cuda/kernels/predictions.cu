@@ -1,5 +1,7 @@
 #include "train/cuda/kernels/predictions.h"
 
+#include "device/cuda/native/launch.h"
+
 namespace lockstep::cuda {
 namespace {
 

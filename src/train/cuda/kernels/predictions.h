@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "train/step/prediction.h"
 
 namespace lockstep::cuda {

@@ -91,8 +91,8 @@ struct Run {
   TileGrid grid;
   int first[tile_kinds];  ///< index among the grid's tiles of a kind
   int tiles[tile_kinds];
-  int before[position_kinds][tile_kinds];  ///< tiles in a matrix before those of a kind
-  int all[position_kinds];                 ///< tiles in a matrix
+  int before[position_kinds][tile_kinds];  ///< in a matrix: tiles of earlier kinds
+  int all[position_kinds];                 ///< in a matrix: all tiles
 
   /// Run of at most `count` tiles from tile `begin` of the grid on.
   HWY_INLINE static Run of(const TileGrid& grid, int begin, int count) {

@@ -138,7 +138,8 @@ class GraphImpl final : public CudnnGraph {
     graph_.set_io_data_type(storage_of(type))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
-    // Otherwise the frontend looks for its own CUDA runtime to keep plans alive, which their owner does.
+    // By default, the frontend loads a CUDA runtime of its own to keep plans alive; here their owner does
+    // that.
     graph_.set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
   }
 

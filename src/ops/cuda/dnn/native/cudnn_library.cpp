@@ -26,10 +26,10 @@ const CudnnLibrary& CudnnLibrary::open() {
 
 CudnnLibrary::CudnnLibrary() : handle_(dlopen(file_name, RTLD_NOW | RTLD_GLOBAL)) {
   if (handle_ == nullptr) {
-    throw Error(Category::resource,
-                fmt::format("cuDNN 9 cannot be opened ({}); install it, or put its folder "
-                            "into LD_LIBRARY_PATH",
-                            reason_of_linker()));
+    throw Error(
+        Category::resource,
+        fmt::format("cuDNN 9 cannot be opened ({}); install it, or put its folder into LD_LIBRARY_PATH",
+                    reason_of_linker()));
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 
 namespace lockstep::cuda {
 

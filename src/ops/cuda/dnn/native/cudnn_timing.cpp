@@ -18,9 +18,9 @@ using DeviceMemory = Handle<void*, cudaFree>;
 
 /// Number of engines to time: later ones are rarely faster.
 constexpr std::size_t engines_tried = 10;
-/// A round is so many runs in a row: the start of one graph costs about as much as a short kernel.
+/// Runs in a row that form a round: the start of a graph costs about as much as a short kernel.
 constexpr int runs = 20;
-constexpr std::size_t rounds = 3;  ///< whose median counts
+constexpr std::size_t rounds = 3;  ///< of which the median counts
 
 DeviceMemory memory_of(std::size_t bytes) {
   if (bytes == 0) return {};
@@ -84,8 +84,8 @@ class Stopwatch {
 
   void synchronize() const { check_cuda(cudaStreamSynchronize(stream()), "timing of cuDNN's engines"); }
 
-  /// Median of the rounds. One more runs before them, during which the host submits them, so that the GPU
-  /// need not wait for it between the events.
+  /// Median of the rounds. During an additional first round, the host submits the others, so that the GPU
+  /// need not wait for the host between the events.
   double microseconds(const std::function<void()>& submit_round) const {
     submit_round();
     check_cuda(cudaEventRecord(events_[0].get(), stream()), "cudaEventRecord");

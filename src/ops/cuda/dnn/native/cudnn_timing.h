@@ -13,8 +13,8 @@ struct TimedEngine {
   double microseconds = 0.0;
 };
 /// Times the first engines that can be built and run, on a stream of its own, and returns the fastest.
-/// Tensors hold random numbers, the same in each call: power and clocks of a GPU depend on the data. The time
-/// is that of a run among others in a graph, as in a training, without the host's. Empty: no engine can run.
+/// Tensors hold random numbers, the same in each call: power and clocks of a GPU depend on the data. Measures
+/// a run among others in a graph, as in training, without the time of the host. Empty: no engine can run.
 /// Throws Error(resource) if memory is too small, or if the GPU fails.
 std::optional<TimedEngine> fastest_engine(CudnnGraph& graph);
 

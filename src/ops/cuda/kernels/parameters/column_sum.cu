@@ -33,7 +33,7 @@ std::size_t chunk_bytes(const ColumnSum& problem) {
 void sum_chunks(StreamHandle stream, const ColumnSum& problem, const void* values, float* chunks) {
   with_stored(problem.type, [&](auto stored) {
     using T = decltype(stored);
-    run_and_sum(stream, problem, ReadPack<T>{packs_at<T>(values)}, chunks);
+    sum_packs(stream, problem, ReadPack<T>{packs_at<T>(values)}, chunks);
   });
 }
 

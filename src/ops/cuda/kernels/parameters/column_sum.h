@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "ops/cuda/dnn/dnn.h"
 
 namespace lockstep::cuda {

@@ -1,5 +1,6 @@
 #include "ops/cuda/kernels/parameters/conv_weights.h"
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/kernels/parameters/find_part.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "ops/cuda/dnn/dnn.h"
 
 /// Conversion of weights between the arena (PyTorch's layout) and the library (padded channels). All

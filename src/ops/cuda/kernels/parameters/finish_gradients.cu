@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/cuda/native/launch.h"
 #include "lockstep/error.h"
 #include "ops/cuda/kernels/divisor.h"
 #include "ops/cuda/kernels/pack.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "device/cuda/launch.h"
+#include "device/cuda/stream_handle.h"
 #include "ops/cuda/kernels/parameters/column_sum.h"
 #include "ops/cuda/kernels/parameters/conv_weights.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/kernels/parameters/column_sum.h"
 
@@ -41,16 +42,19 @@ struct SumPacks {
   }
 };
 
+/// Computes the chunk sums of the packs that `source` returns.
+template <class Source>
+void sum_packs(StreamHandle stream, const ColumnSum& problem, const Source& source, float* chunks) {
+  const auto packs = static_cast<std::size_t>(problem.channels / channel_unit);
+  for_each_row(stream, chunks_of(problem) * packs,
+               SumPacks<Source>{source, problem.pixels, pixels_of_chunk(problem), packs, chunks});
+}
+
 /// Calls `source` for every pack, and computes the chunk sums unless `chunks` is null.
 template <class Source>
 void run_and_sum(StreamHandle stream, const ColumnSum& problem, const Source& source, float* chunks) {
-  const auto packs = static_cast<std::size_t>(problem.channels / channel_unit);
-  if (chunks == nullptr) {
-    for_each(stream, problem.pixels * packs, source);
-  } else {
-    for_each_row(stream, chunks_of(problem) * packs,
-                 SumPacks<Source>{source, problem.pixels, pixels_of_chunk(problem), packs, chunks});
-  }
+  if (chunks != nullptr) return sum_packs(stream, problem, source, chunks);
+  for_each(stream, problem.pixels * static_cast<std::size_t>(problem.channels / channel_unit), source);
 }
 
 }  // namespace lockstep::cuda

@@ -1,0 +1,156 @@
+#include "supervisor/arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "lockstep/error.h"
+
+namespace lockstep::launcher {
+namespace {
+
+constexpr std::array<std::string_view, 8> subcommands = {"train",   "eval", "bench",  "doctor",
+                                                         "inspect", "data", "report", "diff"};
+
+/// Value of an option that takes a number from `minimum` on.
+int read_number(std::string_view option, std::string_view value, int minimum) {
+  int result = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+  if (error != std::errc() || end != value.data() + value.size() || result < minimum) {
+    throw Error(Category::usage, std::string(option) + ": '" + std::string(value) +
+                                     "' is not a whole number from " + std::to_string(minimum) + " on");
+  }
+  return result;
+}
+
+/// The words in front of the command, one option after the other.
+class Reader {
+ public:
+  explicit Reader(std::span<const char* const> words) : words_(words) {}
+
+  bool at_end() const { return next_ == words_.size(); }
+  std::string_view word() const { return words_[next_]; }
+  /// Takes the next words, up to `count`.
+  std::vector<std::string> take(std::size_t count) {
+    const std::span<const char* const> taken = words_.subspan(next_, std::min(count, words_.size() - next_));
+    next_ += taken.size();
+    return {taken.begin(), taken.end()};
+  }
+
+  /// If the next option is `name`, takes it with its value, "--name 3" or "--name=3": a number from `minimum`
+  /// on.
+  std::optional<int> number(std::string_view name, int minimum) {
+    const std::string_view option = word().substr(0, word().find('='));
+    if (option != name) return std::nullopt;
+    if (word() != option) return read_number(name, take(1)[0].substr(option.size() + 1), minimum);
+    const std::vector<std::string> words = take(2);
+    if (words.size() < 2) throw Error(Category::usage, std::string(name) + " needs a value");
+    return read_number(name, words[1], minimum);
+  }
+
+ private:
+  std::span<const char* const> words_;
+  std::size_t next_ = 0;
+};
+
+std::string no_command(const std::string& unknown) {
+  std::string text = unknown.empty() ? "no command" : "unknown command '" + unknown + "'";
+  const char* separator = "; known: ";
+  for (const std::string_view command : subcommands) {
+    text.append(std::exchange(separator, ", ")).append(command);
+  }
+  return text + " (see --help)";
+}
+
+/// Refuses options that have no effect with the others.
+void check(const Arguments& arguments, bool has_min_ranks) {
+  const RestartOptions& restarts = arguments.restarts;
+  if (restarts.maximum > 0 && arguments.command[0] != "train") {
+    throw Error(Category::usage, "--max-restarts has no effect with " + arguments.command[0] +
+                                     ": only train can continue from a checkpoint");
+  }
+  if (!has_min_ranks) return;
+  if (restarts.maximum == 0) throw Error(Category::usage, "--min-ranks has no effect without --max-restarts");
+  const int ranks = arguments.mpirun.ranks();
+  if (ranks == 0) throw Error(Category::usage, "--min-ranks has no effect without -np");
+  if (ranks < restarts.min_ranks) {
+    throw Error(Category::usage, "--min-ranks: '" + std::to_string(restarts.min_ranks) +
+                                     "' is more than the number of ranks, -np " + std::to_string(ranks));
+  }
+}
+
+}  // namespace
+
+bool is_subcommand(std::string_view word) {
+  return std::ranges::find(subcommands, word) != subcommands.end();
+}
+
+Arguments parse_arguments(std::span<const char* const> words) {
+  Arguments result;
+  bool has_min_ranks = false;
+  std::string unknown;  // first word that is neither an option nor a value
+  Reader reader(words);
+  while (!reader.at_end() && !is_subcommand(reader.word())) {
+    if (reader.word() == "--") {
+      reader.take(1);
+      break;
+    }
+    if (reader.word() == "-h" || reader.word() == "--help") {
+      result.help = true;
+      return result;
+    }
+    if (const auto restarts = reader.number("--max-restarts", 0)) {
+      result.restarts.maximum = *restarts;
+    } else if (const auto ranks = reader.number("--min-ranks", 1)) {
+      result.restarts.min_ranks = *ranks;
+      has_min_ranks = true;
+    } else if (const auto seconds = reader.number("--grace", 0)) {
+      result.grace = std::chrono::seconds(*seconds);
+    } else {
+      const std::vector<std::string> option = reader.take(1 + values_of(reader.word()));
+      if (is_number_of_ranks(option[0]) && option.size() == 2) read_number(option[0], option[1], 1);
+      if (unknown.empty() && !option[0].starts_with("-")) unknown = option[0];
+      result.mpirun.append(option);
+    }
+  }
+  result.command = reader.take(words.size());
+  if (result.command.empty() && !words.empty()) throw Error(Category::usage, no_command(unknown));
+  if (!result.command.empty()) check(result, has_min_ranks);
+  return result;
+}
+
+std::string help() {
+  return R"(Usage: lockstep-run [-np N] [options] COMMAND ...
+
+Starts lockstep on N ranks with mpirun, and the options that it needs:
+  lockstep-run train --model lenet --dataset fashion-mnist
+  lockstep-run -np 2 train --model lenet --dataset fashion-mnist
+  lockstep-run -np 8 --hostfile hosts train ...
+  lockstep-run -np 4 --max-restarts 10 train ...
+
+Options before COMMAND, for example train, are those below or mpirun's (mpirun --help); options
+after it are lockstep's (lockstep --help). The exit status is lockstep's.
+
+  -np N              number of ranks (default: one per visible GPU; without GPUs, or with --device
+                     cpu, one per NUMA node, as a rank uses all its cores. With hosts or a
+                     scheduler, mpirun's)
+  --max-restarts N   number of times that a failed training is resumed from its newest checkpoint
+                     (default: 0, as somebody may want to look at a failure first)
+  --min-ranks N      if one rank, or one of several hosts, keeps failing, continue with fewer ranks,
+                     but at least N (default: 1). Their number does not affect the result
+  --grace SECONDS    time that ranks have to stop on request before they are killed (default: 30)
+  --help             show this text
+
+SIGTERM, SIGINT (Ctrl-C), SIGHUP and SIGUSR1 stop a training: all ranks end after the same step,
+with a checkpoint and status 75. A second SIGINT ends everything at once. SIGUSR2 asks for a
+checkpoint. No process stays behind on this host, even if lockstep-run or mpirun is killed.
+
+It gives up, and says why, after wrong usage (status 2), bad input data (status 3), N restarts, or
+two failures without another checkpoint in between.
+)";
+}
+
+}  // namespace lockstep::launcher

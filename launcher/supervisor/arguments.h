@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "supervisor/mpirun_options.h"
+
+namespace lockstep::launcher {
+
+/// When a run that failed is started again.
+struct RestartOptions {
+  int maximum = 0;    ///< number of restarts
+  int min_ranks = 1;  ///< number of ranks below which it does not go
+};
+
+/// Command line of lockstep-run: its own options and mpirun's, in any order, then lockstep's command.
+struct Arguments {
+  bool help = false;
+  RestartOptions restarts;
+  std::chrono::seconds grace{30};  ///< time that ranks have to stop on request
+  MpirunOptions mpirun;
+  std::vector<std::string> command;  ///< "train", "--lr", "0.2", ...
+};
+
+/// Reads the words after the program's name. Throws Error(usage) if there are words but no command, or if -np
+/// or an option of lockstep-run has a wrong value or no effect. Without any word, `command` is empty.
+Arguments parse_arguments(std::span<const char* const> words);
+
+/// Whether lockstep has a subcommand of this name.
+bool is_subcommand(std::string_view word);
+
+/// Text of --help, in lines of up to 100 columns.
+std::string help();
+
+}  // namespace lockstep::launcher

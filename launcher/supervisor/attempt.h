@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/launcher_report.h"
+
+namespace lockstep::launcher {
+
+/// A start of mpirun and how it ended. Times are in seconds on one clock; steps count from the
+/// beginning of the run.
+struct Attempt {
+  int ranks = 0;  ///< 0: as many as mpirun chose
+  double began = 0;
+  double ended = 0;
+  std::optional<double> first_step = {};  ///< time when its first step was reported
+  std::string run_directory = {};         ///< of the run; empty: not known yet
+  std::uint64_t from_step = 0;   ///< step of the checkpoint from which it resumed; 0: from the beginning
+  std::uint64_t last_step = 0;   ///< last step that was reported
+  std::uint64_t checkpoint = 0;  ///< step of the newest checkpoint in the run directory; 0: none
+  int status = 0;                ///< exit status, or 128 + signal
+  std::optional<int> ranks_status =
+      {};  ///< exit status that the ranks reported at their end; none: not reported
+  bool stop_requested = false;
+  std::optional<LauncherReport::Failure> failure = {};  ///< the first one; none: not reported
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,137 @@
+#include "supervisor/decision.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+
+#include "lockstep/error.h"
+
+namespace lockstep::launcher {
+namespace {
+
+/// Failures in a row after which a place is left out; with no progress in between, two are enough.
+constexpr int failures_of_one_place = 3;
+
+constexpr int status_of(Category category) { return static_cast<int>(category); }
+
+bool same_place(const Attempt& left, const Attempt& right, bool several_hosts) {
+  if (!left.failure || !right.failure || left.ranks != right.ranks) return false;
+  if (!same_host(left.failure->host, right.failure->host)) return false;
+  return several_hosts || left.failure->rank == right.failure->rank;
+}
+
+/// Number of newest attempts that failed at the place of the last one.
+int failures_in_a_row(std::span<const Attempt> attempts, bool several_hosts) {
+  int count = 0;
+  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt, ++count) {
+    if (!same_place(*attempt, attempts.back(), several_hosts)) break;
+  }
+  return count;
+}
+
+std::string describe(const LauncherReport::Failure& failure, bool several_hosts) {
+  return several_hosts || failure.rank < 0 ? "host " + failure.host
+                                           : "rank " + std::to_string(failure.rank) + " on " + failure.host;
+}
+
+/// Removes an option with its value, "--name value" or "--name=value", and returns the value; empty: none.
+std::string remove_option(std::vector<std::string>& words, const std::string& name) {
+  std::string value;
+  for (auto word = words.begin(); word != words.end();) {
+    if (*word == name) {
+      const auto end = word + std::min<std::ptrdiff_t>(2, words.end() - word);
+      if (end - word == 2) value = word[1];
+      word = words.erase(word, end);
+    } else if (word->starts_with(name + "=")) {
+      value = word->substr(name.size() + 1);
+      word = words.erase(word);
+    } else {
+      ++word;
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+bool same_host(const std::string& left, const std::string& right) {
+  const auto first_label = [](const std::string& name) {
+    return std::string_view(name).substr(0, name.find('.'));
+  };
+  const auto same_letter = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  return std::ranges::equal(first_label(left), first_label(right), same_letter);
+}
+
+Decision decide(std::span<const Attempt> attempts, const RestartOptions& options, bool several_hosts,
+                int fewer_ranks) {
+  using Action = Decision::Action;
+  const Attempt& last = attempts.back();
+  const auto restarts = static_cast<int>(attempts.size()) - 1;
+  if (last.status == 0 || last.status == status_of(Category::stopped) || last.stop_requested) return {};
+  if (options.maximum == 0) return {};
+  if (last.status == status_of(Category::usage)) {
+    return {Action::give_up, "wrong usage (status 2), which a restart does not change"};
+  }
+  if (last.status == status_of(Category::data)) {
+    return {Action::give_up, "bad input data (status 3), which a restart does not change"};
+  }
+  if (restarts >= options.maximum) {
+    return {Action::give_up, "it failed " + std::to_string(attempts.size()) +
+                                 " times; --max-restarts allows " + std::to_string(options.maximum) +
+                                 (options.maximum == 1 ? " restart" : " restarts")};
+  }
+  // An older checkpoint than before is progress, too: --on-nan rollback removes later ones and takes another
+  // path.
+  const bool progress =
+      restarts == 0 || (last.checkpoint > 0 && last.checkpoint != attempts[attempts.size() - 2].checkpoint);
+  const int in_a_row = failures_in_a_row(attempts, several_hosts);
+  const bool place_fails = in_a_row >= failures_of_one_place || (in_a_row >= 2 && !progress);
+  if (place_fails && fewer_ranks >= options.min_ranks && fewer_ranks > 0) {
+    return {Action::restart_with_fewer_ranks, describe(*last.failure, several_hosts) + " failed " +
+                                                  std::to_string(in_a_row) + " times in a row"};
+  }
+  if (!progress) {
+    const std::string step = last.checkpoint == 0
+                                 ? "without a checkpoint"
+                                 : "from the checkpoint of step " + std::to_string(last.checkpoint);
+    return {Action::give_up, "it failed twice " + step + ", without another one in between"};
+  }
+  return {Action::restart, {}};
+}
+
+FewerRanks without(const LauncherReport::Failure& failure, const MpirunOptions& options) {
+  const int ranks = options.ranks();
+  if (ranks == 0) return {};
+  std::vector<MpirunOptions::Host> hosts = options.hosts();
+  const std::size_t all = hosts.size();
+  std::erase_if(hosts, [&](const MpirunOptions::Host& host) { return same_host(host.name, failure.host); });
+  if (hosts.empty() || hosts.size() == all) return {.ranks = ranks - 1, .hosts = {}};
+  int slots = 0;
+  bool known = true;
+  for (const MpirunOptions::Host& host : hosts) {
+    slots += host.slots;
+    known = known && host.slots > 0;
+  }
+  if (!known) slots = static_cast<int>(static_cast<std::size_t>(ranks) * hosts.size() / all);
+  return {.ranks = std::min(slots, ranks), .hosts = std::move(hosts)};
+}
+
+std::vector<std::string> resume_command(const std::vector<std::string>& command,
+                                        const std::string& run_directory, bool has_checkpoint) {
+  if (run_directory.empty()) return command;
+  std::vector<std::string> words = command;
+  remove_option(words, "--run-dir");
+  const std::string from = remove_option(words, "--resume");
+  if (has_checkpoint) {
+    words.insert(words.end(), {"--run-dir", run_directory, "--resume", run_directory});
+  } else if (from.empty() || from == "auto") {
+    words.insert(words.end(), {"--run-dir", run_directory, "--resume", "auto"});
+  } else {
+    return command;  // continues another run, with its options
+  }
+  return words;
+}
+
+}  // namespace lockstep::launcher

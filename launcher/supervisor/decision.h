@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "supervisor/arguments.h"
+#include "supervisor/attempt.h"
+
+namespace lockstep::launcher {
+
+/// Decision after an attempt.
+struct Decision {
+  enum class Action { finish, restart, restart_with_fewer_ranks, give_up };
+  Action action = Action::finish;
+  std::string reason;  ///< of a restart with fewer ranks, and of giving up
+};
+
+/// Decides from all attempts so far, the newest last. `several_hosts`: a host is the place that fails,
+/// otherwise a rank is. `fewer_ranks`: number of ranks without that place; 0: there is no such number.
+Decision decide(std::span<const Attempt> attempts, const RestartOptions& options, bool several_hosts,
+                int fewer_ranks);
+
+/// Ranks and hosts of a run without one place.
+struct FewerRanks {
+  int ranks = 0;                           ///< 0: not possible
+  std::vector<MpirunOptions::Host> hosts;  ///< empty: as before
+};
+
+/// Leaves out the host of `failure` where there are several hosts, otherwise one rank.
+FewerRanks without(const LauncherReport::Failure& failure, const MpirunOptions& options);
+
+/// Command, without `lockstep`, that restarts `command` in this run directory (empty: unknown). If there
+/// is a checkpoint, the run continues with its recorded options, replaced by those that `command` gives;
+/// otherwise it begins again in the directory.
+std::vector<std::string> resume_command(const std::vector<std::string>& command,
+                                        const std::string& run_directory, bool has_checkpoint);
+
+/// Whether two names mean the same host: with or without a domain.
+bool same_host(const std::string& left, const std::string& right);
+
+}  // namespace lockstep::launcher

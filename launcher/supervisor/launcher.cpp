@@ -1,0 +1,348 @@
+#include "supervisor/launcher.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/launcher_report.h"
+#include "core/options/internal_variables.h"
+#include "core/process/signals.h"
+#include "lockstep/error.h"
+#include "processes/guardian.h"
+#include "processes/leftovers.h"
+#include "processes/program_output.h"
+#include "processes/relay.h"
+#include "processes/stop_request.h"
+#include "supervisor/decision.h"
+#include "supervisor/mpirun_command.h"
+#include "supervisor/reports.h"
+#include "supervisor/summary.h"
+
+namespace lockstep::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// Options of mpirun that restore the messages which --quiet hides.
+constexpr const char* show_messages = "--mca orte_execute_quiet 0";
+
+/// Returns to the beginning of a terminal's line and erases it.
+constexpr const char* erase_line = "\r\x1b[K";
+
+void say(const std::string& text) { std::fprintf(stderr, "lockstep-run: %s\n", text.c_str()); }
+
+double seconds_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+/// 16 hexadecimal digits that nobody can guess.
+std::string random_digits() {
+  unsigned char bytes[8] = {};
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
+    throw Error(Category::resource, "the system has no random numbers");
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", byte);
+    text += digits;
+  }
+  return text;
+}
+
+std::map<std::string, std::string> environment() {
+  std::map<std::string, std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    if (const std::size_t equals = text.find('='); equals != std::string::npos) {
+      result.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return result;
+}
+
+bool can_save(const Arguments& arguments) { return arguments.command[0] == "train"; }
+
+/// Number of GPUs that `program` can use on this host; also 0 if it does not answer, or a signal has arrived.
+int count_gpus(const std::string& program, const Signals& signals) {
+  constexpr std::chrono::seconds limit{30};
+  const ProgramOutput output = read_program({program, "--gpus"}, limit, signals.descriptor());
+  if (output.answer == Answer::late) {
+    say("warning: '" + program + " --gpus' does not answer within " + std::to_string(limit.count()) +
+        " s, so no GPU is counted; look at the driver (nvidia-smi), or give the number of ranks with -np");
+  }
+  return std::atoi(output.text.c_str());
+}
+
+/// A run: consecutive starts of mpirun.
+class Run {
+ public:
+  explicit Run(const Arguments& arguments);
+  int operator()();
+
+ private:
+  bool restartable() const { return arguments_.restarts.maximum > 0; }
+  /// Whether mpirun is to be silent about failures. For restarts, it names a rank that was killed.
+  bool is_silent() const { return !restartable(); }
+  bool can_come_from_lockstep(int status) const;
+  std::vector<std::string> command_of_attempt() const;
+  Job make_job(const std::string& secret) const;
+  Attempt next_attempt() const;
+  void attempt();
+  int watch(Guardian& guardian, const std::vector<const Relay*>& relays);
+  int milliseconds_to_next() const;
+  int status_for_caller(int status) const;
+  void leave_out(const FewerRanks& fewer, const std::string& reason);
+  void report_restart() const;
+
+  Arguments arguments_;
+  Machine machine_;
+  std::string mpirun_;
+  std::string program_;
+  Signals signals_{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+  Guardian* guardian_ = nullptr;  ///< of the present attempt
+  StopRequest stop_;
+  bool lost_output_ = false;  ///< of the ranks' stdout
+  std::vector<Attempt> attempts_;
+};
+
+Run::Run(const Arguments& arguments)
+    : arguments_(arguments),
+      machine_(this_machine()),
+      stop_(
+          {.can_save = can_save(arguments), .grace = arguments.grace},
+          [this](int signal) {
+            if (guardian_ != nullptr) guardian_->send(signal);
+          },
+          say) {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  mpirun_ = find_program("mpirun", {here.string()});  // in a bundle, it is here
+  if (mpirun_.empty()) throw Error(Category::resource, "mpirun not found; install openmpi-bin");
+  program_ = find_program("lockstep", {here.string()});
+  if (program_.empty()) {
+    throw Error(Category::resource,
+                "no program; build it: cmake --preset release && cmake --build --preset release");
+  }
+  if (leaves_ranks_open(arguments_.mpirun, machine_)) {
+    const int ranks =
+        default_ranks(arguments_.command, machine_, [&] { return count_gpus(program_, signals_); });
+    arguments_.mpirun.append({"-np", std::to_string(ranks)});
+  }
+}
+
+/// The user's command; after a failure, a command that continues the run.
+std::vector<std::string> Run::command_of_attempt() const {
+  if (attempts_.empty()) return arguments_.command;
+  const Attempt& last = attempts_.back();
+  return resume_command(arguments_.command, last.run_directory, last.checkpoint > 0);
+}
+
+/// `secret`: of the ranks' reports.
+Job Run::make_job(const std::string& secret) const {
+  Job job;
+  job.name = random_digits();
+  job.places = places_of_jobs();
+  std::map<std::string, std::string> variables = environment();
+  variables[job_variable] = job.name;
+  variables[launcher_variable] = launcher_value(secret);
+  variables.erase(seconds_before_variable);
+  if (!attempts_.empty()) {
+    variables[seconds_before_variable] = std::to_string(seconds_now() - attempts_.front().began);
+  }
+  // The ranks' stderr is a pipe to mpirun, so only this program knows whether it ends at a terminal.
+  if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
+  if (isatty(STDERR_FILENO) != 0) variables.emplace("LOCKSTEP_PROGRESS", "on");
+  variables.emplace("HWLOC_HIDE_ERRORS", "2");  // mpirun's hwloc prints a line where /sys is missing
+  if (machine_.root) {
+    variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+    variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  }
+  Start start{.mpirun = mpirun_,
+              .program = program_,
+              .variables = {},
+              .options = arguments_.mpirun,
+              .command = command_of_attempt(),
+              .quiet = is_silent()};
+  for (const auto& [name, value] : variables) {
+    if (name.starts_with("LOCKSTEP_")) start.variables.push_back(name);
+    job.environment.push_back(name);
+    job.environment.back() += "=" + value;
+  }
+  job.command = mpirun_command(start, machine_);
+  return job;
+}
+
+/// The next attempt, as far as it is known before its start.
+Attempt Run::next_attempt() const {
+  Attempt attempt;
+  attempt.ranks = arguments_.mpirun.ranks();
+  attempt.began = seconds_now();
+  if (!attempts_.empty()) {
+    const Attempt& last = attempts_.back();
+    attempt.run_directory = last.run_directory;
+    attempt.from_step = attempt.last_step = attempt.checkpoint = last.checkpoint;
+  }
+  return attempt;
+}
+
+void Run::attempt() {
+  const std::string secret = random_digits();
+  const Job job = make_job(secret);
+  Reports reports(next_attempt(), seconds_now);
+  // mpirun ends a run when the reader of its output ends (| head), and passes over a full disk.
+  // On a terminal, a line may overtake the end of the progress line, which the ranks write to stderr.
+  const bool shows_progress = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+  Relay out(STDOUT_FILENO, "stdout", nullptr, shows_progress ? erase_line : "");
+  Relay err(
+      STDERR_FILENO, "", [&](std::string_view line) { reports.take_line(line); }, {},
+      MarkedLines(report_marker(secret), [&](std::string_view text) { reports.take_report(text); }));
+  Streams streams{.out = out.input(), .err = err.input()};
+  // Without a controlling terminal, mpirun must not read one: it would take what is typed from the shell.
+  FileDescriptor nothing;
+  if (isatty(STDIN_FILENO) != 0) {
+    nothing = FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    streams.in = nothing.get();
+  }
+  int status = 0;
+  bool crashed = false;
+  {
+    Guardian guardian(job, streams, [this](int signal) {
+      if (signal != SIGSTOP) return stop_.on_signal(signal, Clock::now());
+      say("mpirun was stopped by a signal (SIGSTOP): continuing it");
+    });
+    guardian_ = &guardian;
+    out.start();
+    err.start();
+    status = watch(guardian, {&out, &err});
+    crashed = guardian.crashed();
+    lost_output_ = lost_output_ || out.lost_output();
+    guardian_ = nullptr;
+  }
+  Attempt attempt = reports.attempt();
+  attempt.ended = seconds_now();
+  if (crashed && attempt.ranks_status) {
+    say("mpirun crashed when the ranks had ended (" + signal_name(status - 128) + ")");
+    status = *attempt.ranks_status;
+  }
+  attempt.status = status;
+  attempt.stop_requested = stop_.requested();
+  if (status == 0) attempt.failure.reset();
+  if (!attempt.failure && is_silent() && !attempt.stop_requested && !can_come_from_lockstep(status)) {
+    say("mpirun ended with status " + std::to_string(status) + "; if nothing says why: lockstep-run " +
+        std::string(show_messages) + " ...");
+  }
+  attempts_.push_back(attempt);
+}
+
+bool Run::can_come_from_lockstep(int status) const {
+  switch (static_cast<Category>(status)) {
+    case Category::usage:
+    case Category::data:
+    case Category::resource:
+    case Category::peer:
+    case Category::internal:
+    case Category::stopped:
+      return true;
+  }
+  return status == 0 || (status == 1 && arguments_.command[0] == "diff");
+}
+
+/// Returns the status of the job when all its processes have ended and their output is copied.
+int Run::watch(Guardian& guardian, const std::vector<const Relay*>& relays) {
+  int result = 0;
+  std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}, {guardian.descriptor(), POLLIN, 0}};
+  for (const Relay* relay : relays) events.push_back({relay->ended(), POLLIN, 0});
+  std::size_t running =
+      events.size() - 1;  // poll ignores those that have ended: their descriptors are negative
+  while (running > 0) {
+    poll(events.data(), events.size(), milliseconds_to_next());
+    for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
+    stop_.on_time(Clock::now());
+    for (std::size_t i = 1; i < events.size(); ++i) {
+      if (events[i].fd < 0 || events[i].revents == 0) continue;
+      if (i == 1) {
+        const std::optional<int> status = guardian.status();
+        if (!status) continue;  // a signal, to be passed on
+        result = *status;
+        if (guardian.hung()) say("mpirun hung after all ranks exited; killed it");
+      }
+      events[i].fd = -1;
+      --running;
+    }
+  }
+  return result;
+}
+
+/// For poll: negative if nothing is due.
+int Run::milliseconds_to_next() const {
+  if (!stop_.next()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*stop_.next() - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+}
+
+/// Maps the ranks' exit status to lockstep-run's.
+int Run::status_for_caller(int status) const {
+  constexpr int stopped = static_cast<int>(Category::stopped);
+  if (status == 0 && lost_output_) return static_cast<int>(Category::resource);
+  if (!stop_.requested() || status == 0 || status == stopped) return status;
+  if (stop_.killed()) return 128 + stop_.signal();
+  // A rank that has not installed its handler yet is killed by the signal: there is nothing to save.
+  return status == 128 + SIGUSR1 ? stopped : status;
+}
+
+void Run::leave_out(const FewerRanks& fewer, const std::string& reason) {
+  arguments_.mpirun.set_ranks(fewer.ranks);
+  if (!fewer.hosts.empty()) arguments_.mpirun.set_hosts(fewer.hosts);
+  say(reason + ": continuing with " + std::to_string(fewer.ranks) + (fewer.ranks == 1 ? " rank" : " ranks"));
+}
+
+void Run::report_restart() const {
+  const Attempt& last = attempts_.back();
+  const std::string from = last.run_directory.empty() || last.checkpoint == 0
+                               ? "starting again from the beginning"
+                               : "continuing from the checkpoint of step " + std::to_string(last.checkpoint);
+  say("failed: " + cause_of(last) + "; " + from + " (restart " + std::to_string(attempts_.size()) + " of " +
+      std::to_string(arguments_.restarts.maximum) + ")");
+}
+
+int Run::operator()() {
+  using Action = Decision::Action;
+  while (true) {
+    for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
+    if (stop_.requested()) return status_for_caller(static_cast<int>(Category::stopped));
+    attempt();
+    const Attempt& last = attempts_.back();
+    const FewerRanks fewer = last.failure ? without(*last.failure, arguments_.mpirun) : FewerRanks{};
+    const bool several_hosts = arguments_.mpirun.hosts().size() > 1;
+    const Decision decision = decide(attempts_, arguments_.restarts, several_hosts, fewer.ranks);
+    if (decision.action == Action::finish || decision.action == Action::give_up) {
+      if (decision.action == Action::give_up) {
+        say("failed: " + cause_of(last) + "; giving up: " + decision.reason);
+      }
+      if (attempts_.size() > 1) say(summary_line(attempts_));
+      return status_for_caller(last.status);
+    }
+    report_restart();
+    if (decision.action == Action::restart_with_fewer_ranks) leave_out(fewer, decision.reason);
+  }
+}
+
+}  // namespace
+
+int launch(const Arguments& arguments) {
+  std::signal(SIGPIPE, SIG_IGN);  // a relay continues if nobody reads its output
+  return Run(arguments)();
+}
+
+}  // namespace lockstep::launcher

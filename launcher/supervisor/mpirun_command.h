@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "supervisor/mpirun_options.h"
+
+namespace lockstep::launcher {
+
+/// Facts about this machine and the environment that decide options of mpirun.
+struct Machine {
+  int cores = 0;           ///< physical ones; 0: unknown
+  int processors = 0;      ///< that this process may use
+  int nodes = 1;           ///< NUMA nodes of these processors
+  bool scheduled = false;  ///< whether Slurm, PBS or LSF names the hosts
+  bool root = false;
+};
+
+Machine this_machine();
+
+/// Whether mpirun would refuse the ranks: it counts cores, not hardware threads. If the user or a scheduler
+/// names the hosts, their numbers of slots decide.
+bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine);
+
+/// Whether neither the user nor a scheduler says how many ranks to start, or where.
+bool leaves_ranks_open(const MpirunOptions& options, const Machine& machine);
+
+/// Number of ranks if it is left open: one per GPU, unless `command` computes on the CPU; without GPUs, one
+/// per NUMA node, whose threads share the memory of the node. `count_gpus` returns the number of this host's
+/// GPUs.
+int default_ranks(const std::vector<std::string>& command, const Machine& machine,
+                  const std::function<int()>& count_gpus);
+
+/// Parts of the command line that starts mpirun.
+struct Start {
+  std::string mpirun;                  ///< path
+  std::string program;                 ///< path of lockstep
+  std::vector<std::string> variables;  ///< names of variables that ranks on other hosts get too
+  MpirunOptions options;               ///< the user's
+  std::vector<std::string> command;    ///< of lockstep
+  bool quiet = true;                   ///< whether mpirun is silent about ranks that fail
+};
+
+/// Command line of mpirun, with the options that lockstep needs. Those of the user come later and win.
+std::vector<std::string> mpirun_command(const Start& start, const Machine& machine);
+
+/// Full path of an executable: in one of `folders`, then in those of PATH; empty: there is none.
+std::string find_program(const std::string& name, const std::vector<std::string>& folders);
+
+}  // namespace lockstep::launcher

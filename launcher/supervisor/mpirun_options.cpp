@@ -1,0 +1,138 @@
+#include "supervisor/mpirun_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace lockstep::launcher {
+namespace {
+
+using Names = MpirunOptions::Names;
+
+// Names without dashes: mpirun takes most options with one or two.
+const Names rank_options = {"np", "n", "c"};
+const Names host_lists = {"H", "host"};
+const Names host_files = {"hostfile", "machinefile", "default-hostfile"};
+const Names parameter_options = {"mca", "gmca", "omca", "pmixmca", "prtemca"};
+const Names other_options = {"N",       "am",          "bind-to",    "cpu-list",    "cpu-set",
+                             "map-by",  "npernode",    "npersocket", "ompi-server", "output-filename",
+                             "path",    "personality", "ppr",        "prefix",      "preload-files",
+                             "rank-by", "rankfile",    "report-uri", "rf",          "s",
+                             "stdin",   "timeout",     "tune",       "wd",          "wdir",
+                             "x",       "xterm"};
+
+/// Whether `word` is one of these options.
+bool among(std::string_view word, Names names) {
+  if (!word.starts_with('-')) return false;
+  word.remove_prefix(word.starts_with("--") ? 2 : 1);
+  return std::ranges::find(names, word) != names.end();
+}
+
+/// Value of a decimal number; 0: `text` is none.
+int number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value > 0 ? value : 0;
+}
+
+/// "a:2,b": a list of --host. A host without a number has one slot per mention.
+void read_list(const std::string& list, std::vector<MpirunOptions::Host>& hosts) {
+  std::istringstream input(list);
+  for (std::string entry; std::getline(input, entry, ',');) {
+    const std::size_t colon = entry.find(':');
+    const std::string name = entry.substr(0, colon);
+    const int slots = colon == std::string::npos ? 1 : number(std::string_view(entry).substr(colon + 1));
+    const auto known =
+        std::ranges::find_if(hosts, [&](const MpirunOptions::Host& host) { return host.name == name; });
+    if (known == hosts.end()) {
+      hosts.push_back({name, slots});
+    } else {
+      known->slots += slots;
+    }
+  }
+}
+
+/// Lines "name slots=4"; a file that cannot be read has no hosts, and mpirun says so.
+void read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts) {
+  std::ifstream input(path);
+  for (std::string line; std::getline(input, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    MpirunOptions::Host host;
+    if (!(words >> host.name)) continue;
+    for (std::string word; words >> word;) {
+      if (word.starts_with("slots=")) host.slots = number(std::string_view(word).substr(6));
+    }
+    hosts.push_back(host);
+  }
+}
+
+}  // namespace
+
+std::size_t values_of(std::string_view option) {
+  if (among(option, parameter_options)) return 2;
+  const bool takes_one = among(option, rank_options) || among(option, host_lists) ||
+                         among(option, host_files) || among(option, other_options);
+  return takes_one ? 1 : 0;
+}
+
+bool is_number_of_ranks(std::string_view option) { return among(option, rank_options); }
+
+void MpirunOptions::append(const std::vector<std::string>& words) {
+  words_.insert(words_.end(), words.begin(), words.end());
+}
+
+bool MpirunOptions::has(Names names) const {
+  for (std::size_t i = 0; i < words_.size(); i += 1 + values_of(words_[i])) {
+    const std::string_view name = std::string_view(words_[i]).substr(0, words_[i].find('='));
+    if (among(name, names)) return true;
+  }
+  return false;
+}
+
+bool MpirunOptions::names_hosts() const { return has(host_lists) || has(host_files); }
+
+std::size_t MpirunOptions::index_of_ranks() const {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
+    if (is_number_of_ranks(words_[i])) found = i + 1;
+  }
+  return found;
+}
+
+int MpirunOptions::ranks() const {
+  const std::size_t at = index_of_ranks();
+  return at == 0 ? 0 : number(words_[at]);
+}
+
+void MpirunOptions::set_ranks(int ranks) { words_.at(index_of_ranks()) = std::to_string(ranks); }
+
+std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
+  std::vector<Host> result;
+  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
+    if (among(words_[i], host_lists)) read_list(words_[i + 1], result);
+    if (among(words_[i], host_files)) read_file(words_[i + 1], result);
+  }
+  return result;
+}
+
+void MpirunOptions::set_hosts(const std::vector<Host>& hosts) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < words_.size();) {
+    const std::size_t length = std::min(1 + values_of(words_[i]), words_.size() - i);
+    if (!among(words_[i], host_lists) && !among(words_[i], host_files)) {
+      words.insert(words.end(), words_.begin() + static_cast<std::ptrdiff_t>(i),
+                   words_.begin() + static_cast<std::ptrdiff_t>(i + length));
+    }
+    i += length;
+  }
+  std::string list;
+  for (const Host& host : hosts) {
+    list +=
+        (list.empty() ? "" : ",") + host.name + (host.slots > 0 ? ":" + std::to_string(host.slots) : ":*");
+  }
+  words.insert(words.end(), {"--host", list});
+  words_ = std::move(words);
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::launcher {
+
+/// Number of words after this option of mpirun that are its values.
+std::size_t values_of(std::string_view option);
+
+/// Whether this is -np or one of its other names.
+bool is_number_of_ranks(std::string_view option);
+
+/// Options of mpirun as its command line has them, each followed by its values.
+class MpirunOptions {
+ public:
+  using Names = std::initializer_list<std::string_view>;
+
+  MpirunOptions() = default;
+  explicit MpirunOptions(std::vector<std::string> words) : words_(std::move(words)) {}
+
+  const std::vector<std::string>& words() const { return words_; }
+  /// Adds an option with its values.
+  void append(const std::vector<std::string>& words);
+
+  /// Whether one of these options is given, as NAME or NAME=VALUE. Names are without dashes.
+  bool has(Names names) const;
+
+  /// Whether a list or a file of hosts is given.
+  bool names_hosts() const;
+
+  /// Number of ranks that -np or one of its other names asks for; 0: none, or no number.
+  int ranks() const;
+  /// Asks for another number of ranks. Only if ranks() is not 0.
+  void set_ranks(int ranks);
+
+  /// One host of a list or a file of hosts, with its slots; 0: as many as mpirun finds.
+  struct Host {
+    std::string name;
+    int slots = 0;
+  };
+  /// Hosts that --host and the files of --hostfile name, in their order; empty: the own host, or a
+  /// scheduler's.
+  std::vector<Host> hosts() const;
+  /// Replaces all lists and files of hosts by one list.
+  void set_hosts(const std::vector<Host>& hosts);
+
+ private:
+  /// Index of the number of ranks, the last one if there are several; 0: none.
+  std::size_t index_of_ranks() const;
+
+  std::vector<std::string> words_;
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string_view>
+
+#include "core/launcher_report.h"
+#include "supervisor/attempt.h"
+
+namespace lockstep::launcher {
+
+/// Takes what ranks, mpirun and ssh report during an attempt. Safe from any thread.
+class Reports {
+ public:
+  /// `attempt`: before its start. `clock`: in seconds, as the attempt's times.
+  Reports(Attempt attempt, std::function<double()> clock);
+
+  /// Takes a line of stderr that is no report: mpirun's or ssh's, or for people.
+  void take_line(std::string_view line);
+  /// Takes the text of a rank's report.
+  void take_report(std::string_view text);
+
+  /// The attempt so far. Its failure is the first one, as later ones follow from that.
+  Attempt attempt() const;
+
+ private:
+  bool take_failure(const LauncherReport::Failure& failure);
+
+  std::function<double()> clock_;
+  mutable std::mutex mutex_;
+  Attempt attempt_;
+  bool started_ = false;  ///< whether a rank has reported from which step it continues
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,82 @@
+#include "cli/inspect/inspected.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/printable.h"
+
+namespace lockstep {
+namespace {
+
+std::string text_of(const char* title, const Facts& facts) {
+  if (facts.empty()) return {};
+  std::string text = fmt::format("{}\n", title);
+  for (const auto& [name, value] : facts) {
+    text += without_control_characters(fmt::format("  {} = {}", name, value)) + "\n";
+  }
+  return text;
+}
+
+std::string text_of(const CheckpointState& state) {
+  return fmt::format("step {}, epoch {}\n", state.step, state.epoch) + text_of("progress", state.progress) +
+         text_of("options that decide the result", state.options) +
+         text_of("network and data", state.identity) + text_of("fingerprint", state.fingerprint) +
+         (state.engines.empty() ? "" : fmt::format("choices of cuDNN: {} bytes\n", state.engines.size()));
+}
+
+}  // namespace
+
+std::vector<InspectedTensor> tensors_of(const ModelFile& file) {
+  std::vector<InspectedTensor> tensors;
+  for (const TensorInfo& tensor : file.tensors()) {
+    std::uint64_t values = 1;
+    for (const std::int64_t extent : tensor.shape) values *= static_cast<std::uint64_t>(extent);
+    tensors.push_back({tensor.name, tensor.dtype, tensor.shape, values});
+  }
+  return tensors;
+}
+
+std::string text_of(const std::vector<InspectedTensor>& tensors) {
+  std::size_t width = 4;
+  for (const InspectedTensor& tensor : tensors) width = std::max(width, tensor.name.size());
+  std::string text = fmt::format("{:<{}}  type  {:>10}  shape\n", "name", width, "values");
+  std::uint64_t total = 0;
+  for (const InspectedTensor& tensor : tensors) {
+    text += fmt::format("{:<{}}  {:<4}  {:>10}  [{}]\n", without_control_characters(tensor.name), width,
+                        tensor.dtype, tensor.values, fmt::join(tensor.shape, ", "));
+    total += tensor.values;
+  }
+  return text + fmt::format("{} tensors, {} values\n", tensors.size(), total);
+}
+
+std::string text_of(const InspectedDigest& digest) {
+  return fmt::format("digest {}{}\n", digest.digest_order == "file" ? "in the file's order " : "",
+                     digest.digest);
+}
+
+std::string text_of(const InspectedFile& file) {
+  std::string text = text_of(file.tensors) + text_of(file.digest);
+  for (const auto& [key, value] : file.metadata) {
+    text += without_control_characters(fmt::format("{} = {}", key, value)) + "\n";
+  }
+  return text;
+}
+
+std::string text_of(const InspectedCheckpoint& checkpoint) {
+  return without_control_characters("checkpoint " + checkpoint.folder) + "\n" + text_of(checkpoint.state) +
+         text_of(checkpoint.digest) + "\nmodel.safetensors\n" + text_of(checkpoint.model) +
+         "\noptimizer.safetensors\n" + text_of(checkpoint.optimizer);
+}
+
+std::string text_of(const Verified& verified) {
+  if (!verified.problem.empty()) {
+    return without_control_characters(fmt::format("{}: BAD: {}", verified.path, verified.problem)) + "\n";
+  }
+  return verified.step ? fmt::format("{}: good, step {}, {} + {} tensors\n", verified.path, *verified.step,
+                                     verified.model_tensors, verified.optimizer_tensors)
+                       : fmt::format("{}: readable, {} tensors; a model file holds no hash\n", verified.path,
+                                     verified.model_tensors);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json/members.h"
+#include "lockstep/field.h"
+#include "lockstep/model_file.h"
+#include "run/checkpoint/checkpoint.h"
+
+namespace lockstep {
+
+struct InspectedTensor {
+  std::string name;
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  std::uint64_t values = 0;
+};
+LOCKSTEP_MEMBERS(InspectedTensor, name, dtype, shape, values)
+
+/// Digest of parameters; `digest_order` is "network" if a network is named, else "file".
+struct InspectedDigest {
+  std::string digest;
+  std::string digest_order;
+};
+LOCKSTEP_MEMBERS(InspectedDigest, digest, digest_order)
+
+struct InspectedFile {
+  std::vector<InspectedTensor> tensors;
+  InspectedDigest digest;
+  Facts metadata;
+};
+
+template <OptionsOf<InspectedFile> O, class Visitor>
+void visit(O& file, Visitor&& field) {
+  auto& [tensors, digest, metadata] = file;
+  field(tensors, {.name = "tensors"});
+  visit(digest, field);
+  field(metadata, {.name = "metadata"});
+}
+
+struct InspectedCheckpoint {
+  std::string folder;
+  CheckpointState state;
+  InspectedDigest digest;
+  std::vector<InspectedTensor> model;
+  std::vector<InspectedTensor> optimizer;
+};
+
+template <OptionsOf<InspectedCheckpoint> O, class Visitor>
+void visit(O& checkpoint, Visitor&& field) {
+  auto& [folder, state, digest, model, optimizer] = checkpoint;
+  field(folder, {.name = "checkpoint"});
+  visit(state, field);
+  visit(digest, field);
+  field(model, {.name = "model"});
+  field(optimizer, {.name = "optimizer"});
+}
+
+/// Result of reading all bytes of a model file, or of a checkpoint and comparing them with its MANIFEST.
+struct Verified {
+  std::string path;
+  std::string problem;                ///< empty: none
+  std::optional<std::uint64_t> step;  ///< of a checkpoint without a problem
+  std::size_t model_tensors = 0;
+  std::size_t optimizer_tensors = 0;
+};
+LOCKSTEP_MEMBERS(Verified, path, problem, step, model_tensors, optimizer_tensors)
+
+struct VerifiedFiles {
+  std::vector<Verified> verified;
+};
+LOCKSTEP_MEMBERS(VerifiedFiles, verified)
+
+std::vector<InspectedTensor> tensors_of(const ModelFile& file);
+
+std::string text_of(const std::vector<InspectedTensor>& tensors);
+std::string text_of(const InspectedDigest& digest);
+std::string text_of(const InspectedFile& file);
+std::string text_of(const InspectedCheckpoint& checkpoint);
+std::string text_of(const Verified& verified);
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "lockstep/field.h"
+
+namespace lockstep {
+
+/// Names in a list such as "name, seconds, share".
+inline Names split_names(std::string_view list) {
+  Names names;
+  for (std::size_t begin = 0, end = 0; end != list.size(); begin = list.find_first_not_of(", ", end)) {
+    end = std::min(list.find(',', begin), list.size());
+    names.emplace_back(list.substr(begin, end - begin));
+  }
+  return names;
+}
+
+template <class Visitor, class... Members>
+void visit_members(const Names& names, Visitor& field, Members&... members) {
+  auto name = names.begin();
+  (field(members, Field{.name = (name++)->c_str()}), ...);
+}
+
+}  // namespace lockstep
+
+/// Describes a struct whose fields have the names of its members. Lists all of them, in order, in the
+/// namespace of the struct: LOCKSTEP_MEMBERS(StepPart, name, seconds, share)
+#define LOCKSTEP_MEMBERS(Struct, ...)                      \
+  template <OptionsOf<Struct> Object_, class Visitor_>     \
+  void visit(Object_& object_, Visitor_&& field_) {        \
+    static const Names names_ = split_names(#__VA_ARGS__); \
+    auto& [__VA_ARGS__] = object_;                         \
+    visit_members(names_, field_, __VA_ARGS__);            \
+  }

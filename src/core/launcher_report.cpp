@@ -1,0 +1,85 @@
+#include "core/launcher_report.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/options/internal_variables.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view protocol = "2:";
+
+/// Secret of this process's job; empty: it was not started by lockstep-run.
+std::string_view own_secret() {
+  const char* const value = std::getenv(launcher_variable);
+  const std::string_view text = value == nullptr ? "" : value;
+  return text.starts_with(protocol) ? text.substr(protocol.size()) : "";
+}
+
+}  // namespace
+
+std::string launcher_value(const std::string& secret) { return std::string(protocol) + secret; }
+
+std::string report_marker(const std::string& secret) { return "lockstep-" + secret + " "; }
+
+std::string report_text(const LauncherReport& report) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (!report.run_directory.empty()) json["run_directory"] = report.run_directory;
+  if (report.failure) {
+    const LauncherReport::Failure& failure = *report.failure;
+    json["failure"] = {{"rank", failure.rank},
+                       {"host", failure.host},
+                       {"cause", failure.cause},
+                       {"kind", failure.kind},
+                       {"known", failure.known}};
+  }
+  if (report.step) json["step"] = *report.step;
+  if (report.checkpoint) json["checkpoint"] = *report.checkpoint;
+  if (report.status) json["status"] = *report.status;
+  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<LauncherReport> parse_report(std::string_view text) {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    const auto number = [&](const char* name) {
+      const auto found = json.find(name);
+      return found == json.end() ? std::nullopt : std::optional(found->get<std::uint64_t>());
+    };
+    LauncherReport report{.run_directory = json.value("run_directory", ""),
+                          .step = number("step"),
+                          .checkpoint = number("checkpoint")};
+    if (const auto status = number("status")) report.status = static_cast<int>(*status);
+    if (const auto found = json.find("failure"); found != json.end()) {
+      report.failure = {.rank = found->at("rank").get<int>(),
+                        .host = found->at("host").get<std::string>(),
+                        .cause = found->at("cause").get<std::string>(),
+                        .kind = found->value("kind", ""),
+                        .known = found->value("known", true)};
+    }
+    return report;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+void check_launcher() {
+  const bool is_old = std::getenv(old_launcher_variable) != nullptr;
+  const bool is_unknown = std::getenv(launcher_variable) != nullptr && own_secret().empty();
+  if (!is_old && !is_unknown) return;
+  throw Error(Category::usage,
+              "lockstep-run and lockstep are of versions that do not fit together: use both from one build");
+}
+
+void report_to_launcher(const LauncherReport& report) {
+  const std::string_view secret = own_secret();
+  if (secret.empty()) return;
+  const std::string line = report_marker(std::string(secret)) + report_text(report) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace lockstep

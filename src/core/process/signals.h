@@ -1,0 +1,45 @@
+#pragma once
+
+#include <csignal>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "core/files/file.h"
+
+namespace lockstep {
+
+/// "SIGTERM"
+std::string signal_name(int signal);
+
+sigset_t make_signal_set(std::initializer_list<int> signals);
+
+/// Blocks all signals for the calling thread, and restores the ones that were blocked before. A thread that
+/// is made meanwhile gets no signals.
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked();
+  ~AllSignalsBlocked();
+  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
+  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+/// Signals that arrive at a descriptor instead of interrupting: this thread, and threads that it makes, block
+/// them. A signal that was ignored before, as by nohup, stays ignored.
+class Signals {
+ public:
+  explicit Signals(std::initializer_list<int> signals);
+
+  /// Descriptor that can be read when a signal has arrived.
+  int descriptor() const { return descriptor_.get(); }
+  /// Signals that have arrived since the last call.
+  std::vector<int> take() const;
+
+ private:
+  FileDescriptor descriptor_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,204 @@
+#include "gradient/bucketed_exchange.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+/// Elements [begin, end) of all arenas.
+struct Bucket {
+  std::size_t begin, end;
+  std::size_t size() const { return end - begin; }
+};
+
+std::vector<Bucket> buckets_of(std::span<const std::size_t> begins, std::size_t elements) {
+  std::vector<Bucket> buckets;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    buckets.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : elements});
+  }
+  return buckets;
+}
+
+/// Memory of a rank's sum.
+struct SumMemory {
+  SumMemory(const Summation& summation, const std::vector<Partial>& partials, std::size_t elements)
+      : own(partials.empty() ? summation.allocate(elements) : Buffer()),
+        sum(partials.empty() ? own.floats().data() : partials.front().data) {}
+
+  Buffer own;  ///< memory of a rank without micro-batches
+  float* sum;
+};
+
+/// Addresses of element `begin` of the partial sums.
+std::vector<float*> parts_at(const std::vector<Partial>& partials, std::size_t begin) {
+  std::vector<float*> parts;
+  for (const Partial& partial : partials) parts.push_back(partial.data + begin);
+  return parts;
+}
+
+class BucketedExchange final : public SumExchange {
+ public:
+  struct Part {
+    std::size_t begin;
+    AllReduce sum;
+  };
+  BucketedExchange(SumMemory memory, std::size_t elements, std::vector<Part> parts)
+      : memory_(std::move(memory)),
+        elements_(elements),
+        inputs_{memory_.sum},
+        parts_(std::move(parts)),
+        left_(parts_.size()) {}
+
+  void ready(Stream& stream, std::size_t begin) override {
+    while (left_ > 0 && parts_[left_ - 1].begin >= begin) parts_[--left_].sum.start(stream);
+  }
+
+  std::optional<SumChunk> next(Stream& stream) override {
+    if (!finished_) {
+      ready(stream, 0);
+      for (std::size_t i = parts_.size(); i-- > 0;) parts_[i].sum.finish(stream);
+      finished_ = true;
+      if (elements_ > 0) return SumChunk{0, elements_, inputs_};
+    }
+    left_ = parts_.size();
+    finished_ = false;
+    return std::nullopt;
+  }
+
+ private:
+  SumMemory memory_;
+  std::size_t elements_;
+  std::vector<const float*> inputs_;  ///< the sum
+  std::vector<Part> parts_;
+  std::size_t left_;  ///< parts of the current step that have not been started
+  bool finished_ = false;
+};
+
+/// Sum of a bucket by the library: adds up the rank's partial sums before.
+AllReduce plan_ring_bucket(Communicator& communicator, Summation& summation,
+                           const std::vector<Partial>& partials, float* sum, Bucket bucket) {
+  const std::span<float> values(sum + bucket.begin, bucket.size());
+  const AllReduce reduce = communicator.plan_all_reduce(values);
+  return {.start =
+              [&summation, parts = parts_at(partials, bucket.begin), values, reduce](Stream& stream) {
+                // A rank without partial sums holds the sum of the last step.
+                if (parts.empty()) summation.fill(stream, values.data(), 0.0F, values.size());
+                for (std::size_t i = 1; i < parts.size(); ++i) {
+                  summation.add(stream, values.data(), parts[i], values.size());
+                }
+                reduce.start(stream);
+              },
+          .finish = reduce.finish};
+}
+
+/// Sum of a bucket in the order of the tree, each part of it folded by one rank.
+class FoldedParts {
+ public:
+  /// `own`: this rank's partial sums of the bucket, `sum` its sum.
+  FoldedParts(Communicator& communicator, Summation& summation, Fold fold, std::vector<float*> own,
+              const std::vector<std::uint32_t>& counts, std::span<float> sum)
+      : summation_(summation), fold_(std::move(fold)), sum_(sum.data()) {
+    Slices slices = even_slices(sum.size(), communicator.size());
+    std::vector<std::size_t> bounds;
+    for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
+    sums_ = communicator.plan_sum({.own = std::move(own), .counts = counts, .slices = std::move(slices)});
+    gather_ = communicator.plan_gather(std::as_writable_bytes(sum), bounds);
+  }
+
+  void record(Stream& stream) const {
+    while (const auto chunk = sums_->next(stream)) {
+      summation_.fold(stream, fold_, *chunk, sum_ + chunk->begin);
+    }
+    gather_(stream);
+  }
+
+ private:
+  Summation& summation_;
+  const Fold fold_;
+  float* sum_;
+  std::unique_ptr<SumExchange> sums_;
+  Gather gather_;
+};
+
+/// Sum of a bucket in the order of the tree, folded by every rank.
+class FoldedEverywhere {
+ public:
+  FoldedEverywhere(Communicator& communicator, Summation& summation, Fold fold,
+                   const std::vector<float*>& own, const std::vector<std::uint32_t>& counts,
+                   std::span<float> sum)
+      : summation_(summation), fold_(std::move(fold)), sum_(sum), own_(own.begin(), own.end()) {
+    std::vector<std::size_t> bounds{0};
+    for (const std::uint32_t count : counts) bounds.push_back(bounds.back() + count * sum.size_bytes());
+    all_ = summation.allocate(bounds.back() / sizeof(float));
+    for (std::size_t at = 0; at < bounds.back(); at += sum.size_bytes()) {
+      inputs_.push_back(reinterpret_cast<float*>(all_.data() + at));
+    }
+    first_ = bounds[static_cast<std::size_t>(communicator.rank())] / sum.size_bytes();
+    gather_ = communicator.plan_gather({all_.data(), bounds.back()}, bounds);
+  }
+
+  void record(Stream& stream) const {
+    for (std::size_t i = 0; i < own_.size(); ++i) {
+      const SumChunk copied{0, sum_.size(), std::span(&own_[i], 1)};
+      summation_.fold(stream, copy_, copied, const_cast<float*>(inputs_[first_ + i]));
+    }
+    gather_(stream);
+    summation_.fold(stream, fold_, {0, sum_.size(), inputs_}, sum_.data());
+  }
+
+ private:
+  Summation& summation_;
+  const Fold fold_;
+  const Fold copy_{.program = {0}, .depth = 1};
+  std::span<float> sum_;
+  std::vector<const float*> own_;
+  std::vector<const float*> inputs_;  ///< partial sums of all ranks, in `all_`
+  std::size_t first_ = 0;             ///< number of this rank's first input
+  Buffer all_;
+  Gather gather_;
+};
+
+/// Sum of a bucket in the order of the tree, beside later work.
+template <class Sum>
+AllReduce plan_tree_bucket(Communicator& communicator, Summation& summation, const Fold& fold,
+                           const std::vector<float*>& own, const std::vector<std::uint32_t>& counts,
+                           std::span<float> sum) {
+  const auto folded = std::make_shared<const Sum>(communicator, summation, fold, own, counts, sum);
+  return {.start = [&communicator, folded](Stream& stream) { folded->record(communicator.fork(stream)); },
+          .finish = [&communicator](Stream& stream) { communicator.join(stream); }};
+}
+
+}  // namespace
+
+std::unique_ptr<SumExchange> plan_ring_exchange(Communicator& communicator, Summation& summation,
+                                                const std::vector<Partial>& partials, std::size_t elements,
+                                                std::span<const std::size_t> buckets) {
+  SumMemory memory(summation, partials, elements);
+  std::vector<BucketedExchange::Part> parts;
+  for (const Bucket bucket : buckets_of(buckets, elements)) {
+    parts.push_back({bucket.begin, plan_ring_bucket(communicator, summation, partials, memory.sum, bucket)});
+  }
+  return std::make_unique<BucketedExchange>(std::move(memory), elements, std::move(parts));
+}
+
+std::unique_ptr<SumExchange> plan_tree_exchange(Communicator& communicator, Summation& summation,
+                                                const std::vector<Partial>& partials,
+                                                const std::vector<std::uint32_t>& counts, const Fold& fold,
+                                                std::size_t elements, std::span<const std::size_t> buckets,
+                                                std::size_t gathered) {
+  SumMemory memory(summation, partials, elements);
+  const std::size_t inputs = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  std::vector<BucketedExchange::Part> parts;
+  for (const Bucket bucket : buckets_of(buckets, elements)) {
+    if (bucket.size() == 0) continue;
+    const auto plan = bucket.size() * inputs <= gathered ? plan_tree_bucket<FoldedEverywhere>
+                                                         : plan_tree_bucket<FoldedParts>;
+    parts.push_back({bucket.begin, plan(communicator, summation, fold, parts_at(partials, bucket.begin),
+                                        counts, {memory.sum + bucket.begin, bucket.size()})});
+  }
+  return std::make_unique<BucketedExchange>(std::move(memory), elements, std::move(parts));
+}
+
+}  // namespace lockstep

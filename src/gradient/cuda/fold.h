@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/tree.h"
+#include "device/cuda/stream_handle.h"
+
+/// Sums of arenas on a GPU, with the bits of gradient/block_fold.h. Arrays are the device's, their elements
+/// [0, count); fastest where addresses are multiples of 16 bytes, and counts of 4.
+namespace lockstep::cuda {
+
+/// Maximum number of inputs of a sum: their addresses are arguments of the kernel.
+constexpr std::size_t most_inputs = 1024;
+
+/// output[i] = sum of inputs[..][begin + i] in the order of `program` (Fold); zeros for an empty one. The
+/// output may be the same elements of an input. The contents of the spans are copied. Throws Error(internal)
+/// for more than most_inputs inputs.
+void fold(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
+          std::size_t begin, std::size_t count, float* output);
+
+/// into[i] = into[i] + from[i]
+void add(StreamHandle stream, float* into, const float* from, std::size_t count);
+
+void fill(StreamHandle stream, float* to, float value, std::size_t count);
+
+}  // namespace lockstep::cuda

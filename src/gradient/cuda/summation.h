@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "gradient/summation.h"
+
+namespace lockstep::cuda {
+
+/// Summation on a CUDA device, which outlives it.
+std::unique_ptr<Summation> make_summation(Device& device);
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,24 @@
+#include "gradient/local_merge.h"
+
+#include <utility>
+
+namespace lockstep {
+
+LocalMerge::LocalMerge(const std::vector<Partial>& partials, std::size_t elements) : elements_(elements) {
+  std::vector<Node> nodes;
+  for (const Partial& partial : partials) {
+    nodes.push_back(partial.node);
+    inputs_.push_back(partial.data);
+  }
+  for (Merge& merge : plan_merge(nodes)) {
+    float* into = partials[static_cast<std::size_t>(merge.fold.program.front())].data;
+    results_.push_back({merge.node, into});
+    if (merge.fold.program.size() > 1) groups_.push_back({std::move(merge.fold), into});
+  }
+}
+
+void LocalMerge::record(Stream& stream, Summation& summation) const {
+  for (const Group& group : groups_) summation.fold(stream, group.fold, {0, elements_, inputs_}, group.into);
+}
+
+}  // namespace lockstep

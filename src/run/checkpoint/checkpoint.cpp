@@ -1,0 +1,157 @@
+#include "run/checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/files/atomic_file.h"
+#include "core/files/file.h"
+#include "core/files/file_system.h"
+#include "core/hash.h"
+#include "lockstep/error.h"
+#include "run/checkpoint/checkpoint_folder.h"
+#include "run/checkpoint/manifest.h"
+#include "run/checkpoint/model_header.h"
+#include "run/checkpoint/model_writer.h"
+
+namespace lockstep {
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 16;
+constexpr std::uint64_t max_state_bytes = std::uint64_t{1} << 26;
+
+[[noreturn]] void reject_file(const Path& file, const std::string& reason) {
+  throw Error(Category::data, fmt::format("{}: {}", file.string(), reason));
+}
+
+/// Syncs the new file, reads it back, and describes it.
+ManifestEntry commit(AtomicFile& output, const Path& file) {
+  output.commit({.read_back = true});
+  return {.name = file.filename().string(), .size = output.size(), .hash = output.digest().hex()};
+}
+
+ManifestEntry write_tensors(const Path& file, std::span<const NamedTensor> tensors,
+                            const std::map<std::string, std::string>& metadata) {
+  AtomicFile output(file);
+  write_model(output, tensors, metadata);
+  return commit(output, file);
+}
+
+ManifestEntry write_text(const Path& file, std::string_view text) {
+  AtomicFile output(file);
+  output.write(std::as_bytes(std::span(text)));
+  return commit(output, file);
+}
+
+std::vector<std::byte> read_whole(const InputFile& file) {
+  std::vector<std::byte> bytes(file.size());
+  file.read(0, bytes);
+  return bytes;
+}
+
+void check_size(const Path& path, std::uint64_t bytes, std::uint64_t max_bytes) {
+  if (bytes > max_bytes) {
+    reject_file(path, fmt::format("has {} bytes, more than the limit of {}", bytes, max_bytes));
+  }
+}
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Manifest read_manifest(const CheckpointFolder& folder) {
+  if (file_kind(folder.path) == FileKind::folder && file_kind(folder.manifest()) == FileKind::missing) {
+    reject_file(folder.path, "is not a whole checkpoint: it has no MANIFEST");
+  }
+  const InputFile file(folder.manifest());
+  check_size(folder.manifest(), file.size(), max_manifest_bytes);
+  return parse_manifest(as_text(read_whole(file)), folder.manifest().string());
+}
+
+/// Bytes of a file that has the size and the hash of its entry in the manifest.
+std::vector<std::byte> read_checked(const Path& path, const Manifest& manifest,
+                                    std::uint64_t max_bytes = UINT64_MAX) {
+  const auto entry = std::ranges::find(manifest, path.filename().string(), &ManifestEntry::name);
+  if (entry == manifest.end()) reject_file(path, "is not listed in MANIFEST");
+  const InputFile file(path);
+  if (file.size() != entry->size) {
+    reject_file(path, fmt::format("is damaged: has {} bytes, MANIFEST says {}", file.size(), entry->size));
+  }
+  check_size(path, file.size(), max_bytes);
+  std::vector<std::byte> bytes = read_whole(file);
+  Digest digest;
+  digest.update(std::span<const std::byte>(bytes));
+  if (digest.hex() != entry->hash) {
+    reject_file(path, fmt::format("is damaged: its hash is xxh3:{}, MANIFEST says xxh3:{}", digest.hex(),
+                                  entry->hash));
+  }
+  return bytes;
+}
+
+CheckpointState read_state(const CheckpointFolder& folder, const Manifest& manifest) {
+  const Path file = folder.state();
+  CheckpointState state = parse_state(as_text(read_checked(file, manifest, max_state_bytes)), file.string());
+  // A separator at the end would be an empty last name.
+  const Path path = folder.path.has_filename() ? folder.path : folder.path.parent_path();
+  const auto name = parse_checkpoint_name(path.filename().string());
+  if (name && name->step != state.step) {
+    reject_file(file, fmt::format("is of step {}, but its folder is called {}", state.step,
+                                  path.filename().string()));
+  }
+  return state;
+}
+
+ModelFile read_tensors(const Path& file, const Manifest& manifest) {
+  return ModelFile::parse(read_checked(file, manifest), file.string());
+}
+
+}  // namespace
+
+void write_checkpoint(const Path& path, const CheckpointContents& contents) {
+  const CheckpointFolder folder{path};
+  Manifest manifest;
+  manifest.push_back(write_tensors(folder.model(), contents.model, contents.metadata));
+  manifest.push_back(write_tensors(folder.optimizer(), contents.optimizer, {}));
+  manifest.push_back(write_text(folder.state(), state_json(contents.state)));
+  write_text(folder.manifest(), manifest_text(manifest));
+}
+
+Checkpoint read_checkpoint(const Path& path) {
+  const CheckpointFolder folder{path};
+  const Manifest manifest = read_manifest(folder);
+  CheckpointState state = read_state(folder, manifest);
+  return {.folder = path,
+          .state = std::move(state),
+          .model = read_tensors(folder.model(), manifest),
+          .optimizer = read_tensors(folder.optimizer(), manifest)};
+}
+
+ModelFile results_of(const Checkpoint& checkpoint) {
+  std::vector<NamedTensor> tensors;
+  for (const TensorInfo& tensor : checkpoint.model.tensors()) {
+    if (tensor.dtype != "F32") continue;
+    const std::string average = "average." + tensor.name;
+    const bool averaged = std::ranges::find(checkpoint.optimizer.tensors(), average, &TensorInfo::name) !=
+                          checkpoint.optimizer.tensors().end();
+    tensors.push_back({tensor.name, tensor.shape,
+                       averaged ? checkpoint.optimizer.floats(average, tensor.shape)
+                                : checkpoint.model.floats(tensor.name, tensor.shape)});
+  }
+  const std::string header = make_model_header(tensors, checkpoint.model.metadata());
+  const std::uint64_t length = header.size();
+  std::vector<std::byte> bytes;
+  const auto append = [&](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  append(std::as_bytes(std::span(&length, 1)));
+  append(std::as_bytes(std::span(header)));
+  for (const NamedTensor& tensor : tensors) append(tensor.bytes());
+  return ModelFile::parse(std::move(bytes), checkpoint.model.origin());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+#include "run/checkpoint/checkpoint_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
+
+namespace lockstep {
+namespace {
+
+using Path = std::filesystem::path;
+using Kind = CheckpointName::Kind;
+
+constexpr std::string_view step_prefix = "step-";
+constexpr std::size_t min_digits = 8;
+constexpr std::size_t random_digits = 8;
+
+/// Removes `part` from the beginning of `text`. Returns whether it was there.
+bool take_prefix(std::string_view& text, std::string_view part) {
+  if (!text.starts_with(part)) return false;
+  text.remove_prefix(part.size());
+  return true;
+}
+
+/// Whether `text` is ".XXXXXXXX" and `ending`.
+bool is_random_ending(std::string_view text, std::string_view ending) {
+  return text.size() == 1 + random_digits + ending.size() && text.starts_with('.') &&
+         text.ends_with(ending) &&
+         text.substr(1, random_digits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// Whether there is a file, and no folder. False if the system cannot determine it.
+bool is_plain_file(const Path& path) {
+  FileStatus status;
+  return files().stat(path, status) == 0 && status.kind == FileKind::file;
+}
+
+}  // namespace
+
+std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
+  CheckpointName result;
+  const bool hidden = take_prefix(name, ".");
+  if (!take_prefix(name, step_prefix)) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), result.step);
+  const std::string_view digits = name.substr(0, static_cast<std::size_t>(end - name.data()));
+  if (error != std::errc() || digits != fmt::format("{:0{}}", result.step, min_digits)) return std::nullopt;
+  name.remove_prefix(digits.size());
+  if (hidden) {
+    result.kind = Kind::temporary;
+    return is_random_ending(name, ".tmp") ? std::optional(result) : std::nullopt;
+  }
+  if (name.empty()) return result;
+  const bool aside = is_random_ending(name, ".aside");
+  result.kind = aside ? Kind::aside : Kind::replaced;
+  return aside || is_random_ending(name, ".old") ? std::optional(result) : std::nullopt;
+}
+
+std::string checkpoint_name(std::uint64_t step) {
+  return fmt::format("{}{:0{}}", step_prefix, step, min_digits);
+}
+
+std::vector<CheckpointEntry> checkpoint_entries(const Path& folder) {
+  std::vector<CheckpointEntry> entries;
+  if (file_kind(folder) == FileKind::missing) return entries;
+  for (const std::string& name : list_folder(folder)) {
+    const auto parsed = parse_checkpoint_name(name);
+    if (parsed && !is_plain_file(folder / name)) entries.push_back({folder / name, *parsed});
+  }
+  std::ranges::sort(entries, [](const CheckpointEntry& a, const CheckpointEntry& b) {
+    return a.name.step != b.name.step ? a.name.step > b.name.step : a.name.kind < b.name.kind;
+  });
+  return entries;
+}
+
+bool lacks_manifest(const Path& checkpoint) {
+  FileStatus status;
+  return files().stat(CheckpointFolder{checkpoint}.manifest(), status) != 0 && errno == ENOENT;
+}
+
+bool is_checkpoint(const Path& folder) { return is_plain_file(CheckpointFolder{folder}.manifest()); }
+
+std::vector<Path> list_checkpoints(const Path& folder) {
+  std::vector<Path> checkpoints;
+  for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
+    const bool listed = entry.name.kind == Kind::whole || entry.name.kind == Kind::replaced;
+    if (listed && !lacks_manifest(entry.path)) checkpoints.push_back(entry.path);
+  }
+  return checkpoints;
+}
+
+}  // namespace lockstep

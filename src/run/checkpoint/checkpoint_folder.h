@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// Files of a checkpoint's folder.
+struct CheckpointFolder {
+  std::filesystem::path path;
+
+  std::filesystem::path model() const { return path / "model.safetensors"; }
+  std::filesystem::path optimizer() const { return path / "optimizer.safetensors"; }
+  std::filesystem::path state() const { return path / "state.json"; }
+  std::filesystem::path manifest() const { return path / "MANIFEST"; }
+};
+
+/// Name of an entry of a folder of checkpoints.
+struct CheckpointName {
+  enum class Kind {
+    whole,      ///< "step-00001234"
+    replaced,   ///< "step-00001234.XXXXXXXX.old": being replaced by another of the same step
+    aside,      ///< "step-00001234.XXXXXXXX.aside": the run has continued from an earlier one
+    temporary,  ///< ".step-00001234.XXXXXXXX.tmp": being written
+  };
+  Kind kind = Kind::whole;
+  std::uint64_t step = 0;
+};
+
+/// None: not a name of this kind.
+std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
+
+/// Name of the folder of a checkpoint: "step-00001234".
+std::string checkpoint_name(std::uint64_t step);
+
+/// Entry of a folder of checkpoints.
+struct CheckpointEntry {
+  std::filesystem::path path;
+  CheckpointName name;
+};
+
+/// Folders in `folder` with names of checkpoints, whole or not, those of later steps first. Empty if there is
+/// no such folder. Throws as list_folder does.
+std::vector<CheckpointEntry> checkpoint_entries(const std::filesystem::path& folder);
+
+/// Whether there is no MANIFEST, as after an interrupted removal. False if the system cannot determine it, so
+/// that reading the checkpoint reports the reason.
+bool lacks_manifest(const std::filesystem::path& checkpoint);
+
+/// Whether `folder` contains a MANIFEST, which is written last and removed first. False if the system
+/// cannot determine it.
+bool is_checkpoint(const std::filesystem::path& folder);
+
+/// Whole checkpoints in a folder, those of later steps first: folders with a name of checkpoint_name and a
+/// MANIFEST, without those that are set aside. A folder "step-00001234.XXXXXXXX.old" was being replaced when
+/// its writer was killed. Empty if there is no folder. Throws as list_folder does.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
+
+}  // namespace lockstep

@@ -1,0 +1,169 @@
+#include "run/checkpoint/checkpoint_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
+#include "core/files/temporary_name.h"
+#include "lockstep/error.h"
+#include "run/checkpoint/checkpoint_folder.h"
+
+namespace lockstep {
+namespace {
+
+using Path = std::filesystem::path;
+using Kind = CheckpointName::Kind;
+
+/// Removes MANIFEST before the rest, so that a part of a checkpoint never looks like a whole one. Of a
+/// symbolic link, removes the link: its target may be a checkpoint of another run.
+void remove_checkpoint(const CheckpointEntry& entry) {
+  if (files().unlink(entry.path) == 0) return;
+  if (entry.name.kind != Kind::temporary) {
+    remove_folder(CheckpointFolder{entry.path}.manifest());
+    sync_folder(entry.path);
+  }
+  remove_folder(entry.path);
+}
+
+/// Removals and renames that may fail without failing the caller.
+class Removals {
+ public:
+  void attempt(const std::function<void()>& removal) {
+    try {
+      removal();
+    } catch (const Error& error) {
+      if (first_failure_.empty()) first_failure_ = error.what();
+    }
+  }
+  const std::string& first_failure() const { return first_failure_; }
+
+ private:
+  std::string first_failure_;
+};
+
+/// Removes what killed writers left in `folder`.
+void remove_leftovers(const Path& folder, Removals& removals) {
+  for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
+    if (entry.name.kind == Kind::temporary || lacks_manifest(entry.path)) {
+      removals.attempt([&] { remove_checkpoint(entry); });
+    }
+  }
+}
+
+/// Removes checkpoints up to `step`, except the latest `keep`, that of `best_step`, and the latest one that
+/// is `needed`, of which none is set aside.
+void remove_earlier(const Path& folder, std::uint64_t step, int keep, std::uint64_t best_step,
+                    const StepFilter& needed, Removals& removals) {
+  std::set<std::uint64_t> kept;
+  bool needs = static_cast<bool>(needed);
+  for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
+    const auto [kind, its_step] = entry.name;
+    if (kind == Kind::temporary || its_step > step) continue;
+    if (kind == Kind::aside) {
+      removals.attempt([&] { remove_checkpoint(entry); });
+      continue;
+    }
+    const bool is_needed = needs && needed(its_step);
+    if (is_needed) needs = false;
+    const bool is_wanted = kept.size() < static_cast<std::size_t>(keep) || its_step == best_step || is_needed;
+    if (is_wanted && kept.insert(its_step).second) continue;
+    removals.attempt([&] { remove_checkpoint(entry); });
+  }
+}
+
+/// PATH.XXXXXXXX and `ending`, with random digits.
+Path unused_name(const Path& path, const char* ending) {
+  Path result;
+  with_temporary_name(path, [&](const Path& name) {
+    result = name;
+    result.replace_extension(ending);
+    return true;
+  });
+  return result;
+}
+
+/// Renames the whole checkpoint `temporary` to `checkpoint`. A checkpoint of that name is first renamed to
+/// another name that list_checkpoints knows, so that there is a checkpoint of this step at every instant.
+void move_into_place(const Path& temporary, const Path& checkpoint) {
+  if (file_kind(checkpoint) != FileKind::missing) {
+    const std::string random = temporary.stem().extension().string();  // ".XXXXXXXX"
+    rename_folder(checkpoint, Path(checkpoint.string() + random + ".old"));
+  }
+  rename_folder(temporary, checkpoint);
+}
+
+}  // namespace
+
+std::optional<Checkpoint> newest_good_checkpoint(
+    const Path& folder, const std::function<void(const Path&, const std::string&)>& rejected,
+    const StepFilter& wanted) {
+  for (const Path& checkpoint : list_checkpoints(folder)) {
+    if (wanted && !wanted(parse_checkpoint_name(checkpoint.filename().string())->step)) continue;
+    try {
+      return read_checkpoint(checkpoint);
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      rejected(checkpoint, error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+CheckpointStore::CheckpointStore(Path folder, int keep)
+    : folder_(std::move(folder)), keep_(std::max(keep, 1)) {}
+
+std::string CheckpointStore::write(const CheckpointContents& contents, std::uint64_t best_step,
+                                   const StepFilter& needed) const {
+  Removals removals;
+  make_folder(folder_);
+  removals.attempt([&] { remove_leftovers(folder_, removals); });
+  const std::uint64_t step = contents.state.step;
+  const std::string name = checkpoint_name(step);
+  const Path temporary = make_temporary_folder(folder_ / ("." + name));
+  try {
+    write_checkpoint(temporary, contents);
+    move_into_place(temporary, folder_ / name);
+  } catch (...) {
+    removals.attempt([&] { remove_folder(temporary); });
+    throw;
+  }
+  removals.attempt([&] { remove_earlier(folder_, step, keep_, best_step, needed, removals); });
+  return removals.first_failure();
+}
+
+void check_checkpoint_space(const Path& folder, std::uint64_t bytes) {
+  Path existing = folder;
+  while (file_kind(existing) == FileKind::missing && existing != folder_of(existing)) {
+    existing = folder_of(existing);
+  }
+  std::uint64_t available = 0;
+  if (files().free_space(existing, available) != 0 || available / 2 >= bytes) return;
+  throw Error(
+      Category::resource,
+      fmt::format("{}: no room for two checkpoints of {} MB: {} MB are free; free some, choose another "
+                  "run directory, or keep nothing (run-dir none)",
+                  folder.string(), (bytes + 999999) / 1000000, available / 1000000));
+}
+
+CheckpointStore::SetAside CheckpointStore::set_aside_after(std::uint64_t step) const {
+  SetAside result;
+  Removals renames;
+  renames.attempt([&] {
+    for (const Path& checkpoint : list_checkpoints(folder_)) {
+      const std::uint64_t its_step = parse_checkpoint_name(checkpoint.filename().string())->step;
+      if (its_step <= step) continue;
+      renames.attempt([&] {
+        rename_folder(checkpoint, unused_name(folder_ / checkpoint_name(its_step), ".aside"));
+        ++result.checkpoints;
+      });
+    }
+  });
+  result.failure = renames.first_failure();
+  return result;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,91 @@
+#include "run/checkpoint/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+
+#include "core/hash.h"
+#include "core/printable.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view first_line = "lockstep checkpoint 1\n";
+constexpr std::string_view hash_prefix = "xxh3:";
+constexpr std::size_t hash_digits = 32;
+
+std::string line_of(const ManifestEntry& entry) {
+  return fmt::format("{} {} {}{}\n", entry.name, entry.size, hash_prefix, entry.hash);
+}
+
+/// Last line: hash of the lines before it.
+std::string closing_line(std::string_view lines) {
+  Digest digest;
+  digest.update(std::as_bytes(std::span(lines)));
+  return fmt::format("MANIFEST {}{}\n", hash_prefix, digest.hex());
+}
+
+bool is_file_name(std::string_view name) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !name.empty() && !name.starts_with('.') && name.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+bool is_hash(std::string_view text) {
+  return text.size() == hash_digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// Entry of a line without its line feed. Only the line of a valid entry equals line_of() of the result.
+ManifestEntry parse_line(std::string_view line) {
+  ManifestEntry entry;
+  const std::size_t name_end = std::min(line.find(' '), line.size());
+  entry.name = line.substr(0, name_end);
+  line.remove_prefix(std::min(name_end + 1, line.size()));
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), entry.size);
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  line.remove_prefix(std::min(hash_prefix.size() + 1, line.size()));
+  entry.hash = line;
+  return entry;
+}
+
+}  // namespace
+
+std::string manifest_text(const Manifest& manifest) {
+  std::string text(first_line);
+  for (const ManifestEntry& entry : manifest) text += line_of(entry);
+  return text + closing_line(text);
+}
+
+Manifest parse_manifest(std::string_view text, const std::string& origin) {
+  const auto fail = [&](const std::string& reason) {
+    throw Error(Category::data, fmt::format("{}: {}", origin, reason));
+  };
+  if (!text.starts_with(first_line)) {
+    fail("does not begin with 'lockstep checkpoint 1', the format that this version of lockstep reads");
+  }
+  if (!text.ends_with('\n')) fail("is cut off in its last line");
+  const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
+  if (text.substr(last) != closing_line(text.substr(0, last))) {
+    fail("is damaged: the hash of its lines is not the one in the last line");
+  }
+  Manifest manifest;
+  std::size_t begin = first_line.size();
+  for (int number = 2; begin < last; ++number) {
+    const std::size_t end = text.find('\n', begin);
+    const std::string_view line = text.substr(begin, end - begin);
+    const ManifestEntry entry = parse_line(line);
+    if (!is_file_name(entry.name) || !is_hash(entry.hash) || line_of(entry) != fmt::format("{}\n", line)) {
+      fail(fmt::format("line {}: '{}' is not 'NAME SIZE xxh3:HASH'", number, printable(line)));
+    }
+    if (std::ranges::any_of(manifest, [&](const ManifestEntry& other) { return other.name == entry.name; })) {
+      fail(fmt::format("line {}: '{}' occurs twice", number, entry.name));
+    }
+    manifest.push_back(entry);
+    begin = end + 1;
+  }
+  return manifest;
+}
+
+}  // namespace lockstep

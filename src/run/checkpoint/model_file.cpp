@@ -1,0 +1,115 @@
+#include "lockstep/model_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include "core/files/atomic_file.h"
+#include "core/files/file.h"
+#include "lockstep/error.h"
+#include "run/checkpoint/model_header.h"
+#include "run/checkpoint/model_writer.h"
+
+namespace lockstep {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are little-endian");
+
+constexpr std::uint64_t max_header = 100000000;  // the reference reader's limit
+
+/// Whether `file` begins like a file of torch.save: a zip archive, or before PyTorch 1.6 a pickle of
+/// protocol 2.
+bool begins_as_torch_save(std::span<const std::byte> file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  return text.starts_with("PK\x03\x04") || text.starts_with("\x80\x02");
+}
+
+/// Length of the header, checked against the length of the file.
+std::size_t header_length(std::span<const std::byte> file, const std::string& origin) {
+  if (file.size() < header_begin) {
+    throw Error(Category::data,
+                fmt::format("{}: {} bytes are too few for a safetensors file", origin, file.size()));
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), sizeof(length));
+  if (length > max_header && begins_as_torch_save(file)) {
+    throw Error(Category::data,
+                fmt::format("{}: a file of torch.save, not in the safetensors format: write it "
+                            "with safetensors.torch.save_file",
+                            origin));
+  }
+  if (length > max_header || length > file.size() - header_begin) {
+    throw Error(Category::data,
+                fmt::format("{}: header length {} at byte 0 exceeds {}", origin, length,
+                            length > max_header ? fmt::format("the limit of {} bytes", max_header)
+                                                : fmt::format("the file's {} bytes", file.size())));
+  }
+  return static_cast<std::size_t>(length);
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", extent);
+  }
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+ModelFile ModelFile::read(const std::filesystem::path& file) { return parse(read_file(file), file.string()); }
+
+ModelFile ModelFile::parse(std::vector<std::byte> bytes, const std::string& origin) {
+  const std::size_t length = header_length(bytes, origin);
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data() + header_begin), length);
+  ModelHeader header = parse_model_header(json, bytes.size() - header_begin - length, origin);
+
+  ModelFile model;
+  model.origin_ = origin;
+  model.tensors_ = std::move(header.tensors);
+  model.metadata_ = std::move(header.metadata);
+  model.storage_ = std::move(bytes);
+  model.data_begin_ = header_begin + length;
+  if (model.data_begin_ % alignof(double) != 0) {  // the writer did not pad the header
+    model.storage_.erase(model.storage_.begin(),
+                         model.storage_.begin() + static_cast<std::ptrdiff_t>(model.data_begin_));
+    model.data_begin_ = 0;
+  }
+  return model;
+}
+
+std::span<const float> ModelFile::floats(const std::string& name, std::span<const std::int64_t> shape) const {
+  const auto tensor = std::find_if(tensors_.begin(), tensors_.end(),
+                                   [&](const TensorInfo& candidate) { return candidate.name == name; });
+  if (tensor == tensors_.end()) {
+    throw Error(Category::data, fmt::format("{}: no tensor '{}'", origin_, name));
+  }
+  if (tensor->dtype != "F32" || !std::ranges::equal(tensor->shape, shape)) {
+    throw Error(Category::data, fmt::format("{}: tensor '{}' is {} {}, F32 {} is needed", origin_, name,
+                                            tensor->dtype, shape_text(tensor->shape), shape_text(shape)));
+  }
+  if (tensor->begin % alignof(float) != 0) {
+    throw Error(Category::data,
+                fmt::format("{}: tensor '{}': data at odd byte {}", origin_, name, tensor->begin));
+  }
+  const std::span<const std::byte> values = bytes(*tensor);
+  return {reinterpret_cast<const float*>(values.data()), values.size() / sizeof(float)};
+}
+
+std::span<const std::byte> ModelFile::bytes(const TensorInfo& tensor) const {
+  return std::span(storage_).subspan(data_begin_ + tensor.begin, tensor.end - tensor.begin);
+}
+
+void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
+                      const std::map<std::string, std::string>& metadata) {
+  AtomicFile output(file);
+  write_model(output, tensors, metadata);
+  output.commit();
+}
+
+void check_model_file_writable(const std::filesystem::path& file) { const AtomicFile probe(file); }
+
+}  // namespace lockstep

@@ -1,0 +1,164 @@
+#include "run/checkpoint/model_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/json/json.h"
+#include "core/json/members.h"
+#include "core/printable.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view metadata_name = "__metadata__";
+
+struct ElementType {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+
+constexpr std::array<ElementType, 15> element_types = {{{"BOOL", 1},
+                                                        {"U8", 1},
+                                                        {"I8", 1},
+                                                        {"F8_E5M2", 1},
+                                                        {"F8_E4M3", 1},
+                                                        {"U16", 2},
+                                                        {"I16", 2},
+                                                        {"F16", 2},
+                                                        {"BF16", 2},
+                                                        {"U32", 4},
+                                                        {"I32", 4},
+                                                        {"F32", 4},
+                                                        {"U64", 8},
+                                                        {"I64", 8},
+                                                        {"F64", 8}}};
+
+/// Description of a tensor in the header, as `visit` describes it.
+struct TensorEntry {
+  std::string dtype{};
+  std::vector<std::int64_t> shape{};
+  std::vector<std::uint64_t> data_offsets{};  ///< first byte and end
+};
+LOCKSTEP_MEMBERS(TensorEntry, dtype, shape, data_offsets)
+
+[[noreturn]] void fail(const std::string& origin, const TensorInfo& tensor, const std::string& what) {
+  throw Error(Category::data, fmt::format("{}: tensor '{}': {}", origin, printable(tensor.name), what));
+}
+
+/// Number of bytes of the tensor; none: it does not fit 64 bits.
+std::optional<std::uint64_t> bytes_of(const TensorInfo& tensor, std::uint64_t element_bytes) {
+  std::uint64_t bytes = element_bytes;
+  // A zero makes the product zero, even if the other factors overflow.
+  if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) {
+    return 0;
+  }
+  for (const std::int64_t extent : tensor.shape) {
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) {
+      return std::nullopt;
+    }
+  }
+  return bytes;
+}
+
+void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::uint64_t data_bytes,
+                  const std::string& origin) {
+  const auto type = std::find_if(element_types.begin(), element_types.end(),
+                                 [&](const ElementType& known) { return known.name == tensor.dtype; });
+  if (type == element_types.end()) {
+    fail(origin, tensor, fmt::format("unknown dtype '{}'", printable(tensor.dtype)));
+  }
+  if (tensor.begin > tensor.end || tensor.end > data_bytes) {
+    fail(origin, tensor,
+         fmt::format("data_offsets [{}, {}] outside the {} bytes of data", tensor.begin, tensor.end,
+                     data_bytes));
+  }
+  if (tensor.begin != expected_begin) {
+    fail(origin, tensor,
+         fmt::format("data begins at byte {}, {} the data before it, which ends at {}", tensor.begin,
+                     tensor.begin < expected_begin ? "overlapping" : "leaving a gap after", expected_begin));
+  }
+  const std::optional<std::uint64_t> bytes = bytes_of(tensor, type->bytes);
+  if (!bytes) {
+    fail(origin, tensor, "shape is too large");
+  }
+  if (*bytes != tensor.end - tensor.begin) {
+    fail(origin, tensor,
+         fmt::format("shape and dtype need {} bytes, data_offsets hold {}", *bytes,
+                     tensor.end - tensor.begin));
+  }
+}
+
+}  // namespace
+
+ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, const std::string& origin) {
+  if (!json.starts_with('{')) {
+    throw Error(Category::data, fmt::format("{}: no JSON object at byte {}", origin, header_begin));
+  }
+  const JsonDocument document(json, {.file = origin, .first_byte = header_begin});
+  ModelHeader header;
+  std::vector<TensorInfo>& tensors = header.tensors;
+  for (const auto& [name, value] : document.root().items()) {
+    if (name == metadata_name) {
+      document.check_object(value);
+      for (const auto& [key, text] : value.items()) document.read(text, header.metadata[key]);
+      continue;
+    }
+    TensorEntry entry;
+    document.read(value, entry);
+    if (entry.data_offsets.size() != 2) document.refuse(value, "data_offsets must be two numbers");
+    tensors.push_back({.name = name,
+                       .dtype = std::move(entry.dtype),
+                       .shape = std::move(entry.shape),
+                       .begin = entry.data_offsets[0],
+                       .end = entry.data_offsets[1]});
+  }
+  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t end = 0;
+  for (const TensorInfo& tensor : tensors) {
+    check_tensor(tensor, end, data_bytes, origin);
+    end = tensor.end;
+  }
+  if (end != data_bytes) {
+    throw Error(Category::data, fmt::format("{}: tensors end at byte {} of the data, file holds {}", origin,
+                                            end, data_bytes));
+  }
+  return header;
+}
+
+std::string make_model_header(std::span<const NamedTensor> tensors,
+                              const std::map<std::string, std::string>& metadata) {
+  JsonValue header = JsonValue::object();
+  if (!metadata.empty()) {
+    header[metadata_name] = metadata;
+  }
+  std::set<std::string> names = {std::string(metadata_name)};
+  std::uint64_t offset = 0;
+  for (const NamedTensor& tensor : tensors) {
+    const bool is_float = std::holds_alternative<std::span<const float>>(tensor.values);
+    const TensorInfo info{.name = tensor.name, .dtype = is_float ? "F32" : "I64", .shape = tensor.shape};
+    const std::size_t bytes = tensor.bytes().size();
+    const std::uint64_t element_bytes = is_float ? sizeof(float) : sizeof(std::int64_t);
+    if (!names.insert(tensor.name).second || bytes_of(info, element_bytes) != bytes) {
+      throw Error(Category::internal,
+                  fmt::format("tensor '{}' has a repeated or reserved name, or a shape that "
+                              "does not fit its {} bytes",
+                              tensor.name, bytes));
+    }
+    const std::uint64_t end = offset + bytes;
+    header[tensor.name] = json_of(TensorEntry{info.dtype, tensor.shape, {offset, end}});
+    offset = end;
+  }
+  std::string json = header.dump();
+  json.append((8 - json.size() % 8) % 8, ' ');
+  return json;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/model_file.h"
+
+namespace lockstep {
+
+/// Byte of a safetensors file at which its header begins, after the length of the header.
+constexpr std::size_t header_begin = 8;
+
+/// Contents of the JSON header of a safetensors file.
+struct ModelHeader {
+  std::vector<TensorInfo> tensors;  ///< in order of their data
+  std::map<std::string, std::string> metadata;
+};
+
+/// Parses the header and checks it against a data section of `data_bytes`. Throws Error(data)
+/// naming `origin` for any other schema. Memory is proportional to the length of `json`.
+ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, const std::string& origin);
+
+/// JSON header for contiguous tensors in this order, padded with spaces to a multiple of 8 bytes. Throws
+/// Error(internal) for a repeated or reserved name, or a shape that does not fit the values.
+std::string make_model_header(std::span<const NamedTensor> tensors,
+                              const std::map<std::string, std::string>& metadata);
+
+}  // namespace lockstep

@@ -1,0 +1,183 @@
+#include "run/report/html_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <set>
+#include <string_view>
+
+#include "run/report/chart.h"
+#include "run/report/event_numbers.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t points_of_a_curve = 600;
+
+constexpr const char* style_sheet = R"(<style>
+:root { color-scheme: light dark; --ink: #1f2328; --soft: #656d76; --line: #d8dee4; --paper: #fff;
+  --train: #0969da; --test: #bc4c00; --validation: #1a7f37; --faint: #9cc3f0; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9198a1; --line: #30363d;
+  --paper: #0d1117; --train: #4493f8; --test: #f0883e; --validation: #3fb950; --faint: #28507f; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 1320px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
+p { color: var(--soft); margin: .25rem 0; overflow-wrap: anywhere; }
+code { font-family: ui-monospace, monospace; font-size: .9em; color: var(--ink); }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 1rem;
+  margin-top: 1.5rem; }
+svg { width: 100%; height: auto; font-size: 13px; fill: var(--soft); }
+svg .title { font-size: 15px; font-weight: 600; fill: var(--ink); }
+svg .y { text-anchor: end; } svg .x { text-anchor: middle; }
+svg path { fill: none; stroke-width: 2; stroke-linejoin: round; } svg .grid { stroke: var(--line); stroke-width: 1; }
+.train path { stroke: var(--train); } .train circle { fill: var(--train); }
+.validation path { stroke: var(--validation); } .validation circle { fill: var(--validation); }
+.test path { stroke: var(--test); } .test circle { fill: var(--test); }
+.step path { stroke: var(--faint); stroke-width: 1.5; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .75rem; border-bottom: 1px solid var(--line); text-align: right; }
+th { color: var(--soft); font-weight: 500; }
+.facts th, .facts td { text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 2rem; }
+</style>
+)";
+
+/// Steps per epoch, from the last recorded step of the completed epochs; 0: unknown.
+double steps_per_epoch(const RunRecord& record) {
+  double result = 0.0;
+  for (const StepReport& step : record.steps) {
+    const bool completed = !record.epochs.empty() && step.epoch <= record.epochs.back().epoch;
+    if (completed) result = std::max(result, static_cast<double>(step.step) / step.epoch);
+  }
+  return result;
+}
+
+template <typename Value>
+std::vector<ChartPoint> step_points(const RunRecord& record, Value value) {
+  const double per_epoch = steps_per_epoch(record);
+  std::vector<ChartPoint> points;
+  for (const StepReport& step : record.steps) {
+    const auto number = static_cast<double>(step.step);
+    points.push_back({per_epoch > 0.0 ? number / per_epoch : number, value(step)});
+  }
+  return thin_out(points, points_of_a_curve);
+}
+
+template <typename Value>
+std::vector<ChartPoint> epoch_points(const RunRecord& record, Value value) {
+  std::vector<ChartPoint> points;
+  for (const EpochReport& epoch : record.epochs) {
+    points.push_back({static_cast<double>(epoch.epoch), value(epoch)});
+  }
+  return points;
+}
+
+std::string charts(const RunRecord& record) {
+  const std::string x_label = record.epochs.empty() ? "step" : "epoch";
+  const auto field = [](const char* name) {
+    return [name](const auto& report) { return number_in(report, name); };
+  };
+  const auto rate = [](const StepReport& step) { return static_cast<double>(step.samples) / step.seconds; };
+  const auto steps = [&](const char* style, auto value) {
+    return ChartSeries{"step", style, step_points(record, value)};
+  };
+  const auto epochs = [&](const char* label, const char* name, const char* style) {
+    return ChartSeries{label, style, epoch_points(record, field(name)), true};
+  };
+  const Chart all[] = {
+      {"Loss",
+       x_label,
+       {steps("step", field("loss")), epochs("train", "train_loss", "train"),
+        epochs("test", "test_loss", "test"), epochs("validation", "validation_loss", "validation")}},
+      {"Accuracy",
+       x_label,
+       {epochs("train", "train_accuracy", "train"), epochs("test", "test_accuracy", "test"),
+        epochs("validation", "validation_accuracy", "validation")}},
+      {"Learning rate", x_label, {steps("train", field("learning_rate"))}, true},
+      {"Norm of the gradient", x_label, {steps("train", field("gradient_norm"))}, true},
+      {"Training images/s",
+       x_label,
+       {steps("step", rate), epochs("epoch", "images_per_second", "train")},
+       true}};
+  std::string text = "<div class=\"charts\">\n";
+  for (const Chart& chart : all) text += svg(chart);
+  return text + "</div>\n";
+}
+
+/// Text of a field's value in a table: four significant digits of fractions.
+template <class Value>
+std::string cell(const Value& value) {
+  if constexpr (std::floating_point<Value>) {
+    if (!std::isfinite(value)) return "-";
+    return std::abs(value) < 1000 ? fmt::format("{:#.4g}", value) : fmt::format("{:.0f}", value);
+  } else if constexpr (NamedEnum<Value>) {
+    return name_of(value);
+  } else if constexpr (std::integral<Value>) {
+    return fmt::format("{}", value);
+  } else if constexpr (requires { value.has_value(); }) {
+    return cell(*value);
+  } else {
+    return escape_html(value);
+  }
+}
+
+/// A row for each event, and a column for each field that the line of any of them has.
+template <class Report>
+std::string event_table(const char* title, const std::vector<Report>& reports) {
+  if (reports.empty()) return {};
+  std::set<std::string_view> columns;
+  for (const Report& report : reports) {
+    visit(report, [&](const char* name, const auto& value, Presence presence) {
+      if (has_field(value, presence)) columns.insert(name);
+    });
+  }
+  std::string text = fmt::format("<h2>{}</h2>\n<div class=\"scroll\"><table>\n<tr>", title);
+  visit(reports.front(), [&](const char* name, const auto& /*value*/, Presence) {
+    if (columns.contains(name)) text += fmt::format("<th>{}</th>", words(name));
+  });
+  text += "</tr>\n";
+  for (const Report& report : reports) {
+    text += "<tr>";
+    visit(report, [&](const char* name, const auto& value, Presence presence) {
+      if (!columns.contains(name)) return;
+      text += fmt::format("<td>{}</td>", has_field(value, presence) ? cell(value) : "-");
+    });
+    text += "</tr>\n";
+  }
+  return text + "</table></div>\n";
+}
+
+std::string facts_table(const std::string& title, const Facts& facts) {
+  if (facts.empty()) return {};
+  std::string text = fmt::format("<div><h2>{}</h2>\n<table class=\"facts\">\n", title);
+  for (const auto& [name, value] : facts) {
+    text += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escape_html(name), escape_html(value));
+  }
+  return text + "</table></div>\n";
+}
+
+std::string summary(const RunRecord& record) {
+  if (!record.end) return "<p>No end was recorded: the run is in progress, or was interrupted.</p>\n";
+  std::string text = fmt::format("<p>digest <code>{}</code>", escape_html(record.end->digest));
+  if (!record.end->note.empty()) text += " (" + escape_html(record.end->note) + ")";
+  return text + "</p>\n";
+}
+
+}  // namespace
+
+std::string html_report(const RunRecord& record) {
+  const std::string name = escape_html(record.name);
+  return fmt::format(
+             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<title>{0} - lockstep</title>\n{1}</head>\n<body>\n<h1>{0}</h1>\n",
+             name, style_sheet) +
+         summary(record) + charts(record) + event_table("Epochs", record.epochs) +
+         "<div class=\"columns\">\n" + facts_table("Options", record.options) +
+         facts_table("Environment", record.environment) + "</div>\n</body>\n</html>\n";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/json/members.h"
+#include "run/run_record.h"
+
+namespace lockstep {
+
+/// A fact that differs between runs A and B.
+struct Difference {
+  std::string name;   ///< "loss", or the name of an option
+  std::string place;  ///< "step 17"; empty for options and the environment
+  std::string a;      ///< value in run A; "none" if its record has none
+  std::string b;      ///< value in run B
+  bool decides_result =
+      false;  ///< whether equal runs have equal values; compare_runs sets it for results only
+};
+LOCKSTEP_MEMBERS(Difference, name, place, a, b, decides_result)
+
+/// Differences between the records of two runs.
+struct RunComparison {
+  std::size_t common_steps = 0;  ///< steps that both records have
+  std::size_t common_epochs = 0;
+  std::size_t common_digests = 0;  ///< of steps, epochs and ends
+  /// The first difference in each kind of result: each number that the lines of a step or an epoch have in
+  /// both records, except times; their digests; the digest at the end.
+  std::vector<Difference> results;
+  std::vector<Difference> options;
+  std::vector<Difference> environment;
+
+  /// Whether there was anything to compare.
+  bool has_common() const { return common_steps + common_epochs + common_digests > 0; }
+};
+LOCKSTEP_MEMBERS(RunComparison, common_steps, common_epochs, common_digests, results, options, environment)
+
+/// Compares what both records have; one may be of a longer run, or have other steps (--log-interval). The
+/// digests at the end are compared if both runs were to end at the same step. Leaves out what differs between
+/// any two runs: time, command line and run directory.
+RunComparison compare_runs(const RunRecord& first, const RunRecord& second);
+
+}  // namespace lockstep

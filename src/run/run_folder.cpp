@@ -1,0 +1,224 @@
+#include "run/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/files/atomic_file.h"
+#include "core/files/file.h"
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
+#include "lockstep/error.h"
+#include "run/checkpoint/checkpoint_folder.h"
+#include "watch/report.h"
+
+namespace lockstep {
+namespace {
+
+[[noreturn]] void fail_run(const std::filesystem::path& file, const std::string& reason) {
+  throw Error(Category::resource, fmt::format("{}: {}", file.string(), reason));
+}
+
+constexpr std::string_view not_finite_prefix = "not-finite-step-";
+
+/// Part of an event in metrics.jsonl; none: the line is damaged.
+struct RecordedEvent {
+  std::string kind;
+  std::uint64_t step = 0;
+  int epoch = 0;
+
+  /// Whether it is about what a run did until `last_step` and `last_epoch`.
+  bool is_within(std::uint64_t last_step, int last_epoch) const {
+    return kind == "epoch" ? epoch <= last_epoch : kind != "end" && step <= last_step;
+  }
+};
+
+std::optional<RecordedEvent> parse_event(std::string_view line) {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    RecordedEvent event{.kind = json.at("event").get<std::string>()};
+    event.step = json.value("step", std::uint64_t{0});
+    if (event.kind == "epoch") event.epoch = json.at("epoch").get<int>();
+    return event;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+/// Whether `name` is PREFIX, digits and ".json".
+bool is_numbered(std::string_view name, std::string_view prefix) {
+  constexpr std::string_view ending = ".json";
+  if (name.size() <= prefix.size() + ending.size() || !name.starts_with(prefix) || !name.ends_with(ending))
+    return false;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(ending.size());
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Each N of the entries NAME-N of `parent`, descending.
+std::vector<int> numbers(const std::filesystem::path& parent, const std::string& name) {
+  std::vector<int> result;
+  for (const std::string& entry : list_folder(parent)) {
+    int number = 0;
+    const char* end = entry.data() + entry.size();
+    if (!entry.starts_with(name + "-")) continue;
+    const auto [rest, error] = std::from_chars(entry.data() + name.size() + 1, end, number);
+    if (error == std::errc() && rest == end && number > 0) result.push_back(number);
+  }
+  std::ranges::sort(result, std::greater());
+  return result;
+}
+
+}  // namespace
+
+std::filesystem::path RunFolder::not_finite(std::uint64_t step) const {
+  return path_ / fmt::format("{}{:08}.json", not_finite_prefix, step);
+}
+
+std::size_t RunFolder::not_finite_files() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      list_folder(path_), [](const std::string& name) { return is_numbered(name, not_finite_prefix); }));
+}
+
+bool RunFolder::knows(const std::filesystem::path& file) const {
+  const std::array own = {options(),   environment(), plans(),       metrics(), report(),
+                          lock_file(), checkpoints(), final_model(), best()};
+  if (std::ranges::find(own, file) != own.end()) return true;
+  const std::filesystem::path folder = file.parent_path();
+  const std::string name = file.filename().string();
+  if (folder == path_)
+    return is_numbered(name, not_finite_prefix) || is_numbered(name, watchdog_report_prefix);
+  if (folder == checkpoints()) return parse_checkpoint_name(name).has_value();
+  const CheckpointFolder checkpoint{folder};
+  const std::array parts = {checkpoint.model(), checkpoint.optimizer(), checkpoint.state(),
+                            checkpoint.manifest()};
+  return folder.parent_path() == checkpoints() && knows(folder) &&
+         std::ranges::find(parts, file) != parts.end();
+}
+
+RunSurvey RunFolder::survey() const {
+  RunSurvey result{.exists = file_kind(path_) == FileKind::folder};
+  if (!result.exists) return result;
+  result.used = file_kind(metrics()) != FileKind::missing;
+  result.checkpoints = list_checkpoints(checkpoints());
+  return result;
+}
+
+void RunFolder::check_unused() const {
+  const RunSurvey found = survey();
+  if (!found.used && found.checkpoints.empty()) return;
+  throw Error(Category::usage,
+              found.used
+                  ? fmt::format("{0} already holds a run (metrics.jsonl); continue it with --resume {0}, or "
+                                "choose another directory",
+                                path_.string())
+                  : fmt::format("{0} already holds checkpoints, which a new run would mix with its own; "
+                                "continue from them with --resume {0}, or choose another directory",
+                                path_.string()),
+              "run-dir");
+}
+
+void RunFolder::lock(const std::string& holder, double seconds) {
+  if (lock_) return;
+  descriptor_ = open_folder(path_);
+  lock_ = std::make_unique<LockFile>(lock_file(), holder, seconds);
+}
+
+void RunFolder::check_place() const {
+  FileStatus own, present;
+  if (descriptor_.get() < 0 || files().fstat(descriptor_.get(), own) != 0) return;
+  const bool is_there = files().stat(path_, present) == 0;
+  if (!is_there && errno != ENOENT && errno != ENOTDIR) return;  // the next write reports the reason
+  if (is_there && own.device == present.device && own.inode == present.inode) return lock_->renew();
+  fail_run(path_, "the run directory was moved or replaced during the run; resume from its new place");
+}
+
+void RunFolder::create(const std::string& options_text, const std::string& environment_text,
+                       bool continues) const {
+  if (!continues) check_unused();
+  make_folder(checkpoints());
+  for (const auto& folder : {path_, checkpoints()}) {
+    remove_leftovers(folder, [&](std::string_view name) { return knows(folder / name); });
+  }
+  for (const auto& file : {final_model(), best(), report()}) {
+    const AtomicFile probe(file);  // fails now rather than at the end of the run
+  }
+  write_text_file(options(), options_text);
+  write_text_file(environment(), environment_text);
+}
+
+std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) const {
+  const std::string file = metrics().string();
+  if (file_kind(file) == FileKind::missing) {
+    if (step == 0) return {};
+    return {fmt::format("{}: missing, so the record begins after step {}", file, step)};
+  }
+  const std::vector<std::byte> bytes = read_file(file);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string kept;
+  std::size_t damaged = 0, damaged_at_end = 0;
+  std::uint64_t last_event = 0, last_step_event = 0, interval = 1;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
+       begin = end + 1) {
+    const std::string_view line = text.substr(begin, end - begin);
+    const std::optional<RecordedEvent> event = parse_event(line);
+    if (!event) {
+      ++damaged_at_end;  // perhaps of later steps
+      continue;
+    }
+    if (!event->is_within(step, epoch)) break;
+    damaged += std::exchange(damaged_at_end, 0);
+    last_event = std::max(last_event, event->step);
+    if (event->kind == "step") {
+      interval = event->step - std::min(event->step - 1, std::exchange(last_step_event, event->step));
+    }
+    kept.append(line) += '\n';
+  }
+  if (kept.size() < text.size()) write_text_file(file, kept);
+  std::vector<std::string> remarks;
+  if (damaged > 0) remarks.push_back(fmt::format("{}: damaged lines that were left out: {}", file, damaged));
+  if (last_event + interval <= step) {
+    remarks.push_back(
+        fmt::format("{}: ends at step {}, but the checkpoint is of step {}: the record lacks the steps "
+                    "between them",
+                    file, last_event, step));
+  }
+  return remarks;
+}
+
+std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name) {
+  make_folder(parent);
+  const std::vector<int> used = numbers(parent, name);
+  for (int number = used.empty() ? 1 : used.front() + 1;; ++number) {
+    std::filesystem::path folder = parent / fmt::format("{}-{}", name, number);
+    if (files().mkdir(folder) == 0) {
+      sync_folder(parent);  // else a crash of the machine would take the checkpoints with it
+      return folder;
+    }
+    if (errno != EEXIST)
+      fail_run(folder, std::generic_category().message(errno));  // another run may be faster
+  }
+}
+
+std::filesystem::path latest_run_folder(const std::filesystem::path& parent, const std::string& name) {
+  if (file_kind(parent) != FileKind::folder) return {};
+  std::filesystem::path latest;
+  for (const int number : numbers(parent, name)) {
+    std::filesystem::path folder = parent / fmt::format("{}-{}", name, number);
+    if (!list_checkpoints(RunFolder(folder).checkpoints()).empty()) return folder;
+    if (latest.empty()) latest = folder;
+  }
+  return latest;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/files/file.h"
+#include "core/files/lock_file.h"
+
+namespace lockstep {
+
+/// State of a run folder, found without writing to it.
+struct RunSurvey {
+  bool exists = false;                               ///< whether there is such a folder
+  bool used = false;                                 ///< whether a run has begun there: it has a record
+  std::vector<std::filesystem::path> checkpoints{};  ///< whole ones, those of later steps first
+};
+
+/// Folder of a run: names of its files, its lock and its record. Errors are Error(resource) with file and
+/// reason, unless a method says otherwise.
+class RunFolder {
+ public:
+  RunFolder() = default;
+  /// Touches no file. An empty path means that nothing is kept of the run.
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path options() const { return path_ / "options.cfg"; }
+  std::filesystem::path environment() const { return path_ / "environment.json"; }
+  std::filesystem::path plans() const { return path_ / "plans.json"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path report() const { return path_ / "report.html"; }
+  std::filesystem::path lock_file() const { return path_ / "lock"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path final_model() const { return checkpoints() / "final.safetensors"; }
+  std::filesystem::path best() const { return checkpoints() / "best.safetensors"; }
+  /// Samples of a step whose loss, or the norm of whose gradient, is not finite.
+  std::filesystem::path not_finite(std::uint64_t step) const;
+  /// Number of these files.
+  std::size_t not_finite_files() const;
+  /// Whether a run leaves a file at `file`, a path below this folder's. Looks at the name only.
+  bool knows(const std::filesystem::path& file) const;
+
+  /// Throws as list_folder and file_kind do.
+  RunSurvey survey() const;
+  /// Throws Error(usage) if a new run cannot begin here, as the folder holds a record or checkpoints.
+  void check_unused() const;
+
+  /// Locks the folder, which exists, for the life of this object, unless it has done so already. `holder`:
+  /// name of this process, which other processes print. Waits and throws as LockFile does.
+  void lock(const std::string& holder, double seconds);
+  /// Throws Error(resource) if the path of the locked folder no longer leads to it, as after a move: the run
+  /// would continue in a folder without its lock, options and record. Also if somebody has removed the lock
+  /// and another run has begun here; without another run, locks it again.
+  void check_place() const;
+
+  /// Creates the folder with its parents and its folder of checkpoints, removes temporary files of killed
+  /// writers, and writes options.cfg and environment.json with these texts. Throws Error(usage) as
+  /// check_unused does, unless the run `continues` here; Error(resource) if a file cannot be written,
+  /// including the models and the report at the end.
+  void create(const std::string& options, const std::string& environment, bool continues = false) const;
+
+  /// Removes from the record the events of steps after `step` and of epochs after `epoch`, and the end. Also
+  /// leaves out lines that a crash of the machine has damaged. Returns what the record then lacks, in
+  /// sentences.
+  std::vector<std::string> cut_record(std::uint64_t step, int epoch) const;
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor descriptor_;  ///< of the locked folder; none where this process may not list it
+  std::unique_ptr<LockFile> lock_;
+};
+
+/// Creates an empty folder NAME-N in `parent`, with its parents, N being the number after the largest
+/// one there, from 1. Throws Error(resource).
+std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name);
+/// Path of the folder NAME-N in `parent` with the largest N among those that hold a checkpoint or, if none
+/// does, among all; empty: there is none. A start that failed may leave a folder without a checkpoint.
+std::filesystem::path latest_run_folder(const std::filesystem::path& parent, const std::string& name);
+
+}  // namespace lockstep

@@ -1,0 +1,154 @@
+#include "run/run_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <type_traits>
+#include <utility>
+
+#include "core/files/file.h"
+#include "core/files/line_reader.h"
+#include "core/json/json.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t longest_line = 1 << 16;
+constexpr std::size_t longest_file = 1 << 20;  // options.cfg and environment.json
+
+[[noreturn]] void reject(const std::filesystem::path& file, const std::string& reason) {
+  throw Error(Category::data, fmt::format("{}: {}", file.string(), reason));
+}
+
+/// Sets the fields of an event from its line.
+struct FieldReader {
+  template <class Value>
+  void operator()(const char* name, Value& value, Presence presence) const {
+    if (presence != Presence::required && !json.contains(name)) return;
+    read(json.at(name), value);
+  }
+  template <class Value>
+  static void read(const Json& from, std::optional<Value>& value) {
+    read(from, value.emplace());
+  }
+  template <class Value>
+  static void read(const Json& from, Value& value) {
+    if constexpr (std::floating_point<Value>) {
+      value = from.is_null() ? std::numeric_limits<Value>::quiet_NaN() : from.get<Value>();
+    } else if constexpr (NamedEnum<Value>) {
+      const Names names = choices_of(value);
+      const auto found = std::ranges::find(names, from.get<std::string>());
+      if (found != names.end()) value = static_cast<Value>(found - names.begin());
+    } else {
+      value = from.get<Value>();
+    }
+  }
+
+  const Json& json;
+};
+
+/// The event of a line; none for an event of a later version.
+std::optional<RunEvent> event_of(const Json& json) {
+  const auto name = json.at("event").get<std::string>();
+  std::optional<RunEvent> result;
+  const auto read_as = [&]<class Report>(Report report) {
+    if (name != Report::event) return;
+    visit(report, FieldReader{json});
+    result = std::move(report);
+  };
+  [&]<class... Reports>(std::type_identity<std::variant<Reports...>>) {
+    (read_as(Reports()), ...);
+  }(std::type_identity<RunEvent>());
+  return result;
+}
+
+/// Appends `entry` to an ascending list, instead of those from its number on. A resumed run repeats steps.
+template <class Entry, class Number>
+void add_entry(std::vector<Entry>& list, Entry entry, Number Entry::*number) {
+  while (!list.empty() && list.back().*number >= entry.*number) list.pop_back();
+  list.push_back(std::move(entry));
+}
+
+void add_line(RunRecord& record, const std::string& line) {
+  const std::optional<RunEvent> event = event_of(Json::parse(line));
+  if (!event) return;
+  observer([&](const StepReport& step) { add_entry(record.steps, step, &StepReport::step); },
+           [&](const EpochReport& epoch) {
+             add_entry(record.epochs, epoch, &EpochReport::epoch);
+             if (epoch.digest.empty()) return;
+             add_entry(record.epoch_digests, {static_cast<std::uint64_t>(epoch.epoch), epoch.digest},
+                       &RecordedDigest::number);
+           },
+           [&](const DigestReport& digest) {
+             add_entry(record.step_digests, {digest.step, digest.digest}, &RecordedDigest::number);
+           },
+           [&](const EndReport& end) { record.end = end; })(*event);
+}
+
+void read_metrics(RunRecord& record, const std::filesystem::path& file) {
+  if (file_kind(file) == FileKind::missing) {
+    reject(file, fmt::format("No such file; is {} the run directory of a run?", record.name));
+  }
+  LineReader lines(file, longest_line);
+  for (std::string line; lines.next(line);) {
+    try {
+      add_line(record, line);
+    } catch (const Json::exception& error) {
+      reject(file, fmt::format("line {}: {}", lines.number(), error.what()));
+    }
+  }
+}
+
+/// Empty if there is no such file.
+std::string read_small_file(const std::filesystem::path& file) {
+  return file_kind(file) == FileKind::missing ? std::string() : read_text(file, longest_file);
+}
+
+Facts read_environment(const std::filesystem::path& file) {
+  const std::string text = read_small_file(file);
+  if (text.empty()) return {};
+  const JsonDocument document(text, {.file = file.string()});
+  document.check_object(document.root());
+  Facts facts;
+  for (const auto& [name, value] : document.root().items()) {
+    facts.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return facts;
+}
+
+/// Lines of options.cfg as they are, including options that this version does not know.
+Facts read_options(const std::filesystem::path& file) {
+  std::istringstream lines(read_small_file(file));
+  Facts facts;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find(" = ");
+    if (line.starts_with('#') || equals == std::string::npos) continue;
+    facts.emplace_back(line.substr(0, equals), line.substr(equals + 3));
+  }
+  return facts;
+}
+
+}  // namespace
+
+RunRecord read_run_record(const RunFolder& folder) {
+  RunRecord record;
+  record.name = folder.path().lexically_normal().string();
+  read_metrics(record, folder.metrics());
+  record.options = read_options(folder.options());
+  record.environment = read_environment(folder.environment());
+  int epochs = 1;
+  for (const StepReport& step : record.steps) epochs = std::max(epochs, step.epoch);
+  for (const EpochReport& epoch : record.epochs) epochs = std::max(epochs, epoch.epoch);
+  for (StepReport& step : record.steps) step.epochs = epochs;
+  for (EpochReport& epoch : record.epochs) epoch.epochs = epochs;
+  return record;
+}
+
+}  // namespace lockstep

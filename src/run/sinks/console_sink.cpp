@@ -1,0 +1,50 @@
+#include "run/sinks/console_sink.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/message.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+
+std::string epoch_line(const EpochReport& event) {
+  const auto part = [](const char* name, const Evaluation& evaluation) {
+    return fmt::format("  {} loss {:.4f}  {} acc {:.4f}", name, evaluation.loss, name, evaluation.accuracy);
+  };
+  return fmt::format("epoch {}/{}", event.epoch, event.epochs) + part("train", event.train) +
+         (event.validation ? part("val", *event.validation) : "") + part("test", event.test) +
+         fmt::format("  {:.2f} s  {:.0f} img/s", event.seconds, event.images_per_second());
+}
+
+std::string end_line(const EndReport& event) {
+  if (event.note.empty()) return "digest " + event.digest;
+  return fmt::format("digest {} ({})", event.digest, event.note);
+}
+
+void ConsoleSink::on_event(const RunEvent& event) {
+  if (const auto* epoch = std::get_if<EpochReport>(&event); epoch != nullptr && !quiet_) {
+    print(epoch_line(*epoch));
+  }
+  if (const auto* end = std::get_if<EndReport>(&event)) print(end_line(*end));
+}
+
+void ConsoleSink::flush() {
+  if (std::fflush(stream_) != 0) {
+    throw Error(Category::resource, fmt::format("stdout: {}", std::strerror(errno)));
+  }
+}
+
+void ConsoleSink::print(const std::string& line) {
+  fmt::memory_buffer text;
+  fmt::format_to(fmt::appender(text), "{}\n", line);
+  if (!wait_for_reader(stream_)) throw Error(Category::resource, "stdout: nobody reads it");
+  if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size()) {
+    throw Error(Category::resource, fmt::format("stdout: {}", std::strerror(errno)));
+  }
+  flush();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "run/sinks/sink.h"
+
+namespace lockstep {
+
+/// Line of an epoch, without line feed; with a validation set, `val loss` and `val acc` come before the test:
+/// `epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  25974 img/s`
+std::string epoch_line(const EpochReport& event);
+
+/// Line at the end of a run: `digest xxh3:<32 hex>`, followed by ` (note)` if there is one.
+std::string end_line(const EndReport& event);
+
+/// Prints these lines to `stream`, which it does not own. `quiet`: only that at the end. Throws
+/// Error(resource) if the stream cannot be written.
+class ConsoleSink : public Sink {
+ public:
+  ConsoleSink(std::FILE* stream, bool quiet) : stream_(stream), quiet_(quiet) {}
+  void on_event(const RunEvent& event) override;
+  void flush() override;
+
+ private:
+  void print(const std::string& line);
+
+  std::FILE* stream_;
+  bool quiet_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/message.h"
+#include "lockstep/period.h"
+#include "run/sinks/progress_text.h"
+#include "run/sinks/sink.h"
+
+namespace lockstep {
+
+/// Lines of a job's log, one each period: `epoch 3/10  step 517/2350  loss 0.6412  lr 0.1  25974 img/s  1:23
+/// left`. The loss is the mean over the samples since the line before; the time left takes evaluations into
+/// account. With a period of time, the first line comes after 10 s if the run seems to take longer than the
+/// period, so that a reader sees it move.
+class LogSink : public Sink {
+ public:
+  /// `prefix`: start of each line. `write`: receives lines without their end. `clock`: in seconds.
+  explicit LogSink(Period period, std::string prefix = {},
+                   std::function<void(std::string_view)> write = print_message,
+                   std::function<double()> clock = steady_seconds);
+
+  void on_event(const RunEvent& event) override;
+
+ private:
+  void add(const StepReport& step);
+  bool due(const StepReport& step, double now) const;
+  double seconds_left(const StepReport& step, double now) const;
+
+  Period period_;
+  std::string prefix_;
+  std::function<void(std::string_view)> write_;
+  std::function<double()> clock_;
+  double started_;
+  std::uint64_t steps_ = 0;  ///< since the start
+  double line_at_;           ///< time of the last line, or of the start
+  bool wrote_ = false;
+  std::uint64_t samples_ = 0;  ///< since the last line, like the following
+  double loss_ = 0.0;          ///< sum over the samples
+  double seconds_ = 0.0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,126 @@
+#include "run/sinks/metrics_sink.h"
+
+#include <cmath>
+#include <concepts>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "core/message.h"
+#include "lockstep/error.h"
+#include "run/run_folder.h"
+#include "run/sinks/progress_text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double seconds_between_flushes = 1.0;
+constexpr std::size_t most_pending_bytes = 16 << 20;
+
+/// `text` as JSON; bytes that are not UTF-8 are replaced.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Appends the fields of an event.
+struct FieldWriter {
+  template <class Value>
+  void operator()(const char* name, const Value& value, Presence presence) const {
+    if (!has_field(value, presence)) return;
+    fmt::format_to(fmt::appender(text), ",\"{}\":", name);
+    append(value);
+  }
+  template <class Value>
+  void append(const std::optional<Value>& value) const {
+    append(*value);
+  }
+  void append(std::integral auto value) const { fmt::format_to(fmt::appender(text), "{}", value); }
+  /// float in its shortest form: 0.1 instead of 0.100000001.
+  void append(std::floating_point auto value) const {
+    if (!std::isfinite(value)) {
+      fmt::format_to(fmt::appender(text), "null");
+    } else if constexpr (std::same_as<decltype(value), float>) {
+      fmt::format_to(fmt::appender(text), "{}", value);
+    } else {
+      fmt::format_to(fmt::appender(text), "{:.9g}", value);
+    }
+  }
+  void append(const std::string& value) const { fmt::format_to(fmt::appender(text), "{}", quoted(value)); }
+  void append(NamedEnum auto value) const { append(name_of(value)); }
+
+  fmt::memory_buffer& text;
+};
+
+}  // namespace
+
+void append_line(fmt::memory_buffer& text, const RunEvent& event) {
+  std::visit(
+      [&](const auto& report) {
+        fmt::format_to(fmt::appender(text), R"({{"event":"{}")", report.event);
+        visit(report, FieldWriter{text});
+      },
+      event);
+  fmt::format_to(fmt::appender(text), "}}\n");
+}
+
+MetricsSink::MetricsSink(const std::filesystem::path& file, std::uint64_t log_interval)
+    : path_(file), file_(file), log_interval_(log_interval), flushed_at_(steady_seconds()) {}
+
+MetricsSink::~MetricsSink() {
+  try {
+    write();
+  } catch (const Error&) {  // the run is already ending with another error
+  }
+}
+
+void MetricsSink::on_event(const RunEvent& event) {
+  if (const auto* step = std::get_if<StepReport>(&event)) {
+    if (step->step % log_interval_ != 0) return;
+    if (pending_.size() > most_pending_bytes) {
+      ++left_out_;
+    } else {
+      append_line(pending_, event);
+    }
+    if (steady_seconds() - flushed_at_ >= seconds_between_flushes) flush();
+    return;
+  }
+  const auto* not_finite = std::get_if<NotFiniteReport>(&event);
+  if (not_finite != nullptr && not_finite->handling == OnNan::rollback) {
+    flush();
+    if (!failing_) {  // otherwise readers take the later ones of lines with equal numbers
+      RunFolder(path_.parent_path()).cut_record(not_finite->back_to_step, not_finite->back_to_epoch);
+      file_ = LineWriter(path_);  // cutting makes another file of this name
+    }
+  }
+  append_line(pending_, event);
+  if (std::holds_alternative<EndReport>(event)) {
+    write();
+  } else if (std::holds_alternative<EpochReport>(event) ||
+             (not_finite != nullptr && not_finite->handling == OnNan::stop)) {
+    flush();
+  }
+}
+
+void MetricsSink::flush() {
+  try {
+    write();
+  } catch (const Error& error) {
+    if (!std::exchange(failing_, true)) {
+      print_warning(fmt::format("{}; the record waits in memory until it can be written", error.what()));
+    }
+  }
+}
+
+void MetricsSink::write() {
+  flushed_at_ = steady_seconds();
+  if (pending_.size() == 0) return;
+  file_.append({pending_.data(), pending_.size()});
+  pending_.clear();
+  if (!std::exchange(failing_, false)) return;
+  const std::size_t left_out = std::exchange(left_out_, 0);
+  print_message(
+      fmt::format("{}: can be written again; {}", path_.string(),
+                  left_out == 0 ? "the record is complete" : fmt::format("it lacks {} steps", left_out)));
+}
+
+}  // namespace lockstep

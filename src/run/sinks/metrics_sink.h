@@ -1,0 +1,46 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <filesystem>
+
+#include "core/files/line_writer.h"
+#include "run/sinks/sink.h"
+
+namespace lockstep {
+
+/// Appends the line of `event` in metrics.jsonl to `text`. Numbers have 9 significant digits; NaN and
+/// infinity are null. For a step, nothing is allocated once `text` is large enough.
+void append_line(fmt::memory_buffer& text, const RunEvent& event);
+
+/// Appends events to metrics.jsonl as whole lines: at the end of an epoch and at least once a second. While
+/// the file cannot be written, lines wait in memory and each flush tries again; a warning and a line at the
+/// recovery are printed. Beyond 16 MiB, lines of steps are left out.
+class MetricsSink : public Sink {
+ public:
+  /// Opens `file` for appending, and cuts off an incomplete last line of an interrupted run. Skips steps
+  /// whose number is not a multiple of `log_interval`. Throws Error(resource).
+  MetricsSink(const std::filesystem::path& file, std::uint64_t log_interval);
+  ~MetricsSink() override;
+  MetricsSink(const MetricsSink&) = delete;
+  MetricsSink& operator=(const MetricsSink&) = delete;
+
+  /// After a return to a checkpoint, first cuts off lines of later steps and epochs. Throws Error(resource)
+  /// with file and reason if lines still wait after EndReport.
+  void on_event(const RunEvent& event) override;
+  void flush() override;
+
+ private:
+  void write();
+
+  std::filesystem::path path_;
+  LineWriter file_;
+  std::uint64_t log_interval_;
+  fmt::memory_buffer pending_;
+  double flushed_at_ = 0.0;
+  bool failing_ = false;
+  std::size_t left_out_ = 0;  ///< lines of steps, since the last successful write
+};
+
+}  // namespace lockstep

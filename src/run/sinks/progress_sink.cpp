@@ -1,0 +1,58 @@
+#include "run/sinks/progress_sink.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/message.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double seconds_between_updates = 0.1;
+constexpr double weight_of_new_step = 0.05;
+constexpr const char* clear_line = "\r\x1b[K";
+
+}  // namespace
+
+std::string progress_line(const StepReport& event, double images_per_second, double seconds_left) {
+  return fmt::format("{}  {:.0f} img/s  loss {:.4f}{}", position_text(event), images_per_second, event.loss,
+                     time_left_text(event, seconds_left));
+}
+
+// The first line waits, too, so that a run of a few steps shows none.
+ProgressSink::ProgressSink(std::FILE* stream, Clock clock)
+    : stream_(stream), clock_(std::move(clock)), shown_at_(clock_()) {}
+
+ProgressSink::~ProgressSink() { clear(); }
+
+void ProgressSink::on_event(const RunEvent& event) {
+  if (const auto* step = std::get_if<StepReport>(&event)) {
+    show(*step);
+  } else if (std::holds_alternative<EpochReport>(event) || std::holds_alternative<EndReport>(event)) {
+    clear();
+  }
+}
+
+void ProgressSink::show(const StepReport& event) {
+  const bool first = step_seconds_ == 0.0;
+  step_seconds_ += (event.seconds - step_seconds_) * (first ? 1.0 : weight_of_new_step);
+  const double now = clock_();
+  if (now - shown_at_ < seconds_between_updates) return;
+  shown_at_ = now;
+  const double rate = step_seconds_ > 0.0 ? static_cast<double>(event.samples) / step_seconds_ : 0.0;
+  const std::string line = progress_line(event, rate, steps_left(event) * step_seconds_);
+  std::fprintf(stream_, "%s%s", clear_line, line.c_str());
+  std::fflush(stream_);
+  if (stream_ == stderr) replace_last_line();
+  visible_ = true;
+}
+
+void ProgressSink::clear() {
+  if (!visible_) return;
+  std::fputs(clear_line, stream_);
+  std::fflush(stream_);
+  visible_ = false;
+}
+
+}  // namespace lockstep

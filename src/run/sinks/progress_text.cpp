@@ -1,0 +1,26 @@
+#include "run/sinks/progress_text.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+namespace lockstep {
+
+std::string position_text(const StepReport& step) {
+  const std::string text = fmt::format("epoch {}/{}  step {}", step.epoch, step.epochs, step.step);
+  return step.steps > 0 ? fmt::format("{}/{}", text, step.steps) : text;
+}
+
+std::string time_left_text(const StepReport& step, double seconds_left) {
+  if (step.steps == 0 || !std::isfinite(seconds_left)) return "";
+  const auto whole = static_cast<long long>(std::llround(seconds_left));
+  if (whole < 3600) return fmt::format("  {}:{:02} left", whole / 60, whole % 60);
+  return fmt::format("  {}:{:02}:{:02} left", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace lockstep

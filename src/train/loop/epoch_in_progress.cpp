@@ -1,0 +1,126 @@
+#include "train/loop/epoch_in_progress.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "train/evaluator.h"
+#include "train/loop/epoch_checks.h"
+#include "train/step/outcome.h"
+
+namespace lockstep {
+namespace {
+
+/// Working seconds of this rank's executors; the total time if it is not known by part.
+double working_seconds(const StepTimes& times) {
+  return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
+}
+
+}  // namespace
+
+void EpochInProgress::start_clock() {
+  read_at_ = Clock::now();
+  work_ = {};
+}
+
+void EpochInProgress::enter() {
+  const std::uint64_t position = progress().step % parts_.run.epoch.steps;
+  if (position == 0) progress().epoch = {};
+  if (position == 0 || !entry_) enter_at(progress().step);
+}
+
+/// `step`: number of steps made before it, in the epoch that begins or is in progress.
+void EpochInProgress::enter_at(std::uint64_t step) {
+  entry_ = {.visits = parts_.steps.visits(),
+            .contents = parts_.steps.contents(),
+            .position = step - progress().step / parts_.run.epoch.steps * parts_.run.epoch.steps};
+  if (entry_->position == 0) {
+    entry_->epoch_contents = VisitSum();
+  } else if (progress().partial_step == step) {
+    entry_->epoch_contents = VisitSum::from_words(progress().partial_contents);
+  }
+}
+
+VisitSum EpochInProgress::epoch_contents() const {
+  VisitSum sum = sum_over_ranks(parts_.session, parts_.steps.contents().since(entry_->contents));
+  sum.add(*entry_->epoch_contents);
+  return sum;
+}
+
+void EpochInProgress::store_contents() {
+  if (parts_.run.train.encoding() != Encoding::image_file || !entry_ || !entry_->epoch_contents) return;
+  progress().partial_contents = epoch_contents().words();
+  progress().partial_step = progress().step;
+}
+
+void EpochInProgress::add(const StepTimes& times) {
+  EpochTotals& totals = progress().epoch;
+  totals.skipped += times.samples;
+  for (const StepOutcome& outcome : parts_.steps.outcomes()) {
+    totals.skipped -= outcome.samples;
+    if (!is_finite(outcome)) {
+      ++totals.skipped_steps;
+      continue;
+    }
+    totals.loss += outcome.loss;
+    totals.correct += outcome.correct;
+    totals.samples += outcome.samples;
+  }
+}
+
+void EpochInProgress::read_clock(const StepTimes& times) {
+  const auto now = Clock::now();
+  progress().epoch.seconds += std::chrono::duration<double>(now - std::exchange(read_at_, now)).count();
+  work_.by_part = times.by_part;
+  work_.load += times.load;
+  work_.total += working_seconds(times);
+  step_seconds_ = times.total / times.steps;
+}
+
+void EpochInProgress::pass_over(std::uint64_t to) {
+  if (progress().step >= to) return;
+  if (progress().step % parts_.run.epoch.steps == 0) progress().epoch = {};
+  progress().epoch.skipped_steps += to - progress().step;
+  enter_at(to);
+  progress().step = to;
+}
+
+Evaluation EpochInProgress::training() const {
+  const EpochTotals& totals = progress().epoch;
+  Evaluation evaluation =
+      evaluation_of({.loss = totals.loss, .correct = totals.correct, .samples = totals.samples});
+  evaluation.skipped = totals.skipped;
+  return evaluation;
+}
+
+void EpochInProgress::check() const {
+  const auto& [session, run, steps, state, hooks, checkpointer] = parts_;
+  const int epoch = parts_.position().epoch();
+  const EpochTotals& totals = progress().epoch;
+  if (totals.skipped_steps == 0 || totals.samples > 0) {
+    check_read(session.world(), training(), fmt::format("training samples of epoch {}", epoch));
+  }
+  if (!parts_.position().whole_epochs()) return;
+  check_visits(session, run, static_cast<std::uint32_t>(epoch - 1), entry_->position, entry_->visits,
+               steps.visits());
+  // An epoch that leaves out samples leaves out others than the epochs before.
+  if (entry_->epoch_contents && run.epoch.steps * run.epoch.batch >= run.epoch.samples) {
+    check_contents(session, epoch, epoch_contents(), progress().contents);
+  }
+}
+
+EpochReport EpochInProgress::report() const {
+  const RunPosition position = parts_.position();
+  return {.epoch = position.epoch(),
+          .epochs = parts_.run.options.epochs,
+          .train = training(),
+          .test = {},
+          .steps = progress().step - position.epoch_begin(),
+          .skipped_steps = progress().epoch.skipped_steps,
+          .seconds = progress().epoch.seconds,
+          .load_seconds = work_.load,
+          .load_share = work_.total > 0.0 ? work_.load / work_.total : 0.0,
+          .load_is_waiting = !work_.by_part};
+}
+
+}  // namespace lockstep

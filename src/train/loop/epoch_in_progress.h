@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "lockstep/reports.h"
+#include "train/loop/run_parts.h"
+
+namespace lockstep {
+
+/// The epoch in progress: its sums (Progress::epoch), which checkpoints contain, and what this process has
+/// seen of it, which may begin at any of its steps: samples and times.
+class EpochInProgress {
+ public:
+  explicit EpochInProgress(const RunParts& parts) : parts_(parts) {}
+
+  /// Measures times from now on, at first or after an evaluation.
+  void start_clock();
+  /// To be called before the next steps are made.
+  void enter();
+  /// Adds the outcomes of the last steps to the sums, except of those that are not finite.
+  void add(const StepTimes& times);
+  /// Adds the time since the clock was started or read before. `times`: of the last steps.
+  void read_clock(const StepTimes& times);
+  /// Leaves out the steps up to the first `to` ones of the run, if they are not made yet.
+  void pass_over(std::uint64_t to);
+  /// To be called if steps were abandoned or undone: their samples will be visited again.
+  void leave() { entry_.reset(); }
+  /// Stores in Progress what the epoch has read so far, for a checkpoint of this step. Collective.
+  void store_contents();
+
+  /// Checks at the end: some samples could be read; the epoch has visited each sample once, and the same
+  /// bytes as earlier epochs. Throws Error(data) or Error(internal) on all ranks. Collective.
+  void check() const;
+  /// Report on the epoch's steps, without evaluation.
+  EpochReport report() const;
+  /// Time of one of the last steps, for which read_clock was called.
+  double step_seconds() const { return step_seconds_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Step at which this process has entered the epoch.
+  struct Entry {
+    VisitSum visits;             ///< visits of this rank before it
+    VisitSum contents;           ///< their contents
+    std::uint64_t position = 0;  ///< number of steps of the epoch before it
+    /// Contents that all ranks have read of the epoch before this position. Empty if unknown, as after a
+    /// checkpoint of an earlier version.
+    std::optional<VisitSum> epoch_contents = {};
+  };
+
+  Progress& progress() const { return parts_.state.progress; }
+  /// Loss and accuracy over the epoch's steps.
+  Evaluation training() const;
+  void enter_at(std::uint64_t step);
+  /// Contents of the epoch's samples so far, of all ranks. Collective.
+  VisitSum epoch_contents() const;
+
+  const RunParts& parts_;
+  std::optional<Entry> entry_;
+  Clock::time_point read_at_ = Clock::now();
+  double step_seconds_ = 0.0;
+  StepTimes work_;  ///< since the clock was started: load, and total working time of this rank's executors
+};
+
+}  // namespace lockstep

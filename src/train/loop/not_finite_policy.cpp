@@ -1,0 +1,123 @@
+#include "train/loop/not_finite_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+#include "train/evaluator.h"
+#include "train/step/outcome.h"
+
+namespace lockstep {
+namespace {
+
+/// Limits after which the run ends: steps skipped in a row, and returns to a checkpoint without a whole epoch
+/// in between.
+constexpr int max_skipped_in_row = 10;
+constexpr int max_rollbacks = 10;
+
+}  // namespace
+
+void NotFinitePolicy::stop_or_skip() {
+  const std::span<const StepOutcome> outcomes = parts_.steps.outcomes();
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (is_finite(outcomes[i])) {
+      parts_.state.progress.skipped_in_row = 0;
+    } else if (handling() != OnNan::rollback) {
+      stop_or_skip(parts_.steps.not_finite(i));
+    }
+  }
+}
+
+void NotFinitePolicy::stop_or_skip(const NotFiniteReport& report) {
+  parts_.report(report);
+  int& skipped_in_row = parts_.state.progress.skipped_in_row;
+  if (report.handling == OnNan::skip && ++skipped_in_row < max_skipped_in_row) return;
+  if (report.handling == OnNan::stop) {
+    parts_.steps.check_finite(report.loss, "loss", report.step);
+    parts_.steps.check_finite(report.gradient_norm, "norm of the gradient", report.step);
+  }
+  parts_.session.world().agree([&] {  // all ranks know it, one prints it
+    throw Error(Category::data,
+                fmt::format("{} steps in a row, up to step {}, were skipped, as the loss or the norm of the "
+                            "gradient was not finite: try a smaller learning rate",
+                            skipped_in_row, report.step));
+  });
+}
+
+Next NotFinitePolicy::act(Boundary boundary) {
+  if (!follows_steps(boundary) || handling() != OnNan::rollback) return Next::step;
+  const std::span<const StepOutcome> outcomes = parts_.steps.outcomes();
+  const auto first = std::ranges::find_if_not(outcomes, is_finite);
+  if (first == outcomes.end()) return Next::step;
+  roll_back(parts_.steps.not_finite(static_cast<std::size_t>(first - outcomes.begin())));
+  return Next::other_step;
+}
+
+void NotFinitePolicy::roll_back(NotFiniteReport report) {
+  const World& world = parts_.session.world();
+  Progress& progress = parts_.state.progress;
+  const InStage in(watch_of(world), Stage::checkpoint);
+  const int rollbacks = progress.rollbacks + 1;
+  try {
+    world.agree([&] {
+      if (rollbacks <= max_rollbacks) return;
+      throw Error(Category::data,
+                  fmt::format("step {}: {}, after {} returns to a checkpoint without a whole epoch in "
+                              "between: try a smaller learning rate",
+                              report.step, report.what(), max_rollbacks));
+    });
+    report.remark = parts_.checkpointer->roll_back(report.step, report.what());
+  } catch (const Error&) {
+    report.handling = OnNan::stop;
+    parts_.report(report);
+    throw;
+  }
+  replicas_.check_all();
+  report.back_to_step = progress.step;
+  report.back_to_epoch = parts_.position().epochs();
+  progress.rollbacks = rollbacks;
+  progress.pass_until = report.step;
+  epoch_.leave();
+  world.agree([&] { parts_.report(report); });
+}
+
+bool NotFinitePolicy::accept_parameters() {
+  const std::string name = parts_.state.not_finite();
+  if (name.empty()) return true;
+  NotFiniteReport report{.epoch = parts_.position().epoch(),
+                         .step = parts_.state.progress.step,
+                         .value = fmt::format("the parameter '{}'", name)};
+  if (can_roll_back()) {
+    report.handling = OnNan::rollback;
+    roll_back(report);
+    return false;
+  }
+  parts_.session.world().agree([&] {
+    parts_.report(report);
+    throw Error(Category::data,
+                fmt::format("at the end of epoch {} (step {}), {}: try a smaller learning rate, or limit the "
+                            "norm of the gradient (clip-grad)",
+                            report.epoch, report.step, report.what()));
+  });
+  return true;
+}
+
+bool NotFinitePolicy::accept(const Evaluation& evaluation, const std::string& data) {
+  check_read(parts_.session.world(), evaluation, data + " samples");
+  const std::string value = data + " loss";
+  const std::uint64_t step = parts_.state.progress.step;
+  if (!std::isfinite(evaluation.loss) && can_roll_back()) {
+    roll_back({.epoch = parts_.position().epoch(),
+               .step = step,
+               .value = "the " + value,
+               .handling = OnNan::rollback});
+    return false;
+  }
+  parts_.steps.check_finite(evaluation.loss, value.c_str(), step);
+  return true;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+
+#include "train/loop/epoch_in_progress.h"
+#include "train/loop/replica_checks.h"
+#include "train/loop/run_parts.h"
+#include "train/loop/step_policy.h"
+
+namespace lockstep {
+
+/// Acts on losses, norms of gradients and parameters that are not finite, as OnNan says: stops, skips the
+/// step, or goes back to a checkpoint before it and leaves out the batches up to it. All methods are
+/// collective, and report what they do.
+class NotFinitePolicy : public StepPolicy {
+ public:
+  NotFinitePolicy(const RunParts& parts, EpochInProgress& epoch, const ReplicaChecks& replicas)
+      : parts_(parts), epoch_(epoch), replicas_(replicas) {}
+
+  /// To be called after steps, before they count. Throws Error(data) on all ranks if one of them ends the
+  /// run: with OnNan::stop, or after too many skipped ones in a row. Leaves OnNan::rollback to act().
+  void stop_or_skip();
+  /// After steps, goes back to a checkpoint if the first one that is not finite requires it. Throws
+  /// Error(data) on all ranks, after the report, if it has gone back too often or there is no checkpoint.
+  Next act(Boundary boundary) override;
+
+  /// At the end of an epoch, whether all parameters are finite. If not, goes back or throws Error(data) on
+  /// all ranks. Looks at the values that ReplicaChecks::check_all has compared.
+  bool accept_parameters();
+  /// Same for the loss of an evaluation. Also throws Error(data) if no sample could be read. `data`: name of
+  /// the data set, for messages.
+  bool accept(const Evaluation& evaluation, const std::string& data);
+
+ private:
+  OnNan handling() const { return parts_.run.options.on_nan; }
+  void stop_or_skip(const NotFiniteReport& report);
+  void roll_back(NotFiniteReport report);
+  bool can_roll_back() const { return handling() == OnNan::rollback && parts_.checkpointer != nullptr; }
+
+  const RunParts& parts_;
+  EpochInProgress& epoch_;
+  const ReplicaChecks& replicas_;
+};
+
+}  // namespace lockstep

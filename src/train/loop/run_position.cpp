@@ -1,0 +1,27 @@
+#include "train/loop/run_position.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+std::uint64_t RunPosition::total_steps() const {
+  const std::uint64_t all = run_.epoch.steps * static_cast<std::uint64_t>(run_.options.epochs);
+  return run_.options.max_steps == 0 ? all : std::min(all, run_.options.max_steps);
+}
+
+int RunPosition::epochs() const {
+  const bool ended_within = done() && !whole_epochs();
+  return epoch() - 1 + (ended_within ? 1 : 0);
+}
+
+std::uint64_t RunPosition::epoch_end() const {
+  return std::min(epoch_begin() + run_.epoch.steps, total_steps());
+}
+
+bool RunPosition::no_better_epoch_for_long() const {
+  const int best = progress_.best.epoch;
+  if (run_.options.early_stopping == 0 || best == 0) return false;
+  return progress_.step / run_.epoch.steps >= static_cast<std::uint64_t>(best + run_.options.early_stopping);
+}
+
+}  // namespace lockstep

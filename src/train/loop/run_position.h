@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "train/run.h"
+#include "train/training_state.h"
+
+namespace lockstep {
+
+/// Position of a run at a step boundary: what it has done, and what comes next. Both arguments outlive it.
+class RunPosition {
+ public:
+  RunPosition(const Run& run, const Progress& progress) : run_(run), progress_(progress) {}
+
+  std::uint64_t total_steps() const;  ///< of the whole run
+  /// Whether all steps were made and their epochs evaluated, or early stopping ends the run.
+  bool done() const { return !evaluation_due() && (all_steps_made() || no_better_epoch_for_long()); }
+  /// Whether early stopping ended the run before its last step.
+  bool stopped_early() const { return !all_steps_made() && no_better_epoch_for_long(); }
+  /// Number of epochs whose steps are made and that are evaluated.
+  int epochs() const;
+
+  /// Whether the last step of an epoch was made, and the epoch is not evaluated.
+  bool evaluation_due() const {
+    return progress_.step > progress_.evaluated && (whole_epochs() || all_steps_made());
+  }
+  /// Epoch whose steps or evaluation come next, from 1.
+  int epoch() const { return static_cast<int>(last_step() / run_.epoch.steps) + 1; }
+  /// Number of steps made at the beginning of that epoch.
+  std::uint64_t epoch_begin() const { return last_step() / run_.epoch.steps * run_.epoch.steps; }
+  /// Number of steps made at its end, which max_steps may bring forward.
+  std::uint64_t epoch_end() const;
+  /// Whether no epoch is incomplete.
+  bool whole_epochs() const { return progress_.step % run_.epoch.steps == 0; }
+
+ private:
+  bool all_steps_made() const { return progress_.step >= total_steps(); }
+  bool no_better_epoch_for_long() const;
+  /// A number of steps made within the epoch that comes next.
+  std::uint64_t last_step() const { return progress_.step - (evaluation_due() ? 1 : 0); }
+
+  const Run& run_;
+  const Progress& progress_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/reports.h"
+
+namespace lockstep {
+
+/// Finds ranks that compute for longer than the others, from the times that ranks exchange at step
+/// boundaries. A rank is found when it has taken more than 1.3 times the median in each of at least 20 steps
+/// and 5 s in a row. Steps shorter than 0.25 s are averaged over that time, as schedulers let threads take
+/// turns. The median of an even number of ranks is the lower one, so that the slower one of two can be found.
+/// A rank is found at most three times, and again only after it has kept up for as long. A pure function of
+/// the times, so all ranks find the same.
+class StragglerDetector {
+ public:
+  struct Finding {
+    std::size_t rank = 0;
+    std::uint64_t steps = 0;  ///< for which it has been slow
+    double own = 0.0;         ///< average over these steps, in the unit of the times
+    double median = 0.0;      ///< average of the median rank
+
+    bool operator==(const Finding&) const = default;
+  };
+
+  /// Takes the times of the next `steps` steps, which took `seconds`. `own`: average time over these steps
+  /// that each rank computes, relative to its share; 0: unknown. Returns ranks that are found now.
+  std::vector<Finding> add(std::uint64_t steps, double seconds, std::span<const double> own);
+
+ private:
+  struct Streak {
+    std::uint64_t steps = 0;
+    double seconds = 0.0;
+    double own = 0.0, median = 0.0;  ///< sums over the steps
+    void add(const Streak& other);
+    bool is_long() const;
+  };
+  struct Rank {
+    double window = 0.0;     ///< sum of times over the steps of the window
+    bool known = true;       ///< whether all of these times are known
+    Streak slow = {};        ///< latest steps, in all of which it was too slow
+    Streak keeping_up = {};  ///< latest steps, in all of which it was not
+    bool found = false;      ///< whether it was reported, and has not kept up since
+    int times = 0;           ///< number of times that it was found
+  };
+  std::vector<Finding> judge();
+  double median();
+
+  std::vector<Rank> ranks_;
+  std::uint64_t window_steps_ = 0;
+  double window_seconds_ = 0.0;
+  std::vector<double> sorted_;
+};
+
+/// "rank 2 on host b computes 1.6 times as long per sample as the median of the ranks, for 20 steps (...)"
+/// with advice, for a warning.
+std::string message_of(const StragglerReport& report);
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+#include "watch/job_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "core/files/temporary_folder.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+std::string file_name(const std::string& job, const std::string& host) {
+  std::string name = "lockstep-" + job + "-" + host;
+  for (char& c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("-._", c) != nullptr;
+    if (!plain) c = '_';
+  }
+  return name.substr(0, 200);
+}
+
+/// Without O_NONBLOCK, open waits up to 45 s for a process that holds a lease on the file.
+constexpr int open_flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
+bool is_own_file(const struct stat& status) { return status.st_uid == geteuid() && S_ISREG(status.st_mode); }
+
+/// Opens or creates a file of the kernel's memory, which is used directly, not through files(). Only this
+/// user's.
+FileDescriptor open_own(const std::filesystem::path& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) == 0 && !is_own_file(status)) return FileDescriptor();
+  FileDescriptor file(::open(path.c_str(), open_flags | O_CREAT, 0600));
+  const bool own = file.get() >= 0 && fstat(file.get(), &status) == 0 && is_own_file(status);
+  return own ? std::move(file) : FileDescriptor();
+}
+
+/// Removes files of this program in `folder` that no process uses, as killed ones leave them.
+void remove_unused(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (!entry.path().filename().string().starts_with("lockstep-")) continue;
+    struct stat status {};
+    if (lstat(entry.path().c_str(), &status) != 0 || !is_own_file(status)) continue;
+    const FileDescriptor file(::open(entry.path().c_str(), open_flags));
+    const bool own = file.get() >= 0 && fstat(file.get(), &status) == 0 && is_own_file(status);
+    if (own && flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
+  }
+}
+
+bool is_linked(const FileDescriptor& file) {
+  struct stat status {};
+  return fstat(file.get(), &status) == 0 && status.st_nlink > 0;
+}
+
+}  // namespace
+
+JobMemory::JobMemory(const std::string& job, const std::string& host, int ranks) : ranks_(ranks) {
+  const std::string name = file_name(job, host);
+  remove_unused("/dev/shm");
+  if (open_in("/dev/shm", name) || open_in(temporary_folder(), name)) return;
+  throw Error(Category::resource,
+              fmt::format("cannot make {} in /dev/shm or {}: {}; the ranks of a host share it", name,
+                          temporary_folder().string(), std::strerror(errno)));
+}
+
+JobMemory::JobMemory() : ranks_(1) { map(-1); }
+
+JobMemory::~JobMemory() {
+  if (file_.get() < 0) return;
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) remove();  // nobody else uses it
+}
+
+void JobMemory::remove() const {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+/// A process that holds the lock alone is the only user of the file: it is new, or killed processes left it.
+bool JobMemory::open_in(const std::filesystem::path& folder, const std::string& name) {
+  path_ = folder / name;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    file_ = open_own(path_);
+    if (file_.get() < 0) return false;
+    const bool unused = flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+    if (unused && ftruncate(file_.get(), 0) != 0) return false;
+    if (flock(file_.get(), LOCK_SH) != 0) return false;
+    if (is_linked(file_)) return map(file_.get());
+  }
+  return false;
+}
+
+/// Reserves the memory, as a write to a full file system would end the process.
+bool JobMemory::map(int descriptor) {
+  const auto length = static_cast<off_t>(bytes());
+  if (descriptor >= 0 && posix_fallocate(descriptor, 0, length) != 0) {
+    remove();
+    return false;
+  }
+  const int flags = descriptor >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS;
+  void* data = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, flags, descriptor, 0);
+  if (data == MAP_FAILED) return false;
+  data_ = {static_cast<std::byte*>(data),
+           [length = bytes()](std::byte* address) { munmap(address, length); }};
+  struct stat status {};
+  if (descriptor >= 0 && fstat(descriptor, &status) == 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
+  return true;
+}
+
+std::string read_job(const std::function<const char*(const char*)>& lookup) {
+  std::string job;
+  for (const char* name : {"LOCKSTEP_JOB", "PMIX_NAMESPACE", "OMPI_MCA_orte_precondition_transports"}) {
+    const char* value = lookup(name);
+    if (value == nullptr || *value == '\0') continue;
+    if (!job.empty()) job += '-';
+    job += value;
+  }
+  return job;
+}
+
+}  // namespace lockstep

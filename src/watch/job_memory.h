@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/files/file.h"
+#include "core/process/process.h"
+#include "watch/activity.h"
+
+namespace lockstep {
+
+/// State of a rank that the other ranks of its host can read at any time, also after its end. Zero bytes are
+/// a rank that has not started yet. Written by the rank itself.
+struct alignas(64) RankMemory {
+  std::atomic<std::uint64_t> process_start;
+  std::atomic<std::uint64_t> process_space;
+  std::atomic<std::int64_t> process;  ///< stored last of the identity; 0: not started
+  std::atomic<std::int32_t> rank;
+  /// Reason of a deliberate exit: all is done, an error that all ranks know, or an error that this rank has
+  /// printed.
+  enum class Ending : std::uint32_t { no, done, failed_together, failed };
+  std::atomic<Ending> ending;
+  alignas(64) std::atomic<std::uint64_t> beat;  ///< changed several times per second by the rank's monitor
+  std::atomic<std::uint64_t> calls;             ///< Device::activity, stored by the monitor
+  std::atomic<std::uint32_t> phase;             ///< the same, a Phase
+  std::atomic<std::uint64_t> usual_step;        ///< duration of a step, in ns; 0: none is complete
+  alignas(64) ActivityRing ring;
+
+  ProcessId id() const { return {process.load(), process_start.load(), process_space.load()}; }
+};
+
+/// Memory of all ranks of this host in a file that they share: /dev/shm/lockstep-JOB-HOST, or in the folder
+/// for temporary files. It survives the end of ranks. The last one removes it; a file that no living process
+/// uses is empty to those that open it later.
+class JobMemory {
+ public:
+  /// Memory of `ranks` ranks. Throws Error(resource) if there is no folder for it.
+  JobMemory(const std::string& job, const std::string& host, int ranks);
+  /// Memory of this process alone, without a file.
+  JobMemory();
+  ~JobMemory();
+  JobMemory(const JobMemory&) = delete;
+  JobMemory& operator=(const JobMemory&) = delete;
+
+  int ranks() const { return ranks_; }
+  RankMemory& rank(int local_rank) const { return slots()[local_rank]; }
+  /// PID of the process that reports why the job ends, claimed once by compare-and-swap; 0: none.
+  std::atomic<std::int64_t>& reporter() const { return header()->reporter; }
+  /// Exit status of all ranks of this host once the reason is reported, else 0.
+  std::atomic<std::int32_t>& ended() const { return header()->ended; }
+
+  const std::filesystem::path& path() const { return path_; }
+  std::uint64_t device() const { return device_; }
+  std::uint64_t inode() const { return inode_; }  ///< with `device`: identity of the file
+  void remove() const;
+
+ private:
+  struct alignas(64) Header {
+    std::atomic<std::int64_t> reporter;
+    std::atomic<std::int32_t> ended;
+  };
+  Header* header() const { return reinterpret_cast<Header*>(data_.get()); }
+  RankMemory* slots() const { return reinterpret_cast<RankMemory*>(data_.get() + sizeof(Header)); }
+  std::size_t bytes() const { return sizeof(Header) + static_cast<std::size_t>(ranks_) * sizeof(RankMemory); }
+  bool open_in(const std::filesystem::path& folder, const std::string& name);
+  bool map(int descriptor);
+
+  int ranks_;
+  std::filesystem::path path_;
+  FileDescriptor file_;  ///< locked, shared, by each process that uses it
+  std::uint64_t device_ = 0, inode_ = 0;
+  std::unique_ptr<std::byte, std::function<void(std::byte*)>> data_;
+};
+
+/// Name of the job that all its ranks on one host agree on, from the environment; empty: none. LOCKSTEP_JOB,
+/// which the launcher sets, comes first, so that it can find the files.
+std::string read_job(const std::function<const char*(const char*)>& lookup);
+
+}  // namespace lockstep

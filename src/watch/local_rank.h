@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/process/process.h"
+#include "watch/job_memory.h"
+#include "watch/verdict.h"
+
+namespace lockstep {
+
+/// A peer on this host, observed through shared memory and /proc.
+class LocalRank {
+ public:
+  /// `memory` outlives this object; null: the rank has a memory that is not visible here.
+  explicit LocalRank(const RankMemory* memory) : memory_(memory) {}
+
+  /// Updates `state` of the rank, `seconds` after the last call. If `suspicious`, also examines the process
+  /// of a rank without progress: whether it is stopped, and whether its threads compute or wait for a core.
+  void look(RankState& state, double seconds, bool suspicious);
+
+  bool is_visible() const { return memory_ != nullptr; }
+  /// Whether its monitor has shown activity in the last 2 s.
+  bool is_alive() const;
+  /// Whether it has printed an error and ends.
+  bool has_failed() const;
+  /// Whether it ends because of an error that all ranks know.
+  bool fails_with_others() const;
+  /// Whether it has started, and not ended.
+  bool runs();
+  /// Becomes readable when the rank ends, for poll(); negative: none.
+  int descriptor() const { return process_.descriptor(); }
+  void kill() const { process_.kill(); }
+
+ private:
+  double measure(RankState& state, double seconds);
+
+  const RankMemory* memory_;
+  WatchedProcess process_;
+  std::uint64_t beat_ = 0, count_ = 0, calls_ = 0;
+  double beat_still_ = 0.0;     ///< seconds since the beat has changed
+  bool measured_ = false;       ///< whether its process was measured since the beat stopped
+  double suspected_for_ = 0.0;  ///< seconds since the first such measurement
+  double delayed_for_ = 0.0;    ///< part of these seconds in which a thread had no core
+  ProcessorTime since_, last_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+#include "watch/report.h"
+
+#include <unistd.h>
+
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/files/atomic_file.h"
+#include "core/files/temporary_folder.h"
+#include "core/message.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const CollectiveCall& call) {
+  Json json{{"collective", name_of(call.kind)}};
+  if (call.number > 0) {
+    json["ranks"] = call.group == Group::host ? "host" : "all";
+    json["number"] = call.number;
+  }
+  if (call.bytes > 0) json["bytes"] = call.bytes;
+  return json;
+}
+
+Json json_of(const Activity& activity, std::int64_t now) {
+  Json json{{"seconds_ago", 1e-9 * static_cast<double>(now - activity.time)},
+            {"stage", name_of(activity.stage)},
+            {"step", activity.step},
+            {"waits", activity.waits}};
+  if (activity.call.kind != Collective::none) json.update(json_of(activity.call));
+  return json;
+}
+
+const char* state_of(const RankState& state) {
+  if (!state.known) return "unknown";
+  if (state.ended) return "ended";
+  if (state.process == 0) return "not started";
+  if (state.stopped) return "stopped";
+  return state.now.waits ? "waits" : "works";
+}
+
+Json json_of(const FailureReport& report, std::size_t rank) {
+  const RankState& state = report.table.ranks[rank];
+  Json json{{"rank", report.table.number_of(rank)},
+            {"host", report.table.hosts[report.table.host_of(rank)]},
+            {"process", state.process},
+            {"state", state_of(state)},
+            {"place", describe_place(state)},
+            {"still_seconds", state.still},
+            {"waited_seconds", state.waited},
+            {"usual_step_seconds", state.usual_step},
+            {"silent_seconds", state.silent}};
+  if (state.now.call.kind != Collective::none) json["last"] = json_of(state.now.call);
+  Json recent = Json::array();
+  const std::size_t local = rank - report.first;
+  if (rank >= report.first && local < report.slots.size() && report.slots[local] >= 0) {
+    const std::int64_t now = coarse_time();
+    for (const Activity& activity : report.memory.rank(report.slots[local]).ring.history()) {
+      recent.push_back(json_of(activity, now));
+    }
+  } else {
+    for (const CollectiveCall& call : state.recent()) recent.push_back(json_of(call));
+  }
+  json["recent"] = std::move(recent);
+  return json;
+}
+
+}  // namespace
+
+std::string report_text(const FailureReport& report) {
+  Json at_fault = Json::array();
+  for (const std::size_t rank : report.verdict.ranks_at_fault)
+    at_fault.push_back(report.table.number_of(rank));
+  Json json{{"failure", report.verdict.sentence},
+            {"ranks_at_fault", std::move(at_fault)},
+            {"limit_seconds", report.limits.usual},
+            {"patient_limit_seconds", report.limits.patient}};
+  Json ranks = Json::array();
+  for (std::size_t rank = 0; rank < report.table.ranks.size(); ++rank) ranks.push_back(json_of(report, rank));
+  json["ranks"] = std::move(ranks);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_report(const FailureReport& report, const std::filesystem::path& folder) {
+  const std::string name = watchdog_report_prefix + std::to_string(getpid()) + ".json";
+  std::vector<std::filesystem::path> folders{temporary_folder()};
+  if (!folder.empty()) folders.insert(folders.begin(), folder);
+  for (const std::filesystem::path& candidate : folders) {
+    try {
+      write_text_file(candidate / name, report_text(report));
+      print_message("lockstep: state of all ranks: " + (candidate / name).string());
+      return;
+    } catch (const std::exception&) {
+      continue;  // the next folder
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "watch/activity.h"
+#include "watch/verdict.h"
+
+namespace lockstep {
+
+class Device;
+class JobMemory;
+class Monitor;
+struct RankMemory;
+
+/// Ranks that a launcher started together, as far as this host knows them before they are connected.
+struct StartedRanks {
+  std::string host;     ///< name of this host
+  int count = 1;        ///< number of all ranks; 1 also where unknown
+  int rank = 0;         ///< of this process among all
+  int local_rank = -1;  ///< of this process on this host; -1: unknown
+  int local_count = 0;  ///< number of ranks on this host; 0: unknown
+};
+
+/// All ranks once they are connected, numbered so that those of a host are contiguous.
+struct ConnectedRanks {
+  std::string host;             ///< name of this host
+  int rank = 0;                 ///< of this process
+  std::vector<int> boundaries;  ///< first rank of each host, then the number of ranks
+  /// Gathers bytes from all ranks in their order; each passes equally many. Collective.
+  std::function<std::vector<std::byte>(std::span<const std::byte> own)> gather;
+};
+
+/// Watchdog of a rank. The rank reports its activities to memory that the other ranks of its host can read
+/// and that survives its exit. A thread of low cost observes the other ranks, those of other hosts by a
+/// heartbeat. If a rank exits for an unknown reason, hangs while others wait for it, or enters a different
+/// collective, one rank prints a sentence that names it and writes the state of all ranks to a file, and all
+/// ranks end with the status of Category::peer. Methods are called by the thread that makes the collective
+/// calls.
+class Watch {
+ public:
+  /// Starts to watch the ranks of this host, which are not connected yet.
+  explicit Watch(const StartedRanks& ranks);
+  /// Disabled watchdog, for a single rank.
+  Watch();
+  /// Stops watching. No other rank may wait for this one any more.
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// Watches all ranks from now on. Collective.
+  void join(const ConnectedRanks& ranks);
+
+  /// Sets the limits of the run; until then only ranks without progress for minutes count as hung.
+  void set_limits(const HangLimits& hang);
+  /// Folder for the file about a failure; without one, or if it cannot be written to: the folder for
+  /// temporary files.
+  void set_report_folder(const std::filesystem::path& folder);
+  /// Advice at the end of the sentence about a failure: "resume with: ...".
+  void set_advice(const std::string& advice);
+  /// Watches the progress of `device` until null is set.
+  void set_device(const Device* device);
+
+  /// Reports the stage of this rank's work. Takes nanoseconds.
+  void set_stage(Stage stage);
+  Stage stage() const { return now_.stage; }
+  /// Stage, step and collective of this rank at present.
+  const Activity& activity() const { return now_; }
+  /// Report that steps from `number` on, submitted together, begin and end.
+  void begin_steps(std::uint64_t number);
+  void end_steps();
+  /// Report that this rank enters and leaves a collective of `group` in which ranks wait for each other.
+  /// `bytes`: data of all ranks together, where every rank knows it.
+  void enter(Collective kind, Group group, std::uint64_t bytes = 0);
+  void leave(const Activity& before);
+  /// Calls `work`, which is or contains such a collective.
+  template <class Work>
+  auto during(Collective kind, Group group, std::uint64_t bytes, const Work& work);
+
+ private:
+  friend class InCollective;
+  void use(std::unique_ptr<JobMemory> memory, int slot);
+  void publish();
+
+  std::unique_ptr<JobMemory> memory_;
+  RankMemory* own_;
+  Activity now_;
+  std::array<std::uint64_t, group_count> numbers_{};  ///< of the last collective of each group
+  bool one_host_ =
+      true;  ///< the ranks of the host are all ranks, and their collectives are those of the world
+  std::int64_t steps_begin_ = 0;
+  std::unique_ptr<Monitor> monitor_;  ///< null: nobody is watched
+};
+
+/// Time within a collective.
+class InCollective {
+ public:
+  InCollective(Watch& watch, Collective kind, Group group, std::uint64_t bytes = 0)
+      : watch_(watch), before_(watch.now_) {
+    watch.enter(kind, group, bytes);
+  }
+  ~InCollective() { watch_.leave(before_); }
+  InCollective(const InCollective&) = delete;
+  InCollective& operator=(const InCollective&) = delete;
+
+ private:
+  Watch& watch_;
+  Activity before_;
+};
+
+template <class Work>
+auto Watch::during(Collective kind, Group group, std::uint64_t bytes, const Work& work) {
+  const InCollective in(*this, kind, group, bytes);
+  return work();
+}
+
+/// Time within a stage; restores the one before.
+class InStage {
+ public:
+  InStage(Watch& watch, Stage stage) : watch_(watch), before_(watch.stage()) { watch.set_stage(stage); }
+  ~InStage() { watch_.set_stage(before_); }
+  InStage(const InStage&) = delete;
+  InStage& operator=(const InStage&) = delete;
+
+ private:
+  Watch& watch_;
+  Stage before_;
+};
+
+/// Marks this process as exiting deliberately; any error is already printed. Does nothing if no other rank
+/// watches. Safe in signal handlers.
+void announce_end() noexcept;
+
+/// Marks this process as exiting after an error that all ranks have agreed on.
+void announce_common_end() noexcept;
+
+}  // namespace lockstep

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/error.h"
+#include "support/text.h"
+
+namespace lockstep::test {
+
+struct CommandOutcome {
+  int status = -1;  ///< -1: an error was thrown
+  std::string out{};
+  std::optional<Error> error{};
+};
+
+/// Runs a command of the program in this process.
+inline CommandOutcome run_command(int (*command)(int, char**), std::string name, Words arguments) {
+  std::vector<char*> pointers{name.data()};
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  CommandOutcome outcome;
+  testing::internal::CaptureStdout();
+  try {
+    outcome.status = command(static_cast<int>(pointers.size()), pointers.data());
+  } catch (const Error& error) {
+    outcome.error = error;
+  }
+  std::fflush(stdout);
+  outcome.out = testing::internal::GetCapturedStdout();
+  return outcome;
+}
+
+}  // namespace lockstep::test

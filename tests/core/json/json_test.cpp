@@ -1,0 +1,89 @@
+#include "core/json/json.h"
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.h"
+
+namespace lockstep {
+namespace {
+
+struct Inner {
+  std::string text{};
+  std::vector<int> numbers{};
+  bool operator==(const Inner&) const = default;
+};
+
+template <OptionsOf<Inner> O, class Visitor>
+void visit(O& inner, Visitor&& field) {
+  auto& [text, numbers] = inner;
+  field(text, {.name = "text"});
+  field(numbers, {.name = "numbers"});
+}
+
+struct Outer {
+  std::uint8_t byte = 0;
+  Inner inner{};
+  Facts facts{};
+  bool operator==(const Outer&) const = default;
+};
+
+template <OptionsOf<Outer> O, class Visitor>
+void visit(O& outer, Visitor&& field) {
+  auto& [byte, inner, facts] = outer;
+  field(byte, {.name = "byte"});
+  field(inner, {.name = "inner"});
+  field(facts, {.name = "facts"});
+}
+
+Outer read(const std::string& text) {
+  const JsonDocument document(text, {.file = "f"});
+  Outer outer;
+  document.read(document.root(), outer);
+  return outer;
+}
+
+void expect_bad(const std::string& text, const std::string& message) {
+  expect_error(Category::data, {message}, [&] { read(text); });
+}
+
+TEST(Json, DescribedStructsAreWrittenAndRead) {
+  const Outer outer{.byte = 255, .inner = {"\u00fc\n\"", {0, 7}}, .facts = {{"z", "\xff"}, {"a", ""}}};
+  const std::string text =
+      R"({"byte":255,"inner":{"text":"ü\n\"","numbers":[0,7]},"facts":{"z":[255],"a":""}})";
+  EXPECT_EQ(json_of(outer).dump(), text);
+  EXPECT_EQ(read(text), outer);
+}
+
+TEST(Json, ErrorsNameLineAndPath) {
+  const std::string inner = R"("inner":{"text":"","numbers":[]})", facts = R"("facts":{})";
+  expect_bad("{\n\"byte\":\n\n256}", "f:2: byte: must be a whole number from 0 to 255");
+  expect_bad("{\"byte\":1,\n\"inner\":{\"text\":\"\",\n\"numbers\":[1,\n-1]}," + facts + "}",
+             "f:4: inner.numbers[1]: must be a whole number from 0 to 2147483647");
+  expect_bad("{\"byte\":1,\n\"inner\":[]}", "f:2: inner: must be an object");
+  expect_bad("{\"byte\":1,\n\"inner\":{}}", "f:2: inner: text is missing");
+  expect_bad("{\"byte\":1," + inner + "," + facts + ",\n\"c\":[]}", "f:2: c: unknown key");
+  expect_bad("[]", "f:1: must be an object");
+}
+
+TEST(Json, TextsThatAreRefused) {
+  expect_bad("", "f:1: not valid JSON: the text ends too early");
+  expect_bad("{\n\"a\": b}", "f:2: not valid JSON: unexpected 'b'");
+  expect_bad("{\"a\": \"\n\"}", "f:1: not valid JSON: unexpected end of the line");
+  expect_bad("{\"a\": [{\"b\": 1,\n\"b\": 2,\n\"c\": 3}]}", "f:2: a[0].b: key occurs twice");
+  expect_bad("[0," + std::string(250000, '['), "f:1: [1][0][0]");
+  expect_bad(std::string(33, '['), ": nested more than 32 deep");
+  std::string zeros = "[0";
+  for (int i = 0; i < 4 << 20; ++i) zeros += ",0";
+  expect_bad(zeros + "]", "f:1: the text has more than 4194304 values");
+}
+
+TEST(Json, TextsInsideABinaryFileHaveBytesInsteadOfLines) {
+  const JsonSource source{.file = "f", .category = Category::usage, .first_byte = 8};
+  expect_error(Category::usage, {"f: not valid JSON at byte 10"}, [&] { JsonDocument("{}x", source); });
+  const JsonDocument document("{\"a\":[1]}", source);
+  expect_error(Category::usage, {"f: a[0]: even"}, [&] { document.refuse(document.root()["a"][0], "even"); });
+  expect_error(Category::usage, {"f: even"}, [&] { document.refuse_line(document.root()["a"][0], "even"); });
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+/// Grids of kernels that the host's compiler has compiled.
+namespace lockstep::fake_cuda {
+
+/// Order in which blocks of a grid and threads of a block run. No result may depend on it.
+enum class Threads {
+  ascending,   ///< blocks one after another; of a block, all threads up to a barrier, in this order
+  descending,  ///< the same in other orders
+  shuffled,
+  at_once,  ///< as `ascending`, but the threads of a block on threads of the host, for the thread sanitizer
+};
+/// Applies to grids that run later.
+void set_threads(Threads threads);
+Threads threads_of_blocks();
+
+// For kernels.
+struct Index {
+  unsigned x = 0;
+};
+extern thread_local Index block_index;
+extern thread_local unsigned thread_index;  ///< where the threads of a block run at once
+void wait_for_block();
+void wait_for_warp();
+
+/// Way through [0, count): from `first`, by `stride` modulo count.
+struct Way {
+  unsigned first, stride;
+};
+/// In the order of threads_of_blocks().
+Way way_through(unsigned count);
+
+/// Calls use(i) for each i in [0, count) in the order of threads_of_blocks().
+template <class Use>
+void visit(unsigned count, const Use& use) {
+  const Way way = way_through(count);
+  for (unsigned i = 0, at = way.first; i < count; ++i) {
+    use(at);
+    at += way.stride;
+    if (at >= count) at -= count;
+  }
+}
+
+/// Launch of a kernel.
+struct Grid {
+  const char* type;  ///< mangled type of the kernel
+  unsigned blocks, threads;
+  std::vector<std::span<const std::byte>> arguments;
+};
+/// Runs a grid; `kernel` is called for each block, and at once for each thread of it.
+void run_grid(const Grid& grid, const std::function<void()>& kernel);
+
+/// Replaces run_grid for grids that run later; `on_host` runs the grid as run_grid would.
+using Runner = std::function<void(const Grid& grid, const std::function<void()>& on_host)>;
+void set_runner(Runner replacement);
+
+// Faults of kernels, for the tests of these functions.
+/// The barrier with this number in each block lets all threads pass. -1: none.
+void leave_out_barrier(int number);
+/// Barriers that a thread of the last grid passed in a block. Counted where threads run at once.
+unsigned barriers_of_block();
+
+/// Adds `work` to a stream as a kernel with these arguments. Faults: addresses of the host in the arguments,
+/// memory that is freed before the kernel runs, and an error of an earlier call that nothing has cleared. On
+/// the null stream, which lockstep does not use, tests of single kernels launch them: they run at once, and
+/// may use the host's memory. `name`: of the kernel, or the mangled name of its type.
+cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::byte> arguments,
+                   std::function<void()> work);
+
+/// Appends the bytes of an argument. Those between its members are cleared, as they may hold anything; a
+/// compiler that cannot clear them (Clang 14) shows nothing.
+template <class Argument>
+void append_bytes([[maybe_unused]] std::vector<std::byte>& bytes, [[maybe_unused]] Argument argument) {
+  static_assert(std::is_trivially_copyable_v<Argument>, "a launch copies bytes");
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+  if constexpr (std::is_class_v<Argument>) {
+    bytes.resize((bytes.size() + alignof(void*) - 1) / alignof(void*) * alignof(void*));
+    __builtin_clear_padding(&argument);
+    const auto members = std::as_bytes(std::span(&argument, 1));
+    bytes.insert(bytes.end(), members.begin(), members.end());
+  }
+#endif
+#endif
+}
+
+/// Adds a grid to a stream, with the name of its last argument's type.
+template <class... Arguments, class... Given>
+cudaError_t launch_kernel(cudaStream_t stream, unsigned blocks, unsigned threads,
+                          void (*kernel)(Arguments...), Given&&... given) {
+  const std::tuple<Arguments...> arguments(std::forward<Given>(given)...);
+  std::vector<std::byte> bytes;
+  std::apply([&](const auto&... each) { (append_bytes(bytes, each), ...); }, arguments);
+  using Last = std::tuple_element_t<sizeof...(Arguments) - 1, std::tuple<Arguments...>>;
+  return launch(stream, typeid(Last).name(), bytes, [=] {
+    Grid grid{typeid(void(Arguments...)).name(), blocks, threads, {}};
+    std::apply(
+        [&](const auto&... each) { (grid.arguments.push_back(std::as_bytes(std::span(&each, 1))), ...); },
+        arguments);
+    run_grid(grid, [&] { std::apply(kernel, arguments); });
+  });
+}
+
+}  // namespace lockstep::fake_cuda

@@ -1,0 +1,32 @@
+#pragma once
+
+// In place of CUDA's header: what sources of kernels use, for the compiler of the host.
+
+#include <cuda_runtime_api.h>
+
+#include <typeinfo>
+#include <utility>
+
+#include "fake_cuda/grid.h"
+
+#define __global__
+#define __launch_bounds__(...)
+#define __device__
+/// One grid runs at a time, its blocks one after another, so that they can share it.
+#define __shared__ static
+#define blockIdx lockstep::fake_cuda::block_index
+
+inline void __syncthreads() { lockstep::fake_cuda::wait_for_block(); }
+
+struct cudaLaunchConfig_t {
+  unsigned gridDim, blockDim;
+  std::size_t dynamicSmemBytes;
+  cudaStream_t stream;
+};
+
+template <class... Arguments, class... Given>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Arguments...),
+                               Given&&... given) {
+  return lockstep::fake_cuda::launch_kernel<Arguments...>(config->stream, config->gridDim, config->blockDim,
+                                                          kernel, std::forward<Given>(given)...);
+}

@@ -1,0 +1,177 @@
+// Messages that users read. Each entry of messages.txt has a few commands, their exit statuses, and words
+// that they print.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "support/image_files.h"
+#include "support/run.h"
+
+namespace lockstep::test {
+namespace {
+
+Words split(const std::string& text, const std::string& separator) {
+  Words parts;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find(separator, begin)) != std::string::npos;) {
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+/// A command and what it must do. Texts are as in the file, with " ... " for
+/// anything.
+struct Command {
+  std::string text{};
+  int status = 0;
+  std::string message{};  ///< in one line on stderr
+  Words printed{};        ///< on stdout
+  Words absent{};         ///< on stdout and stderr
+};
+
+struct Entry {
+  std::string name{};
+  std::vector<int> ranks{};
+  std::vector<Command> commands{};
+  int line = 0;
+};
+
+constexpr const char* file = LOCKSTEP_SOURCE "/tests/program/messages.txt";
+
+std::vector<Entry> read_entries() {
+  std::vector<Entry> entries;
+  std::ifstream stream(file);
+  std::string* last = nullptr;  // text that an indented line continues
+  int number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::string text = line.size() > 4 ? line.substr(4) : std::string();
+    if (!line.starts_with(' ')) {
+      const Words parts = split(line, ": ");
+      entries.push_back({.name = parts.at(0), .line = number});
+      for (const std::string& ranks : split(parts.at(1), ","))
+        entries.back().ranks.push_back(std::stoi(ranks));
+    } else if (line.starts_with("  $ ")) {
+      entries.back().commands.push_back({.text = text});
+      last = &entries.back().commands.back().text;
+    } else if (line.starts_with("    ")) {
+      *last += " " + text;
+    } else {
+      Command& command = entries.back().commands.back();
+      if (line.starts_with("  = ")) {
+        std::size_t end = 0;
+        command.status = std::stoi(text, &end);
+        command.message = text.substr(std::min(text.size(), end + 1));
+        last = &command.message;
+      } else {
+        Words& texts = line.starts_with("  > ") ? command.printed : command.absent;
+        last = &texts.emplace_back(text);
+      }
+    }
+  }
+  return entries;
+}
+
+/// Whether `line` has the parts of `text` in this order.
+bool matches(const std::string& line, const std::string& text) {
+  std::size_t at = 0;
+  return std::ranges::all_of(split(text, " ... "), [&](const std::string& part) {
+    const std::size_t found = line.find(part, at);
+    at = found + part.size();
+    return found != std::string::npos;
+  });
+}
+
+void expect_as_described(const Command& command, const Outcome& outcome) {
+  EXPECT_EQ(outcome.status, command.status);
+  const bool is_error = command.status > 1 && command.status != 75;
+  Words lines = lines_of(outcome.err);
+  if (is_error) std::erase_if(lines, [](const auto& line) { return !line.starts_with("lockstep: error: "); });
+  EXPECT_TRUE(!is_error || lines.size() == 1) << lines.size() << " errors";
+  EXPECT_TRUE(is_error || !holds(outcome.err, "lockstep: error: "));
+  if (!command.message.empty()) {
+    EXPECT_EQ(std::ranges::count_if(lines, [&](const auto& line) { return matches(line, command.message); }),
+              1)
+        << "lines with: " << command.message;
+  }
+  for (const std::string& text : command.printed) {
+    EXPECT_TRUE(
+        std::ranges::any_of(lines_of(outcome.out), [&](const auto& line) { return matches(line, text); }))
+        << "no line with " << text;
+  }
+  Words absent = command.absent;
+  if (is_error && command.printed.empty()) absent.emplace_back("epoch 1/");
+  if (command.status == 2) absent.emplace_back("MPI_ABORT");
+  for (const std::string& text : absent) EXPECT_FALSE(holds(outcome.out + outcome.err, text)) << text;
+}
+
+/// $data and $images.
+struct Data {
+  Data() {
+    write_small_fashion_mnist(fashion, 600, 100);
+    for (const auto& [part, count] : {std::pair("train", 90), {"val", 20}}) {
+      for (int i = 0; i < count; ++i) {
+        const auto folder = images / part / (i % 2 == 0 ? "even" : "odd");
+        std::filesystem::create_directories(folder);
+        std::ofstream(folder / (std::to_string(i) + ".jpg"), std::ios::binary)
+            << (i == 7 ? "damaged" : jpeg_file(40 + i % 9, 36, static_cast<std::uint32_t>(i)));
+      }
+    }
+  }
+  TemporaryFolder fashion, images;
+};
+
+/// Names that the file explains, for bash.
+std::string definitions(int ranks) {
+  static const Data data;
+  const auto folder_of = [](const char* program) {
+    return std::filesystem::path(program).parent_path().string();
+  };
+  const std::string mpirun = "timeout -k 5 120 '" LOCKSTEP_MPIEXEC "' --oversubscribe --bind-to none";
+  const std::string start = ranks > 1 ? mpirun + " -np " + std::to_string(ranks) : "timeout -k 5 120";
+  return "export PATH='" + folder_of(LOCKSTEP_PROGRAM) + "':'" + folder_of(LOCKSTEP_EMULATED) + "':$PATH\n" +
+         "data='" + data.fashion.string() + "'\nimages='" + data.images.string() + "'\n" +
+         "source='" LOCKSTEP_SOURCE
+         "'\nsmall='--dataset synthetic "
+         "--synthetic-shape 1x12x12 --samples 150 "
+         "--model mlp:12 --batch-size 64 --micro-batches 4'\n" +
+         "mpirun() { " + mpirun + " \"$@\"; }\nlockstep() { " + start + " lockstep \"$@\"; }\n" +
+         "lockstep-emulated() { " + start + " lockstep-emulated \"$@\"; }\n";
+}
+
+class Message : public testing::Test {
+ public:
+  explicit Message(Entry entry) : entry_(std::move(entry)) {}
+  void TestBody() override {
+    for (const int ranks : entry_.ranks) {
+      const TemporaryFolder folder;
+      for (const Command& command : entry_.commands) {
+        const Outcome outcome =
+            run({"bash", "-c", definitions(ranks) + "set -e -o pipefail\ncd \"$0\"\n" + command.text,
+                 folder.string()});
+        SCOPED_TRACE(std::to_string(ranks) + " ranks: " + command.text + "\n" + outcome.out + outcome.err);
+        expect_as_described(command, outcome);
+      }
+    }
+  }
+
+ private:
+  Entry entry_;
+};
+
+const bool registered = [] {
+  for (const Entry& entry : read_entries()) {
+    testing::RegisterTest("Messages", entry.name.c_str(), nullptr, nullptr, file, entry.line,
+                          [entry]() -> testing::Test* { return new Message(entry); });
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace lockstep::test

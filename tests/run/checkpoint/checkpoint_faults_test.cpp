@@ -1,0 +1,246 @@
+// Checkpoints on disks that fail, and on machines that crash.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/files/folder.h"
+#include "run/checkpoint/checkpoint_store.h"
+#include "run/checkpoint/small_checkpoint.h"
+#include "support/expect_error.h"
+#include "support/test_files.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int keep = 2;
+constexpr std::int64_t rows = 100;  // a crash tears files at 512 bytes
+
+/// Step of the checkpoint from which a run continues; 0: none. Checks its contents, and that no other one
+/// looks whole and is damaged.
+std::uint64_t step_to_resume_from() {
+  for (const auto& path : list_checkpoints("/run/checkpoints")) {
+    EXPECT_NO_THROW(read_checkpoint(path)) << path;
+  }
+  const auto found = newest_good_checkpoint(
+      "/run/checkpoints", [](const auto&, const std::string& reason) { ADD_FAILURE() << reason; });
+  if (!found) return 0;
+  const SmallCheckpoint expected(found->state.step, rows);
+  EXPECT_EQ(found->state, expected.contents().state);
+  for (const NamedTensor& tensor : expected.contents().model) {
+    const auto info = std::ranges::find(found->model.tensors(), tensor.name, &TensorInfo::name);
+    if (info == found->model.tensors().end()) {
+      ADD_FAILURE() << tensor.name << " is missing";
+    } else {
+      EXPECT_TRUE(std::ranges::equal(found->model.bytes(*info), tensor.bytes())) << tensor.name;
+    }
+  }
+  return found->state.step;
+}
+
+void write(std::uint64_t step, std::uint64_t best_step = 0) {
+  const CheckpointStore store("/run/checkpoints", keep);
+  EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), best_step), "");
+}
+
+/// Crashes before each call: 50, or as many as LOCKSTEP_CRASHES says.
+std::uint64_t crashes_per_call() {
+  const char* wanted = std::getenv("LOCKSTEP_CRASHES");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 50;
+}
+
+TEST(CheckpointFaults, ACrashLeavesTheLastCheckpointThatWasWritten) {
+  TestFiles disk;
+  std::uint64_t written = 0;  // step of the last write that returned
+  const std::uint64_t crashes = crash_everywhere(
+      disk, crashes_per_call(),
+      [&] {
+        for (std::uint64_t step = 1; step <= 5; ++step) {
+          write(step, 1);
+          written = step;
+        }
+      },
+      [&] { EXPECT_GE(step_to_resume_from(), written); });
+  EXPECT_GE(crashes, 250 * crashes_per_call());
+  EXPECT_EQ(written, 5U);
+}
+
+/// The second run finds what the crash left of the first one, and crashes too.
+TEST(CheckpointFaults, ACrashAfterACrashLeavesOne) {
+  TestFiles first;
+  const ScopedFiles replaced(first);
+  write(1);
+  std::uint64_t crashes = 0;
+  first.fail([&](const FileCall& call) {
+    if (call.number % 7 != 0) return 0;
+    const auto second = first.crash(call.number);
+    std::uint64_t written = 1;
+    crashes += crash_everywhere(
+        *second, 5,
+        [&] {
+          write(2);
+          written = 2;
+        },
+        [&] { EXPECT_GE(step_to_resume_from(), written); });
+    return 0;
+  });
+  write(2);
+  EXPECT_GE(crashes, 1000U);
+}
+
+/// A run that continues from step 1 writes step 2 again.
+TEST(CheckpointFaults, ACrashWhileACheckpointIsReplacedLeavesOne) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  write(1);
+  write(2);
+  crash_everywhere(
+      disk, 2 * crashes_per_call(), [] { write(2); }, [] { EXPECT_EQ(step_to_resume_from(), 2U); });
+}
+
+TEST(CheckpointFaults, ACrashWhileLaterOnesAreSetAsideLeavesTheEarlier) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  write(1);
+  write(2);
+  crash_everywhere(
+      disk, 2 * crashes_per_call(), [] { CheckpointStore("/run/checkpoints", keep).set_aside_after(1); },
+      [] { EXPECT_GE(step_to_resume_from(), 1U); });
+}
+
+TEST(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
+  std::uint64_t calls = 1;
+  for (std::uint64_t number = 0; number <= calls; ++number) {
+    SCOPED_TRACE(fmt::format("call {}", number));
+    TestFiles disk;
+    const ScopedFiles replaced(disk);
+    for (const std::uint64_t step : {1, 2}) write(step);
+    disk.fail(fail_call(number, EIO));
+    const auto result = CheckpointStore("/run/checkpoints", keep).set_aside_after(1);
+    calls = std::max(calls, disk.calls());
+    disk.fail();
+    EXPECT_TRUE(number == 0 ? result.failure.empty()
+                            : result.failure.find("Input/output error") != std::string::npos ||
+                                  result.checkpoints == 1)
+        << result.failure;
+    EXPECT_EQ(list_folder("/run/checkpoints").size(), 2U);
+    EXPECT_GE(step_to_resume_from(), 1U);
+  }
+  EXPECT_GT(calls, 3U);
+}
+
+/// Writes checkpoint 3 beside 1 and 2 with a fault, and checks that a run can continue, also when the fault
+/// stays and the machine crashes. Returns the number of calls.
+std::uint64_t write_with_fault(const TestFiles::ErrorOf& fault, const std::string& reason) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  write(1);
+  write(2);
+  disk.fail(fault);
+  std::uint64_t written = 2;
+  try {
+    const std::string warning =
+        CheckpointStore("/run/checkpoints", keep).write(SmallCheckpoint(3, rows).contents(), 0);
+    written = 3;
+    EXPECT_TRUE(warning.empty() || warning.find(reason) != std::string::npos) << warning;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::resource) << error.what();
+    EXPECT_NE(std::string(error.what()).find("/run/checkpoints"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+  }
+  const std::uint64_t calls = disk.calls();
+  disk.fail();
+  for (std::uint64_t choice = 0; choice < 4; ++choice) {
+    const auto after = disk.crash(choice);
+    const ScopedFiles crashed(*after);
+    EXPECT_GE(step_to_resume_from(), written) << "after a crash with choice " << choice;
+  }
+  EXPECT_GE(step_to_resume_from(), written);
+  write(4);  // once the disk works again
+  EXPECT_EQ(step_to_resume_from(), 4U);
+  EXPECT_EQ(list_folder("/run/checkpoints").size(), static_cast<std::size_t>(keep)) << "leftovers";
+  return calls;
+}
+
+TEST(CheckpointFaults, ACallThatFailsLeavesTheEarlierCheckpoint) {
+  const std::uint64_t calls = write_with_fault(fail_call(~std::uint64_t{0}, EIO), "");
+  EXPECT_GT(calls, 50U);
+  for (std::uint64_t number = 1; number <= calls; ++number) {
+    SCOPED_TRACE(fmt::format("call {}", number));
+    write_with_fault(fail_call(number, EIO), "Input/output error");
+    write_with_fault(fail_call(number, ENOSPC), "No space left on device");
+    write_with_fault(fail_call(number, EIO, true), "Input/output error");
+  }
+}
+
+TEST(CheckpointFaults, AFullDiskLeavesTheEarlierCheckpoint) {
+  std::uint64_t full = 0;
+  for (std::uint64_t room = 0; room < 5000; room += 61) {
+    SCOPED_TRACE(fmt::format("room for {} bytes", room));
+    TestFiles disk;
+    const ScopedFiles replaced(disk);
+    write(1);
+    disk.limit(disk.used() + room);
+    try {
+      write(2);
+      EXPECT_EQ(step_to_resume_from(), 2U);
+    } catch (const Error& error) {
+      ++full;
+      EXPECT_NE(std::string(error.what()).find("cannot write: No space left on device"), std::string::npos)
+          << error.what();
+      EXPECT_EQ(list_folder("/run/checkpoints").size(), 1U) << "leftovers";
+      EXPECT_EQ(step_to_resume_from(), 1U);
+    }
+  }
+  EXPECT_GT(full, 10U);
+  EXPECT_LT(full, 80U);
+}
+
+TEST(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsThere) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  write(1);
+  disk.flip_bits(true);
+  expect_error(Category::resource, {"the disk returns other bytes than were written"}, [] { write(2); });
+  disk.flip_bits(false);
+  EXPECT_EQ(step_to_resume_from(), 1U);
+}
+
+/// The newest one may be good: an earlier one would lose steps.
+TEST(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  write(1);
+  write(2);
+  std::uint64_t calls = 30, errors = 0;
+  for (std::uint64_t number = 1; number <= calls; ++number) {
+    SCOPED_TRACE(fmt::format("call {}", number));
+    disk.fail(fail_call(number, EIO));
+    try {
+      const auto found = newest_good_checkpoint(
+          "/run/checkpoints", [&](const auto&, const std::string& why) { ADD_FAILURE() << why; });
+      ASSERT_TRUE(found);
+      EXPECT_EQ(found->state.step, 2U);
+    } catch (const Error& error) {
+      ++errors;
+      EXPECT_EQ(error.category(), Category::resource) << error.what();
+      EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos) << error.what();
+    }
+    calls = std::max(calls, disk.calls());
+  }
+  EXPECT_GT(errors, 10U);
+}
+
+TEST(CheckpointSpace, OfTwoCheckpointsIsWanted) {
+  TestFiles disk;
+  const ScopedFiles scope(disk);
+  disk.limit(5000000);
+  check_checkpoint_space("/run/checkpoints", 2500000);
+  expect_error(Category::resource,
+               {"/run/checkpoints: ", "two checkpoints of 3 MB", "5 MB are free", "run-dir none"},
+               [] { check_checkpoint_space("/run/checkpoints", 2500001); });
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,296 @@
+#include "lockstep/model_file.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+#include "support/test_files.h"
+
+namespace lockstep {
+namespace {
+
+std::string little_endian(std::uint64_t value) {
+  std::string text;
+  for (int shift = 0; shift < 64; shift += 8) {
+    text += static_cast<char>(value >> shift);
+  }
+  return text;
+}
+
+std::string model(const std::string& json, std::size_t data_bytes) {
+  return little_endian(json.size()) + json + std::string(data_bytes, '\0');
+}
+
+/// A tensor's entry in the header.
+std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
+                  const std::string& offsets) {
+  return fmt::format(R"("{}":{{"dtype":"{}","shape":{},"data_offsets":{}}})", name, dtype, shape, offsets);
+}
+
+/// The header's object of these entries.
+std::string object(std::initializer_list<std::string> entries) {
+  std::string text = "{";
+  for (const std::string& part : entries) {
+    text += text.size() == 1 ? "" : ",";
+    text += part;
+  }
+  return text += "}";
+}
+
+ModelFile parse(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return ModelFile::parse({bytes.begin(), bytes.end()}, "model");
+}
+
+void expect_bad(const std::string& text, const std::string& part) {
+  expect_error(Category::data, {"model: ", part}, [&] { parse(text); });
+}
+
+const std::vector<float> six = {1.0F, -2.0F, 3.5F, 0.0F, 1e-30F, 7.0F};
+const std::vector<float> one = {42.0F};
+
+TEST(ModelFile, WholeNumbersRoundTrip) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "m";
+  const std::vector<std::int64_t> numbers = {-1, 1LL << 40};
+  write_model_file(file, std::vector<NamedTensor>{{"n", {2}, numbers}, {"w", {1}, one}}, {});
+  const ModelFile read = ModelFile::read(file);
+  EXPECT_EQ(read.tensors()[0].dtype, "I64");
+  EXPECT_TRUE(std::ranges::equal(read.bytes(read.tensors()[0]), std::as_bytes(std::span(numbers))));
+  EXPECT_EQ(read.floats("w", std::vector<std::int64_t>{1})[0], 42.0F);
+  expect_error(Category::data, {"tensor 'n' is I64 [2], F32 [2] is needed"},
+               [&] { static_cast<void>(read.floats("n", std::vector<std::int64_t>{2})); });
+}
+
+TEST(ModelFile, RoundTrip) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "model.safetensors";
+  const std::vector<NamedTensor> tensors = {{"z.weight", {2, 3}, six},
+                                            {"scalar", {}, one},
+                                            {"empty", {0, 5}, {}},
+                                            {"a \"quoted\" \u00fc", {1}, one}};
+  write_model_file(file, tensors, {{"model", "lenet"}, {"seed", "1"}});
+  const ModelFile read = ModelFile::read(file);
+  EXPECT_EQ(read.origin(), file.string());
+  EXPECT_EQ(read.metadata(), (std::map<std::string, std::string>{{"model", "lenet"}, {"seed", "1"}}));
+  ASSERT_EQ(read.tensors().size(), tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(read.tensors()[i].name, tensors[i].name);  // the order given
+    const auto values = read.floats(tensors[i].name, tensors[i].shape);
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(values), tensors[i].bytes()));
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+// The bytes that safetensors.torch.save_file writes for these tensors.
+TEST(ModelFile, WritesTheBytesOfTheReferenceWriter) {
+  const TemporaryFolder folder;
+  const std::vector<NamedTensor> tensors = {{"a", {2, 1}, std::span(six).first(2)}, {"b", {1}, one}};
+  write_model_file(folder.path() / "m", tensors, {});
+  std::string json = object({entry("a", "F32", "[2,1]", "[0,8]"), entry("b", "F32", "[1]", "[8,12]")});
+  json.append((8 - json.size() % 8) % 8, ' ');
+  const std::string data("\x00\x00\x80\x3f\x00\x00\x00\xc0\x00\x00\x28\x42", 12);
+  EXPECT_EQ(contents(folder.path() / "m"), little_endian(json.size()) + json + data);
+}
+
+TEST(ModelFile, HeaderInAnyOrderAndWithoutPadding) {
+  const std::string json = object({entry("late", "F32", "[1]", "[4,8]"), " \"__metadata__\":{\"k\":\"v\"}",
+                                   entry("early", "F32", "[1]", "[0,4]")});
+  for (const std::string padding : {"", " ", "  ", "   "}) {
+    std::string file = little_endian(json.size() + padding.size());
+    file.append(json).append(padding).append("\0\0\x80\x3f\0\0\0\x40", 8);
+    const ModelFile read = parse(file);
+    EXPECT_EQ(read.tensors()[0].name, "early");
+    EXPECT_EQ(read.floats("early", std::array<std::int64_t, 1>{1})[0], 1.0F);
+    EXPECT_EQ(read.floats("late", std::array<std::int64_t, 1>{1})[0], 2.0F);
+    EXPECT_EQ(read.metadata().at("k"), "v");
+  }
+}
+
+TEST(ModelFile, OtherTypesAndNoTensors) {
+  const ModelFile read = parse(model(object({entry("h", "BF16", "[3]", "[0,6]")}), 6));
+  EXPECT_EQ(read.bytes(read.tensors()[0]).size(), 6U);
+  EXPECT_TRUE(parse(model("{}", 0)).tensors().empty());
+}
+
+TEST(ModelFile, FloatsNamesWhatDoesNotFit) {
+  const ModelFile read =
+      parse(model(object({entry("w", "F32", "[2,3]", "[0,24]"), entry("odd", "U8", "[1]", "[24,25]"),
+                          entry("x", "F32", "[1]", "[25,29]")}),
+                  29));
+  using Shape1 = std::array<std::int64_t, 1>;
+  expect_error(Category::data, {"model: no tensor 'v'"}, [&] { read.floats("v", Shape1{6}); });
+  expect_error(Category::data, {"model: tensor 'w' is F32 [2, 3], F32 [6] is needed"},
+               [&] { read.floats("w", Shape1{6}); });
+  expect_error(Category::data, {"model: tensor 'odd' is U8 [1], F32 [1] is needed"},
+               [&] { read.floats("odd", Shape1{1}); });
+  expect_error(Category::data, {"model: tensor 'x': data at odd byte 25"},
+               [&] { read.floats("x", Shape1{1}); });
+}
+
+TEST(ModelFile, BadLengths) {
+  const std::string json = object({entry("w", "F32", "[1]", "[0,4]")});
+  expect_bad("", "0 bytes are too few for a safetensors file");
+  expect_bad("1234567", "7 bytes are too few");
+  expect_bad(little_endian(1), "header length 1 at byte 0 exceeds the file's 8 bytes");
+  expect_bad(little_endian(~0ULL) + "{}", "header length 18446744073709551615 at byte 0 exceeds the limit");
+  expect_bad(little_endian(100000001) + "{}", "exceeds the limit of 100000000 bytes");
+  expect_bad(little_endian(0), "no JSON object at byte 8");
+  const std::string torch_save =
+      "a file of torch.save, not in the safetensors format: write it with safetensors.torch.save_file";
+  expect_bad(std::string("PK\x03\x04\0\0\x08\x08", 8) + json, torch_save);
+  expect_bad("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", torch_save);
+  expect_bad(little_endian(0x280), "header length 640 at byte 0 exceeds the file's 8 bytes");  // as a pickle
+  expect_bad(model(json, 3), "tensor 'w': data_offsets [0, 4] outside the 3 bytes of data");
+  expect_bad(model(json, 5), "tensors end at byte 4 of the data, file holds 5");
+  expect_bad(model("{}", 1), "tensors end at byte 0 of the data, file holds 1");
+}
+
+TEST(ModelFile, BadJson) {
+  expect_bad(model("{\"w\":", 0), "not valid JSON at byte ");
+  expect_bad(model("{}x", 0), "not valid JSON at byte 10");
+  expect_bad(model("{\"\xff\":{}}", 0), "not valid JSON");
+  expect_bad(model("[]", 0), "no JSON object at byte 8");
+  expect_bad(model(" {}", 0), "no JSON object at byte 8");
+  expect_bad(model("{\"w\":" + std::string(100000, '[') + "}", 0), "w[0][0]");
+  std::string deep = "{";
+  for (int i = 0; i < 100000; ++i) {
+    deep += "\"w\":{";
+  }
+  expect_bad(model(deep, 0), "w.w.w.w: nested more than 32 deep");
+}
+
+TEST(ModelFile, BadSchema) {
+  const auto with = [](const std::string& fields) { return model("{\"w\":{" + fields + "}}", 4); };
+  for (const char* value : {"5", "null", "true", "\"x\""}) {
+    expect_bad(model(fmt::format("{{\"w\":{}}}", value), 0), "model: w: must be an object");
+  }
+  expect_bad(model("{\"__metadata__\":{\"k\":1}}", 0), "__metadata__.k: must be a text");
+  expect_bad(model("{\"__metadata__\":{\"k\":{}}}", 0), "__metadata__.k: must be a text");
+  expect_bad(with(""), "model: w: dtype is missing");
+  expect_bad(with("\"dtype\":\"F32\",\"shape\":[1]"), "model: w: data_offsets is missing");
+  expect_bad(model(object({entry("w", "F32", "[1]", "[0,4],\"color\":1")}), 4),
+             "model: w.color: unknown key");
+  expect_bad(with("\"dtype\":5"), "model: w.dtype: must be a text");
+  const auto shape = [&](const std::string& value) { return with("\"dtype\":\"F32\",\"shape\":" + value); };
+  expect_bad(shape("\"F32\""), "model: w.shape: must be a list");
+  for (const char* extent : {"[1]", "\"1\"", "-1", "1.5", "9223372036854775808"}) {
+    expect_bad(shape(fmt::format("[3,{}]", extent)),
+               "model: w.shape[1]: must be a whole number from 0 to 9223372036854775807");
+  }
+  expect_bad(with("\"shape\":[1e999]"), "not valid JSON");
+}
+
+TEST(ModelFile, Duplicates) {
+  const std::string w = entry("w", "F32", "[1]", "[0,4]");
+  expect_bad(model(object({w, w}), 4), "model: w: key occurs twice");
+  expect_bad(model("{\"__metadata__\":{},\"__metadata__\":{}}", 0), "model: __metadata__: key occurs twice");
+  expect_bad(model("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}", 0),
+             "model: __metadata__.k: key occurs twice");
+  expect_bad(model("{\"w\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 4), "model: w.dtype: key occurs twice");
+}
+
+TEST(ModelFile, BadTensors) {
+  const auto two = [](const std::string& offsets) {
+    return model(object({entry("a", "F32", "[2]", "[0,8]"), entry("b", "F32", "[1]", offsets)}), 16);
+  };
+  const auto single = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
+    return model(object({entry("w", dtype, shape, offsets)}), 4);
+  };
+  expect_bad(two("[4,8]"),
+             "tensor 'b': data begins at byte 4, overlapping the data before it, which ends at 8");
+  expect_bad(two("[12,16]"),
+             "tensor 'b': data begins at byte 12, leaving a gap after the data before it, which ends at 8");
+  expect_bad(two("[8,12]"), "tensors end at byte 12 of the data, file holds 16");
+  expect_bad(single("F33", "[1]", "[0,4]"), "tensor 'w': unknown dtype 'F33'");
+  expect_bad(single("F32", "[1]", "[4,0]"), "tensor 'w': data_offsets [4, 0] outside the 4 bytes of data");
+  expect_bad(single("F32", "[1]", "[0,9]"), "tensor 'w': data_offsets [0, 9] outside the 4 bytes of data");
+  expect_bad(single("F32", "[1]", "[0]"), "model: w: data_offsets must be two numbers");
+  expect_bad(single("F32", "[1]", "[0,2,4]"), "model: w: data_offsets must be two numbers");
+  expect_bad(single("F32", "[2]", "[0,4]"), "tensor 'w': shape and dtype need 8 bytes, data_offsets hold 4");
+  expect_bad(single("U8", "[3]", "[0,4]"), "tensor 'w': shape and dtype need 3 bytes, data_offsets hold 4");
+  expect_bad(single("F32", "[4611686018427387905]", "[0,4]"), "tensor 'w': shape is too large");
+  expect_bad(single("U8", "[4294967296,4294967296]", "[0,4]"), "tensor 'w': shape is too large");
+  EXPECT_EQ(
+      parse(model(object({entry("w", "F32", "[9223372036854775807,9,0]", "[0,0]")}), 0)).tensors().size(),
+      1U);
+}
+
+TEST(ModelFile, NamesInErrorsAreShortAndPrintable) {
+  expect_bad(model("{\"a\\nb\\u001b\":5}", 0), "model: a?b?: must be an object");
+  expect_bad(model("{\"" + std::string(5000, 'n') + "\":5}", 0), "model: " + std::string(100, 'n') + "...: ");
+}
+
+TEST(ModelFile, FilesThatCannotBeRead) {
+  expect_error(Category::data, {"/no/such/file: cannot open: No such file or directory"},
+               [] { ModelFile::read("/no/such/file"); });
+  expect_error(Category::data, {"/dev/null: not a regular file"}, [] { ModelFile::read("/dev/null"); });
+}
+
+const std::vector<NamedTensor> some = {{"w", {2, 3}, six}};
+
+TEST(WriteModelFile, RefusesWhatItCouldNotRead) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::vector<NamedTensor>& tensors) {
+    write_model_file(folder.path() / "m", tensors, {});
+  };
+  expect_error(Category::internal, {"tensor 'w'"}, [&] { write({{"w", {2, 2}, six}}); });
+  expect_error(Category::internal, {"tensor 'w'"}, [&] { write({{"w", {1}, one}, {"w", {1}, one}}); });
+  expect_error(Category::internal, {"tensor '__metadata__'"}, [&] { write({{"__metadata__", {1}, one}}); });
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(WriteModelFile, PartialWriteKeepsTheOldFile) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("m", "old");
+  const std::vector<float> large(100000);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {.rlim_cur = 1000, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  expect_error(Category::resource, {"m: cannot write: File too large"}, [&] {
+    write_model_file(file, std::vector<NamedTensor>{{"w", {100000}, large}}, {});
+  });
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(contents(file), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
+/// Also when the disk fails in the middle: the old file stays, or the new one is whole.
+TEST(ModelFile, FaultsOfTheDiskAreReportedAndLeaveAWholeFile) {
+  const std::vector<float> before(300, 1.0F), after(300, 2.0F);
+  const auto write = [](const std::vector<float>& values) {
+    write_model_file("/m", std::vector<NamedTensor>{{"w", {300}, values}}, {});
+  };
+  for (const int reason : {EIO, ENOSPC}) {
+    fail_everywhere(
+        reason, [&](TestFiles&) { write(before); }, [&] { write(after); },
+        [](TestFiles&, const std::string&, const std::string& error) {
+          const float found = ModelFile::read("/m").floats("w", std::array<std::int64_t, 1>{300})[299];
+          EXPECT_TRUE(found == 2.0F || (!error.empty() && found == 1.0F));
+        });
+  }
+}
+
+TEST(ModelFile, FaultsOfTheDiskWhileReadingAreReported) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  const std::vector<float> values(300, 1.0F);
+  write_model_file("/m", std::vector<NamedTensor>{{"w", {300}, values}}, {});
+  for (std::uint64_t number = 1; number <= 3; ++number) {  // stat, open, pread; then only close
+    disk.fail(fail_call(number, EIO));
+    expect_error(Category::resource, {"/m: cannot ", "Input/output error"}, [] { ModelFile::read("/m"); });
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

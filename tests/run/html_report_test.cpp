@@ -1,0 +1,195 @@
+#include "run/report/html_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "run/report/chart.h"
+#include "run/sinks/html_sink.h"
+#include "run/sinks/metrics_sink.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Writes a run of two epochs of four steps to `run`.
+void write_run(const RunFolder& run) {
+  MetricsSink sink(run.metrics(), 1);
+  for (std::uint64_t step = 1; step <= 8; ++step) {
+    const int epoch = step <= 4 ? 1 : 2;
+    sink.on_event(StepReport{.epoch = epoch,
+                             .epochs = 2,
+                             .step = step,
+                             .steps = 8,
+                             .samples = 256,
+                             .loss = 2.0 / static_cast<double>(step),
+                             .learning_rate = 0.1F,
+                             .gradient_norm = 1.5,
+                             .seconds = 0.01});
+    if (step % 4 == 0) {
+      sink.on_event(EpochReport{.epoch = epoch,
+                                .epochs = 2,
+                                .train = {.samples = 1024, .loss = 0.5, .accuracy = 0.75},
+                                .test = {.loss = 0.625, .accuracy = 0.8125},
+                                .seconds = 0.04});
+    }
+  }
+  sink.on_event(EndReport{.digest = "xxh3:0123", .note = "<ring>"});
+}
+
+TEST(RunRecord, ReadsWhatWasWritten) {
+  const TemporaryFolder folder;
+  const RunFolder run(folder.path());
+  run.create("# Training\nlr = 0.1\n", R"({"cpu":"Zen","hosts":["a"]})");
+  write_run(run);
+  const RunRecord record = read_run_record(run);
+  ASSERT_EQ(record.steps.size(), 8U);
+  EXPECT_EQ(record.steps[4].epoch, 2);
+  EXPECT_EQ(record.steps[4].loss, 0.4);
+  EXPECT_EQ(record.steps[4].learning_rate, 0.1F);
+  EXPECT_EQ(record.steps[4].gradient_norm, 1.5);
+  ASSERT_EQ(record.epochs.size(), 2U);
+  EXPECT_EQ(record.epochs[0].epochs, 2);
+  EXPECT_EQ(record.epochs[1].test.accuracy, 0.8125);
+  EXPECT_EQ(record.end.value().note, "<ring>");
+  EXPECT_EQ(record.options, (Facts{{"lr", "0.1"}}));
+  EXPECT_EQ(record.environment, (Facts{{"cpu", "Zen"}, {"hosts", R"(["a"])"}}));
+}
+
+TEST(RunRecord, IncompleteLastLineIsIgnored) {
+  const TemporaryFolder folder;
+  folder.write("metrics.jsonl",
+               R"({"event":"step","epoch":1,"step":1,"samples":2,"loss":null,"learning_rate":1,"seconds":1})"
+               "\n"
+               R"({"event":"step","epo)");
+  const RunRecord record = read_run_record(RunFolder(folder.path()));
+  ASSERT_EQ(record.steps.size(), 1U);
+  EXPECT_TRUE(std::isnan(record.steps[0].loss));
+  EXPECT_FALSE(record.end.has_value());
+}
+
+TEST(RunRecord, LaterLinesReplaceRepeatedSteps) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (const int step : {1, 2, 3, 2, 3}) {
+    text += fmt::format(
+        R"({{"event":"step","epoch":1,"step":{},"samples":2,"loss":1,"learning_rate":1,"seconds":1}})"
+        "\n",
+        step);
+  }
+  folder.write("metrics.jsonl", text);
+  EXPECT_EQ(read_run_record(RunFolder(folder.path())).steps.size(), 3U);
+}
+
+TEST(RunRecord, ErrorsNameFileAndLine) {
+  const TemporaryFolder folder;
+  const auto expect_bad = [&](const std::string& text, const std::vector<std::string>& parts) {
+    folder.write("metrics.jsonl", text);
+    expect_error(Category::data, parts, [&] { read_run_record(RunFolder(folder.path())); });
+  };
+  expect_error(Category::data, {"metrics.jsonl", "No such file", "run directory"},
+               [&] { read_run_record(RunFolder(folder.path())); });
+  expect_bad("{\"event\":\"later\"}\nnot json\n", {"metrics.jsonl", "line 2"});
+  expect_bad("[]\n", {"line 1"});
+  expect_bad("{\"event\":\"step\"}\n", {"line 1", "epoch"});
+  expect_bad("{\"event\":\"end\",\"digest\":3}\n", {"line 1", "string"});
+  expect_bad(std::string(70000, '[') + "\n", {"line 1", "longer than 64 KiB"});
+  folder.write("metrics.jsonl", "");
+  const std::pair<std::string, std::string> environments[] = {
+      {"[", ":1: not valid JSON: the text ends too early"},
+      {"[]", ":1: must be an object"},
+      {"{\"cpu\": " + std::string(250000, '[') + std::string(250000, ']') + "}", "nested more than 32 deep"}};
+  for (const auto& [text, message] : environments) {
+    folder.write("environment.json", text);
+    expect_error(Category::data, {"environment.json", message},
+                 [&] { read_run_record(RunFolder(folder.path())); });
+  }
+}
+
+TEST(HtmlReport, HoldsCurvesAndTables) {
+  const TemporaryFolder folder;
+  const RunFolder run(folder.path());
+  run.create("lr = 0.1\n", R"({"cpu":"Zen"})");
+  write_run(run);
+  HtmlSink(run.path()).on_event(EndReport{});
+  const std::string html = contents(run.report());
+  for (const char* part : {"<!DOCTYPE html>", "Loss", "Accuracy", "Learning rate", "Norm of the gradient",
+                           "Training images/s", "<td>0.8125</td>", "xxh3:0123", "<th>lr</th><td>0.1</td>",
+                           "<th>cpu</th><td>Zen</td>", "&lt;ring&gt;"}) {
+    EXPECT_TRUE(holds(html, part)) << part;
+  }
+  for (const char* part : {"<ring>", "<script", "http:", "https:", "src=", "nan", "inf"}) {
+    EXPECT_FALSE(holds(html, part)) << part;
+  }
+}
+
+TEST(HtmlReport, ShowsTheValidationSetWhereThereIsOne) {
+  const TemporaryFolder folder;
+  const RunFolder run(folder.path());
+  write_run(run);
+  EXPECT_FALSE(holds(html_report(read_run_record(run)), "validation accuracy"));
+  MetricsSink(run.metrics(), 1)
+      .on_event(EpochReport{.epoch = 3,
+                            .epochs = 3,
+                            .train = {.samples = 1024, .loss = 0.5, .accuracy = 0.75},
+                            .test = {.loss = 0.625, .accuracy = 0.8125},
+                            .validation = Evaluation{.loss = 0.5625, .accuracy = 0.8375},
+                            .seconds = 0.04});
+  const std::string html = html_report(read_run_record(run));
+  EXPECT_TRUE(holds(html, "<th>validation accuracy</th>"));
+  EXPECT_TRUE(holds(html, "<td>0.6250</td><td>0.8125</td><td>0.5625</td><td>0.8375</td>"));
+}
+
+TEST(HtmlReport, EmptyRun) {
+  RunRecord record;
+  record.name = "<a & b>";
+  const std::string html = html_report(record);
+  EXPECT_TRUE(holds(html, "&lt;a &amp; b&gt;"));
+  EXPECT_TRUE(holds(html, "in progress"));
+  EXPECT_FALSE(holds(html, "<svg"));
+}
+
+TEST(Chart, EscapesHtml) {
+  EXPECT_EQ(escape_html("<a b='c' d=\"&\">"), "&lt;a b=&#39;c&#39; d=&quot;&amp;&quot;&gt;");
+}
+
+TEST(Chart, PointsThatAreNotFiniteInterruptTheLine) {
+  const std::string text = svg({"t", "x", {{"s", "train", {{0, 1}, {1, 2}, {2, NAN}, {3, 1}}}}});
+  EXPECT_EQ(std::count(text.begin(), text.end(), 'M'), 2 + std::count(text.begin(), text.end(), 'H') + 1);
+  EXPECT_FALSE(holds(text, "nan"));
+  EXPECT_EQ(svg({"t", "x", {{"s", "train", {{0, NAN}}}}}), "");
+}
+
+TEST(Chart, ZeroHasNoSign) {
+  for (const double tick : round_ticks(-0.2, 1.0, 5)) EXPECT_FALSE(tick == 0.0 && std::signbit(tick));
+  EXPECT_FALSE(holds(svg({"t", "x", {{"s", "train", {{-1e-3, -0.0}, {2, 3}}}}}), ">-0<"));
+}
+
+TEST(Chart, OnePointAndEqualValues) {
+  EXPECT_FALSE(holds(svg({"t", "x", {{"s", "train", {{1, 0}}}}}), "nan"));
+  EXPECT_FALSE(holds(svg({"t", "x", {{"s", "train", {{1, 5}, {2, 5}}}}}), "nan"));
+}
+
+TEST(Chart, RoundTicks) {
+  EXPECT_EQ(round_ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(round_ticks(1, 10, 8), (std::vector<double>{2, 4, 6, 8, 10}));
+  EXPECT_EQ(round_ticks(0, 500, 5), (std::vector<double>{0, 100, 200, 300, 400, 500}));
+}
+
+TEST(Chart, ThinOutKeepsMeans) {
+  std::vector<ChartPoint> points;
+  for (int i = 0; i < 100; ++i) points.push_back({i * 1.0, i % 2 * 1.0});
+  const auto thin = thin_out(points, 10);
+  ASSERT_EQ(thin.size(), 10U);
+  EXPECT_NEAR(thin[0].x, 4.5, 1e-12);
+  EXPECT_NEAR(thin[9].y, 0.5, 1e-12);
+  EXPECT_EQ(thin_out(points, 1000).size(), 100U);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,229 @@
+// The record of a run on disks that fail.
+#include <gtest/gtest.h>
+
+#include "core/files/folder.h"
+#include "core/files/line_writer.h"
+#include "core/message.h"
+#include "run/recorder.h"
+#include "run/report/html_report.h"
+#include "run/run_folder.h"
+#include "run/run_record.h"
+#include "run/sinks/html_sink.h"
+#include "run/sinks/metrics_sink.h"
+#include "support/expect_error.h"
+#include "support/test_files.h"
+
+namespace lockstep {
+namespace {
+
+const RunFolder folder("/runs/a");
+
+using Check = std::function<void(const std::string& failed, const std::string& error)>;
+
+/// fail_everywhere on a disk that `prepare` fills; errors begin with a path of the run.
+void fail_at_every_call(int reason, const std::function<void()>& prepare, const std::function<void()>& work,
+                        const Check& check) {
+  fail_everywhere(
+      reason, [&](TestFiles&) { prepare(); }, work,
+      [&](TestFiles&, const std::string& failed, const std::string& error) {
+        EXPECT_TRUE(error.empty() || error.starts_with("/")) << error;
+        check(failed, error);
+      });
+}
+
+/// Whether a file can be written although this call fails: a synced one is closed, or a leftover stays.
+bool is_harmless(const std::string& call) {
+  return call.starts_with("close") || call.starts_with("unlink") || call.starts_with("list") ||
+         call.starts_with("lock") || (call.starts_with("stat") && call.ends_with(".tmp"));
+}
+
+TEST(RecordFaults, ARunDirectoryIsCompleteOrRefused) {
+  fail_at_every_call(
+      ENOSPC, [] {}, [] { folder.create("lr = 0.1\n", "{}"); },
+      [](const std::string& failed, const std::string& message) {
+        if (!message.empty()) return;
+        EXPECT_TRUE(is_harmless(failed)) << failed;
+        EXPECT_EQ(read_text(folder.options(), 100), "lr = 0.1\n");
+        EXPECT_EQ(read_text(folder.environment(), 100), "{}");
+      });
+}
+
+void record(std::uint64_t first_step, std::uint64_t last_step) {
+  MetricsSink sink(folder.metrics(), 1);
+  for (std::uint64_t step = first_step; step <= last_step; ++step) {
+    sink.on_event(StepReport{.epoch = 1, .step = step, .samples = 2, .loss = 0.5, .learning_rate = 0.1F});
+    sink.flush();
+  }
+}
+
+TEST(RecordFaults, ARunDirectoryWithARunIsNeverTakenForAnEmptyOne) {
+  fail_at_every_call(
+      EIO,
+      [] {
+        folder.create("lr = 0.1\n", "{}");
+        record(1, 3);
+      },
+      [] {
+        try {
+          folder.create("lr = 0.5\n", "{}");
+          FAIL() << "a new run began in it";
+        } catch (const Error& error) {
+          if (error.category() != Category::usage) throw;
+        }
+      },
+      [](const std::string&, const std::string&) {
+        EXPECT_EQ(read_text(folder.options(), 100), "lr = 0.1\n");
+        EXPECT_EQ(read_run_record(folder).steps.size(), 3U);
+      });
+}
+
+TEST(RecordFaults, LinesBeforeTheFailureStay) {
+  fail_at_every_call(
+      ENOSPC,
+      [] {
+        folder.create("", "{}");
+        record(1, 3);
+      },
+      [] { record(4, 9); },
+      [](const std::string& failed, const std::string& message) {
+        EXPECT_TRUE(!message.empty() || failed.starts_with("close") || failed.starts_with("write"));
+        const std::size_t steps = read_run_record(folder).steps.size();
+        EXPECT_GE(steps, 3U);
+        EXPECT_TRUE(!message.empty() || steps == 9U);
+        record(10, 10);  // once there is room again
+        EXPECT_EQ(read_run_record(folder).steps.back().step, 10U);
+      });
+}
+
+/// Lines of metrics.jsonl after cut_record, which returns `remark`; empty: none.
+std::string cut(const std::string& lines, std::uint64_t step, int epoch, const std::string& remark = {}) {
+  TestFiles disk;
+  disk.mkdir("/runs");
+  disk.mkdir(folder.path());
+  disk.put(folder.metrics(), lines);
+  const ScopedFiles replaced(disk);
+  std::vector<std::string> expected;
+  if (!remark.empty()) expected.push_back(folder.metrics().string() + ": " + remark);
+  EXPECT_EQ(folder.cut_record(step, epoch), expected);
+  return disk.contents(folder.metrics());
+}
+
+TEST(RecordFaults, AContinuedRunKeepsTheLinesUntilItsCheckpoint) {
+  const std::string step_1 = R"({"event":"step","step":1})"
+                             "\n",
+                    step_2 = R"({"event":"step","step":2})"
+                             "\n";
+  const std::string epoch_1 = R"({"event":"epoch","epoch":1})"
+                              "\n",
+                    end = R"({"event":"end"})"
+                          "\n";
+  EXPECT_EQ(cut(step_1 + step_2 + epoch_1 + end, 2, 1), step_1 + step_2 + epoch_1);
+  EXPECT_EQ(cut(step_1 + step_2 + epoch_1 + end, 2, 0), step_1 + step_2);
+  EXPECT_EQ(cut(step_1 + step_2, 1, 0), step_1);
+  EXPECT_EQ(cut(step_1 + step_2, 5, 0,
+                "ends at step 2, but the checkpoint is of step 5: the record lacks the steps between them"),
+            step_1 + step_2);
+  EXPECT_EQ(cut(step_1 + "incomplete", 1, 0), step_1);
+}
+
+TEST(RecordFaults, LinesThatACrashHasDamagedAreLeftOut) {
+  const std::string step_1 = R"({"event":"step","step":1})"
+                             "\n",
+                    step_2 = R"({"event":"step","step":2})"
+                             "\n";
+  EXPECT_EQ(
+      cut(step_1 + std::string(5, '\0') + "\n[]\n" + step_2, 2, 0, "damaged lines that were left out: 2"),
+      step_1 + step_2);
+  EXPECT_EQ(cut(step_1 + "[]\n" + step_2, 1, 0), step_1) << "probably of later steps";
+}
+
+/// A checkpoint is written after this.
+TEST(RecordFaults, LinesThatWereSyncedSurviveACrash) {
+  TestFiles disk;
+  disk.mkdir("/runs");
+  disk.mkdir(folder.path());
+  disk.sync_all();
+  const ScopedFiles replaced(disk);
+  LineWriter(folder.metrics()).append("line\n");
+  ASSERT_TRUE(sync_file(folder.metrics()));
+  EXPECT_EQ(disk.crash(0)->contents(folder.metrics()), "line\n");
+  EXPECT_FALSE(sync_file(folder.path() / "missing"));
+}
+
+/// The folder in which the checkpoints will be.
+TEST(RecordFaults, ANewRunDirectorySurvivesACrash) {
+  TestFiles disk;
+  std::filesystem::path run;
+  crash_everywhere(
+      disk, 20,
+      [&] {
+        const auto path = new_run_folder("/runs", "lenet");
+        RunFolder(path).create("", "{}");
+        run = path;
+      },
+      [&] { EXPECT_TRUE(run.empty() || file_kind(RunFolder(run).checkpoints()) == FileKind::folder); });
+  EXPECT_EQ(run, "/runs/lenet-1");
+}
+
+TEST(RecordFaults, TheRunGoesOnAndSaysWhatFailed) {
+  fail_at_every_call(
+      EIO, [] { folder.create("", "{}"); },
+      [] {
+        Recorder recorder;
+        recorder.add(std::make_unique<MetricsSink>(folder.metrics(), 1));
+        recorder.add(std::make_unique<HtmlSink>(folder.path()));
+        recorder.on_event(StepReport{.epoch = 1, .step = 1, .samples = 2, .loss = 0.5});
+        recorder.on_event(EpochReport{.epoch = 1, .train = {.loss = 0.5}, .test = {.loss = 0.5}});
+        recorder.on_event(EndReport{.digest = "xxh3:0"});
+        recorder.rethrow();
+      },
+      [](const std::string& failed, const std::string& message) {
+        if (!message.empty()) return;
+        EXPECT_TRUE(is_harmless(failed) || failed == "write /runs/a/metrics.jsonl") << failed;
+        EXPECT_FALSE(read_text(folder.report(), 100).empty());
+        EXPECT_TRUE(read_run_record(folder).end);
+      });
+}
+
+/// Disk that is full for some writes after a first step, of which one writes a part.
+TEST(RecordFaults, LinesWaitInMemoryWhileTheDiskIsFull) {
+  const auto lines_after = [](bool full) {
+    TestFiles disk;
+    bool fails = false;
+    disk.fail([&](const FileCall& call) { return fails && call.name == "write" ? ENOSPC : 0; });
+    const ScopedFiles replaced(disk);
+    folder.create("", "{}");
+    Recorder recorder;
+    recorder.add(std::make_unique<MetricsSink>(folder.metrics(), 1));
+    for (std::uint64_t step = 1; step <= 9; ++step) {
+      fails = full && step >= 3 && step <= 6;
+      recorder.on_event(StepReport{.step = step, .samples = 2, .loss = 0.5});
+      recorder.flush();
+    }
+    recorder.on_event(EndReport{.digest = "xxh3:0"});
+    recorder.rethrow();
+    return read_text(folder.metrics(), 10000);
+  };
+  EXPECT_EQ(lines_after(true), lines_after(false));
+}
+
+TEST(RecordFaults, ARecordIsReadAsAWholeOrNotAtAll) {
+  fail_at_every_call(
+      EIO,
+      [] {
+        folder.create("lr = 0.1\n", R"({"cpu":"Zen"})");
+        record(1, 3);
+      },
+      [] {
+        const RunRecord found = read_run_record(folder);
+        EXPECT_EQ(found.steps.size(), 3U);
+        EXPECT_EQ(found.options.size(), 1U);
+        EXPECT_EQ(found.environment.size(), 1U);
+      },
+      [](const std::string& failed, const std::string& message) {
+        EXPECT_TRUE(!message.empty() || failed.starts_with("close"));
+      });
+}
+
+}  // namespace
+}  // namespace lockstep

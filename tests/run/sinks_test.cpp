@@ -1,0 +1,394 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "run/recorder.h"
+#include "run/sinks/console_sink.h"
+#include "run/sinks/log_sink.h"
+#include "run/sinks/metrics_sink.h"
+#include "run/sinks/progress_sink.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+const StepReport step{.epoch = 1,
+                      .epochs = 10,
+                      .step = 17,
+                      .steps = 2350,
+                      .samples = 256,
+                      .loss = 2.3025,
+                      .learning_rate = 0.2F,
+                      .seconds = 0.011};
+const EpochReport epoch{.epoch = 3,
+                        .epochs = 10,
+                        .train = {.samples = 60000, .skipped = 37, .loss = 0.6412, .accuracy = 0.759},
+                        .test = {.loss = 0.612, .accuracy = 0.7712},
+                        .seconds = 2.31};
+const EndReport end{.digest = "xxh3:00112233445566778899aabbccddeeff"};
+
+/// Text that `work` writes to a stream.
+template <typename Work>
+std::string written(Work work) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "stream";
+  std::FILE* stream = std::fopen(file.c_str(), "wb");
+  work(stream);
+  std::fclose(stream);
+  return contents(file);
+}
+
+std::string line_of(const RunEvent& event) {
+  fmt::memory_buffer text;
+  append_line(text, event);
+  return fmt::to_string(text);
+}
+
+TEST(ConsoleSink, Lines) {
+  EXPECT_EQ(epoch_line(epoch),
+            "epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  "
+            "25974 img/s");
+  EXPECT_EQ(end_line(end), "digest xxh3:00112233445566778899aabbccddeeff");
+  EXPECT_EQ(end_line({.digest = "xxh3:00", .note = "ring: depends on the number of ranks"}),
+            "digest xxh3:00 (ring: depends on the number of ranks)");
+}
+
+TEST(ConsoleSink, ValidationStandsBeforeTheTest) {
+  EpochReport validated = epoch;
+  validated.validation = {.loss = 0.6, .accuracy = 0.78};
+  EXPECT_EQ(
+      epoch_line(validated),
+      "epoch 3/10  train loss 0.6412  train acc 0.7590  val loss 0.6000  val acc 0.7800  test loss 0.6120  "
+      "test acc 0.7712  2.31 s  25974 img/s");
+  EXPECT_NE(
+      line_of(validated).find(R"("validation_loss":0.6,"validation_accuracy":0.78,"validation_left_out":0,)"),
+      std::string::npos);
+}
+
+TEST(ConsoleSink, PrintsEpochsAndTheEnd) {
+  const auto report = [](bool quiet) {
+    return written([quiet](std::FILE* stream) {
+      ConsoleSink sink(stream, quiet);
+      sink.on_event(epoch);
+      sink.on_event(end);
+    });
+  };
+  EXPECT_EQ(report(false), epoch_line(epoch) + "\n" + end_line(end) + "\n");
+  EXPECT_EQ(report(true), end_line(end) + "\n");
+}
+
+TEST(ConsoleSink, FullDiskIsAnError) {
+  std::FILE* full = std::fopen("/dev/full", "wb");
+  ASSERT_NE(full, nullptr);
+  ConsoleSink sink(full, false);
+  expect_error(Category::resource, {"stdout", "No space left"}, [&] { sink.on_event(epoch); });
+  std::fclose(full);
+}
+
+TEST(ProgressSink, Line) {
+  EXPECT_EQ(progress_line(step, 25974.4, 83.2),
+            "epoch 1/10  step 17/2350  25974 img/s  loss 2.3025  1:23 left");
+  EXPECT_EQ(progress_line(step, 25974.4, 3723.0),
+            "epoch 1/10  step 17/2350  25974 img/s  loss 2.3025  1:02:03 left");
+  StepReport endless = step;
+  endless.steps = 0;
+  EXPECT_EQ(progress_line(endless, 100.0, 0.0), "epoch 1/10  step 17  100 img/s  loss 2.3025");
+}
+
+TEST(ProgressSink, TenTimesASecondAndClearedBeforeOtherLines) {
+  const std::string text = written([](std::FILE* stream) {
+    double now = 0.0;
+    ProgressSink sink(stream, [&now] { return now; });
+    for (int i = 0; i < 100; ++i) {
+      now += 0.011;  // 1.1 seconds
+      sink.on_event(step);
+    }
+    sink.on_event(epoch);
+    sink.on_event(epoch);
+  });
+  std::size_t lines = 0;
+  for (std::size_t at = text.find("epoch 1/10"); at != std::string::npos;
+       at = text.find("epoch 1/10", at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 10U);
+  EXPECT_TRUE(text.ends_with("left\r\x1b[K"));
+}
+
+TEST(ProgressSink, ShortRunShowsNothing) {
+  EXPECT_EQ(written([](std::FILE* stream) {
+              ProgressSink sink(stream, [] { return 0.0; });
+              sink.on_event(step);
+              sink.on_event(end);
+            }),
+            "");
+}
+
+/// Lines that a log has at the end of a run of `steps` steps of a second each; every tenth step is followed
+/// by an evaluation of two seconds.
+std::vector<std::string> log_of(Period period, std::uint64_t steps, bool known = true) {
+  std::vector<std::string> lines;
+  double now = 100.0;
+  LogSink sink(
+      period, "[rank 1/4 host b] ", [&](std::string_view line) { lines.emplace_back(line); },
+      [&] { return now; });
+  for (std::uint64_t number = 1; number <= steps; ++number) {
+    now += 1.0;
+    sink.on_event(StepReport{.epoch = static_cast<int>((number + 9) / 10),
+                             .epochs = static_cast<int>((steps + 9) / 10),
+                             .step = number,
+                             .steps = known ? steps : 0,
+                             .samples = number % 10 == 0 ? 100U : 200U,
+                             .loss = number % 10 == 0 ? 3.0 : 0.3,
+                             .learning_rate = 0.05F,
+                             .seconds = 1.0});
+    if (number % 10 == 0) now += 2.0;
+  }
+  return lines;
+}
+
+TEST(LogSink, ALineEachPeriodAndOneAfterTenSecondsOfALongRun) {
+  const std::vector<std::string> lines = log_of({.time = {60.0}}, 200);
+  ASSERT_GE(lines.size(), 2U);
+  // Nine steps of 200 samples and one of 100.
+  EXPECT_EQ(lines[0],
+            "[rank 1/4 host b] epoch 1/20  step 10/200  loss 0.4421  lr 0.05  190 img/s  3:10 left");
+  EXPECT_EQ(lines[1].substr(0, 49), "[rank 1/4 host b] epoch 6/20  step 60/200  loss 0");  // after 70 s
+  EXPECT_TRUE(lines[1].ends_with("  2:43 left")) << lines[1];  // 70 s for 60 steps, 140 steps left
+  EXPECT_EQ(lines.size(), 4U);                                 // 240 s
+}
+
+TEST(LogSink, NormOfTheGradientWhereItIsComputed) {
+  std::string text;
+  LogSink sink(
+      {.steps = 1}, "", [&](std::string_view line) { text = line; }, [] { return 0.0; });
+  StepReport clipped = step;
+  clipped.gradient_norm = 1.23456;
+  sink.on_event(clipped);
+  EXPECT_NE(text.find("  lr 0.2  gradient norm 1.235  23273 img/s"), std::string::npos) << text;
+}
+
+TEST(LogSink, RunsShorterThanAPeriodHaveNoLines) {
+  EXPECT_EQ(log_of({.time = {60.0}}, 45), Names());
+  EXPECT_EQ(log_of({.time = {5.0}}, 4), Names());
+  EXPECT_EQ(log_of({.time = {5.0}}, 5).size(), 1U);
+  EXPECT_EQ(log_of({.time = {60.0}}, 11, false).size(), 1U);  // its length is unknown
+}
+
+TEST(LogSink, PeriodsOfStepsCountTheStepsOfTheRun) {
+  EXPECT_EQ(log_of({.steps = 4}, 11).size(), 2U);
+  EXPECT_EQ(log_of({.steps = 1}, 3).size(), 3U);
+  EXPECT_EQ(log_of({.steps = 1}, 3)[2],
+            "[rank 1/4 host b] epoch 1/1  step 3/3  loss 0.3000  lr 0.05  200 img/s  0:00 left");
+}
+
+TEST(Metrics, ExactLines) {
+  StepReport clipped = step;
+  clipped.gradient_norm = 1.5;
+  EXPECT_EQ(
+      line_of(step),
+      R"({"event":"step","epoch":1,"step":17,"samples":256,"loss":2.3025,"learning_rate":0.2,"seconds":0.011})"
+      "\n");
+  EXPECT_EQ(
+      line_of(clipped),
+      R"({"event":"step","epoch":1,"step":17,"samples":256,"loss":2.3025,"learning_rate":0.2,"gradient_norm":1.5,)"
+      R"("seconds":0.011})"
+      "\n");
+  EXPECT_EQ(
+      line_of(epoch),
+      R"({"event":"epoch","epoch":3,"train_loss":0.6412,"train_accuracy":0.759,"test_loss":0.612,)"
+      R"("test_accuracy":0.7712,"train_left_out":37,"test_left_out":0,"images_per_second":25974.026,"seconds":2.31})"
+      "\n");
+  EXPECT_EQ(line_of(StragglerReport{
+                .step = 70, .rank = 2, .host = "b", .steps = 20, .seconds = 0.0416, .median = 0.026}),
+            R"({"event":"straggler","step":70,"rank":2,"host":"b","steps":20,"seconds_per_sample":0.0416,)"
+            R"("median_seconds_per_sample":0.026})"
+            "\n");
+  EXPECT_EQ(line_of(end), R"({"event":"end","digest":"xxh3:00112233445566778899aabbccddeeff"})"
+                          "\n");
+}
+
+TEST(Metrics, StepsThatAreNotFinite) {
+  NotFiniteReport report{
+      .epoch = 2, .step = 9, .loss = std::nan(""), .samples = {4, 1}, .handling = OnNan::skip};
+  EXPECT_EQ(
+      line_of(report),
+      R"({"event":"not_finite","step":9,"epoch":2,"reason":"the loss is nan","samples":2,"handling":"skip"})"
+      "\n");
+  report.handling = OnNan::rollback;
+  report.back_to_step = 6;
+  EXPECT_TRUE(line_of(report).ends_with(R"("handling":"rollback","back_to_step":6})"
+                                        "\n"));
+}
+
+TEST(Metrics, NumbersAreValidJson) {
+  StepReport odd = step;
+  odd.loss = 1.0 / 3.0;
+  odd.learning_rate = 1e-20F;
+  odd.seconds = 1e300;
+  auto json = nlohmann::json::parse(line_of(odd));
+  EXPECT_EQ(json["loss"].get<double>(), 0.333333333);
+  EXPECT_EQ(static_cast<float>(json["learning_rate"].get<double>()), 1e-20F);
+  for (const double value :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+        -std::numeric_limits<double>::infinity()}) {
+    odd.loss = value;
+    odd.learning_rate = static_cast<float>(value);
+    json = nlohmann::json::parse(line_of(odd));
+    EXPECT_TRUE(json["loss"].is_null());
+    EXPECT_TRUE(json["learning_rate"].is_null());
+  }
+  EpochReport odd_epoch = epoch;
+  odd_epoch.test.loss = std::numeric_limits<double>::quiet_NaN();
+  json = nlohmann::json::parse(line_of(odd_epoch));
+  EXPECT_TRUE(json["test_loss"].is_null());
+  json = nlohmann::json::parse(line_of(EndReport{.digest = "a\"b", .note = "c\nd"}));
+  EXPECT_EQ(json["note"], "c\nd");
+}
+
+TEST(MetricsSink, WritesWholeLinesAtTheEndOfAnEpoch) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  MetricsSink sink(file, 1);
+  sink.on_event(step);
+  sink.on_event(epoch);
+  EXPECT_EQ(contents(file), line_of(step) + line_of(epoch));
+  sink.on_event(end);
+  EXPECT_EQ(contents(file), line_of(step) + line_of(epoch) + line_of(end));
+}
+
+TEST(MetricsSink, AReturnToACheckpointCutsOffLaterSteps) {
+  const TemporaryFolder folder;
+  MetricsSink sink(folder / "metrics.jsonl", 1);
+  StepReport report = step;
+  std::string expected;
+  for (report.step = 1; report.step <= 3; ++report.step) {
+    sink.on_event(report);
+    if (report.step <= 2) expected += line_of(report);
+  }
+  const NotFiniteReport back{.step = 4, .loss = INFINITY, .handling = OnNan::rollback, .back_to_step = 2};
+  sink.on_event(back);
+  report.step = 5;
+  sink.on_event(report);
+  sink.flush();
+  EXPECT_EQ(contents(folder / "metrics.jsonl"), expected + line_of(back) + line_of(report));
+}
+
+TEST(MetricsSink, LogIntervalLeavesStepsOut) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  MetricsSink sink(file, 10);
+  for (std::uint64_t number = 1; number <= 25; ++number) {
+    StepReport event = step;
+    event.step = number;
+    sink.on_event(event);
+  }
+  sink.flush();
+  const std::string text = contents(file);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  EXPECT_NE(text.find("\"step\":20,"), std::string::npos);
+}
+
+TEST(MetricsSink, AppendsAfterTheLastWholeLine) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("metrics.jsonl", line_of(step) + R"({"event":"step","epo)");
+  MetricsSink(file, 1).on_event(epoch);
+  EXPECT_EQ(contents(file), line_of(step) + line_of(epoch));
+}
+
+TEST(MetricsSink, FailuresNameFileAndReason) {
+  MetricsSink full("/dev/full", 1);
+  full.on_event(step);
+  expect_error(Category::resource, {"/dev/full", "No space left"}, [&] { full.on_event(end); });
+  const TemporaryFolder folder;
+  const auto missing = folder / "missing/metrics.jsonl";
+  expect_error(Category::resource, {missing.string(), "No such file"}, [&] { MetricsSink(missing, 1); });
+}
+
+struct CountingSink : Sink {
+  explicit CountingSink(std::string& log) : calls(log) {}
+  void on_event(const RunEvent& event) override { calls += "sexxxxd"[event.index()]; }
+  void flush() override { calls += 'f'; }
+  std::string& calls;
+};
+
+TEST(Recorder, PassesEventsToAllSinks) {
+  std::string calls;
+  Recorder recorder;
+  recorder.add(std::make_unique<CountingSink>(calls));
+  recorder.add(std::make_unique<CountingSink>(calls));
+  recorder.on_event(step);
+  recorder.on_event(epoch);
+  recorder.flush();
+  recorder.on_event(end);
+  EXPECT_EQ(calls, "sseeffdd");
+}
+
+/// Counts steps and fails at the second.
+class FailingSink : public Sink {
+ public:
+  explicit FailingSink(int& steps) : steps_(steps) {}
+  void on_event(const RunEvent& event) override {
+    if (std::holds_alternative<StepReport>(event) && ++steps_ == 2)
+      throw Error(Category::resource, "metrics.jsonl: No space left on device");
+  }
+
+ private:
+  int& steps_;
+};
+
+TEST(Recorder, GoesOnWithoutASinkThatFailsAndSaysSoInTheEnd) {
+  int steps = 0;
+  const std::string text = written([&](std::FILE* stream) {
+    Recorder recorder;
+    recorder.add(std::make_unique<FailingSink>(steps));
+    recorder.add(std::make_unique<ConsoleSink>(stream, false));
+    for (int i = 0; i < 3; ++i) recorder.on_event(step);
+    recorder.on_event(end);
+    recorder.flush();
+    expect_error(Category::resource, {"metrics.jsonl: No space left on device"}, [&] { recorder.rethrow(); });
+  });
+  EXPECT_EQ(steps, 2);
+  EXPECT_EQ(text, end_line(end) + "\n");
+}
+
+TEST(Recorder, FullDiskOfTheMetricsIsNoneOfTheOthers) {
+  const std::string text = written([](std::FILE* stream) {
+    Recorder recorder;
+    recorder.add(std::make_unique<MetricsSink>("/dev/full", 1));
+    recorder.add(std::make_unique<ConsoleSink>(stream, true));
+    recorder.on_event(epoch);
+    recorder.on_event(end);
+    expect_error(Category::resource, {"/dev/full: cannot write: No space left on device"},
+                 [&] { recorder.rethrow(); });
+  });
+  EXPECT_EQ(text, end_line(end) + "\n");
+}
+
+/// The file may not shrink, so that cutting its incomplete last line fails.
+TEST(Metrics, DescriptorIsClosedWhereOpeningFails) {
+  const int memory = ::memfd_create("metrics", MFD_ALLOW_SEALING);
+  ASSERT_EQ(::write(memory, "{}\n{", 4), 4);
+  ASSERT_EQ(::fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const std::string path = "/proc/self/fd/" + std::to_string(memory);
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), std::filesystem::directory_iterator());
+  };
+  const auto before = descriptors();
+  expect_error(Category::resource, {path}, [&] { const MetricsSink sink(path, 1); });
+  EXPECT_EQ(descriptors(), before);
+  ::close(memory);
+}
+
+}  // namespace
+}  // namespace lockstep

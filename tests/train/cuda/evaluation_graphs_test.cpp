@@ -1,0 +1,41 @@
+// Lengths of the graphs of an evaluation, whose memory a data set does not determine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device/kernel_times.h"
+#include "fake_cuda/fake_cuda.h"
+#include "lockstep/models.h"
+#include "train/evaluator.h"
+#include "train/synthetic.h"
+
+namespace lockstep::test {
+namespace {
+
+TEST(EvaluationGraphs, HaveALimitedLength) {
+  constexpr std::uint32_t samples = 2 * 205 - 1;
+  const Synthetic set(samples, {1, 12, 12}, 10);
+  const auto network = make_model("mlp:12", set.shape(), set.classes());
+  const ExecutionOptions execution{.device = DeviceKind::cuda};
+  const Session session(world(), find_placement(world(), execution, Reduce::canonical), execution);
+  const ArenaLayout layout = layout_arena(network->parameters());
+  const auto graph =
+      session.backend().compile(build_graph(*network), layout, {.samples = 2, .training = false});
+  const Buffer parameters = session.device().allocate(layout.elements * sizeof(float));
+  for (const std::uint64_t rounds : {1U, 2U}) {
+    fake_cuda::take_graphs();
+    Evaluator evaluator(session, *graph, set, 2, parameters.floats(), {}, rounds);
+    std::vector<int> leaves;
+    for (const std::vector<std::string>& names : fake_cuda::take_graphs()) {
+      leaves.push_back(static_cast<int>(std::ranges::count_if(
+          names, [](const std::string& name) { return kernel_name(name.c_str()) == "GatherImages"; })));
+    }
+    EXPECT_EQ(leaves, rounds == 1 ? std::vector({68, 68, 69}) : std::vector({51, 51, 51, 52}));
+    EXPECT_EQ(evaluator.run().samples, samples);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test

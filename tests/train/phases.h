@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+
+#include "train/run.h"
+#include "train/session/session.h"
+#include "train/small_run.h"
+#include "train/step/training_steps.h"
+#include "train/training_state.h"
+
+namespace lockstep::test {
+
+/// Parts of a run of the small network, up to its steps.
+struct Phases {
+  std::unique_ptr<Network> network = small_network();
+  Placement placement;
+  Run run;
+  Session session;
+  std::unique_ptr<CompiledGraph> graph;
+  TrainingState state;
+  TrainingSteps steps;
+
+  Phases(const World& world, const TrainerOptions& chosen)
+      : placement(find_placement(world, chosen.execution, chosen.reduce)),
+        run(check_run(world, placement, *network, train_set(), test_set(), chosen)),
+        session(world, placement, run.options.execution),
+        graph(session.backend().compile(build_graph(*network), run.layout,
+                                        {.samples = static_cast<int>(run.micro_batch())})),
+        state(session, run),
+        steps(session, run, *graph, state) {}
+};
+
+}  // namespace lockstep::test
