@@ -87,7 +87,7 @@ lint_and_sanitizers() {
   asan+=:malloc_context_size=8  # of 30 frames, unwinding takes two thirds of the time of tests that allocate much
   if check "asan-build" build_preset asan unit_tests; then
     check "lint" lint || true
-    ASAN_OPTIONS=$asan LOCKSTEP_CRASHES=5 \
+    ASAN_OPTIONS=$asan TEST_CRASHES=5 \
       LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \
       UBSAN_OPTIONS=print_stacktrace=1 tests "asan-tests (memory, undefined behaviour)" asan -L unit
   fi

@@ -16,9 +16,9 @@ status=0
 stage "build" build_preset test run_test || exit 1
 stage "truncations of every file" "$program" --gtest_filter='*EveryTruncation*' || status=1
 stage "flips of $bits bits, one by one" \
-  env LOCKSTEP_BIT_FLIPS="$bits" "$program" --gtest_filter='*EveryFlippedBitIsFound' || status=1
+  env TEST_BIT_FLIPS="$bits" "$program" --gtest_filter='*EveryFlippedBitIsFound' || status=1
 stage "crashes ($crashes before each call)" \
-  env LOCKSTEP_CRASHES="$crashes" "$program" --gtest_filter='CheckpointFaults.ACrashLeaves*' || status=1
+  env TEST_CRASHES="$crashes" "$program" --gtest_filter='CheckpointFaults.ACrashLeaves*' || status=1
 say "fuzzing of each reader with $inputs inputs:"
 "$launcher/fuzz.sh" --runs "$inputs" safetensors state manifest || status=1
 [[ $status -eq 0 ]]

@@ -1,7 +1,7 @@
 // Runs each grid from nvcc's PTX, too, and reports a fault unless it leaves the same bytes as the host's code
 // in all memory that its arguments point to, and wherever it stores; only NaN may differ. An object of test
-// programs, which does so where LOCKSTEP_PTX names files of PTX, with colons between them. The names of the
-// kernels that ran are written to LOCKSTEP_PTX_LAUNCHES.
+// programs, which does so where TEST_PTX names files of PTX, with colons between them. The names of the
+// kernels that ran are written to TEST_PTX_LAUNCHES.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ class Comparison {
     }
   }
   ~Comparison() {
-    if (const char* file = std::getenv("LOCKSTEP_PTX_LAUNCHES")) {
+    if (const char* file = std::getenv("TEST_PTX_LAUNCHES")) {
       std::ofstream out(file);
       for (const std::string& name : launched_) out << name << '\n';
     }
@@ -173,7 +173,7 @@ class Comparison {
 };
 
 const bool is_set = [] {
-  const char* files = std::getenv("LOCKSTEP_PTX");
+  const char* files = std::getenv("TEST_PTX");
   if (files == nullptr) return false;
   static Comparison comparison(files);
   fake_cuda::set_runner([](const auto& grid, const auto& on_host) { comparison.run(grid, on_host); });

@@ -39,7 +39,7 @@ foreach(layer data gradient ops optim train)
   list(APPEND launches ${launches_of_test})
   add_test(NAME ${layer}_ptx COMMAND ${layer}_emulated_test ${ptx_filter_of_${layer}})
   set_tests_properties(${layer}_ptx PROPERTIES TIMEOUT 300 FIXTURES_SETUP ptx_launches
-    ENVIRONMENT "LOCKSTEP_PTX=${ptx_files};LOCKSTEP_PTX_LAUNCHES=${launches_of_test}")
+    ENVIRONMENT "TEST_PTX=${ptx_files};TEST_PTX_LAUNCHES=${launches_of_test}")
 endforeach()
 
 add_executable(ptx_launched ptx/launched.cpp)

@@ -44,9 +44,9 @@ void write(std::uint64_t step, std::uint64_t best_step = 0) {
   EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), best_step), "");
 }
 
-/// Crashes before each call: 50, or as many as LOCKSTEP_CRASHES says.
+/// Crashes before each call: 50, or as many as TEST_CRASHES says.
 std::uint64_t crashes_per_call() {
-  const char* wanted = std::getenv("LOCKSTEP_CRASHES");
+  const char* wanted = std::getenv("TEST_CRASHES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 50;
 }
 

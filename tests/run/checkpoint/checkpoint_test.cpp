@@ -109,9 +109,9 @@ TEST_F(TwoCheckpoints, EveryTruncationOfEveryFileIsFound) {
   }
 }
 
-/// Flips 3,000 bits, or as many as LOCKSTEP_BIT_FLIPS says, each in an otherwise whole checkpoint.
+/// Flips 3,000 bits, or as many as TEST_BIT_FLIPS says, each in an otherwise whole checkpoint.
 TEST_F(TwoCheckpoints, EveryFlippedBitIsFound) {
-  const char* wanted = std::getenv("LOCKSTEP_BIT_FLIPS");
+  const char* wanted = std::getenv("TEST_BIT_FLIPS");
   const int flips = wanted != nullptr ? std::atoi(wanted) : 3000;
   std::mt19937 random(14);
   for (int i = 0; i < flips && !HasFailure(); ++i) {
