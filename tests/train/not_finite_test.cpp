@@ -37,9 +37,11 @@ TEST(NotFinite, ByDefaultEndsTheRun) {
 }
 
 TEST(NotFinite, SkipLeavesTheStepOut) {
-  PoisonedRun clean, skipped;
+  PoisonedRun usual, clean, skipped;
+  usual.train(world(), Poisoned({}), poisoned_options(OnNan::stop));
   clean.train(world(), Poisoned({}), poisoned_options(OnNan::skip));
   EXPECT_EQ(clean.skipped_steps, (Steps{0, 0}));
+  EXPECT_EQ(clean.digest, usual.digest) << "nothing is skipped";
   skipped.train(world(), Poisoned({sample_of_step(3)}), poisoned_options(OnNan::skip));
   EXPECT_EQ(skipped.skipped_steps, (Steps{1, 1}));
   EXPECT_NE(skipped.digest, clean.digest);
@@ -139,13 +141,25 @@ TEST(NotFinite, AParameterEndsTheRunAtTheEndOfTheEpochAndIsInNoCheckpoint) {
   EXPECT_TRUE(checkpoints.names().empty());
 }
 
-TEST(NotFinite, AfterTenReturnsWithoutAWholeEpochTheRunEnds) {
+/// All samples.
+std::set<std::uint64_t> everything() {
   std::set<std::uint64_t> all;
   for (std::uint64_t id = 0; id < 300; ++id) all.insert(id);
+  return all;
+}
+
+TEST(NotFinite, AfterTenSkippedStepsInARowTheRunEnds) {
+  PoisonedRun run;
+  expect_error(Category::data, {"10 steps in a row, up to step 10,"},
+               [&] { run.train(world(), Poisoned(everything()), with_epochs(3, OnNan::skip)); });
+}
+
+TEST(NotFinite, AfterTenReturnsWithoutAWholeEpochTheRunEnds) {
   const TemporaryFolder folder;
   PoisonedRun run;
   expect_error(Category::data, {"step 11: the loss is", "10 returns to a checkpoint"}, [&] {
-    run.train(world(), Poisoned(all), with_epochs(3, OnNan::rollback), folder.path(), at_ends_of_epochs);
+    run.train(world(), Poisoned(everything()), with_epochs(3, OnNan::rollback), folder.path(),
+              at_ends_of_epochs);
   });
   ASSERT_EQ(run.reports.size(), 11U) << "the last one, too, whose samples a user wants to see";
   EXPECT_EQ(run.reports[9].handling, OnNan::rollback);
