@@ -8,39 +8,32 @@
 namespace lockstep {
 namespace {
 
-void expect_bad(const std::string& file, bool compressed, const std::string& message) {
-  expect_error(Category::data, {message}, [&] {
-    parse_idx(bytes_of(file), {.name = "images", .compressed = compressed, .dimensions = 3});
-  });
-}
-
 TEST(Idx, ValuesAreAViewOfTheFile) {
-  const std::string file = idx({2, 1, 3}, "abcdef");
+  const std::string file = idx({2, 1, 3}, "abcdef"), empty = idx({0, 28, 28}, "");
   const IdxArray array = parse_idx(bytes_of(file), {.name = "images", .dimensions = 3});
   EXPECT_EQ(array.dimensions, (std::vector<std::uint32_t>{2, 1, 3}));
   EXPECT_EQ(reinterpret_cast<const char*>(array.values.data()), file.data() + 16);
   EXPECT_EQ(array.values.size(), 6U);
-}
-
-TEST(Idx, NoValues) {
-  const std::string file = idx({0, 28, 28}, "");
-  EXPECT_TRUE(parse_idx(bytes_of(file), {.name = "images", .dimensions = 3}).values.empty());
+  EXPECT_TRUE(parse_idx(bytes_of(empty), {.name = "images", .dimensions = 3}).values.empty());
 }
 
 TEST(Idx, BadInput) {
-  expect_bad("", false, "images: an IDX header needs 16 bytes, file holds 0");
-  expect_bad(idx({1, 2, 3}, "").substr(0, 15), false, "images: an IDX header needs 16 bytes, file holds 15");
-  expect_bad(idx({6, 1}, "abcdefgh"), false,
-             "images: magic number 0x00000802 at byte 0, IDX bytes of 3 dimensions have 0x00000803");
-  expect_bad("this is a text file, no data", false, "images: magic number 0x74686973");
-  expect_bad(idx({2, 1, 3}, "abcde"), true,
-             "images: header promises 2x1x3 bytes, file holds 5 after decompression");
-  expect_bad(idx({2, 1, 3}, "abcdefg"), false, "images: header promises 2x1x3 bytes, file holds 7");
-}
-
-TEST(Idx, SizesThatOverflowDoNotMatch) {
-  expect_bad(idx({65536, 65536, 65536}, ""), false, "header promises 65536x65536x65536 bytes, file holds 0");
-  expect_bad(idx({~0U, ~0U, ~0U}, "a"), false, "header promises 4294967295x4294967295x4294967295 bytes");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "an IDX header needs 16 bytes, file holds 0"},
+      {idx({1, 2, 3}, "").substr(0, 15), "an IDX header needs 16 bytes, file holds 15"},
+      {idx({6, 1}, "abcdefgh"),
+       "magic number 0x00000802 at byte 0, IDX bytes of 3 dimensions have 0x00000803"},
+      {"this is a text file, no data", "magic number 0x74686973"},
+      {idx({2, 1, 3}, "abcde"), "header promises 2x1x3 bytes, file holds 5 after decompression"},
+      {idx({2, 1, 3}, "abcdefg"), "header promises 2x1x3 bytes, file holds 7"},
+      // Products that overflow do not match.
+      {idx({65536, 65536, 65536}, ""), "header promises 65536x65536x65536 bytes, file holds 0"},
+      {idx({~0U, ~0U, ~0U}, "a"), "header promises 4294967295x4294967295x4294967295 bytes"}};
+  for (const auto& [file, message] : cases) {
+    expect_error(Category::data, {"images: " + message}, [&file = file] {
+      parse_idx(bytes_of(file), {.name = "images", .compressed = true, .dimensions = 3});
+    });
+  }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/files/atomic_file.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 #include "support/test_files.h"
@@ -23,22 +22,6 @@ TEST(Folder, IsMadeWithItsParents) {
                [&] { make_folder(file / "x"); });
   expect_error(Category::resource, {file.string() + ": cannot create the folder: File exists"},
                [&] { make_folder(file); });
-}
-
-TEST(Folder, SurvivesACrashOnceItIsMade) {
-  TestFiles disk;
-  bool made = false;
-  crash_everywhere(
-      disk, 20,
-      [&] {
-        make_folder("/a/b");
-        made = true;
-      },
-      [&] {
-        if (made) {
-          EXPECT_EQ(file_kind("/a/b"), FileKind::folder);
-        }
-      });
 }
 
 TEST(Folder, SurvivesACrashOnceItIsMadeAtASecondAttempt) {
@@ -90,27 +73,6 @@ TEST(Folder, IsRenamed) {
                [&] { rename_folder(folder / "b", folder / "a"); });
 }
 
-TEST(Folder, HasItsNewNameAfterACrash) {
-  TestFiles disk;
-  disk.mkdir("/a");
-  disk.put("/a/file", "text");
-  bool renamed = false;
-  crash_everywhere(
-      disk, 20,
-      [&] {
-        rename_folder("/a", "/b");
-        renamed = true;
-      },
-      [&] {
-        if (renamed || file_kind("/b") != FileKind::missing) {
-          EXPECT_EQ(file_kind("/a"), FileKind::missing);
-          EXPECT_EQ(read_text("/b/file", 100), "text");
-        } else {
-          EXPECT_EQ(read_text("/a/file", 100), "text");
-        }
-      });
-}
-
 TEST(Folder, IsRemovedWithItsContents) {
   const TemporaryFolder folder, other;
   other.write("precious", "kept");
@@ -132,45 +94,6 @@ TEST(Folder, ParentsOfPaths) {
   EXPECT_EQ(folder_of("a"), ".");
   EXPECT_EQ(folder_of("/a"), "/");
   EXPECT_EQ(folder_of("/"), "/");
-}
-
-/// Makes a folder of two files, gives it its name, and removes the one before.
-void replace_folder() {
-  make_folder("/run/checkpoints");
-  const auto temporary = make_temporary_folder("/run/checkpoints/2");
-  write_text_file(temporary / "x", "x2");
-  write_text_file(temporary / "y", "y2");
-  rename_folder(temporary, "/run/checkpoints/2");
-  remove_folder("/run/checkpoints/1");
-}
-
-/// Whether one of the folders is whole.
-bool some_folder_is_whole() {
-  const auto holds = [](const std::string& file, const std::string& text) {
-    return file_kind(file) == FileKind::file && read_text(file, 100) == text;
-  };
-  return (holds("/run/checkpoints/1/x", "x1") && holds("/run/checkpoints/1/y", "y1")) ||
-         (holds("/run/checkpoints/2/x", "x2") && holds("/run/checkpoints/2/y", "y2"));
-}
-
-void put_first_folder(TestFiles& disk) {
-  for (const char* path : {"/run", "/run/checkpoints", "/run/checkpoints/1"}) disk.mkdir(path);
-  disk.put("/run/checkpoints/1/x", "x1");
-  disk.put("/run/checkpoints/1/y", "y1");
-}
-
-TEST(Folder, ReplacingOneLeavesAWholeOneAfterEveryCrash) {
-  TestFiles disk;
-  put_first_folder(disk);
-  const std::uint64_t checks =
-      crash_everywhere(disk, 50, replace_folder, [] { EXPECT_TRUE(some_folder_is_whole()); });
-  EXPECT_GT(checks, 1000U);
-}
-
-TEST(Folder, ReplacingOneLeavesAWholeOneAfterEveryFailure) {
-  fail_everywhere(
-      EIO, put_first_folder, replace_folder,
-      [](TestFiles&, const std::string&, const std::string&) { EXPECT_TRUE(some_folder_is_whole()); });
 }
 
 }  // namespace

@@ -42,8 +42,15 @@ Outer read(const std::string& text) {
   return outer;
 }
 
-void expect_bad(const std::string& text, const std::string& message) {
-  expect_error(Category::data, {message}, [&] { read(text); });
+struct Refused {
+  std::string text, message;
+};
+
+void expect_refused(const std::vector<Refused>& cases) {
+  for (const auto& [text, message] : cases) {
+    SCOPED_TRACE(text.substr(0, 100));
+    expect_error(Category::data, {message}, [&text = text] { read(text); });
+  }
 }
 
 TEST(Json, DescribedStructsAreWrittenAndRead) {
@@ -56,25 +63,44 @@ TEST(Json, DescribedStructsAreWrittenAndRead) {
 
 TEST(Json, ErrorsNameLineAndPath) {
   const std::string inner = R"("inner":{"text":"","numbers":[]})", facts = R"("facts":{})";
-  expect_bad("{\n\"byte\":\n\n256}", "f:2: byte: must be a whole number from 0 to 255");
-  expect_bad("{\"byte\":1,\n\"inner\":{\"text\":\"\",\n\"numbers\":[1,\n-1]}," + facts + "}",
-             "f:4: inner.numbers[1]: must be a whole number from 0 to 2147483647");
-  expect_bad("{\"byte\":1,\n\"inner\":[]}", "f:2: inner: must be an object");
-  expect_bad("{\"byte\":1,\n\"inner\":{}}", "f:2: inner: text is missing");
-  expect_bad("{\"byte\":1," + inner + "," + facts + ",\n\"c\":[]}", "f:2: c: unknown key");
-  expect_bad("[]", "f:1: must be an object");
+  expect_refused({{"{\n\"byte\":\n\n256}", "f:2: byte: must be a whole number from 0 to 255"},
+                  {"{\"byte\":1,\n\"inner\":{\"text\":\"\",\n\"numbers\":[1,\n-1]}," + facts + "}",
+                   "f:4: inner.numbers[1]: must be a whole number from 0 to 2147483647"},
+                  {"{\"byte\":1,\n\"inner\":[]}", "f:2: inner: must be an object"},
+                  {"{\"byte\":1,\n\"inner\":{}}", "f:2: inner: text is missing"},
+                  {R"({"byte":1,"inner":{"text":5}})", "f:1: inner.text: must be a text"},
+                  {R"({"byte":1,"inner":{"text":"","numbers":5}})", "f:1: inner.numbers: must be a list"},
+                  {"{\"byte\":1," + inner + ",\"facts\":\"\"}", "f:1: facts: must be an object"},
+                  {"{\"byte\":1," + inner + "," + facts + ",\n\"c\":[]}", "f:2: c: unknown key"},
+                  {"[]", "f:1: must be an object"}});
+  for (const std::string value : {"-1", "1.5", "18446744073709551616", "null", "true", "\"1\"", "{}", "[]"}) {
+    expect_refused({{"{\"byte\":" + value + "}", "f:1: byte: must be a whole number from 0 to 255"}});
+  }
+  for (const std::string value : {"1", "{}", "null"}) {
+    expect_refused(
+        {{"{\"byte\":1," + inner + ",\"facts\":{\"a\":" + value + "}}", "f:1: facts.a: must be a text"}});
+  }
+  for (const std::string byte : {"[]", "\"b\"", "256", "-1"}) {
+    expect_refused({{"{\"byte\":1," + inner + ",\"facts\":{\"a\":[7," + byte + "]}}",
+                     "f:1: facts.a[1]: must be a whole number from 0 to 255"}});
+  }
 }
 
 TEST(Json, TextsThatAreRefused) {
-  expect_bad("", "f:1: not valid JSON: the text ends too early");
-  expect_bad("{\n\"a\": b}", "f:2: not valid JSON: unexpected 'b'");
-  expect_bad("{\"a\": \"\n\"}", "f:1: not valid JSON: unexpected end of the line");
-  expect_bad("{\"a\": [{\"b\": 1,\n\"b\": 2,\n\"c\": 3}]}", "f:2: a[0].b: key occurs twice");
-  expect_bad("[0," + std::string(250000, '['), "f:1: [1][0][0]");
-  expect_bad(std::string(33, '['), ": nested more than 32 deep");
   std::string zeros = "[0";
   for (int i = 0; i < 4 << 20; ++i) zeros += ",0";
-  expect_bad(zeros + "]", "f:1: the text has more than 4194304 values");
+  expect_refused({{"", "f:1: not valid JSON: the text ends too early"},
+                  {"{\n\"a\": b}", "f:2: not valid JSON: unexpected 'b'"},
+                  {"{}x", "f:1: not valid JSON: unexpected 'x'"},
+                  {"{\"\xff\":{}}", "f:1: not valid JSON"},
+                  {"{\"a\":1e999}", "f:1: not valid JSON"},
+                  {"{\"a\": \"\n\"}", "f:1: not valid JSON: unexpected end of the line"},
+                  {"{\"a\": [{\"b\": 1,\n\"b\": 2,\n\"c\": 3}]}", "f:2: a[0].b: key occurs twice"},
+                  {"{\"a\nb\u001b\":1,\"a\nb\u001b\":1}", "f:1: not valid JSON"},
+                  {R"({"a\nb\u001b":1,"a\nb\u001b":1})", "f:1: a?b?: key occurs twice"},
+                  {"[0," + std::string(250000, '['), "f:1: [1][0][0]"},
+                  {std::string(33, '['), ": nested more than 32 deep"},
+                  {zeros + "]", "f:1: the text has more than 4194304 values"}});
 }
 
 TEST(Json, TextsInsideABinaryFileHaveBytesInsteadOfLines) {

@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <array>
-#include <csignal>
 #include <fstream>
 #include <iterator>
 
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
-#include "support/test_files.h"
 
 namespace lockstep {
 namespace {
@@ -153,48 +150,17 @@ TEST(ModelFile, BadLengths) {
   expect_bad(model("{}", 1), "tensors end at byte 0 of the data, file holds 1");
 }
 
-TEST(ModelFile, BadJson) {
-  expect_bad(model("{\"w\":", 0), "not valid JSON at byte ");
+/// core/json refuses everything else that is not as described.
+TEST(ModelFile, BadHeaders) {
   expect_bad(model("{}x", 0), "not valid JSON at byte 10");
-  expect_bad(model("{\"\xff\":{}}", 0), "not valid JSON");
-  expect_bad(model("[]", 0), "no JSON object at byte 8");
-  expect_bad(model(" {}", 0), "no JSON object at byte 8");
-  expect_bad(model("{\"w\":" + std::string(100000, '[') + "}", 0), "w[0][0]");
-  std::string deep = "{";
-  for (int i = 0; i < 100000; ++i) {
-    deep += "\"w\":{";
-  }
-  expect_bad(model(deep, 0), "w.w.w.w: nested more than 32 deep");
-}
-
-TEST(ModelFile, BadSchema) {
-  const auto with = [](const std::string& fields) { return model("{\"w\":{" + fields + "}}", 4); };
-  for (const char* value : {"5", "null", "true", "\"x\""}) {
-    expect_bad(model(fmt::format("{{\"w\":{}}}", value), 0), "model: w: must be an object");
-  }
+  for (const char* json : {"[]", " {}"}) expect_bad(model(json, 0), "no JSON object at byte 8");
+  expect_bad(model("{\"w\":5}", 0), "model: w: must be an object");
   expect_bad(model("{\"__metadata__\":{\"k\":1}}", 0), "__metadata__.k: must be a text");
-  expect_bad(model("{\"__metadata__\":{\"k\":{}}}", 0), "__metadata__.k: must be a text");
-  expect_bad(with(""), "model: w: dtype is missing");
-  expect_bad(with("\"dtype\":\"F32\",\"shape\":[1]"), "model: w: data_offsets is missing");
+  expect_bad(model("{\"w\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4), "model: w: data_offsets is missing");
   expect_bad(model(object({entry("w", "F32", "[1]", "[0,4],\"color\":1")}), 4),
              "model: w.color: unknown key");
-  expect_bad(with("\"dtype\":5"), "model: w.dtype: must be a text");
-  const auto shape = [&](const std::string& value) { return with("\"dtype\":\"F32\",\"shape\":" + value); };
-  expect_bad(shape("\"F32\""), "model: w.shape: must be a list");
-  for (const char* extent : {"[1]", "\"1\"", "-1", "1.5", "9223372036854775808"}) {
-    expect_bad(shape(fmt::format("[3,{}]", extent)),
-               "model: w.shape[1]: must be a whole number from 0 to 9223372036854775807");
-  }
-  expect_bad(with("\"shape\":[1e999]"), "not valid JSON");
-}
-
-TEST(ModelFile, Duplicates) {
-  const std::string w = entry("w", "F32", "[1]", "[0,4]");
-  expect_bad(model(object({w, w}), 4), "model: w: key occurs twice");
-  expect_bad(model("{\"__metadata__\":{},\"__metadata__\":{}}", 0), "model: __metadata__: key occurs twice");
-  expect_bad(model("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}", 0),
-             "model: __metadata__.k: key occurs twice");
-  expect_bad(model("{\"w\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 4), "model: w.dtype: key occurs twice");
+  expect_bad(model(object({entry("w", "F32", "[9223372036854775808]", "[0,4]")}), 4),
+             "model: w.shape[0]: must be a whole number from 0 to 9223372036854775807");
 }
 
 TEST(ModelFile, BadTensors) {
@@ -223,18 +189,11 @@ TEST(ModelFile, BadTensors) {
       1U);
 }
 
-TEST(ModelFile, NamesInErrorsAreShortAndPrintable) {
-  expect_bad(model("{\"a\\nb\\u001b\":5}", 0), "model: a?b?: must be an object");
-  expect_bad(model("{\"" + std::string(5000, 'n') + "\":5}", 0), "model: " + std::string(100, 'n') + "...: ");
-}
-
 TEST(ModelFile, FilesThatCannotBeRead) {
   expect_error(Category::data, {"/no/such/file: cannot open: No such file or directory"},
                [] { ModelFile::read("/no/such/file"); });
   expect_error(Category::data, {"/dev/null: not a regular file"}, [] { ModelFile::read("/dev/null"); });
 }
-
-const std::vector<NamedTensor> some = {{"w", {2, 3}, six}};
 
 TEST(WriteModelFile, RefusesWhatItCouldNotRead) {
   const TemporaryFolder folder;
@@ -245,51 +204,6 @@ TEST(WriteModelFile, RefusesWhatItCouldNotRead) {
   expect_error(Category::internal, {"tensor 'w'"}, [&] { write({{"w", {1}, one}, {"w", {1}, one}}); });
   expect_error(Category::internal, {"tensor '__metadata__'"}, [&] { write({{"__metadata__", {1}, one}}); });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-}
-
-TEST(WriteModelFile, PartialWriteKeepsTheOldFile) {
-  const TemporaryFolder folder;
-  const auto file = folder.write("m", "old");
-  const std::vector<float> large(100000);
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small = {.rlim_cur = 1000, .rlim_max = before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  expect_error(Category::resource, {"m: cannot write: File too large"}, [&] {
-    write_model_file(file, std::vector<NamedTensor>{{"w", {100000}, large}}, {});
-  });
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
-  EXPECT_EQ(contents(file), "old");
-  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
-}
-
-/// Also when the disk fails in the middle: the old file stays, or the new one is whole.
-TEST(ModelFile, FaultsOfTheDiskAreReportedAndLeaveAWholeFile) {
-  const std::vector<float> before(300, 1.0F), after(300, 2.0F);
-  const auto write = [](const std::vector<float>& values) {
-    write_model_file("/m", std::vector<NamedTensor>{{"w", {300}, values}}, {});
-  };
-  for (const int reason : {EIO, ENOSPC}) {
-    fail_everywhere(
-        reason, [&](TestFiles&) { write(before); }, [&] { write(after); },
-        [](TestFiles&, const std::string&, const std::string& error) {
-          const float found = ModelFile::read("/m").floats("w", std::array<std::int64_t, 1>{300})[299];
-          EXPECT_TRUE(found == 2.0F || (!error.empty() && found == 1.0F));
-        });
-  }
-}
-
-TEST(ModelFile, FaultsOfTheDiskWhileReadingAreReported) {
-  TestFiles disk;
-  const ScopedFiles replaced(disk);
-  const std::vector<float> values(300, 1.0F);
-  write_model_file("/m", std::vector<NamedTensor>{{"w", {300}, values}}, {});
-  for (std::uint64_t number = 1; number <= 3; ++number) {  // stat, open, pread; then only close
-    disk.fail(fail_call(number, EIO));
-    expect_error(Category::resource, {"/m: cannot ", "Input/output error"}, [] { ModelFile::read("/m"); });
-  }
 }
 
 }  // namespace
