@@ -1,6 +1,5 @@
 // Image folders and packed images.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +16,7 @@
 #include "support/expect_error.h"
 #include "support/image_files.h"
 #include "support/temporary_folder.h"
+#include "support/test_files.h"
 
 namespace lockstep {
 namespace {
@@ -175,13 +175,6 @@ TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {
   expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_image_parts("/nowhere", 0.0); });
 }
 
-TEST(ImageParts, NeedSeveralClasses) {
-  const Undivided pets;
-  std::filesystem::remove_all(pets.path() / "dog");
-  expect_error(Category::data, {": only one class, 'cat', in all training images"},
-               [&] { list_image_parts(pets.path(), 0.25); });
-}
-
 /// Labels of a micro-batch of all samples.
 std::vector<std::int32_t> readable_labels(const Dataset& data, bool strict) {
   const Transform transform({}, data);
@@ -194,42 +187,13 @@ std::vector<std::int32_t> readable_labels(const Dataset& data, bool strict) {
   return {batch.labels, batch.labels + batch.size};
 }
 
-TEST(ImageFolder, FilesThatCannotBeReadAreSkippedOrAreErrors) {
-  const Pets pets;
-  EXPECT_EQ(readable_labels(*pets.open(), true), (std::vector<std::int32_t>{0, 0, 1, 1}));
-  pets.write("train/cat/2.JPEG", "no image");
-  pets.write("train/dog/2.png", "");
-  EXPECT_EQ(readable_labels(*pets.open(), false), (std::vector<std::int32_t>{0, 1}));
-  expect_error(Category::data, {"train/cat/2.JPEG: is neither a JPEG nor a PNG file"},
-               [&] { readable_labels(*pets.open(), true); });
-}
-
-/// Prevents this process from opening files while it lives.
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit none = before_;
-    none.rlim_cur = 0;
-    setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST(ImageFolder, AFailingMachineIsNoDamagedFile) {
   const Pets pets;
   const auto data = pets.open();
-  // Sanitizers open a pipe when they first meet a type, so this must happen while there are descriptors.
-  EXPECT_EQ(readable_labels(*data, false).size(), 4U);
-  expect_error(Category::data, {"missing: cannot open"}, [&] { InputFile(pets.path() / "missing"); });
-  {
-    const NoDescriptors none;
-    expect_error(Category::resource, {"train/cat/1.jpg: cannot open: Too many open files"},
-                 [&] { readable_labels(*data, false); });
-  }
+  TestFiles files(system_files(), [](const FileCall& call) { return call.name == "open" ? EMFILE : 0; });
+  const ScopedFiles replaced(files);
+  expect_error(Category::resource, {"train/cat/1.jpg: cannot open: Too many open files"},
+               [&] { readable_labels(*data, false); });
   for (const int reason : {ENOENT, EACCES, EISDIR, ELOOP, ENAMETOOLONG, ENOTDIR}) {
     EXPECT_EQ(category_of_failure(reason), Category::data) << reason;
   }
@@ -288,20 +252,6 @@ TEST(PackedImages, HoldTheSameSamplesSmaller) {
   }
 }
 
-TEST(PackedImages, FilesThatCannotBeReadAreSkippedAndNamed) {
-  const PackedPets pets;
-  pets.write("train/cat/1.jpg", jpeg_file(60, 40, 1).substr(0, 300));
-  std::vector<std::string> lines;
-  const PackResult result =
-      pets.pack({.on_bad_file = [&](const std::string& line) { lines.push_back(line); }});
-  EXPECT_EQ(result.bad, 1U);
-  EXPECT_EQ(pets.open_packed()->size(), 3U);
-  ASSERT_EQ(lines.size(), 1U);
-  EXPECT_NE(lines[0].find("train/cat/1.jpg: is not a readable JPEG image"), std::string::npos) << lines[0];
-  expect_error(Category::data, {"train/cat/1.jpg: is not a readable JPEG"},
-               [&] { pets.pack({.strict = true}); });
-}
-
 TEST(PackedImages, PackingAgainLeavesNoOldShards) {
   const PackedPets pets;
   const auto shards = [&] {
@@ -319,13 +269,6 @@ TEST(PackedImages, PackingAgainLeavesNoOldShards) {
   EXPECT_EQ(shards(), 1U);
   EXPECT_FALSE(std::filesystem::exists(pets.path() / "packed/train-00007.shard.0123abcd.tmp"));
   EXPECT_EQ(pets.open_packed()->size(), 4U);
-}
-
-TEST(PackedImages, FilesThatCannotBeWrittenGetTheSystemsReason) {
-  const PackedPets pets;
-  std::filesystem::remove(pets.path() / "packed/train-00000.shard");
-  std::filesystem::create_directories(pets.path() / "packed/train-00000.shard");
-  expect_error(Category::resource, {"train-00000.shard: is a folder, not a file"}, [&] { pets.pack({}); });
 }
 
 TEST(PackedImages, FlippedBitsAreFound) {
@@ -369,17 +312,6 @@ TEST(DatasetStatistics, AugmentSamples) {
     return measure_dataset(*data, {}, augment, [](const std::string&) {}).mean;
   };
   EXPECT_NE(mean({.cutout = 8}), mean({}));
-}
-
-TEST(DatasetStatistics, NeedASampleThatCanBeRead) {
-  const Pets pets;
-  for (const char* file : {"train/cat/1.jpg", "train/cat/2.JPEG", "train/dog/1.jpg", "train/dog/2.png"}) {
-    pets.write(file, "no image");
-  }
-  int bad = 0;
-  expect_error(Category::data, {"none of the 4 samples can be read"},
-               [&] { measure_dataset(*pets.open(), {}, {}, [&](const std::string&) { ++bad; }); });
-  EXPECT_EQ(bad, 4);
 }
 
 TEST(ShardIndex, IsReadAsItWasWritten) {

@@ -254,30 +254,6 @@ INSTANTIATE_TEST_SUITE_P(
                            .augment = {.mixup = 1.0}}),
     [](const auto& instance) { return instance.param.name; });
 
-TEST(GatherImages, OfAStagedMicroBatchTakesItAsItIs) {
-  const Noise dataset(6, grey, Encoding::pixels);
-  const auto device = make_cuda_device();
-  const DeviceDataset staged(*device, dataset);
-  std::vector<const std::byte*> addresses;
-  for (std::size_t i = 0; i < 6; ++i) addresses.push_back(staged.array().samples + i * grey.size());
-  const DeviceArray<const std::byte*> samples(*device, addresses);
-  const DeviceArray<float> output(*device, 6 * grey.size() * 8);
-  run_kernels(*device, [&](StreamHandle stream) {
-    gather_images(stream,
-                  {.batch = {.size = 6, .samples = samples.data()},
-                   .format = {.shape = grey},
-                   .target = grey,
-                   .stored_channels = 8},
-                  output.data());
-  });
-  const std::vector<float> values = output.fetch();
-  std::vector<std::uint8_t> buffer;
-  for (std::size_t i = 0; i < 6 * grey.size(); ++i) {
-    const std::uint8_t pixel = dataset.sample(i / grey.size(), buffer)[i % grey.size()];
-    ASSERT_EQ(values[i * 8], static_cast<float>(pixel) / 255.0F);
-  }
-}
-
 TEST(DataSets, RunOnTheDeviceUnlessTheyAreFilesOrNewPixelsAreComputed) {
   const Noise pixels(1, grey, Encoding::pixels), floats(1, grey, Encoding::floats);
   EXPECT_TRUE(runs_on_device(pixels, {}));
