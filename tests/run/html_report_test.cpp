@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "run/report/chart.h"
 #include "run/sinks/html_sink.h"
@@ -61,29 +60,22 @@ TEST(RunRecord, ReadsWhatWasWritten) {
   EXPECT_EQ(record.environment, (Facts{{"cpu", "Zen"}, {"hosts", R"(["a"])"}}));
 }
 
-TEST(RunRecord, IncompleteLastLineIsIgnored) {
-  const TemporaryFolder folder;
-  folder.write("metrics.jsonl",
-               R"({"event":"step","epoch":1,"step":1,"samples":2,"loss":null,"learning_rate":1,"seconds":1})"
-               "\n"
-               R"({"event":"step","epo)");
-  const RunRecord record = read_run_record(RunFolder(folder.path()));
-  ASSERT_EQ(record.steps.size(), 1U);
-  EXPECT_TRUE(std::isnan(record.steps[0].loss));
-  EXPECT_FALSE(record.end.has_value());
-}
-
-TEST(RunRecord, LaterLinesReplaceRepeatedSteps) {
+/// The step 2 with a loss of null is written again by a run that was resumed after step 1.
+TEST(RunRecord, LaterLinesReplaceRepeatedStepsAndAnIncompleteLastLineIsIgnored) {
   const TemporaryFolder folder;
   std::string text;
-  for (const int step : {1, 2, 3, 2, 3}) {
+  for (const auto& [step, loss] : {std::pair(1, "null"), {2, "null"}, {3, "2"}, {2, "2"}, {3, "3"}}) {
     text += fmt::format(
-        R"({{"event":"step","epoch":1,"step":{},"samples":2,"loss":1,"learning_rate":1,"seconds":1}})"
+        R"({{"event":"step","epoch":1,"step":{},"samples":2,"loss":{},"learning_rate":1,"seconds":1}})"
         "\n",
-        step);
+        step, loss);
   }
-  folder.write("metrics.jsonl", text);
-  EXPECT_EQ(read_run_record(RunFolder(folder.path())).steps.size(), 3U);
+  folder.write("metrics.jsonl", text + R"({"event":"step","epo)");
+  const RunRecord record = read_run_record(RunFolder(folder.path()));
+  ASSERT_EQ(record.steps.size(), 3U);
+  EXPECT_TRUE(std::isnan(record.steps[0].loss));
+  EXPECT_EQ(record.steps[1].loss, 2.0);
+  EXPECT_FALSE(record.end.has_value());
 }
 
 TEST(RunRecord, ErrorsNameFileAndLine) {
@@ -100,15 +92,9 @@ TEST(RunRecord, ErrorsNameFileAndLine) {
   expect_bad("{\"event\":\"end\",\"digest\":3}\n", {"line 1", "string"});
   expect_bad(std::string(70000, '[') + "\n", {"line 1", "longer than 64 KiB"});
   folder.write("metrics.jsonl", "");
-  const std::pair<std::string, std::string> environments[] = {
-      {"[", ":1: not valid JSON: the text ends too early"},
-      {"[]", ":1: must be an object"},
-      {"{\"cpu\": " + std::string(250000, '[') + std::string(250000, ']') + "}", "nested more than 32 deep"}};
-  for (const auto& [text, message] : environments) {
-    folder.write("environment.json", text);
-    expect_error(Category::data, {"environment.json", message},
-                 [&] { read_run_record(RunFolder(folder.path())); });
-  }
+  folder.write("environment.json", "[]");
+  expect_error(Category::data, {"environment.json:1: must be an object"},
+               [&] { read_run_record(RunFolder(folder.path())); });
 }
 
 TEST(HtmlReport, HoldsCurvesAndTables) {

@@ -108,15 +108,11 @@ std::string cut(const std::string& lines, std::uint64_t step, int epoch, const s
   return disk.contents(folder.metrics());
 }
 
+const std::string step_1 = "{\"event\":\"step\",\"step\":1}\n";
+const std::string step_2 = "{\"event\":\"step\",\"step\":2}\n";
+
 TEST(RecordFaults, AContinuedRunKeepsTheLinesUntilItsCheckpoint) {
-  const std::string step_1 = R"({"event":"step","step":1})"
-                             "\n",
-                    step_2 = R"({"event":"step","step":2})"
-                             "\n";
-  const std::string epoch_1 = R"({"event":"epoch","epoch":1})"
-                              "\n",
-                    end = R"({"event":"end"})"
-                          "\n";
+  const std::string epoch_1 = "{\"event\":\"epoch\",\"epoch\":1}\n", end = "{\"event\":\"end\"}\n";
   EXPECT_EQ(cut(step_1 + step_2 + epoch_1 + end, 2, 1), step_1 + step_2 + epoch_1);
   EXPECT_EQ(cut(step_1 + step_2 + epoch_1 + end, 2, 0), step_1 + step_2);
   EXPECT_EQ(cut(step_1 + step_2, 1, 0), step_1);
@@ -127,10 +123,6 @@ TEST(RecordFaults, AContinuedRunKeepsTheLinesUntilItsCheckpoint) {
 }
 
 TEST(RecordFaults, LinesThatACrashHasDamagedAreLeftOut) {
-  const std::string step_1 = R"({"event":"step","step":1})"
-                             "\n",
-                    step_2 = R"({"event":"step","step":2})"
-                             "\n";
   EXPECT_EQ(
       cut(step_1 + std::string(5, '\0') + "\n[]\n" + step_2, 2, 0, "damaged lines that were left out: 2"),
       step_1 + step_2);

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/files/atomic_file.h"
@@ -12,16 +11,6 @@
 
 namespace lockstep {
 namespace {
-
-TEST(RunFolder, IsMadeWithItsFiles) {
-  const TemporaryFolder folder;
-  const RunFolder run(folder / "a/b");
-  run.create("lr = 0.1\n", "{}\n");
-  EXPECT_TRUE(std::filesystem::is_directory(run.checkpoints()));
-  EXPECT_EQ(contents(run.options()), "lr = 0.1\n");
-  EXPECT_EQ(contents(run.environment()), "{}\n");
-  EXPECT_FALSE(std::filesystem::exists(run.metrics()));
-}
 
 TEST(RunFolder, ANewRunNeedsAnUnusedOne) {
   const TemporaryFolder folder;
@@ -62,15 +51,6 @@ TEST(RunFolder, TheNextStartRemovesWhatKilledWritersLeft) {
                                                       "options.cfg"}));
   living.commit();
   EXPECT_TRUE(std::filesystem::exists(run.best()));
-}
-
-TEST(RunFolder, FailuresNameTheFile) {
-  const TemporaryFolder folder;
-  const auto file = folder.write("file", "");
-  expect_error(Category::resource, {(file / "run").string(), "Not a directory"},
-               [&] { RunFolder(file / "run").create("", ""); });
-  const auto missing = folder / "missing/x";
-  expect_error(Category::resource, {missing.string(), "No such file"}, [&] { write_text_file(missing, ""); });
 }
 
 TEST(RunFolder, KnowsTheNamesOfItsFiles) {

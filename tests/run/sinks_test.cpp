@@ -1,15 +1,9 @@
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "run/recorder.h"
 #include "run/sinks/console_sink.h"
@@ -85,14 +79,6 @@ TEST(ConsoleSink, PrintsEpochsAndTheEnd) {
   };
   EXPECT_EQ(report(false), epoch_line(epoch) + "\n" + end_line(end) + "\n");
   EXPECT_EQ(report(true), end_line(end) + "\n");
-}
-
-TEST(ConsoleSink, FullDiskIsAnError) {
-  std::FILE* full = std::fopen("/dev/full", "wb");
-  ASSERT_NE(full, nullptr);
-  ConsoleSink sink(full, false);
-  expect_error(Category::resource, {"stdout", "No space left"}, [&] { sink.on_event(epoch); });
-  std::fclose(full);
 }
 
 TEST(ProgressSink, Line) {
@@ -298,41 +284,6 @@ TEST(MetricsSink, LogIntervalLeavesStepsOut) {
   EXPECT_NE(text.find("\"step\":20,"), std::string::npos);
 }
 
-TEST(MetricsSink, AppendsAfterTheLastWholeLine) {
-  const TemporaryFolder folder;
-  const auto file = folder.write("metrics.jsonl", line_of(step) + R"({"event":"step","epo)");
-  MetricsSink(file, 1).on_event(epoch);
-  EXPECT_EQ(contents(file), line_of(step) + line_of(epoch));
-}
-
-TEST(MetricsSink, FailuresNameFileAndReason) {
-  MetricsSink full("/dev/full", 1);
-  full.on_event(step);
-  expect_error(Category::resource, {"/dev/full", "No space left"}, [&] { full.on_event(end); });
-  const TemporaryFolder folder;
-  const auto missing = folder / "missing/metrics.jsonl";
-  expect_error(Category::resource, {missing.string(), "No such file"}, [&] { MetricsSink(missing, 1); });
-}
-
-struct CountingSink : Sink {
-  explicit CountingSink(std::string& log) : calls(log) {}
-  void on_event(const RunEvent& event) override { calls += "sexxxxd"[event.index()]; }
-  void flush() override { calls += 'f'; }
-  std::string& calls;
-};
-
-TEST(Recorder, PassesEventsToAllSinks) {
-  std::string calls;
-  Recorder recorder;
-  recorder.add(std::make_unique<CountingSink>(calls));
-  recorder.add(std::make_unique<CountingSink>(calls));
-  recorder.on_event(step);
-  recorder.on_event(epoch);
-  recorder.flush();
-  recorder.on_event(end);
-  EXPECT_EQ(calls, "sseeffdd");
-}
-
 /// Counts steps and fails at the second.
 class FailingSink : public Sink {
  public:
@@ -359,35 +310,6 @@ TEST(Recorder, GoesOnWithoutASinkThatFailsAndSaysSoInTheEnd) {
   });
   EXPECT_EQ(steps, 2);
   EXPECT_EQ(text, end_line(end) + "\n");
-}
-
-TEST(Recorder, FullDiskOfTheMetricsIsNoneOfTheOthers) {
-  const std::string text = written([](std::FILE* stream) {
-    Recorder recorder;
-    recorder.add(std::make_unique<MetricsSink>("/dev/full", 1));
-    recorder.add(std::make_unique<ConsoleSink>(stream, true));
-    recorder.on_event(epoch);
-    recorder.on_event(end);
-    expect_error(Category::resource, {"/dev/full: cannot write: No space left on device"},
-                 [&] { recorder.rethrow(); });
-  });
-  EXPECT_EQ(text, end_line(end) + "\n");
-}
-
-/// The file may not shrink, so that cutting its incomplete last line fails.
-TEST(Metrics, DescriptorIsClosedWhereOpeningFails) {
-  const int memory = ::memfd_create("metrics", MFD_ALLOW_SEALING);
-  ASSERT_EQ(::write(memory, "{}\n{", 4), 4);
-  ASSERT_EQ(::fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  const std::string path = "/proc/self/fd/" + std::to_string(memory);
-  const auto descriptors = [] {
-    const std::filesystem::directory_iterator all("/proc/self/fd");
-    return std::distance(begin(all), std::filesystem::directory_iterator());
-  };
-  const auto before = descriptors();
-  expect_error(Category::resource, {path}, [&] { const MetricsSink sink(path, 1); });
-  EXPECT_EQ(descriptors(), before);
-  ::close(memory);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "run/checkpoint/checkpoint_folder.h"
 #include "run/checkpoint/small_checkpoint.h"
-#include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {
@@ -149,21 +148,6 @@ TEST_F(Store, RemovesSymbolicLinksButNotTheirTargets) {
     EXPECT_NO_THROW(read_checkpoint(other / name)) << name;
   }
   EXPECT_TRUE(std::filesystem::exists(other / "damaged/model.safetensors"));
-}
-
-TEST_F(Store, CreatesItsFolder) {
-  const CheckpointStore store(folder_ / "run/checkpoints", 3);
-  EXPECT_EQ(store.write(SmallCheckpoint(1).contents(), 0), "");
-  EXPECT_TRUE(is_checkpoint(folder_ / "run/checkpoints/step-00000001"));
-}
-
-TEST_F(Store, NamesThatRepeatAreRefusedAndLeaveNothing) {
-  write(1, 3);
-  SmallCheckpoint bad(2);
-  bad.contents().optimizer.push_back(bad.contents().optimizer.front());
-  expect_error(Category::internal, {"tensor 'momentum.conv1.weight' has a repeated"},
-               [&] { static_cast<void>(CheckpointStore(folder_.path(), 3).write(bad.contents(), 0)); });
-  EXPECT_EQ(folder_.names(), (Names{"step-00000001"}));
 }
 
 TEST(CheckpointName, RoundTrip) {
