@@ -214,20 +214,6 @@ TEST(Updater, ALargestNormThatIsNotReachedChangesNoBits) {
   EXPECT_EQ(train(large({.clip_grad = 1e9}), 3)[0], train(large({}), 3)[0]);
 }
 
-TEST(Updater, ClippedStepsHaveTheLargestNorm) {
-  Scenario run = large({.clip_grad = 0.25});
-  run.learning_rate = 1.0F;
-  run.gradients.resize(1);
-  const std::vector<float> after = train(run, 2)[0].values;
-  const ArenaLayout layout = layout_arena(run.parameters);
-  double squares = 0.0;
-  for (std::size_t e = 0; e < after.size(); ++e) {
-    const bool statistic = e >= layout.offsets[2] && e < layout.offsets[3];
-    if (!statistic) squares += std::pow(static_cast<double>(after[e]) - run.start[e], 2);
-  }
-  EXPECT_NEAR(std::sqrt(squares), 0.25, 1e-5);
-}
-
 TEST(Updater, StatisticsMoveToTheMeanWhateverIsClipped) {
   for (const double clip : {0.0, 1e-3}) {
     Scenario run = large({.clip_grad = clip});

@@ -24,6 +24,17 @@ std::function<std::vector<double>(int)> always(std::vector<double> times) {
   return [times = std::move(times)](int /*boundary*/) { return times; };
 }
 
+/// Three ranks, of which the second is slow but at boundaries where it `keeps_up`.
+std::function<std::vector<double>(int)> slow_but(const std::function<bool(int)>& keeps_up) {
+  return [keeps_up](int boundary) { return std::vector<double>{1, keeps_up(boundary) ? 1.0 : 1.6, 1}; };
+}
+
+std::vector<double> taking_turns(int boundary) {
+  std::vector<double> times{1, 1, 1};
+  times[static_cast<std::size_t>(boundary / 5 % 3)] = 2.0;
+  return times;
+}
+
 TEST(Stragglers, AreFoundAsTheTableSays) {
   const std::vector<StragglerCase> cases = {
       {"equal ranks", 1000, 1, 0.3, always({1, 1, 1, 1}), {}},
@@ -41,49 +52,12 @@ TEST(Stragglers, AreFoundAsTheTableSays) {
       {"only one rank is known", 100, 1, 0.3, always({1, 0, 0}), {}},
       {"an unknown rank is not judged, and does not count", 100, 1, 0.3, always({1, 0, 0, 1.6}), {3}},
       {"no rank is known", 100, 1, 0.3, always({0, 0}), {}},
-      {"it keeps up in every 20th step",
-       1000,
-       1,
-       0.3,
-       [](int boundary) {
-         return std::vector<double>{1, boundary % 20 == 19 ? 1.0 : 9.0, 1};
-       },
-       {}},
-      {"ranks take turns, as of a scheduler, every few steps",
-       10000,
-       1,
-       0.02,
-       [](int boundary) {
-         std::vector<double> times{1, 1, 1};
-         times[static_cast<std::size_t>(boundary / 5 % 3)] = 2.0;
-         return times;
-       },
-       {}},
+      {"it keeps up in every 20th step", 1000, 1, 0.3, slow_but([](int i) { return i % 20 == 19; }), {}},
+      {"ranks take turns, as of a scheduler, every few steps", 10000, 1, 0.02, taking_turns, {}},
       {"it is reported once", 100000, 1, 0.3, always({1, 1, 1.6}), {2}},
-      {"again after it has kept up for as long",
-       60,
-       1,
-       0.3,
-       [](int boundary) {
-         return std::vector<double>{1, boundary / 20 == 1 ? 1.0 : 1.6, 1};
-       },
-       {1, 1}},
-      {"not again after it has kept up for 19 steps",
-       60,
-       1,
-       0.3,
-       [](int boundary) {
-         return std::vector<double>{1, boundary >= 20 && boundary < 39 ? 1.0 : 1.6, 1};
-       },
-       {1}},
-      {"at most three times",
-       1000,
-       1,
-       0.3,
-       [](int boundary) {
-         return std::vector<double>{1, boundary / 20 % 2 == 1 ? 1.0 : 1.6, 1};
-       },
-       {1, 1, 1}},
+      {"again after keeping up for as long", 60, 1, 0.3, slow_but([](int i) { return i / 20 == 1; }), {1, 1}},
+      {"not after 19 steps", 60, 1, 0.3, slow_but([](int i) { return i >= 20 && i < 39; }), {1}},
+      {"at most three times", 1000, 1, 0.3, slow_but([](int i) { return i / 20 % 2 == 1; }), {1, 1, 1}},
   };
   for (const StragglerCase& row : cases) {
     SCOPED_TRACE(row.name);
