@@ -41,10 +41,6 @@ class Lanes {
   std::unique_ptr<float, decltype(&std::free)> data_;
 };
 
-inline std::vector<double> values_of(const Lanes& lanes) {
-  return {lanes.data(), lanes.data() + lanes.size()};
-}
-
 // Conversions to and from [group][channel][row][column][16]; missing lanes are zeros.
 inline Lanes to_lanes(const Tensor& tensor) {
   const std::size_t size = tensor.shape.size();

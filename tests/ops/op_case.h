@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "graph/operations.h"
 #include "ops/plan.h"
 
 namespace lockstep::testing {
@@ -21,22 +23,10 @@ struct OpCase {
 
   /// Sizes of the parameters; 0: no such parameter.
   std::array<std::size_t, max_parameters> parameter_sizes() const {
-    const std::size_t outputs = static_cast<std::size_t>(node.shape.channels);
-    if (const auto* conv = std::get_if<Conv2d>(&node.operation)) {
-      const std::size_t taps = static_cast<std::size_t>(conv->kernel * conv->kernel);
-      const auto per_group = static_cast<std::size_t>(inputs[0].channels / conv->groups);
-      return {outputs * per_group * taps, conv->bias ? outputs : 0};
-    }
-    if (const auto* linear = std::get_if<Linear>(&node.operation)) {
-      return {outputs * inputs[0].size(), linear->bias ? outputs : 0};
-    }
-    if (std::holds_alternative<BatchNorm2d>(node.operation)) {
-      return {outputs, outputs, outputs, outputs};
-    }
-    if (std::holds_alternative<GroupNorm>(node.operation)) {
-      return {outputs, outputs};
-    }
-    return {};
+    std::array<std::size_t, max_parameters> sizes{};
+    std::ranges::transform(parameters_of(node.operation, {.name = name, .inputs = inputs}), sizes.begin(),
+                           &Parameter::size);
+    return sizes;
   }
 };
 inline void PrintTo(const OpCase& op_case, std::ostream* stream) { *stream << op_case.name; }
@@ -54,11 +44,6 @@ struct ConvCase {
 };
 
 inline OpCase conv_case(const std::string& name, Shape input, int channels, ConvCase options) {
-  const auto size = [&](int in) {
-    const int reach = options.dilation * (options.kernel - 1) + 1;
-    const int out = (in + 2 * options.padding - reach) / options.stride + 1;
-    return options.pool > 0 ? out / options.pool : out;
-  };
   OpCase op_case{name, {}, {input}, !options.first};
   op_case.node.operation = Conv2d{.channels = channels,
                                   .kernel = options.kernel,
@@ -68,7 +53,11 @@ inline OpCase conv_case(const std::string& name, Shape input, int channels, Conv
                                   .groups = options.groups,
                                   .bias = options.bias};
   op_case.node.epilogue = {.relu = options.relu, .pool = options.pool};
-  op_case.node.shape = {channels, size(input.height), size(input.width)};
+  op_case.node.shape = infer(op_case.node.operation, {.name = name, .inputs = {&input, 1}});
+  if (options.pool > 0) {
+    op_case.node.shape.height /= options.pool;
+    op_case.node.shape.width /= options.pool;
+  }
   return op_case;
 }
 
@@ -207,12 +196,12 @@ inline std::vector<OpCase> op_cases() {
       conv_case("PixelPadded", {1, 1, 1}, 1, {.kernel = 3, .padding = 1, .relu = true}),
       conv_case("KernelIsImage", {4, 5, 5}, 6, {.kernel = 5, .relu = true}),
       conv_case("Deep", {70, 4, 4}, 9, {.kernel = 3, .padding = 1}),
-      simple_case("Linear", Linear{}, {37, 1, 1}, {11, 1, 1}),
-      simple_case("LinearRelu", Linear{}, {128, 1, 1}, {10, 1, 1}, true),
-      simple_case("LinearOne", Linear{}, {1, 1, 1}, {1, 1, 1}),
-      simple_case("LinearWide", Linear{}, {100, 1, 1}, {33, 1, 1}, true),
-      simple_case("LinearOfEights", Linear{}, {64, 1, 1}, {24, 1, 1}, true),
-      simple_case("LinearWithoutBias", Linear{.bias = false}, {37, 1, 1}, {11, 1, 1}),
+      simple_case("Linear", Linear{.features = 11}, {37, 1, 1}, {11, 1, 1}),
+      simple_case("LinearRelu", Linear{.features = 10}, {128, 1, 1}, {10, 1, 1}, true),
+      simple_case("LinearOne", Linear{.features = 1}, {1, 1, 1}, {1, 1, 1}),
+      simple_case("LinearWide", Linear{.features = 33}, {100, 1, 1}, {33, 1, 1}, true),
+      simple_case("LinearOfEights", Linear{.features = 24}, {64, 1, 1}, {24, 1, 1}, true),
+      simple_case("LinearWithoutBias", Linear{.features = 11, .bias = false}, {37, 1, 1}, {11, 1, 1}),
       activation_case("Relu", Activation::Kind::relu, 1),
       activation_case("Relu6", Activation::Kind::relu6, 9),
       activation_case("Silu", Activation::Kind::silu, 20),

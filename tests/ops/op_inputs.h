@@ -45,17 +45,19 @@ inline OpInputs random_inputs(const OpCase& op_case, int samples, unsigned seed 
   return result;
 }
 
-/// Results of the reference.
-struct Expected {
-  Expected(const OpCase& op_case, const OpInputs& values) {
-    const Reference reference(op_case.node, values.inputs, values.parameters);
-    reference.backward(values.parameters, values.grad_output, grad_inputs, grad_parameters);
-    output = reference.output;
-  }
-  Tensor output;
-  Tensors grad_inputs;
-  Parameters grad_parameters;
+/// Results of an operation.
+struct OpValues {
+  Tensor output = {};
+  Tensors grad_inputs = {};
+  Parameters grad_parameters = {};
 };
+
+inline OpValues reference_values(const OpCase& op_case, const OpInputs& values) {
+  const Reference reference(op_case.node, values.inputs, values.parameters);
+  OpValues results{.output = reference.output};
+  reference.backward(values.parameters, values.grad_output, results.grad_inputs, results.grad_parameters);
+  return results;
+}
 
 /// Expects that the maximum difference is at most `tolerance` times the maximum expected value.
 inline void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
@@ -67,6 +69,19 @@ inline void expect_near(const std::vector<double>& actual, const std::vector<dou
   }
   for (std::size_t i = 0; i < actual.size(); ++i) {
     ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << what << ", element " << i;
+  }
+}
+
+inline void expect_near(const OpCase& op_case, const OpValues& actual, const OpValues& expected,
+                        double tolerance, const std::string& where) {
+  expect_near(actual.output.values, expected.output.values, tolerance, where + ", output");
+  for (std::size_t k = 0; op_case.input_gradient && k < max_inputs; ++k) {
+    expect_near(actual.grad_inputs[k].values, expected.grad_inputs[k].values, tolerance,
+                where + ", gradient of input " + std::to_string(k));
+  }
+  for (std::size_t k = 0; k < max_parameters; ++k) {
+    expect_near(actual.grad_parameters[k], expected.grad_parameters[k], tolerance,
+                where + ", gradient of parameter " + std::to_string(k));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "graph/graph.h"
@@ -15,6 +16,26 @@ namespace lockstep::testing {
 using Parameters = std::array<std::vector<double>, 4>;
 using Tensors = std::array<Tensor, max_inputs>;
 
+/// Calls visit(sample, channel, row, column).
+template <class Visit>
+void for_each_index(const Tensor& tensor, const Visit& visit) {
+  for (int n = 0; n < tensor.samples; ++n) {
+    for (int c = 0; c < tensor.shape.channels; ++c) {
+      for (int h = 0; h < tensor.shape.height; ++h) {
+        for (int w = 0; w < tensor.shape.width; ++w) {
+          visit(n, c, h, w);
+        }
+      }
+    }
+  }
+}
+
+/// A linear layer is a convolution of images of one pixel. Null: another operation.
+inline const Conv2d* convolution_of(const Operation& operation) {
+  static const Conv2d of_one_pixel{.kernel = 1};
+  return std::holds_alternative<Linear>(operation) ? &of_one_pixel : std::get_if<Conv2d>(&operation);
+}
+
 /// Calls visit(sample, output channel, row, column, input channel, input row, input column, weight index)
 /// for every product of a convolution except those with padding.
 template <class Visit>
@@ -22,24 +43,18 @@ void for_each_product(const Conv2d& options, const Shape& input, const Tensor& o
   const int kernel = options.kernel;
   const int inputs = input.channels / options.groups;  // that an output channel sees
   const int outputs = output.shape.channels / options.groups;
-  for (int n = 0; n < output.samples; ++n) {
-    for (int o = 0; o < output.shape.channels; ++o) {
-      for (int h = 0; h < output.shape.height; ++h) {
-        for (int w = 0; w < output.shape.width; ++w) {
-          for (int c = 0; c < inputs; ++c) {
-            for (int k = 0; k < kernel * kernel; ++k) {
-              const int row = h * options.stride + k / kernel * options.dilation - options.padding;
-              const int column = w * options.stride + k % kernel * options.dilation - options.padding;
-              if (row >= 0 && row < input.height && column >= 0 && column < input.width) {
-                visit(n, o, h, w, o / outputs * inputs + c, row, column,
-                      static_cast<std::size_t>((o * inputs + c) * kernel * kernel + k));
-              }
-            }
-          }
+  for_each_index(output, [&](int n, int o, int h, int w) {
+    for (int c = 0; c < inputs; ++c) {
+      for (int k = 0; k < kernel * kernel; ++k) {
+        const int row = h * options.stride + k / kernel * options.dilation - options.padding;
+        const int column = w * options.stride + k % kernel * options.dilation - options.padding;
+        if (row >= 0 && row < input.height && column >= 0 && column < input.width) {
+          visit(n, o, h, w, o / outputs * inputs + c, row, column,
+                static_cast<std::size_t>((o * inputs + c) * kernel * kernel + k));
         }
       }
     }
-  }
+  });
 }
 
 inline double activate(Activation::Kind kind, double x) {
@@ -120,20 +135,6 @@ void for_each_pixel(const PoolWindow& window, const Visit& visit) {
   }
 }
 
-/// Calls visit(sample, channel, row, column).
-template <class Visit>
-void for_each_index(const Tensor& tensor, const Visit& visit) {
-  for (int n = 0; n < tensor.samples; ++n) {
-    for (int c = 0; c < tensor.shape.channels; ++c) {
-      for (int h = 0; h < tensor.shape.height; ++h) {
-        for (int w = 0; w < tensor.shape.width; ++w) {
-          visit(n, c, h, w);
-        }
-      }
-    }
-  }
-}
-
 /// Calls visit(input, channel of the output, sample, channel of the input, row, column).
 template <class Visit>
 void for_each_concatenated(const Tensors& inputs, const Visit& visit) {
@@ -144,155 +145,109 @@ void for_each_concatenated(const Tensors& inputs, const Visit& visit) {
   }
 }
 
-/// Mean and variance, which is divided by the number of values.
-struct Moments {
-  double mean = 0;
-  double variance = 0;
+/// A normalization: values of a group are normalised by the group's mean and variance.
+struct Normalization {
+  double eps;
+  int groups = 0;  ///< of a sample; 0: the groups are the channels of all samples
+
+  std::size_t group_of(const Tensor& x, int n, int c) const {
+    return static_cast<std::size_t>(groups == 0 ? c : n * groups + c * groups / x.shape.channels);
+  }
 };
 
-inline double values_of_channel(const Tensor& x) {
-  return static_cast<double>(x.samples) * x.shape.height * x.shape.width;
+inline std::optional<Normalization> normalization_of(const Operation& operation) {
+  if (const auto* batch = std::get_if<BatchNorm2d>(&operation)) return Normalization{batch->eps};
+  if (const auto* group = std::get_if<GroupNorm>(&operation)) return Normalization{group->eps, group->groups};
+  return std::nullopt;
 }
 
-/// Moments of each channel over samples and pixels.
-inline std::vector<Moments> moments_of(const Tensor& x) {
-  std::vector<Moments> moments(static_cast<std::size_t>(x.shape.channels));
-  const double count = values_of_channel(x);
+/// A group of values.
+struct Moments {
+  double count = 0;
+  double mean = 0;
+  double variance = 0;  ///< divided by the number of values
+};
+
+/// A value of a normalization's input.
+struct NormalValue {
+  std::size_t group, channel;
+  double inverse;  ///< 1 / the group's deviation
+  double normal;   ///< the value, normalised
+};
+
+inline std::vector<Moments> moments_of(const Normalization& norm, const Tensor& x) {
+  std::vector<Moments> moments(static_cast<std::size_t>(x.samples * std::max(norm.groups, x.shape.channels)));
+  const auto of = [&](int n, int c) -> Moments& { return moments[norm.group_of(x, n, c)]; };
+  for_each_index(x, [&](int n, int c, int, int) { ++of(n, c).count; });
+  for_each_index(x, [&](int n, int c, int h, int w) { of(n, c).mean += x.at(n, c, h, w) / of(n, c).count; });
   for_each_index(x, [&](int n, int c, int h, int w) {
-    moments[static_cast<std::size_t>(c)].mean += x.at(n, c, h, w) / count;
-  });
-  for_each_index(x, [&](int n, int c, int h, int w) {
-    Moments& m = moments[static_cast<std::size_t>(c)];
-    m.variance += (x.at(n, c, h, w) - m.mean) * (x.at(n, c, h, w) - m.mean) / count;
+    const double distance = x.at(n, c, h, w) - of(n, c).mean;
+    of(n, c).variance += distance * distance / of(n, c).count;
   });
   return moments;
 }
 
-/// Gradients of batch norm. Those of running statistics are samples * the batch's value.
-inline void norm_backward(const BatchNorm2d& norm, const Tensor& x, const Parameters& parameters,
-                          const Tensor& grad, Tensor& dx, Parameters& grad_parameters) {
-  const std::vector<Moments> moments = moments_of(x);
-  const double count = values_of_channel(x);
-  for_each_index(x, [&](int n, int c, int h, int w) {
-    const auto channel = static_cast<std::size_t>(c);
-    const Moments& m = moments[channel];
-    const double distance = (x.at(n, c, h, w) - m.mean) / std::sqrt(m.variance + norm.eps);
-    grad_parameters[0][channel] += grad.at(n, c, h, w) * distance;
-    grad_parameters[1][channel] += grad.at(n, c, h, w);
-    grad_parameters[2][channel] = x.samples * m.mean;
-    grad_parameters[3][channel] = x.samples * m.variance * (count > 1 ? count / (count - 1) : 1);
-  });
-  for_each_index(x, [&](int n, int c, int h, int w) {
-    const auto channel = static_cast<std::size_t>(c);
-    const double inverse = 1 / std::sqrt(moments[channel].variance + norm.eps);
-    const double distance = (x.at(n, c, h, w) - moments[channel].mean) * inverse;
-    dx.at(n, c, h, w) = parameters[0][channel] * inverse *
-                        (grad.at(n, c, h, w) - grad_parameters[1][channel] / count -
-                         distance * grad_parameters[0][channel] / count);
-  });
-}
-
-/// Moments of the channels [first, first + count) of one sample.
-inline Moments moments_of(const Tensor& x, int sample, int first, int count) {
-  Moments moments;
-  const double values = static_cast<double>(count) * x.shape.height * x.shape.width;
-  const auto for_each = [&](const auto& visit) {
-    for (int c = first; c < first + count; ++c) {
-      for (int h = 0; h < x.shape.height; ++h) {
-        for (int w = 0; w < x.shape.width; ++w) visit(x.at(sample, c, h, w));
-      }
-    }
-  };
-  for_each([&](double value) { moments.mean += value / values; });
-  for_each(
-      [&](double value) { moments.variance += (value - moments.mean) * (value - moments.mean) / values; });
-  return moments;
-}
-
-/// Calls visit(sample, channel, row, column, mean, 1 / deviation, index of the sample's group).
+/// Calls visit(sample, channel, row, column, NormalValue).
 template <class Visit>
-void for_each_normalized(const GroupNorm& norm, const Tensor& x, const Visit& visit) {
-  const int channels = x.shape.channels / norm.groups;
-  for (int n = 0; n < x.samples; ++n) {
-    for (int group = 0; group < norm.groups; ++group) {
-      const Moments m = moments_of(x, n, group * channels, channels);
-      const double inverse = 1 / std::sqrt(m.variance + norm.eps);
-      for (int c = group * channels; c < (group + 1) * channels; ++c) {
-        for (int h = 0; h < x.shape.height; ++h) {
-          for (int w = 0; w < x.shape.width; ++w) {
-            visit(n, c, h, w, m.mean, inverse, static_cast<std::size_t>(n * norm.groups + group));
-          }
-        }
-      }
-    }
-  }
+void for_each_normalized(const Normalization& norm, const Tensor& x, const std::vector<Moments>& moments,
+                         const Visit& visit) {
+  for_each_index(x, [&](int n, int c, int h, int w) {
+    const std::size_t group = norm.group_of(x, n, c);
+    const double inverse = 1 / std::sqrt(moments[group].variance + norm.eps);
+    visit(n, c, h, w,
+          NormalValue{group, static_cast<std::size_t>(c), inverse,
+                      (x.at(n, c, h, w) - moments[group].mean) * inverse});
+  });
 }
 
-inline void group_norm_backward(const GroupNorm& norm, const Tensor& x, const Parameters& parameters,
-                                const Tensor& grad, Tensor& dx, Parameters& grad_parameters) {
-  struct Sums {
+/// Gradients of a normalization. Those of running statistics are samples * the batch's value.
+inline void norm_backward(const Normalization& norm, const Tensor& x, const Parameters& parameters,
+                          const Tensor& grad, Tensor& dx, Parameters& grad_parameters) {
+  struct Means {
     double grads = 0, products = 0;
   };
-  std::vector<Sums> sums(static_cast<std::size_t>(x.samples * norm.groups));
-  const double count = static_cast<double>(x.shape.size()) / norm.groups;
-  for_each_normalized(norm, x,
-                      [&](int n, int c, int h, int w, double mean, double inverse, std::size_t group) {
-                        const auto channel = static_cast<std::size_t>(c);
-                        const double normal = (x.at(n, c, h, w) - mean) * inverse;
-                        grad_parameters[0][channel] += grad.at(n, c, h, w) * normal;
-                        grad_parameters[1][channel] += grad.at(n, c, h, w);
-                        sums[group].grads += grad.at(n, c, h, w) * parameters[0][channel] / count;
-                        sums[group].products += grad.at(n, c, h, w) * parameters[0][channel] * normal / count;
-                      });
-  for_each_normalized(
-      norm, x, [&](int n, int c, int h, int w, double mean, double inverse, std::size_t group) {
-        const double normal = (x.at(n, c, h, w) - mean) * inverse;
-        dx.at(n, c, h, w) = inverse * (grad.at(n, c, h, w) * parameters[0][static_cast<std::size_t>(c)] -
-                                       sums[group].grads - normal * sums[group].products);
-      });
+  const std::vector<Moments> moments = moments_of(norm, x);
+  std::vector<Means> means(moments.size());
+  for_each_normalized(norm, x, moments, [&](int n, int c, int h, int w, const NormalValue& value) {
+    const double of_output = grad.at(n, c, h, w);
+    grad_parameters[0][value.channel] += of_output * value.normal;
+    grad_parameters[1][value.channel] += of_output;
+    const double share = of_output * parameters[0][value.channel] / moments[value.group].count;
+    means[value.group].grads += share;
+    means[value.group].products += share * value.normal;
+  });
+  for_each_normalized(norm, x, moments, [&](int n, int c, int h, int w, const NormalValue& value) {
+    dx.at(n, c, h, w) =
+        value.inverse * (grad.at(n, c, h, w) * parameters[0][value.channel] - means[value.group].grads -
+                         value.normal * means[value.group].products);
+  });
+  for (std::size_t c = 0; c < grad_parameters[2].size(); ++c) {
+    const double count = moments[c].count;
+    grad_parameters[2][c] = x.samples * moments[c].mean;
+    grad_parameters[3][c] = x.samples * moments[c].variance * (count > 1 ? count / (count - 1) : 1);
+  }
 }
 
 /// Computes one operation without its epilogue. `output` has its shape.
 inline void apply(const Operation& operation, const Tensors& inputs, const Parameters& parameters,
                   Tensor& output) {
   const Tensor& x = inputs[0];
-  if (const auto* conv = std::get_if<Conv2d>(&operation)) {
-    for (std::size_t i = 0; i < output.values.size(); ++i) {
-      const std::size_t plane = static_cast<std::size_t>(output.shape.height * output.shape.width);
-      const std::size_t channel = i / plane % static_cast<std::size_t>(output.shape.channels);
-      output.values[i] = parameters[1].empty() ? 0.0 : parameters[1][channel];
-    }
+  if (const Conv2d* conv = convolution_of(operation)) {
+    for_each_index(output, [&](int n, int o, int h, int w) {
+      output.at(n, o, h, w) = parameters[1].empty() ? 0.0 : parameters[1][static_cast<std::size_t>(o)];
+    });
     for_each_product(*conv, x.shape, output,
                      [&](int n, int o, int h, int w, int c, int r, int q, std::size_t k) {
                        output.at(n, o, h, w) += x.at(n, c, r, q) * parameters[0][k];
                      });
-  } else if (std::holds_alternative<Linear>(operation)) {
-    const std::size_t features = x.shape.size();
-    const auto outputs = static_cast<std::size_t>(output.shape.channels);
-    for (std::size_t i = 0; i < output.values.size(); ++i) {
-      output.values[i] = parameters[1].empty() ? 0.0 : parameters[1][i % outputs];
-      for (std::size_t k = 0; k < features; ++k) {
-        output.values[i] += x.values[i / outputs * features + k] * parameters[0][i % outputs * features + k];
-      }
-    }
   } else if (const auto* activation = std::get_if<Activation>(&operation)) {
     for (std::size_t i = 0; i < output.values.size(); ++i) {
       output.values[i] = activate(activation->kind, x.values[i]);
     }
-  } else if (const auto* norm = std::get_if<BatchNorm2d>(&operation)) {
-    const std::vector<Moments> moments = moments_of(x);
-    for_each_index(x, [&](int n, int c, int h, int w) {
-      const Moments& m = moments[static_cast<std::size_t>(c)];
-      output.at(n, c, h, w) = (x.at(n, c, h, w) - m.mean) / std::sqrt(m.variance + norm->eps) *
-                                  parameters[0][static_cast<std::size_t>(c)] +
-                              parameters[1][static_cast<std::size_t>(c)];
-    });
-  } else if (const auto* groups = std::get_if<GroupNorm>(&operation)) {
+  } else if (const auto norm = normalization_of(operation)) {
     for_each_normalized(
-        *groups, x, [&](int n, int c, int h, int w, double mean, double inverse, std::size_t) {
-          const auto channel = static_cast<std::size_t>(c);
-          output.at(n, c, h, w) =
-              (x.at(n, c, h, w) - mean) * inverse * parameters[0][channel] + parameters[1][channel];
+        *norm, x, moments_of(*norm, x), [&](int n, int c, int h, int w, const NormalValue& value) {
+          output.at(n, c, h, w) = value.normal * parameters[0][value.channel] + parameters[1][value.channel];
         });
   } else if (is_pool(operation)) {
     const bool max = std::holds_alternative<MaxPool2d>(operation);
@@ -323,40 +278,21 @@ inline void apply_backward(const Operation& operation, const Tensors& inputs, co
                            const Tensor& grad, Tensors& grad_inputs, Parameters& grad_parameters) {
   const Tensor& x = inputs[0];
   Tensor& dx = grad_inputs[0];
-  if (const auto* conv = std::get_if<Conv2d>(&operation)) {
-    const std::size_t plane = static_cast<std::size_t>(grad.shape.height * grad.shape.width);
-    for (std::size_t i = 0; i < grad.values.size(); ++i) {
-      if (!grad_parameters[1].empty()) {
-        grad_parameters[1][i / plane % static_cast<std::size_t>(grad.shape.channels)] += grad.values[i];
-      }
-    }
+  if (const Conv2d* conv = convolution_of(operation)) {
+    for_each_index(grad, [&](int n, int o, int h, int w) {
+      if (!parameters[1].empty()) grad_parameters[1][static_cast<std::size_t>(o)] += grad.at(n, o, h, w);
+    });
     for_each_product(*conv, x.shape, grad,
                      [&](int n, int o, int h, int w, int c, int r, int q, std::size_t k) {
                        dx.at(n, c, r, q) += grad.at(n, o, h, w) * parameters[0][k];
                        grad_parameters[0][k] += grad.at(n, o, h, w) * x.at(n, c, r, q);
                      });
-  } else if (std::holds_alternative<Linear>(operation)) {
-    const std::size_t features = x.shape.size();
-    const auto outputs = static_cast<std::size_t>(grad.shape.channels);
-    for (std::size_t i = 0; i < grad.values.size(); ++i) {
-      if (!grad_parameters[1].empty()) {
-        grad_parameters[1][i % outputs] += grad.values[i];
-      }
-      for (std::size_t k = 0; k < features; ++k) {
-        const std::size_t input = i / outputs * features + k;
-        const std::size_t weight = i % outputs * features + k;
-        dx.values[input] += grad.values[i] * parameters[0][weight];
-        grad_parameters[0][weight] += grad.values[i] * x.values[input];
-      }
-    }
   } else if (const auto* activation = std::get_if<Activation>(&operation)) {
     for (std::size_t i = 0; i < grad.values.size(); ++i) {
       dx.values[i] = slope(activation->kind, x.values[i]) * grad.values[i];
     }
-  } else if (const auto* norm = std::get_if<BatchNorm2d>(&operation)) {
+  } else if (const auto norm = normalization_of(operation)) {
     norm_backward(*norm, x, parameters, grad, dx, grad_parameters);
-  } else if (const auto* groups = std::get_if<GroupNorm>(&operation)) {
-    group_norm_backward(*groups, x, parameters, grad, dx, grad_parameters);
   } else if (is_pool(operation)) {
     const bool max = std::holds_alternative<MaxPool2d>(operation);
     for_each_index(grad, [&](int n, int c, int h, int w) {

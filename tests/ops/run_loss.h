@@ -30,6 +30,14 @@ inline LossCase random_case(int samples, int classes, double scale) {
   return result;
 }
 
+/// Gives each sample a second label and a share of the first.
+inline void mix(LossCase& given) {
+  given.others.assign(given.labels.rbegin(), given.labels.rend());
+  for (std::size_t n = 0; n < given.labels.size(); ++n) {
+    given.shares.push_back(0.4F + 0.6F * static_cast<float>(n) / static_cast<float>(given.labels.size()));
+  }
+}
+
 struct LossResults {
   LeafResult result;
   std::vector<std::int32_t> predictions;

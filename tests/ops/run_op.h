@@ -14,6 +14,18 @@ struct OpResults {
   Lanes output;
   std::array<Lanes, max_inputs> grad_inputs;
   std::array<Lanes, max_parameters> grad_parameters;
+
+  OpValues values(const OpCase& op_case, int samples) const {
+    OpValues values{.output = from_lanes(output, samples, op_case.node.shape)};
+    for (std::size_t k = 0; op_case.input_gradient && k < max_inputs; ++k) {
+      values.grad_inputs[k] = from_lanes(grad_inputs[k], samples, op_case.inputs[k]);
+    }
+    for (std::size_t k = 0; k < max_parameters; ++k) {
+      values.grad_parameters[k] = {grad_parameters[k].data(),
+                                   grad_parameters[k].data() + grad_parameters[k].size()};
+    }
+    return values;
+  }
 };
 
 /// Runs forward and backward on one instruction set. `planned`: number of samples to plan for; 0: as in

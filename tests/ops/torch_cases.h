@@ -25,11 +25,8 @@ inline std::vector<double> stored_by_torch(const std::string& name) {
   return {};
 }
 
-inline void expect_as_torch(const std::vector<double>& actual, const std::string& name) {
-  expect_near(actual, stored_by_torch(name), 4e-6, name);
-}
-
 constexpr int torch_samples = 3;
+constexpr double torch_tolerance = 4e-6;
 
 inline std::vector<OpCase> torch_cases() {
   return {conv_case("conv", {2, 7, 9}, 5, {.kernel = 3}),
@@ -39,8 +36,8 @@ inline std::vector<OpCase> torch_cases() {
           conv_case("conv_strided", {2, 9, 8}, 3, {.kernel = 3, .stride = 2, .padding = 1, .relu = true}),
           conv_case("conv_one", {4, 4, 4}, 3, {.kernel = 1}),
           conv_case("conv_seven", {1, 14, 14}, 2, {.kernel = 7, .stride = 2, .padding = 3, .relu = true}),
-          simple_case("linear", Linear{}, {19, 1, 1}, {7, 1, 1}),
-          simple_case("linear_relu", Linear{}, {24, 1, 1}, {10, 1, 1}, true),
+          simple_case("linear", Linear{.features = 7}, {19, 1, 1}, {7, 1, 1}),
+          simple_case("linear_relu", Linear{.features = 10}, {24, 1, 1}, {10, 1, 1}, true),
           simple_case("group_norm", GroupNorm{.groups = 3}, {12, 5, 7}, {12, 5, 7}),
           norm_case("batch_norm", {11, 9, 8}, {.relu = true})};
 }
@@ -58,18 +55,21 @@ inline OpInputs torch_inputs(const OpCase& op_case) {
   return values;
 }
 
-/// Expects the gradients of the parameters, and what batch norm observed.
-inline void expect_parameters_as_torch(const OpCase& op_case,
-                                       const std::array<std::vector<double>, max_parameters>& gradients) {
-  expect_as_torch(gradients[0], op_case.name + ".grad_weight");
-  expect_as_torch(gradients[1], op_case.name + ".grad_bias");
-  if (!std::holds_alternative<BatchNorm2d>(op_case.node.operation)) return;
-  std::array<std::vector<double>, 2> observed = {gradients[2], gradients[3]};
-  for (std::vector<double>& each : observed) {
-    for (double& value : each) value /= torch_samples;
+/// Results, with what batch norm observed.
+inline OpValues torch_values(const OpCase& op_case) {
+  OpValues values{.output = Tensor(torch_samples, op_case.node.shape)};
+  values.output.values = stored_by_torch(op_case.name + ".output");
+  values.grad_inputs[0].values = stored_by_torch(op_case.name + ".grad_input");
+  values.grad_parameters[0] = stored_by_torch(op_case.name + ".grad_weight");
+  values.grad_parameters[1] = stored_by_torch(op_case.name + ".grad_bias");
+  if (std::holds_alternative<BatchNorm2d>(op_case.node.operation)) {
+    values.grad_parameters[2] = stored_by_torch(op_case.name + ".running_mean");
+    values.grad_parameters[3] = stored_by_torch(op_case.name + ".running_var");
+    for (const std::size_t k : {2U, 3U}) {
+      for (double& value : values.grad_parameters[k]) value *= torch_samples;
+    }
   }
-  expect_as_torch(observed[0], op_case.name + ".running_mean");
-  expect_as_torch(observed[1], op_case.name + ".running_var");
+  return values;
 }
 
 }  // namespace lockstep::testing

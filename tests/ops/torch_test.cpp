@@ -14,14 +14,8 @@ TEST_P(Torch, AgreesOnEveryLevel) {
   const OpCase& op_case = GetParam();
   const OpInputs values = torch_inputs(op_case);
   for (const cpu::Level level : cpu::available_levels()) {
-    const OpResults results = run_op(op_case, values, level);
-    expect_as_torch(from_lanes(results.output, torch_samples, op_case.node.shape).values,
-                    op_case.name + ".output");
-    expect_as_torch(from_lanes(results.grad_inputs[0], torch_samples, op_case.inputs[0]).values,
-                    op_case.name + ".grad_input");
-    std::array<std::vector<double>, max_parameters> gradients;
-    for (std::size_t k = 0; k < max_parameters; ++k) gradients[k] = values_of(results.grad_parameters[k]);
-    expect_parameters_as_torch(op_case, gradients);
+    expect_near(op_case, run_op(op_case, values, level).values(op_case, torch_samples), torch_values(op_case),
+                torch_tolerance, op_case.name);
   }
 }
 
@@ -34,9 +28,9 @@ TEST(TorchLoss, AgreesOnEveryLevel) {
   loss_case.logits.values = stored_by_torch("loss.logits");
   for (const cpu::Level level : cpu::available_levels()) {
     const LossResults results = run_loss(loss_case, level);
-    expect_as_torch({results.result.loss}, "loss.loss");
-    expect_as_torch(from_lanes(results.grad, loss_case.logits.samples, loss_case.logits.shape).values,
-                    "loss.grad");
+    expect_near({results.result.loss}, stored_by_torch("loss.loss"), torch_tolerance, "loss");
+    expect_near(from_lanes(results.grad, loss_case.logits.samples, loss_case.logits.shape).values,
+                stored_by_torch("loss.grad"), torch_tolerance, "gradient of the loss");
   }
 }
 

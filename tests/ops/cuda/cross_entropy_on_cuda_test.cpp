@@ -38,13 +38,6 @@ CudaLossResults run_on_cuda(const LossCase& given, Type type, bool gradient = tr
   return {result.fetch_all<LeafResult>().front(), predictions.fetch_all<std::int32_t>(), grad.values()};
 }
 
-void mix(LossCase& given) {
-  given.others.assign(given.labels.rbegin(), given.labels.rend());
-  for (std::size_t n = 0; n < given.labels.size(); ++n) {
-    given.shares.push_back(0.4F + 0.6F * static_cast<float>(n) / static_cast<float>(given.labels.size()));
-  }
-}
-
 /// Expects the CPU's results: exactly with up to 32 classes, approximately with more, which threads fold in
 /// another order.
 void expect_as_on_cpu(LossCase given, Type type) {

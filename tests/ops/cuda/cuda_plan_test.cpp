@@ -1,7 +1,8 @@
-// Compares whole networks on the CUDA backend with the CPU's plans.
+// Plans of whole networks on both backends, and those of the CUDA backend compared with the CPU's.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "gradient/cuda/fold.h"
 #include "lockstep/error.h"
@@ -39,9 +40,31 @@ std::unique_ptr<Network> averaging_network() {
   return network;
 }
 
+/// Network with the widths that the CPU has blocks for, and dropout.
+std::unique_ptr<Network> wide_network() {
+  auto network = std::make_unique<Network>(Shape{3, 12, 12});
+  Value x = relu(conv2d(network->input(), {.channels = 16, .kernel = 3, .padding = 1}));
+  x = concat({x, conv2d(x, {.channels = 16, .kernel = 3, .padding = 1, .groups = 16})});
+  x = conv2d(x, {.channels = 16, .kernel = 3, .padding = 1});
+  x = dropout(x + conv2d(x, {.channels = 16, .kernel = 1}), 0.5);
+  network->output(linear(flatten(max_pool2d(x, {.kernel = 2})), 4));
+  return network;
+}
+
+/// Network in which no node adds to the output of another, so that nodes can run in any order.
+std::unique_ptr<Network> chain_network() {
+  auto network = std::make_unique<Network>(Shape{3, 12, 12});
+  Value x = batch_norm2d(conv2d(network->input(), {.channels = 16, .kernel = 3, .padding = 1}));
+  x = dropout(max_pool2d(relu6(x), {.kernel = 2}), 0.5);
+  network->output(linear(relu(linear(flatten(x), 20)), 4));
+  return network;
+}
+
 std::unique_ptr<Network> network_called(const std::string& name) {
   if (name == "residual") return residual_network();
   if (name == "averaging") return averaging_network();
+  if (name == "wide") return wide_network();
+  if (name == "chain") return chain_network();
   return make_model(name, name == "resnet20" ? Shape{3, 8, 8} : Shape{1, 28, 28}, 10);
 }
 
@@ -135,18 +158,6 @@ TEST_P(CudaNetworks, GiveTheSameBitsAgain) {
   }
 }
 
-/// Needs a network in which no node adds to the output of another, unlike residual networks.
-TEST(CudaPlan, RunsNodesAloneAndAgain) {
-  for (const cuda::Type type : {cuda::Type::fp32, cuda::Type::bf16}) {
-    const auto network = network_called("lenet");
-    const NetworkInputs inputs(*network, full, 23);
-    NetworkOnCuda cuda(*network, {.samples = full, .nodes_apart = true}, type);
-    const std::vector<float> expected = cuda.run(inputs, first_parameters(*network)).gradients;
-    EXPECT_EQ(cuda.gradients_of_nodes(), expected);
-    EXPECT_TRUE(cuda.stayed_inside());
-  }
-}
-
 TEST_P(CudaNetworks, EvaluateAsTheCpu) {
   const auto network = network_called(GetParam().name);
   const std::vector<float> parameters = first_parameters(*network);
@@ -203,57 +214,126 @@ TEST(CudaPlan, OfManyLayersEqualsTheCpu) {
   EXPECT_TRUE(cuda.stayed_inside());
 }
 
+/// Backends, with a number of samples that fills more than one of the CPU's groups.
+struct Backend {
+  const char* name;
+  std::optional<cuda::Type> type;  ///< none: the CPU
+  int samples;
+
+  std::unique_ptr<CompiledNetwork> compile(const Network& network, const Graph& graph,
+                                           PlanOptions options) const {
+    options.samples = samples;
+    if (!type) return std::make_unique<NetworkOnCpu>(network, graph, options);
+    return std::make_unique<NetworkOnCuda>(network, graph, options, *type);
+  }
+  std::unique_ptr<CompiledNetwork> compile(const Network& network, const PlanOptions& options = {}) const {
+    return compile(network, build_graph(network), options);
+  }
+};
+void PrintTo(const Backend& each, std::ostream* stream) { *stream << each.name; }
+
+class Plans : public ::testing::TestWithParam<Backend> {};
+INSTANTIATE_TEST_SUITE_P(Backends, Plans,
+                         ::testing::Values(Backend{"Cpu", std::nullopt, 18},
+                                           Backend{"Fp32", cuda::Type::fp32, full},
+                                           Backend{"Bf16", cuda::Type::bf16, full}),
+                         [](const auto& row) { return row.param.name; });
+
 /// Freezing changes no other gradients; those of frozen parameters are unchanged or zero.
-TEST(CudaPlan, FreezesParameters) {
-  const auto network = residual_network();
-  const std::vector<float> parameters = first_parameters(*network);
-  const NetworkInputs inputs(*network, full, 19);
-  NetworkOnCuda free(*network, {.samples = full}, cuda::Type::fp32);
-  const std::vector<float> expected = free.run(inputs, parameters).gradients;
-  for (std::size_t count = 1; count < network->parameters().size(); count += 4) {
-    PlanOptions options{.samples = full};
-    options.frozen.assign(network->parameters().size(), false);
-    std::fill_n(options.frozen.begin(), count, true);
-    NetworkOnCuda frozen(*network, options, cuda::Type::fp32);
-    const std::vector<float> actual = frozen.run(inputs, parameters).gradients;
-    for (std::size_t i = 0; i < actual.size(); ++i) {
-      const bool may_be_cleared = i < free.layout().offsets[count];
-      ASSERT_TRUE(actual[i] == expected[i] || (may_be_cleared && actual[i] == 0.0F)) << "element " << i;
+TEST_P(Plans, FrozenParametersChangeNoOtherGradients) {
+  if (GetParam().type == cuda::Type::bf16) return;  // as in fp32
+  std::vector<const char*> names{"residual", "wide"};
+  if (!GetParam().type) names.insert(names.end(), {"lenet", "resnet20"});
+  for (const char* name : names) {
+    const auto network = network_called(name);
+    const ArenaLayout layout = layout_arena(network->parameters());
+    const std::vector<float> parameters = first_parameters(*network);
+    const NetworkInputs inputs(*network, GetParam().samples, 19);
+    const auto free = GetParam().compile(*network);
+    const std::vector<float> expected = free->run(inputs, parameters).gradients;
+    const std::size_t all = network->parameters().size();
+    for (std::size_t count = 1; count < all; count += 1 + all / 20) {
+      std::vector<bool> first(all, false);
+      std::fill_n(first.begin(), count, true);
+      const auto frozen = GetParam().compile(*network, {.frozen = first});
+      const std::vector<float> actual = frozen->run(inputs, parameters).gradients;
+      for (std::size_t i = 0; i < actual.size(); ++i) {
+        const bool may_be_cleared = i < layout.offsets[count];
+        ASSERT_TRUE(actual[i] == expected[i] || (may_be_cleared && actual[i] == 0.0F))
+            << name << ", " << count << " frozen, element " << i;
+      }
+      EXPECT_LE(frozen->workspace_bytes(), free->workspace_bytes());
     }
-    EXPECT_LE(frozen.plan().workspace_bytes(), free.plan().workspace_bytes());
   }
 }
 
-/// Whether only biases before a batch norm differ from the gradients that are computed.
-TEST(CudaPlan, BiasBeforeBatchNormHasTheGradientZero) {
-  Network network({3, 8, 8});
+/// Shown by the memory: nothing is saved for nodes without backward.
+TEST_P(Plans, BackwardEndsWhereEverythingBeforeIsFrozen) {
+  const auto network = make_model("resnet20", {3, 32, 32}, 10);
+  std::vector<bool> all_but_head(network->parameters().size(), true);
+  all_but_head.back() = false;
+  EXPECT_LT(2 * GetParam().compile(*network, {.frozen = all_but_head})->workspace_bytes(),
+            GetParam().compile(*network)->workspace_bytes());
+}
+
+TEST_P(Plans, NodesRunAloneAndAgain) {
+  for (const char* name : {"chain", "lenet"}) {
+    const auto network = network_called(name);
+    const NetworkInputs inputs(*network, GetParam().samples, 23);
+    const auto alone = GetParam().compile(*network, {.nodes_apart = true});
+    const std::vector<float> expected = alone->run(inputs, first_parameters(*network)).gradients;
+    EXPECT_EQ(alone->gradients_of_nodes(), expected) << name;
+    EXPECT_LT(GetParam().compile(*network)->workspace_bytes(), alone->workspace_bytes()) << name;
+    EXPECT_TRUE(alone->stayed_inside()) << name;
+  }
+}
+
+/// The gradient that would be computed is rounding errors. One layer for each kernel of a bias's gradient.
+TEST_P(Plans, BiasBeforeBatchNormHasTheGradientZero) {
+  Network network({3, 12, 12});
   Value x = network.input();
-  x = relu(batch_norm2d(conv2d(x, {.channels = 5, .kernel = 3, .padding = 1, .name = "padded"})));
-  x = relu(batch_norm2d(conv2d(x, {.channels = 16, .kernel = 3, .padding = 1, .name = "wide"})));
-  x = relu(batch_norm2d(conv2d(x, {.channels = 16, .kernel = 1, .name = "in_arena"})));
-  x = relu(batch_norm2d(linear(flatten(x), Linear{.features = 24, .name = "linear"})));
-  network.output(linear(x, Linear{.features = 10, .name = "logits"}));
-  const std::vector<std::string> zeros{"padded.bias", "wide.bias", "in_arena.bias", "linear.bias"};
+  for (const Conv2d& conv :
+       {Conv2d{.channels = 5, .kernel = 3, .padding = 1, .name = "padded"},
+        Conv2d{.channels = 16, .kernel = 5, .padding = 2, .name = "direct"},
+        Conv2d{.channels = 32, .kernel = 3, .padding = 1, .name = "winograd"},
+        Conv2d{.channels = 32, .kernel = 3, .padding = 1, .groups = 32, .name = "depthwise"},
+        Conv2d{.channels = 32, .kernel = 3, .padding = 1, .groups = 2, .name = "grouped"},
+        Conv2d{.channels = 32, .kernel = 1, .name = "flat"}}) {
+    x = relu(batch_norm2d(conv2d(x, conv)));
+  }
+  x = relu(batch_norm2d(linear(flatten(x), Linear{.features = 8, .name = "linear"})));
+  network.output(linear(x, Linear{.features = 4, .name = "logits"}));
   Graph computed = build_graph(network);
   for (GraphNode& node : computed.nodes) node.zero_bias_gradient = false;
   const std::vector<float> parameters = first_parameters(network);
-  const NetworkInputs inputs(network, full, 29);
-  for (const cuda::Type type : {cuda::Type::fp32, cuda::Type::bf16}) {
-    NetworkOnCuda cuda(network, {.samples = full}, type);
-    std::vector<float> expected =
-        NetworkOnCuda(network, computed, {.samples = full}, type).run(inputs, parameters).gradients;
-    for (std::size_t p = 0; p < network.parameters().size(); ++p) {
-      const Parameter& parameter = network.parameters()[p];
-      if (std::ranges::count(zeros, parameter.name) == 0) continue;
-      const auto begin = expected.begin() + static_cast<std::ptrdiff_t>(cuda.layout().offsets[p]);
-      EXPECT_NE(std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(parameter.size())),
-                std::vector<float>(parameter.size(), 0.0F))
-          << parameter.name;
-      std::fill_n(begin, parameter.size(), 0.0F);
+  const NetworkInputs inputs(network, GetParam().samples, 29);
+  const auto with_zeros = GetParam().compile(network), without = GetParam().compile(network, computed, {});
+  const std::vector<float> actual = with_zeros->run(inputs, parameters).gradients;
+  const std::vector<float> expected = without->run(inputs, parameters).gradients;
+  const ArenaLayout layout = layout_arena(network.parameters());
+  std::set<std::string> zeros;
+  for (std::size_t p = 0; p < layout.offsets.size(); ++p) {
+    const std::string& name = network.parameters()[p].name;
+    for (std::size_t i = layout.offsets[p]; i < layout.end_of(p); ++i) {
+      if (actual[i] == expected[i]) continue;
+      zeros.insert(name);
+      EXPECT_EQ(actual[i], 0.0F) << name;
+      EXPECT_NEAR(expected[i], 0.0F, GetParam().type == cuda::Type::bf16 ? 1.0F : 1e-4F) << name;
     }
-    EXPECT_EQ(cuda.run(inputs, parameters).gradients, expected);
-    EXPECT_TRUE(cuda.stayed_inside());
   }
+  EXPECT_EQ(zeros, (std::set<std::string>{"padded.bias", "direct.bias", "winograd.bias", "depthwise.bias",
+                                          "grouped.bias", "flat.bias", "linear.bias"}));
+  EXPECT_TRUE(with_zeros->stayed_inside());
+}
+
+/// A network with 2^24 paths through layers without parameters.
+TEST_P(Plans, ManyPathsTakeNoTime) {
+  Network network({1, 8, 8});
+  Value x = network.input();
+  for (int i = 0; i < 24; ++i) x = x + x;
+  network.output(flatten(adaptive_avg_pool2d(x)));
+  const NetworkInputs inputs(network, GetParam().samples, 31);
+  EXPECT_TRUE(GetParam().compile(network)->run(inputs, {}).gradients.empty());
 }
 
 /// Gradients that are reported final during backward must not be written later.

@@ -1,6 +1,7 @@
-// The table of operations on the CUDA backend.
+// The table of operations on the CUDA backend; those with parameters, in fp32, against PyTorch too.
 #include <gtest/gtest.h>
 
+#include "ops/torch_cases.h"
 #include "run_cuda_op.h"
 
 namespace lockstep::testing {
@@ -25,43 +26,16 @@ OpInputs inputs_for(const OpCase& op_case, int samples, cuda::Type type) {
   return values;
 }
 
-void expect_tensor(const PaddedTensor& actual, const Tensor& expected, double tolerance,
-                   const std::string& what) {
-  expect_near(actual.values().values, expected.values, tolerance, what);
-  EXPECT_TRUE(actual.padding_is_zero()) << what;
-  EXPECT_TRUE(actual.end_intact()) << what;
-}
-
-void expect_parameter(const std::vector<float>& actual, const std::vector<double>& expected, double tolerance,
-                      const std::string& what) {
-  ASSERT_GE(actual.size(), expected.size()) << what;
-  const auto end = actual.begin() + static_cast<std::ptrdiff_t>(expected.size());
-  expect_near({actual.begin(), end}, expected, tolerance, what);
-  EXPECT_TRUE(std::all_of(end, actual.end(), [](float value) { return value == 0.0F; }))
-      << what << ": the gap after it";
-}
-
-void expect_reference(const OpCase& op_case, int samples, const TypeCase& type) {
-  const OpInputs values = inputs_for(op_case, samples, type.type);
-  const Expected expected(op_case, values);
-  const CudaOpResults results = run_cuda_op(op_case, values, type.type);
-  const std::string where = std::string(type.name) + ", " + std::to_string(samples) + " samples, ";
-  expect_tensor(results.output, expected.output, type.tolerance, where + "output");
-  for (std::size_t k = 0; op_case.input_gradient && k < max_inputs; ++k) {
-    expect_tensor(results.grad_inputs[k], expected.grad_inputs[k], type.tolerance,
-                  where + "gradient of input " + std::to_string(k));
-  }
-  for (std::size_t k = 0; k < max_parameters; ++k) {
-    expect_parameter(results.grad_parameters[k], expected.grad_parameters[k], type.tolerance,
-                     where + "gradient of parameter " + std::to_string(k));
-  }
-}
-
 class CudaOps : public ::testing::TestWithParam<OpCase> {};
 
 TEST_P(CudaOps, EqualReference) {
   for (const TypeCase& type : types) {
-    for (const int samples : {1, 5}) expect_reference(GetParam(), samples, type);
+    for (const int samples : {1, 5}) {
+      const OpInputs values = inputs_for(GetParam(), samples, type.type);
+      expect_near(GetParam(), run_cuda_op(GetParam(), values, type.type),
+                  reference_values(GetParam(), values), type.tolerance,
+                  std::string(type.name) + ", " + std::to_string(samples) + " samples");
+    }
   }
 }
 
@@ -84,6 +58,16 @@ INSTANTIATE_TEST_SUITE_P(BatchNorm, CudaOps, ::testing::ValuesIn(batch_norm_case
                          [](const auto& row) { return row.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(Table, CudaOps, ::testing::ValuesIn(op_cases()),
+                         [](const auto& row) { return row.param.name; });
+
+class TorchOnCuda : public ::testing::TestWithParam<OpCase> {};
+
+TEST_P(TorchOnCuda, Agrees) {
+  expect_near(GetParam(), run_cuda_op(GetParam(), torch_inputs(GetParam()), cuda::Type::fp32),
+              torch_values(GetParam()), torch_tolerance, GetParam().name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stored, TorchOnCuda, ::testing::ValuesIn(torch_cases()),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace

@@ -15,13 +15,8 @@ inline std::vector<float> in_arena(const std::vector<double>& values) {
   return floats;
 }
 
-struct CudaOpResults {
-  PaddedTensor output;
-  std::array<PaddedTensor, max_inputs> grad_inputs;
-  std::array<std::vector<float>, max_parameters> grad_parameters;  ///< with the gap
-};
-
-/// Runs one operation with memory of its own. `given`: further members that the operation needs.
+/// Runs one operation with memory of its own. `given`: further members that the operation needs. Fails where
+/// the operation writes past its memory, or other values than zeros between parameters or into padding.
 class CudaOpRun {
  public:
   CudaOpRun(const OpCase& op_case, const OpInputs& values, cuda::Type type, int position,
@@ -34,10 +29,10 @@ class CudaOpRun {
         saved_(op_.saved_bytes),
         left_(op_.left_bytes),
         scratch_(op_.scratch_bytes),
+        output_(type, samples_, op_case.node.shape),
         grad_output_(type, values.grad_output),
         memory_(given) {
-    results.output = PaddedTensor(type, samples_, op_case.node.shape);
-    memory_.output = results.output.data();
+    memory_.output = output_.data();
     memory_.prepared = prepared_.data();
     memory_.saved = saved_.data();
     memory_.left = left_.data();
@@ -49,7 +44,7 @@ class CudaOpRun {
     for (std::size_t k = 0; k < max_parameters; ++k) add_parameter(k, values.parameters[k]);
   }
 
-  void run() {
+  OpValues run() {
     run_on_device([&](cuda::StreamHandle stream) {
       memory_.stream = stream;
       cuda::WeightPadding padding(stream, type_);
@@ -68,8 +63,8 @@ class CudaOpRun {
     }
     for (std::size_t k = 0; k < max_inputs; ++k) {
       if (!case_.input_gradient || case_.inputs[k].channels == 0) continue;
-      results.grad_inputs[k] = PaddedTensor(type_, samples_, case_.inputs[k]);
-      memory_.grad_inputs[k] = results.grad_inputs[k].data();
+      grad_inputs_[k] = PaddedTensor(type_, samples_, case_.inputs[k]);
+      memory_.grad_inputs[k] = grad_inputs_[k].data();
     }
     run_on_device([&](cuda::StreamHandle stream) {
       memory_.stream = stream;
@@ -78,14 +73,9 @@ class CudaOpRun {
       op_.backward(memory_);
       finish.run();
     });
-    for (std::size_t k = 0; k < max_parameters; ++k) {
-      results.grad_parameters[k] = grad_parameters_[k].fetch_floats();
-    }
     for (const DeviceMemory* each : {&prepared_, &saved_, &left_, &scratch_}) check_end(*each);
-    for (const DeviceMemory& each : grad_parameters_) check_end(each);
+    return results();
   }
-
-  CudaOpResults results;
 
  private:
   cuda::Op plan(int position) const {
@@ -125,8 +115,30 @@ class CudaOpRun {
     }
   }
 
-  void check_end(const DeviceMemory& memory) const {
+  template <class Memory>
+  void check_end(const Memory& memory) const {
     if (!memory.end_intact()) throw std::logic_error(case_.name + " wrote past its memory");
+  }
+
+  Tensor values_of(const PaddedTensor& tensor) const {
+    check_end(tensor);
+    if (!tensor.padding_is_zero()) throw std::logic_error(case_.name + " wrote into padding");
+    return tensor.values();
+  }
+
+  OpValues results() const {
+    OpValues results{.output = values_of(output_)};
+    for (std::size_t k = 0; k < max_inputs; ++k) results.grad_inputs[k] = values_of(grad_inputs_[k]);
+    for (std::size_t k = 0; k < max_parameters; ++k) {
+      check_end(grad_parameters_[k]);
+      const std::vector<float> padded = grad_parameters_[k].fetch_floats();
+      const auto end = padded.begin() + static_cast<std::ptrdiff_t>(case_.parameter_sizes()[k]);
+      if (std::any_of(end, padded.end(), [](float value) { return value != 0.0F; })) {
+        throw std::logic_error(case_.name + " wrote behind parameter " + std::to_string(k));
+      }
+      results.grad_parameters[k].assign(padded.begin(), end);
+    }
+    return results;
   }
 
   const OpCase& case_;
@@ -134,17 +146,15 @@ class CudaOpRun {
   int samples_;
   cuda::Op op_;
   DeviceMemory prepared_, saved_, left_, scratch_;
-  PaddedTensor grad_output_, hidden_output_;
-  std::array<PaddedTensor, max_inputs> inputs_;
+  PaddedTensor output_, grad_output_, hidden_output_;
+  std::array<PaddedTensor, max_inputs> inputs_, grad_inputs_;
   std::array<DeviceMemory, max_parameters> parameters_, grad_parameters_;
   cuda::OpMemory memory_;
 };
 
-inline CudaOpResults run_cuda_op(const OpCase& op_case, const OpInputs& values, cuda::Type type,
-                                 int position = 0, const cuda::OpMemory& given = {}) {
-  CudaOpRun run(op_case, values, type, position, given);
-  run.run();
-  return std::move(run.results);
+inline OpValues run_cuda_op(const OpCase& op_case, const OpInputs& values, cuda::Type type, int position = 0,
+                            const cuda::OpMemory& given = {}) {
+  return CudaOpRun(op_case, values, type, position, given).run();
 }
 
 }  // namespace lockstep::testing

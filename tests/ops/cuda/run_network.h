@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "ops/cpu/cpu_plan.h"
 #include "ops/cuda/cuda_plan.h"
@@ -65,39 +67,110 @@ inline std::vector<float> first_parameters(const Network& network) {
   return arena;
 }
 
-inline NetworkResults run_on_cpu(const Network& network, const PlanOptions& options,
-                                 const NetworkInputs& inputs, const std::vector<float>& parameters) {
-  const int samples = inputs.images.samples;
+/// Gradients to be overwritten: NaN, and zeros between parameters.
+inline std::vector<float> spoiled_gradients(const Network& network) {
   const ArenaLayout layout = layout_arena(network.parameters());
-  const cpu::CpuPlan plan(build_graph(network), layout, options, cpu::best_level());
-  const std::vector<float> pixels(inputs.images.values.begin(), inputs.images.values.end());
-  const HostMicroBatch host(static_cast<std::size_t>(samples), inputs.mixes);
-  const MicroBatch& batch = host.batch;
-  inputs.write_arrays(batch);
-  for (int i = 0; i < samples; ++i) {
-    batch.samples[i] = reinterpret_cast<const std::byte*>(&pixels[inputs.images.index(i, 0, 0, 0)]);
+  std::vector<float> values(layout.elements, 0.0F);
+  for (std::size_t p = 0; p < layout.offsets.size(); ++p) {
+    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(layout.offsets[p]),
+                network.parameters()[p].size(), std::numeric_limits<float>::quiet_NaN());
   }
-  Lanes workspace(plan.workspace_bytes() / sizeof(float));
-  auto* bytes = reinterpret_cast<std::byte*>(workspace.data());
-  Lanes arena(layout.elements);
-  std::copy(parameters.begin(), parameters.end(), arena.data());
-  Lanes gradients(options.training ? layout.elements : 0);
-  std::fill_n(gradients.data(), gradients.size(), 0.0F);
-  plan.load(batch, {.shape = network.input_shape(), .floats = true}, bytes);
-  MicroBatch unmixed = batch;
-  unmixed.shares = nullptr;
-  plan.load(unmixed, {.shape = network.input_shape(), .floats = true}, bytes);
-  NetworkResults results;
-  plan.forward(batch, plan.all_and_loss(), arena.data(), &results.leaf, bytes);
-  const auto predictions = plan.predictions(batch, bytes);
-  results.predictions.assign(predictions.begin(), predictions.end());
-  if (options.training) plan.backward(batch, plan.all(), arena.data(), gradients.data(), bytes);
-  results.gradients.assign(gradients.data(), gradients.data() + gradients.size());
-  return results;
+  return values;
 }
 
-/// A network on the CUDA backend, with memory for one executor.
-class NetworkOnCuda {
+/// A network compiled for a backend, with memory for one executor.
+class CompiledNetwork {
+ public:
+  virtual ~CompiledNetwork() = default;
+  virtual NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) = 0;
+  /// Repeats the last run of a plan with nodes apart, node by node from first to last, each backward twice.
+  virtual std::vector<float> gradients_of_nodes() = 0;
+  virtual std::size_t workspace_bytes() const = 0;
+  virtual bool stayed_inside() const = 0;
+
+ protected:
+  /// Calls forward(range) and backward(range) for gradients_of_nodes().
+  static void run_nodes(std::size_t nodes, const auto& forward, const auto& backward) {
+    for (std::size_t i = nodes; i-- > 1;) forward(NodeRange{i, i + 1});
+    forward(NodeRange{nodes, nodes + 1});
+    for (std::size_t i = 2; i < 2 * nodes; ++i) backward(NodeRange{i / 2, i / 2 + 1});
+  }
+};
+
+class NetworkOnCpu final : public CompiledNetwork {
+ public:
+  NetworkOnCpu(const Network& network, const Graph& graph, const PlanOptions& options)
+      : network_(network),
+        options_(options),
+        nodes_(graph.nodes.size()),
+        plan_(graph, layout_arena(network.parameters()), options, cpu::best_level()),
+        workspace_(plan_.workspace_bytes() / sizeof(float)),
+        gradients_(options.training ? layout_arena(network.parameters()).elements : 0) {}
+
+  NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) override {
+    const auto samples = static_cast<std::size_t>(inputs.images.samples);
+    const std::vector<float> pixels(inputs.images.values.begin(), inputs.images.values.end());
+    host_.emplace(samples, inputs.mixes);
+    inputs.write_arrays(host_->batch);
+    for (std::size_t i = 0; i < samples; ++i) {
+      host_->batch.samples[i] = reinterpret_cast<const std::byte*>(&pixels[i * inputs.images.shape.size()]);
+    }
+    parameters_ = Lanes(parameters.size());
+    std::ranges::copy(parameters, parameters_.data());
+    spoil_gradients();
+    MicroBatch batch = host_->batch;
+    plan_.load(batch, {.shape = network_.input_shape(), .floats = true}, bytes());
+    batch.shares = nullptr;
+    plan_.load(batch, {.shape = network_.input_shape(), .floats = true}, bytes());
+    NetworkResults results;
+    plan_.forward(host_->batch, plan_.all_and_loss(), parameters_.data(), &results.leaf, bytes());
+    const auto predictions = plan_.predictions(host_->batch, bytes());
+    results.predictions.assign(predictions.begin(), predictions.end());
+    if (options_.training) {
+      plan_.backward(host_->batch, plan_.all(), parameters_.data(), gradients_.data(), bytes());
+    }
+    results.gradients = gradients();
+    return results;
+  }
+
+  std::vector<float> gradients_of_nodes() override {
+    spoil_gradients();
+    run_nodes(
+        nodes_,
+        [&](NodeRange range) {
+          LeafResult result;
+          plan_.forward(host_->batch, range, parameters_.data(), &result, bytes());
+        },
+        [&](NodeRange range) {
+          plan_.backward(host_->batch, range, parameters_.data(), gradients_.data(), bytes());
+        });
+    return gradients();
+  }
+
+  std::size_t workspace_bytes() const override { return plan_.workspace_bytes(); }
+  bool stayed_inside() const override { return workspace_.end_intact() && gradients_.end_intact(); }
+
+ private:
+  std::byte* bytes() { return reinterpret_cast<std::byte*>(workspace_.data()); }
+  std::vector<float> gradients() const { return {gradients_.data(), gradients_.data() + gradients_.size()}; }
+  void spoil_gradients() {
+    if (options_.training) std::ranges::copy(spoiled_gradients(network_), gradients_.data());
+  }
+
+  const Network& network_;
+  PlanOptions options_;
+  std::size_t nodes_;
+  cpu::CpuPlan plan_;
+  Lanes workspace_, parameters_, gradients_;
+  std::optional<HostMicroBatch> host_;  ///< loaded last
+};
+
+inline NetworkResults run_on_cpu(const Network& network, const PlanOptions& options,
+                                 const NetworkInputs& inputs, const std::vector<float>& parameters) {
+  return NetworkOnCpu(network, build_graph(network), options).run(inputs, parameters);
+}
+
+class NetworkOnCuda final : public CompiledNetwork {
  public:
   /// `sizes`: of micro-batches besides options.samples.
   NetworkOnCuda(const Network& network, const PlanOptions& options, cuda::Type type,
@@ -109,6 +182,7 @@ class NetworkOnCuda {
                 const std::vector<int>& sizes = {})
       : network_(network),
         options_(options),
+        nodes_(graph.nodes.size()),
         layout_(layout_arena(network.parameters())),
         plan_(graph, layout_, options, type, dnn_under_test()) {
     for (const int samples : sizes) plan_.compile_for(samples);
@@ -120,14 +194,16 @@ class NetworkOnCuda {
   /// Called when gradients from `begin` on are final; may enqueue work.
   std::function<void(cuda::StreamHandle, float* gradients, std::size_t begin)> ready = {};
 
-  NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) {
+  /// Prepares the parameters if they are not those of the run before.
+  NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) override {
     const int samples = inputs.images.samples;
     load(inputs);
     parameters_.store(parameters);
-    if (options_.training) spoil_gradients();
+    const bool known = std::exchange(prepared_, parameters) == parameters;
+    if (options_.training) gradients_.store(spoiled_gradients(network_));
     run_on_device([&](cuda::StreamHandle stream) {
       auto* result = reinterpret_cast<LeafResult*>(result_.data());
-      plan_.prepare(stream, parameters_.floats(), workspace_.data());
+      if (!known) plan_.prepare(stream, parameters_.floats(), workspace_.data());
       plan_.forward(stream, batch_, plan_.all_and_loss(), parameters_.floats(), result, workspace_.data());
       if (!options_.training) return;
       for (const GradientPart& part : plan_.parts()) {
@@ -146,25 +222,25 @@ class NetworkOnCuda {
     return results;
   }
 
-  /// Repeats the last run of a plan with nodes apart, node by node from first to last, each backward twice.
-  std::vector<float> gradients_of_nodes() {
-    spoil_gradients();
-    const std::size_t nodes = build_graph(network_).nodes.size();
+  std::vector<float> gradients_of_nodes() override {
+    gradients_.store(spoiled_gradients(network_));
     run_on_device([&](cuda::StreamHandle stream) {
-      auto* result = reinterpret_cast<LeafResult*>(result_.data());
-      for (std::size_t i = nodes; i-- > 1;) {
-        plan_.forward(stream, batch_, {i, i + 1}, parameters_.floats(), result, workspace_.data());
-      }
-      plan_.forward(stream, batch_, {nodes, nodes + 1}, parameters_.floats(), result, workspace_.data());
-      for (std::size_t i = 2; i < 2 * nodes; ++i) {
-        plan_.backward(stream, batch_, {i / 2, i / 2 + 1}, parameters_.floats(), gradients_.floats(),
-                       workspace_.data());
-      }
+      run_nodes(
+          nodes_,
+          [&](NodeRange range) {
+            auto* result = reinterpret_cast<LeafResult*>(result_.data());
+            plan_.forward(stream, batch_, range, parameters_.floats(), result, workspace_.data());
+          },
+          [&](NodeRange range) {
+            plan_.backward(stream, batch_, range, parameters_.floats(), gradients_.floats(),
+                           workspace_.data());
+          });
     });
     return gradients_.fetch_floats();
   }
 
-  bool stayed_inside() const {
+  std::size_t workspace_bytes() const override { return plan_.workspace_bytes(); }
+  bool stayed_inside() const override {
     return workspace_.end_intact() && parameters_.end_intact() && gradients_.end_intact() &&
            result_.end_intact();
   }
@@ -198,22 +274,14 @@ class NetworkOnCuda {
     device_under_test().copy(to, values.data(), values.size() * sizeof(Value));
   }
 
-  /// Sets all gradients to NaN, and gaps to zero.
-  void spoil_gradients() const {
-    std::vector<float> values(layout_.elements, 0.0F);
-    for (std::size_t p = 0; p < layout_.offsets.size(); ++p) {
-      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(layout_.offsets[p]),
-                  network_.parameters()[p].size(), std::numeric_limits<float>::quiet_NaN());
-    }
-    gradients_.store(values);
-  }
-
   const Network& network_;
   PlanOptions options_;
+  std::size_t nodes_;
   ArenaLayout layout_;
   cuda::CudaPlan plan_;
   DeviceMemory workspace_, block_, parameters_, gradients_;
-  MicroBatch batch_;  ///< loaded last
+  std::vector<float> prepared_;  ///< parameters
+  MicroBatch batch_;             ///< loaded last
   DeviceMemory result_{sizeof(LeafResult)};
 };
 
