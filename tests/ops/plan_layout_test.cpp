@@ -115,50 +115,5 @@ TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
   EXPECT_EQ(layout.bytes % 256, 0U);
 }
 
-/// Prepared memory is in use for many micro-batches, so it is never shared.
-TEST(WorkspaceLayout, SharesNoMemoryWithWhatIsPrepared) {
-  const Graph graph = branched();
-  const PlanOptions options{.samples = 3};
-  WorkspaceBytes bytes{.nodes = {}, .scratch = 100, .samples = 3};
-  bytes.nodes.resize(graph.nodes.size(), {.value = 640, .saved = 64, .prepared = 320});
-  const WorkspaceLayout layout = lay_out_workspace(graph, options, trace_gradients(graph, options), bytes);
-  for (const WorkspaceLayout::Node& prepared : layout.nodes) {
-    const auto apart = [&](std::size_t offset, std::size_t size) {
-      return offset == WorkspaceLayout::none || offset + size <= prepared.prepared ||
-             prepared.prepared + 320 <= offset;
-    };
-    for (const WorkspaceLayout::Node& node : layout.nodes) {
-      EXPECT_TRUE(apart(node.value, 640) && apart(node.gradient, 640) && apart(node.saved, 64));
-      EXPECT_TRUE(&node == &prepared || apart(node.prepared, 320));
-    }
-    EXPECT_TRUE(apart(layout.scratch, 100) && apart(layout.predictions, 12));
-  }
-}
-
-/// Layout of blocks that have short lifetimes unless nodes are apart.
-WorkspaceLayout layout_with(bool nodes_apart) {
-  const Graph graph = branched();
-  const PlanOptions options{.samples = 16, .nodes_apart = nodes_apart};
-  WorkspaceBytes bytes{.nodes = {}, .scratch = 64, .samples = 16};
-  bytes.nodes.resize(graph.nodes.size(), {.value = 640, .saved = 64});
-  return lay_out_workspace(graph, options, trace_gradients(graph, options), bytes);
-}
-
-TEST(WorkspaceLayout, HasAPlaceForEveryBlockWhereNodesAreApart) {
-  const WorkspaceLayout layout = layout_with(true);
-  std::vector<std::pair<std::size_t, std::size_t>> blocks{
-      {layout.scratch, 64}, {layout.predictions, 64}, {layout.aside[0], 640}};
-  for (const WorkspaceLayout::Node& node : layout.nodes) {
-    blocks.insert(blocks.end(), {{node.value, 640}, {node.saved, 64}});
-    if (node.gradient != WorkspaceLayout::none) blocks.emplace_back(node.gradient, 640);
-  }
-  std::ranges::sort(blocks);
-  for (std::size_t i = 1; i < blocks.size(); ++i) {
-    EXPECT_LE(blocks[i - 1].first + blocks[i - 1].second, blocks[i].first);
-  }
-  EXPECT_LE(blocks.back().first + blocks.back().second, layout.bytes);
-  EXPECT_LT(layout_with(false).bytes, layout.bytes);
-}
-
 }  // namespace
 }  // namespace lockstep::testing
