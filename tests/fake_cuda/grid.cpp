@@ -54,7 +54,6 @@ Runner& runner() {
 thread_local Block* block = nullptr;
 thread_local unsigned barriers_passed = 0;
 int missing_barrier = -1;
-unsigned counted_barriers = 0;
 
 void run_threads(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
   Block shared(threads);
@@ -69,7 +68,6 @@ void run_threads(unsigned blocks, unsigned threads, const std::function<void()>&
         kernel();
         shared.end.wait();  // blocks have the same shared memory
       }
-      if (t == 0) counted_barriers = barriers_passed;
     });
   }
 }
@@ -119,6 +117,5 @@ void wait_for_block() {
 void wait_for_warp() { block->warps[thread_index / warp_threads]->wait(); }
 
 void leave_out_barrier(int number) { missing_barrier = number; }
-unsigned barriers_of_block() { return counted_barriers; }
 
 }  // namespace lockstep::fake_cuda

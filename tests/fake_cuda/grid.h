@@ -65,11 +65,8 @@ void run_grid(const Grid& grid, const std::function<void()>& kernel);
 using Runner = std::function<void(const Grid& grid, const std::function<void()>& on_host)>;
 void set_runner(Runner replacement);
 
-// Faults of kernels, for the tests of these functions.
-/// The barrier with this number in each block lets all threads pass. -1: none.
+/// For tests of the sanitizer: the barrier with this number in each block lets all threads pass. -1: none.
 void leave_out_barrier(int number);
-/// Barriers that a thread of the last grid passed in a block. Counted where threads run at once.
-unsigned barriers_of_block();
 
 /// Adds `work` to a stream as a kernel with these arguments. Faults: addresses of the host in the arguments,
 /// memory that is freed before the kernel runs, and an error of an earlier call that nothing has cleared. On
