@@ -75,27 +75,6 @@ struct Measured {
   KernelTimes times{std::make_unique<TestClock>(calls)};
 };
 
-TEST(KernelTimes, AreSumsByNameWithTheLongestFirst) {
-  Measured measured;
-  KernelTimes& times = measured.times;
-  for (int step = 0; step < 2; ++step) {
-    times.begin_part(stream);
-    launch(typeid(Copy<float>).name(), 1.0);
-    launch(typeid(Copy<Bfloat16>).name(), 2.0);
-    launch("memset", 4.0);
-    times.end_part();
-    times.collect();
-  }
-  const std::vector<KernelTime> kernels = times.kernels();
-  ASSERT_EQ(kernels.size(), 2U);
-  EXPECT_EQ(kernels[0].name, "memset");
-  EXPECT_EQ(kernels[0].launches, 2U);
-  EXPECT_EQ(kernels[0].seconds, 8.0);
-  EXPECT_EQ(kernels[1].name, "Copy");
-  EXPECT_EQ(kernels[1].launches, 4U);
-  EXPECT_EQ(kernels[1].seconds, 6.0);
-}
-
 TEST(KernelTimes, CountTimeBetweenLaunchesOfAStreamInAPart) {
   Measured measured;
   measured.times.begin_part(stream);

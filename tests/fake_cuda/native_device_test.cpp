@@ -180,13 +180,6 @@ TEST_P(NativeDevice, SaysHowMuchMemoryIsMissing) {
   EXPECT_EQ(values().front(), 1.0F) << "the error is not left behind";
 }
 
-TEST_P(NativeDevice, NamesTheErrorOfAKernel) {
-  fake_cuda::fail("kernel", cudaErrorIllegalAddress);
-  const auto program = device->record([&] { for_each(handle(), count, AddOne{memory.as<float>()}); });
-  program->run();
-  EXPECT_NE(error_of([&] { values(); }).find("(cudaErrorIllegalAddress)"), std::string::npos);
-}
-
 // Times of launches, which are measured where there are no graphs.
 
 struct Take4 {
@@ -264,26 +257,6 @@ TEST_P(NativeDevice, RefusesARecordingThatEndsWhileAnotherStreamWorks) {
             }).find("(cudaErrorStreamCaptureUnjoined)"),
             std::string::npos)
       << "joined after a call of the host";
-}
-
-TEST_P(NativeDevice, RefusesEventsOfAnotherRecording) {
-  if (!GetParam()) return;
-  Event before;
-  const auto first = device->record([&] {
-    for_each(handle(), count, AddOne{memory.as<float>()});
-    before = stream.record();
-  });
-  EXPECT_NE(error_of_recording([&] { stream.wait(before); }).find("(cudaErrorStreamCaptureIsolation)"),
-            std::string::npos);
-}
-
-TEST_P(NativeDevice, RefusesMemoryThatIsNotPinned) {
-  if (!GetParam()) return;
-  std::vector<float> pageable(count);
-  error_of_recording([&] { device->copy(stream, memory.data(), pageable.data(), memory.bytes()); });
-  const auto faults = fake_cuda::take_faults();
-  ASSERT_EQ(faults.size(), 1U);
-  EXPECT_NE(faults.front().find("not pinned"), std::string::npos);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)

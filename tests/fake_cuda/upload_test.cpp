@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,14 @@ class UploadOnFakeCuda : public testing::TestWithParam<bool> {
     return device->record([this, count] {
       for (int i = 0; i < count; ++i) {
         upload->fill(stream, [this] {
+          if (filled + 1 == bad) throw std::runtime_error("cannot be read");
           log += fmt::format("s{} ", ++filled);
           fake_cuda::pass(microseconds_of_source);
           std::fill_n(block.data(), block.bytes(), std::byte{filled});
           return std::span<const std::byte>(block.data(), block.bytes());
         });
-        launch("read", [this] { log += fmt::format("r{} ", static_cast<int>(upload->data()[0])); });
+        launch("read",
+               [this] { log += fmt::format("r{} ", static_cast<int>(upload->data()[block.bytes() - 1])); });
         upload->release(stream);
         launch("compute", [this] {
           log += "c ";
@@ -52,13 +55,14 @@ class UploadOnFakeCuda : public testing::TestWithParam<bool> {
     filled = 0;
     if (without != nullptr) fake_cuda::fail(without, cudaSuccess, later);
     program->run();
-    device->copy(nullptr, nullptr, 0);
+    wait();
     fake_cuda::recover();
     return log;
   }
+  void wait() { device->copy(nullptr, nullptr, 0); }
 
   // Work that no test waits for still uses these while the device is destroyed.
-  std::uint8_t filled = 0;
+  std::uint8_t filled = 0, bad = 0;
   double microseconds_of_source = 0.0;
   std::string log;
   std::unique_ptr<Device> device = make_cuda_device(0, GetParam());
@@ -76,10 +80,40 @@ TEST_P(UploadOnFakeCuda, ACopyIsDoneBeforeTheComputationBeforeIt) {
 }
 
 TEST_P(UploadOnFakeCuda, GoesOnAcrossRuns) {
-  const auto step = fills(1);
-  for (int i = 0; i < 3; ++i) step->run();
-  device->copy(nullptr, nullptr, 0);
-  EXPECT_EQ(log, "s1 s2 r1 s3 c r2 c r3 c ");
+  const auto one = fills(1), two = fills(2);
+  for (Program* each : {one.get(), two.get(), one.get()}) each->run();
+  wait();
+  EXPECT_EQ(log, "s1 s2 r1 s3 c r2 s4 c r3 c r4 c ");
+}
+
+TEST_P(UploadOnFakeCuda, LeavesTheMemoryOfTheHostFreeAfterAWait) {
+  const auto program = fills(1);
+  program->run();
+  upload->wait();
+  std::fill_n(block.data(), block.bytes(), std::byte{99});
+  wait();
+  EXPECT_EQ(log, "s1 r1 c ");
+}
+
+TEST_P(UploadOnFakeCuda, PassesOnTheErrorOfASource) {
+  const auto program = fills(3);
+  bad = 2;
+  EXPECT_THROW(program->run(), std::runtime_error);
+  bad = 0;
+  program->run();
+  wait();
+  for (int i = 1; i <= 4; ++i) EXPECT_EQ(std::ranges::count(log, static_cast<char>('0' + i)), 2) << log;
+}
+
+TEST_P(UploadOnFakeCuda, MayEndWhileItsCopyWaits) {
+  const auto program = device->record([this] {
+    upload->fill(stream, [this] { return std::span<const std::byte>(block.data(), block.bytes()); });
+    upload->release(stream);
+  });
+  program->run();
+  program->run();
+  upload.reset();
+  block = {};
 }
 
 TEST_P(UploadOnFakeCuda, HasTheSameValuesInEveryOrder) {
@@ -96,7 +130,7 @@ TEST_P(UploadOnFakeCuda, LeavesNoErrorWhereACopyIsNotDone) {
   program->run();
   EXPECT_EQ(upload->waited(), 0.0) << "the wait is not over";
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next launch would return it";
-  device->copy(nullptr, nullptr, 0);
+  wait();
 }
 
 TEST_P(UploadOnFakeCuda, LooksWhileItWaitsForACopy) {
@@ -128,7 +162,7 @@ TEST_P(UploadOnFakeCuda, IsALaunchThatIsMeasured) {
   const auto program = fills(2);
   KernelTimes times(make_stream_clock());
   program->run();
-  device->copy(nullptr, nullptr, 0);
+  wait();
   times.collect();
   ASSERT_EQ(times.kernels().size(), 1U) << "the others are not launched by for_each";
   EXPECT_EQ(times.kernels()[0].name, "upload");
@@ -140,11 +174,11 @@ TEST_P(UploadOnFakeCuda, SaysHowLongTheStreamHasWaited) {
   microseconds_of_source = 300.0;
   program->run();
   EXPECT_EQ(upload->waited(), 0.0) << "not over";
-  device->copy(nullptr, nullptr, 0);
+  wait();
   EXPECT_NEAR(upload->waited(), 300e-6, 1e-9) << "nothing was computed meanwhile";
   for (int i = 0; i < 4; ++i) {
     program->run();
-    device->copy(nullptr, nullptr, 0);
+    wait();
   }
   EXPECT_NEAR(upload->waited(), 5 * 300e-6, 1e-9);
 }

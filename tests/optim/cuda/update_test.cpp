@@ -269,54 +269,6 @@ TEST(UpdateOnKernels, ChangesNothingAfterALossThatIsNotFinite) {
   }
 }
 
-/// Second half of the arena after two steps, on a rank that updates the elements from `first` on.
-std::vector<float> second_half(std::size_t first) {
-  const ArenaLayout layout = layout_arena(parameters());
-  const std::size_t half = layout.elements / 32 * 16;
-  const OptimizerOptions options{.momentum = 0.9};
-  const auto device = make_cuda_device();
-  const UpdateTables tables(*device, make_segments(parameters(), layout, options, false),
-                            BlockNorms(parameters(), layout));
-  const DeviceArray<StepInput> input(*device, {{.learning_rate = 0.5F}});
-  const DeviceArray<StepOutcome> outcome(*device,
-                                         {{.gradient_scale = 1.0F, .statistic_scale = 1.0F, .updates = 1}});
-  const DeviceArray<std::uint32_t> position(*device, 1), stopped(*device, 1);
-  const DeviceArray<float> values(*device, random_arena(9, 1.0F)), sum(*device, random_arena(1, 1.0F));
-  const DeviceArray<float> states(*device, layout.elements - first);
-  UpdateMemory memory = tables.update();
-  memory.log = {input.data(), outcome.data(), position.data()};
-  memory.stopped = stopped.data();
-  memory.values = values.data();
-  memory.states = {states.data()};
-  memory.first = first;
-  for (int i = 0; i < 2; ++i) {
-    run_kernels(*device, [&](StreamHandle stream) {
-      update(stream, make_rule(options), memory, half, layout.elements - half, sum.data() + half);
-    });
-  }
-  return values.fetch();
-}
-
-TEST(UpdateOnKernels, StatesBeginWhereTheRanksElementsDo) {
-  EXPECT_EQ(second_half(layout_arena(parameters()).elements / 32 * 16), second_half(0));
-  EXPECT_NE(second_half(0), random_arena(9, 1.0F));
-}
-
-TEST(UnitSegments, LimitTheSearchOfEachElement) {
-  std::vector<Segment> segments;
-  for (const std::size_t end : {16, 32, 1024, 1040, 5120, 9216, 9232}) {
-    segments.push_back({.begin = segments.empty() ? 0 : segments.back().end, .end = end});
-  }
-  const std::vector<std::uint32_t> units = find_unit_segments(segments);
-  EXPECT_EQ(units, (std::vector<std::uint32_t>{0, 3, 4, 4, 4, 5, 5, 5, 5, 6, 6}));
-  for (std::uint32_t i = 0; i < segments.size(); ++i) {
-    for (std::size_t element = segments[i].begin; element < segments[i].end; element += 16) {
-      EXPECT_LE(units[element / segment_unit], i) << element;
-      EXPECT_GE(units[element / segment_unit + 1], i) << element;
-    }
-  }
-}
-
 TEST(Norms, HaveTheBitsOfBlockNorms) {
   const ArenaLayout layout = layout_arena(parameters());
   const BlockNorms norms(parameters(), layout);
