@@ -36,20 +36,16 @@ TEST(AwaitedCounter, ThreadsTakeTurns) {
   take_turns(first, second, Sharing::threads, 20000, [](std::uint32_t /*turn*/) {});
 }
 
-TEST(AwaitedCounter, ThreadsThatBlockedAreWoken) {
-  AwaitedCounter first{}, second{};
-  take_turns(first, second, Sharing::threads, 50,
-             [](std::uint32_t turn) { std::this_thread::sleep_for(spin_time * (turn % 4)); });
-}
-
-TEST(AwaitedCounter, SharedMemoryOfZerosIsACounter) {
+TEST(AwaitedCounter, ThreadsThatBlockedAreWokenInSharedMemoryOfZerosToo) {
   constexpr std::size_t bytes = 4096;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  auto* const counters = static_cast<AwaitedCounter*>(memory);
-  take_turns(counters[0], counters[1], Sharing::processes, 50,
-             [](std::uint32_t turn) { std::this_thread::sleep_for(spin_time * (turn % 4)); });
-  munmap(memory, bytes);
+  for (const Sharing sharing : {Sharing::threads, Sharing::processes}) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    auto* const counters = static_cast<AwaitedCounter*>(memory);
+    take_turns(counters[0], counters[1], sharing, 50,
+               [](std::uint32_t turn) { std::this_thread::sleep_for(spin_time * (turn % 4)); });
+    munmap(memory, bytes);
+  }
 }
 
 TEST(AwaitedCounter, MayWrapAround) {

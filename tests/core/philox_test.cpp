@@ -69,23 +69,6 @@ TEST(Normal, IsOddAndFinite) {
   EXPECT_NEAR(normal(~0U, ~0U), 8.2095361516013856, 1e-14);
 }
 
-TEST(Normal, HasTheMomentsOfTheNormalDistribution) {
-  constexpr std::uint32_t count = 1000000;
-  std::array<double, 5> sums{};
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const Words words = philox(3, {static_cast<std::uint32_t>(Purpose::parameters), 0, i, 0});
-    double power = 1.0;
-    for (double& sum : sums) {
-      sum += power;
-      power *= normal(words[0], words[1]);
-    }
-  }
-  EXPECT_NEAR(sums[1] / count, 0.0, 0.005);  // five standard errors each
-  EXPECT_NEAR(sums[2] / count, 1.0, 0.008);
-  EXPECT_NEAR(sums[3] / count, 0.0, 0.02);
-  EXPECT_NEAR(sums[4] / count, 3.0, 0.05);
-}
-
 // Part of the initial weights of every run: these bits never change.
 TEST(Normal, GoldenBits) {
   EXPECT_EQ(normal(0x6627e8d5, 0xe169c58d), -0x1.05f49f2746419p-2);

@@ -43,19 +43,6 @@ TEST(MicroBatchRule, KeepsTheDataSetsOrderUntilAnEpochStarts) {
   EXPECT_EQ(rule.id(3), Permutation(100, 7, 2)(3));
 }
 
-TEST(MicroBatchRule, DrawsOnlyWhatIsAskedFor) {
-  const MicroBatchRule rule = MicroBatchRule::make({.cutout = 2}, {1, 40, 40}, 100, 7);
-  bool cut = false;
-  for (std::uint64_t id = 0; id < 20; ++id) {
-    const PixelPlacement placement = rule.placement(id);
-    EXPECT_FALSE(placement.flipped || placement.down != 0 || placement.right != 0);
-    cut = cut || placement.cut_row != 0;
-  }
-  EXPECT_TRUE(cut);
-  EXPECT_FALSE(rule.mixes());
-  EXPECT_EQ(rule.share(5), 1.0F);
-}
-
 TEST(MicroBatchRule, WritesEntriesInAnyOrderAndPartnersAreMutual) {
   const MicroBatchRule rule = MicroBatchRule::make({.mixup = 0.3}, {1, 4, 4}, 100, 7);
   for (const std::uint32_t size : {1U, 6U, 7U}) {

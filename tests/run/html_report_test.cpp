@@ -144,24 +144,23 @@ TEST(Chart, EscapesHtml) {
   EXPECT_EQ(escape_html("<a b='c' d=\"&\">"), "&lt;a b=&#39;c&#39; d=&quot;&amp;&quot;&gt;");
 }
 
+/// Chart of one line through these points.
+std::string line_through(const std::vector<ChartPoint>& points) {
+  return svg({"t", "x", {{"s", "train", points}}});
+}
+
 TEST(Chart, PointsThatAreNotFiniteInterruptTheLine) {
-  const std::string text = svg({"t", "x", {{"s", "train", {{0, 1}, {1, 2}, {2, NAN}, {3, 1}}}}});
+  const std::string text = line_through({{0, 1}, {1, 2}, {2, NAN}, {3, 1}});
   EXPECT_EQ(std::count(text.begin(), text.end(), 'M'), 2 + std::count(text.begin(), text.end(), 'H') + 1);
   EXPECT_FALSE(holds(text, "nan"));
-  EXPECT_EQ(svg({"t", "x", {{"s", "train", {{0, NAN}}}}}), "");
+  EXPECT_EQ(line_through({{0, NAN}}), "");
 }
 
-TEST(Chart, ZeroHasNoSign) {
+TEST(Chart, NumbersOfTheAxes) {
+  EXPECT_FALSE(holds(line_through({{1, 0}}), "nan"));
+  EXPECT_FALSE(holds(line_through({{1, 5}, {2, 5}}), "nan"));
+  EXPECT_FALSE(holds(line_through({{-1e-3, -0.0}, {2, 3}}), ">-0<"));
   for (const double tick : round_ticks(-0.2, 1.0, 5)) EXPECT_FALSE(tick == 0.0 && std::signbit(tick));
-  EXPECT_FALSE(holds(svg({"t", "x", {{"s", "train", {{-1e-3, -0.0}, {2, 3}}}}}), ">-0<"));
-}
-
-TEST(Chart, OnePointAndEqualValues) {
-  EXPECT_FALSE(holds(svg({"t", "x", {{"s", "train", {{1, 0}}}}}), "nan"));
-  EXPECT_FALSE(holds(svg({"t", "x", {{"s", "train", {{1, 5}, {2, 5}}}}}), "nan"));
-}
-
-TEST(Chart, RoundTicks) {
   EXPECT_EQ(round_ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
   EXPECT_EQ(round_ticks(1, 10, 8), (std::vector<double>{2, 4, 6, 8, 10}));
   EXPECT_EQ(round_ticks(0, 500, 5), (std::vector<double>{0, 100, 200, 300, 400, 500}));

@@ -147,33 +147,5 @@ TEST(StopRequests, OtherRequestsHaveNoCauseHere) {
   EXPECT_EQ(requests.reason(world()), "request");
 }
 
-/// A signal that comes in an evaluation does not wait for its end: the next fit() repeats it.
-TEST(StopRequests, TrainerStopsInAnEvaluationAndRepeatsIt) {
-  const auto network = small_network();
-  const auto run = [&](bool stops) {
-    StopRequests requests;
-    Trainer trainer(world(), *network, train_set(), test_set(), options());
-    std::vector<double> losses;
-    trainer.on_event = observer([&](const EpochReport& report) { losses.push_back(report.test.loss); },
-                                [&](const StepReport& report) {
-                                  if (stops && report.step == 5) raise(SIGUSR1);  // the last of the epoch
-                                });
-    trainer.ask = [&] { return requests.ask(); };
-    trainer.act = [&](Request request) { requests.carried_out(request); };
-    requests.wait_for_boundaries();
-    trainer.fit();
-    if (!stops) return std::pair(trainer.digest(), losses);
-    EXPECT_TRUE(requests.stopped());
-    EXPECT_FALSE(trainer.done());
-    EXPECT_EQ(trainer.step(), 5U);
-    EXPECT_TRUE(losses.empty());
-    trainer.ask = [] { return Request::none; };
-    trainer.fit();
-    EXPECT_TRUE(trainer.done());
-    return std::pair(trainer.digest(), losses);
-  };
-  EXPECT_EQ(run(true), run(false));
-}
-
 }  // namespace
 }  // namespace lockstep::test

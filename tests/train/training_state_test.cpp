@@ -74,12 +74,6 @@ TEST(TrainingState, IsAllThatARunIsAtAStepBoundary) {
   }
 }
 
-TEST(TrainingState, RefusesAnImpossibleOptimizer) {
-  TrainerOptions chosen = options();
-  chosen.optimizer.name = "none";
-  EXPECT_THROW(Phases{chosen}, Error);
-}
-
 /// A step that is abandoned between its parts changes nothing, whatever the parts.
 TEST(TrainingSteps, AreAbandonedAndRepeatedWithoutATrace) {
   for (const int threads : {1, 3}) {

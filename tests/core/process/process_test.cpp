@@ -34,26 +34,20 @@ class Child {
   pid_t number_;
 };
 
-TEST(Process, StatusSaysWhetherItIsStopped) {
+TEST(Process, ParentStateAndPendingSignals) {
   const Child child;
   const ProcessId id = child.id();
-  ASSERT_EQ(kill(static_cast<pid_t>(id.number), SIGSTOP), 0);
+  const auto number = static_cast<pid_t>(id.number);
+  EXPECT_EQ(children_of(getpid()), std::vector<pid_t>{number});
+  ASSERT_EQ(kill(number, SIGSTOP), 0);
   child.wait_for(WSTOPPED);
+  EXPECT_EQ(status_of(id.number)->parent, getpid());
   EXPECT_EQ(status_of(id.number)->state, 'T');
   EXPECT_FALSE(status_of(999999999));
-  EXPECT_GE(processor_time_of(getpid()).used, 0.0);
-}
-
-TEST(Process, ChildrenAndPendingSignals) {
-  const Child child;
-  const ProcessId id = child.id();
-  EXPECT_EQ(status_of(id.number)->parent, getpid());
-  EXPECT_EQ(children_of(getpid()), std::vector<pid_t>{static_cast<pid_t>(id.number)});
-  ASSERT_EQ(kill(static_cast<pid_t>(id.number), SIGSTOP), 0);
-  child.wait_for(WSTOPPED);
   EXPECT_EQ(pending_signals_of(id.number), 0U);
-  ASSERT_EQ(kill(static_cast<pid_t>(id.number), SIGTERM), 0);
+  ASSERT_EQ(kill(number, SIGTERM), 0);
   EXPECT_EQ(pending_signals_of(id.number), 1U << (SIGTERM - 1));
+  EXPECT_GE(processor_time_of(getpid()).used, 0.0);
 }
 
 TEST(Process, ExitStatusIsThatOfAShell) {
