@@ -1,13 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
 #include <fstream>
-#include <memory>
-#include <new>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
+#include "device/cpu/cpu_device.h"
 #include "lockstep/models.h"
 #include "ops/cpu/cpu_plan.h"
 #include "support/host_micro_batch.h"
@@ -58,18 +54,6 @@ void fill(const Parameter& parameter, float* values) {
   }
 }
 
-/// Memory aligned to 64 bytes, as devices allocate it.
-struct Memory {
-  explicit Memory(std::size_t bytes)
-      : data(static_cast<std::byte*>(operator new (bytes, std::align_val_t{64}))) {
-    std::memset(data.get(), 0, bytes);
-  }
-  struct Free {
-    void operator()(std::byte* memory) const { operator delete (memory, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte, Free> data;
-};
-
 class Losses : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Losses, AreThoseOfPyTorch) {
@@ -80,14 +64,15 @@ TEST_P(Losses, AreThoseOfPyTorch) {
   const auto expected = stored.at("losses").get<std::vector<std::vector<double>>>();
   const auto network = make_model(GetParam(), shape, 10);
   const ArenaLayout layout = layout_arena(network->parameters());
-  const Memory arena(layout.elements * sizeof(float));
-  auto* parameters = reinterpret_cast<float*>(arena.data.get());
+  const auto device = make_cpu_device({});
+  const Buffer arena = device->allocate(layout.elements * sizeof(float));
+  auto* parameters = arena.as<float>();
   for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
     fill(network->parameters()[i], parameters + layout.offsets[i]);
   }
   const cpu::CpuPlan plan(build_graph(*network), layout, {.samples = 1, .training = false},
                           cpu::best_level());
-  const Memory workspace(plan.workspace_bytes());
+  const Buffer workspace = device->allocate(plan.workspace_bytes());
 
   std::vector<std::uint8_t> pixels;
   for (const std::uint32_t number : hashed("images", expected.size() * shape.size())) {
@@ -98,9 +83,9 @@ TEST_P(Losses, AreThoseOfPyTorch) {
     one.batch.samples[0] = reinterpret_cast<const std::byte*>(pixels.data() + image * shape.size());
     for (std::size_t label = 0; label < expected[image].size(); ++label) {
       one.batch.labels[0] = static_cast<std::int32_t>(label);
-      plan.load(one.batch, {.shape = shape}, workspace.data.get());
+      plan.load(one.batch, {.shape = shape}, workspace.data());
       LeafResult result;
-      plan.forward(one.batch, plan.all_and_loss(), parameters, &result, workspace.data.get());
+      plan.forward(one.batch, plan.all_and_loss(), parameters, &result, workspace.data());
       EXPECT_NEAR(result.loss, expected[image][label], 1e-4) << "class " << label;
     }
   }
