@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
@@ -104,42 +103,18 @@ void expect_reference(const Case& c) {
   }
 }
 
-TEST(CanonicalSums, HaveTheSameBitsOnAnyNumberOfRanks) {
+TEST(CanonicalSums, HaveTheSameBitsOnAnyNumberOfRanksAndExecutors) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
-    for (const std::uint32_t leaves : {8u, 13u, 16u}) {
-      for (const std::size_t elements : {1u, 15u, 16u, 17u, 1000u}) {
+    for (const std::uint32_t leaves : {8U, 13U, 16U}) {
+      for (const std::size_t elements : {1U, 15U, 16U, 17U, 1000U}) {
         expect_reference({ranks, 1, leaves, elements});
       }
     }
-  }
-}
-
-TEST(CanonicalSums, HaveTheSameBitsForLargeArenas) {
-  for (const int ranks : {1, 2, 3, 7, 8}) expect_reference({ranks, 1, 16, 100003});
-}
-
-TEST(CanonicalSums, HaveTheSameBitsOnAnyNumberOfExecutors) {
-  for (const int ranks : {1, 2, 3}) {
-    for (const int executors : {2, 3, 5, 9}) expect_reference({ranks, executors, 16, 4099});
-  }
-}
-
-TEST(CanonicalSums, TakeRanksWithoutLeaves) {
-  for (int ranks = 2; ranks <= 8; ++ranks) {
-    for (const std::uint32_t leaves : {1u, 2u, 3u, 5u}) expect_reference({ranks, 2, leaves, 1000});
-  }
-}
-
-TEST(CanonicalSums, AreThoseOfDoublePrecision) {
-  const Case c{3, 1, 16, 1000};
-  const std::vector<float> sums = run(Way::canonical, c, false)[1];
-  for (std::size_t e = 0; e < c.elements; ++e) {
-    double sum = 0, magnitude = 1;
-    for (std::uint32_t leaf = 0; leaf < c.leaves; ++leaf) {
-      sum += gradient(leaf, e);
-      magnitude += std::abs(gradient(leaf, e));
+    for (const std::uint32_t leaves : {1U, 2U, 3U, 5U}) expect_reference({ranks, 2, leaves, 1000});
+    if (ranks <= 3) {
+      for (const int executors : {2, 3, 5, 9}) expect_reference({ranks, executors, 16, 4099});
     }
-    EXPECT_NEAR(sums[e], sum, magnitude * 1e-6);
+    if (ranks <= 3 || ranks >= 7) expect_reference({ranks, 1, 16, 100003});
   }
 }
 

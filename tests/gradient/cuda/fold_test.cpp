@@ -84,14 +84,6 @@ TEST_F(FoldKernel, HasTheBitsOfTheCpusFold) {
   }
 }
 
-TEST_F(FoldKernel, OfLeavesHasTheOrderOfTheTree) {
-  for (const std::uint32_t leaves : {1U, 2U, 3U, 7U, 64U, 255U}) {
-    const Inputs inputs = partials(*device_, leaves, leaves);
-    const std::vector<float> result = sum(plan_fold(inputs.nodes, leaves), inputs, {0, elements});
-    for (std::size_t e = 0; e < elements; ++e) ASSERT_EQ(result[e], reference_sum(0, leaves, e));
-  }
-}
-
 TEST_F(FoldKernel, MayWriteToAnInput) {
   for (const Range range : {Range{0, elements}, Range{5, 100}}) {
     const Inputs inputs = partials(*device_, 11, 7);
