@@ -1,5 +1,6 @@
 // Facts about GPUs, and errors.
 #include <cstdio>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -34,30 +35,16 @@ cudaError_t cudaGetLastError() {
 }
 
 const char* cudaGetErrorName(cudaError_t code) {
-  switch (code) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorDevicesUnavailable:
-      return "cudaErrorDevicesUnavailable";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    case cudaErrorSystemNotReady:
-      return "cudaErrorSystemNotReady";
-    case cudaErrorSystemDriverMismatch:
-      return "cudaErrorSystemDriverMismatch";
-    case cudaErrorStreamCaptureUnsupported:
-      return "cudaErrorStreamCaptureUnsupported";
-    case cudaErrorStreamCaptureInvalidated:
-      return "cudaErrorStreamCaptureInvalidated";
-    case cudaErrorStreamCaptureUnjoined:
-      return "cudaErrorStreamCaptureUnjoined";
-    case cudaErrorStreamCaptureIsolation:
-      return "cudaErrorStreamCaptureIsolation";
-    default:
-      return "cudaError";
-  }
+  static const std::map<cudaError_t, const char*> names = {
+      {cudaSuccess, "cudaSuccess"},
+      {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation"},
+      {cudaErrorDevicesUnavailable, "cudaErrorDevicesUnavailable"},
+      {cudaErrorIllegalAddress, "cudaErrorIllegalAddress"},
+      {cudaErrorSystemNotReady, "cudaErrorSystemNotReady"},
+      {cudaErrorSystemDriverMismatch, "cudaErrorSystemDriverMismatch"},
+      {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined"}};
+  const auto found = names.find(code);
+  return found == names.end() ? "cudaError" : found->second;
 }
 
 const char* cudaGetErrorString(cudaError_t code) {

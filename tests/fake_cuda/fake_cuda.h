@@ -39,6 +39,8 @@ struct Gpu {
   int major = 9, minor = 0;
   std::size_t memory = std::size_t{4} << 30;  ///< bytes
   int mode = 0;                               ///< compute mode, by NVML's numbers
+  std::size_t free = 0;                       ///< bytes; 0: NVML does not say
+  unsigned processes = 0, nvlinks = 0;
 };
 /// Facts about the machine, as the runtime, the driver's library NVML, cuDNN and NCCL tell them.
 struct MachineFacts {
@@ -47,6 +49,7 @@ struct MachineFacts {
   std::vector<Gpu> gpus = {{}};
   std::size_t cudnn = 91900;  ///< version; 0: no library
   int nccl = 22809;           ///< likewise
+  int common_ancestor = -1;   ///< of two GPUs on PCIe, by NVML's numbers; -1: NVML does not say
 };
 void set_facts(const MachineFacts& facts);
 /// Names of the functions of the runtime that were called since the last call of this one.
@@ -68,8 +71,5 @@ std::vector<std::string> take_faults();
 
 /// Objects that exist, such as "2 streams, 1 event"; empty: none.
 std::string live_objects();
-
-/// Whether the address is in memory that work of streams can access.
-bool is_accessible(const void* address);
 
 }  // namespace lockstep::fake_cuda

@@ -1,5 +1,6 @@
 // The libraries of the machine, in place of those that are installed: NVML, cuDNN and NCCL, with the
 // functions by which GPUs and versions are found.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -12,7 +13,7 @@ namespace fake = lockstep::fake_cuda;
 
 namespace {
 
-constexpr int success = 0, not_found = 6;
+constexpr int success = 0, not_supported = 3, not_found = 6, insufficient_size = 7;
 
 fake::MachineFacts facts() {
   const std::lock_guard lock(fake::machine().mutex);
@@ -26,15 +27,44 @@ int driver_version(char* text, unsigned size) {
 }
 /// A GPU's handle is the address of its element.
 std::array<char, 64> handles;
+fake::Gpu gpu_of(void* device) {
+  return facts().gpus.at(static_cast<std::size_t>(static_cast<char*>(device) - handles.data()));
+}
 int handle_of_bus(const char* bus, void** device) {
   unsigned number = 0;
-  if (std::sscanf(bus, "0000:%x:00.0", &number) != 1) return not_found;
+  if (std::sscanf(bus, "0000:%x:00.0", &number) != 1 || number >= facts().gpus.size()) return not_found;
   *device = &handles.at(number);
   return success;
 }
 int compute_mode(void* device, int* mode) {
-  *mode = facts().gpus.at(static_cast<std::size_t>(static_cast<char*>(device) - handles.data())).mode;
+  *mode = gpu_of(device).mode;
   return success;
+}
+int memory_info(void* device, unsigned long long* total_free_used) {
+  const fake::Gpu gpu = gpu_of(device);
+  if (gpu.free == 0) return not_supported;
+  const unsigned long long memory[] = {gpu.memory, gpu.free, gpu.memory - gpu.free};
+  std::copy_n(memory, 3, total_free_used);
+  return success;
+}
+/// There is no room for processes.
+int running_processes(void* device, unsigned* count, void* /*infos*/) {
+  *count = gpu_of(device).processes;
+  return *count > 0 ? insufficient_size : success;
+}
+/// One more link than is active.
+int nvlink_state(void* device, unsigned link, int* active) {
+  const unsigned links = gpu_of(device).nvlinks;
+  *active = link < links ? 1 : 0;
+  return link <= links ? success : not_supported;
+}
+int p2p_status(void* first, void* second, int /*capability*/, int* status) {
+  *status = gpu_of(first).nvlinks > 0 && gpu_of(second).nvlinks > 0 ? 0 : 5;
+  return success;
+}
+int common_ancestor(void* /*first*/, void* /*second*/, int* level) {
+  *level = facts().common_ancestor;
+  return *level < 0 ? not_supported : success;
 }
 std::size_t cudnn_version() { return facts().cudnn; }
 int nccl_version(int* version) {
@@ -53,6 +83,13 @@ const std::array functions = {
     Function{"libnvidia-ml.so.1", "nvmlSystemGetDriverVersion", reinterpret_cast<void*>(driver_version)},
     Function{"libnvidia-ml.so.1", "nvmlDeviceGetHandleByPciBusId_v2", reinterpret_cast<void*>(handle_of_bus)},
     Function{"libnvidia-ml.so.1", "nvmlDeviceGetComputeMode", reinterpret_cast<void*>(compute_mode)},
+    Function{"libnvidia-ml.so.1", "nvmlDeviceGetMemoryInfo", reinterpret_cast<void*>(memory_info)},
+    Function{"libnvidia-ml.so.1", "nvmlDeviceGetComputeRunningProcesses_v3",
+             reinterpret_cast<void*>(running_processes)},
+    Function{"libnvidia-ml.so.1", "nvmlDeviceGetNvLinkState", reinterpret_cast<void*>(nvlink_state)},
+    Function{"libnvidia-ml.so.1", "nvmlDeviceGetP2PStatus", reinterpret_cast<void*>(p2p_status)},
+    Function{"libnvidia-ml.so.1", "nvmlDeviceGetTopologyCommonAncestor",
+             reinterpret_cast<void*>(common_ancestor)},
     Function{"libcudnn.so.9", "cudnnGetVersion", reinterpret_cast<void*>(cudnn_version)},
     Function{"libnccl.so.2", "ncclGetVersion", reinterpret_cast<void*>(nccl_version)},
 };

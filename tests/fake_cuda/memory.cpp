@@ -103,11 +103,6 @@ void Machine::open(bool opened) {
   }
 }
 
-bool is_accessible(const void* address) {
-  const std::lock_guard lock(machine().mutex);
-  return machine().allocation_of(address) != machine().allocations.end();
-}
-
 cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::byte> arguments,
                    std::function<void()> work) {
   return call("cudaLaunchKernel", [&](Machine& all, auto& lock) {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "cli/doctor/findings.h"
+#include "device/cuda/native/nvml.h"
 #include "device/cuda_probe.h"
 #include "fake_cuda/fake_cuda.h"
 #include "support/expect_error.h"
@@ -54,6 +55,34 @@ TEST_F(NativeProbe, DescribesAMachineWithoutCreatingAContext) {
   EXPECT_EQ(found.nccl.version, "2.28.9");
   EXPECT_EQ(why_no_cuda(), "");
   EXPECT_EQ(fake_cuda::take_calls(), all_calls);
+}
+
+TEST_F(NativeProbe, DescribesMemoryProcessesAndLinks) {
+  const fake_cuda::Gpu linked{.free = 70, .processes = 2, .nvlinks = 17};
+  fake_cuda::set_facts({.gpus = {linked, linked, {}}, .common_ancestor = 30});
+  const Probe found = probe(Detail::all);
+  EXPECT_EQ(found.gpus.at(0).free_bytes, 70U);
+  EXPECT_EQ(found.gpus[0].processes, 2);
+  EXPECT_EQ(found.gpus[0].nvlinks, 17);
+  EXPECT_FALSE(found.gpus[2].free_bytes);
+  EXPECT_EQ(found.gpus[2].processes, 0);
+  ASSERT_EQ(found.links.size(), 3U);
+  EXPECT_EQ(found.links[0].path, "NVLink");
+  EXPECT_TRUE(found.links[0].direct);
+  EXPECT_EQ(found.links[1].path, "one PCIe host bridge");
+  EXPECT_FALSE(found.links[1].direct);
+}
+
+/// NVML may be missing, or not know a GPU.
+TEST(NvmlLibrary, AnswersNothingOfWhatItDoesNotKnow) {
+  const Nvml none("libno-such-library.so.1"), nvml;
+  EXPECT_EQ(none.driver_version(), "");
+  EXPECT_EQ(none.device("0000:00:00.0"), nullptr);
+  EXPECT_EQ(nvml.device("0000:03:00.0"), nullptr);
+  EXPECT_EQ(nvml.link(nullptr, nullptr).path, "unknown");
+  GpuProbe gpu;
+  nvml.describe(nullptr, gpu);
+  EXPECT_FALSE(gpu.free_bytes);
 }
 
 /// A machine on which no rank can use a GPU.

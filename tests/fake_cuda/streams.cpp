@@ -182,15 +182,3 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     return cudaSuccess;
   });
 }
-
-cudaError_t cudaDeviceSynchronize() {
-  return fake::call("cudaDeviceSynchronize", [&](fake::Machine& all, auto& lock) {
-    for (const auto& capture : all.captures) capture->invalid = true;
-    if (!all.captures.empty()) return cudaErrorStreamCaptureUnsupported;
-    for (auto& [handle, stream] : all.streams) {
-      if (stream.last) all.run(lock, stream.last);
-    }
-    all.finish_left_behind(lock, nullptr, "cudaDeviceSynchronize");
-    return all.broken;
-  });
-}

@@ -53,7 +53,6 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
-cudaError_t cudaDeviceSynchronize();
 
 // Memory.
 
