@@ -47,17 +47,6 @@ TEST_F(Evaluators, RoundsDoNotChangeTheResult) {
   }
 }
 
-TEST_F(Evaluators, AnAbandonedEvaluationCanBeRepeated) {
-  const Evaluation whole = make(1).run();
-  Evaluator evaluator = make(5);
-  for (const int last : {0, 1, 4}) {
-    int asked = 0;
-    EXPECT_FALSE(evaluator.run_while([&] { return asked++ < last; }).has_value());
-    EXPECT_EQ(asked, last + 1);
-    EXPECT_EQ(evaluator.run().loss, whole.loss);
-  }
-}
-
 TEST_F(Evaluators, RoundsFollowFromTheWork) {
   EXPECT_EQ(evaluation_rounds(session_, *network_, 77, 8), 1U);
   const auto resnet50 = make_model("resnet50", {3, 224, 224}, 1000);  // 4.1e9 multiply-adds an image

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -21,18 +22,12 @@ namespace lockstep::test {
 /// poisoned_options() divide by almost zero.
 class Poisoned : public Synthetic {
  public:
-  explicit Poisoned(std::set<std::uint64_t> poisoned, std::uint64_t size = 300)
-      : Synthetic(size, {2, 12, 12}, 4), poisoned_(std::move(poisoned)) {}
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    const std::span<const std::uint8_t> pixels = Synthetic::sample(id, buffer);
-    buffer.assign(pixels.begin(), pixels.end());
-    for (std::size_t i = buffer.size() / 2; i < buffer.size(); ++i)
-      buffer[i] = poisoned_.contains(id) ? 255 : 0;
-    return buffer;
+  explicit Poisoned(const std::set<std::uint64_t>& poisoned, std::uint64_t size = 300)
+      : Synthetic(size, {2, 12, 12}, 4) {
+    change = [poisoned](std::uint64_t id, std::vector<std::uint8_t>& pixels) {
+      std::ranges::fill(std::span(pixels).subspan(pixels.size() / 2), poisoned.contains(id) ? 255 : 0);
+    };
   }
-
- private:
-  std::set<std::uint64_t> poisoned_;
 };
 
 /// Two epochs of five steps.

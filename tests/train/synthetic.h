@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/random/philox.h"
@@ -17,6 +18,10 @@ inline World& world() {
 /// Images of noise with a bright square whose row is the class: easy to learn.
 class Synthetic : public Dataset {
  public:
+  /// Changes the bytes of a sample whenever it is read, or throws.
+  std::function<void(std::uint64_t id, std::vector<std::uint8_t>& bytes)> change;
+  Encoding kind = Encoding::pixels;
+
   Synthetic(std::uint64_t size, Shape shape, int classes) : shape_(shape), classes_(classes) {
     for (std::uint64_t id = 0; id < size; ++id) {
       labels_.push_back(static_cast<int>(id * 7 % static_cast<std::uint64_t>(classes)));
@@ -31,9 +36,13 @@ class Synthetic : public Dataset {
   std::uint64_t size() const override { return labels_.size(); }
   Shape shape() const override { return shape_; }
   int classes() const override { return classes_; }
-  std::span<const std::uint8_t> sample(std::uint64_t id,
-                                       std::vector<std::uint8_t>& /*buffer*/) const override {
-    return std::span(pixels_).subspan(id * shape_.size(), shape_.size());
+  Encoding encoding() const override { return kind; }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    const auto pixels = std::span(pixels_).subspan(id * shape_.size(), shape_.size());
+    if (!change) return pixels;
+    buffer.assign(pixels.begin(), pixels.end());
+    change(id, buffer);
+    return buffer;
   }
   int label(std::uint64_t id) const override { return labels_[id]; }
 

@@ -129,20 +129,6 @@ TEST_F(Training, AFlippedBitIsFoundAtTheNextComparison) {
   }
 }
 
-/// The training set, of which one rank reads each sample in a millisecond.
-class SlowlyRead : public test::Synthetic {
- public:
-  explicit SlowlyRead(bool slow) : Synthetic(300, {1, 12, 12}, 4), slow_(slow) {}
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    if (slow_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return Synthetic::sample(id, buffer);
-  }
-  std::string fingerprint() const override { return test::train_set().fingerprint(); }
-
- private:
-  bool slow_;
-};
-
 /// A rank that takes longer than the others is reported by all ranks, and no bit changes.
 TEST_F(Training, ASlowRankIsReportedAndChangesNoBit) {
   if (world().size() != 2 || std::thread::hardware_concurrency() < 2) return;
@@ -152,7 +138,10 @@ TEST_F(Training, ASlowRankIsReportedAndChangesNoBit) {
   std::uint64_t steps = 0;
   std::string digest;
   {
-    const SlowlyRead slow(world().rank() == 1);
+    test::Synthetic slow = test::train_set();
+    if (world().rank() == 1) {
+      slow.change = [](auto&&...) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
+    }
     Trainer trainer(world(), *network, slow, test::test_set(), chosen);
     std::optional<StragglerReport> found;
     trainer.on_event = observer([&](const StragglerReport& report) { found = report; });

@@ -94,30 +94,24 @@ TEST(Trainer, StepsReportTheNormOfTheGradientWhereItIsComputed) {
 }
 
 /// Data set of 40 samples, of which the first `bad` cannot be read.
-class Damaged : public Synthetic {
- public:
-  explicit Damaged(std::uint64_t bad = 17, Category reason = Category::data)
-      : Synthetic(40, {1, 12, 12}, 4), bad_(bad), reason_(reason) {}
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    if (id < bad_) throw Error(reason_, sample_name(id) + ": damaged");
-    return Synthetic::sample(id, buffer);
-  }
-
- private:
-  std::uint64_t bad_;
-  Category reason_;
-};
+Synthetic damaged(std::uint64_t bad, Category reason = Category::data) {
+  Synthetic set(40, {1, 12, 12}, 4);
+  set.change = [bad, reason](std::uint64_t id, std::vector<std::uint8_t>& /*pixels*/) {
+    if (id < bad) throw Error(reason, "sample " + std::to_string(id) + ": damaged");
+  };
+  return set;
+}
 
 TEST(Trainer, SamplesThatCannotBeReadAreNotCounted) {
   const auto network = small_network();
-  const Damaged damaged;
+  const Synthetic some = damaged(17);
   TrainerOptions chosen = options();
   chosen.batch.size = 8;
-  Trainer trainer(world(), *network, damaged, damaged, chosen);
-  const Evaluation evaluation = trainer.evaluate(damaged);
+  Trainer trainer(world(), *network, some, some, chosen);
+  const Evaluation evaluation = trainer.evaluate(some);
   EXPECT_EQ(evaluation.samples, 23U);
   EXPECT_NEAR(evaluation.loss, std::log(4.0), 0.5);
-  const std::vector<EpochReport> epochs = train(chosen, *network, damaged, damaged).epochs;
+  const std::vector<EpochReport> epochs = train(chosen, *network, some, some).epochs;
   ASSERT_EQ(epochs.size(), 2U);
   EXPECT_EQ(epochs[0].train.samples, 23U);
   EXPECT_EQ(epochs[0].train.skipped, 17U);
@@ -127,8 +121,7 @@ TEST(Trainer, SamplesThatCannotBeReadAreNotCounted) {
 
 TEST(Trainer, DataSetsOfWhichNothingCanBeReadAreErrors) {
   const auto network = small_network();
-  const Damaged all(40);
-  const Damaged some(39);
+  const Synthetic all = damaged(40), some = damaged(39);
   const auto fit = [&](const Dataset& train, const Dataset& test) {
     Trainer trainer(world(), *network, train, test, options());
     trainer.fit();
@@ -141,24 +134,6 @@ TEST(Trainer, DataSetsOfWhichNothingCanBeReadAreErrors) {
   expect_error(Category::data, {"none of the 40 test samples can be read"}, [&] { fit(some, all); });
 }
 
-/// Image files, one of which can be replaced by another of the same size.
-class Files : public Dataset {
- public:
-  std::uint64_t size() const override { return 40; }
-  Shape shape() const override { return {1, 12, 12}; }
-  int classes() const override { return 4; }
-  Encoding encoding() const override { return Encoding::image_file; }
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    const std::string file = jpeg_file(12, 12, static_cast<std::uint32_t>(id), 1);
-    buffer.assign(file.begin(), file.end());
-    if (changed && id == 21) buffer.back() ^= 1;
-    return buffer;
-  }
-  int label(std::uint64_t id) const override { return static_cast<int>(id % 4); }
-
-  bool changed = false;
-};
-
 /// Files change after the first epoch of five steps. The run is not stopped, or at that place, or three steps
 /// later: the sum over the contents that an epoch has read so far is in the checkpoint.
 TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
@@ -167,22 +142,28 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
     for (const bool changes : {false, true}) {
       SCOPED_TRACE("stopped after " + std::to_string(stop) + (changes ? " steps, changes" : " steps"));
       const TemporaryFolder folder;
-      Files files;
+      bool changed = false;  // one of the files, to another one of the same size
+      Synthetic files(40, {1, 12, 12}, 4);
+      files.kind = Encoding::image_file;
+      files.change = [&](std::uint64_t id, std::vector<std::uint8_t>& bytes) {
+        bytes = encode_jpeg({12, 12, 1, bytes}, 90);
+        if (changed && id == 21) bytes.back() ^= 1;
+      };
       TrainerOptions chosen = options();
       chosen.batch.size = 8;
       const auto train = [&](std::uint64_t from) {
         Trainer trainer(world(), *network, files, test_set(), chosen);
-        trainer.on_event = observer([&](const EpochReport&) { files.changed = changes; });
+        trainer.on_event = observer([&](const EpochReport&) { changed = changes; });
         if (from > 0) trainer.resume(folder / ("step-0000000" + std::to_string(from)));
         trainer.write_checkpoints(folder.path(), {});
-        files.changed = changes && from > 0;
+        changed = changes && from > 0;
         trainer.fit();
       };
       if (stop > 0) {
         chosen.max_steps = stop;
         train(0);
         chosen.max_steps = 0;
-        files.changed = false;  // resume() compares the files with those of the run's start
+        changed = false;  // resume() compares the files with those of the run's start
       }
       if (changes) {
         expect_error(Category::data, {"epoch 2 has read other bytes than earlier epochs"},
@@ -196,7 +177,7 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
 
 /// A temporary lack of memory or descriptors must not change the result.
 TEST(Trainer, FailuresThatAreNotTheSamplesEndTheRun) {
-  const Damaged failing(1, Category::resource);
+  const Synthetic failing = damaged(1, Category::resource);
   expect_error(Category::resource, {"sample 0: damaged"},
                [&] { train(options(), *small_network(), failing); });
 }
@@ -247,12 +228,11 @@ TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
 
 /// The validation set has other labels: the better an epoch is on the test set, the worse it is on this one.
 TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
-  class Contrary : public Synthetic {
-   public:
-    Contrary() : Synthetic(77, {1, 12, 12}, 4) {}
+  struct Contrary : Synthetic {
+    using Synthetic::Synthetic;
     int label(std::uint64_t id) const override { return (Synthetic::label(id) + 1) % 4; }
   };
-  const Contrary contrary;
+  const Contrary contrary(77, {1, 12, 12}, 4);
   const auto network = small_network();
   TrainerOptions chosen = options();
   chosen.epochs = 12;

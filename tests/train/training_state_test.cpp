@@ -1,10 +1,8 @@
-// State of a run at a step boundary, and whether it is complete.
 #include "train/training_state.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "lockstep/error.h"
 #include "train/phases.h"
@@ -47,31 +45,6 @@ TEST(TrainingState, NamesItsArenas) {
     EXPECT_EQ(arena.values().size(), phases.run.layout.elements) << arena.name;
   }
   EXPECT_EQ(phases.state.results().data(), phases.state.arenas()[1].values().data());
-}
-
-TEST(TrainingState, IsAllThatARunIsAtAStepBoundary) {
-  TrainerOptions chosen = options();  // two epochs of five steps
-  chosen.optimizer = {.name = "adamw", .clip_grad = 0.5};
-  chosen.learning_rate = 0.01F;
-  chosen.model_ema = true;
-  chosen.model_ema_decay = 0.9;
-  chosen = augmented(chosen);
-  chosen.augment.mixup = 0.0;
-  Phases whole(chosen);
-  whole.make_steps(10);
-  for (const std::uint64_t boundary : {3U, 5U, 8U}) {
-    Phases before(chosen), after(chosen);
-    before.make_steps(boundary);
-    after.make_steps(1);  // something else
-    after.state.progress = before.state.progress;
-    for (std::size_t i = 0; i < after.state.arenas().size(); ++i) {
-      const std::span<float> values = after.state.arenas()[i].values();
-      std::memcpy(values.data(), before.state.arenas()[i].values().data(), values.size_bytes());
-    }
-    after.make_steps(10 - boundary);
-    EXPECT_EQ(after.state.hash(), whole.state.hash()) << boundary;
-    EXPECT_EQ(after.state.digest(), whole.state.digest()) << boundary;
-  }
 }
 
 /// A step that is abandoned between its parts changes nothing, whatever the parts.

@@ -23,50 +23,33 @@ struct Fed {
         by_host ? cuda::make_host_feed(options) : cuda::make_device_feed(options, *datasets.find(loader), {});
   }
 
-  /// Loads a leaf. Returns the workspace of the plan, then the arrays of the micro-batch.
-  std::vector<std::byte> load(std::uint32_t leaf) {
-    MicroBatch batch;
-    device.record([&] { batch = feed->load(stream, leaf, plan.images(workspace.data())); })->run();
-    std::vector<std::byte> bytes;
-    const auto fetch = [&](const void* from, std::size_t count) {
-      bytes.resize(bytes.size() + count);
-      device.copy(bytes.data() + bytes.size() - count, from, count);
-    };
-    fetch(workspace.data(), workspace.bytes());
-    fetch(batch.ids, batch.size * sizeof *batch.ids);
-    fetch(batch.labels, batch.size * sizeof *batch.labels);
-    fetch(&batch.random->seed, sizeof batch.random->seed);
-    fetch(&batch.random->epoch, sizeof batch.random->epoch);
-    if (!batch.mixes()) return bytes;
-    fetch(batch.partner_labels, batch.size * sizeof *batch.partner_labels);
-    fetch(batch.shares, batch.size * sizeof *batch.shares);
-    return bytes;
-  }
-
-  /// Images and ids of all leaves, loaded in one recording; copied from where the network reads them when
+  /// Images and arrays of all leaves, loaded in one recording; copied from where the network reads them when
   /// the next leaf has been asked for, which may have arrived.
   std::vector<std::byte> load_all(const Loader& loader) {
     const std::size_t image_bytes =
         std::size_t{loader.micro_batch()} * 8 * loader.dataset().shape().size() * sizeof(float);
-    const std::size_t id_bytes = loader.micro_batch() * sizeof(std::uint64_t);
-    const std::uint32_t leaves = loader.leaves(loader.dataset().size());
-    std::vector<Buffer> images, ids;
+    std::vector<Buffer> copies;
+    const auto copy = [&](const void* from, std::size_t bytes) {
+      copies.push_back(device.allocate_host(bytes));
+      device.copy(stream, copies.back().data(), from, bytes);
+    };
     const auto program = device.record([&] {
-      for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
+      for (std::uint32_t leaf = 0; leaf < loader.leaves(loader.dataset().size()); ++leaf) {
         const MicroBatch batch = feed->load(stream, leaf, plan.images(workspace.data()));
-        images.push_back(device.allocate_host(image_bytes));
-        ids.push_back(device.allocate_host(id_bytes));
-        device.copy(stream, images.back().data(), plan.images(workspace.data()), image_bytes);
-        device.copy(stream, ids.back().data(), batch.ids, batch.size * sizeof *batch.ids);
+        copy(plan.images(workspace.data()), image_bytes);
+        copy(batch.ids, batch.size * sizeof *batch.ids);
+        copy(batch.labels, batch.size * sizeof *batch.labels);
+        copy(&batch.random->seed, sizeof batch.random->seed);
+        copy(&batch.random->epoch, sizeof batch.random->epoch);
+        if (!batch.mixes()) continue;
+        copy(batch.partner_labels, batch.size * sizeof *batch.partner_labels);
+        copy(batch.shares, batch.size * sizeof *batch.shares);
       }
     });
     program->run();
     device.copy(nullptr, nullptr, 0);  // waits
     std::vector<std::byte> bytes;
-    for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
-      bytes.insert(bytes.end(), images[leaf].data(), images[leaf].data() + image_bytes);
-      bytes.insert(bytes.end(), ids[leaf].data(), ids[leaf].data() + id_bytes);
-    }
+    for (const Buffer& part : copies) bytes.insert(bytes.end(), part.data(), part.data() + part.bytes());
     return bytes;
   }
 
@@ -81,7 +64,9 @@ struct Fed {
   std::unique_ptr<cuda::Feed> feed;
 };
 
+/// The next leaf may arrive as soon as its memory is free, or as late as possible.
 TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
+  const SampleRange all{0, test::test_set().size()};
   fake_cuda::run_clock(true);
   for (const bool training : {false, true}) {
     Loader loader(test::test_set(), 16,
@@ -89,36 +74,22 @@ TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
                   training ? AugmentOptions{.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2}
                            : AugmentOptions{},
                   9);
-    loader.set_step(0, test::test_set().size());
-    for (const int threads : {1, 2, 3}) {
-      Fed by_device(loader, false), by_host(loader, true, threads);
-      const SampleRange all{0, test::test_set().size()};
-      by_host.feed->expect({&all, 1});
-      for (std::uint32_t leaf = 0; leaf < loader.leaves(all.samples); ++leaf) {
-        EXPECT_TRUE(by_device.load(leaf) == by_host.load(leaf)) << "leaf " << leaf;
+    loader.set_step(all.first, all.samples);
+    Fed by_device(loader, false);
+    const std::vector<std::byte> expected = by_device.load_all(loader);
+    EXPECT_EQ(by_device.feed->waited(), 0.0);
+    for (const fake_cuda::Order order : {fake_cuda::Order::early, fake_cuda::Order::late}) {
+      fake_cuda::set_order(order);
+      for (const int threads : {1, 2, 3}) {
+        Fed by_host(loader, true, threads);
+        by_host.feed->expect({&all, 1});
+        EXPECT_TRUE(by_host.load_all(loader) == expected) << threads << " threads";
+        EXPECT_EQ(by_host.feed->visits(), VisitSum::expected(all.samples));
+        EXPECT_GT(by_host.feed->waited(), 0.0);
       }
-      EXPECT_EQ(by_host.feed->visits(), VisitSum::expected(all.samples));
-      EXPECT_GT(by_host.feed->waited(), 0.0);
-      EXPECT_EQ(by_device.feed->waited(), 0.0);
     }
   }
   fake_cuda::run_clock(false);
-}
-
-/// The next leaf may arrive as soon as its memory is free, or as late as possible.
-TEST(Feed, OfTheHostBringsTheNextLeafWhileOneIsUsed) {
-  Loader loader(test::test_set(), 16, {}, {}, 9);
-  const SampleRange all{0, test::test_set().size()};
-  loader.set_step(all.first, all.samples);
-  Fed by_device(loader, false);
-  const std::vector<std::byte> expected = by_device.load_all(loader);
-  for (const fake_cuda::Order order : {fake_cuda::Order::late, fake_cuda::Order::early}) {
-    fake_cuda::set_order(order);
-    Fed by_host(loader, true, 2);
-    by_host.feed->expect({&all, 1});
-    EXPECT_TRUE(by_host.load_all(loader) == expected);
-  }
-  fake_cuda::set_order(fake_cuda::Order::late);
 }
 
 }  // namespace

@@ -74,30 +74,16 @@ TEST(HostFedRun, EndsWhileSamplesAreRead) {
   EXPECT_GT(trainer.steps_per_epoch(), 1U) << "nothing would be left to read";
 }
 
-/// Data set in which some samples cannot be read. If they are PNG files, the host reads them even without
+/// `whole`, in which some samples cannot be read. If they are PNG files, the host reads them even without
 /// augmentation.
-class Torn : public Dataset {
- public:
-  Torn(const Dataset& whole, std::set<std::uint64_t> torn, Encoding encoding = Encoding::pixels)
-      : whole_(whole), torn_(std::move(torn)), encoding_(encoding) {}
-  std::uint64_t size() const override { return whole_.size(); }
-  Shape shape() const override { return whole_.shape(); }
-  int classes() const override { return whole_.classes(); }
-  Encoding encoding() const override { return encoding_; }
-  int label(std::uint64_t id) const override { return whole_.label(id); }
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    if (torn_.contains(id)) throw Error(Category::data, "sample " + std::to_string(id) + ": torn");
-    const std::span<const std::uint8_t> pixels = whole_.sample(id, buffer);
-    if (encoding_ == Encoding::pixels) return pixels;
-    return buffer =
-               encode_png({pixels.begin(), pixels.end()}, shape().width, shape().height, PNG_FORMAT_GRAY);
-  }
-
- private:
-  const Dataset& whole_;
-  std::set<std::uint64_t> torn_;
-  Encoding encoding_;
-};
+Synthetic torn(Synthetic whole, const std::set<std::uint64_t>& ids, Encoding kind = Encoding::pixels) {
+  whole.kind = kind;
+  whole.change = [ids, kind](std::uint64_t id, std::vector<std::uint8_t>& bytes) {
+    if (ids.contains(id)) throw Error(Category::data, "sample " + std::to_string(id) + ": torn");
+    if (kind == Encoding::image_file) bytes = encode_png(bytes, 12, 12, PNG_FORMAT_GRAY);
+  };
+  return whole;
+}
 
 void expect_torn(const Dataset& trained, const Dataset& tested, const std::vector<std::string>& words) {
   for (const int threads : {1, 3}) {
@@ -111,24 +97,24 @@ void expect_torn(const Dataset& trained, const Dataset& tested, const std::vecto
 TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
   const Permutation order(train_set().size(), options().seed, 0);
   for (const std::uint64_t position : {std::uint64_t{0}, std::uint64_t{150}, train_set().size() - 1}) {
-    const Torn train(train_set(), {order(position)});
+    const Synthetic train = torn(train_set(), {order(position)});
     expect_torn(train, test_set(),
                 {"sample " + std::to_string(order(position)) + ": torn",
                  "; on a GPU no sample can be skipped", "lockstep data stats"});
   }
-  const Torn several(train_set(), {order(200), order(38), order(47), order(40), order(100)});
+  const Synthetic several = torn(train_set(), {order(200), order(38), order(47), order(40), order(100)});
   expect_torn(several, test_set(),
               {"sample " + std::to_string(order(38)) + ": torn", "of the 16 samples of its micro-batch, 3"});
 }
 
 TEST(HostFedRun, EndsAtATestSampleThatCannotBeRead) {
-  const Torn test(test_set(), {70}, Encoding::image_file);
+  const Synthetic test = torn(test_set(), {70}, Encoding::image_file);
   expect_torn(train_set(), test, {"sample 70: torn", "; on a GPU no sample can be skipped"});
 }
 
 /// This data set is copied to GPU memory before the first step.
 TEST(HostFedRun, DoesNotBeginWithATestSampleForTheGpusMemoryThatCannotBeRead) {
-  const Torn test(test_set(), {70});
+  const Synthetic test = torn(test_set(), {70});
   const auto network = small_network();
   expect_error(Category::data, {"sample 70: torn"},
                [&] { const Trainer trainer(world(), *network, train_set(), test, on(DeviceKind::cuda)); });
