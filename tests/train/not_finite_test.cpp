@@ -47,12 +47,6 @@ TEST(NotFinite, SkipLeavesTheStepOut) {
   EXPECT_NE(skipped.digest, clean.digest);
 }
 
-TEST(NotFinite, RollbackNeedsCheckpoints) {
-  PoisonedRun run;
-  expect_error(Category::usage, {"rollback needs checkpoints"},
-               [&] { run.train(world(), Poisoned({}), poisoned_options(OnNan::rollback)); });
-}
-
 /// The step has changed nothing, so that a checkpoint just before it makes rollback the same as skip.
 TEST(NotFinite, RollbackToTheStepBeforeIsTheSameAsSkip) {
   const Poisoned train({sample_of_step(3)});

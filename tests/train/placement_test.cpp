@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "lockstep/error.h"
-#include "train/synthetic.h"
 
 namespace lockstep {
 namespace {
@@ -125,25 +124,16 @@ std::string refusal(const std::vector<RankFacts>& ranks, std::size_t own) {
   return {};
 }
 
-TEST(Placement, RefusesASharedGpuOnTheRankThatComesSecond) {
-  const std::vector<RankFacts> ranks{rank('a', cpu), rank('a', cuda, "1b"), rank('a', cuda, "1b")};
-  EXPECT_EQ(refusal(ranks, 0), "");
-  EXPECT_EQ(refusal(ranks, 1), "");
-  EXPECT_EQ(refusal(ranks, 2),
+TEST(Placement, RefusesOnTheRankThatHasNoGpuOfItsOwn) {
+  const std::vector<RankFacts> shared{rank('a', cpu), rank('a', cuda, "1b"), rank('a', cuda, "1b")};
+  EXPECT_EQ(refusal(shared, 0), "");
+  EXPECT_EQ(refusal(shared, 1), "");
+  EXPECT_EQ(refusal(shared, 2),
             "ranks 1 and 2 have the same GPU 1b of a: start as many ranks on a host as it has GPUs, or let "
             "them share, which is slow, with transport shared-memory (on several hosts: messages)");
-}
-
-TEST(Placement, RefusesARankWithoutTheGpuThatItWasAskedFor) {
-  const std::vector<RankFacts> ranks{rank('a', cuda, "1b"), rank('b', cuda)};
-  EXPECT_EQ(refusal(ranks, 0), "");
-  EXPECT_EQ(refusal(ranks, 1), "CUDA is off: no driver");
-}
-
-TEST(Placement, OfThisProcessIsOnTheCpuWhereItIsAsked) {
-  const Placement placed = find_placement(test::world(), {.device = cpu});
-  EXPECT_EQ(placed.device, cpu);
-  EXPECT_EQ(placed.steps_at_once, 1U);
+  const std::vector<RankFacts> missing{rank('a', cuda, "1b"), rank('b', cuda)};
+  EXPECT_EQ(refusal(missing, 0), "");
+  EXPECT_EQ(refusal(missing, 1), "CUDA is off: no driver");
 }
 
 TEST(FixedText, CutsOffWhatDoesNotFit) {

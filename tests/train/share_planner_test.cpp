@@ -150,13 +150,5 @@ TEST(SharePlanner, NoiseCostsFewTrials) {
   EXPECT_LE(steps_apart, 18);
 }
 
-TEST(SharePlanner, RanksThatAreToldTheSameDecideAlike) {
-  SharePlanner first = two_executors(), second = two_executors();
-  for (int i = 0; i < 100; ++i) {
-    const Machine machine{{1.0 + i % 7, 1.0 + i % 3}};
-    EXPECT_EQ(follow(first, machine, 1), follow(second, machine, 1));
-  }
-}
-
 }  // namespace
 }  // namespace lockstep

@@ -11,7 +11,6 @@
 #include "support/expect_error.h"
 #include "support/image_files.h"
 #include "support/temporary_folder.h"
-#include "train/count_allocations.h"
 #include "train/small_run.h"
 
 namespace lockstep::test {
@@ -251,36 +250,6 @@ TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
   EXPECT_EQ(trainer.best().accuracy, best);
   EXPECT_LT(best, best_test);
   EXPECT_EQ(trainer.digest(), trained);  // the validation set does not affect the training
-}
-
-class AllocationFree : public testing::TestWithParam<OptimizerOptions> {};
-INSTANTIATE_TEST_SUITE_P(Rules, AllocationFree,
-                         testing::Values(OptimizerOptions{.momentum = 0.5},
-                                         OptimizerOptions{.name = "adamw", .clip_grad = 0.1},
-                                         OptimizerOptions{.name = "lars", .momentum = 0.9},
-                                         OptimizerOptions{.name = "lamb", .clip_grad = 0.1}),
-                         [](const auto& instance) { return instance.param.name; });
-TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
-  for (const int threads : {1, 2}) {
-    const auto network = small_network();
-    TrainerOptions chosen = options();
-    chosen.optimizer = GetParam();
-    chosen.learning_rate = 0.001F;
-    chosen.model_ema = true;
-    chosen.model_ema_decay = 0.99;
-    chosen.execution.threads = threads;
-    chosen.execution.shares = ShareRule::equal;  // decisions on shares, some times a second, may allocate
-    if (threads == 2) chosen = augmented(chosen);
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
-    for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {
-      trainer.steps(1);
-    }
-    const std::uint64_t before = allocations();
-    for (int i = 0; i < 20; ++i) {
-      trainer.steps(1);
-    }
-    EXPECT_EQ(allocations() - before, 0U) << threads << " threads";
-  }
 }
 
 /// Values of a single option are refused as check_fields says.

@@ -63,16 +63,6 @@ TEST(AtomicFile, TheNextWriterRemovesWhatKilledOnesLeft) {
   EXPECT_EQ(contents(folder / "m"), "of a living writer");
 }
 
-TEST(AtomicFile, LeavesWhatALinkBesideItPointsAtAlone) {
-  const TemporaryFolder folder;
-  const auto precious = folder.write("precious", "kept");
-  std::filesystem::create_symlink(precious, folder.path() / "m.tmp");
-  write_text_file(folder.path() / "m", "new");
-  EXPECT_EQ(contents(precious), "kept");
-  EXPECT_EQ(contents(folder.path() / "m"), "new");
-  EXPECT_EQ(folder.names(), (Names{"m", "m.tmp", "precious"}));
-}
-
 TEST(AtomicFile, ReplacesALinkItself) {
   const TemporaryFolder folder;
   const auto precious = folder.write("precious", "kept");
