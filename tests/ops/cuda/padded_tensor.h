@@ -1,6 +1,9 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
+#include <string>
 
 #include "device/cuda/bfloat16.h"
 #include "device_under_test.h"
@@ -100,5 +103,16 @@ class PaddedTensor {
   Shape shape_;
   DeviceMemory memory_;
 };
+
+/// Expects the values of `expected` rounded to `type`.
+inline void expect_same(const Tensor& actual, const Tensor& expected, cuda::Type type,
+                        const std::string& what) {
+  ASSERT_EQ(actual.values.size(), expected.values.size()) << what;
+  for (std::size_t i = 0; i < actual.values.size(); ++i) {
+    const double wanted = rounded(expected.values[i], type);
+    ASSERT_TRUE(same_number(actual.values[i], wanted))
+        << what << ", element " << i << ": " << actual.values[i] << " instead of " << wanted;
+  }
+}
 
 }  // namespace lockstep::testing
