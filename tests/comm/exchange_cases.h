@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <thread>
 
 #include "comm/communicator.h"
 #include "device/cpu/cpu_device.h"
-#include "device/cuda/cuda_device.h"
-#include "fake_cuda/fake_cuda.h"
 #include "gradient/gradients.h"
 
 namespace lockstep {
@@ -60,30 +57,54 @@ inline std::vector<float> expected_results(const ExchangeCase& c, int run) {
 
 inline Stream& stream_of(Device& device) { return *device.streams()[0]; }
 
-/// Gives `work` to the stream of a device.
-inline void launch(Stream& stream, std::function<void()> work) {
-  if (dynamic_cast<cuda::CudaStream*>(&stream) != nullptr) {
-    fake_cuda::launch(cuda::handle_of(stream), "work", {}, std::move(work));
-  } else {
-    stream.call(std::move(work), Phase::reduce);
-  }
+/// Gives work to a stream; comm/launch.h has that for streams of a device.
+using Submit = void (*)(Stream& stream, std::function<void()> work);
+inline void call_on_host(Stream& stream, std::function<void()> work) {
+  stream.call(std::move(work), Phase::reduce);
+}
+
+enum class Memory {
+  own,     ///< of the process
+  shared,  ///< arenas that the peers see, where the transport has such
+  common,  ///< and one arena of results for all ranks
+};
+
+/// Memory of the device; `common`: the same for all ranks of a host, if possible.
+inline Buffer allocate_results(Communicator& communicator, Device& device, std::size_t bytes, Memory memory) {
+  Buffer arena;
+  if (memory == Memory::common) arena = communicator.common_arena(bytes / sizeof(float) + 1);
+  return arena.data() != nullptr ? std::move(arena) : device.allocate(bytes);
 }
 
 /// One rank of a case: its device's arenas and a program that sums them and gathers the results.
 class ExchangingRank {
  public:
-  ExchangingRank(const ExchangeCase& c, Communicator& communicator, Device& device)
-      : case_(c), device_(device), rank_(communicator.rank()) {
-    arenas_ = allocate_arenas(communicator, device, c.counts[static_cast<std::size_t>(rank_)], c.elements());
-    results_ = device.allocate(c.elements() * sizeof(float));
+  ExchangingRank(const ExchangeCase& c, Communicator& communicator, Device& device,
+                 Submit submit = call_on_host, Memory memory = Memory::shared)
+      : case_(c), communicator_(communicator), device_(device), submit_(submit), memory_(memory) {
+    const std::size_t count = c.counts[rank_];
+    if (memory != Memory::own) {
+      arenas_ = allocate_arenas(communicator, device, count, c.elements());
+    } else {
+      for (std::size_t i = 0; i < count; ++i)
+        arenas_.push_back(device.allocate(c.elements() * sizeof(float)));
+    }
+    results_ = allocate_results(communicator, device, c.elements() * sizeof(float), memory);
+    const std::span<float> results = results_.floats().first(c.elements());
     SumLayout layout{.own = {}, .counts = c.counts, .slices = c.slices};
     for (const Buffer& arena : arenas_) layout.own.push_back(arena.floats().data());
     sums_ = communicator.plan_sum(std::move(layout));
-    gather_ = plan_arena_gather(communicator, results_.floats(), c.slices);
+    gather_ = plan_arena_gather(communicator, results, c.slices);
     program_ = device.record([this] {
       Stream& stream = stream_of(device_);
       chunks = 0;
-      while (const auto chunk = sums_->next(stream)) add(stream, *chunk);
+      std::size_t next = case_.slices[rank_];
+      while (const auto chunk = sums_->next(stream)) {
+        EXPECT_TRUE(chunk->begin == next && chunk->end > next) << "chunks are consecutive";
+        next = chunk->end;
+        add(stream, *chunk);
+      }
+      EXPECT_EQ(next, case_.slices[rank_ + 1]) << "the whole slice was exchanged";
       gather_(stream);
     });
   }
@@ -92,28 +113,38 @@ class ExchangingRank {
   std::vector<float> run(int number) {
     std::vector<float> values(case_.elements());
     for (std::size_t i = 0; i < arenas_.size(); ++i) {
-      for (std::size_t e = 0; e < values.size(); ++e) values[e] = partial_sum(rank_, i, number, e);
+      for (std::size_t e = 0; e < values.size(); ++e) {
+        values[e] = partial_sum(static_cast<int>(rank_), i, number, e);
+      }
       device_.copy(arenas_[i].data(), values.data(), values.size() * sizeof(float));
     }
     program_->run();
     device_.copy(values.data(), results_.data(), values.size() * sizeof(float));
+    if (memory_ == Memory::common) communicator_.barrier();  // others may still read the results
     return values;
   }
 
   int chunks = 0;  ///< of a step
 
  private:
+  /// Sums the chunk; its own partial sums may then be overwritten.
   void add(Stream& stream, const SumChunk& chunk) {
     ++chunks;
-    launch(stream, [chunk, to = results_.floats().data() + chunk.begin] {
+    submit_(stream, [this, chunk] {
+      float* const to = results_.floats().data() + chunk.begin;
       std::fill_n(to, chunk.size(), 0.0F);
       for (const float* input : chunk.inputs) std::transform(to, to + chunk.size(), input, to, std::plus<>());
+      for (const Buffer& arena : arenas_)
+        std::fill_n(arena.floats().data() + chunk.begin, chunk.size(), -1.0F);
     });
   }
 
   const ExchangeCase& case_;
+  Communicator& communicator_;
   Device& device_;
-  int rank_;
+  const Submit submit_;
+  const Memory memory_;
+  const std::size_t rank_ = static_cast<std::size_t>(communicator_.rank());
   std::vector<Buffer> arenas_;
   Buffer results_;
   std::unique_ptr<SumExchange> sums_;
@@ -121,14 +152,20 @@ class ExchangingRank {
   std::unique_ptr<Program> program_;
 };
 
-/// One of 5 ranks gathers and reduces what is in its device's memory, twice.
-inline void expect_gathers_and_reduces(Communicator& communicator, Device& device) {
-  constexpr std::size_t ranks = 5;
+/// A rank gathers and reduces what is in its device's memory, twice.
+inline void expect_gathers_and_reduces(Communicator& communicator, Device& device,
+                                       Memory memory = Memory::own) {
+  const auto ranks = static_cast<std::size_t>(communicator.size());
   const auto rank = static_cast<std::size_t>(communicator.rank());
-  std::vector<std::size_t> bounds{0};
-  for (std::size_t r = 0; r < ranks; ++r) bounds.push_back(bounds.back() + r * 3 % 4);
-  const Buffer all = device.allocate(6), sum = device.allocate(ranks * sizeof(float));
-  const auto gather = communicator.plan_gather({all.data(), 6}, bounds);
+  std::vector<std::size_t> bounds{0}, lengths;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    lengths.push_back(r * 5 % 7);
+    bounds.push_back(bounds.back() + lengths.back());
+  }
+  const std::size_t bytes = bounds.back();
+  const Buffer all = allocate_results(communicator, device, bytes, memory);
+  const Buffer sum = device.allocate(1000 * sizeof(float));
+  const auto gather = communicator.plan_gather({all.data(), bytes}, bounds);
   const auto reduce = communicator.plan_all_reduce(sum.floats());
   bounds.clear();  // plans have their own
   const auto program = device.record([&] {
@@ -137,25 +174,32 @@ inline void expect_gathers_and_reduces(Communicator& communicator, Device& devic
     reduce.start(stream);
     reduce.finish(stream);
   });
-  for (int run = 0; run < 2; ++run) {
-    const std::vector<char> bytes(6, static_cast<char>('a' + static_cast<int>(rank) + 5 * run));
-    std::vector<float> floats(ranks, static_cast<float>(static_cast<int>(rank) + run));
-    device.copy(all.data(), bytes.data(), 6);
+  for (std::size_t run = 0; run < 2; ++run) {
+    std::string expected;
+    std::size_t own = 0;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      if (r == rank) own = expected.size();
+      expected += std::string(lengths[r], static_cast<char>('a' + r + ranks * run));
+    }
+    std::vector<float> floats(1000);
+    std::iota(floats.begin(), floats.end(), static_cast<float>(rank + run));
+    device.copy(all.data() + own, expected.data() + own, lengths[rank]);
     device.copy(sum.data(), floats.data(), sum.bytes());
     program->run();
-    std::string gathered(6, ' ');
-    device.copy(gathered.data(), all.data(), 6);
+    std::string gathered(bytes, ' ');
+    device.copy(gathered.data(), all.data(), bytes);
     device.copy(floats.data(), sum.data(), sum.bytes());
-    EXPECT_EQ(gathered, run == 0 ? "bbbccd" : "ggghhi");
-    EXPECT_EQ(floats, std::vector<float>(ranks, static_cast<float>(10 + static_cast<int>(ranks) * run)));
+    EXPECT_EQ(gathered, expected);
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+      EXPECT_EQ(floats[i], static_cast<float>(ranks * (i + run) + ranks * (ranks - 1) / 2));
+    }
+    communicator.barrier();  // others may still read what was gathered
+    // Done on return, in the host's memory.
+    std::string concatenated(bytes, ' ');
+    communicator.all_gather_bytes(std::as_bytes(std::span(expected).subspan(own, lengths[rank])), lengths,
+                                  std::as_writable_bytes(std::span(concatenated)));
+    EXPECT_EQ(concatenated, expected);
   }
-  // Done on return, in the host's memory.
-  std::vector<char> own(rank, static_cast<char>('a' + rank)), concatenated(10);
-  const std::vector<std::size_t> lengths{0, 1, 2, 3, 4};
-  communicator.all_gather_bytes(std::as_bytes(std::span(own)), lengths,
-                                std::as_writable_bytes(std::span(concatenated)));
-  EXPECT_EQ(std::string(concatenated.begin(), concatenated.end()), "bccdddeeee");
-  communicator.barrier();
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/exchange_cases.h"
+#include "comm/launch.h"
 
 namespace lockstep {
 namespace {
@@ -12,7 +13,7 @@ TEST(SelfCommunicator, SumsWhatIsThere) {
     const auto cpu = make_cpu_device({.threads = 1, .pin = false});
     for (Device* device : {gpu.get(), cpu.get()}) {
       const auto alone = make_self_communicator();
-      ExchangingRank rank(c, *alone, *device);
+      ExchangingRank rank(c, *alone, *device, launch);
       for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run));
       EXPECT_EQ(rank.chunks, 1);
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/exchange_cases.h"
+#include "comm/launch.h"
 #include "gradient/thread_ranks.h"
 
 namespace lockstep {
@@ -15,7 +16,7 @@ void run_case(const ExchangeCase& c, Communicator& host, bool on_device) {
   const auto staged = make_staged_communicator(host, *gpu);
   const std::size_t own =
       c.slices[static_cast<std::size_t>(host.rank()) + 1] - c.slices[static_cast<std::size_t>(host.rank())];
-  ExchangingRank rank(c, on_device ? *staged : host, on_device ? *gpu : *cpu);
+  ExchangingRank rank(c, on_device ? *staged : host, on_device ? *gpu : *cpu, launch);
   const int allocations = fake_cuda::allocated_by_thread().allocations;
   for (int run = 0; run < 2; ++run) {
     EXPECT_EQ(rank.run(run), expected_results(c, run)) << c << ", rank " << host.rank();
@@ -65,11 +66,11 @@ TEST(StagedCommunicator, TakesTheHostMemoryThatItNeeds) {
     const auto host_bytes = [at_first = fake_cuda::allocated_by_thread().host_bytes] {
       return fake_cuda::allocated_by_thread().host_bytes - at_first;
     };
-    ExchangingRank first(c, *staged, *gpu);
+    ExchangingRank first(c, *staged, *gpu, launch);
     const std::size_t own = c.counts[static_cast<std::size_t>(host.rank())];
     EXPECT_EQ(host_bytes(), (own * elements + (4 - own) * elements / 4) * sizeof(float));
     const std::size_t before = host_bytes();
-    ExchangingRank second(c, *staged, *gpu);
+    ExchangingRank second(c, *staged, *gpu, launch);
     EXPECT_EQ(host_bytes(), before) << "plans share it";
     EXPECT_EQ(second.run(0), expected_results(c, 0));
     EXPECT_EQ(first.run(1), expected_results(c, 1));

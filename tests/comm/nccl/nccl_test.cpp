@@ -3,12 +3,13 @@
 #include <latch>
 
 #include "comm/exchange_cases.h"
+#include "comm/launch.h"
 #include "comm/nccl/fake_nccl.h"
 #include "comm/nccl/nccl_communicator.h"
 #include "comm/watched_communicator.h"
 #include "comm/world/agreement.h"
-#include "gradient/block_fold.h"
 #include "gradient/bucketed_exchange.h"
+#include "gradient/cuda/summation.h"
 #include "gradient/thread_ranks.h"
 
 namespace lockstep {
@@ -166,7 +167,7 @@ TEST(Nccl, ExchangesAsThreadsDo) {
       for (const ExchangeCase& c : exchange_cases(ranks, elements)) {
         FakeNccl fake;
         run_with_nccl(ranks, [&](Communicator& nccl, Device& gpu) {
-          ExchangingRank rank(c, nccl, gpu);
+          ExchangingRank rank(c, nccl, gpu, launch);
           const int allocations = fake_cuda::allocated_by_thread().allocations;
           for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run)) << c;
           EXPECT_LE(rank.chunks, 1) << "one chunk is enough";
@@ -182,7 +183,7 @@ TEST(Nccl, ExchangesInChunksWhereStagingIsSmall) {
   const ExchangeCase c{even_slices(100003, 3), {1, 2, 0}};
   FakeNccl fake;
   const auto exchange = [&](Communicator& nccl, Device& gpu) {
-    ExchangingRank rank(c, nccl, gpu);
+    ExchangingRank rank(c, nccl, gpu, launch);
     EXPECT_EQ(rank.chunks, 5) << "33,334 elements, 8,000 at a time";
     for (int run = 0; run < 2; ++run) EXPECT_EQ(rank.run(run), expected_results(c, run));
   };
@@ -191,7 +192,7 @@ TEST(Nccl, ExchangesInChunksWhereStagingIsSmall) {
 
 TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
   FakeNccl fake;
-  run_with_nccl(5, expect_gathers_and_reduces);
+  run_with_nccl(5, [](Communicator& nccl, Device& gpu) { expect_gathers_and_reduces(nccl, gpu); });
 }
 
 /// Sums of two halves of an arena, the second half first, and other work of the device meanwhile.
@@ -257,31 +258,6 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
   fake_cuda::set_order(Order::late);
 }
 
-/// Sums in the memory of a GPU.
-class HostSummation final : public Summation {
- public:
-  explicit HostSummation(Device& device) : gpu_(device) {}
-  void add(Stream& stream, float* into, const float* from, std::size_t count) const override {
-    launch(stream, [=] { std::transform(into, into + count, from, into, std::plus<>()); });
-  }
-  void fill(Stream& stream, float* values, float value, std::size_t count) const override {
-    launch(stream, [=] { std::fill_n(values, count, value); });
-  }
-  void fold(Stream& stream, const Fold& program, const SumChunk& chunk, float* into) override {
-    launch(stream, [program, chunk, into] {
-      BlockFold blocks;
-      blocks.reserve(program);
-      for (std::size_t at = 0; at < chunk.size(); at += BlockFold::block) {
-        blocks.sum_into(program, chunk.inputs, at, std::min(BlockFold::block, chunk.size() - at), into + at);
-      }
-    });
-  }
-  Buffer allocate(std::size_t elements) const override { return gpu_.allocate(elements * sizeof(float)); }
-
- private:
-  Device& gpu_;
-};
-
 /// Canonical sum of an arena in two buckets, the second of which is summed while the first is computed.
 struct OverlappedBuckets {
   static constexpr std::size_t elements = 1024, middle = 512;
@@ -293,7 +269,7 @@ struct OverlappedBuckets {
     for (std::uint32_t leaf = 0; leaf < ranks; ++leaf) nodes.push_back({leaf, 0});
     const std::vector<std::uint32_t> counts(ranks, 1);
     const std::vector<std::size_t> buckets{0, middle};
-    exchange = plan_tree_exchange(communicator, summation, {{nodes[0], arena.floats().data()}}, counts,
+    exchange = plan_tree_exchange(communicator, *summation, {{nodes[0], arena.floats().data()}}, counts,
                                   plan_fold(nodes, ranks), elements, buckets, gathered);
     program = gpu.record([&] {
       const auto compute = [&](std::size_t begin) {
@@ -320,7 +296,7 @@ struct OverlappedBuckets {
 
   Device& gpu;
   float rank;
-  HostSummation summation{gpu};
+  std::unique_ptr<Summation> summation = cuda::make_summation(gpu);
   Buffer arena = gpu.allocate(elements * sizeof(float)), sums = gpu.allocate(arena.bytes());
   std::unique_ptr<SumExchange> exchange;
   std::unique_ptr<Program> program;
