@@ -63,63 +63,112 @@ std::string sentence(std::vector<RankState> ranks, const HangLimits& limits = {}
   return verdict ? verdict->sentence : "";
 }
 
-std::string kind(std::vector<RankState> ranks) {
-  return judge(table(std::move(ranks)), {}).value_or(Verdict{}).kind;
+constexpr CollectiveCall barrier{.kind = Collective::barrier, .group = Group::world, .number = 1841};
+constexpr CollectiveCall longer{
+    .kind = Collective::all_gather, .group = Group::world, .number = 1841, .bytes = 65};
+constexpr CollectiveCall within{.kind = Collective::barrier, .group = Group::host, .number = 5000};
+
+/// A rank that has ended on purpose.
+RankState announced() {
+  RankState state = ended(0);
+  state.ends_by_itself = true;
+  return state;
+}
+/// A rank that has not begun yet.
+RankState absent() {
+  RankState state{.known = true};
+  state.still = 300;
+  return state;
+}
+RankState starting() {
+  return in_stage(Stage::start,
+                  waiting(300, {.kind = Collective::start, .group = Group::world, .number = 1}));
+}
+RankState asleep(double still) {
+  RankState state = working(still);
+  state.cores = 0.0;
+  state.process_state = 'S';
+  return state;
 }
 
-TEST(Verdict, KindsHaveNoTimesStepsAndProcesses) {
-  EXPECT_EQ(kind({waiting(0), waiting(0), ended(SIGKILL), waiting(0)}),
-            "rank 2 on host b was killed by signal 9");
-  EXPECT_EQ(kind({waiting(0), waiting(0), ended(-1), waiting(0)}),
-            "rank 2 on host b exited for an unknown reason");
-  constexpr CollectiveCall barrier{.kind = Collective::barrier, .group = Group::world, .number = 1841};
-  EXPECT_EQ(kind({waiting(0), waiting(0, barrier), waiting(0), waiting(0)}),
-            "rank 1 on host a entered barrier, but ranks 0, 2, 3 entered all_gather");
-  EXPECT_EQ(kind({waiting(12), waiting(12), silent(12), silent(12)}),
-            "nothing was heard from host b: its link is down, or it has stopped");
-  EXPECT_EQ(kind({waiting(12), waiting(12), working(12), waiting(11)}),
-            "rank 2 on host b stopped before all_gather");
-  EXPECT_EQ(kind({waiting(12), waiting(12), stopped(waiting(12, earlier)), waiting(12)}),
-            "rank 2 on host b stopped in sum");
-  EXPECT_EQ(kind({waiting(12), waiting(12), waiting(12), waiting(12)}),
-            "all ranks wait in all_gather: it does not end, as when a link between hosts is down");
-  EXPECT_EQ(kind({waiting(12), waiting(12), waiting(12, earlier), waiting(12)}),
-            "rank 2 on host b waits in sum, but ranks 0, 1, 3 wait in all_gather");
-  RankState absent{.known = true};
-  absent.still = 300;
-  const RankState start = in_stage(Stage::start, waiting(300));
-  EXPECT_EQ(kind({start, absent, start, start}), "rank 1 on host a has not started");
-}
-
-TEST(Verdict, NoneWhileRanksMayStillCome) {
-  EXPECT_EQ(sentence({working(0), working(0), working(0), working(0)}), "");
-  EXPECT_EQ(sentence({waiting(9.9), waiting(9.9), working(9.9), waiting(9.9)}), "");
-  EXPECT_EQ(sentence({waiting(60), waiting(60), working(1), waiting(60)}), "") << "it makes progress";
-  EXPECT_EQ(sentence({working(60), working(60), working(60), working(60)}), "") << "nobody waits";
-  EXPECT_EQ(sentence({waiting(60), waiting(60), RankState{}, waiting(60)}), "") << "not known";
-  EXPECT_EQ(sentence({waiting(5), waiting(5), stopped(working(5)), waiting(5)}), "");
-}
-
-TEST(Verdict, ARankThatDoesNotCome) {
-  EXPECT_EQ(sentence({waiting(12), waiting(12), working(12), waiting(11)}),
+/// Kinds have no times, steps and processes.
+TEST(Verdict, NamesWhoIsToBlame) {
+  struct Row {
+    std::vector<RankState> ranks;
+    const char* sentence;
+    const char* kind = nullptr;
+  };
+  for (const Row& row : std::vector<Row>{
+           // A rank does not come.
+           {{waiting(12), waiting(12), working(12), waiting(11)},
             "rank 2 on host b stopped before all_gather 1841 (step 920, backward; process 4711 computes); "
-            "ranks 0, 1, 3 wait in it for 12 s");
-  RankState asleep = working(12);
-  asleep.cores = 0.0;
-  asleep.process_state = 'S';
-  EXPECT_EQ(sentence({waiting(12), asleep, working(0), working(0)}),
+            "ranks 0, 1, 3 wait in it for 12 s",
+            "rank 2 on host b stopped before all_gather"},
+           {{waiting(12), asleep(12), working(0), working(0)},
             "rank 1 on host a stopped before all_gather 1841 (step 920, backward; process 4711 sleeps); "
-            "rank 0 waits in it for 12 s");
-}
-
-TEST(Verdict, AStoppedRank) {
-  EXPECT_EQ(
-      sentence({waiting(12), waiting(12), stopped(working(12)), waiting(12)}),
-      "rank 2 on host b stopped before all_gather 1841 (step 920, backward; process 4711 is stopped, as "
-      "by SIGSTOP); ranks 0, 1, 3 wait in it for 12 s");
-  EXPECT_EQ(sentence({waiting(12), waiting(12), stopped(waiting(12, earlier)), waiting(12)}),
+            "rank 0 waits in it for 12 s"},
+           // It is stopped.
+           {{waiting(12), waiting(12), stopped(working(12)), waiting(12)},
+            "rank 2 on host b stopped before all_gather 1841 (step 920, backward; process 4711 is stopped, "
+            "as by SIGSTOP); ranks 0, 1, 3 wait in it for 12 s"},
+           {{waiting(12), waiting(12), stopped(waiting(12, earlier)), waiting(12)},
             "rank 2 on host b stopped in sum 1840 (step 920, backward; process 4711 is stopped, as by "
-            "SIGSTOP); ranks 0, 1, 3 wait in all_gather 1841 for 12 s");
+            "SIGSTOP); ranks 0, 1, 3 wait in all_gather 1841 for 12 s",
+            "rank 2 on host b stopped in sum"},
+           // Its process has ended.
+           {{waiting(0), waiting(0), ended(SIGKILL), waiting(0)},
+            "rank 2 on host b (process 4711) was killed by signal 9 (Killed) (step 920, backward)",
+            "rank 2 on host b was killed by signal 9"},
+           {{ended(3 << 8), waiting(0), waiting(0), ended(-1)},
+            "rank 0 on host a (process 4711) has ended with status 3 (step 920, backward); so has rank 3"},
+           {{waiting(0), waiting(0), ended(-1), waiting(0)},
+            "rank 2 on host b (process 4711) exited for an unknown reason (step 920, backward)",
+            "rank 2 on host b exited for an unknown reason"},
+           {{announced(), announced(), announced(), announced()}, ""},
+           // Ranks are in different collectives.
+           {{waiting(0), waiting(0, barrier), waiting(0), waiting(0)},
+            "rank 1 on host a entered barrier 1841 (step 920, backward), but ranks 0, 2, 3 entered "
+            "all_gather 1841 of 64 bytes",
+            "rank 1 on host a entered barrier, but ranks 0, 2, 3 entered all_gather"},
+           {{waiting(0, longer), waiting(0, longer), waiting(0), waiting(0)},
+            "ranks 2, 3 entered all_gather 1841 of 64 bytes (step 920, backward), but ranks 0, 1 entered "
+            "all_gather 1841 of 65 bytes"},
+           // A host is silent.
+           {{waiting(12), waiting(12), silent(11.5), silent(11.5)}, ""},
+           {{waiting(12), waiting(12), silent(12), silent(12)},
+            "nothing was heard from host b (ranks 2, 3) for 12 s: its link is down, or it has stopped; "
+            "ranks 0, 1 wait in all_gather 1841 for 12 s",
+            "nothing was heard from host b: its link is down, or it has stopped"},
+           {{working(0), working(0), silent(99), silent(99)}, ""},  // the run continues
+           // A collective does not end.
+           {{waiting(12), waiting(12), waiting(9), waiting(12)}, ""},
+           {{waiting(12), waiting(12), waiting(12), waiting(12)},
+            "all ranks wait in all_gather 1841 (step 920, backward) for 12 s: it does not end, as when a "
+            "link between hosts is down",
+            "all ranks wait in all_gather: it does not end, as when a link between hosts is down"},
+           {{waiting(12), waiting(12), waiting(12, earlier), waiting(12)},
+            "rank 2 on host b waits in sum 1840 (step 920, backward) for 12 s, but ranks 0, 1, 3 wait in "
+            "all_gather 1841",
+            "rank 2 on host b waits in sum, but ranks 0, 1, 3 wait in all_gather"},
+           {{waiting(12), waiting(12, within), waiting(12), waiting(12)},
+            "rank 1 on host a waits in barrier 5000 (step 920, backward) for 12 s, but ranks 0, 2, 3 wait "
+            "in all_gather 1841"},
+           // A rank has not started.
+           {{starting(), absent(), starting(), starting()},
+            "rank 1 on host a has not started; ranks 0, 2, 3 wait in MPI_Init for 300 s",
+            "rank 1 on host a has not started"},
+           // Ranks may still come.
+           {{working(0), working(0), working(0), working(0)}, ""},
+           {{waiting(9.9), waiting(9.9), working(9.9), waiting(9.9)}, ""},
+           {{waiting(60), waiting(60), working(1), waiting(60)}, ""},   // it makes progress
+           {{working(60), working(60), working(60), working(60)}, ""},  // nobody waits
+           {{waiting(60), waiting(60), RankState{}, waiting(60)}, ""},  // not known
+           {{waiting(5), waiting(5), stopped(working(5)), waiting(5)}, ""}}) {
+    EXPECT_EQ(sentence(row.ranks), row.sentence);
+    if (row.kind != nullptr) {
+      EXPECT_EQ(judge(table(row.ranks), {})->kind, row.kind);
+    }
+  }
 }
 
 TEST(Verdict, TheLimitFollowsTheUsualStepAndTheStage) {
@@ -153,70 +202,14 @@ TEST(Verdict, OnlyEndedProcessesWithoutTheWatchdog) {
   EXPECT_NE(sentence({waiting(0), waiting(0), ended(SIGKILL), waiting(0)}, off), "");
 }
 
-TEST(Verdict, AnEndedProcess) {
-  EXPECT_EQ(sentence({waiting(0), waiting(0), ended(SIGKILL), waiting(0)}),
-            "rank 2 on host b (process 4711) was killed by signal 9 (Killed) (step 920, backward)");
-  EXPECT_EQ(sentence({ended(3 << 8), waiting(0), waiting(0), ended(-1)}),
-            "rank 0 on host a (process 4711) has ended with status 3 (step 920, backward); so has rank 3");
-  RankState announced = ended(0);
-  announced.ends_by_itself = true;
-  EXPECT_EQ(sentence({announced, announced, announced, announced}), "");
-}
-
-TEST(Verdict, DifferentCollectives) {
-  constexpr CollectiveCall barrier{.kind = Collective::barrier, .group = Group::world, .number = 1841};
-  EXPECT_EQ(
-      sentence({waiting(0), waiting(0, barrier), waiting(0), waiting(0)}),
-      "rank 1 on host a entered barrier 1841 (step 920, backward), but ranks 0, 2, 3 entered all_gather "
-      "1841 of 64 bytes");
-  constexpr CollectiveCall longer{
-      .kind = Collective::all_gather, .group = Group::world, .number = 1841, .bytes = 65};
-  EXPECT_EQ(sentence({waiting(0, longer), waiting(0, longer), waiting(0), waiting(0)}),
-            "ranks 2, 3 entered all_gather 1841 of 64 bytes (step 920, backward), but ranks 0, 1 entered "
-            "all_gather 1841 of 65 bytes");
-}
-
 TEST(Verdict, HostsNumberTheirCollectivesByThemselves) {
   const auto call = [](Collective kind) {
     return CollectiveCall{.kind = kind, .group = Group::host, .number = 7};
   };
-  const RankState sum = waiting(0, call(Collective::sum)), barrier = waiting(0, call(Collective::barrier));
-  EXPECT_EQ(sentence({sum, sum, barrier, barrier}), "");
-  EXPECT_EQ(sentence({sum, sum, sum, barrier}),
+  const RankState sums = waiting(0, call(Collective::sum)), waits = waiting(0, call(Collective::barrier));
+  EXPECT_EQ(sentence({sums, sums, waits, waits}), "");
+  EXPECT_EQ(sentence({sums, sums, sums, waits}),
             "rank 3 on host b entered barrier 7 (step 920, backward), but rank 2 entered sum 7");
-}
-
-TEST(Verdict, AHostThatIsNotHeardOf) {
-  EXPECT_EQ(sentence({waiting(12), waiting(12), silent(11.5), silent(11.5)}), "");
-  EXPECT_EQ(
-      sentence({waiting(12), waiting(12), silent(12), silent(12)}),
-      "nothing was heard from host b (ranks 2, 3) for 12 s: its link is down, or it has stopped; ranks 0, 1 "
-      "wait in all_gather 1841 for 12 s");
-  EXPECT_EQ(sentence({working(0), working(0), silent(99), silent(99)}), "") << "the run continues";
-}
-
-TEST(Verdict, ACollectiveThatDoesNotEnd) {
-  EXPECT_EQ(sentence({waiting(12), waiting(12), waiting(9), waiting(12)}), "");
-  EXPECT_EQ(
-      sentence({waiting(12), waiting(12), waiting(12), waiting(12)}),
-      "all ranks wait in all_gather 1841 (step 920, backward) for 12 s: it does not end, as when a link "
-      "between hosts is down");
-  EXPECT_EQ(sentence({waiting(12), waiting(12), waiting(12, earlier), waiting(12)}),
-            "rank 2 on host b waits in sum 1840 (step 920, backward) for 12 s, but ranks 0, 1, 3 wait in "
-            "all_gather 1841");
-  constexpr CollectiveCall within{.kind = Collective::barrier, .group = Group::host, .number = 5000};
-  EXPECT_EQ(sentence({waiting(12), waiting(12, within), waiting(12), waiting(12)}),
-            "rank 1 on host a waits in barrier 5000 (step 920, backward) for 12 s, but ranks 0, 2, 3 wait in "
-            "all_gather 1841");
-}
-
-TEST(Verdict, ARankThatHasNotStarted) {
-  const RankState start =
-      in_stage(Stage::start, waiting(300, {.kind = Collective::start, .group = Group::world, .number = 1}));
-  RankState absent{.known = true};
-  absent.still = 300;
-  EXPECT_EQ(sentence({start, absent, start, start}),
-            "rank 1 on host a has not started; ranks 0, 2, 3 wait in MPI_Init for 300 s");
 }
 
 TEST(Verdict, ManyRanksAreCounted) {
