@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "support/started.h"
+#include "support/run.h"
 
 namespace lockstep::test {
 namespace {
@@ -54,18 +54,6 @@ fail() {
 
   const TemporaryFolder folder_;
 };
-
-TEST_F(StandIns, HostsAreToldFromSubcommands) {
-  for (const char* host : {"data", "train", "eval"}) {
-    for (const char* option : {"-H", "--host", "--hostfile"}) {
-      const std::string out = launch(words("{} {} -np 2 train --epochs 1", option, host)).out;
-      expect_holds(out, std::string(option) + " " + host + " -np 2 ");
-      EXPECT_TRUE(out.ends_with("lockstep train --epochs 1\n")) << out;
-    }
-  }
-  expect_holds(launch(words("--mca btl data eval m")).out, "--mca btl data ");
-  expect_holds(launch({"--tag-output", "train"}).out, "--tag-output ");
-}
 
 /// The list of lockstep-run is its own: it does not link lockstep.
 TEST_F(StandIns, KnowAllSubcommands) {
@@ -140,18 +128,6 @@ TEST_F(StandIns, ARestartGoesOnFromTheNewestCheckpoint) {
   expect_holds(outcome.err, "lockstep-run: 2 restarts (rank 1 on a: broken; rank 2 on a: broken); ");
 }
 
-/// Rank 0 may be on another host, so its stderr is all that arrives here, maybe marked by mpirun.
-TEST_F(StandIns, TheRunDirectoryIsToldOnStderr) {
-  pretend("checkpoint $n; if [ $n -lt 2 ]; then fail 0 4; fi");
-  script("tagged", "\"" + (folder_ / "lockstep").string() + "\" \"$@\" 2>&1 | sed 's/^/[1,0]<stderr>:/' >&2");
-  script("mpirun", "for word; do shift; case $word in */lockstep) '" + (folder_ / "tagged").string() +
-                       "' \"$@\"; exit $(($(wc -l < '" + (folder_ / "starts").string() +
-                       "') < 2));; esac; done");
-  const Outcome outcome = launch(words("-np 2 --max-restarts 1 train"));
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(starts(), "train\n" + resumed("train"));
-}
-
 /// Ranks print names of files, classes and hosts that data choose.
 TEST_F(StandIns, NothingThatRanksPrintIsTakenForAReport) {
   pretend(R"sh(checkpoint $n
@@ -165,19 +141,6 @@ if [ $n -lt 2 ]; then fail 1 4; fi)sh");
   EXPECT_EQ(starts(), "train\n" + resumed("train"));
   expect_holds(outcome.err, "1 restart (rank 1 on a: broken); ");
   EXPECT_FALSE(holds(outcome.err, "run_directory\":\"" + (folder_ / "run").string())) << "reports are hidden";
-}
-
-TEST(LockstepRun, VersionsThatDoNotFitTogetherEndInOneLine) {
-  for (const char* variable : {"LOCKSTEP_TELL_RUN_DIR=1", "LOCKSTEP_LAUNCHER=1:0123"}) {
-    // Rank 1 ends before rank 0 has printed the line, unless mpirun leaves some time.
-    const Outcome outcome =
-        lockstep(2, {"train", "--dataset", "synthetic"}, {variable, "OMPI_MCA_odls_base_sigkill_timeout=1"});
-    EXPECT_EQ(outcome.status, 2) << variable;
-    EXPECT_EQ(
-        own_lines(outcome.err),
-        "lockstep: error: lockstep-run and lockstep are of versions that do not fit together: use both from "
-        "one build\n");
-  }
 }
 
 TEST(LockstepRun, RanksReportRunDirectoryStepsCheckpointsAndFailure) {
@@ -278,23 +241,6 @@ TEST_F(StandIns, RanksThatDoNotStopAreKilled) {
   EXPECT_EQ(launch({"-np", "2", "eval"}).status, 128 + 15);  // has no checkpoints to write
 }
 
-/// The run prints more lines than the failed writes that mpirun tolerates.
-TEST(LockstepRun, GoesOnWhereNobodyReadsItsOutput) {
-  const TemporaryFolder folder;
-  const std::string model = (folder / "model.safetensors").string();
-  const std::string closed = (folder / "closed").string(), status = (folder / "status").string();
-  const Outcome outcome =
-      run({"sh", "-c",
-           "{ until [ -e '" + closed +
-               "' ]; do sleep 0.01; done; '" LOCKSTEP_RUN
-               "' -np 2 train --dataset synthetic --samples 64 --model mlp:4 --epochs 60 --save-model '" +
-               model + "'; echo $? > '" + status + "'; } | { exec 0<&-; : > '" + closed +
-               "'; }; until [ -s '" + status + "' ]; do sleep 0.01; done; cat '" + status + "'"});
-  EXPECT_EQ(outcome.out, "0\n") << outcome.err;
-  EXPECT_TRUE(std::filesystem::exists(model)) << outcome.err;
-  expect_holds(outcome.err, "lockstep-run: warning: stdout: Broken pipe");
-}
-
 /// The warning about stdout has no reader either.
 TEST_F(StandIns, GoOnWhereNobodyReadsStderr) {
   pretend(
@@ -342,20 +288,6 @@ TEST(LockstepRun, ARankThatIsKilledChangesNoBit) {
   expect_holds(outcome.err, "lockstep-run: 1 restart (rank 1 on host ");
   const Outcome untouched = lockstep(0, training_in("untouched"));
   EXPECT_EQ(digest_of(outcome.out), digest_of(untouched.out));
-}
-
-/// A source tree has a script of the same name.
-TEST(LockstepRun, IsFoundFromASourceTree) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directories(folder / "launcher");
-  std::filesystem::create_directories(folder / "build/release");
-  std::filesystem::copy(LOCKSTEP_SOURCE "/launcher/lockstep-run", folder / "launcher");
-  const Words command = words("env PATH=/usr/bin:/bin {} --help", folder / "launcher/lockstep-run");
-  EXPECT_EQ(run(command).status, 4);
-  std::filesystem::create_symlink(LOCKSTEP_RUN, folder / "build/release/lockstep-run");
-  const Outcome found = run(command);
-  EXPECT_EQ(found.status, 0) << found.err;
-  EXPECT_TRUE(found.out.starts_with("Usage: lockstep-run ")) << found.out;
 }
 
 }  // namespace

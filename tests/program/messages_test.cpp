@@ -27,6 +27,7 @@ Words split(const std::string& text, const std::string& separator) {
 /// A command and what it must do. Texts are as in the file, with " ... " for
 /// anything.
 struct Command {
+  std::string row_of{};  ///< text with {} of which this is a row; empty: of none
   std::string text{};
   int status = 0;
   std::string message{};  ///< in one line on stderr
@@ -42,6 +43,14 @@ struct Entry {
 };
 
 constexpr const char* file = LOCKSTEP_SOURCE "/tests/program/messages.txt";
+
+/// Reads "STATUS WORDS". Returns the words, which the next line may continue.
+std::string* read_outcome(const std::string& text, Command& command) {
+  std::size_t end = 0;
+  command.status = std::stoi(text, &end);
+  command.message = text.substr(std::min(text.size(), end + 1));
+  return &command.message;
+}
 
 std::vector<Entry> read_entries() {
   std::vector<Entry> entries;
@@ -63,14 +72,21 @@ std::vector<Entry> read_entries() {
     } else if (line.starts_with("    ")) {
       *last += " " + text;
     } else {
-      Command& command = entries.back().commands.back();
-      if (line.starts_with("  = ")) {
-        std::size_t end = 0;
-        command.status = std::stoi(text, &end);
-        command.message = text.substr(std::min(text.size(), end + 1));
-        last = &command.message;
+      std::vector<Command>& commands = entries.back().commands;
+      if (line.starts_with("  | ")) {
+        if (commands.back().row_of.empty()) {
+          commands.back() = {.row_of = commands.back().text};
+        } else {
+          commands.push_back({.row_of = commands.back().row_of});
+        }
+        const std::size_t equals = (" " + text).find(" = ");
+        std::string& command = commands.back().text = commands.back().row_of;
+        command.replace(command.find("{}"), 2, text.substr(0, equals == 0 ? 0 : equals - 1));
+        last = read_outcome(text.substr(equals + 2), commands.back());
+      } else if (line.starts_with("  = ")) {
+        last = read_outcome(text, commands.back());
       } else {
-        Words& texts = line.starts_with("  > ") ? command.printed : command.absent;
+        Words& texts = line.starts_with("  > ") ? commands.back().printed : commands.back().absent;
         last = &texts.emplace_back(text);
       }
     }
@@ -141,6 +157,7 @@ std::string definitions(int ranks) {
          "'\nsmall='--dataset synthetic "
          "--synthetic-shape 1x12x12 --samples 150 "
          "--model mlp:12 --batch-size 64 --micro-batches 4'\n" +
+         "bench='--dataset synthetic --synthetic-shape 1x28x28 --classes 10 --batch-size 16 --rounds 1'\n" +
          "mpirun() { " + mpirun + " \"$@\"; }\nlockstep() { " + start + " lockstep \"$@\"; }\n" +
          "lockstep-emulated() { " + start + " lockstep-emulated \"$@\"; }\n";
 }

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -13,56 +12,12 @@
 namespace lockstep::test {
 namespace {
 
-class Output : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    data_ = std::make_unique<TemporaryFolder>();
-    write_small_fashion_mnist(*data_, 600, 100);
-  }
-  static void TearDownTestSuite() { data_.reset(); }
-
-  static Outcome train(int ranks, const Words& more) {
-    const Outcome outcome = lockstep(ranks, words("train --data-dir {} --lr 0.2", *data_) + more);
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    return outcome;
-  }
-
-  static std::unique_ptr<TemporaryFolder> data_;
-};
-std::unique_ptr<TemporaryFolder> Output::data_;
-
-TEST_F(Output, OneLineAnEpochAndTheDigestFromRankZeroOnly) {
-  const Words out = lines_of(train(3, words("--epochs 2")).out);
-  ASSERT_EQ(out.size(), 3U);
-  const std::regex epoch(
-      R"(epoch [12]/2  train loss \d\.\d{4}  train acc \d\.\d{4}  test loss \d\.\d{4}  test acc \d\.\d{4}  \d+\.\d\d s  \d+ img/s)");
-  EXPECT_TRUE(std::regex_match(out[0], epoch)) << out[0];
-  EXPECT_TRUE(std::regex_match(out[1], epoch)) << out[1];
-  EXPECT_TRUE(
-      std::regex_match(out[2], std::regex(R"(digest xxh3:[0-9a-f]{32} \(CPU, 8 micro-batches, canonical\))")))
-      << out[2];
-}
-
-TEST_F(Output, LogLinesWhereAskedForFromAllRanks) {
-  const std::regex line(
-      R"((\[rank [01]/2 host \S+\] )?epoch 1/1  step 2/3  loss \d\.\d{4}  lr 0\.2  \d+ img/s  \d+:\d\d left)");
-  const auto log_of = [&](const std::string& more) {
-    Words log = lines_of(train(2, words("--epochs 1 " + more)).err);
-    std::erase_if(log, [&](const std::string& text) { return !std::regex_match(text, line); });
-    return log;
-  };
-  EXPECT_EQ(log_of("").size(), 0U);  // a short run
-  EXPECT_EQ(log_of("--log-every 2").size(), 1U);
-  const Words both = log_of("--log-every 2 --log-ranks all");
-  ASSERT_EQ(both.size(), 2U);
-  EXPECT_NE(both[0].substr(0, 8), both[1].substr(0, 8));  // [rank 0, [rank 1
-  EXPECT_EQ(log_of("--log-every 2 --log-ranks all --quiet").size(), 0U);
-}
-
-TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
-  const TemporaryFolder folder;
+TEST(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
+  const TemporaryFolder folder, data;
+  write_small_fashion_mnist(data, 600, 100);
   const std::string run = (folder / "run").string();
-  const Outcome outcome = train(2, words("--epochs 2 --momentum 0.9 --run-dir {}", run));
+  const Outcome outcome =
+      lockstep(2, words("train --data-dir {} --lr 0.2 --epochs 2 --momentum 0.9 --run-dir {}", data, run));
   const std::string digest = digest_of(outcome.out);
   for (const char* file :
        {"options.cfg", "environment.json", "metrics.jsonl", "report.html", "checkpoints"}) {
@@ -95,7 +50,7 @@ TEST_F(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
   EXPECT_EQ(digest_of(again.out), digest) << again.err;
 }
 
-TEST_F(Output, HelpOfEveryCommandFitsATerminalAndNamesOptionsThatExist) {
+TEST(Output, HelpOfEveryCommandFitsATerminalAndNamesOptionsThatExist) {
   std::set<std::string> named, listed;
   const std::regex flag("--[a-z0-9-]+"), list("^  (--[a-z0-9-]+)");
   for (const std::string& command : words("train eval bench doctor inspect data report diff")) {
