@@ -50,7 +50,10 @@ std::set<std::string> gpu_commands() {
     std::ranges::copy(files_in(folder), std::back_inserter(files));
   std::set<std::string> commands;
   for (const std::filesystem::path& file : files) {
-    for (const std::string& command : gpu_commands_of(file)) commands.insert(command);
+    for (std::string command : gpu_commands_of(file)) {
+      command.erase(command.find_last_not_of(' ') + 1);
+      commands.insert(command);
+    }
   }
   return commands;
 }
@@ -127,6 +130,8 @@ class GpuCommands : public testing::TestWithParam<int> {
       command = std::regex_replace(command, std::regex("--data-dir [^ ]*"), "");  // the environment has it
       command = std::regex_replace(command, std::regex("[^ ]*[.]safetensors"), recipes_.model());
     }
+    command = std::regex_replace(command, std::regex("resnet18-d2l"),
+                                 RecipeFiles::network);  // 11,000,000 parameters
     const std::string folder = folder_.string() + "/";
     command = std::regex_replace(command, std::regex("launcher/lockstep-run"), folder + "lockstep-run");
     command = std::regex_replace(command, std::regex("(^| )lockstep "), "$1" + folder + "lockstep ");
@@ -143,12 +148,10 @@ class GpuCommands : public testing::TestWithParam<int> {
     add("LOCKSTEP_THREADS=1");
     environment.push_back("CUDA_VISIBLE_DEVICES=" + gpus);
     if (recipe.empty()) add("LOCKSTEP_DATASET=synthetic");
-    if (recipe.empty() && !holds(command, "allreduce") && !holds(command, "doctor")) {
-      const bool large = holds(command, "resnet");
-      add(large ? "LOCKSTEP_SYNTHETIC_SHAPE=1x8x8" : "LOCKSTEP_SYNTHETIC_SHAPE=1x14x14");
-      add(large ? "LOCKSTEP_SAMPLES=16" : "LOCKSTEP_SAMPLES=128");
-      add(large ? "LOCKSTEP_BATCH_SIZE=16" : "LOCKSTEP_BATCH_SIZE=128");
-      if (large) environment.push_back("LOCKSTEP_MICRO_BATCHES=" + std::to_string(GetParam()));
+    if (recipe.empty() && !holds(command, "allreduce")) {
+      add("LOCKSTEP_SYNTHETIC_SHAPE=1x14x14");
+      add("LOCKSTEP_SAMPLES=128");
+      if (!holds(command, "doctor")) add("LOCKSTEP_BATCH_SIZE=128");
     }
     if (holds(command, " train ")) {
       add("LOCKSTEP_MAX_STEPS=1");
@@ -178,7 +181,7 @@ TEST_P(GpuCommands, Start) {
     const bool sharing = holds(written, "--transport");
     if ((one_rank || sharing) && GetParam() != 1) continue;
     const std::string command = adapted(written);
-    if (GetParam() > 2 && holds(command, "allreduce")) continue;  // 64 MB a rank
+    if (GetParam() > 1 && holds(command, "allreduce")) continue;  // 64 MB a rank; messages.txt has it on two
     const std::string recipe = recipe_of(written);
     const Outcome outcome = start(command, recipe);
     EXPECT_EQ(outcome.status, 0) << command << "\n" << outcome.err;
@@ -192,7 +195,7 @@ TEST_P(GpuCommands, Start) {
   EXPECT_GE(started, GetParam() == 1 ? 16 : 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, GpuCommands, testing::Values(1, 2, 16),
+INSTANTIATE_TEST_SUITE_P(On, GpuCommands, testing::Values(1, 16),
                          [](const auto& instance) { return std::to_string(instance.param) + "Gpus"; });
 
 }  // namespace

@@ -31,13 +31,13 @@ class NotFiniteRuns : public testing::Test {
     }
   }
   /// A training in the run directory `run`.
-  Words command(const std::string& run, const std::string& more) const {
+  Words command(const std::string& run, int epochs, const std::string& more) const {
     return words(
         "train --dataset images --data-dir {} --image-size 12 --model {} --mean 0.3,0.3,0 "
-        "--std 0.4,0.4,2e-38 --batch-size 16 --micro-batches 2 --epochs 2 --threads 1 --device cpu "
+        "--std 0.4,0.4,2e-38 --batch-size 16 --micro-batches 2 --epochs {} --threads 1 --device cpu "
         "--on-nan rollback --run-dir {} " +
             more,
-        data_, LOCKSTEP_SOURCE "/tests/program/networks/residual_dropout.json", runs_ / run);
+        data_, LOCKSTEP_SOURCE "/tests/program/networks/residual_dropout.json", epochs, runs_ / run);
   }
   /// Events of metrics.jsonl without times and without those about checkpoints.
   std::vector<Json> record(const std::string& run) const {
@@ -59,7 +59,7 @@ class NotFiniteRuns : public testing::Test {
 TEST_F(NotFiniteRuns, SlowFilesOfTheRecordAreNoHang) {
   for (const std::string file : {"not-finite-step-", "metrics.jsonl"}) {
     const std::string run = "slow" + std::to_string(file.size()), log = (runs_ / (run + ".log")).string();
-    const Outcome outcome = mpirun(LOCKSTEP_FAILING, 2, command(run, "--hang-limit 1s"),
+    const Outcome outcome = mpirun(LOCKSTEP_FAILING, 2, command(run, 1, "--hang-limit 1s"),
                                    {"SLOW_FILE=" + file, "FAILING_LOG=" + log, "FAILING_RANK=0"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_TRUE(holds(contents(log), file)) << "nothing was slow";
@@ -67,7 +67,7 @@ TEST_F(NotFiniteRuns, SlowFilesOfTheRecordAreNoHang) {
 }
 
 TEST_F(NotFiniteRuns, GoBackToACheckpointWithTheSameBitsOnOtherRanksAfterARestart) {
-  const Outcome whole = lockstep(0, command("whole", "--checkpoint-every 2"));
+  const Outcome whole = lockstep(0, command("whole", 2, "--checkpoint-every 2"));
   ASSERT_EQ(whole.status, 0) << whole.err;
   std::vector<std::uint64_t> steps;
   for (const Json& event : record("whole")) {
@@ -91,7 +91,7 @@ TEST_F(NotFiniteRuns, GoBackToACheckpointWithTheSameBitsOnOtherRanksAfterARestar
   ASSERT_EQ(steps.size(), 2U) << "once in each epoch";
 
   const Outcome part =
-      lockstep(2, command("part", "--checkpoint-every 2 --max-steps " + std::to_string(steps[0] + 1)));
+      lockstep(2, command("part", 2, "--checkpoint-every 2 --max-steps " + std::to_string(steps[0] + 1)));
   ASSERT_EQ(part.status, 0) << part.err;
   const Outcome rest = lockstep(0, words("train --resume {} --run-dir auto --max-steps 0", runs_ / "part"));
   EXPECT_EQ(rest.status, 0) << rest.err;

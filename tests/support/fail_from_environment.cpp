@@ -5,7 +5,7 @@
 //   FAILING_LATER=1   and all later calls too
 //   FAILING_RANK=R    on rank R only; without it, on all ranks
 //   FAILING_SPACE=B   every disk has B free bytes
-//   SLOW_FILE=TEXT    without failing, writes and fsync of files with this text in their paths take 2 s
+//   SLOW_FILE=TEXT    without failing, writes and fsync of files with this text in their paths take 1.5 s
 //   FAILING_LOG=FILE  appends a line for each call of these ranks: "[FAILED ]NAME PATH[ w]", w if it writes
 #include <fcntl.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ class FaultFromEnvironment {
     if (!on_this_rank_) return 0;
     if (!slow_.empty() && call.path.string().find(slow_) != std::string::npos &&
         (call.name == "write" || call.name == "fsync")) {
-      std::this_thread::sleep_for(std::chrono::seconds(2));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     }
     const bool fails = call_ != 0 && (later_ ? call.number >= call_ : call.number == call_);
     if (!log_.empty()) {
