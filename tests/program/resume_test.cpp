@@ -8,7 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "support/started.h"
+#include "support/run.h"
 
 namespace lockstep::test {
 namespace {
@@ -75,7 +75,7 @@ TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
   for (const std::size_t rank : {0U, 2U}) {
     const std::string part = (runs / std::to_string(rank)).string();
     const Words always = recipe(part, 10) + words("--resume auto --checkpoint-every 1");
-    Started first(lockstep_command(3, training(always)));
+    Started first(on_ranks(3, LOCKSTEP_PROGRAM, training(always)));
     first.await_line("epoch 3/");
     const std::vector<pid_t> ranks = first.processes_of(LOCKSTEP_PROGRAM);
     ASSERT_EQ(ranks.size(), 3U);
@@ -93,7 +93,8 @@ TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
 TEST_F(Resume, ARunWhoseDirectoryIsMovedEndsWithAnError) {
   const TemporaryFolder runs;
   const std::string run = (runs / "run").string();
-  Started moved(lockstep_command(1, training(recipe(run, 1000000) + words("--checkpoint-every 1"))));
+  Started moved(
+      on_ranks(1, LOCKSTEP_PROGRAM, training(recipe(run, 1000000) + words("--checkpoint-every 1"))));
   moved.await_line("epoch 2/");
   std::filesystem::rename(run, runs / "elsewhere");
   const Outcome outcome = moved.wait(60.0);

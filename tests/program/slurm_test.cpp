@@ -7,7 +7,7 @@
 #include <regex>
 #include <set>
 
-#include "support/started.h"
+#include "support/run.h"
 
 namespace lockstep::test {
 namespace {

@@ -13,7 +13,7 @@
 #include <regex>
 #include <utility>
 
-#include "support/started.h"
+#include "support/run.h"
 
 namespace lockstep::test {
 namespace {
@@ -38,7 +38,7 @@ const Words usual_grace = {"OMPI_MCA_odls_base_sigkill_timeout=1"};
 TEST(Stop, SignalsEndARunOfOneProcess) {
   for (const auto& [number, name] :
        {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"), std::pair(SIGUSR1, "SIGUSR1")}) {
-    Started run(lockstep_command(0, endless));
+    Started run(on_ranks(0, LOCKSTEP_PROGRAM, endless));
     run.await_line("epoch 1/");
     kill(run.process(), number);
     expect_stopped(run.wait(), name);
@@ -48,7 +48,7 @@ TEST(Stop, SignalsEndARunOfOneProcess) {
 /// The reader of the output has stopped, as in `lockstep train | less`: the run waits in a write to a full
 /// pipe.
 TEST(Stop, ARunWhoseOutputNobodyReadsStops) {
-  Started run(lockstep_command(0, endless));
+  Started run(on_ranks(0, LOCKSTEP_PROGRAM, endless));
   run.await_line("epoch 1/");
   const int pipe = open(("/proc/" + std::to_string(run.process()) + "/fd/1").c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_GE(pipe, 0);
@@ -74,7 +74,7 @@ TEST(Stop, ARunWhoseOutputNobodyReadsStops) {
 }
 
 TEST(Stop, ARequestForACheckpointIsAnsweredWhereNoneIsKept) {
-  Started run(lockstep_command(0, endless));
+  Started run(on_ranks(0, LOCKSTEP_PROGRAM, endless));
   run.await_line("epoch 1/");
   kill(run.process(), SIGUSR2);
   run.await_line("epoch 1000/");  // more lines than a pipe holds
@@ -86,7 +86,7 @@ TEST(Stop, ARequestForACheckpointIsAnsweredWhereNoneIsKept) {
 
 TEST(Stop, ASignalToOneRankEndsAll) {
   for (const std::size_t rank : {0U, 1U, 2U}) {
-    Started run(lockstep_command(3, endless), usual_grace);
+    Started run(on_ranks(3, LOCKSTEP_PROGRAM, endless), usual_grace);
     run.await_line("epoch 1/");
     const std::vector<pid_t> ranks = run.processes_of(LOCKSTEP_PROGRAM);
     ASSERT_EQ(ranks.size(), 3U);
@@ -96,7 +96,7 @@ TEST(Stop, ASignalToOneRankEndsAll) {
 }
 
 TEST(Stop, MpirunForwardsUserSignals) {
-  Started run(lockstep_command(2, endless), usual_grace);
+  Started run(on_ranks(2, LOCKSTEP_PROGRAM, endless), usual_grace);
   run.await_line("epoch 1/");
   kill(run.process(), SIGUSR1);
   expect_stopped(run.wait(), "SIGUSR1");
@@ -106,8 +106,8 @@ TEST(Stop, MpirunForwardsUserSignals) {
 /// status is 1. Nothing reads the ranks' output meanwhile.
 TEST(Stop, MpirunGivesTheRanksTimeWhereAsked) {
   const TemporaryFolder folder;
-  Started run(lockstep_command(2, endless + words("--quiet --run-dir {}", folder / "run"),
-                               words("--mca odls_base_sigkill_timeout 2")));
+  Started run(on_ranks(2, LOCKSTEP_PROGRAM, endless + words("--quiet --run-dir {}", folder / "run"),
+                       words("--mca odls_base_sigkill_timeout 2")));
   while (contents(folder / "run/metrics.jsonl").empty()) {
   }
   kill(run.process(), SIGTERM);
@@ -130,8 +130,8 @@ TEST(Stop, ASignalBeforeTheFirstStepEndsAllAtOnce) {
   const std::string config = (folder / "config").string();
   ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);  // start-up waits for its other end
   for (const std::size_t ranks : {0U, 2U}) {
-    Started run(lockstep_command(static_cast<int>(ranks), {"train", "--config", config},
-                                 words("--mca odls_base_sigkill_timeout 1")));
+    Started run(on_ranks(static_cast<int>(ranks), LOCKSTEP_PROGRAM, {"train", "--config", config},
+                         words("--mca odls_base_sigkill_timeout 1")));
     std::vector<pid_t> processes;
     do {
       processes = run.processes_of(LOCKSTEP_PROGRAM);
@@ -151,7 +151,7 @@ TEST(Stop, OneRunAtATimeInARunDirectory) {
   const Words arguments = endless + words("--run-dir {} --resume auto", directory);
   const Words more = arguments + words("--max-time 1s");
   {
-    Started first(lockstep_command(0, arguments));
+    Started first(on_ranks(0, LOCKSTEP_PROGRAM, arguments));
     first.await_line("epoch 1/");
     const Outcome second = lockstep(0, more);
     EXPECT_EQ(second.status, 4) << second.err;  // unlike wrong usage, later it works
@@ -178,11 +178,11 @@ TEST(Stop, OneRunAtATimeInARunDirectory) {
 TEST(Stop, ARunWhoseLockIsRemovedEndsWhereAnotherHasBegun) {
   const TemporaryFolder folder;
   const Words arguments = endless + words("--run-dir {} --resume auto --checkpoint-every 1", folder / "run");
-  Started first(lockstep_command(0, arguments));
+  Started first(on_ranks(0, LOCKSTEP_PROGRAM, arguments));
   first.await_line("epoch 1/");
   kill(first.process(), SIGSTOP);
   std::filesystem::remove(folder / "run/lock");
-  Started second(lockstep_command(0, arguments));
+  Started second(on_ranks(0, LOCKSTEP_PROGRAM, arguments));
   second.await_line("epoch ");
   kill(first.process(), SIGCONT);
   const Outcome outcome = first.wait(60.0);
@@ -200,7 +200,7 @@ TEST(Stop, ARunWhoseLockIsRemovedEndsWhereAnotherHasBegun) {
 TEST(Stop, AStoppedRunGoesOnWithTheSameResult) {
   const TemporaryFolder folder;
   const std::string run_directory = (folder / "run").string();
-  Started run(lockstep_command(2, training + words("--run-dir {}", run_directory)), usual_grace);
+  Started run(on_ranks(2, LOCKSTEP_PROGRAM, training + words("--run-dir {}", run_directory)), usual_grace);
   run.await_line("epoch 2/");
   kill(run.processes_of(LOCKSTEP_PROGRAM).back(), SIGUSR1);
   const Outcome stopped = run.wait();

@@ -2,13 +2,19 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
-#include <fstream>
+
+#include "core/process/process.h"
+#include "support/idx_files.h"
 
 namespace lockstep::test {
 namespace {
@@ -20,29 +26,22 @@ std::vector<char*> pointers(Words& texts) {
   return result;
 }
 
-/// First bytes of a decompressed file of Fashion-MNIST.
-std::string decompressed_head(const std::string& name, std::size_t bytes) {
-  const char* folder = std::getenv("FASHION_MNIST");
-  const std::string path = std::string(folder != nullptr ? folder : "/usr/share/datasets/fashion-mnist");
-  const Outcome outcome =
-      run({"sh", "-c", "gzip -dc \"$1\" | head -c \"$2\"", "sh", path + "/" + name, std::to_string(bytes)});
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.out.size(), bytes) << path << "/" << name;
-  return outcome.out;
-}
-
-/// Writes the first `count` records of an IDX file, with an adjusted header.
-void write_head(const std::filesystem::path& target, const std::string& source, std::uint32_t count,
+/// Writes the first `count` records of a file of Fashion-MNIST, with an adjusted header.
+void write_head(const TemporaryFolder& folder, const std::string& name, std::uint32_t count,
                 std::size_t header, std::size_t record) {
-  std::string bytes = decompressed_head(source, header + count * record);
-  for (std::size_t i = 0; i < 4; ++i) {
-    bytes[4 + i] = static_cast<char>(count >> (24 - 8 * i));
-  }
-  std::ofstream(target, std::ios::binary) << bytes;
+  const char* variable = std::getenv("FASHION_MNIST");
+  const std::string source = variable != nullptr ? variable : "/usr/share/datasets/fashion-mnist";
+  const std::size_t size = header + count * record;
+  std::string bytes =
+      run(words("sh -c {} sh {}/{}.gz {}", "gzip -dc \"$1\" | head -c \"$2\"", source, name, size)).out;
+  ASSERT_EQ(bytes.size(), size) << source << "/" << name;
+  bytes.replace(4, 4, big_endian(count));
+  folder.write(name, bytes);
 }
 
-}  // namespace
-
+/// Environment of a program: `more` (NAME=VALUE), what mpirun needs, a folder for temporary files that only
+/// this process's programs have, since Open MPI removes its own where another job has just begun, and this
+/// process's.
 Words environment_with(const Words& more) {
   static const TemporaryFolder temporary;
   Words variables = more;
@@ -55,30 +54,99 @@ Words environment_with(const Words& more) {
   return variables;
 }
 
-Outcome run(const Words& command, const Words& environment) {
-  const TemporaryFolder folder;
-  const std::string out = (folder / "out").string();
-  const std::string err = (folder / "err").string();
+}  // namespace
+
+Started::Started(const Words& command, const Words& environment) {
+  int ends[2] = {};
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  out_ = ends[0];
+  const std::string err = (folder_ / "err").string();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
-
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   Words arguments = command;
   Words variables = environment_with(environment);
-  pid_t process = 0;
-  const int failure = posix_spawnp(&process, arguments[0].c_str(), &actions, nullptr,
+  const int failure = posix_spawnp(&process_, arguments[0].c_str(), &actions, &attributes,
                                    pointers(arguments).data(), pointers(variables).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) {
-    throw std::runtime_error("cannot start " + command[0]);
+  close(ends[1]);
+  if (failure != 0) throw std::runtime_error("cannot start " + command[0]);
+}
+
+Started::~Started() {
+  if (!waited_) {
+    kill(-process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  close(out_);
+}
+
+void Started::await_line(const std::string& start) {
+  for (;;) {
+    for (std::size_t end = read_.find('\n'); end != std::string::npos; end = read_.find('\n')) {
+      const std::string line = read_.substr(0, end);
+      read_.erase(0, end + 1);
+      if (line.starts_with(start)) return;
+    }
+    char buffer[4096];
+    const ssize_t count = read(out_, buffer, sizeof buffer);
+    if (count <= 0) {
+      FAIL() << "no line starts with " << start << "; stderr:\n" << contents(folder_ / "err");
+    }
+    read_.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+std::vector<pid_t> Started::processes_of(const std::filesystem::path& program) const {
+  std::vector<pid_t> below{process_};
+  for (std::size_t i = 0; i < below.size(); ++i)
+    std::ranges::copy(children_of(below[i]), std::back_inserter(below));
+  std::ranges::sort(below);
+  std::erase_if(below, [&](pid_t process) {
+    std::error_code ended;
+    return std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/exe", ended) !=
+           canonical(program);
+  });
+  return below;
+}
+
+Outcome Started::wait(double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  for (bool open = true; open;) {
+    const std::chrono::duration<double, std::milli> left = end - std::chrono::steady_clock::now();
+    pollfd wanted{.fd = out_, .events = POLLIN, .revents = 0};
+    if (left.count() <= 0.0 || poll(&wanted, 1, static_cast<int>(left.count())) == 0) {
+      ADD_FAILURE() << "the program has not ended within " << seconds << " s";
+      kill(-process_, SIGKILL);
+      break;
+    }
+    char buffer[4096];
+    const ssize_t count = read(out_, buffer, sizeof buffer);
+    if (count > 0) read_.append(buffer, static_cast<std::size_t>(count));
+    open = count > 0;
   }
   int status = 0;
   rusage usage{};
-  wait4(process, &status, 0, &usage);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(out), contents(err),
-          usage.ru_maxrss};
+  wait4(process_, &status, 0, &usage);
+  waited_ = true;
+  return {exit_status_of(status), read_, contents(folder_ / "err"), usage.ru_maxrss};
+}
+
+Outcome run(const Words& command, const Words& environment) {
+  return Started(command, environment).wait(3600.0);
+}
+
+Words on_ranks(int ranks, const std::string& program, const Words& arguments, const Words& mpirun_options) {
+  const Words command{program};
+  if (ranks == 0) return command + arguments;
+  return words("{} --oversubscribe --bind-to none -np {}", LOCKSTEP_MPIEXEC, ranks) + mpirun_options +
+         command + arguments;
 }
 
 Outcome lockstep(int ranks, const Words& arguments, const Words& environment) {
@@ -86,19 +154,17 @@ Outcome lockstep(int ranks, const Words& arguments, const Words& environment) {
 }
 
 Outcome mpirun(const std::string& program, int ranks, const Words& arguments, const Words& environment) {
-  Words command;
-  if (ranks > 0) {
-    // Runs must end by themselves; the bound keeps a hang from blocking other tests.
-    command = words("timeout -k 5 120 {} --oversubscribe --bind-to none -np {}", LOCKSTEP_MPIEXEC, ranks);
-  }
-  return run(command + Words{program} + arguments, environment);
+  Words command = on_ranks(ranks, program, arguments);
+  // Runs must end by themselves; the bound keeps a hang from blocking other tests.
+  if (ranks > 0) command = words("timeout -k 5 120") + command;
+  return run(command, environment);
 }
 
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test) {
-  write_head(folder / "train-images-idx3-ubyte", "train-images-idx3-ubyte.gz", train, 16, 784);
-  write_head(folder / "train-labels-idx1-ubyte", "train-labels-idx1-ubyte.gz", train, 8, 1);
-  write_head(folder / "t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz", test, 16, 784);
-  write_head(folder / "t10k-labels-idx1-ubyte", "t10k-labels-idx1-ubyte.gz", test, 8, 1);
+  write_head(folder, "train-images-idx3-ubyte", train, 16, 784);
+  write_head(folder, "train-labels-idx1-ubyte", train, 8, 1);
+  write_head(folder, "t10k-images-idx3-ubyte", test, 16, 784);
+  write_head(folder, "t10k-labels-idx1-ubyte", test, 8, 1);
 }
 
 std::string own_lines(const std::string& err) {

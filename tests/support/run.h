@@ -1,8 +1,11 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "support/temporary_folder.h"
 #include "support/text.h"
@@ -17,10 +20,34 @@ struct Outcome {
   long resident_kilobytes = 0;  ///< maximum over its processes
 };
 
-/// Environment of a program: `more` (NAME=VALUE), what mpirun needs, a folder for temporary files that only
-/// this process's programs have, since Open MPI removes its own where another job has just begun, and this
-/// process's.
-Words environment_with(const Words& more);
+/// A program in a process group of its own, which is ended with the object if it still runs.
+class Started {
+ public:
+  /// `environment`: NAME=VALUE, added to this process's.
+  explicit Started(const Words& command, const Words& environment = {});
+  ~Started();
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+
+  pid_t process() const { return process_; }
+  /// Waits until a line of stdout starts with `start`. Fails the test if the program ends before.
+  void await_line(const std::string& start);
+  /// Processes below this one that run `program`, in the order of their numbers.
+  std::vector<pid_t> processes_of(const std::filesystem::path& program) const;
+  /// Waits for the end. `out` is what await_line has not read. Fails the test after `seconds`.
+  Outcome wait(double seconds = 60.0);
+
+ private:
+  TemporaryFolder folder_;
+  pid_t process_ = 0;
+  int out_ = -1;  ///< read end of a pipe
+  std::string read_;
+  bool waited_ = false;
+};
+
+/// Command that starts `program` on `ranks` ranks under mpirun; 0: without mpirun.
+Words on_ranks(int ranks, const std::string& program, const Words& arguments,
+               const Words& mpirun_options = {});
 
 /// Runs `command` and waits. `environment`: NAME=VALUE, added to this process's.
 Outcome run(const Words& command, const Words& environment = {});
