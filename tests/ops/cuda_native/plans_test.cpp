@@ -17,6 +17,7 @@
 #include "ops/cuda/dnn/native/cudnn_graph.h"
 #include "ops/cuda/dnn/native/cudnn_target.h"
 #include "ops/cuda/dnn/problems.h"
+#include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep::cuda {
@@ -181,55 +182,34 @@ class PlanCache : public testing::Test {
         ->description();
   }
   nlohmann::json document() const { return nlohmann::json::parse(std::ifstream(path)); }
-  void write(const nlohmann::json& document) const { std::ofstream(path) << document; }
+  /// Replaces the engine of the only problem of the only GPU.
+  void store(const char* engine) const {
+    nlohmann::json changed = document();
+    changed["engines"].front().front()["engine"] = engine;
+    std::ofstream(path) << changed;
+  }
 
   TemporaryFolder folder;
   std::filesystem::path path = folder.path() / "plans.json";
 };
 
-/// Engine of the only problem of the only GPU.
-nlohmann::json& only_engine(nlohmann::json& document) {
-  return document["engines"].front().front()["engine"];
-}
-
-TEST_F(PlanCache, KeepsTheEngineByProblemAndGpu) {
+TEST_F(PlanCache, KeepsTheEngineByProblemAndGpuAndDecidesWhichIsUsed) {
   const std::string chosen = engine();
-  nlohmann::json stored = document();
-  EXPECT_EQ(only_engine(stored), chosen);
+  const nlohmann::json stored = document();
+  EXPECT_EQ(stored["engines"].front().front()["engine"], chosen);
   EXPECT_TRUE(stored["engines"].items().begin().key().starts_with("NVIDIA H200, cuDNN 9.")) << stored;
   EXPECT_EQ(engine(), chosen);
-}
-
-TEST_F(PlanCache, DecidesWhichEngineIsUsed) {
-  const std::string chosen = engine();
-  nlohmann::json stored = document();
-  only_engine(stored) = "eng0";  // supports all problems, but is never cuDNN's first choice
-  write(stored);
-  EXPECT_NE(chosen, "eng0");
+  EXPECT_NE(chosen, "eng0");  // supports all problems, but is never cuDNN's first choice
+  store("eng0");
   EXPECT_EQ(engine(), "eng0");
-}
-
-TEST_F(PlanCache, WithAnUnknownEngineIsAnError) {
-  engine();
-  nlohmann::json stored = document();
-  only_engine(stored) = "eng12345";
-  write(stored);
-  try {
-    engine();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::data);
-    EXPECT_NE(std::string(error.what()).find("eng12345"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find(path.string()), std::string::npos) << error.what();
-  }
+  store("eng12345");
+  expect_error(Category::data, {"eng12345", path.string()}, [&] { engine(); });
 }
 
 TEST_F(PlanCache, IsReadByRanksThatWaitedForTheOneThatWrites) {
   const auto reader = make_cudnn({.plan_cache = path, .write_plan_cache = false, .device_properties = h200});
   engine();
-  nlohmann::json stored = document();
-  only_engine(stored) = "eng0";
-  write(stored);
+  store("eng0");
   EXPECT_EQ(reader->conv_backward_weights(small)->description(), "eng0");
 }
 
@@ -271,25 +251,13 @@ TEST(CudaPlans, NameTheDescriptionThatIsDamaged) {
   const TemporaryFolder folder;
   for (const char* text : {"", "{", R"({"deviceName": 3})", R"({"deviceName": "NVIDIA H200"})"}) {
     const auto file = folder.write("gpu.json", text);
-    try {
-      make_cudnn({.device_properties = file});
-      ADD_FAILURE() << text;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::data) << error.what();
-      EXPECT_NE(std::string(error.what()).find(file.string()), std::string::npos) << error.what();
-    }
+    expect_error(Category::data, {file.string()}, [&] { make_cudnn({.device_properties = file}); });
   }
 }
 
 /// Run by a test of its own, with a file that is no library in place of libcudnn.
 TEST(WithoutCudnn, DISABLED_SaysWhatIsMissing) {
-  try {
-    make_cudnn({.device_properties = h200});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::resource);
-    EXPECT_NE(std::string(error.what()).find("libcudnn.so.9"), std::string::npos) << error.what();
-  }
+  expect_error(Category::resource, {"libcudnn.so.9"}, [] { make_cudnn({.device_properties = h200}); });
 }
 
 }  // namespace
