@@ -178,24 +178,16 @@ TEST(RingSums, AreCloseToTheCanonicalSum) {
   }
 }
 
-/// Notes when sums of which part begin; does not sum.
-class NotedSums final : public Communicator {
+/// A rank alone, which notes when sums of which part begin and does not sum.
+class NotedSums final : public ThreadCommunicator {
  public:
-  explicit NotedSums(const float* arena) : arena_(arena) {}
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  std::unique_ptr<SumExchange> plan_sum(SumLayout /*layout*/) override { return nullptr; }
-  Gather plan_gather(std::span<std::byte> /*all*/, std::span<const std::size_t> /*bounds*/) override {
-    return nullptr;
-  }
+  explicit NotedSums(const float* arena)
+      : ThreadCommunicator(std::make_shared<Meeting>(1), 0), arena_(arena) {}
   AllReduce plan_all_reduce(std::span<float> values) override {
     const std::string part = std::to_string(values.data() - arena_);
     return {.start = [this, part](Stream& /*stream*/) { notes += " " + part; },
             .finish = [this, part](Stream& /*stream*/) { notes += " =" + part; }};
   }
-  void all_gather_bytes(std::span<const std::byte> /*own*/, std::span<const std::size_t> /*bytes*/,
-                        std::span<std::byte> /*all*/) override {}
-  void barrier() override {}
 
   std::string notes;
 

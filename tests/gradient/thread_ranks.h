@@ -35,7 +35,7 @@ struct Meeting {
 };
 
 /// Communicator of a rank that is a thread of this process.
-class ThreadCommunicator final : public Communicator {
+class ThreadCommunicator : public Communicator {
  public:
   ThreadCommunicator(std::shared_ptr<Meeting> meeting, std::size_t rank)
       : meeting_(std::move(meeting)), rank_(rank) {}

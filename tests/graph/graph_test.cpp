@@ -34,18 +34,13 @@ TEST(Network, LenetHasTheParametersOfTheText) {
   EXPECT_EQ(network->parameters()[0].shape, (std::vector<std::int64_t>{20, 1, 3, 3}));
 }
 
-TEST(Graph, LenetComputesNoPixelThatPoolingDrops) {
-  const auto network = make_model("lenet", {1, 28, 28}, 10);
-  const Graph graph = build_graph(*network);
-  EXPECT_EQ(graph.nodes[0].shape, (Shape{1, 26, 26}));
-  EXPECT_EQ(node_named(graph, "conv1").shape, (Shape{20, 12, 12}));
-  EXPECT_EQ(node_named(graph, "conv2").shape, (Shape{50, 4, 4}));
-}
-
-TEST(Graph, LenetFusesToFiveNodes) {
+TEST(Graph, LenetFusesToFiveNodesAndComputesNoPixelThatPoolingDrops) {
   const auto network = make_model("lenet", {1, 28, 28}, 10);
   const Graph graph = build_graph(*network);
   ASSERT_EQ(graph.nodes.size(), 6U);  // input, conv1, conv2, flatten, fc1, fc2
+  EXPECT_EQ(graph.nodes[0].shape, (Shape{1, 26, 26}));
+  EXPECT_EQ(node_named(graph, "conv1").shape, (Shape{20, 12, 12}));
+  EXPECT_EQ(node_named(graph, "conv2").shape, (Shape{50, 4, 4}));
   EXPECT_TRUE(node_named(graph, "conv1").epilogue.relu);
   EXPECT_EQ(node_named(graph, "conv1").epilogue.pool, 2);
   EXPECT_TRUE(node_named(graph, "fc1").epilogue.relu);

@@ -96,13 +96,6 @@ TEST_F(FastestEngine, IsChosenByTheTimeOfTheGpuAlone) {
   expect_fastest(graph, 1, 4.0);
 }
 
-TEST_F(FastestEngine, RunsTwentyTimesInAGraph) {
-  DescribedGraph graph{taking(4.0)};
-  expect_fastest(graph, 0, 4.0);
-  EXPECT_EQ(graph.described[0].submitted, warm_up + runs_of_a_round);
-  EXPECT_EQ(graph.described[0].done, warm_up + rounds * runs_of_a_round);
-}
-
 TEST_F(FastestEngine, RunsTwentyTimesWithoutAGraphIfItCannotBeCaptured) {
   const std::vector<std::function<void(cudaStream_t)>> reasons{
       [](cudaStream_t) { refuse(); },
