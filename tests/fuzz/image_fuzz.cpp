@@ -1,22 +1,17 @@
-#include <cstddef>
-#include <cstdint>
-#include <span>
-
 #include "data/image/decoder.h"
 #include "data/image/resample.h"
-#include "may_refuse.h"
+#include "fuzz.h"
 
 /// A part of an accepted image can be decoded and resized, or the image is refused as damaged.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return may_refuse([&] {
-    lockstep::ImageDecoder decoder;
-    const lockstep::ImageSize found = decoder.open({data, size});
-    if (std::int64_t{found.width} * found.height > 1 << 20) return;  // right, but slow
-    const lockstep::Box box{found.width / 4.0, found.height / 3.0, found.width / 2.0, found.height / 2.0};
-    lockstep::ImagePart part;
-    decoder.decode(box, {8, 8}, 3, part);
-    lockstep::Resampler resampler;
-    std::uint8_t out[3 * 8 * 8];
-    resampler.resize(part.image, part.box, 8, 8, out);
-  });
+void read_input(std::span<const std::byte> file) {
+  lockstep::ImageDecoder decoder;
+  const lockstep::ImageSize found =
+      decoder.open({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()});
+  if (std::int64_t{found.width} * found.height > 1 << 20) return;  // right, but slow
+  const lockstep::Box box{found.width / 4.0, found.height / 3.0, found.width / 2.0, found.height / 2.0};
+  lockstep::ImagePart part;
+  decoder.decode(box, {8, 8}, 3, part);
+  lockstep::Resampler resampler;
+  std::uint8_t out[3 * 8 * 8];
+  resampler.resize(part.image, part.box, 8, 8, out);
 }

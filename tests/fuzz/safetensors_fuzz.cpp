@@ -1,26 +1,13 @@
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
+#include "fuzz.h"
 #include "lockstep/model_file.h"
-#include "may_refuse.h"
 
-namespace {
-
-volatile float sink;
+static volatile float sink;
 
 /// Reads all bytes of all tensors, so that the sanitizer checks them, and all F32 tensors as floats.
-void read_all(const lockstep::ModelFile& model) {
+void read_input(std::span<const std::byte> file) {
+  const auto model = lockstep::ModelFile::parse({file.begin(), file.end()}, "file");
   for (const lockstep::TensorInfo& tensor : model.tensors()) {
     for (const std::byte value : model.bytes(tensor)) sink = static_cast<float>(value);
     for (const float value : model.floats(tensor.name, tensor.shape)) sink = value;
   }
-}
-
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto bytes = std::as_bytes(std::span(data, size));
-  return may_refuse([&] { read_all(lockstep::ModelFile::parse({bytes.begin(), bytes.end()}, "file")); });
 }
