@@ -47,19 +47,20 @@ TEST(RunComparison, SameResultsWhateverTheTime) {
 }
 
 TEST(RunComparison, NamesTheFirstStepThatDiffers) {
-  RunRecord a, b;
+  RunRecord a;
   a.steps = {step(1, 2.5), step(2, 2.25), step(3, 2.0)};
-  b.steps = {step(1, 2.5), step(2, 2.25 + 1e-6), step(3, 7.0)};
-  expect_difference(a, b, {"loss", "step 2", "2.25", "2.250001"});
-  b.steps = {step(1, 2.5), step(2, 2.25), step(3, nan)};
-  expect_difference(a, b, {"loss", "step 3", "2", "nan"});
-  b.steps = a.steps;
-  b.steps[1].learning_rate = 0.2F;
-  b.steps[2].learning_rate = 0.3F;
-  expect_difference(a, b, {"learning rate", "step 2", "0.1", "0.2"});
-  b.steps = a.steps;
-  b.steps[2].samples = 10;
-  expect_difference(a, b, {"samples", "step 3", "256", "10"});
+  const auto expect_first = [&](const Difference& expected, auto&& change) {
+    RunRecord b = a;
+    change(b.steps);
+    expect_difference(a, b, expected);
+  };
+  expect_first({"loss", "step 2", "2.25", "2.250001"}, [](auto& steps) { steps[1].loss += 1e-6; });
+  expect_first({"loss", "step 3", "2", "nan"}, [](auto& steps) { steps[2].loss = nan; });
+  expect_first({"samples", "step 3", "256", "10"}, [](auto& steps) { steps[2].samples = 10; });
+  expect_first({"learning rate", "step 2", "0.1", "0.2"}, [](auto& steps) {
+    steps[1].learning_rate = 0.2F;
+    steps[2].learning_rate = 0.3F;
+  });
 }
 
 TEST(RunComparison, OnlyCommonStepsCount) {

@@ -28,19 +28,6 @@ TEST(DefaultMicroBatches, HaveSixteenSamplesInSmallBatches) {
   for (const int count : {1, 2, 3, 4, 8, 15}) EXPECT_EQ(default_micro_batches(16 * count), count);
 }
 
-TEST(CheckOptions, NamesTheNumbersOfMicroBatchesThatWork) {
-  const auto expect = [](BatchOptions batch, int ranks, const std::string& message) {
-    expect_error(Category::usage, {message}, [&] { check_options({.batch = batch}, ranks, 300); });
-  };
-  expect(
-      {.size = 48, .micro_batches = 3}, 4,
-      "4 ranks are more than 3 micro-batches: start at most 3 ranks, or use 4, 6, 8, 12 micro-batches (which "
-      "divide the batch of 48)");
-  expect({.size = 7, .micro_batches = 1}, 2,
-         "2 ranks are more than 1 micro-batch: start at most 1 rank, or use 7 micro-batches");
-  expect({.size = 4, .micro_batches = 4}, 8, "start at most 4 ranks, or use a larger batch");
-}
-
 TEST(UsedLanes, AreSixteenths) {
   EXPECT_EQ(used_lanes(16), 1.0);
   EXPECT_EQ(used_lanes(8), 0.5);
