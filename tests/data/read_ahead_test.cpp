@@ -9,6 +9,7 @@
 #include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "support/expect_error.h"
+#include "support/synthetic.h"
 
 namespace lockstep {
 namespace {
@@ -16,29 +17,23 @@ namespace {
 constexpr Shape image_shape{1, 6, 5};
 
 /// Data set in which some samples cannot be read, and whose reads can be blocked.
-class Samples : public Dataset {
+class Samples : public test::Synthetic {
  public:
-  explicit Samples(std::uint64_t size) : size_(size) {}
-  std::uint64_t size() const override { return size_; }
-  Shape shape() const override { return image_shape; }
-  int classes() const override { return 7; }
+  explicit Samples(std::uint64_t size) : Synthetic(size, image_shape, 7) {
+    change = [this](std::uint64_t id, std::vector<std::uint8_t>& /*pixels*/) {
+      {
+        std::unique_lock lock(mutex_);
+        ++reads_;
+        changed_.notify_all();
+        changed_.wait(lock, [&] { return !held_; });
+      }
+      if (bad.contains(id)) throw Error(Category::data, sample_name(id) + " is torn");
+      if (lost.contains(id)) throw Error(Category::resource, sample_name(id) + " is far away");
+    };
+  }
   int label(std::uint64_t id) const override {
     if (unlabelled.contains(id)) throw Error(Category::data, sample_name(id) + " has no label");
-    return static_cast<int>(id * 5 % 7);
-  }
-  std::string sample_name(std::uint64_t id) const override { return "sample " + std::to_string(id); }
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    {
-      std::unique_lock lock(mutex_);
-      ++reads_;
-      changed_.notify_all();
-      changed_.wait(lock, [&] { return !held_; });
-    }
-    if (bad.contains(id)) throw Error(Category::data, sample_name(id) + " is torn");
-    if (lost.contains(id)) throw Error(Category::resource, sample_name(id) + " is far away");
-    buffer.assign(shape().size(), static_cast<std::uint8_t>(id * 3));
-    buffer[id % buffer.size()] = 255;
-    return buffer;
+    return Synthetic::label(id);
   }
 
   void hold(bool held) {
@@ -58,10 +53,9 @@ class Samples : public Dataset {
   std::set<std::uint64_t> bad, lost, unlabelled;
 
  private:
-  std::uint64_t size_;
   mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  mutable int reads_ = 0;
+  std::condition_variable changed_;
+  int reads_ = 0;
   bool held_ = false;
 };
 

@@ -7,8 +7,8 @@
 #include "data/sets/images/image_folder.h"
 #include "lockstep/models.h"
 #include "support/image_files.h"
+#include "support/synthetic.h"
 #include "support/temporary_folder.h"
-#include "train/synthetic.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "lockstep/network.h"
 #include "lockstep/trainer.h"
-#include "train/synthetic.h"
+#include "support/synthetic.h"
 
 /// Small run, of a few seconds: data sets, networks and options.
 namespace lockstep::test {

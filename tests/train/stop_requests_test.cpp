@@ -114,29 +114,20 @@ TEST(StopRequests, EarlierHandlingIsRestoredAndIgnoredSignalsStayIgnored) {
   EXPECT_EQ(handler_of(SIGTERM), SIG_DFL);
 }
 
-TEST(StopRequests, TimeLimitLeavesTimeForTheEnd) {
-  StopRequests requests;
-  requests.wait_for_boundaries();
-  requests.set_limit({.seconds = 3600.0});
-  EXPECT_EQ(requests.ask(), Request::none);
-  requests.expect_end(3000.0);
-  requests.expect_end(1.0);  // the longest counts
-  EXPECT_EQ(requests.ask(), Request::none);
-  requests.expect_end(3600.0);
-  EXPECT_EQ(requests.ask(), Request::stop);
-  EXPECT_EQ(requests.reason(world()), "the time limit of 1h");
-}
-
-TEST(StopRequests, TimeOfEarlierProcessesCounts) {
+TEST(StopRequests, TimeLimitLeavesTimeForTheEndAndCountsEarlierProcesses) {
   StopRequests requests;
   requests.wait_for_boundaries();
   requests.set_limit({.seconds = 3600.0}, 1800.0);
   EXPECT_FALSE(requests.is_over_before_start());
   EXPECT_EQ(requests.ask(), Request::none);
-  requests.set_limit({.seconds = 3600.0}, 3575.0);  // 30 s are for the end
-  EXPECT_TRUE(requests.is_over_before_start());
+  requests.expect_end(1000.0);
+  requests.expect_end(1.0);  // the longest counts
+  EXPECT_EQ(requests.ask(), Request::none);
+  requests.expect_end(1800.0);
   EXPECT_EQ(requests.ask(), Request::stop);
   EXPECT_EQ(requests.reason(world()), "the time limit of 1h");
+  requests.set_limit({.seconds = 3600.0}, 3575.0);  // 30 s are for the end
+  EXPECT_TRUE(requests.is_over_before_start());
   requests.set_limit({}, 1e9);
   EXPECT_FALSE(requests.is_over_before_start());
 }

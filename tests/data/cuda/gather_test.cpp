@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
+#include <cstring>
 
 #include "data/cuda/device_dataset.h"
 #include "data/feed/loader.h"
@@ -13,6 +13,7 @@
 #include "ops/cpu/op.h"
 #include "ops/lanes.h"
 #include "support/device_array.h"
+#include "support/synthetic.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -20,40 +21,19 @@ namespace {
 using lockstep::testing::DeviceArray;
 using lockstep::testing::run_kernels;
 
-class Noise : public Dataset {
- public:
-  Noise(std::uint64_t size, Shape shape, Encoding encoding) : shape_(shape), encoding_(encoding) {
-    std::mt19937 random(5);
-    bytes_.resize(size);
-    for (auto& sample : bytes_) {
-      sample.resize(shape.size() * (encoding == Encoding::floats ? sizeof(float) : 1));
-      for (std::size_t i = 0; i < shape.size(); ++i) {
-        if (encoding == Encoding::floats) {
-          const float value = static_cast<float>(random()) * 0x1p-31F - 1.0F;
-          std::memcpy(sample.data() + i * sizeof value, &value, sizeof value);
-        } else {
-          sample[i] = static_cast<std::uint8_t>(random());
-        }
-      }
-      labels_.push_back(static_cast<int>(random() % 10));
-    }
-  }
-  std::uint64_t size() const override { return bytes_.size(); }
-  Shape shape() const override { return shape_; }
-  int classes() const override { return 10; }
-  Encoding encoding() const override { return encoding_; }
-  std::span<const std::uint8_t> sample(std::uint64_t id,
-                                       std::vector<std::uint8_t>& /*buffer*/) const override {
-    return bytes_[id];
-  }
-  int label(std::uint64_t id) const override { return labels_[id]; }
-
- private:
-  Shape shape_;
-  Encoding encoding_;
-  std::vector<std::vector<std::uint8_t>> bytes_;
-  std::vector<int> labels_;
-};
+/// Samples of pixels, or of floats from -1 to 1.
+test::Synthetic make_samples(std::uint64_t size, Shape shape, Encoding encoding) {
+  test::Synthetic set(size, shape, 10);
+  set.kind = encoding;
+  if (encoding != Encoding::floats) return set;
+  set.change = [](std::uint64_t /*id*/, std::vector<std::uint8_t>& bytes) {
+    std::vector<float> values;
+    for (const std::uint8_t pixel : bytes) values.push_back(static_cast<float>(pixel) / 127.5F - 1.0F);
+    bytes.resize(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+  };
+  return set;
+}
 
 struct Case {
   const char* name;
@@ -91,7 +71,7 @@ class Gathering {
  public:
   explicit Gathering(const Case& given)
       : case_(given),
-        dataset_(size, given.shape, given.encoding),
+        dataset_(make_samples(size, given.shape, given.encoding)),
         loader_(dataset_, micro_batch, given.input, given.augment, given.training ? seed : 0),
         bad_(true),
         reader_(dataset_, loader_.transform(), bad_, micro_batch),
@@ -198,7 +178,7 @@ class Gathering {
   }
 
   Case case_;
-  Noise dataset_;
+  test::Synthetic dataset_;
   Loader loader_;
   BadSamples bad_;
   MicroBatchReader reader_;
@@ -255,13 +235,14 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& instance) { return instance.param.name; });
 
 TEST(DataSets, RunOnTheDeviceUnlessTheyAreFilesOrNewPixelsAreComputed) {
-  const Noise pixels(1, grey, Encoding::pixels), floats(1, grey, Encoding::floats);
+  const test::Synthetic pixels = make_samples(1, grey, Encoding::pixels),
+                        floats = make_samples(1, grey, Encoding::floats);
   EXPECT_TRUE(runs_on_device(pixels, {}));
   EXPECT_TRUE(runs_on_device(floats, {.mixup = 1.0}));
   EXPECT_TRUE(runs_on_device(pixels, {.crop_padding = 4, .hflip = 0.5, .cutout = 3, .mixup = 1.0}));
   EXPECT_FALSE(runs_on_device(pixels, {.randaugment = "rand-m9-n2"}));
   EXPECT_FALSE(runs_on_device(pixels, {.random_resized_crop = true}));
-  EXPECT_FALSE(runs_on_device(Noise(1, grey, Encoding::image_file), {}));
+  EXPECT_FALSE(runs_on_device(make_samples(1, grey, Encoding::image_file), {}));
   EXPECT_EQ(DeviceDataset::bytes(floats), grey.size() * 4 + 4);
 }
 

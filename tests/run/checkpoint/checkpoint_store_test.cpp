@@ -32,19 +32,14 @@ class Store : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(Store, KeepsTheLatest) {
+TEST_F(Store, KeepsTheLatestAndTheBest) {
   for (const std::uint64_t step : {1, 2, 3, 4, 5}) write(step, 3);
   EXPECT_EQ(folder_.names(), (Names{"step-00000003", "step-00000004", "step-00000005"}));
   EXPECT_EQ(listed(), (Names{"step-00000005", "step-00000004", "step-00000003"}));
-  write(6, 1);
-  EXPECT_EQ(folder_.names(), (Names{"step-00000006"}));
-}
-
-TEST_F(Store, KeepsTheBestBesideTheLatest) {
-  for (const std::uint64_t step : {1, 2, 3, 4}) write(step, 2, 1);
-  EXPECT_EQ(folder_.names(), (Names{"step-00000001", "step-00000003", "step-00000004"}));
-  write(5, 2, 4);
-  EXPECT_EQ(folder_.names(), (Names{"step-00000004", "step-00000005"}));
+  for (const std::uint64_t step : {6, 7}) write(step, 2, 3);
+  EXPECT_EQ(folder_.names(), (Names{"step-00000003", "step-00000006", "step-00000007"}));
+  write(8, 2, 7);
+  EXPECT_EQ(folder_.names(), (Names{"step-00000007", "step-00000008"}));
 }
 
 TEST_F(Store, OrderIsThatOfStepsNotOfNames) {

@@ -8,8 +8,8 @@
 #include "device/kernel_times.h"
 #include "fake_cuda/fake_cuda.h"
 #include "lockstep/models.h"
+#include "support/synthetic.h"
 #include "train/evaluator.h"
-#include "train/synthetic.h"
 
 namespace lockstep::test {
 namespace {

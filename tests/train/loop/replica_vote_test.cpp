@@ -12,18 +12,12 @@ ReplicaVote vote_of(const std::vector<std::uint64_t>& words) {
   return vote(ranks);
 }
 
-TEST(ReplicaVote, EqualCopiesHaveNothingToTell) {
+TEST(ReplicaVote, NamesTheMinorityOrAllWithoutMajority) {
   EXPECT_EQ(vote_of({5}), ReplicaVote());
   EXPECT_EQ(vote_of({5, 5, 5}), ReplicaVote());
-}
-
-TEST(ReplicaVote, NamesTheMinority) {
   EXPECT_EQ(vote_of({5, 5, 6}), (ReplicaVote{.differing = {2}}));
   EXPECT_EQ(vote_of({6, 5, 5}), (ReplicaVote{.differing = {0}}));
   EXPECT_EQ(vote_of({6, 5, 5, 8, 5}), (ReplicaVote{.differing = {0, 3}}));
-}
-
-TEST(ReplicaVote, NamesAllWithoutMajority) {
   EXPECT_EQ(vote_of({5, 6}), (ReplicaVote{.differing = {0, 1}, .majority = false}));
   EXPECT_EQ(vote_of({5, 5, 6, 6}), (ReplicaVote{.differing = {0, 1, 2, 3}, .majority = false}));
 }
