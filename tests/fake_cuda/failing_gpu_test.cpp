@@ -69,9 +69,14 @@ TEST_P(FailingGpu, InUseByAnotherProcess) {
             "(cudaErrorDevicesUnavailable); another process may have it for itself: nvidia-smi lists them"));
 }
 
-TEST_P(FailingGpu, AGraphThatCannotBeMade) {
-  if (!GetParam()) return;
-  EXPECT_TRUE(fails("cudaGraphInstantiate", cudaErrorMemoryAllocation, 0, "(cudaErrorMemoryAllocation)"));
+/// Of the calls after those of the probes: the first ones, and later ones further and further apart.
+TEST_P(FailingGpu, AnyCallOfTheRuntime) {
+  int later = 15, calls = 0;
+  while (fails("any", cudaErrorIllegalAddress, later, "(cudaErrorIllegalAddress)")) {
+    ++calls;
+    later += 1 + later / 4;
+  }
+  EXPECT_GT(calls, 10) << later;
 }
 
 }  // namespace

@@ -29,9 +29,12 @@ void pass(double microseconds);
 void run_clock(bool runs);
 
 /// Makes a function return `code` in its next call but `later`. "kernel": the next work that runs; CUDA
-/// returns such an error from all later calls, here until recover() is called.
+/// returns such an error from all later calls, here until recover() is called. "any": all functions together,
+/// except those that free something: destructors ignore their errors.
 void fail(const std::string& function, cudaError_t code, int later = 0);
 void recover();
+/// The function that failed as one of "any"; empty: none since the last call of fail().
+std::string failed_function();
 
 /// Facts about a GPU. Work runs on the first one.
 struct Gpu {

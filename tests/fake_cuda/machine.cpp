@@ -35,6 +35,14 @@ std::optional<cudaError_t> Machine::planned_failure(std::string_view function) {
   return code;
 }
 
+std::optional<cudaError_t> Machine::planned_failure_of_call(std::string_view function) {
+  const auto planned = planned_failure(function);
+  if (planned || function.starts_with("cudaFree") || function.ends_with("Destroy")) return planned;
+  const auto of_any = planned_failure("any");
+  if (of_any) failed = function;
+  return of_any;
+}
+
 cudaError_t Machine::refuse_in_capture(StreamState& stream) {
   stream.capture->invalid = true;
   return cudaErrorStreamCaptureUnsupported;
@@ -156,6 +164,12 @@ double Machine::clock() const {
 void fail(const std::string& function, cudaError_t code, int later) {
   const std::lock_guard lock(machine().mutex);
   machine().failures[function] = {code, later};
+  machine().failed.clear();
+}
+
+std::string failed_function() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().failed;
 }
 
 void recover() {

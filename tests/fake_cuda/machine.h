@@ -135,6 +135,7 @@ class Machine {
     int later;
   };
   std::map<std::string, Failure, std::less<>> failures;
+  std::string failed;                ///< function that failed as one of "any"
   cudaError_t broken = cudaSuccess;  ///< error of work that has run
   Order order = Order::late;
   std::uintptr_t handles = 0;
@@ -152,6 +153,8 @@ class Machine {
     return std::bit_cast<Handle>(handles += 16);
   }
   std::optional<cudaError_t> planned_failure(std::string_view function);
+  /// Same for a call of a function, which may be one of "any".
+  std::optional<cudaError_t> planned_failure_of_call(std::string_view function);
 };
 
 Machine& machine();
@@ -165,7 +168,7 @@ cudaError_t call(const char* function, const Body& body) {
   Machine& all = machine();
   std::unique_lock lock(all.mutex);
   all.calls.insert(function);
-  const auto planned = all.planned_failure(function);
+  const auto planned = all.planned_failure_of_call(function);
   cudaError_t code = planned ? *planned : body(all, lock);
   if (all.broken != cudaSuccess) code = all.broken;
   if (code != cudaSuccess) last_error() = code;

@@ -105,7 +105,7 @@ void Machine::open(bool opened) {
 
 cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::byte> arguments,
                    std::function<void()> work) {
-  return call("cudaLaunchKernel", [&](Machine& all, auto& lock) {
+  return call("cudaLaunchKernelEx", [&](Machine& all, auto& lock) {
     if (last_error() != cudaSuccess) all.fault(readable(name) + ": an earlier call left an error behind");
     if (stream == nullptr) {
       all.open(true);
@@ -115,7 +115,7 @@ cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::b
       all.open(false);
       return cudaSuccess;
     }
-    StreamState* state = all.find(all.streams, stream, "cudaLaunchKernel");
+    StreamState* state = all.find(all.streams, stream, "cudaLaunchKernelEx");
     if (state == nullptr) return cudaErrorInvalidResourceHandle;
     Work kernel{name, std::move(work)};
     for (const void* address : addresses_in(arguments)) {

@@ -180,6 +180,51 @@ TEST_P(NativeDevice, SaysHowMuchMemoryIsMissing) {
   EXPECT_EQ(values().front(), 1.0F) << "the error is not left behind";
 }
 
+/// Uses all parts of a device. Failures are planned until it ends.
+void use_device(bool graphs) {
+  const std::unique_ptr<Device> device = make_cuda_device(0, graphs);
+  Stream& stream = *device->streams()[0];
+  CudaStream& side = communication_stream(*device);
+  const Buffer memory = device->allocate(64), pinned = device->allocate_host(64);
+  const std::unique_ptr<Upload> upload = device->make_upload(64);
+  KernelTimes times(make_stream_clock());
+  const auto program = device->record([&] {
+    upload->fill(stream, [&] { return std::span<const std::byte>(pinned.data(), pinned.bytes()); });
+    for_each(handle_of(stream), 16, AddOne{memory.as<float>()});
+    upload->release(stream);
+    side.wait(stream.record());
+    for_each(side.handle(), 16, Double{memory.as<float>()});
+    stream.wait(side.record());
+    stream.call([] {}, Phase::load);
+    device->copy(stream, pinned.data(), memory.data(), pinned.bytes());
+  });
+  for (int run = 0; run < 3; ++run) {
+    program->run();
+    upload->wait();
+    upload->waited();
+    device->copy(nullptr, nullptr, 0);
+    device->while_waiting([] {});
+  }
+  times.collect();
+  device->available_bytes();
+  fake_cuda::recover();
+}
+
+TEST_P(NativeDevice, NamesEveryCallThatFails) {
+  const std::string before = fake_cuda::live_objects();
+  int calls = 0;
+  for (std::string failed = "the first one"; !failed.empty(); ++calls) {
+    fake_cuda::fail("any", cudaErrorIllegalAddress, calls);
+    const std::string error = error_of([&] { use_device(GetParam()); });
+    fake_cuda::recover();
+    failed = fake_cuda::failed_function();
+    EXPECT_EQ(fake_cuda::live_objects(), before) << failed << ", call " << calls;
+    if (failed.empty() || error.starts_with("CUDA does not start: ")) continue;  // the probe's answer
+    EXPECT_EQ(error, "GPU 0: " + failed + ": the fake CUDA refuses (cudaErrorIllegalAddress)") << calls;
+  }
+  EXPECT_GT(calls, 50);
+}
+
 // Times of launches, which are measured where there are no graphs.
 
 struct Take4 {

@@ -209,7 +209,7 @@ TEST_F(Rules, NothingIsUsedAfterItWasDestroyed) {
   EXPECT_EQ(cudaStreamCreateWithFlags(&gone, cudaStreamNonBlocking), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(gone), cudaSuccess);
   EXPECT_EQ(launch(gone, "late", {}, [] {}), cudaErrorInvalidResourceHandle);
-  expect_fault("cudaLaunchKernel: no such handle");
+  expect_fault("cudaLaunchKernelEx: no such handle");
   EXPECT_EQ(cudaStreamDestroy(gone), cudaErrorInvalidResourceHandle);
   expect_fault("cudaStreamDestroy: no such handle");
   cudaEvent_t event = nullptr;

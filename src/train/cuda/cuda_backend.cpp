@@ -40,11 +40,6 @@ int reader_threads(const BackendOptions& options) {
   return std::max(1, available_cores(local_rank(options.world), local_size) - 1);
 }
 
-GpuProbe gpu_of_rank(const World* world) {
-  const std::vector<GpuProbe> gpus = probe(Detail::needed).gpus;
-  return gpus.at(static_cast<std::size_t>(local_rank(world)) % gpus.size());
-}
-
 class CudaCompiledGraph final : public CompiledGraph {
  public:
   CudaCompiledGraph(Device& device, DeviceDatasets& datasets, int reader_threads,
@@ -72,9 +67,9 @@ class CudaCompiledGraph final : public CompiledGraph {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const BackendOptions& options)
+  CudaBackend(const BackendOptions& options, GpuProbe gpu)
       : options_(options),
-        gpu_(gpu_of_rank(options.world)),
+        gpu_(std::move(gpu)),
         device_(make_cuda_device(local_rank(options.world), options.execution.cuda_graph)),
         dnn_(make_cudnn({.time_plans = !options.execution.plan_cache.empty(),
                          .plan_cache = options.execution.plan_cache,
@@ -119,10 +114,12 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options) {
-  if (const std::string reason = why_no_cuda(); !reason.empty()) {
-    throw Error(Category::resource, "CUDA is off: " + reason);
+  const Probe found = probe(Detail::needed);
+  if (const Obstacle why = obstacle(found)) {
+    throw Error(Category::resource, "CUDA is off: " + why.reason + "; " + why.hint);
   }
-  return std::make_unique<CudaBackend>(options);
+  const auto rank = static_cast<std::size_t>(local_rank(options.world));
+  return std::make_unique<CudaBackend>(options, found.gpus[rank % found.gpus.size()]);
 }
 
 }  // namespace lockstep

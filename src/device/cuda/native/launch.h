@@ -160,7 +160,7 @@ void launch(StreamHandle stream, std::size_t blocks, void (*kernel)(Arguments...
     config.gridDim = static_cast<unsigned>(blocks);
     config.blockDim = row_threads;
     config.stream = stream;
-    check_cuda(cudaLaunchKernelEx(&config, kernel, arguments...), "kernel launch");
+    check_cuda(cudaLaunchKernelEx(&config, kernel, arguments...), "cudaLaunchKernelEx");
   });
 }
 

@@ -45,10 +45,12 @@ class UploadBesideWork final : public Upload {
     /// 0: it is not over.
     double seconds() const {
       if (!submitted) return 0.0;
-      if (cudaEventQuery(end.get()) != cudaSuccess) {
+      const cudaError_t code = cudaEventQuery(end.get());
+      if (code == cudaErrorNotReady) {
         cudaGetLastError();  // clears the answer, which some runtimes return from later calls
         return 0.0;
       }
+      check_cuda(code, "cudaEventQuery");
       float milliseconds = 0.0F;
       check_cuda(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
       return 1e-3 * static_cast<double>(milliseconds);
