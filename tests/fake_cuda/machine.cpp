@@ -85,6 +85,11 @@ void Machine::enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, s
   }
   task->held = std::ranges::any_of(task->works, &Work::is_host_function) ||
                std::ranges::any_of(task->after, &Task::held);
+  for (const Work& work : task->works) {
+    if (work.source.empty()) continue;
+    const std::uint64_t writes = allocation_of(work.source.data())->second.writes;
+    task->sources.push_back({work.source, {work.source.begin(), work.source.end()}, writes});
+  }
   stream.last = task;
   stream.busy_answers = 0;
   if (order == Order::early && !task->held) run(lock, task);
@@ -105,16 +110,32 @@ std::vector<std::shared_ptr<Task>> Machine::unfinished(const std::shared_ptr<Tas
   return ordered;
 }
 
+void Machine::check_memory(const Task& task) {
+  for (const Work& work : task.works) {
+    for (const void* address : work.memory) {
+      if (allocation_of(address) == allocations.end())
+        fault(readable(work.name.c_str()) + ": its memory was freed before it ran");
+    }
+  }
+  for (const Source& source : task.sources) {
+    const auto memory = allocation_of(source.memory.data());
+    if (memory == allocations.end() || memory->second.writes != source.writes) continue;
+    if (!std::ranges::equal(source.memory, source.bytes))
+      fault("copy: the host has written to its source before it was done");
+  }
+  for (const Work& work : task.works) {
+    for (const void* address : work.memory) {
+      const auto memory = allocation_of(address);
+      if (memory != allocations.end() && memory != allocation_of(work.source.data())) ++memory->second.writes;
+    }
+  }
+}
+
 cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Task>& last) {
   for (const std::shared_ptr<Task>& task : unfinished(last)) {
     changed.wait(lock, [&] { return task->state != Task::State::running; });
     if (task->state == Task::State::done) continue;
-    for (const Work& work : task->works) {
-      for (const void* address : work.memory) {
-        if (allocation_of(address) == allocations.end())
-          fault(readable(work.name.c_str()) + ": its memory was freed before it ran");
-      }
-    }
+    check_memory(*task);
     task->state = Task::State::running;
     open(true);
     lock.unlock();
@@ -129,6 +150,7 @@ cudaError_t Machine::run(std::unique_lock<std::mutex>& lock, const std::shared_p
     task->state = Task::State::done;
     task->end = clock();
     task->works.clear();
+    task->sources.clear();
     task->after.clear();
     changed.notify_all();
     if (thrown) std::rethrow_exception(thrown);

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@ enum class Kind { device, host };
 struct Allocation {
   std::size_t bytes = 0, mapped = 0;
   Kind kind = Kind::device;
+  std::uint64_t writes = 0;  ///< works that may have written to it
 };
 
 /// A kernel, copy or memset, before it is in a stream.
@@ -34,12 +36,21 @@ struct Work {
   std::function<void()> run;
   std::vector<const void*> memory = {};  ///< allocations that it uses
   bool is_host_function = false;
+  std::span<const std::byte> source = {};  ///< pinned memory that a copy reads
+};
+
+/// Source of a copy when it was submitted.
+struct Source {
+  std::span<const std::byte> memory;
+  std::vector<std::byte> bytes;
+  std::uint64_t writes;
 };
 
 /// Submitted work.
 struct Task {
   std::uint64_t number = 0;
   std::vector<Work> works;  ///< one, or the nodes of a graph
+  std::vector<Source> sources;
   std::vector<std::shared_ptr<Task>> after;
   enum class State { waiting, running, done } state = State::waiting;
   bool held = false;  ///< whether it waits for a function of the host, or is one
@@ -101,6 +112,8 @@ class Machine {
   /// `after`: work of another stream that comes before; null: none.
   void enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, std::vector<Work> works,
                std::shared_ptr<Task> after = nullptr);
+  /// Faults: memory that is freed before the work runs, and a source that the host has changed meanwhile.
+  void check_memory(const Task& task);
   /// Work that `last` depends on and that is not done, in its order, which ends with `last`.
   static std::vector<std::shared_ptr<Task>> unfinished(const std::shared_ptr<Task>& last);
   /// Runs the task and what it depends on. Throws what the work throws.

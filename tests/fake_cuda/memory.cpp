@@ -199,6 +199,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     fake::Work copy{"copy", [=] { std::memmove(to, from, bytes); }};
     if (to_kind) copy.memory.push_back(all.allocation_of(to)->first);
     if (from_kind) copy.memory.push_back(all.allocation_of(from)->first);
+    if (from_kind == fake::Kind::host) copy.source = {static_cast<const std::byte*>(from), bytes};
     if (to_kind && from_kind) return all.submit(lock, *state, std::move(copy));
     if (state->capture) {
       all.fault("cudaMemcpyAsync: memory of the host in a capture is not pinned");

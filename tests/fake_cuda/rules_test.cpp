@@ -272,6 +272,7 @@ TEST_F(Rules, PinnedMemoryIsReadWhenTheCopyRuns) {
   char back = 0;
   EXPECT_EQ(cudaMemcpyAsync(&back, device, 1, cudaMemcpyDefault, stream), cudaSuccess);
   EXPECT_EQ(back, 'b');
+  expect_fault("copy: the host has written to its source before it was done");
 }
 
 TEST_F(Rules, ACopyOfADestroyedStreamWaitsUntilMemoryIsFreed) {

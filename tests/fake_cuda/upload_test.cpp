@@ -154,6 +154,8 @@ TEST_P(UploadOnFakeCuda, WithoutTheWaitForTheCopyTheOldNumberIsRead) {
 
 TEST_P(UploadOnFakeCuda, WithoutTheWaitOfTheHostTheSourceOverwritesWhatIsCopied) {
   EXPECT_EQ(run(3, "cudaStreamSynchronize", 1).find("r1"), std::string::npos) << log;
+  EXPECT_EQ(fake_cuda::take_faults(),
+            std::vector<std::string>{"copy: the host has written to its source before it was done"});
 }
 
 /// Launches are measured where there are no graphs.

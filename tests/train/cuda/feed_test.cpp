@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "device/cuda/cuda_device.h"
 #include "fake_cuda/fake_cuda.h"
 #include "ops/cuda/dnn/cudnn.h"
@@ -90,6 +93,25 @@ TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
     }
   }
   fake_cuda::run_clock(false);
+}
+
+/// Otherwise the runtime finds that the source of a copy has changed.
+TEST(Feed, OfTheHostWaitsForItsCopiesBeforeOtherSamplesAreRead) {
+  test::Synthetic dataset = test::test_set();
+  std::atomic<int> reads = 0;
+  dataset.change = [&](std::uint64_t /*id*/, std::vector<std::uint8_t>& /*bytes*/) { ++reads; };
+  Loader loader(dataset, 16, {}, {}, 9);
+  loader.set_step(0, dataset.size());
+  Fed by_host(loader, true);
+  const SampleRange first{0, 16}, others{16, 32};
+  by_host.feed->expect({&first, 1});
+  const auto program = by_host.device.record(
+      [&] { by_host.feed->load(by_host.stream, 0, by_host.plan.images(by_host.workspace.data())); });
+  program->run();
+  const int before = reads;
+  by_host.feed->expect({&others, 1});
+  while (reads < before + 32) std::this_thread::yield();
+  by_host.device.copy(nullptr, nullptr, 0);
 }
 
 }  // namespace
