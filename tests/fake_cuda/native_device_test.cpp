@@ -85,6 +85,13 @@ TEST_P(NativeDevice, RunsAProgramOftenAndInEveryOrder) {
   }
 }
 
+TEST_P(NativeDevice, CommunicatesWithTheHighestPriority) {
+  int lowest = 0, highest = 0, priority = 0;
+  EXPECT_EQ(cudaDeviceGetStreamPriorityRange(&lowest, &highest), cudaSuccess);
+  EXPECT_EQ(cudaStreamGetPriority(side.handle(), &priority), cudaSuccess);
+  EXPECT_EQ(priority, highest);
+}
+
 TEST_P(NativeDevice, MakesCallsOfTheHostInOrder) {
   const Buffer seen = device->allocate_host(sizeof(float));
   std::vector<float> at_call;

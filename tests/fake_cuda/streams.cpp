@@ -7,8 +7,9 @@ namespace fake = lockstep::fake_cuda;
 
 namespace {
 
-cudaError_t create_stream(const char* function, cudaStream_t* stream, int priority) {
+cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned flags, int priority) {
   return fake::call(function, [&](fake::Machine& all, auto&) {
+    if (flags != cudaStreamNonBlocking) all.fault(std::string(function) + ": it waits for the null stream");
     *stream = all.new_handle<cudaStream_t>();
     all.streams[*stream].thread = std::this_thread::get_id();
     all.streams[*stream].priority = priority;
@@ -41,12 +42,21 @@ constexpr int busy_answers = 70;
 
 }  // namespace
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
-  return create_stream("cudaStreamCreateWithFlags", stream, 0);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return create_stream("cudaStreamCreateWithFlags", stream, flags, 0);
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/, int priority) {
-  return create_stream("cudaStreamCreateWithPriority", stream, priority);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return create_stream("cudaStreamCreateWithPriority", stream, flags, priority);
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return fake::call("cudaStreamGetPriority", [&](fake::Machine& all, auto&) {
+    const fake::StreamState* state = all.find(all.streams, stream, "cudaStreamGetPriority");
+    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+    *priority = state->priority;
+    return cudaSuccess;
+  });
 }
 
 /// Does not wait for the stream's work.
