@@ -62,6 +62,9 @@ std::set<std::string> take_calls();
 /// the mangled name of a kernel's type.
 std::vector<std::vector<std::string>> take_graphs();
 
+/// Whether this thread frees memory, for which CUDA waits until all earlier work is done.
+bool is_freeing();
+
 /// Allocations of the calling thread so far.
 struct Allocated {
   int allocations = 0;         ///< of the device's memory

@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr auto garbage = std::byte{0xcb};
 
+thread_local bool freeing = false;
+
 }  // namespace
 
 std::map<const std::byte*, Allocation>::iterator Machine::allocation_of(const void* address) {
@@ -72,10 +74,12 @@ cudaError_t Machine::release(std::unique_lock<std::mutex>& lock, void* address, 
                              const char* function) {
   if (address == nullptr) return cudaSuccess;
   if (const cudaError_t code = refuse_in_strict_captures(); code != cudaSuccess) return code;
+  freeing = true;
   for (auto& [handle, stream] : streams) {  // CUDA waits, too
     if (stream.thread == std::this_thread::get_id() && stream.last) run(lock, stream.last);
   }
   finish_left_behind(lock, address, function);
+  freeing = false;
   const auto found = allocations.find(static_cast<const std::byte*>(address));
   if (found == allocations.end() || found->second.kind != kind) {
     fault(fmt::format("{}: not allocated by the matching function, or freed before", function));
@@ -102,6 +106,8 @@ void Machine::open(bool opened) {
     mprotect(const_cast<std::byte*>(address), memory.mapped, opened ? PROT_READ | PROT_WRITE : PROT_NONE);
   }
 }
+
+bool is_freeing() { return freeing; }
 
 cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::byte> arguments,
                    std::function<void()> work) {

@@ -24,6 +24,25 @@ struct NcclApi {
   decltype(&ncclAllReduce) all_reduce;
 };
 
+/// Calls use.operator()<&NcclApi::member>(name) for each function, with its name in the library.
+template <class Use>
+void for_each_nccl_function(const Use& use) {
+  use.template operator()<&NcclApi::get_version>("ncclGetVersion");
+  use.template operator()<&NcclApi::get_error_string>("ncclGetErrorString");
+  use.template operator()<&NcclApi::get_last_error>("ncclGetLastError");
+  use.template operator()<&NcclApi::get_unique_id>("ncclGetUniqueId");
+  use.template operator()<&NcclApi::comm_init_rank_config>("ncclCommInitRankConfig");
+  use.template operator()<&NcclApi::comm_get_async_error>("ncclCommGetAsyncError");
+  use.template operator()<&NcclApi::comm_finalize>("ncclCommFinalize");
+  use.template operator()<&NcclApi::comm_destroy>("ncclCommDestroy");
+  use.template operator()<&NcclApi::comm_abort>("ncclCommAbort");
+  use.template operator()<&NcclApi::group_start>("ncclGroupStart");
+  use.template operator()<&NcclApi::group_end>("ncclGroupEnd");
+  use.template operator()<&NcclApi::send>("ncclSend");
+  use.template operator()<&NcclApi::recv>("ncclRecv");
+  use.template operator()<&NcclApi::all_reduce>("ncclAllReduce");
+}
+
 /// Opens the library, which stays open. Throws Error(resource) naming the library or function that is
 /// missing, or a version older than 2.18.
 NcclApi load_nccl(const std::string& library = "libnccl.so.2");

@@ -84,6 +84,11 @@ void NcclConnection::check() {
   if (raw_ == nullptr) throw Error(Category::peer, "NCCL was aborted");
   const ncclResult_t now = state();
   if (now != ncclSuccess && now != ncclInProgress) fail(now, "asynchronous error", Category::peer);
+  check_peers();
+}
+
+/// The abort comes first: memory is freed while the error unwinds, and CUDA waits for NCCL's work then.
+void NcclConnection::check_peers() {
   try {
     host_.check();
   } catch (...) {
@@ -92,17 +97,17 @@ void NcclConnection::check() {
   }
 }
 
-ncclResult_t NcclConnection::state() const {
+ncclResult_t NcclConnection::state() {
   ncclResult_t state = ncclSuccess;
-  const ncclResult_t asked = api_.comm_get_async_error(raw_, &state);
-  return asked == ncclSuccess ? state : asked;
+  check(api_.comm_get_async_error(raw_, &state), "ncclCommGetAsyncError");
+  return state;
 }
 
 /// Waits until NCCL has completed the call. Yields the core and checks the peers meanwhile.
 void NcclConnection::settle(const char* call) {
   for (ncclResult_t now = state(); now != ncclSuccess; now = state()) {
     check(now, call);
-    host_.check();
+    check_peers();
     sched_yield();
   }
 }

@@ -35,7 +35,8 @@ class NcclConnection {
 
  private:
   ncclUniqueId share_unique_id() const;
-  ncclResult_t state() const;
+  void check_peers();
+  ncclResult_t state();
   void settle(const char* call);
   void finish() noexcept;
   void abort() noexcept;

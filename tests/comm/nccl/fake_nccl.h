@@ -1,13 +1,19 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "comm/nccl/nccl_communicator.h"
@@ -17,7 +23,8 @@
 namespace lockstep {
 
 /// NCCL between threads, on the fake of CUDA: the rules of communicators that do not block, and
-/// failures on request. One at a time; ends after its ranks.
+/// failures on request. What would wait for ever with NCCL fails the test here, and the wait ends. One at a
+/// time; ends after its ranks.
 class FakeNccl {
  public:
   FakeNccl() { current = this; }
@@ -35,6 +42,7 @@ class FakeNccl {
   bool never_ready = false;                              ///< other ranks wait for one that failed
   std::atomic<ncclResult_t> asynchronous = ncclSuccess;  ///< what rank 0 finds from now on
   std::function<void()> waits_in_abort = [] {};          ///< as for graphs that are still there
+  std::atomic<bool> gone = false;                        ///< whether a rank has ended, as the hosts see it
 
   /// Names of the calls that begin, end or abort a communicator, per rank.
   std::map<int, std::vector<std::string>> calls;
@@ -44,36 +52,61 @@ class FakeNccl {
     int rank, size;
     int polls_left;
     ncclResult_t state = ncclSuccess;
+    std::thread::id thread = std::this_thread::get_id();
+    int polls_in_vain = 0;                ///< since nothing can change any more
+    std::set<cudaStream_t> streams = {};  ///< of its operations
     bool in_progress() const { return polls_left > 0; }
   };
   struct Operation {
     cudaStream_t stream;
     bool sends;
+    const void* memory;
     std::function<void()> work;
   };
   static Rank& of(ncclComm_t handle) { return *reinterpret_cast<Rank*>(handle); }
-  void log(const Rank& rank, const std::string& call) {
+  void log(int rank, const std::string& call) {
     const std::lock_guard lock(mutex_);
-    calls[rank.rank].push_back(call);
+    calls[rank].push_back(call);
+  }
+  void note_free(int rank) {
+    const std::lock_guard lock(mutex_);
+    freed_.insert(rank);
+  }
+  /// A free waits for NCCL's work: for ever, if a peer has ended.
+  void check_frees(int rank) {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(freed_.contains(rank)) << "NCCL: memory of rank " << rank << " was freed while it was used";
   }
   void put(int from, int to, std::vector<std::byte> bytes) {
     const std::lock_guard lock(mutex_);
     mail_[{from, to}].push_back(std::move(bytes));
     arrived_.notify_all();
   }
-  std::vector<std::byte> take(int from, int to) {
+  /// Zeros where the message cannot come any more.
+  std::vector<std::byte> take(int from, int to, std::size_t count) {
     std::unique_lock lock(mutex_);
     auto& box = mail_[{from, to}];
-    arrived_.wait(lock, [&] { return !box.empty(); });
+    static std::atomic<int> patience = 10;  // seconds
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience);
+    while (box.empty() && !gone) {
+      arrived_.wait_for(lock, std::chrono::milliseconds(1));
+      if (std::chrono::steady_clock::now() < end || !box.empty() || gone.exchange(true)) continue;
+      patience = 1;
+      ADD_FAILURE() << "NCCL: rank " << to << " waits for data that rank " << from << " does not send";
+    }
+    if (box.empty()) return std::vector<std::byte>(count);
     std::vector<std::byte> bytes = std::move(box.front());
     box.pop_front();
+    EXPECT_EQ(bytes.size(), count) << "NCCL: a message of another length";
+    bytes.resize(count);
     return bytes;
   }
   /// Operations are of a group, and come when nothing is in progress.
-  static ncclResult_t add(ncclComm_t handle, cudaStream_t stream, bool sends, std::function<void()> work) {
+  static ncclResult_t add(ncclComm_t handle, Operation operation) {
     if (!grouped || of(handle).in_progress()) return ncclInvalidUsage;
     group_of = &of(handle);
-    group.push_back({stream, sends, std::move(work)});
+    group_of->streams.insert(operation.stream);
+    group.push_back(std::move(operation));
     return ncclSuccess;
   }
 
@@ -90,6 +123,7 @@ class FakeNccl {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> mail_;
+  std::set<int> freed_;  ///< ranks that freed memory while work was in progress
 };
 
 inline ncclResult_t FakeNccl::init(ncclComm_t* handle, int size, ncclUniqueId id, int rank,
@@ -97,7 +131,7 @@ inline ncclResult_t FakeNccl::init(ncclComm_t* handle, int size, ncclUniqueId id
   if (config->blocking != 0 || std::string(id.internal) != "the id") return ncclInvalidArgument;
   auto* made = new Rank{rank, size, current->polls};
   *handle = reinterpret_cast<ncclComm_t>(made);
-  current->log(*made, "init");
+  current->log(rank, "init");
   if (rank == current->in_init.rank) made->state = current->in_init.result;
   return ncclInProgress;
 }
@@ -112,6 +146,15 @@ inline ncclResult_t FakeNccl::state(ncclComm_t handle, ncclResult_t* result) {
     *result = rank.state;
     if (rank.rank == 0 && current->asynchronous != ncclSuccess) *result = current->asynchronous;
   }
+  if (*result == ncclSuccess || (*result == ncclInProgress && !current->gone)) {
+    rank.polls_in_vain = 0;
+  } else if (++rank.polls_in_vain >= 1000) {
+    if (rank.polls_in_vain == 1000) {
+      ADD_FAILURE() << "NCCL: rank " << rank.rank << " waits, although "
+                    << (*result == ncclInProgress ? "a rank has ended" : "NCCL has failed");
+    }
+    *result = ncclSuccess;
+  }
   return ncclSuccess;
 }
 
@@ -121,9 +164,13 @@ inline ncclResult_t FakeNccl::group_end() {
   for (const bool sends : {true, false}) {
     for (Operation& operation : group) {
       if (operation.sends != sends) continue;
-      if (fake_cuda::launch(operation.stream, "NCCL", {}, std::move(operation.work)) != cudaSuccess) {
+      const auto run = [fake = current, rank = group_of->rank, work = std::move(operation.work)] {
+        if (fake_cuda::is_freeing()) fake->note_free(rank);
+        work();
+      };
+      const auto memory = std::as_bytes(std::span(&operation.memory, 1));
+      if (fake_cuda::launch(operation.stream, "NCCL", memory, run) != cudaSuccess)
         return ncclUnhandledCudaError;
-      }
     }
   }
   if (!group.empty()) group_of->polls_left = current->polls;
@@ -136,23 +183,25 @@ inline ncclResult_t FakeNccl::all_reduce(const void* from, void* to, std::size_t
   if (type != ncclFloat || operation != ncclSum) return ncclInvalidArgument;
   const int rank = of(handle).rank, size = of(handle).size;  // work may outlive the communicator
   const std::size_t bytes = count * sizeof(float);
-  const ncclResult_t sent = add(handle, stream, true, [=, fake = current] {
+  const auto send = [=, fake = current] {
     const auto* data = static_cast<const std::byte*>(from);
     for (int peer = 0; peer < size; ++peer) fake->put(rank, peer, {data, data + bytes});
-  });
+  };
+  const ncclResult_t sent = add(handle, {stream, true, from, send});
   if (sent != ncclSuccess) return sent;
-  return add(handle, stream, false, [=, fake = current] {
+  const auto receive = [=, fake = current] {
     auto* sum = static_cast<float*>(to);
     std::fill_n(sum, count, 0.0F);
     for (int peer = 0; peer < size; ++peer) {
-      const std::vector<std::byte> part = fake->take(peer, rank);
+      const std::vector<std::byte> part = fake->take(peer, rank, bytes);
       for (std::size_t i = 0; i < count; ++i) {
         float value = 0.0F;
         std::memcpy(&value, part.data() + i * sizeof value, sizeof value);
         sum[i] += value;
       }
     }
-  });
+  };
+  return add(handle, {stream, false, to, receive});
 }
 
 inline NcclApi FakeNccl::api() {
@@ -172,19 +221,25 @@ inline NcclApi FakeNccl::api() {
   api.comm_init_rank_config = init;
   api.comm_get_async_error = state;
   api.comm_finalize = [](ncclComm_t handle) {
-    current->log(of(handle), "finalize");
+    for (cudaStream_t stream : of(handle).streams) cudaStreamSynchronize(stream);
+    current->log(of(handle).rank, "finalize");
+    current->check_frees(of(handle).rank);
     of(handle).polls_left = current->polls;
     return ncclInProgress;
   };
   api.comm_destroy = [](ncclComm_t handle) {
     if (of(handle).in_progress()) return ncclInvalidUsage;
-    current->log(of(handle), "destroy");
+    current->log(of(handle).rank, "destroy");
     delete &of(handle);
     return ncclSuccess;
   };
   api.comm_abort = [](ncclComm_t handle) {
-    current->log(of(handle), "abort");
-    current->waits_in_abort();
+    current->log(of(handle).rank, "abort");
+    if (of(handle).thread != std::this_thread::get_id()) {
+      current->waits_in_abort();
+    } else {
+      ADD_FAILURE() << "NCCL: an abort waits for graphs that its own thread has to destroy";
+    }
     delete &of(handle);
     return ncclSuccess;
   };
@@ -196,17 +251,17 @@ inline NcclApi FakeNccl::api() {
   api.send = [](const void* data, std::size_t count, ncclDataType_t, int peer, ncclComm_t handle,
                 cudaStream_t stream) {
     const auto* bytes = static_cast<const std::byte*>(data);
-    return add(handle, stream, true, [=, fake = current, rank = of(handle).rank] {
+    const auto send = [=, fake = current, rank = of(handle).rank] {
       fake->put(rank, peer, {bytes, bytes + count});
-    });
+    };
+    return add(handle, {stream, true, data, send});
   };
   api.recv = [](void* data, std::size_t count, ncclDataType_t, int peer, ncclComm_t handle,
                 cudaStream_t stream) {
-    return add(handle, stream, false, [=, fake = current, rank = of(handle).rank] {
-      const std::vector<std::byte> bytes = fake->take(peer, rank);
-      if (bytes.size() != count) throw Error(Category::internal, "a message of another length");
-      std::memcpy(data, bytes.data(), count);
-    });
+    const auto receive = [=, fake = current, rank = of(handle).rank] {
+      std::memcpy(data, fake->take(peer, rank, count).data(), count);
+    };
+    return add(handle, {stream, false, data, receive});
   };
   api.all_reduce = all_reduce;
   return api;

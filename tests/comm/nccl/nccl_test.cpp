@@ -76,10 +76,9 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
   FakeNccl fake;
   fake.in_init = {1, ncclSystemError};
   fake.never_ready = true;
-  std::atomic<bool> gone = false;
   run_as_ranks(3, [&](Communicator& ranks) {
     const auto gpu = cuda::make_cuda_device();
-    WatchedCommunicator host(ranks, gone);
+    WatchedCommunicator host(ranks, fake.gone);
     const auto [status, message] =
         error_of([&] { connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options()); });
     if (host.rank() == 1) {
@@ -87,7 +86,7 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
       EXPECT_EQ(message,
                 "GPU 0000:11:00: NCCL: ncclCommInitRankConfig: unhandled system error: no route to host; "
                 "NCCL_DEBUG=INFO says more");
-      gone = true;
+      fake.gone = true;
     } else {
       EXPECT_EQ(status, 5);
       EXPECT_EQ(message, "rank 1 has ended");
@@ -98,10 +97,9 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
 
 TEST(Nccl, AbortsOnceWhereItFailsLater) {
   FakeNccl fake;
-  std::atomic<bool> gone = false;
   run_as_ranks(2, [&](Communicator& ranks) {
     const auto gpu = cuda::make_cuda_device();
-    WatchedCommunicator host(ranks, gone);
+    WatchedCommunicator host(ranks, fake.gone);
     const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
     nccl->check();
     ranks.barrier();
@@ -111,12 +109,13 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
       const auto [status, message] = error_of([&] { gpu->copy(nullptr, nullptr, 0); });
       EXPECT_EQ(status, 5) << "found while the device waits";
       EXPECT_EQ(message.substr(0, 58), "GPU 0000:10:00: NCCL: asynchronous error: remote error: no");
-      gone = true;
+      fake.gone = true;
     }
     ranks.barrier();
-    EXPECT_EQ(error_of([&] { nccl->check(); }).first, 5);
-    const auto sum = nccl->plan_all_reduce({static_cast<float*>(nullptr), 1});
+    const Buffer memory = gpu->allocate(sizeof(float));
+    const auto sum = nccl->plan_all_reduce(memory.floats());
     EXPECT_EQ(error_of([&] { sum.start(stream_of(*gpu)); }).first, 5);
+    EXPECT_EQ(error_of([&] { nccl->check(); }), std::pair(5, std::string("NCCL was aborted")));
   });
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
@@ -150,15 +149,101 @@ TEST(Nccl, AbortsWhileAnExceptionUnwinds) {
 
 TEST(Nccl, AbortsWhereAPeerIsGoneAtTheEnd) {
   FakeNccl fake;
-  std::atomic<bool> gone = false;
   run_as_ranks(2, [&](Communicator& ranks) {
     const auto gpu = cuda::make_cuda_device();
-    WatchedCommunicator host(ranks, gone);
+    WatchedCommunicator host(ranks, fake.gone);
     const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
     ranks.barrier();
-    gone = true;
+    fake.gone = true;
   });
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "finalize", "abort"}));
+}
+
+/// Submits an exchange of each kind between two ranks.
+void submit_exchanges(Communicator& nccl, Device& gpu, std::span<float> values) {
+  const auto sums = nccl.plan_sum({.own = {values.data()}, .counts = {1, 1}, .slices = even_slices(100, 2)});
+  const std::vector<std::size_t> bounds{0, 200, 400};
+  const Gather gather = nccl.plan_gather(std::as_writable_bytes(values), bounds);
+  const AllReduce reduce = nccl.plan_all_reduce(values);
+  gpu.record([&] {
+       Stream& stream = stream_of(gpu);
+       sums->next(stream);
+       gather(stream);
+       reduce.start(stream);
+       reduce.finish(stream);
+     })
+      ->run();
+}
+
+/// The fake finds memory that is freed too early.
+TEST(Nccl, EndsBeforeItsMemoryIsFreed) {
+  FakeNccl fake;
+  run_as_ranks(2, [&](Communicator& host) {
+    const auto gpu = cuda::make_cuda_device();
+    const Buffer memory = gpu->allocate(100 * sizeof(float));
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
+    submit_exchanges(*nccl, *gpu, memory.floats());
+  });
+}
+
+/// Function of the library whose calls fail on this thread, and number of calls before the first failure.
+thread_local std::string failing;
+thread_local int calls_before = 0;
+
+/// A function of FakeNccl that can fail.
+template <auto member>
+struct CanFail;
+template <class... Arguments, ncclResult_t (*NcclApi::*member)(Arguments...)>
+struct CanFail<member> {
+  static inline std::string name;
+  static ncclResult_t call(Arguments... arguments) {
+    const ncclResult_t result = (FakeNccl::api().*member)(arguments...);
+    return name == failing && calls_before-- <= 0 ? ncclSystemError : result;
+  }
+};
+
+/// Runs a rank while its peer does the same. Returns the message of its error.
+std::string exchange_with(const NcclApi& api, Communicator& host) {
+  const auto gpu = cuda::make_cuda_device();
+  return error_of([&] {
+           const auto nccl =
+               connect_by_nccl(host, address_of_gpu(host), *gpu, {.api = api, .largest_sum = 100});
+           const Buffer memory = gpu->allocate(100 * sizeof(float));
+           submit_exchanges(*nccl, *gpu, memory.floats());
+           gpu->copy(nullptr, nullptr, 0);
+           failing.clear();  // destructors ignore failures
+         })
+      .second;
+}
+
+TEST(Nccl, NamesEveryCallThatFails) {
+  const std::set<std::string> of_destructors{"ncclCommFinalize", "ncclCommDestroy", "ncclCommAbort"};
+  NcclApi api = FakeNccl::api();
+  std::set<std::string> functions;
+  for_each_nccl_function([&]<auto member>(const char* name) {
+    if constexpr (requires { CanFail<member>::call; }) {
+      functions.insert(CanFail<member>::name = name);
+      api.*member = CanFail<member>::call;
+    }
+  });
+  functions.erase("ncclGetVersion");  // below
+  for (const std::string& function : functions) {
+    int calls = 0;
+    for (bool fails = true; fails; ++calls) {
+      FakeNccl fake;
+      fake.polls = 1;
+      run_as_ranks(2, [&](Communicator& ranks) {
+        WatchedCommunicator host(ranks, fake.gone);
+        if (host.rank() == 0) failing = function, calls_before = calls;
+        const std::string message = exchange_with(api, host);
+        if (host.rank() != 0) return;
+        fake.gone = true;
+        fails = calls_before < 0;
+        EXPECT_EQ(message.find(function) != std::string::npos, fails) << calls << " " << message;
+      });
+    }
+    EXPECT_EQ(calls > 1, !of_destructors.contains(function)) << function;
+  }
 }
 
 TEST(Nccl, ExchangesAsThreadsDo) {
@@ -355,6 +440,8 @@ TEST(Nccl, LibraryThatIsAnotherIsRefused) {
 TEST(Nccl, VersionsBefore218AreRefused) {
   NcclApi api = FakeNccl::api();
   EXPECT_EQ(version_of(api), "2.28.9");
+  api.get_version = [](int*) { return ncclSystemError; };
+  EXPECT_EQ(error_of([&] { version_of(api); }).second, "ncclGetVersion: NCCL does not report its version");
   api.get_version = [](int* version) {
     *version = 21703;
     return ncclSuccess;
