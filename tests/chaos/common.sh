@@ -101,6 +101,17 @@ finish() {
   job=
 }
 
+# train_untouched RANKS ARGUMENT...: makes a run in $work/whole, to compare with.
+train_untouched() {
+  training "$work/whole" "${@:2}"
+  begin "$1" "$work/whole"
+  finish
+  [[ $status -eq 0 ]] || die 1 "the untouched run ended with status $status: $(tail -n 1 "$work/whole.err")"
+}
+
+# Prints the processes whose environment has this variable; those that have ended have none.
+marked_processes() { grep -lzxF "$1" /proc/[0-9]*/environ 2>/dev/null | grep -o '[0-9]*' || true; } # NAME=VALUE
+
 # Prints the processes called `lockstep` below a process, in no order.
 ranks_of() {
   cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$1" '

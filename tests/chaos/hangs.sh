@@ -42,14 +42,12 @@ end() {
 trap end EXIT
 cd "$work"  # for reports of the watchdog
 
-# Prints the ranks of the training, "PROCESS RANK" each.
+# Prints the processes of the ranks.
 its_ranks() {
-  local file process
-  while read -r file; do
-    process=${file%/environ}
-    process=${process#/proc/}
+  local process
+  for process in $(marked_processes "$mark"); do
     if [[ $(cat "/proc/$process/comm" 2>/dev/null) == lockstep ]]; then printf '%s ' "$process"; fi
-  done < <(grep -lzxF "$mark" /proc/[0-9]*/environ 2>/dev/null)
+  done
 }
 rank_of() { tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'; }
 now() { date +%s%N; }

@@ -16,11 +16,8 @@ make_work
 
 recipe=(--samples 1500 --epochs 4 --optimizer adamw --lr 0.002 --mixup 0.2 --model-ema --model-ema-decay 0.9
   --clip-grad 1 --resume auto)
-training "$work/whole" "${recipe[@]}"
 started=$(date +%s%3N)
-begin 2 "$work/whole"
-finish
-[[ $status -eq 0 ]] || die 1 "the untouched run ended with status $status: $(tail -n 1 "$work/whole.err")"
+train_untouched 2 "${recipe[@]}"
 milliseconds=$(($(date +%s%3N) - started))
 
 good=0

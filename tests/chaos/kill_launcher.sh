@@ -23,19 +23,7 @@ export TMPDIR=$work/temporary
 mkdir "$TMPDIR"
 cd "$work"  # for reports of the watchdog
 
-# Prints the processes of the training; those that have ended have no environment.
-processes() {
-  local file
-  while IFS= read -r file; do
-    file=${file%/environ}
-    printf '%s ' "${file#/proc/}"
-  done < <(grep -lzxF "$mark" /proc/[0-9]*/environ 2>/dev/null)
-}
-
-child_of() { # process: prints its first child
-  { cat /proc/[0-9]*/stat 2>/dev/null || true; } |
-    awk -v parent="$1" '{ process = $1; sub(/.*\) /, ""); if ($2 == parent && !found++) print process }'
-}
+child_of() { pgrep -P "$1" | head -n 1 || true; } # process
 
 # Prints the pattern of the names of Open MPI's segments: they contain the upper half of a number that mpirun writes.
 pattern_of_segments() {
@@ -56,7 +44,7 @@ segments() { # pattern, job: prints what they have in /dev/shm
 }
 
 left() { # pattern, job: prints what is left of them
-  processes
+  marked_processes "$mark"
   find "$TMPDIR" -mindepth 1 2>/dev/null
   segments "$1" "$2"
 }
@@ -87,7 +75,7 @@ for ((run = 1; run <= times; run++)); do
     clean=$((clean + 1))
   else
     printf 'run %d, seed %d: %s killed after %d ms: left: %s\n' "$run" "$seed" "${names[choice]}" "$delay" "$rest"
-    for process in $(processes); do kill -9 "$process" 2>/dev/null || true; done
+    for process in $(marked_processes "$mark"); do kill -9 "$process" 2>/dev/null || true; done
     # shellcheck disable=SC2046  # a list
     rm -rf "$TMPDIR" $(segments "$pattern" "$job") && mkdir "$TMPDIR"
   fi

@@ -71,10 +71,7 @@ check() {
   if [[ $status -eq 0 ]]; then problem=$(differences "$work/whole" "$run"); fi
 }
 
-training "$work/whole" "${recipe[@]}"
-begin 1 "$work/whole"
-finish
-[[ $status -eq 0 ]] || die 1 "the untouched run ended with status $status: $(tail -n 1 "$work/whole.err")"
+train_untouched 1 "${recipe[@]}"
 
 good=0
 total=0

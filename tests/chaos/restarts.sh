@@ -31,50 +31,26 @@ for ((i = 1; i <= $#; i++)); do
 done
 read_options "$@"
 
-work=$(mktemp -d)
-started=
-tear_down() {
-  if [[ -n $started ]]; then kill -9 "$started" 2>/dev/null || true; fi
-  rm -rf "$work"
-}
-trap tear_down EXIT
-
-children_of() { # process
-  { cat /proc/[0-9]*/stat 2>/dev/null || true; } |
-    awk -v parent="$1" '{ process = $1; sub(/.*\) /, ""); if ($2 == parent) print process }'
-}
-
-# Prints the ranks: lockstep-run has a guardian, which has mpirun, whose children they are.
-ranks_of() { # process of lockstep-run
-  local guardian mpirun
-  guardian=$(children_of "$1" | sed -n 1p)
-  mpirun=$([[ -z $guardian ]] || children_of "$guardian" | sed -n 1p)
-  [[ -z $mpirun ]] || children_of "$mpirun"
-}
-
-"$launcher" -np "$ranks" --max-restarts 1000000 --min-ranks "$ranks" train --run-dir "$work/run" --quiet \
-  "${options[@]}" >"$work/out" 2>"$work/err" </dev/null &
-started=$!
+make_work
+command=(--max-restarts 1000000 --min-ranks "$ranks" train --run-dir "$work/run" --quiet "${options[@]}")
+begin "$ranks" "$work/log"
 end=$((SECONDS + 60 * minutes))
 kills=0
-while ((SECONDS + every < end)) && kill -0 "$started" 2>/dev/null; do
+while ((SECONDS + every < end)) && kill -0 "$job" 2>/dev/null; do
   sleep "$every"
-  mapfile -t processes < <(ranks_of "$started")
+  mapfile -t processes < <(ranks_of "$job")
   if [[ ${#processes[@]} -eq 0 ]]; then continue; fi
   kill -9 "${processes[RANDOM % ${#processes[@]}]}" 2>/dev/null || true
   kills=$((kills + 1))
 done
-while ((SECONDS < end)) && kill -0 "$started" 2>/dev/null; do sleep 1; done
-kill -TERM "$started" 2>/dev/null || true
-status=0
-wait "$started" || status=$?
-started=
+while ((SECONDS < end)) && kill -0 "$job" 2>/dev/null; do sleep 1; done
+kill -TERM "$job" 2>/dev/null || true
+finish
 if [[ $status -ne 75 ]]; then
-  tail -n 40 "$work/err" >&2
-  printf 'restarts.sh: the run ended with status %d, not 75\n' "$status" >&2
-  exit 1
+  tail -n 40 "$work/log.err" >&2
+  die 1 "the run ended with status $status, not 75"
 fi
-summary=$(grep -o '[0-9]* restarts\?.*useful time.*' "$work/err" | tail -n 1)
+summary=$(grep -o '[0-9]* restarts\?.*useful time.*' "$work/log.err" | tail -n 1)
 printf '%d kills in %d minutes, one every %d s: %s\n' "$kills" "$minutes" "$every" "$summary"
 useful=$(sed -n 's/.*useful time \([0-9]*\).*/\1/p' <<<"$summary")
 [[ ${useful:-0} -ge $share ]]

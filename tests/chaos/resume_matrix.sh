@@ -15,26 +15,11 @@ read_options "$@"
 ((times <= 128)) || die 2 "--times: there are 128 combinations"
 make_work
 
-combinations=()
-for optimizer in "sgd --lr 0.1 --momentum 0.9" "adamw --lr 0.002" "lars --lr 1 --momentum 0.9" "lamb --lr 0.01"; do
-  for average in "" "--model-ema --model-ema-decay 0.9"; do
-    for stopping in "" "--early-stopping 2"; do
-      for drop in "" "--drop-last"; do
-        for mixup in "" "--mixup 0.2"; do
-          for reduce in canonical ring; do
-            combinations+=("--optimizer $optimizer $average $stopping $drop $mixup --reduce $reduce")
-          done
-        done
-      done
-    done
-  done
-done
-for ((i = ${#combinations[@]} - 1; i > 0; i--)); do
-  other=$((RANDOM % (i + 1)))
-  swap=${combinations[i]}
-  combinations[i]=${combinations[other]}
-  combinations[other]=$swap
-done
+optimizers=("sgd --lr 0.1 --momentum 0.9" "adamw --lr 0.002" "lars --lr 1 --momentum 0.9" "lamb --lr 0.01")
+mapfile -t combinations < <(for optimizer in "${optimizers[@]}"; do
+  printf -- "--optimizer $optimizer %s\n" {,"--model-ema --model-ema-decay 0.9"}" "{,"--early-stopping 2"}" "{,--drop-last}"\
+ "{,"--mixup 0.2"}" "--reduce\ {canonical,ring}
+done | shuf --random-source=<(yes "$seed"))
 
 # Trains without a stop, then with one after about STEPS steps. Sets `problem`; a run that was over before it could be
 # stopped sets it to "too late".
