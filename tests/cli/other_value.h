@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <string>
 #include <utility>
@@ -43,6 +44,13 @@ inline std::string other_text(const Period& value, const Field&) { return value.
 template <NamedEnum E>
 std::string other_text(E value, const Field&) {
   return choices_of(value).at(value == E{} ? 1 : 0);
+}
+
+/// Variable of the environment that sets an option.
+inline std::string variable_of(const std::string& option) {
+  std::string variable = "LOCKSTEP_";
+  for (const char c : option) variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  return variable;
 }
 
 /// Names and values to set: those of the options that an option needs, then its own.

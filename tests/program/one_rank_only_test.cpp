@@ -2,7 +2,7 @@
 // or with status 2 and a line that names the option. It never hangs.
 #include <gtest/gtest.h>
 
-#include <cctype>
+#include <map>
 
 #include "cli/other_value.h"
 #include "cli/train/train_options.h"
@@ -11,57 +11,39 @@
 namespace lockstep::test {
 namespace {
 
-const Words training = words(
-    "train --dataset synthetic --synthetic-shape 1x28x28 --samples 96 --epochs 1 --batch-size 32 "
-    "--micro-batches 4 --device cpu --model mlp:8");
+using Values = std::map<std::string, std::string>;
 
-std::string variable(const std::string& option, const std::string& value) {
-  std::string name = "LOCKSTEP_";
-  for (const char c : option) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name + "=" + value;
-}
+/// Options of a short training.
+const Values training{
+    {"dataset", "synthetic"}, {"synthetic-shape", "1x28x28"}, {"samples", "96"}, {"epochs", "1"},
+    {"batch-size", "32"},     {"micro-batches", "4"},         {"device", "cpu"}, {"model", "mlp:8"}};
 
-/// Runs two ranks with the environment `both`; rank 1 also has `one`. Status 124: it took more than 20
-/// seconds.
-Outcome two_ranks(const Words& command, const Words& both, const Words& one) {
-  const Words program = Words{LOCKSTEP_PROGRAM} + command;
-  Words line = words("timeout -k 5 20 {} --oversubscribe --bind-to none -np 1", LOCKSTEP_MPIEXEC) + program +
-               words(": -np 1");
-  for (const std::string& entry : one) line.insert(line.end(), {"-x", entry});
-  return run(line + program, both);
-}
-
-/// Words of `training`, without the options that `settings` set by the environment.
-Words without(const Settings& settings) {
-  Words arguments = training;
-  for (const auto& [option, value] : settings) {
-    const auto place = std::ranges::find(arguments, "--" + option);
-    if (place != arguments.end()) arguments.erase(place, place + 2);
-    if (option == "dataset") {  // options of the synthetic data set have no effect on others
-      for (const char* single : {"--synthetic-shape", "--samples"}) {
-        const auto other = std::ranges::find(arguments, single);
-        if (other != arguments.end() && value != "synthetic") arguments.erase(other, other + 2);
-      }
-    }
-  }
-  return arguments;
+/// Trains on two ranks with the options `both`; rank 1 also has the variables `one`. Status 124: it took more
+/// than 20 seconds.
+Outcome two_ranks(const Values& both, const Words& one) {
+  Words environment;
+  for (const auto& [option, value] : both) environment.push_back(variable_of(option) + "=" + value);
+  Words command = words("timeout -k 5 20 {} --oversubscribe --bind-to none -np 1 {} train : -np 1",
+                        LOCKSTEP_MPIEXEC, LOCKSTEP_PROGRAM);
+  for (const std::string& variable : one) command.insert(command.end(), {"-x", variable});
+  return run(command + Words{LOCKSTEP_PROGRAM, "train"}, environment);
 }
 
 /// Gives `settings` to both ranks, except the last one, which only rank 1 gets.
-void expect_same_digest_or_refusal(Settings settings, const TemporaryFolder& folder,
+void expect_same_digest_or_refusal(const Settings& settings, const TemporaryFolder& folder,
                                    const std::string& digest) {
-  for (auto& [option, value] : settings) {
-    if (option == "run-dir") value = (folder / ("run-" + settings.back().first)).string();
-    if (option == "save-model") value = (folder / "model.safetensors").string();
+  const std::string option = settings.back().first;
+  Values both = training;
+  for (const auto& [name, value] : settings) both[name] = value;
+  if (both.contains("run-dir")) both["run-dir"] = (folder / ("run-" + option)).string();
+  if (both.contains("save-model")) both["save-model"] = (folder / "model.safetensors").string();
+  if (both["dataset"] != "synthetic") {  // its options have no effect on others
+    both.erase("synthetic-shape");
+    both.erase("samples");
   }
-  Words both;
-  for (std::size_t i = 0; i + 1 < settings.size(); ++i) {
-    both.push_back(variable(settings[i].first, settings[i].second));
-  }
-  const auto& [option, value] = settings.back();
-  const Outcome outcome = two_ranks(without(settings), both, {variable(option, value)});
+  const std::string of_one = variable_of(option) + "=" + both[option];
+  both.erase(option);
+  const Outcome outcome = two_ranks(both, {of_one});
   SCOPED_TRACE(option + "\n" + outcome.err);
   if (outcome.status == 0) {
     EXPECT_EQ(digest_of(outcome.out), digest);
@@ -77,7 +59,7 @@ void expect_same_digest_or_refusal(Settings settings, const TemporaryFolder& fol
 
 TEST(OneRankOnly, EveryOptionHasNoEffectOrIsRefused) {
   const TemporaryFolder folder;
-  const Outcome outcome = two_ranks(training, {}, {});
+  const Outcome outcome = two_ranks(training, {});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const std::string digest = digest_of(outcome.out);
   for (const auto& [option, settings] : other_values<TrainOptions>()) {
