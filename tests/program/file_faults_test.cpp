@@ -40,6 +40,12 @@ class FaultyRun {
   std::string run_directory() const { return (folder_ / "run").string(); }
   std::string model() const { return (folder_ / "models/lenet.safetensors").string(); }
   std::string digest() const { return digest_of(outcome.out); }
+  /// Lines of stderr, "lockstep: KIND: ...".
+  Lines told(const std::string& kind) const {
+    Lines lines = lines_of(outcome.err);
+    std::erase_if(lines, [&](const auto& line) { return !line.starts_with("lockstep: " + kind + ": "); });
+    return lines;
+  }
 
   Outcome outcome;
   Lines calls;   ///< "NAME PATH[ w]"
@@ -65,18 +71,8 @@ std::string file_of(const std::string& call) {
   return std::regex_match(call, match, parts) ? match[1].str() : "no call: " + call;
 }
 
-Lines starting(const Lines& lines, const std::string& start) {
-  Lines found;
-  std::ranges::copy_if(lines, std::back_inserter(found),
-                       [&](const std::string& line) { return line.starts_with(start); });
-  return found;
-}
-
-Lines errors_of(const FaultyRun& run) { return starting(lines_of(run.outcome.err), "lockstep: error: "); }
-Lines warnings_of(const FaultyRun& run) { return starting(lines_of(run.outcome.err), "lockstep: warning: "); }
-
 void expect_clear_end(const FaultyRun& run, const std::string& reason) {
-  const Lines errors = errors_of(run), warnings = warnings_of(run);
+  const Lines errors = run.told("error"), warnings = run.told("warning");
   EXPECT_LE(warnings.size(), 1U);
   for (const std::string& warning : warnings) expect_holds(warning, reason);
   if (run.outcome.status == 0) {
@@ -98,7 +94,7 @@ void expect_results(const FaultyRun& run, const FaultyRun& whole) {
       newest_good_checkpoint(run.run_directory() + "/checkpoints",
                              [](const auto&, const std::string& bad) { ADD_FAILURE() << bad; });
   ASSERT_TRUE(checkpoint);
-  EXPECT_TRUE(checkpoint->state.step == 4 || !warnings_of(run).empty());
+  EXPECT_TRUE(checkpoint->state.step == 4 || !run.told("warning").empty());
   const bool in_model = run.failed[0].find("/models") != std::string::npos;
   const bool lost = run.outcome.status != 0;
   EXPECT_TRUE((in_model && lost) || contents(run.model()) == contents(whole.model()));
@@ -110,19 +106,15 @@ void expect_results(const FaultyRun& run, const FaultyRun& whole) {
   }
 }
 
-void expect_good_end(const FaultyRun& run, const FaultyRun& whole, const std::string& reason) {
-  ASSERT_EQ(run.failed.size(), 1U);
-  SCOPED_TRACE("fault in " + run.failed[0] + "\n" + run.outcome.err);
-  expect_clear_end(run, reason);
-  if (run.outcome.status == 0 || !run.failed_before_training) expect_results(run, whole);
-}
-
-void fail(std::size_t number, int reason, const FaultyRun& whole) {
+void fail(std::size_t number, int error, const FaultyRun& whole) {
   const FaultyRun run(0,
-                      {"FAILING_CALL=" + std::to_string(number), "FAILING_ERRNO=" + std::to_string(reason)});
+                      {"FAILING_CALL=" + std::to_string(number), "FAILING_ERRNO=" + std::to_string(error)});
   // A slow run adds to its metrics more often, so that a fast one may make fewer calls.
   if (run.failed.empty() && number > run.calls.size()) return;
-  expect_good_end(run, whole, std::generic_category().message(reason));
+  ASSERT_EQ(run.failed.size(), 1U);
+  SCOPED_TRACE("fault in " + run.failed[0] + "\n" + run.outcome.err);
+  expect_clear_end(run, std::generic_category().message(error));
+  if (run.outcome.status == 0 || !run.failed_before_training) expect_results(run, whole);
 }
 
 TEST(FileFaults, NoCallThatFailsLosesMoreThanItsFile) {
@@ -156,7 +148,7 @@ TEST(FileFaults, ADiskThatDiesEndsTheRunWithOneErrorAndTheDigestOfWhatWasTrained
       continue;
     }
     EXPECT_EQ(run.outcome.status, 4);
-    const Lines errors = errors_of(run);
+    const Lines errors = run.told("error");
     ASSERT_EQ(errors.size(), 1U);
     EXPECT_TRUE(errors[0].ends_with("Input/output error"));
     EXPECT_EQ(run.outcome.out, run.failed_before_training ? "" : whole.outcome.out);

@@ -223,15 +223,5 @@ TEST_F(JsonResults, AreOneDocumentWithTheFiguresOfTheText) {
     EXPECT_TRUE(holds(page, "`" + name + "`")) << name << " is not in docs/json.md";
 }
 
-TEST(JsonResultsOfErrors, StdoutIsEmpty) {
-  for (const char* command : {"inspect nowhere.safetensors --json", "data order --dataset synthetic --json",
-                              "bench step --model nothing --dataset synthetic --json"}) {
-    const Outcome outcome = lockstep(0, words(command));
-    EXPECT_GT(outcome.status, 1) << command;
-    EXPECT_EQ(outcome.out, "") << command;
-    expect_holds(outcome.err, "lockstep: error: ");
-  }
-}
-
 }  // namespace
 }  // namespace lockstep::test

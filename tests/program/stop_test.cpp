@@ -35,13 +35,24 @@ void expect_stopped(const Outcome& outcome, const std::string& reason) {
 /// Time that mpirun gives the other ranks when one has ended with status 75; its default, in seconds.
 const Words usual_grace = {"OMPI_MCA_odls_base_sigkill_timeout=1"};
 
-TEST(Stop, SignalsEndARunOfOneProcess) {
-  for (const auto& [number, name] :
-       {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGINT, "SIGINT"), std::pair(SIGUSR1, "SIGUSR1")}) {
-    Started run(on_ranks(0, LOCKSTEP_PROGRAM, endless));
+/// mpirun passes SIGUSR1 on to all ranks.
+TEST(Stop, ASignalToOneRankOrToMpirunEndsAll) {
+  struct Row {
+    int ranks;   ///< 0: without mpirun
+    int target;  ///< rank; -1: mpirun, or the process without it
+    int signal;
+    const char* reason;
+  };
+  for (const Row& row :
+       {Row{0, -1, SIGTERM, "SIGTERM"}, Row{0, -1, SIGINT, "SIGINT"}, Row{0, -1, SIGUSR1, "SIGUSR1"},
+        Row{2, -1, SIGUSR1, "SIGUSR1"}, Row{3, 0, SIGTERM, "SIGTERM to rank 0"},
+        Row{3, 1, SIGTERM, "SIGTERM to rank 1"}, Row{3, 2, SIGTERM, "SIGTERM to rank 2"}}) {
+    Started run(on_ranks(row.ranks, LOCKSTEP_PROGRAM, endless), usual_grace);
     run.await_line("epoch 1/");
-    kill(run.process(), number);
-    expect_stopped(run.wait(), name);
+    const std::vector<pid_t> ranks = run.processes_of(LOCKSTEP_PROGRAM);
+    ASSERT_EQ(ranks.size(), static_cast<std::size_t>(std::max(1, row.ranks)));
+    kill(row.target < 0 ? run.process() : ranks[static_cast<std::size_t>(row.target)], row.signal);
+    expect_stopped(run.wait(), row.reason);
   }
 }
 
@@ -82,24 +93,6 @@ TEST(Stop, ARequestForACheckpointIsAnsweredWhereNoneIsKept) {
   const Outcome outcome = run.wait();
   expect_stopped(outcome, "SIGUSR1");
   EXPECT_EQ(count(outcome.err, "SIGUSR2: no checkpoint is written"), 1) << outcome.err;
-}
-
-TEST(Stop, ASignalToOneRankEndsAll) {
-  for (const std::size_t rank : {0U, 1U, 2U}) {
-    Started run(on_ranks(3, LOCKSTEP_PROGRAM, endless), usual_grace);
-    run.await_line("epoch 1/");
-    const std::vector<pid_t> ranks = run.processes_of(LOCKSTEP_PROGRAM);
-    ASSERT_EQ(ranks.size(), 3U);
-    kill(ranks[rank], SIGTERM);
-    expect_stopped(run.wait(), "SIGTERM to rank " + std::to_string(rank));
-  }
-}
-
-TEST(Stop, MpirunForwardsUserSignals) {
-  Started run(on_ranks(2, LOCKSTEP_PROGRAM, endless), usual_grace);
-  run.await_line("epoch 1/");
-  kill(run.process(), SIGUSR1);
-  expect_stopped(run.wait(), "SIGUSR1");
 }
 
 /// mpirun answers SIGTERM with SIGTERM to the ranks after a time, and SIGKILL after the same time again; its
