@@ -301,20 +301,13 @@ TEST(DatasetStatistics, AugmentSamples) {
   EXPECT_NE(mean({.cutout = 8}), mean({}));
 }
 
-TEST(ShardIndex, IsReadAsItWasWritten) {
+TEST(ShardIndex, NumbersThatDoNotFit) {
   ShardIndex index;
-  index.entries = {{.offset = 5, .checksum = ~0ULL, .length = 7, .shard = 1, .label = 1, .name_length = 2}};
-  index.sample_names = "ab";
   index.classes = {"x", "y"};
-  const ShardIndex again = parse_shard_index(serialize(index), "t");
-  EXPECT_EQ(again.classes, index.classes);
-  EXPECT_EQ(again.sample_names, "ab");
-  EXPECT_EQ(again.entries[0].checksum, ~0ULL);
-  EXPECT_EQ(again.entries[0].shard, 1U);
-  index.entries[0].label = 2;
+  index.entries = {{.length = 7, .label = 2}};
   expect_error(Category::data, {"t: class 2 is out of range: 2 classes"},
                [&] { parse_shard_index(serialize(index), "t"); });
-  index.entries[0] = {.name_length = 100};
+  index.entries = {{.name_length = 100}};
   expect_error(Category::data, {"t: the samples' names have 100 bytes"},
                [&] { parse_shard_index(serialize(index), "t"); });
 }

@@ -157,29 +157,21 @@ TEST(ReadAhead, HasBlocksForAllThreads) {
 
 TEST(ReadAhead, AnErrorComesWithItsMicroBatchNamingTheFirstSample) {
   for (const int threads : {1, 3}) {
-    Reading reading(40, 8, threads);
-    reading.data.bad = {5, 3, 21, 39};
+    Reading reading(88, 8, threads);
+    reading.data.bad = {5, 3, 21, 39, 47, 87};
     reading.data.lost = {7, 12};
-    reading.expect({{0, 40}});
+    reading.data.unlabelled = {42, 45};
+    reading.expect({{0, 88}});
     reading.expect_next_fails(0, Category::data,
                               {"sample 3 is torn", "of the 8 samples of its micro-batch, 3 cannot be read"});
     reading.expect_next_fails(8, Category::resource, {"sample 12 is far away"});
     reading.expect_next_fails(16, Category::data, {"sample 21 is torn"});
     reading.expect_next({24, 8});
     reading.expect_next_fails(32, Category::data, {"sample 39 is torn"});
-  }
-}
-
-TEST(ReadAhead, ASampleWithoutALabelIsOneThatCannotBeRead) {
-  for (const int threads : {1, 3}) {
-    Reading reading(80, 40, threads);
-    reading.data.unlabelled = {4, 5, 39};
-    reading.data.bad = {7};
-    reading.expect({{0, 80}});
     reading.expect_next_fails(
-        0, Category::data,
-        {"sample 4 has no label", "of the 40 samples of its micro-batch, 4 cannot be read"});
-    reading.expect_next({40, 40});
+        40, Category::data,
+        {"sample 42 has no label", "of the 8 samples of its micro-batch, 3 cannot be read"});
+    reading.expect_next({48, 8});
   }
 }
 

@@ -60,18 +60,6 @@ TEST(ConsoleSink, Lines) {
             "digest xxh3:00 (ring: depends on the number of ranks)");
 }
 
-TEST(ConsoleSink, PrintsEpochsAndTheEnd) {
-  const auto report = [](bool quiet) {
-    return written([quiet](std::FILE* stream) {
-      ConsoleSink sink(stream, quiet);
-      sink.on_event(epoch);
-      sink.on_event(end);
-    });
-  };
-  EXPECT_EQ(report(false), epoch_line(epoch) + "\n" + end_line(end) + "\n");
-  EXPECT_EQ(report(true), end_line(end) + "\n");
-}
-
 TEST(ProgressSink, Line) {
   EXPECT_EQ(progress_line(step, 25974.4, 83.2),
             "epoch 1/10  step 17/2350  25974 img/s  loss 2.3025  1:23 left");

@@ -30,19 +30,6 @@ TEST(AtomicFile, ReplacesTheOldFileOnCommitOnly) {
   }
 }
 
-TEST(AtomicFile, WritersOfOneFileDoNotShareATemporaryFile) {
-  const TemporaryFolder folder;
-  AtomicFile one(folder.path() / "m");
-  AtomicFile other(folder.path() / "m");
-  write(one, "from one, which is longer");
-  write(other, "from the other");
-  one.commit();
-  EXPECT_EQ(contents(folder.path() / "m"), "from one, which is longer");
-  other.commit();
-  EXPECT_EQ(contents(folder.path() / "m"), "from the other");
-  EXPECT_EQ(folder.names(), Names{"m"});
-}
-
 TEST(AtomicFile, TheNextWriterRemovesWhatKilledOnesLeft) {
   const TemporaryFolder folder;
   folder.write("m.0123abcd.tmp", "of a killed writer");
