@@ -20,21 +20,7 @@ Graph branched() {
   return build_graph(network);
 }
 
-ArenaLayout layout_of(std::initializer_list<std::size_t> offsets, std::size_t elements) {
-  return {offsets, elements};
-}
-
-TEST(GradientFlow, EndsWhereEverythingBeforeIsFrozen) {
-  const Graph graph = branched();
-  EXPECT_EQ(trace_gradients(graph, {.samples = 1}).needed,
-            (std::vector<bool>{false, true, true, true, true, true}));
-  const std::vector<bool> first_two(
-      {true, true, false, true, false, false});  // the second convolution's weight is trained
-  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .frozen = first_two}).needed,
-            (std::vector<bool>{false, false, true, true, true, true}));
-  EXPECT_EQ(trace_gradients(graph, {.samples = 1, .training = false}).needed, std::vector<bool>(6, false));
-}
-
+/// Both backends follow it, so comparing them would not show a contribution that overwrites another.
 TEST(GradientFlow, WritesTheFirstContributionInBackwardsOrderInPlace) {
   const GradientFlow flow = trace_gradients(branched(), {.samples = 1});
   const auto& sum = flow.contributions[3];
@@ -42,24 +28,6 @@ TEST(GradientFlow, WritesTheFirstContributionInBackwardsOrderInPlace) {
   EXPECT_TRUE(sum[1].wanted && sum[1].first);
   EXPECT_TRUE(flow.contributions[2][0].wanted && !flow.contributions[2][0].first);
   EXPECT_FALSE(flow.contributions[1][0].wanted);  // of the images
-}
-
-TEST(GradientFlow, ClearsWhatIsNotComputedNeighboursAtOnce) {
-  const Graph graph = branched();
-  const ArenaLayout layout = layout_of({0, 112, 128, 272, 288, 1008}, 1024);
-  const auto cleared = [&](const std::vector<bool>& frozen) {
-    std::vector<std::pair<std::size_t, std::size_t>> ranges;
-    const GradientFlow flow = trace_gradients(graph, {.samples = 1, .frozen = frozen});
-    for (const ArenaRange& range : ranges_without_gradient(graph, layout, flow)) {
-      ranges.emplace_back(range.begin, range.end);
-    }
-    return ranges;
-  };
-  using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
-  EXPECT_EQ(cleared({}), Ranges{});
-  EXPECT_EQ(cleared({true, true, false, false, false, false}), (Ranges{{0, 128}}));
-  EXPECT_EQ(cleared({true, true, true, true, false, false}), (Ranges{{0, 288}}));
-  EXPECT_EQ(cleared(std::vector<bool>(6, true)), (Ranges{{0, 1024}}));
 }
 
 void expect_no_overlap(const std::vector<MemoryBlock>& blocks, std::size_t bytes) {

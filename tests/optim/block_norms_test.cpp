@@ -21,42 +21,16 @@ TEST(SumOfSquares, IsThatOfDoublePrecision) {
   }
 }
 
-class BlockNormsOfThreeParameters : public testing::Test {
- protected:
-  const std::vector<Parameter> parameters_{{"a", {5, 500}, {}}, {"b", {7}, {}}, {"c", {1024}, {}}};
-  const ArenaLayout layout_ = layout_arena(parameters_);
-  const BlockNorms norms_{parameters_, layout_};
-};
-
-TEST_F(BlockNormsOfThreeParameters, BlocksStayInsideParameters) {
-  EXPECT_EQ(norms_.blocks(), 3U + 1U + 1U);
-  EXPECT_EQ(norms_.round_up(0), 0U);
-  EXPECT_EQ(norms_.round_up(1), 1024U);
-  EXPECT_EQ(norms_.round_up(2049), layout_.offsets[1]);
-  EXPECT_EQ(norms_.round_up(layout_.offsets[2] + 1), layout_.elements);
-  EXPECT_EQ(norms_.block_at(layout_.offsets[2]), 4U);
-}
-
-TEST_F(BlockNormsOfThreeParameters, PartsGiveTheBitsOfTheWhole) {
-  const std::vector<float> arena = values(layout_.elements);
-  std::vector<double> whole(norms_.blocks()), parts(norms_.blocks());
-  norms_.measure(arena, 0, whole);
-  for (std::size_t block = 0; block < norms_.blocks(); ++block) {
-    const std::size_t begin = block == 3   ? layout_.offsets[1]
-                              : block == 4 ? layout_.offsets[2]
-                                           : block * 1024;
-    norms_.measure(std::span(arena).subspan(begin), block, std::span(parts).subspan(block, 1));
-  }
-  EXPECT_EQ(parts, whole);
-}
-
-TEST_F(BlockNormsOfThreeParameters, SquaresAreOfOneParameterWithoutTheGapBehindIt) {
-  std::vector<float> arena(layout_.elements, 1.0F);
-  std::vector<double> sums(norms_.blocks());
-  norms_.measure(arena, 0, sums);
-  EXPECT_EQ(norms_.squares(0, sums), 2500.0);
-  EXPECT_EQ(norms_.squares(1, sums), 7.0);
-  EXPECT_EQ(norms_.squares(2, sums), 1024.0);
+TEST(BlockNorms, SquaresAreOfOneParameterWithoutTheGapBehindIt) {
+  const std::vector<Parameter> parameters{{"a", {5, 500}, {}}, {"b", {7}, {}}, {"c", {1024}, {}}};
+  const ArenaLayout layout = layout_arena(parameters);
+  const BlockNorms norms(parameters, layout);
+  const std::vector<float> arena(layout.elements, 1.0F);
+  std::vector<double> sums(norms.blocks());
+  norms.measure(arena, 0, sums);
+  EXPECT_EQ(norms.squares(0, sums), 2500.0);
+  EXPECT_EQ(norms.squares(1, sums), 7.0);
+  EXPECT_EQ(norms.squares(2, sums), 1024.0);
 }
 
 }  // namespace

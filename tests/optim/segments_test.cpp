@@ -7,8 +7,6 @@
 namespace lockstep {
 namespace {
 
-using Kind = Segment::Kind;
-
 std::vector<Parameter> two_layers() {
   return {{"conv1.weight", {20, 3, 3, 3}, {}},
           {"conv1.bias", {20}, {}},
@@ -28,25 +26,11 @@ std::vector<bool> frozen(const std::vector<std::string>& patterns) {
   return frozen_parameters(two_layers(), patterns);
 }
 
-TEST(Segments, TileTheArenaWithStatisticsApart) {
-  const std::vector<Segment> found = segments({});
-  ASSERT_EQ(found.size(), 3U);
-  const std::size_t statistics = 544 + 3 * 32;  // 540 weights, three vectors of 20, at multiples of 16
-  EXPECT_EQ(found[0].begin, 0U);
-  EXPECT_EQ(found[0].end, statistics);
-  EXPECT_EQ(found[0].parameters, 4U);
-  EXPECT_EQ(found[1].kind, Kind::statistic);
-  EXPECT_EQ(found[1].momentum, 0.1);
-  EXPECT_EQ(found[1].end, statistics + 64);
-  EXPECT_EQ(found[2].parameter, 6U);
-  EXPECT_EQ(found[2].end, layout_arena(two_layers()).elements);
-}
-
 TEST(Segments, DecayIsForAllUnlessFiltered) {
   for (const Segment& segment : segments({})) EXPECT_TRUE(segment.weight_decay);
   std::vector<bool> decays;
   for (const Segment& segment : segments({.filter_bias_and_bn = true})) {
-    if (segment.kind == Kind::trained) decays.push_back(segment.weight_decay);
+    if (segment.kind == Segment::Kind::trained) decays.push_back(segment.weight_decay);
   }
   EXPECT_EQ(decays, (std::vector<bool>{true, false, true, false}));
 }
@@ -62,20 +46,6 @@ TEST(Segments, OfALayerwiseRuleHoldOneAdaptingParameterEach) {
     if (segment.adapts) adapting.push_back(segment.parameter);
   }
   EXPECT_EQ(adapting, (std::vector<std::size_t>{0, 1, 2, 3, 6, 7}));
-}
-
-TEST(Segments, VisitsGiveTheOverlapWithARange) {
-  std::vector<std::pair<std::size_t, std::size_t>> parts;
-  const std::vector<Segment> all = segments({});
-  visit_segments(all, 600, 650, [&](const Segment&, std::size_t first, std::size_t last) {
-    parts.emplace_back(first, last);
-  });
-  EXPECT_EQ(parts, (std::vector<std::pair<std::size_t, std::size_t>>{{600, 640}, {640, 650}}));
-  parts.clear();
-  visit_segments(all, 640, 640, [&](const Segment&, std::size_t first, std::size_t last) {
-    parts.emplace_back(first, last);
-  });
-  EXPECT_TRUE(parts.empty());
 }
 
 TEST(Freeze, TakesNamesLayersAndPatterns) {
