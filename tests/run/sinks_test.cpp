@@ -254,6 +254,15 @@ TEST(MetricsSink, LogIntervalLeavesStepsOut) {
   EXPECT_NE(text.find("\"step\":20,"), std::string::npos);
 }
 
+TEST(Recorder, FlushesItsSinks) {
+  const TemporaryFolder folder;
+  Recorder recorder;
+  recorder.add(std::make_unique<MetricsSink>(folder / "metrics.jsonl", 1));
+  for (int i = 0; i < 2; ++i) recorder.on_event(step);
+  recorder.flush();
+  EXPECT_EQ(contents(folder / "metrics.jsonl"), line_of(step) + line_of(step));
+}
+
 /// Counts steps and fails at the second.
 class FailingSink : public Sink {
  public:
