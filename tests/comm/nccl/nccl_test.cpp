@@ -239,7 +239,8 @@ TEST(Nccl, NamesEveryCallThatFails) {
         if (host.rank() != 0) return;
         fake.gone = true;
         fails = calls_before < 0;
-        EXPECT_EQ(message.find(function) != std::string::npos, fails) << calls << " " << message;
+        EXPECT_EQ(message.find(function) != std::string::npos, fails)
+            << function << " " << calls << " " << message;
       });
     }
     EXPECT_EQ(calls > 1, !of_destructors.contains(function)) << function;
