@@ -9,7 +9,7 @@
 # without them.
 set(LOCKSTEP_CUDA AUTO CACHE STRING "CUDA backend: AUTO (if everything it needs is found), ON or OFF")
 set(LOCKSTEP_CUDNN_FRONTEND_DIR "" CACHE PATH "Folder with cudnn_frontend.h, if CMake does not find it")
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
 endif()
 

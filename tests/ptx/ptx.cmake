@@ -13,23 +13,39 @@ if(NOT CMAKE_CUDA_COMPILER OR LOCKSTEP_SANITIZE)
 endif()
 set(ptx_folder ${CMAKE_CURRENT_BINARY_DIR}/ptx)
 file(MAKE_DIRECTORY ${ptx_folder}/launches)
-lockstep_glob_backend(kernel_sources "/cuda/.*[.]cu$")
-set(all_ptx)
-foreach(source ${kernel_sources})
+# lockstep_ptx_of(<source>): a rule that makes <name>.ptx of <name>.cu; appends it to all_ptx.
+macro(lockstep_ptx_of source)
   get_filename_component(name ${source} NAME_WE)
   set(ptx ${ptx_folder}/${name}.ptx)
   add_custom_command(OUTPUT ${ptx} DEPENDS ${source} DEPFILE ${ptx}.d COMMENT "PTX of ${name}.cu" VERBATIM
-    COMMAND ${CMAKE_CUDA_COMPILER} -ptx -arch=compute_90a -O3 -DNDEBUG -std=c++20 ${lockstep_kernel_options}
+    COMMAND ${CMAKE_CUDA_COMPILER} -ptx -arch=compute_90 -O3 -DNDEBUG -std=c++20 ${lockstep_kernel_options}
       -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -MD -MF ${ptx}.d -MT ${ptx} -o ${ptx} ${source})
   list(APPEND all_ptx ${ptx})
+endmacro()
+lockstep_glob_backend(kernel_sources "/cuda/.*[.]cu$")
+set(all_ptx)
+foreach(source ${kernel_sources})
+  lockstep_ptx_of(${source})
 endforeach()
+set(kernel_ptx ${all_ptx})
+set(planted ${CMAKE_CURRENT_SOURCE_DIR}/ptx/resources/planted.cu)
+lockstep_ptx_of(${planted})
 add_custom_target(lockstep_kernel_ptx ALL DEPENDS ${all_ptx})
+
+# Registers, spills, stack and shared memory of each kernel. The second test must find planted faults.
+set(check ${CMAKE_COMMAND} -D PTXAS=${CUDAToolkit_BIN_DIR}/ptxas)
+set(check_script ${CMAKE_CURRENT_SOURCE_DIR}/ptx/resources/check.cmake)
+add_test(NAME kernel_resources
+  COMMAND ${check} -D "PTX=${kernel_ptx}" -D CUBIN=${ptx_folder}/kernels.cubin -P ${check_script})
+add_test(NAME kernel_resources_planted
+  COMMAND ${check} -D PTX=${ptx_folder}/planted.ptx -D CUBIN=${ptx_folder}/planted.cubin -D PLANTED=${planted}
+    -P ${check_script})
 
 # The tests, chosen so that each kernel runs; the rest would take long on the interpreter.
 set(ptx_filter_of_ops --gtest_filter=-CudaPlan.SaysWhichGradientsAreWritten)
 string(JOIN ":" ptx_filter_of_train --gtest_filter=CudaTrainer.FollowsTheCpuWithEverythingElse
   CudaTrainer.FollowsTheCpuWithAugmentationOnTheGpu CudaTrainer.SavesWhatItEvaluates Feed.*)
-string(JOIN ":" ptx_files ${all_ptx})
+string(JOIN ":" ptx_files ${kernel_ptx})
 set(launches)
 foreach(layer data gradient ops optim train)
   target_sources(${layer}_emulated_test PRIVATE ptx/comparison.cpp)
@@ -45,5 +61,5 @@ endforeach()
 add_executable(ptx_launched ptx/launched.cpp)
 target_include_directories(ptx_launched PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(ptx_launched PRIVATE lockstep_ptx fmt::fmt)
-add_test(NAME ptx_launched COMMAND ptx_launched ${all_ptx} ${launches})
+add_test(NAME ptx_launched COMMAND ptx_launched ${kernel_ptx} ${launches})
 set_tests_properties(ptx_launched PROPERTIES FIXTURES_REQUIRED ptx_launches)

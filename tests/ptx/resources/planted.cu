@@ -35,5 +35,5 @@ __global__ void much_shared(float* values, const int* from) {
   for (int i = threadIdx.x; i < 10240; i += blockDim.x) values[i] = all[from[i]];
 }
 
-// finds: PTX: (atom|red)[.]
+// finds: ptx: (atom|red)[.]
 __global__ void any_order(float* sum, const float* values) { atomicAdd(sum, values[threadIdx.x]); }

@@ -1,0 +1,83 @@
+# Compiles the PTX of the kernels for two types of GPU, an H200 and a B200, and checks what ptxas says of each kernel,
+# and the PTX: few spills, little stack, shared memory and registers within limits, and no atomic operations, whose
+# order changes bits. Run as:
+#   cmake -D PTXAS=<ptxas> -D "PTX=<file>;..." -D CUBIN=<file for results> [-D PLANTED=<source>] -P check.cmake
+# PLANTED: a source with faults, whose PTX is given; each comment `// finds: <regular expression>` in it must be among
+# the findings.
+cmake_minimum_required(VERSION 3.22)
+set(max_stack 1024)       # bytes; sums by the level of a tree take 512
+set(max_shared 32768)     # bytes, so that six blocks share a multiprocessor of an H200
+set(max_registers 128)    # 512 threads on a multiprocessor of 65,536 registers
+set(max_spill_90a 0)      # bytes
+set(max_spill_100 16)     # SumGradients<Bfloat16>, which would take 135 registers of an sm_100
+
+# ptxas knows sm_100 since CUDA 12.8.
+set(types_of_gpu 90a)
+execute_process(COMMAND ${PTXAS} --help OUTPUT_VARIABLE help)
+if(help MATCHES "'sm_100'")
+  list(APPEND types_of_gpu 100)
+endif()
+
+set(findings)
+set(kernels 0)
+foreach(file IN LISTS PTX)
+  get_filename_component(name ${file} NAME)
+  foreach(type IN LISTS types_of_gpu)
+    execute_process(COMMAND ${PTXAS} -v -arch=sm_${type} -o ${CUBIN} ${file}
+      RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+    if(NOT status EQUAL 0)
+      message(FATAL_ERROR "${name} cannot be compiled:\n${text}")
+    endif()
+    string(REPLACE ";" "," text "${text}")
+    string(REGEX REPLACE "\n" ";" lines "${text}")
+    set(kernel "?")
+    foreach(line IN LISTS lines)
+      if(line MATCHES "Compiling entry function '([^']+)' for 'sm_([0-9a]+)'")
+        set(kernel "${CMAKE_MATCH_1} on sm_${CMAKE_MATCH_2}")
+        set(max_spill ${max_spill_${CMAKE_MATCH_2}})
+        math(EXPR kernels "${kernels} + 1")
+      endif()
+      if(line MATCHES "([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads")
+        if(CMAKE_MATCH_1 GREATER max_stack)
+          list(APPEND findings "${name}: ${kernel}: ${CMAKE_MATCH_1} bytes of stack")
+        endif()
+        if(CMAKE_MATCH_2 GREATER max_spill OR CMAKE_MATCH_3 GREATER max_spill)
+          list(APPEND findings "${name}: ${kernel}: spills ${CMAKE_MATCH_2} and loads ${CMAKE_MATCH_3} bytes")
+        endif()
+      endif()
+      if(line MATCHES "Used ([0-9]+) registers")
+        if(CMAKE_MATCH_1 GREATER max_registers)
+          list(APPEND findings "${name}: ${kernel}: ${CMAKE_MATCH_1} registers")
+        endif()
+      endif()
+      if(line MATCHES "([0-9]+) bytes smem")
+        if(CMAKE_MATCH_1 GREATER max_shared)
+          list(APPEND findings "${name}: ${kernel}: ${CMAKE_MATCH_1} bytes of shared memory")
+        endif()
+      endif()
+    endforeach()
+  endforeach()
+  file(STRINGS ${file} bad REGEX "^[ \t]*(@[^ ]+ )?(atom|red)[.]")
+  foreach(line IN LISTS bad)
+    string(STRIP "${line}" line)
+    list(APPEND findings "${name}: ${line}")
+  endforeach()
+endforeach()
+if(kernels EQUAL 0)
+  message(FATAL_ERROR "no kernels in ${PTX}")
+endif()
+
+if(PLANTED)
+  file(STRINGS ${PLANTED} expected REGEX "// finds: ")
+  foreach(line IN LISTS expected)
+    string(REGEX REPLACE ".*// finds: " "" pattern "${line}")
+    if(NOT findings MATCHES "${pattern}")
+      message(SEND_ERROR "${PLANTED}: not found: ${pattern}; found: ${findings}")
+    endif()
+  endforeach()
+elseif(findings)
+  list(REMOVE_DUPLICATES findings)
+  string(REPLACE ";" "\n" findings "${findings}")
+  message(FATAL_ERROR "${findings}")
+endif()
+message(STATUS "${kernels} kernels for ${types_of_gpu}")
