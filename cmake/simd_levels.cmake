@@ -24,7 +24,7 @@ function(lockstep_add_simd_levels target)
     target_link_libraries(lockstep_kernels_${level} PRIVATE PkgConfig::highway)
     target_compile_definitions(lockstep_kernels_${level} PRIVATE LOCKSTEP_LEVEL=${level} HWY_COMPILE_ONLY_STATIC)
     # GCC 12 warns of the undefined operand of its own AVX-512 intrinsics (bug 105593).
-    target_compile_options(lockstep_kernels_${level} PRIVATE ${${level}_flags}
+    target_compile_options(lockstep_kernels_${level} PRIVATE ${${level}_flags} $<$<CONFIG:Debug>:-O1>
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
     target_precompile_headers(lockstep_kernels_${level} PRIVATE <hwy/highway.h>)
     list(APPEND objects $<TARGET_OBJECTS:lockstep_kernels_${level}>)
@@ -42,6 +42,6 @@ function(lockstep_add_simd_levels target)
   target_include_directories(lockstep_data_kernels PRIVATE src)
   target_link_libraries(lockstep_data_kernels PRIVATE PkgConfig::highway)
   target_compile_definitions(lockstep_data_kernels PRIVATE HWY_COMPILE_ONLY_STATIC)
-  target_compile_options(lockstep_data_kernels PRIVATE ${${lowest}_flags})
+  target_compile_options(lockstep_data_kernels PRIVATE ${${lowest}_flags} $<$<CONFIG:Debug>:-O1>)
   set(lockstep_kernels ${objects} $<TARGET_OBJECTS:lockstep_data_kernels> PARENT_SCOPE)
 endfunction()
