@@ -48,8 +48,8 @@ TEST(RowKernel, NeedsEachOfItsBarriers) {
   for (int barrier = 0; barrier < 4; ++barrier) {
     const auto without = [&] {
       fake_cuda::leave_out_barrier(barrier);
-      const auto norm = lockstep::testing::norm_case("BatchNorm", {8, 10, 5}, {.relu = true});
-      run_cuda_op(norm, lockstep::testing::random_inputs(norm, 3), Type::fp32);
+      const auto norm = lockstep::test::norm_case("BatchNorm", {8, 10, 5}, {.relu = true});
+      run_cuda_op(norm, lockstep::test::random_inputs(norm, 3), Type::fp32);
     };
     expect_race(without, "without barrier " + std::to_string(barrier));
   }

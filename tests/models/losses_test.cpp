@@ -79,7 +79,7 @@ TEST_P(Losses, AreThoseOfPyTorch) {
     pixels.push_back(static_cast<std::uint8_t>(number >> 24));
   }
   for (std::size_t image = 0; image < expected.size(); ++image) {
-    const testing::HostMicroBatch one(1);
+    const test::HostMicroBatch one(1);
     one.batch.samples[0] = reinterpret_cast<const std::byte*>(pixels.data() + image * shape.size());
     for (std::size_t label = 0; label < expected[image].size(); ++label) {
       one.batch.labels[0] = static_cast<std::int32_t>(label);

@@ -78,7 +78,7 @@ TEST(ModelInput, OfTheLeastSizeIsTakenAndOnePixelLessIsNot) {
     if (least == 1) continue;
     const std::string refusal = "model " + model + " takes images of at least " + std::to_string(least);
     for (const Shape smaller : {Shape{3, least, least - 1}, Shape{3, least - 1, least}}) {
-      expect_error(Category::usage, {refusal}, [&] { make_model(model, smaller, 5); });
+      expect_error(Category::usage, {refusal}, [&, name = model] { make_model(name, smaller, 5); });
     }
   }
 }

@@ -8,7 +8,7 @@
 #include "lanes.h"
 #include "support/host_micro_batch.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 TEST(Gather, EveryByteIsDividedBy255) {
@@ -76,4 +76,4 @@ TEST(Gather, CropsNormalizesBlendsPartnersAndFillsMissingLanes) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -10,7 +10,7 @@
 #include "ops/cpu/op.h"
 #include "tensor.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// Floats aligned to 64 bytes, initially NaN to expose reads of unwritten memory, with a guard behind the
 /// end.
@@ -64,4 +64,4 @@ inline Tensor from_lanes(const Lanes& lanes, int samples, Shape shape) {
   return tensor;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

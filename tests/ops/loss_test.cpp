@@ -4,7 +4,7 @@
 
 #include "run_loss.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 /// Results in double precision.
@@ -135,4 +135,4 @@ TEST_P(CrossEntropy, CountsTheFirstFive) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -9,7 +9,7 @@
 #include "graph/operations.h"
 #include "ops/plan.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// A row of the table of operations.
 struct OpCase {
@@ -254,4 +254,4 @@ inline std::vector<OpCase> op_cases() {
   return cases;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

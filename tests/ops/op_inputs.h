@@ -11,7 +11,7 @@
 #include "op_case.h"
 #include "reference.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// Inputs of an operation.
 struct OpInputs {
@@ -85,4 +85,4 @@ inline void expect_near(const OpCase& op_case, const OpValues& actual, const OpV
   }
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -4,7 +4,7 @@
 
 #include "run_op.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 void expect_clean(const OpResults& results, int samples, const std::string& where) {
@@ -81,4 +81,4 @@ TEST(Levels, AreNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

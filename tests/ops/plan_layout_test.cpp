@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 constexpr Shape image{3, 6, 6};
@@ -84,4 +84,4 @@ TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -11,7 +11,7 @@
 
 /// Plain implementations of all operations in double precision. reference_test.cpp checks their gradients by
 /// finite differences.
-namespace lockstep::testing {
+namespace lockstep::test {
 
 using Parameters = std::array<std::vector<double>, 4>;
 using Tensors = std::array<Tensor, max_inputs>;
@@ -381,4 +381,4 @@ struct Reference {
   }
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -6,7 +6,7 @@
 
 #include "run_op.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 /// Sum of grad_output * output: the scalar whose gradient backward computes.
@@ -53,4 +53,4 @@ TEST(Reference, GradientsAreFiniteDifferences) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

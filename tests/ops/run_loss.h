@@ -5,7 +5,7 @@
 
 #include "lanes.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// Logits and targets of a loss.
 struct LossCase {
@@ -70,4 +70,4 @@ inline LossResults run_loss(LossCase loss_case, cpu::Level level, bool gradient 
   return results;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

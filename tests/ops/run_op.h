@@ -8,7 +8,7 @@
 #include "op_inputs.h"
 #include "ops/cpu/convolution/conv2d.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 struct OpResults {
   Lanes output;
@@ -88,4 +88,4 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
   return results;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

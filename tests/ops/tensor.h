@@ -5,7 +5,7 @@
 
 #include "lockstep/shape.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// Doubles in PyTorch's order: [sample][channel][row][column].
 struct Tensor {
@@ -23,4 +23,4 @@ struct Tensor {
   std::vector<double> values;
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

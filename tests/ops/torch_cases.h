@@ -7,7 +7,7 @@
 #include "op_inputs.h"
 
 /// Operations as PyTorch computes them (bench/peers/make_op_references.py).
-namespace lockstep::testing {
+namespace lockstep::test {
 
 inline const ModelFile& torch_references() {
   static const ModelFile file = ModelFile::read(LOCKSTEP_TEST_DATA "/ops/references.safetensors");
@@ -72,4 +72,4 @@ inline OpValues torch_values(const OpCase& op_case) {
   return values;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

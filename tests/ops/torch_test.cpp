@@ -5,7 +5,7 @@
 #include "torch_cases.h"
 
 /// Compares operations with results of PyTorch (bench/peers/make_op_references.py).
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 class Torch : public ::testing::TestWithParam<OpCase> {};
@@ -35,4 +35,4 @@ TEST(TorchLoss, AgreesOnEveryLevel) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -8,7 +8,7 @@
 #include "op_case.h"
 #include "ops/cpu/convolution/kernels/winograd.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 bool suits(const OpCase& op_case) {
@@ -113,4 +113,4 @@ TEST(Winograd, BlocksChangeNoBits) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -109,7 +109,8 @@ TEST(HtmlReport, HoldsCurvesAndTablesOfTheValidationSetWhereThereIsOne) {
                            "<th>cpu</th><td>Zen</td>", "&lt;ring&gt;"}) {
     EXPECT_TRUE(holds(html, part)) << part;
   }
-  for (const char* part : {"<ring>", "<script", "http:", "https:", "src=", "nan", "inf", "validation accuracy"}) {
+  for (const char* part :
+       {"<ring>", "<script", "http:", "https:", "src=", "nan", "inf", "validation accuracy"}) {
     EXPECT_FALSE(holds(html, part)) << part;
   }
   RunRecord record = read_run_record(run);

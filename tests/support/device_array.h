@@ -6,7 +6,7 @@
 
 #include "device/cuda/cuda_device.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// Values in device memory, which the host reaches by copies only.
 template <class T>
@@ -46,4 +46,4 @@ inline void run_kernels(Device& device, const std::function<void(cuda::StreamHan
   run_on(device, [&](Stream& stream) { work(cuda::handle_of(stream)); });
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

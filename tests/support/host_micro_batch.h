@@ -4,7 +4,7 @@
 
 #include "data/feed/micro_batch.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// Micro-batch in memory of its own, whose arrays a test fills. Initially zeros, without addresses of
 /// samples.
@@ -26,4 +26,4 @@ class HostMicroBatch {
   std::vector<const std::byte*> samples_;
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

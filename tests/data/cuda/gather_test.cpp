@@ -18,8 +18,8 @@
 namespace lockstep::cuda {
 namespace {
 
-using lockstep::testing::DeviceArray;
-using lockstep::testing::run_kernels;
+using lockstep::test::DeviceArray;
+using lockstep::test::run_kernels;
 
 /// Samples of pixels, or of floats from -1 to 1.
 test::Synthetic make_samples(std::uint64_t size, Shape shape, Encoding encoding) {
@@ -53,7 +53,7 @@ constexpr std::uint64_t step_samples = 16;  // steps of 16, 16 and 5 samples
 /// Values that the CPU loads, [sample][row][column][channel].
 std::vector<float> values_on_cpu(const MicroBatch& batch, const SampleFormat& format, Shape target) {
   constexpr std::size_t lanes = 16;
-  lockstep::testing::Lanes out(target.size() * lanes);
+  lockstep::test::Lanes out(target.size() * lanes);
   cpu::gather(cpu::best_level(), batch, format, 0, target, out.data());
   std::vector<float> values;
   const auto pixels = static_cast<std::size_t>(target.height * target.width);

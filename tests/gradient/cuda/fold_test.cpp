@@ -13,8 +13,8 @@
 namespace lockstep::cuda {
 namespace {
 
-using lockstep::testing::DeviceArray;
-using lockstep::testing::run_kernels;
+using lockstep::test::DeviceArray;
+using lockstep::test::run_kernels;
 
 constexpr std::size_t elements = 272;
 

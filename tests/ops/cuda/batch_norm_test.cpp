@@ -6,7 +6,7 @@
 
 #include "run_cuda_op.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 constexpr int samples = 7;
@@ -74,4 +74,4 @@ TEST(BatchNorm, KeepsNaNInItsChannel) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -7,7 +7,7 @@
 #include "ops/cuda/run_cuda_op.h"
 #include "ops/run_op.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 using cuda::Type;
@@ -167,4 +167,4 @@ TEST(InEvaluation, NothingIsDroppedOrSaved) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -2,7 +2,7 @@
 #include "ops/cuda/padded_tensor.h"
 #include "ops/run_loss.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 using cuda::Type;
@@ -143,4 +143,4 @@ TEST(CrossEntropyOnCuda, TheGradientChangesNothingElse) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

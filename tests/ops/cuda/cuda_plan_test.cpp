@@ -9,7 +9,7 @@
 #include "lockstep/models.h"
 #include "run_network.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 constexpr int full = 6;
@@ -365,4 +365,4 @@ TEST(CudaPlan, RefusesSizesThatItWasNotCompiledFor) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -7,7 +7,7 @@
 #include "ops/cuda/dnn/cudnn.h"
 
 /// Device and library for tests of operations: a GPU or its emulation.
-namespace lockstep::testing {
+namespace lockstep::test {
 
 inline Device& device_under_test() {
   static const std::unique_ptr<Device> device = cuda::make_cuda_device();
@@ -81,4 +81,4 @@ DeviceMemory on_device(const std::vector<Value>& values) {
   return memory;
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

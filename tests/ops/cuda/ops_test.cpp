@@ -4,7 +4,7 @@
 #include "ops/torch_cases.h"
 #include "run_cuda_op.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 namespace {
 
 struct TypeCase {
@@ -71,4 +71,4 @@ INSTANTIATE_TEST_SUITE_P(Stored, TorchOnCuda, ::testing::ValuesIn(torch_cases())
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -9,7 +9,7 @@
 #include "device_under_test.h"
 #include "ops/tensor.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 inline float load_element(cuda::Type type, const std::byte* data, std::size_t i) {
   const std::byte* element = data + i * cuda::bytes_of(type);
@@ -115,4 +115,4 @@ inline void expect_same(const Tensor& actual, const Tensor& expected, cuda::Type
   }
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

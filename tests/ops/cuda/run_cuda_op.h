@@ -6,7 +6,7 @@
 #include "ops/op_inputs.h"
 #include "padded_tensor.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// Parameters as in an arena, followed by zeros up to a multiple of 16 elements.
 inline std::vector<float> in_arena(const std::vector<double>& values) {
@@ -157,4 +157,4 @@ inline OpValues run_cuda_op(const OpCase& op_case, const OpInputs& values, cuda:
   return CudaOpRun(op_case, values, type, position, given).run();
 }
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

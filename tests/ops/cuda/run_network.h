@@ -10,7 +10,7 @@
 #include "padded_tensor.h"
 #include "support/host_micro_batch.h"
 
-namespace lockstep::testing {
+namespace lockstep::test {
 
 /// A micro-batch of random inputs.
 struct NetworkInputs {
@@ -285,4 +285,4 @@ class NetworkOnCuda final : public CompiledNetwork {
   DeviceMemory result_{sizeof(LeafResult)};
 };
 
-}  // namespace lockstep::testing
+}  // namespace lockstep::test

@@ -12,8 +12,8 @@
 namespace lockstep::cuda {
 namespace {
 
-using lockstep::testing::DeviceArray;
-using lockstep::testing::run_kernels;
+using lockstep::test::DeviceArray;
+using lockstep::test::run_kernels;
 
 class Steps : public ::testing::Test {
  protected:

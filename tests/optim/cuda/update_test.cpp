@@ -18,9 +18,9 @@
 namespace lockstep::cuda {
 namespace {
 
-using lockstep::testing::DeviceArray;
-using lockstep::testing::run_kernels;
-using lockstep::testing::run_on;
+using lockstep::test::DeviceArray;
+using lockstep::test::run_kernels;
+using lockstep::test::run_on;
 
 constexpr std::uint64_t samples = 10;
 constexpr std::size_t steps = 4;
