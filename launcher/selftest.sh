@@ -73,10 +73,10 @@ scripts() {
 }
 
 # Examines what the asan preset compiles. Its compiler is Clang, and its sources are unity files, so each header is
-# examined once per layer. Copies of the tests are in build/asan/lint. CUDA sources are examined as the emulated GPU
+# examined once per layer. The tests are joined in build/asan/joined/lint. CUDA sources are examined as the emulated GPU
 # compiles them, since Clang 14 does not know CUDA 13.
 lint() {
-  cd "$root" && run-clang-tidy -quiet -p build/asan -j "$(jobs_at_once)" '/Unity/|/kernels/.*\.cpp$|\.cu$|/cuda/native/|/comm/nccl/|/lint/' 2>&1 |
+  cd "$root" && run-clang-tidy -quiet -p build/asan -j "$(jobs_at_once)" '/Unity/|/kernels/.*\.cpp$|\.cu$|/cuda/native/|/comm/nccl/|/joined/lint/' 2>&1 |
     { grep -vE '^clang-tidy|^[0-9]+ warnings generated|^Suppressed|^Use -header-filter' || true; }
 }
 
@@ -85,7 +85,7 @@ lint_and_sanitizers() {
   # later; where such a block begins 16 bytes into a page, it reads wild addresses and crashes.
   local asan=detect_stack_use_after_return=1:strict_string_checks=1:fast_unwind_on_malloc=0:intercept_tls_get_addr=0
   asan+=:malloc_context_size=8  # of 30 frames, unwinding takes two thirds of the time of tests that allocate much
-  if check "asan-build" build_preset asan unit_tests; then
+  if check "asan-build" build_preset asan unit_tests lint_files; then
     check "lint" lint || true
     ASAN_OPTIONS=$asan TEST_CRASHES=5 \
       LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \

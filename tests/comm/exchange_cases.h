@@ -191,7 +191,8 @@ inline void expect_gathers_and_reduces(Communicator& communicator, Device& devic
     device.copy(floats.data(), sum.data(), sum.bytes());
     EXPECT_EQ(gathered, expected);
     for (std::size_t i = 0; i < floats.size(); ++i) {
-      EXPECT_EQ(floats[i], static_cast<float>(ranks * (i + run) + ranks * (ranks - 1) / 2));
+      const std::size_t sum_of_ranks = ranks * (i + run) + ranks * (ranks - 1) / 2;
+      EXPECT_EQ(floats[i], static_cast<float>(sum_of_ranks));
     }
     communicator.barrier();  // others may still read what was gathered
     // Done on return, in the host's memory.

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "lanes.h"
+#include "ops/lanes.h"
 #include "support/host_micro_batch.h"
 
 namespace lockstep::test {

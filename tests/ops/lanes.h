@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ops/cpu/op.h"
-#include "tensor.h"
+#include "ops/tensor.h"
 
 namespace lockstep::test {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "run_loss.h"
+#include "ops/run_loss.h"
 
 namespace lockstep::test {
 namespace {

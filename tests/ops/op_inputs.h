@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "op_case.h"
-#include "reference.h"
+#include "ops/op_case.h"
+#include "ops/reference.h"
 
 namespace lockstep::test {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "run_op.h"
+#include "ops/run_op.h"
 
 namespace lockstep::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "tensor.h"
+#include "ops/tensor.h"
 
 /// Plain implementations of all operations in double precision. reference_test.cpp checks their gradients by
 /// finite differences.

@@ -1,10 +1,10 @@
-#include "reference.h"
+#include "ops/reference.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "run_op.h"
+#include "ops/run_op.h"
 
 namespace lockstep::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "lanes.h"
+#include "ops/lanes.h"
 
 namespace lockstep::test {
 

@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "lanes.h"
-#include "op_inputs.h"
 #include "ops/cpu/convolution/conv2d.h"
+#include "ops/lanes.h"
+#include "ops/op_inputs.h"
 
 namespace lockstep::test {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/model_file.h"
-#include "op_case.h"
-#include "op_inputs.h"
+#include "ops/op_case.h"
+#include "ops/op_inputs.h"
 
 /// Operations as PyTorch computes them (bench/peers/make_op_references.py).
 namespace lockstep::test {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "run_loss.h"
-#include "run_op.h"
-#include "torch_cases.h"
+#include "ops/run_loss.h"
+#include "ops/run_op.h"
+#include "ops/torch_cases.h"
 
 /// Compares operations with results of PyTorch (bench/peers/make_op_references.py).
 namespace lockstep::test {

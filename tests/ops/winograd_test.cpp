@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "lanes.h"
-#include "op_case.h"
 #include "ops/cpu/convolution/kernels/winograd.h"
+#include "ops/lanes.h"
+#include "ops/op_case.h"
 
 namespace lockstep::test {
 namespace {

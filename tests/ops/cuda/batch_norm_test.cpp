@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "run_cuda_op.h"
+#include "ops/cuda/run_cuda_op.h"
 
 namespace lockstep::test {
 namespace {

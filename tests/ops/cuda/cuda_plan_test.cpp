@@ -7,7 +7,7 @@
 #include "gradient/cuda/fold.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
-#include "run_network.h"
+#include "ops/cuda/run_network.h"
 
 namespace lockstep::test {
 namespace {

@@ -1,8 +1,8 @@
 // The table of operations on the CUDA backend; those with parameters, in fp32, against PyTorch too.
 #include <gtest/gtest.h>
 
+#include "ops/cuda/run_cuda_op.h"
 #include "ops/torch_cases.h"
-#include "run_cuda_op.h"
 
 namespace lockstep::test {
 namespace {

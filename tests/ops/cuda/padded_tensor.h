@@ -6,7 +6,7 @@
 #include <string>
 
 #include "device/cuda/bfloat16.h"
-#include "device_under_test.h"
+#include "ops/cuda/device_under_test.h"
 #include "ops/tensor.h"
 
 namespace lockstep::test {

@@ -3,8 +3,8 @@
 #include <stdexcept>
 
 #include "ops/cuda/op.h"
+#include "ops/cuda/padded_tensor.h"
 #include "ops/op_inputs.h"
-#include "padded_tensor.h"
 
 namespace lockstep::test {
 

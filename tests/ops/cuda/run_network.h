@@ -6,8 +6,8 @@
 
 #include "ops/cpu/cpu_plan.h"
 #include "ops/cuda/cuda_plan.h"
+#include "ops/cuda/padded_tensor.h"
 #include "ops/lanes.h"
-#include "padded_tensor.h"
 #include "support/host_micro_batch.h"
 
 namespace lockstep::test {
