@@ -89,6 +89,15 @@ TEST(ProgressSink, TenTimesASecondAndClearedBeforeOtherLines) {
   EXPECT_TRUE(text.ends_with("left\r\x1b[K"));
 }
 
+TEST(ProgressSink, ShortRunShowsNothing) {
+  EXPECT_EQ(written([](std::FILE* stream) {
+              ProgressSink sink(stream, [] { return 0.0; });
+              sink.on_event(step);
+              sink.on_event(end);
+            }),
+            "");
+}
+
 /// Lines that a log has at the end of a run of `steps` steps of a second each; every tenth step is followed
 /// by an evaluation of two seconds.
 std::vector<std::string> log_of(Period period, std::uint64_t steps, bool known = true) {
