@@ -78,7 +78,7 @@ std::string summary_line(std::span<const Attempt> attempts) {
   char time[80];
   std::snprintf(time, sizeof time, "useful time %.1f %% of %.0f s",
                 summary.seconds > 0 ? 100 * summary.useful_seconds / summary.seconds : 0, summary.seconds);
-  // Ranks report steps once per second, so those of the last second may be missing when a run is killed.
+  // Ranks report their steps once per second: the steps of a killed run's last second may be missing.
   return line + "; lost steps: " + (causes.empty() ? "" : "at least ") + std::to_string(summary.lost_steps) +
          "; " + time;
 }

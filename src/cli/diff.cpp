@@ -70,7 +70,7 @@ ComparedRun summary_of(const RunRecord& record) {
   return run;
 }
 
-/// Whether an option decides the result; those of other versions are taken to.
+/// Whether an option can change the result. True for an option that this version does not know.
 bool decides_result(const std::string& option) {
   static const std::vector<OptionText> known = texts_of(TrainOptions{});
   const auto found =

@@ -36,7 +36,7 @@ struct NetworkSummary {
   std::size_t operations = 0;  ///< nodes of the graph
   std::size_t parameters = 0;  ///< trained ones
   std::uint64_t flop = 0;
-  std::size_t parameter_bytes = 0;  ///< also those of a copy of the gradient
+  std::size_t parameter_bytes = 0;  ///< of all parameters; a gradient takes as many
   std::vector<Workspace> workspaces = {};
 };
 LOCKSTEP_MEMBERS(NetworkSummary, layers, operations, parameters, flop, parameter_bytes, workspaces)

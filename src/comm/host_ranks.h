@@ -38,7 +38,7 @@ class HostRanks {
 struct HostParts {
   HostRanks hosts;
   Communicator& within;  ///< connects the ranks of this host
-  /// Same as Communicator::plan_sum, for partial sums of whole hosts. layout.own: those of this host; all its
+  /// Same as Communicator::plan_sum, for partial sums of whole hosts. layout.own: this host's sums; all its
   /// ranks pass the same, but each has computed only the elements of its shares. layout.counts: of every
   /// host. Inputs of a chunk are in the order of hosts. Collective.
   std::function<std::unique_ptr<SumExchange>(SumLayout layout)> plan_sum_of_hosts;

@@ -69,7 +69,7 @@ TEST_P(FailingGpu, InUseByAnotherProcess) {
             "(cudaErrorDevicesUnavailable); another process may have it for itself: nvidia-smi lists them"));
 }
 
-/// Of the calls after those of the probes: the first ones, and later ones further and further apart.
+/// Tries calls after the probes: each of the first ones, then calls further and further apart.
 TEST_P(FailingGpu, AnyCallOfTheRuntime) {
   int later = 15, calls = 0;
   while (fails("any", cudaErrorIllegalAddress, later, "(cudaErrorIllegalAddress)")) {

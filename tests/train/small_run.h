@@ -62,7 +62,7 @@ inline TrainerOptions augmented(TrainerOptions chosen) {
   return chosen;
 }
 
-/// What a run reported.
+/// Reports and digest of a run that has ended.
 struct FinishedRun {
   std::vector<StepReport> steps;
   std::vector<EpochReport> epochs;

@@ -127,7 +127,7 @@ Verified verify_checkpoint(const std::filesystem::path& path) {
           .optimizer_tensors = checkpoint.optimizer.tensors().size()};
 }
 
-/// Checks the files of the checkpoint that `path` names, or of all those of a run directory. Throws
+/// Checks the files of a checkpoint or, if `path` is a run directory, of all its checkpoints. Throws
 /// Error(data) if one is damaged.
 void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& printer) {
   const auto checkpoints = find_checkpoints(path);

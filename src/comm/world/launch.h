@@ -8,7 +8,7 @@ namespace lockstep {
 struct Launch {
   int processes = 1;     ///< started together; 1 if unknown
   int rank = 0;          ///< of this process; 0 if unknown
-  int local_rank = -1;   ///< of this process, among those of this host; -1 if unknown
+  int local_rank = -1;   ///< of this process among the ranks of this host; -1 if unknown
   int local_count = 0;   ///< processes of this host; 0 if unknown
   bool known = false;    ///< a launcher (mpirun, srun, ...) started this process
   bool one_host = true;  ///< all processes are on this host; true without a launcher

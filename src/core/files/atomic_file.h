@@ -23,8 +23,8 @@ struct CommitOptions {
 /// file, the last to commit wins. Symbolic links are replaced, not followed. Errors are Error(resource) with
 /// the path and the system's reason.
 ///
-/// The temporary file is locked while its writer lives, so that the next writer of `file` can remove those of
-/// killed writers. On a file system without locks, they stay.
+/// The temporary file is locked while its writer lives, so that the next writer of `file` can find and
+/// remove what killed writers left. On a file system without locks, such files stay.
 class AtomicFile {
  public:
   /// Refuses an existing `file` that is not a regular one, such as a folder or a device. Removes temporary

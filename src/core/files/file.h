@@ -93,7 +93,7 @@ void reserve_open_files(std::size_t more, const std::string& user);
 /// All bytes of the file at `path`. Throws as InputFile does.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 
-/// The first `max_bytes` bytes of a file, pipe or device. Errors are those of InputFile.
+/// The first `max_bytes` bytes of a file, pipe or device. Throws as InputFile does.
 std::string read_text(const std::filesystem::path& path, std::size_t max_bytes);
 
 /// Removes a file or symbolic link, if it exists. Throws Error(resource) with

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Reads a file line by line, up to the length that it had when it was opened. Errors are those of InputFile.
+/// Reads a file line by line, up to the length that it had when it was opened. Throws as InputFile does.
 class LineReader {
  public:
   /// Refuses lines of more than `max_bytes` bytes with Error(data), naming the line.
