@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -134,27 +135,44 @@ TEST(Trainer, DataSetsOfWhichNothingCanBeReadAreErrors) {
 }
 
 /// Files change after the first epoch of five steps. The run is not stopped, or at that place, or three steps
-/// later: the sum over the contents that an epoch has read so far is in the checkpoint.
+/// later, when the sum over the contents that the epoch has read so far is in the checkpoint. Steps pass over
+/// files: those of a last, smaller batch, or of the steps before a loss that is not finite.
 TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
-  const auto network = small_network();
-  for (const std::uint64_t stop : {0, 5, 8}) {
+  struct Case {
+    std::uint64_t stop = 0;
+    bool drop_last = false;
+    OnNan on_nan = OnNan::stop;
+  };
+  const auto network =
+      network_with_batch_norm();  // of an image with the largest values, the variance overflows
+  Synthetic black(8, {1, 12, 12}, 4);
+  black.change = [](std::uint64_t, std::vector<std::uint8_t>& pixels) { std::ranges::fill(pixels, 0); };
+  for (const auto& [stop, drop_last, on_nan] :
+       {Case{}, Case{.stop = 5}, Case{.stop = 8}, Case{.drop_last = true}, Case{.on_nan = OnNan::rollback}}) {
     for (const bool changes : {false, true}) {
-      SCOPED_TRACE("stopped after " + std::to_string(stop) + (changes ? " steps, changes" : " steps"));
+      SCOPED_TRACE("stopped after " + std::to_string(stop) + (drop_last ? " steps, drop_last" : " steps") +
+                   (on_nan == OnNan::rollback ? ", rollback" : "") + (changes ? ", changes" : ""));
       const TemporaryFolder folder;
       bool changed = false;  // one of the files, to another one of the same size
-      Synthetic files(40, {1, 12, 12}, 4);
+      int returns = 0;
+      Synthetic files(drop_last ? 43 : 40, {1, 12, 12}, 4);
       files.kind = Encoding::image_file;
       files.change = [&](std::uint64_t id, std::vector<std::uint8_t>& bytes) {
+        if (on_nan == OnNan::rollback) std::ranges::fill(bytes, id == 7 ? 255 : 0);
         bytes = encode_jpeg({12, 12, 1, bytes}, 90);
         if (changed && id == 21) bytes.back() ^= 1;
       };
       TrainerOptions chosen = options();
       chosen.batch.size = 8;
+      chosen.drop_last = drop_last;
+      chosen.on_nan = on_nan;
+      if (on_nan == OnNan::rollback) chosen.input = {.mean = {0.0}, .deviation = {2e-38}};
       const auto train = [&](std::uint64_t from) {
-        Trainer trainer(world(), *network, files, test_set(), chosen);
-        trainer.on_event = observer([&](const EpochReport&) { changed = changes; });
+        Trainer trainer(world(), *network, files, black, chosen);
+        trainer.on_event = observer([&](const EpochReport&) { changed = changes; },
+                                    [&](const NotFiniteReport&) { ++returns; });
         if (from > 0) trainer.resume(folder / ("step-0000000" + std::to_string(from)));
-        trainer.write_checkpoints(folder.path(), {});
+        trainer.write_checkpoints(folder.path(), {.every = {.steps = on_nan == OnNan::rollback ? 3U : 0U}});
         changed = changes && from > 0;
         trainer.fit();
       };
@@ -170,6 +188,7 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
       } else {
         EXPECT_NO_THROW(train(stop));
       }
+      EXPECT_EQ(returns > 0, on_nan == OnNan::rollback);
     }
   }
 }

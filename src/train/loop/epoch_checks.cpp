@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/world/watch_of.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "train/loop/replica_vote.h"
@@ -40,6 +41,27 @@ void check_visits(const Session& session, const Run& run, std::uint32_t epoch, s
       throw Error(Category::internal, "the samples of an epoch were not each visited exactly once");
     }
   });
+}
+
+VisitSum contents_of(const Session& session, const Run& run, std::uint32_t epoch, SampleRange left_out) {
+  if (left_out.samples == 0 || run.train.encoding() != Encoding::image_file) return {};
+  const World& world = session.world();
+  const InStage in(watch_of(world), Stage::report);
+  const Permutation order(run.epoch.samples, run.options.seed, epoch);
+  VisitSum own;
+  world.agree([&] {
+    std::vector<std::uint8_t> buffer;
+    const auto ranks = static_cast<std::uint64_t>(world.size());
+    for (auto i = static_cast<std::uint64_t>(world.rank()); i < left_out.samples; i += ranks) {
+      const std::uint64_t id = order(left_out.first + i);
+      try {
+        own.add(id, run.train.sample(id, buffer));
+      } catch (const Error& error) {
+        if (error.category() != Category::data) throw;
+      }
+    }
+  });
+  return sum_over_ranks(session, own);
 }
 
 void check_contents(const Session& session, int number, const VisitSum& read,

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "data/feed/loader.h"
 #include "lockstep/sampler.h"
 #include "train/run.h"
 #include "train/session/session.h"
@@ -19,6 +20,11 @@ void check_visits(const Session& session, const Run& run, std::uint32_t epoch, s
 
 /// Sum of what the ranks have visited.
 VisitSum sum_over_ranks(const Session& session, const VisitSum& own);
+
+/// Sum over ids and contents of the image files at the positions `left_out` of epoch `epoch` (from 0), which
+/// no step reads: all ranks read them here, each its share. As in steps, files that cannot be read do not
+/// count.
+VisitSum contents_of(const Session& session, const Run& run, std::uint32_t epoch, SampleRange left_out);
 
 /// Checks that epoch `number` (from 1) has read the same bytes as earlier epochs of the run: `read` is the
 /// sum over the contents of the samples of the whole epoch, over all ranks, `known` that of an earlier epoch;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "train/evaluator.h"
@@ -47,6 +48,14 @@ VisitSum EpochInProgress::epoch_contents() const {
   return sum;
 }
 
+VisitSum EpochInProgress::contents_of_left_out(std::uint64_t position, std::uint64_t steps) const {
+  const auto& [all, batch, samples] = parts_.run.epoch;
+  const std::uint64_t first = std::min(position * batch, samples);
+  const std::uint64_t end = std::min((position + steps) * batch, samples);
+  return contents_of(parts_.session, parts_.run, static_cast<std::uint32_t>(parts_.position().epoch() - 1),
+                     {first, end - first});
+}
+
 void EpochInProgress::store_contents() {
   if (parts_.run.train.encoding() != Encoding::image_file || !entry_ || !entry_->epoch_contents) return;
   progress().partial_contents = epoch_contents().words();
@@ -79,9 +88,12 @@ void EpochInProgress::read_clock(const StepTimes& times) {
 
 void EpochInProgress::pass_over(std::uint64_t to) {
   if (progress().step >= to) return;
-  if (progress().step % parts_.run.epoch.steps == 0) progress().epoch = {};
+  enter();
+  std::optional<VisitSum> contents = entry_->epoch_contents;
+  if (contents) contents->add(contents_of_left_out(entry_->position, to - progress().step));
   progress().epoch.skipped_steps += to - progress().step;
   enter_at(to);
+  entry_->epoch_contents = contents;
   progress().step = to;
 }
 
@@ -103,9 +115,11 @@ void EpochInProgress::check() const {
   if (!parts_.position().whole_epochs()) return;
   check_visits(session, run, static_cast<std::uint32_t>(epoch - 1), entry_->position, entry_->visits,
                steps.visits());
-  // An epoch that leaves out samples leaves out others than the epochs before.
-  if (entry_->epoch_contents && run.epoch.steps * run.epoch.batch >= run.epoch.samples) {
-    check_contents(session, epoch, epoch_contents(), progress().contents);
+  if (entry_->epoch_contents) {
+    VisitSum contents = epoch_contents();
+    contents.add(
+        contents_of_left_out(run.epoch.steps, 1));  // of a last, smaller batch, which drop_last skips
+    check_contents(session, epoch, contents, progress().contents);
   }
 }
 

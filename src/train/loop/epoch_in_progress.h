@@ -23,7 +23,7 @@ class EpochInProgress {
   void add(const StepTimes& times);
   /// Adds the time since the clock was started or read before. `times`: of the last steps.
   void read_clock(const StepTimes& times);
-  /// Leaves out the steps up to the first `to` ones of the run, if they are not made yet.
+  /// Leaves out the steps up to the first `to` ones of the run, if they are not made yet. Collective.
   void pass_over(std::uint64_t to);
   /// To be called if steps were abandoned or undone: their samples will be visited again.
   void leave() { entry_.reset(); }
@@ -57,6 +57,8 @@ class EpochInProgress {
   void enter_at(std::uint64_t step);
   /// Contents of the epoch's samples so far, of all ranks. Collective.
   VisitSum epoch_contents() const;
+  /// Contents of the samples of `steps` steps at `position` of the epoch, which are not made. Collective.
+  VisitSum contents_of_left_out(std::uint64_t position, std::uint64_t steps) const;
 
   const RunParts& parts_;
   std::optional<Entry> entry_;
