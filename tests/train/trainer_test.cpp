@@ -147,48 +147,50 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
       network_with_batch_norm();  // of an image with the largest values, the variance overflows
   Synthetic black(8, {1, 12, 12}, 4);
   black.change = [](std::uint64_t, std::vector<std::uint8_t>& pixels) { std::ranges::fill(pixels, 0); };
-  for (const auto& [stop, drop_last, on_nan] :
+  for (const Case& run :
        {Case{}, Case{.stop = 5}, Case{.stop = 8}, Case{.drop_last = true}, Case{.on_nan = OnNan::rollback}}) {
     for (const bool changes : {false, true}) {
-      SCOPED_TRACE("stopped after " + std::to_string(stop) + (drop_last ? " steps, drop_last" : " steps") +
-                   (on_nan == OnNan::rollback ? ", rollback" : "") + (changes ? ", changes" : ""));
+      SCOPED_TRACE("stopped after " + std::to_string(run.stop) +
+                   (run.drop_last ? " steps, drop_last" : " steps") +
+                   (run.on_nan == OnNan::rollback ? ", rollback" : "") + (changes ? ", changes" : ""));
       const TemporaryFolder folder;
       bool changed = false;  // one of the files, to another one of the same size
       int returns = 0;
-      Synthetic files(drop_last ? 43 : 40, {1, 12, 12}, 4);
+      Synthetic files(run.drop_last ? 43 : 40, {1, 12, 12}, 4);
       files.kind = Encoding::image_file;
       files.change = [&](std::uint64_t id, std::vector<std::uint8_t>& bytes) {
-        if (on_nan == OnNan::rollback) std::ranges::fill(bytes, id == 7 ? 255 : 0);
+        if (run.on_nan == OnNan::rollback) std::ranges::fill(bytes, id == 7 ? 255 : 0);
         bytes = encode_jpeg({12, 12, 1, bytes}, 90);
         if (changed && id == 21) bytes.back() ^= 1;
       };
       TrainerOptions chosen = options();
       chosen.batch.size = 8;
-      chosen.drop_last = drop_last;
-      chosen.on_nan = on_nan;
-      if (on_nan == OnNan::rollback) chosen.input = {.mean = {0.0}, .deviation = {2e-38}};
+      chosen.drop_last = run.drop_last;
+      chosen.on_nan = run.on_nan;
+      if (run.on_nan == OnNan::rollback) chosen.input = {.mean = {0.0}, .deviation = {2e-38}};
       const auto train = [&](std::uint64_t from) {
         Trainer trainer(world(), *network, files, black, chosen);
         trainer.on_event = observer([&](const EpochReport&) { changed = changes; },
                                     [&](const NotFiniteReport&) { ++returns; });
         if (from > 0) trainer.resume(folder / ("step-0000000" + std::to_string(from)));
-        trainer.write_checkpoints(folder.path(), {.every = {.steps = on_nan == OnNan::rollback ? 3U : 0U}});
+        trainer.write_checkpoints(folder.path(),
+                                  {.every = {.steps = run.on_nan == OnNan::rollback ? 3U : 0U}});
         changed = changes && from > 0;
         trainer.fit();
       };
-      if (stop > 0) {
-        chosen.max_steps = stop;
+      if (run.stop > 0) {
+        chosen.max_steps = run.stop;
         train(0);
         chosen.max_steps = 0;
         changed = false;  // resume() compares the files with those of the run's start
       }
       if (changes) {
         expect_error(Category::data, {"epoch 2 has read other bytes than earlier epochs"},
-                     [&] { train(stop); });
+                     [&] { train(run.stop); });
       } else {
-        EXPECT_NO_THROW(train(stop));
+        EXPECT_NO_THROW(train(run.stop));
       }
-      EXPECT_EQ(returns > 0, on_nan == OnNan::rollback);
+      EXPECT_EQ(returns > 0, run.on_nan == OnNan::rollback);
     }
   }
 }
