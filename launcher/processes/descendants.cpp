@@ -17,18 +17,24 @@ namespace lockstep::launcher {
 
 void adopt_descendants() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-std::vector<int> neglected_children_of(pid_t parent) {
-  std::vector<int> result;
-  const auto status = status_of(parent);
-  if (!status || status->is_stopped()) return result;
+std::vector<pid_t> shown_children_of(pid_t parent) {
+  std::vector<pid_t> result;
   std::error_code error;
   const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
   for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
     std::ifstream children(task.path() / "children");
-    for (pid_t child = 0; children >> child;) {
-      const auto ended = status_of(child);
-      if (ended && ended->wait_status) result.push_back(*ended->wait_status);
-    }
+    for (pid_t child = 0; children >> child;) result.push_back(child);
+  }
+  return result;
+}
+
+std::vector<int> neglected_children_of(pid_t parent) {
+  std::vector<int> result;
+  const auto status = status_of(parent);
+  if (!status || status->is_stopped()) return result;
+  for (const pid_t child : shown_children_of(parent)) {
+    const auto ended = status_of(child);
+    if (ended && ended->wait_status) result.push_back(*ended->wait_status);
   }
   return result;
 }

@@ -10,6 +10,10 @@ namespace lockstep::launcher {
 /// escapes.
 void adopt_descendants();
 
+/// Children of another process, also those that have ended and for which it has not waited. Cheap, unlike
+/// children_of, but empty on systems that do not show them.
+std::vector<pid_t> shown_children_of(pid_t parent);
+
 /// Children of another process that have ended, but for which it has not waited, and their status as waitpid
 /// gives it. Empty for a stopped process, and if the system does not show them.
 std::vector<int> neglected_children_of(pid_t parent);

@@ -28,11 +28,12 @@ constexpr int not_started = 127;  // as the shell has it
 /// to the launcher, which lets the ranks stop.
 constexpr std::initializer_list<int> blocked_signals = {SIGTERM, SIGINT, SIGHUP};
 
-/// Time between checks for these signals.
-constexpr int milliseconds_between_looks = 300;
+/// Time between checks of the command; until it has a child, so that a child that soon ends is seen too.
+constexpr int milliseconds_between_looks = 300, milliseconds_to_child = 10;
 
 /// Consecutive checks that find ended children for which the command has not waited; then it counts as hung.
-/// mpirun may hang at its end when ranks end at the same time (Open MPI 4.1.4).
+/// mpirun may hang at its end when ranks end at the same time (Open MPI 4.1.4). As many checks that find no
+/// children any more are reported: mpirun may wait for ever for a rank that was killed while it connected.
 constexpr int checks_until_hung = 17;  // 5 s
 
 /// Consecutive checks that find the command stopped; then it is continued. A suspended job is stopped as a
@@ -41,7 +42,7 @@ constexpr int checks_until_continued = 7;  // 2 s
 
 /// Message from the guardian to the launcher.
 struct Message {
-  enum class Type { signal, ended, crashed, hung };
+  enum class Type { signal, childless, ended, crashed, hung };
   Type type = Type::signal;  ///< what has happened to the command
   int value = 0;             ///< signal, or status
 };
@@ -122,10 +123,11 @@ void send_message(const FileDescriptor& link, const Message& message) {
 /// to the launcher.
 Message watch(pid_t command, const FileDescriptor& link, const Signals& ended_children) {
   using Type = Message::Type;
-  int looks = 0, stopped_looks = 0;
+  int looks = 0, stopped_looks = 0, childless_looks = 0;
+  bool had_children = false;
   for (bool reported = false;;) {
     pollfd events[] = {{link.get(), POLLIN, 0}, {ended_children.descriptor(), POLLIN, 0}};
-    const int ready = poll(events, 2, milliseconds_between_looks);
+    const int ready = poll(events, 2, had_children ? milliseconds_between_looks : milliseconds_to_child);
     if (ready < 0) continue;
     if (events[1].revents != 0) {
       ended_children.take();
@@ -135,6 +137,10 @@ Message watch(pid_t command, const FileDescriptor& link, const Signals& ended_ch
       const std::vector<int> neglected = neglected_children_of(command);
       looks = neglected.empty() ? 0 : looks + 1;
       if (looks == checks_until_hung) return {Type::hung, status_of_children(neglected)};
+      const bool has_children = !shown_children_of(command).empty();
+      had_children = had_children || has_children;
+      childless_looks = had_children && !has_children ? childless_looks + 1 : 0;
+      if (childless_looks == checks_until_hung) send_message(link, {Type::childless, 0});
       const auto status = status_of(command);
       stopped_looks = status && status->state == 'T' ? stopped_looks + 1 : 0;
       if (stopped_looks == checks_until_continued) {
@@ -250,6 +256,8 @@ std::optional<int> Guardian::status() {
       status_ = 128 + SIGKILL;
     } else if (message.type == Message::Type::signal) {
       on_signal_(message.value);
+    } else if (message.type == Message::Type::childless) {
+      childless_ = true;
     } else {
       status_ = message.value;
       hung_ = message.type == Message::Type::hung;

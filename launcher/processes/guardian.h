@@ -53,6 +53,8 @@ class Guardian {
   /// Whether the command hung and was killed: for some seconds, it did not notice that its children had
   /// ended. `status` is then that of the children.
   bool hung() const { return hung_; }
+  /// Whether the command has had no children for some seconds, after it had some.
+  bool childless() const { return childless_; }
   /// Whether a signal ended the command.
   bool crashed() const { return crashed_; }
 
@@ -69,6 +71,7 @@ class Guardian {
   std::optional<int> status_;
   bool is_lost_ = false;
   bool hung_ = false;
+  bool childless_ = false;
   bool crashed_ = false;
 };
 

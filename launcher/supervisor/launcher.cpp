@@ -99,7 +99,7 @@ class Run {
   Job make_job(const std::string& secret) const;
   Attempt next_attempt() const;
   void attempt();
-  int watch(Guardian& guardian, const std::vector<const Relay*>& relays);
+  int watch(Guardian& guardian, const Reports& reports, const std::vector<const Relay*>& relays);
   int milliseconds_to_next() const;
   int status_for_caller(int status) const;
   void leave_out(const FewerRanks& fewer, const std::string& reason);
@@ -224,7 +224,7 @@ void Run::attempt() {
     guardian_ = &guardian;
     out.start();
     err.start();
-    status = watch(guardian, {&out, &err});
+    status = watch(guardian, reports, {&out, &err});
     crashed = guardian.crashed();
     lost_output_ = lost_output_ || out.lost_output();
     guardian_ = nullptr;
@@ -259,8 +259,9 @@ bool Run::can_come_from_lockstep(int status) const {
 }
 
 /// Returns the status of the job when all its processes have ended and their output is copied.
-int Run::watch(Guardian& guardian, const std::vector<const Relay*>& relays) {
+int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<const Relay*>& relays) {
   int result = 0;
+  bool killed = false;
   std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}, {guardian.descriptor(), POLLIN, 0}};
   for (const Relay* relay : relays) events.push_back({relay->ended(), POLLIN, 0});
   std::size_t running =
@@ -273,7 +274,14 @@ int Run::watch(Guardian& guardian, const std::vector<const Relay*>& relays) {
       if (events[i].fd < 0 || events[i].revents == 0) continue;
       if (i == 1) {
         const std::optional<int> status = guardian.status();
-        if (!status) continue;  // a signal, to be passed on
+        if (!status) {
+          // After ranks that ended by themselves, mpirun may still wait for the reader of their output.
+          if (guardian.childless() && !reports.attempt().ranks_status && !std::exchange(killed, true)) {
+            say("mpirun did not notice that the ranks were killed; killed it");
+            guardian.send(SIGKILL);
+          }
+          continue;
+        }
         result = *status;
         if (guardian.hung()) say("mpirun hung after all ranks exited; killed it");
       }

@@ -105,6 +105,21 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
   EXPECT_EQ(without.err, "lockstep-run: error: mpirun not found; install openmpi-bin\n");
 }
 
+/// Open MPI's mpirun may hang when its only rank is killed in start-up. After ranks that have ended by
+/// themselves, it may wait for the reader of their output.
+TEST_F(StandIns, AnMpirunWhoseRanksAreGoneIsKilledUnlessTheyEndedByThemselves) {
+  for (const bool reported : {false, true}) {
+    pretend(reported ? "sleep 0.1; report '{\"status\":0}'" : "sleep 0.1; kill -9 $$");
+    script("mpirun",
+           std::string("for word; do shift; case $word in */lockstep) \"$word\" \"$@\"; exec sleep ") +
+               (reported ? "7" : "1000") + ";; esac; done");
+    const Outcome outcome = launch({"-np", "1", "train"});
+    EXPECT_EQ(outcome.status, reported ? 0 : 137);
+    EXPECT_EQ(holds(outcome.err, "mpirun did not notice that the ranks were killed; killed it"), !reported)
+        << outcome.err;
+  }
+}
+
 TEST_F(StandIns, TheStatusOfWrongUsageIsTwo) {
   EXPECT_EQ(launch({}).status, 2);
   EXPECT_EQ(launch({"--max-restarts", "x", "train"}).status, 2);
