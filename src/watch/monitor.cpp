@@ -22,6 +22,7 @@ constexpr int tick = 250;                // ms
 constexpr double longest_tick = 0.5;     // s; if more has passed, this process or the machine was suspended
 constexpr double states_interval = 1.0;  // s
 constexpr double time_to_connect = 0.3;  // s
+constexpr double time_to_start = 10.0;   // s; warnings follow
 constexpr int peer_status = static_cast<int>(Category::peer);
 
 std::string to_text(const Verdict& verdict) {
@@ -121,6 +122,7 @@ void Monitor::work(double seconds) {
     locals_[local].look(state_of(local), seconds, suspicious);
   }
   if (ranks_.heartbeat) exchange(seconds);
+  if (deciding) warn_of_awaited_ranks(seconds);
   check_parent(seconds);
   check_failed(seconds);
   // Checked after the ends of ranks: a rank that ends after a failure was killed by the launcher.
@@ -238,9 +240,23 @@ void Monitor::find_lost_hosts(double seconds) {
   }
 }
 
+/// Once, on each host: MPI waits for ranks that do not connect, without a word.
+void Monitor::warn_of_awaited_ranks(double seconds) {
+  const bool all_wait =
+      std::ranges::all_of(ranks_.table.ranks, [](const RankState& state) { return state.now.waits; });
+  if (ranks_.awaited == 0 || !all_wait) return;
+  const bool had_time = starting_for_ >= time_to_start;
+  starting_for_ += seconds;
+  if (had_time || starting_for_ < time_to_start) return;
+  print_warning(fmt::format(
+      "host {} has waited {:.0f} s for {} of other hosts to start; the run ends if this takes {:.0f} s: "
+      "see whether the hosts answer, and whether a firewall blocks TCP between them",
+      ranks_.table.hosts[0], time_to_start,
+      ranks_.awaited == 1 ? "1 rank" : fmt::format("{} ranks", ranks_.awaited), options_.limits.patient));
+}
+
 /// Once, on the first host: the others try to connect every 2 s.
 void Monitor::warn_of_missing_hosts(double seconds) {
-  constexpr double time_to_start = 10.0;
   const bool had_time = connecting_for_ >= time_to_start;
   connecting_for_ += seconds;
   if (had_time || ranks_.host != 0 || connecting_for_ < time_to_start) return;

@@ -31,6 +31,7 @@ struct MonitoredRanks {
   std::size_t host = 0;         ///< number of this host
   int local_rank = 0;           ///< of this rank, on this host
   std::unique_ptr<Heartbeat> heartbeat = {};  ///< null: none with other hosts
+  int awaited = 0;  ///< number of ranks of other hosts that are not connected to these yet, in start-up
 
   /// First rank of this host.
   std::size_t first() const { return static_cast<std::size_t>(table.boundaries[host]); }
@@ -76,6 +77,7 @@ class Monitor {
   void send_states(std::size_t host);
   void find_lost_hosts(double seconds);
   void warn_of_missing_hosts(double seconds);
+  void warn_of_awaited_ranks(double seconds);
   HangLimits limits_here() const;
   void check_parent(double seconds);
   bool has_failed() const;
@@ -97,6 +99,7 @@ class Monitor {
   std::vector<double> lost_for_;  ///< of each host: seconds since its connection was lost
   double since_states_ = 0.0;     ///< seconds since states were sent
   double connecting_for_ = 0.0;   ///< seconds since other hosts began to connect
+  double starting_for_ = 0.0;     ///< seconds since all ranks of this host wait for other hosts in start-up
   double failed_for_ = 0.0;       ///< seconds since a rank ended that has printed an error
   double deferred_for_ = 0.0;     ///< seconds since a verdict was left to rank 0
   double orphaned_for_ = 0.0;     ///< seconds since the launcher has ended

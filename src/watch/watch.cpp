@@ -96,7 +96,8 @@ Watch::Watch(const StartedRanks& ranks) : Watch() {
                                                                 .slots = std::move(slots),
                                                                 .host = 0,
                                                                 .local_rank = ranks.local_rank,
-                                                                .heartbeat = nullptr});
+                                                                .heartbeat = nullptr,
+                                                                .awaited = ranks.count - ranks.local_count});
 }
 
 Watch::~Watch() {

@@ -24,6 +24,7 @@ pid_t start_rank(const StartedRanks& ranks, int output, int ready) {
   for (;;) pause();
 }
 
+/// The ranks of this host wait for those of another one, as MPI does; first there is a warning.
 TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
   const TemporaryFolder temporary;  // receives the report
   setenv("TMPDIR", temporary.path().c_str(), 1);
@@ -42,13 +43,21 @@ TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
     char byte = 0;
     ASSERT_EQ(read(ready[0], &byte, 1), 1);
   }
+  const auto output_text = [&] {
+    std::string text(1000, '\0');
+    text.resize(static_cast<std::size_t>(read(output[0], text.data(), text.size())));
+    return text;
+  };
+  EXPECT_EQ(output_text(),
+            "lockstep: warning: host b has waited 10 s for 2 ranks of other hosts to start; the run ends if "
+            "this takes "
+            "300 s: see whether the hosts answer, and whether a firewall blocks TCP between them\n");
   kill(victim, SIGKILL);
   int status = 0;
   waitpid(survivor, &status, 0);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 5);
-  std::string text(1000, '\0');
-  text.resize(static_cast<std::size_t>(read(output[0], text.data(), text.size())));
+  const std::string text = output_text();
   EXPECT_NE(text.find("rank 3 on host b (process " + std::to_string(victim) +
                       ") was killed by signal 9 (Killed) (start-up)"),
             std::string::npos)
