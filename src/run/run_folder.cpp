@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <functional>
@@ -91,17 +90,13 @@ std::size_t RunFolder::not_finite_files() const {
 }
 
 bool RunFolder::knows(const std::filesystem::path& file) const {
-  const std::array own = {options(),   environment(), plans(),       metrics(), report(),
-                          lock_file(), checkpoints(), final_model(), best()};
-  if (std::ranges::find(own, file) != own.end()) return true;
+  if (std::ranges::any_of(names.all(), [&](const char* own) { return path_ / own == file; })) return true;
   const std::filesystem::path folder = file.parent_path();
   const std::string name = file.filename().string();
   if (folder == path_)
     return is_numbered(name, not_finite_prefix) || is_numbered(name, watchdog_report_prefix);
   if (folder == checkpoints()) return parse_checkpoint_name(name).has_value();
-  const CheckpointFolder checkpoint{folder};
-  const std::array parts = {checkpoint.model(), checkpoint.optimizer(), checkpoint.state(),
-                            checkpoint.manifest()};
+  const auto parts = CheckpointFolder{folder}.files();
   return folder.parent_path() == checkpoints() && knows(folder) &&
          std::ranges::find(parts, file) != parts.end();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +20,24 @@ struct RunSurvey {
   std::vector<std::filesystem::path> checkpoints{};  ///< whole ones, those of later steps first
 };
 
+/// Files and folders of which a run has one: paths below its folder.
+struct RunFileNames {
+  const char* options = "options.cfg";
+  const char* environment = "environment.json";
+  const char* plans = "plans.json";
+  const char* metrics = "metrics.jsonl";
+  const char* report = "report.html";
+  const char* lock = "lock";
+  const char* checkpoints = "checkpoints";
+  const char* final_model = "checkpoints/final.safetensors";
+  const char* best = "checkpoints/best.safetensors";
+
+  constexpr auto all() const {
+    const auto& [a, b, c, d, e, f, g, h, i] = *this;
+    return std::array{a, b, c, d, e, f, g, h, i};
+  }
+};
+
 /// Folder of a run: names of its files, its lock and its record. Errors are Error(resource) with file and
 /// reason, unless a method says otherwise.
 class RunFolder {
@@ -28,15 +47,15 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path options() const { return path_ / "options.cfg"; }
-  std::filesystem::path environment() const { return path_ / "environment.json"; }
-  std::filesystem::path plans() const { return path_ / "plans.json"; }
-  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
-  std::filesystem::path report() const { return path_ / "report.html"; }
-  std::filesystem::path lock_file() const { return path_ / "lock"; }
-  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
-  std::filesystem::path final_model() const { return checkpoints() / "final.safetensors"; }
-  std::filesystem::path best() const { return checkpoints() / "best.safetensors"; }
+  std::filesystem::path options() const { return path_ / names.options; }
+  std::filesystem::path environment() const { return path_ / names.environment; }
+  std::filesystem::path plans() const { return path_ / names.plans; }
+  std::filesystem::path metrics() const { return path_ / names.metrics; }
+  std::filesystem::path report() const { return path_ / names.report; }
+  std::filesystem::path lock_file() const { return path_ / names.lock; }
+  std::filesystem::path checkpoints() const { return path_ / names.checkpoints; }
+  std::filesystem::path final_model() const { return path_ / names.final_model; }
+  std::filesystem::path best() const { return path_ / names.best; }
   /// Samples of a step whose loss, or the norm of whose gradient, is not finite.
   std::filesystem::path not_finite(std::uint64_t step) const;
   /// Number of these files.
@@ -69,6 +88,7 @@ class RunFolder {
   std::vector<std::string> cut_record(std::uint64_t step, int epoch) const;
 
  private:
+  static constexpr RunFileNames names{};
   std::filesystem::path path_;
   FileDescriptor descriptor_;  ///< of the locked folder; none where this process may not list it
   std::unique_ptr<LockFile> lock_;

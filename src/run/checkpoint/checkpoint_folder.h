@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -17,6 +18,8 @@ struct CheckpointFolder {
   std::filesystem::path optimizer() const { return path / "optimizer.safetensors"; }
   std::filesystem::path state() const { return path / "state.json"; }
   std::filesystem::path manifest() const { return path / "MANIFEST"; }
+  /// All of them.
+  std::array<std::filesystem::path, 4> files() const { return {model(), optimizer(), state(), manifest()}; }
 };
 
 /// Name of an entry of a folder of checkpoints.
