@@ -34,7 +34,8 @@ constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signa
 struct Received {
   std::atomic<bool> waits{false};        ///< whether signals wait for a boundary
   std::atomic<bool> announces{false};    ///< whether this process prints
-  std::atomic<bool> ends{false};         ///< whether a thread ends the process, as the run has not begun
+  std::atomic<int> ending{0};            ///< threads that end the process, as the run has not begun
+  std::atomic<bool> announced{false};    ///< whether one of them has printed
   std::atomic<int> stop{0};              ///< first signal that stops the run; 0: none
   std::atomic<std::int64_t> stop_at{0};  ///< its time in nanoseconds
   std::atomic<bool> checkpoint{false};
@@ -60,21 +61,26 @@ void sleep_for(int milliseconds) {
   nanosleep(&time, nullptr);
 }
 
+/// Whether the run has not begun; then wait_for_boundaries does not return any more.
+bool prevents_the_run() {
+  received.ending.fetch_add(1);
+  if (!received.waits.load()) return true;
+  received.ending.fetch_sub(1);
+  return false;
+}
+
 /// mpirun may lose a line that arrives while a rank exits: rank 0 waits until its line was read, and the
 /// others wait until rank 0 has exited, if it got the signal, too.
 [[noreturn]] void end_before_the_run(int number) {
-  if (received.ends.exchange(true)) {  // another thread is in here: mpirun signals ranks when one has ended
-    while (received.announces.load()) pause();
-    announce_end();
-    _exit(static_cast<int>(Category::stopped));
-  }
-  if (received.announces.load()) {
-    write_text("lockstep: stopped by SIG");
-    write_text(sigabbrev_np(number));
-    write_text(" before the first step: there is nothing to save; start again\n");
-    sleep_for(300);
-  } else {
+  if (!received.announces.load()) {
     sleep_for(600);
+  } else {
+    if (!received.announced.exchange(true)) {
+      write_text("lockstep: stopped by SIG");
+      write_text(sigabbrev_np(number));
+      write_text(" before the first step: there is nothing to save; start again\n");
+    }
+    sleep_for(300);
   }
   announce_end();
   _exit(static_cast<int>(Category::stopped));
@@ -84,7 +90,7 @@ extern "C" void lockstep_on_signal(int number) {
   const int earlier_errno = errno;
   if (number == SIGUSR2) {
     received.checkpoint.store(true);
-  } else if (!received.waits.load()) {
+  } else if (prevents_the_run()) {
     end_before_the_run(number);
   } else {
     int none = 0;
@@ -107,7 +113,8 @@ extern "C" void lockstep_on_signal(int number) {
 StopRequests::StopRequests() : started_(1e-9 * static_cast<double>(steady_nanoseconds())) {
   received.waits.store(false);
   received.announces.store(read_launch([](const char* name) { return std::getenv(name); }).rank == 0);
-  received.ends.store(false);
+  received.ending.store(0);
+  received.announced.store(false);
   received.stop.store(0);
   received.checkpoint.store(false);
   struct sigaction action {};
@@ -134,6 +141,7 @@ void StopRequests::expect_end(double seconds) { end_ = std::max(end_, seconds); 
 void StopRequests::wait_for_boundaries() {
   asked_at_ = seconds();
   received.waits.store(true);
+  while (received.ending.load() > 0) sleep_for(10);  // another thread ends the process
 }
 
 Request StopRequests::ask() {

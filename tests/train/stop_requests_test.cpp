@@ -47,6 +47,18 @@ TEST(StopRequests, SignalsThatStopEndAtOnceBeforeTheRun) {
             }),
             0);
 }
+
+/// The thread that gets the signal waits until its line was read: the others must not begin the run
+/// meanwhile.
+TEST(StopRequests, NoRunBeginsOnceASignalHasEndedIt) {
+  const int status = status_of_child([] {
+    StopRequests requests;
+    std::thread([] { raise(SIGUSR1); }).detach();
+    usleep(100'000);
+    requests.wait_for_boundaries();
+  });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 75);
+}
 #endif
 
 TEST(StopRequests, SignalsWaitForABoundaryOfTheRun) {
