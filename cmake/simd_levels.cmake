@@ -27,12 +27,14 @@ function(lockstep_add_simd_levels target)
     target_compile_options(lockstep_kernels_${level} PRIVATE ${${level}_flags} $<$<CONFIG:Debug>:-O1>
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
     target_precompile_headers(lockstep_kernels_${level} PRIVATE <hwy/highway.h>)
+    list(APPEND targets lockstep_kernels_${level})
     list(APPEND objects $<TARGET_OBJECTS:lockstep_kernels_${level}>)
     string(TOUPPER ${level} upper)
     list(APPEND definitions LOCKSTEP_HAS_${upper})
   endforeach()
   target_compile_definitions(${target} PRIVATE ${definitions})
   set(lockstep_level_definitions ${definitions} PARENT_SCOPE)
+  set(lockstep_kernel_targets ${targets} PARENT_SCOPE)
 
   # Integer loops of the data layer are compiled once, for the lowest level, which the program needs anyway.
   file(GLOB_RECURSE loops CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/data/*/kernels/*.cpp)

@@ -50,15 +50,15 @@ constexpr Version version_1 = {"sys/fs/cgroup/memory", "memory.limit_in_bytes", 
                                "total_inactive_file"};
 constexpr Version version_2 = {"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
-struct Group {
+struct ControlGroup {
   const Version* version;
   std::string path;  ///< below the mount, in the process's view
 };
 
 /// Reads the lines "0::/PATH" (version 2) and "7:cpu,memory:/PATH" (version 1) of /proc/self/cgroup.
-std::vector<Group> groups_of_process(const std::filesystem::path& root) {
+std::vector<ControlGroup> groups_of_process(const std::filesystem::path& root) {
   std::ifstream file(root / "proc/self/cgroup");
-  std::vector<Group> groups;
+  std::vector<ControlGroup> groups;
   for (std::string line; std::getline(file, line);) {
     std::istringstream fields(line);
     std::string number, controllers, path;
@@ -76,7 +76,7 @@ std::vector<Group> groups_of_process(const std::filesystem::path& root) {
 
 /// Folders of a group and of the groups that contain it, the mount first. Where /proc is not the container's
 /// own, the path is that of the host: folders that do not exist have no limit.
-std::vector<std::filesystem::path> folders_of(const Group& group, const std::filesystem::path& root) {
+std::vector<std::filesystem::path> folders_of(const ControlGroup& group, const std::filesystem::path& root) {
   std::vector<std::filesystem::path> folders = {root / group.version->mount};
   for (const auto& name : std::filesystem::path(group.path).relative_path()) {
     if (name == ".." || name.empty()) break;
@@ -89,7 +89,7 @@ std::vector<std::filesystem::path> folders_of(const Group& group, const std::fil
 
 Bytes available_memory(const std::filesystem::path& root) {
   Bytes available = kilobytes(entry(root / "proc/meminfo", "MemAvailable:"));
-  for (const Group& group : groups_of_process(root)) {
+  for (const ControlGroup& group : groups_of_process(root)) {
     for (const std::filesystem::path& folder : folders_of(group, root)) {
       const Bytes limit = number_in(folder / group.version->limit);
       const Bytes usage = number_in(folder / group.version->usage);
@@ -105,7 +105,7 @@ Bytes available_memory(const std::filesystem::path& root) {
 
 Bytes total_memory(const std::filesystem::path& root) {
   Bytes total = kilobytes(entry(root / "proc/meminfo", "MemTotal:"));
-  for (const Group& group : groups_of_process(root)) {
+  for (const ControlGroup& group : groups_of_process(root)) {
     for (const std::filesystem::path& folder : folders_of(group, root)) {
       total = smaller(total, number_in(folder / group.version->limit));
     }
