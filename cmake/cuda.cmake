@@ -55,6 +55,35 @@ function(lockstep_glob_backend result pattern)
   set(${result} ${all} PARENT_SCOPE)
 endfunction()
 
+# lockstep_join_cuda(<result> <name> <source>...): what nvcc compiles: in unity builds, files of five sources each, since
+# headers take longer than most sources. CMake 3.25 does not join CUDA sources.
+function(lockstep_join_cuda result name)
+  set(sources ${ARGN})
+  set(units)
+  while(CMAKE_UNITY_BUILD AND sources)
+    list(LENGTH units index)
+    set(text)
+    foreach(unused RANGE 1 5)
+      if(sources)
+        list(POP_FRONT sources source)
+        string(APPEND text "#include \"${source}\"\n")
+      endif()
+    endforeach()
+    set(unit ${PROJECT_BINARY_DIR}/joined/${name}_${index}.cu)
+    file(GENERATE OUTPUT ${unit} CONTENT "${text}")
+    set_source_files_properties(${unit} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    list(APPEND units ${unit})
+  endwhile()
+  set(${result} ${units} ${sources} PARENT_SCOPE)
+endfunction()
+
+# Kernels and the sources of operations have names in common.
+lockstep_glob_backend(kernel_sources "/cuda/kernels/.*[.]cu$")
+lockstep_glob_backend(operation_sources "/cuda/(dnn/)?[^/]*[.]cu$")
+lockstep_join_cuda(kernel_units kernels ${kernel_sources})
+lockstep_join_cuda(operation_units operations ${operation_sources})
+set(lockstep_cuda_units ${kernel_units} ${operation_units})
+
 lockstep_find_cuda(lockstep_cuda_missing)
 if(lockstep_cuda_missing)
   if(LOCKSTEP_CUDA STREQUAL "ON")
@@ -77,10 +106,7 @@ else()
   lockstep_glob_backend(backend_sources "/cuda/(dnn/)?[^/]*[.]cpp$")
   lockstep_glob_backend(native_sources "/cuda/(dnn/)?native/")
   lockstep_glob_backend(nccl_sources "/comm/nccl/")
-  lockstep_glob_backend(kernel_sources "/cuda/kernels/.*[.]cu$")
-  lockstep_glob_backend(operation_sources "/cuda/(dnn/)?[^/]*[.]cu$")
-  add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${kernel_sources}
-              ${operation_sources})
+  add_library(lockstep_cuda OBJECT ${backend_sources} ${native_sources} ${nccl_sources} ${lockstep_cuda_units})
   # The templates of cudnn-frontend describe operations before the first step; -O3 would take minutes.
   set_source_files_properties(src/ops/cuda/dnn/native/cudnn_graph.cpp PROPERTIES COMPILE_OPTIONS
     "$<$<CONFIG:Release>:-O1>" SKIP_UNITY_BUILD_INCLUSION ON)
