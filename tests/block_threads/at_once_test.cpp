@@ -1,6 +1,9 @@
 // Lets the threads of blocks run at once in all tests of this program, on threads of the host, for the thread
 // sanitizer. Most are tests of kernels that other programs run in turn; those below are of the sanitizer.
+#include <fnmatch.h>
 #include <gtest/gtest.h>
+
+#include <sstream>
 
 #include "device/cuda/native/launch.h"
 #include "fake_cuda/fake_cuda.h"
@@ -17,7 +20,30 @@
 namespace lockstep::cuda {
 namespace {
 
+/// Whether a pattern of GoogleTest's filter names a test of this program.
+[[maybe_unused]] bool names_a_test(const std::string& pattern) {
+  const auto& tests = *::testing::UnitTest::GetInstance();
+  for (int i = 0; i < tests.total_test_suite_count(); ++i) {
+    const auto& suite = *tests.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const std::string name = std::string(suite.name()) + "." + suite.GetTestInfo(j)->name();
+      if (::fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return true;
+    }
+  }
+  return false;
+}
+
 class AtOnce final : public ::testing::EmptyTestEventListener {
+#ifdef LOCKSTEP_THREAD_SANITIZER
+  /// Finds patterns of the filter in tests/CMakeLists.txt whose test has another name now.
+  void OnTestProgramStart(const ::testing::UnitTest& /*tests*/) override {
+    std::istringstream filter(::testing::GTEST_FLAG(filter));
+    for (std::string pattern; std::getline(filter, pattern, ':');) {
+      EXPECT_TRUE(names_a_test(pattern)) << "the filter names no test with " << pattern;
+    }
+  }
+#endif
+
   void OnTestStart(const ::testing::TestInfo& /*info*/) override {
     fake_cuda::set_threads(fake_cuda::Threads::at_once);
   }
