@@ -202,7 +202,7 @@ struct CheckpointReport {
   std::string failure{};           ///< reason; empty: written
   std::string remark{};            ///< reason why older checkpoints could not be removed; empty: removed
   double stall_seconds = 0.0;      ///< time for which the training waited
-  double write_seconds = 0.0;      ///< time of the writing, beside the training
+  double write_seconds = 0.0;      ///< time of the writing, in the background
 };
 
 template <OptionsOf<CheckpointReport> R, class Visitor>

@@ -26,7 +26,7 @@ inline Names choices_of(BatchScaling) { return {"linear", "sqrt"}; }
 enum class OnNan {
   stop,      ///< ends the run with an error
   skip,      ///< continues with the next step
-  rollback,  ///< returns to a checkpoint, and passes over the batches from there to this step
+  rollback,  ///< returns to a checkpoint, and skips the batches from there to this step
 };
 inline Names choices_of(OnNan) { return {"stop", "skip", "rollback"}; }
 

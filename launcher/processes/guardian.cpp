@@ -104,8 +104,8 @@ int waiting_signal(pid_t process) {
   return 0;
 }
 
-/// Status of a command whose children had these: of one that has ended by itself with another one than 0,
-/// else of one that was killed.
+/// Exit status of a command from those of its children: the first exit status other than 0, else 128 + the
+/// last signal that killed one.
 int status_of_children(const std::vector<int>& wait_statuses) {
   int result = 0;
   for (const int status : wait_statuses) {

@@ -149,7 +149,7 @@ with a checkpoint and status 75. A second SIGINT ends everything at once. SIGUSR
 checkpoint. No process stays behind on this host, even if lockstep-run or mpirun is killed.
 
 It gives up, and says why, after wrong usage (status 2), bad input data (status 3), N restarts, or
-two failures without another checkpoint in between.
+two attempts that fail without writing another checkpoint.
 )";
 }
 

@@ -93,10 +93,10 @@ Decision decide(std::span<const Attempt> attempts, const RestartOptions& options
                                                   std::to_string(in_a_row) + " times in a row"};
   }
   if (!progress) {
-    const std::string step = last.checkpoint == 0
-                                 ? "without a checkpoint"
-                                 : "from the checkpoint of step " + std::to_string(last.checkpoint);
-    return {Action::give_up, "it failed twice " + step + ", without another one in between"};
+    return {Action::give_up, last.checkpoint == 0
+                                 ? "two attempts failed before writing a checkpoint"
+                                 : "two attempts failed without writing a checkpoint after step " +
+                                       std::to_string(last.checkpoint)};
   }
   return {Action::restart, {}};
 }

@@ -200,7 +200,7 @@ void Run::attempt() {
   const std::string secret = random_digits();
   const Job job = make_job(secret);
   Reports reports(next_attempt(), seconds_now);
-  // mpirun ends a run when the reader of its output ends (| head), and passes over a full disk.
+  // mpirun ends a run when the reader of its output ends (| head), and ignores a full disk.
   // On a terminal, a line may overtake the end of the progress line, which the ranks write to stderr.
   const bool shows_progress = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
   Relay out(STDOUT_FILENO, "stdout", nullptr, shows_progress ? erase_line : "");
@@ -232,7 +232,7 @@ void Run::attempt() {
   Attempt attempt = reports.attempt();
   attempt.ended = seconds_now();
   if (crashed && attempt.ranks_status) {
-    say("mpirun crashed when the ranks had ended (" + signal_name(status - 128) + ")");
+    say("mpirun crashed after all ranks had exited (" + signal_name(status - 128) + ")");
     status = *attempt.ranks_status;
   }
   attempt.status = status;

@@ -9,7 +9,7 @@
 
 namespace lockstep::launcher {
 
-/// Takes what ranks, mpirun and ssh report during an attempt. Safe from any thread.
+/// Collects the reports of ranks, and the lines of mpirun and ssh, during an attempt. Safe from any thread.
 class Reports {
  public:
   /// `attempt`: before its start. `clock`: in seconds, as the attempt's times.

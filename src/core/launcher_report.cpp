@@ -71,7 +71,7 @@ void check_launcher() {
   const bool is_unknown = std::getenv(launcher_variable) != nullptr && own_secret().empty();
   if (!is_old && !is_unknown) return;
   throw Error(Category::usage,
-              "lockstep-run and lockstep are of versions that do not fit together: use both from one build");
+              "lockstep-run and lockstep have incompatible versions: use both from one build");
 }
 
 void report_to_launcher(const LauncherReport& report) {

@@ -65,7 +65,7 @@ class KernelTimes {
   std::vector<KernelTime> kernels() const;
   /// Seconds between successive launches of a stream in a part.
   double between() const { return between_; }
-  /// Seconds between two points without work between them, which the time of each launch contains.
+  /// Seconds that the measurement itself adds to the time of each launch.
   double of_points() const;
 
  private:

@@ -19,7 +19,7 @@ class Summation {
   /// Sums the inputs of `chunk` in the order of `program`, which outlives the recording. `into`: element
   /// chunk.begin of the sum, which may be that of one of the inputs. On one stream at a time.
   virtual void fold(Stream& stream, const Fold& program, const SumChunk& chunk, float* into) = 0;
-  /// Allocates memory of that device.
+  /// Allocates memory of the arenas' device.
   virtual Buffer allocate(std::size_t elements) const = 0;
 };
 

@@ -60,7 +60,7 @@ class RunFolder {
   std::filesystem::path not_finite(std::uint64_t step) const;
   /// Number of these files.
   std::size_t not_finite_files() const;
-  /// Whether a run leaves a file at `file`, a path below this folder's. Looks at the name only.
+  /// Whether `file`, a path below this folder, has the name of a file that runs write.
   bool knows(const std::filesystem::path& file) const;
 
   /// Throws as list_folder and file_kind do.

@@ -79,8 +79,8 @@ Evaluator::Rounds Evaluator::record(std::uint64_t rounds, Prediction* prediction
   return recorded;
 }
 
-/// Runs the recorded pass until it ends or `goes_on`, unless it is empty, returns false.
-std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::function<bool()>& goes_on) {
+/// Runs the recorded pass until it ends or `should_continue`, unless it is empty, returns false.
+std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::function<bool()>& should_continue) {
   const std::vector<std::uint32_t>& bounds = pass_.assignment().executors;
   for (std::size_t e = 0; e < runners_.size(); ++e) {
     const std::uint64_t first = loader_.position(bounds[e]);
@@ -95,10 +95,10 @@ std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::functi
     session_.device().copy(to, pass_.results().data(), bytes);
   };
   for (const auto& round : rounds) {
-    if (goes_on) {
+    if (should_continue) {
       LeafResult last;  // so that rounds are not queued in the device
       copy(&last, std::min(pass_.results().size(), 1UL) * sizeof last);
-      if (!goes_on()) return std::nullopt;
+      if (!should_continue()) return std::nullopt;
     }
     for (const auto& program : round) program->run();
   }
@@ -110,8 +110,8 @@ std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::functi
 
 Evaluation Evaluator::run() { return *run(rounds_, nullptr); }
 
-std::optional<Evaluation> Evaluator::run_while(const std::function<bool()>& goes_on) {
-  return run(rounds_, goes_on);
+std::optional<Evaluation> Evaluator::run_while(const std::function<bool()>& should_continue) {
+  return run(rounds_, should_continue);
 }
 
 Evaluation Evaluator::run_with_confusion(std::size_t classes) {

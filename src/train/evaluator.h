@@ -40,9 +40,9 @@ class Evaluator {
 
   /// Evaluates the data set. The caller checks whether any sample could be read (check_read). Collective.
   Evaluation run();
-  /// Same as run, but calls `goes_on` before each round and returns nothing once it is false. `goes_on` is
-  /// collective and returns the same on all ranks.
-  std::optional<Evaluation> run_while(const std::function<bool()>& goes_on);
+  /// Same as run, but calls `should_continue` before each round and returns nothing once it is false.
+  /// `should_continue` is collective and returns the same on all ranks.
+  std::optional<Evaluation> run_while(const std::function<bool()>& should_continue);
   /// Same as run, with Evaluation::confusion for `classes` classes.
   Evaluation run_with_confusion(std::size_t classes);
   /// Samples that could not be read.
@@ -52,7 +52,7 @@ class Evaluator {
   /// Programs of each round; a GPU has several, of a limited length.
   using Rounds = std::vector<std::vector<std::unique_ptr<Program>>>;
   Rounds record(std::uint64_t rounds, Prediction* predictions);
-  std::optional<Evaluation> run(const Rounds& rounds, const std::function<bool()>& goes_on);
+  std::optional<Evaluation> run(const Rounds& rounds, const std::function<bool()>& should_continue);
   std::vector<std::uint64_t> count_confusion(const Buffer& predictions, std::size_t classes) const;
   /// Leaves of this rank: the first, and the one after the last.
   std::uint32_t first_leaf() const { return pass_.assignment().executors.front(); }

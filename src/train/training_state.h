@@ -38,7 +38,7 @@ struct Progress {
   std::uint64_t evaluated = 0;  ///< number of steps made before the last evaluation
   int skipped_in_row = 0;       ///< OnNan::skip: steps since the last one whose loss and norm were finite
   int rollbacks = 0;            ///< OnNan::rollback: returns to a checkpoint since the last epoch without any
-  std::uint64_t pass_until = 0;  ///< OnNan::rollback: steps up to this one are passed over
+  std::uint64_t pass_until = 0;  ///< OnNan::rollback: batches of steps up to this one are skipped
   BestEpoch best = {};
   std::array<std::uint64_t, 2> contents{};  ///< sum over the samples' contents of a whole epoch; 0: none yet
   std::array<std::uint64_t, 2> partial_contents{};  ///< of the epoch in progress up to step `partial_step`
@@ -63,7 +63,7 @@ void visit(P& progress, Visitor&& field) {
   field(skipped_steps, {.name = "epoch-skipped-steps", .help = "its steps that were left out"});
   field(skipped_in_row, {.name = "skipped-in-row", .help = "steps skipped since the last one that was made"});
   field(rollbacks, {.name = "rollbacks", .help = "returns to a checkpoint since the last whole epoch"});
-  field(pass_until, {.name = "pass-until", .help = "step up to which batches are passed over"});
+  field(pass_until, {.name = "pass-until", .help = "step up to which batches are skipped"});
   field(seconds, {.name = "epoch-seconds", .help = "time of its steps"});
   field(evaluated, {.name = "evaluated-step", .help = "number of steps made before the last evaluation"});
   field(best_epoch, {.name = "best-epoch", .help = "number of the best epoch; 0: none yet"});

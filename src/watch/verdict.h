@@ -63,7 +63,7 @@ HangLimits hang_limits(double seconds, bool enabled = true);
 
 /// A failure of ranks.
 struct Verdict {
-  std::vector<std::size_t> ranks_at_fault;  ///< ranks at fault
+  std::vector<std::size_t> ranks_at_fault;  ///< their places in the table
   std::string kind;                         ///< the sentence without times, steps and processes
   std::string sentence;                     ///< for people
 };

@@ -53,7 +53,7 @@ TEST(SlowReading, ShortOrFastEpochsGiveNone) {
   EXPECT_EQ(slow_reading_warning(epoch, images()), "");
 }
 
-TEST(DataWarnings, AreToldOnceAndMoreOfThemAgain) {
+TEST(DataWarnings, ArePrintedOnceAndAgainWhenTheirNumberGrows) {
   const TrainOptions options = images();
   DataWarnings warnings(options);
   EpochReport epoch = slow();
@@ -73,7 +73,7 @@ TEST(DataWarnings, AreToldOnceAndMoreOfThemAgain) {
   EXPECT_EQ(printed(), "lockstep: warning: 1 of 6 test samples could not be read and were skipped\n");
 }
 
-TEST(DataWarnings, QuietRunsTellOfSkippedSamplesOnly) {
+TEST(DataWarnings, QuietRunsPrintSkippedSamplesOnly) {
   TrainOptions options = images();
   options.output.quiet = true;
   EpochReport epoch = slow();

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-TEST(StopLine, TellsWhyAndHowToContinue) {
+TEST(StopLine, NamesReasonAndResumeCommand) {
   EXPECT_EQ(
       begin_again_advice("runs/lenet-1"),
       "resume with: lockstep train --resume auto --run-dir runs/lenet-1 and the options of its first start");

@@ -25,7 +25,7 @@ void fail(const std::string& how) {
   if (how == "leave") std::_Exit(0);
   if (how == "stop") std::raise(SIGSTOP);
   if (how == "loop") {
-    for (volatile bool goes_on = true; goes_on;) {
+    for (volatile bool should_continue = true; should_continue;) {
     }
   }
 }

@@ -65,7 +65,7 @@ TEST(ImageFolder, FilesThatAreGoneAreNotSkipped) {
                [&] { data->sample(3, buffer); });
 }
 
-TEST(ImageFolder, TellsWhichFilesItSkips) {
+TEST(ImageFolder, NamesTheFilesThatItSkips) {
   const Pets pets;
   const std::string start = (pets.path() / "train").string() + ": ",
                     skipped = " skipped, not CLASS/NAME.jpg, .jpeg or .png; the first is ";
@@ -161,7 +161,7 @@ TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {
   std::filesystem::create_directories(pets.path() / "train");
   expect_error(Category::usage, {"no folder test there: give a test fraction"}, [&] { list(0.0); });
   std::filesystem::create_directories(pets.path() / "val");
-  expect_error(Category::usage, {"test-fraction: has no effect beside ", "/val: omit it"},
+  expect_error(Category::usage, {"test-fraction: has no effect, as ", "/val exists: omit it"},
                [&] { list(0.5); });
   std::filesystem::remove(pets.path() / "train");
   expect_error(Category::data, {"no folder train there beside val"}, [&] { list(0.0); });

@@ -66,7 +66,7 @@ TEST(HoldOutValidation, SamplesKeepTheirContentsAndLabels) {
   }
 }
 
-TEST(HoldOutValidation, FingerprintsTellThePartsApart) {
+TEST(HoldOutValidation, FingerprintsOfThePartsDiffer) {
   const std::set<std::string> prints = {
       open(100, 0.0).train->fingerprint(), open(100, 0.1).train->fingerprint(),
       open(100, 0.2).train->fingerprint(), open(100, 0.5).train->fingerprint(),

@@ -143,7 +143,7 @@ TEST_P(NativeDevice, AllocatesAndCopiesWhileItRecords) {
   EXPECT_EQ(values(), std::vector<float>(count, 2.0F));
 }
 
-TEST_P(NativeDevice, GoesOnAfterARecordingThatFailed) {
+TEST_P(NativeDevice, ContinuesAfterARecordingThatFailed) {
   const std::string wrong = error_of([&] {
     device
         ->record([&] {

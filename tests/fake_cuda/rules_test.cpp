@@ -291,7 +291,7 @@ TEST_F(Rules, ACopyOfADestroyedStreamWaitsUntilMemoryIsFreed) {
   }
 }
 
-TEST_F(Rules, AGraphKeepsPrioritiesOnlyIfItIsTold) {
+TEST_F(Rules, AGraphKeepsPrioritiesOnlyIfAskedTo) {
   cudaStream_t urgent = nullptr;
   EXPECT_EQ(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -5), cudaSuccess);
   begin(urgent);

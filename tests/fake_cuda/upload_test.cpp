@@ -79,7 +79,7 @@ TEST_P(UploadOnFakeCuda, ACopyIsDoneBeforeTheComputationBeforeIt) {
   EXPECT_EQ(run(4), "s1 s2 r1 s3 c r2 s4 c r3 c r4 c ");
 }
 
-TEST_P(UploadOnFakeCuda, GoesOnAcrossRuns) {
+TEST_P(UploadOnFakeCuda, ContinuesAcrossRuns) {
   const auto one = fills(1), two = fills(2);
   for (Program* each : {one.get(), two.get(), one.get()}) each->run();
   wait();

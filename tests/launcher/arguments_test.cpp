@@ -11,7 +11,7 @@ using Words = std::vector<std::string>;
 
 Arguments parse(const std::vector<const char*>& words) { return parse_arguments(words); }
 
-TEST(Arguments, OptionsOfLockstepRunMpirunAndLockstepAreToldApart) {
+TEST(Arguments, OptionsOfLockstepRunMpirunAndLockstepAreDistinguished) {
   const Arguments found = parse({"-np", "4", "--max-restarts", "10", "--tag-output", "--min-ranks=2",
                                  "--grace", "60", "train", "--max-steps", "3"});
   EXPECT_EQ(found.restarts.maximum, 10);
@@ -40,7 +40,7 @@ TEST(Arguments, AHostMayHaveTheNameOfASubcommand) {
   EXPECT_EQ(parse({"-np", "2", "--", "other"}).command, (Words{"other"}));
 }
 
-TEST(Arguments, WithoutACommand) {
+TEST(Arguments, NeedACommandOrHelp) {
   EXPECT_TRUE(parse({}).command.empty());
   EXPECT_TRUE(parse({"-np", "2", "--help"}).help);
   EXPECT_TRUE(parse({"-h"}).help);

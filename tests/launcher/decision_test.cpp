@@ -91,7 +91,7 @@ TEST(Decision, ReasonsNameWhatIsWrong) {
     return decide(attempts, options, several_hosts, 3).reason;
   };
   EXPECT_EQ(reason({failed(50), failed(50)}),
-            "it failed twice from the checkpoint of step 50, without another one in between");
+            "two attempts failed without writing a checkpoint after step 50");
   EXPECT_EQ(reason({failed(50, 2, "b"), failed(50, 2, "b")}), "rank 2 on b failed 2 times in a row");
   EXPECT_EQ(reason({failed(50, 2, "b"), failed(50, 3, "b")}, true), "host b failed 2 times in a row");
 }
@@ -117,7 +117,7 @@ TEST(FewerRanks, LeaveOutAHostOrARank) {
   EXPECT_EQ(without_place({"-np", "6", "-H", "a:x,b:x,c:x"}, "b"), "4 a:0 c:0");  // equal shares
 }
 
-TEST(ResumeCommand, GoesOnInTheRunDirectory) {
+TEST(ResumeCommand, ContinuesInTheRunDirectory) {
   const auto resume = [](const Words& words, bool has_checkpoint) {
     return resume_command(words, "/runs/1", has_checkpoint);
   };

@@ -28,7 +28,7 @@ class GuardianTest : public testing::Test {
                   .command = {program, "-c", command},
                   .environment = {"WORD=hello", "PATH=/usr/bin:/bin"}};
     guardian_ = std::make_unique<Guardian>(job, Streams{.in = 0, .out = input.get(), .err = input.get()},
-                                           [this](int signal) { told_.push_back(signal); });
+                                           [this](int signal) { signals_.push_back(signal); });
   }
 
   /// The next line of the command's output.
@@ -54,7 +54,7 @@ class GuardianTest : public testing::Test {
   const TemporaryFolder folder_;
   FileDescriptor output_;
   std::unique_ptr<Guardian> guardian_;
-  std::vector<int> told_;
+  std::vector<int> signals_;
 };
 
 constexpr const char* family =
@@ -134,15 +134,15 @@ TEST_F(GuardianTest, ReachesTheCommandAlthoughBothAreStopped) {
 }
 
 /// mpirun would kill the ranks.
-TEST_F(GuardianTest, TellsOfSignalsThatWouldEndTheCommand) {
+TEST_F(GuardianTest, ReportsSignalsThatWouldEndTheCommand) {
   start("echo $$; exec sleep 1000");  // dash would not keep them blocked
   const pid_t command = std::stoi(line());
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) kill(command, signal);
-  while (told_.empty()) {
+  while (signals_.empty()) {
     wait_for_news();
     EXPECT_EQ(guardian_->status(), std::nullopt);
   }
-  EXPECT_EQ(told_, std::vector<int>{SIGTERM});
+  EXPECT_EQ(signals_, std::vector<int>{SIGTERM});
   guardian_->send(SIGUSR1);
   EXPECT_EQ(wait(), 128 + SIGUSR1);
 }
@@ -151,7 +151,7 @@ TEST_F(GuardianTest, TellsOfSignalsThatWouldEndTheCommand) {
 TEST_F(GuardianTest, ContinuesACommandThatIsStopped) {
   start("kill -STOP $$; exit 75");
   EXPECT_EQ(wait(), 75);
-  EXPECT_EQ(told_, std::vector<int>{SIGSTOP});
+  EXPECT_EQ(signals_, std::vector<int>{SIGSTOP});
 }
 
 /// Open MPI's mpirun may hang like this when the ranks have ended.

@@ -41,7 +41,7 @@ class FaultyRun {
   std::string model() const { return (folder_ / "models/lenet.safetensors").string(); }
   std::string digest() const { return digest_of(outcome.out); }
   /// Lines of stderr, "lockstep: KIND: ...".
-  Lines told(const std::string& kind) const {
+  Lines lines_of_kind(const std::string& kind) const {
     Lines lines = lines_of(outcome.err);
     std::erase_if(lines, [&](const auto& line) { return !line.starts_with("lockstep: " + kind + ": "); });
     return lines;
@@ -72,7 +72,7 @@ std::string file_of(const std::string& call) {
 }
 
 void expect_clear_end(const FaultyRun& run, const std::string& reason) {
-  const Lines errors = run.told("error"), warnings = run.told("warning");
+  const Lines errors = run.lines_of_kind("error"), warnings = run.lines_of_kind("warning");
   EXPECT_LE(warnings.size(), 1U);
   for (const std::string& warning : warnings) expect_holds(warning, reason);
   if (run.outcome.status == 0) {
@@ -94,7 +94,7 @@ void expect_results(const FaultyRun& run, const FaultyRun& whole) {
       newest_good_checkpoint(run.run_directory() + "/checkpoints",
                              [](const auto&, const std::string& bad) { ADD_FAILURE() << bad; });
   ASSERT_TRUE(checkpoint);
-  EXPECT_TRUE(checkpoint->state.step == 4 || !run.told("warning").empty());
+  EXPECT_TRUE(checkpoint->state.step == 4 || !run.lines_of_kind("warning").empty());
   const bool in_model = run.failed[0].find("/models") != std::string::npos;
   const bool lost = run.outcome.status != 0;
   EXPECT_TRUE((in_model && lost) || contents(run.model()) == contents(whole.model()));
@@ -148,7 +148,7 @@ TEST(FileFaults, ADiskThatDiesEndsTheRunWithOneErrorAndTheDigestOfWhatWasTrained
       continue;
     }
     EXPECT_EQ(run.outcome.status, 4);
-    const Lines errors = run.told("error");
+    const Lines errors = run.lines_of_kind("error");
     ASSERT_EQ(errors.size(), 1U);
     EXPECT_TRUE(errors[0].ends_with("Input/output error"));
     EXPECT_EQ(run.outcome.out, run.failed_before_training ? "" : whole.outcome.out);

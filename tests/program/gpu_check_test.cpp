@@ -134,7 +134,7 @@ TEST_F(GpuCheck, FailuresHangsAndCrashesCostOnlyTheirCase) {
   EXPECT_TRUE(met("digests_that_differ").is_null()) << "digests that are missing are not equal";
 }
 
-TEST_F(GpuCheck, GoesOnWhereTheRecordCannotBeWritten) {
+TEST_F(GpuCheck, ContinuesWhereTheRecordCannotBeWritten) {
   emulate("*'bench ops'*) rm \"$RECORD\"; mkdir \"$RECORD\" ;;\n");
   const Outcome outcome =
       run(command({"--only", "smoke,ops,allreduce"}, {"RECORD=" + (folder_ / "out/gpu-check.tsv").string()}));

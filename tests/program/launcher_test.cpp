@@ -95,7 +95,7 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
            "for word; do shift; case $word in */lockstep) \"$word\" \"$@\"; kill -SEGV $$;; esac; done");
     const Outcome outcome = launch({"-np", "2", "train"});
     EXPECT_EQ(outcome.status, status);
-    EXPECT_EQ(outcome.err, "lockstep-run: mpirun crashed when the ranks had ended (SIGSEGV)\n");
+    EXPECT_EQ(outcome.err, "lockstep-run: mpirun crashed after all ranks had exited (SIGSEGV)\n");
   }
   script("mpirun", "kill -SEGV $$");
   EXPECT_EQ(launch({"-np", "2", "train"}).status, 139) << "the ranks have reported nothing";
@@ -126,7 +126,7 @@ TEST_F(StandIns, TheStatusOfWrongUsageIsTwo) {
   EXPECT_EQ(launch({"--help"}).status, 0);
 }
 
-TEST_F(StandIns, ARestartGoesOnFromTheNewestCheckpoint) {
+TEST_F(StandIns, ARestartContinuesFromTheNewestCheckpoint) {
   pretend("checkpoint $n; if [ $n -lt 3 ]; then fail $n 4; fi; echo done");
   const Outcome outcome = launch(words("-np 2 --max-restarts 5 train --lr 1 --resume old"));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -174,7 +174,7 @@ TEST(LockstepRun, RanksReportRunDirectoryStepsCheckpointsAndFailure) {
   EXPECT_TRUE(reported.err.ends_with("lockstep-0123 {\"status\":0}\n")) << reported.err;
 }
 
-TEST_F(StandIns, RestartsAreToldHowLongTheRunHasTaken) {
+TEST_F(StandIns, RestartsReceiveTheElapsedTime) {
   pretend(
       "echo \"${LOCKSTEP_SECONDS_BEFORE:-none}\"; checkpoint $n; if [ $n -lt 3 ]; then fail $n 4; fi; "
       "exit 75");
@@ -200,8 +200,9 @@ TEST_F(StandIns, GiveUpWithTheReason) {
   for (const Row& row : std::vector<Row>{
            {"fail 0 2", 2, 1, "rank 0 on a: broken; giving up: wrong usage (status 2)"},
            {"fail 0 3", 3, 1, "giving up: bad input data (status 3)"},
-           {"checkpoint 7; fail $n 4", 4, 2, "giving up: it failed twice from the checkpoint of step 7"},
-           {"fail $n 70", 70, 2, "giving up: it failed twice without a checkpoint"},
+           {"checkpoint 7; fail $n 4", 4, 2,
+            "giving up: two attempts failed without writing a checkpoint after step 7"},
+           {"fail $n 70", 70, 2, "giving up: two attempts failed before writing a checkpoint"},
            {"fail $n 70", 70, 2, "; starting again from the beginning (restart 1 of 3)"},
            {"checkpoint $n; fail $n 5", 5, 4, "giving up: it failed 4 times; --max-restarts allows 3"}}) {
     pretend(row.lockstep);
@@ -213,7 +214,7 @@ TEST_F(StandIns, GiveUpWithTheReason) {
   }
 }
 
-TEST_F(StandIns, GoOnWithFewerRanksWhereOneKeepsFailing) {
+TEST_F(StandIns, ContinueWithFewerRanksWhereOneKeepsFailing) {
   pretend("if [ $n -lt 3 ]; then fail 1 4; fi");
   script("mpirun", "echo \"$@\" >> '" + (folder_ / "mpirun-starts").string() +
                        "'; for word; do shift; case $word in */lockstep) exec \"$word\" \"$@\";; esac; done");
@@ -252,7 +253,7 @@ TEST_F(StandIns, RanksThatDoNotStopAreKilled) {
 }
 
 /// The warning about stdout has no reader either.
-TEST_F(StandIns, GoOnWhereNobodyReadsStderr) {
+TEST_F(StandIns, ContinueWhereNobodyReadsStderr) {
   pretend(
       "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); echo $i; echo $i >&2 || exit 9; done; echo > "
       "\"$here/end\"");
@@ -265,7 +266,7 @@ TEST_F(StandIns, GoOnWhereNobodyReadsStderr) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "end"));
 }
 
-TEST_F(StandIns, TellOfAFullDisk) {
+TEST_F(StandIns, ReportAFullDisk) {
   script("mpirun", "echo digest");
   const Outcome outcome =
       run({"sh", "-c", "exec '" + (folder_ / "lockstep-run").string() + "' -np 2 train >/dev/full"});

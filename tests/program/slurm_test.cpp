@@ -84,7 +84,7 @@ TEST_P(SlurmJob, EndsWithTheStatusOfTheRanks) {
   EXPECT_EQ(count(stopped.out, "scontrol"), 0);
 }
 
-TEST_P(SlurmJob, GoesOnWhenItWasRequeued) {
+TEST_P(SlurmJob, ContinuesAfterRequeue) {
   EXPECT_TRUE(options_of(start({})).ends_with("[train] [--run-dir] [runs/slurm-7]"));
   const std::vector<std::string> again = {"SLURM_RESTART_COUNT=1"};
   EXPECT_TRUE(options_of(start({}, again)).ends_with("[--run-dir] [runs/slurm-7] [--resume] [auto]"));

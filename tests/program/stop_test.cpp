@@ -190,7 +190,7 @@ TEST(Stop, ARunWhoseLockIsRemovedEndsWhereAnotherHasBegun) {
 }
 
 /// The run is stopped somewhere in its epochs of three steps, and in their evaluations.
-TEST(Stop, AStoppedRunGoesOnWithTheSameResult) {
+TEST(Stop, AStoppedRunContinuesWithTheSameResult) {
   const TemporaryFolder folder;
   const std::string run_directory = (folder / "run").string();
   Started run(on_ranks(2, LOCKSTEP_PROGRAM, training + words("--run-dir {}", run_directory)), usual_grace);

@@ -95,6 +95,8 @@ TEST(RunRecord, ErrorsNameFileAndLine) {
   folder.write("environment.json", "[]");
   expect_error(Category::data, {"environment.json:1: must be an object"},
                [&] { read_run_record(RunFolder(folder.path())); });
+  folder.write("environment.json", std::string(250000, '['));
+  expect_error(Category::data, {"environment.json:1: "}, [&] { read_run_record(RunFolder(folder.path())); });
 }
 
 TEST(HtmlReport, HoldsCurvesAndTablesOfTheValidationSetWhereThereIsOne) {

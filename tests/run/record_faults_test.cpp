@@ -157,7 +157,7 @@ TEST(RecordFaults, ANewRunDirectorySurvivesACrash) {
   EXPECT_EQ(run, "/runs/lenet-1");
 }
 
-TEST(RecordFaults, TheRunGoesOnAndSaysWhatFailed) {
+TEST(RecordFaults, TheRunContinuesAndSaysWhatFailed) {
   fail_at_every_call(
       EIO, [] { folder.create("", "{}"); },
       [] {

@@ -285,7 +285,7 @@ class FailingSink : public Sink {
   int& steps_;
 };
 
-TEST(Recorder, GoesOnWithoutASinkThatFailsAndSaysSoInTheEnd) {
+TEST(Recorder, ContinuesWithoutASinkThatFailsAndSaysSoInTheEnd) {
   int steps = 0;
   const std::string text = written([&](std::FILE* stream) {
     Recorder recorder;

@@ -27,7 +27,7 @@ const test::Synthetic data(40, {1, 28, 28}, 4);
 const std::unique_ptr<Network> network = make_model("lenet", {1, 28, 28}, 4);
 const std::vector<Line> identity = identity_of_run(*network, data, data);
 
-TEST(LinesOfRun, TellsWhatDiffers) {
+TEST(LinesOfRun, NamesWhatDiffers) {
   using Change = std::function<void(TrainerOptions&)>;
   const std::vector<std::pair<std::string, Change>> cases = {
       {"epochs", [](TrainerOptions& o) { o.epochs = 3; }},

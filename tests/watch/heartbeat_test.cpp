@@ -63,7 +63,7 @@ TEST_F(HeartbeatTest, MessagesArriveInBothDirections) {
 }
 
 /// The monitor sleeps in poll(), so the descriptors have to be ready when there is something to do.
-TEST_F(HeartbeatTest, HostsConnectAndTellEachOtherWithoutATimer) {
+TEST_F(HeartbeatTest, HostsConnectAndExchangeStatesWithoutATimer) {
   const auto second = connect_to_first_host(2, address_);
   while (arrived_.size() < 3) {
     for (Heartbeat* end : {first_.get(), second.get()}) {

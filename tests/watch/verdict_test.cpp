@@ -92,7 +92,7 @@ RankState asleep(double still) {
 }
 
 /// Kinds have no times, steps and processes.
-TEST(Verdict, NamesWhoIsToBlame) {
+TEST(Verdict, NamesTheRanksAtFault) {
   struct Row {
     std::vector<RankState> ranks;
     const char* sentence;

@@ -69,9 +69,10 @@ void suggest_larger_micro_batches(const World& world, const TrainOptions& option
 void warn_of_selection(const TrainOptions& options) {
   const bool selects = options.training.early_stopping > 0 || !options.output.keeps_nothing();
   if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
-  print_message(fmt::format(
-      "best.safetensors and {} select on the test set; {} 0.1 holds out a part of the training set for that",
-      flag_of(&TrainerOptions::early_stopping), flag_of(&DatasetOptions::validation_fraction)));
+  print_message(
+      fmt::format("best.safetensors and {} use the accuracy on the test set; {} 0.1 holds out training "
+                  "samples for this choice",
+                  flag_of(&TrainerOptions::early_stopping), flag_of(&DatasetOptions::validation_fraction)));
 }
 
 /// Prints the run directory and the step from which the run continues.

@@ -39,8 +39,8 @@ std::string stop_line(const std::string& reason, std::uint64_t step, const std::
 
 std::string too_late_line(Duration limit, double before, const std::string& resume) {
   return fmt::format(
-      "lockstep: stopped before the first step: of the time limit of {}, earlier starts have taken {}; {}",
-      value_text(limit), value_text(Duration{std::floor(before)}),
+      "lockstep: stopped before the first step: earlier starts have used {} of the time limit of {}; {}",
+      value_text(Duration{std::floor(before)}), value_text(limit),
       resume.empty() || resume == "auto" ? "start again" : resume_advice(resume));
 }
 

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Seed and epoch, on which a step's random numbers depend beside the sample.
+/// Seed and epoch, on which a step's random numbers depend besides the sample.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;

@@ -90,7 +90,7 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
   if (options.test_fraction > 0.0) {
     if (!is_file && file_kind(test_file) != FileKind::missing) {
       throw Error(Category::usage,
-                  fmt::format("has no effect beside {}: omit it, or name one file instead of the folder",
+                  fmt::format("has no effect, as {} exists: omit it, or name one file instead of the folder",
                               test_file.string()),
                   "test-fraction");
     }

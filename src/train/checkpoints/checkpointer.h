@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// Writes checkpoints of a run beside its steps: a snapshot is taken at a step boundary, travels to rank 0,
+/// Writes checkpoints of a run in the background: a snapshot is taken at a step boundary, travels to rank 0,
 /// and is written there by a thread. Rank 0 decides when. Arguments outlive the checkpointer.
 class Checkpointer {
  public:

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// The epoch in progress: its sums (Progress::epoch), which checkpoints contain, and what this process has
-/// seen of it, which may begin at any of its steps: samples and times.
+/// The epoch in progress: its sums (Progress::epoch), which checkpoints contain, and the samples and times of
+/// this process, which may have started within the epoch.
 class EpochInProgress {
  public:
   explicit EpochInProgress(const RunParts& parts) : parts_(parts) {}

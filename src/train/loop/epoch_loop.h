@@ -25,7 +25,7 @@ class EpochLoop {
   EpochLoop& operator=(const EpochLoop&) = delete;
 
   RunPosition position() const { return parts_.position(); }
-  /// Sets what writes the run's checkpoints, before the first epoch; null: nothing. It outlives the loop.
+  /// Sets the checkpointer, which outlives the loop, before the first epoch; null: no checkpoints.
   void set_checkpointer(Checkpointer* checkpointer) { parts_.checkpointer = checkpointer; }
 
   /// Runs the rest of the epoch in progress, evaluates and reports it. Returns false if a rank asked to stop,

@@ -19,7 +19,7 @@ inline bool follows_steps(Boundary boundary) {
 /// Continuation of a run after a step boundary.
 enum class Next {
   step,        ///< with the next step
-  other_step,  ///< with another step: the state is that of a checkpoint
+  other_step,  ///< the state is now that of a checkpoint: with the step after it
   stop,        ///< it ends
 };
 
@@ -33,7 +33,7 @@ class StepPolicy {
   StepPolicy(const StepPolicy&) = delete;
   StepPolicy& operator=(const StepPolicy&) = delete;
 
-  /// Maximum number of steps after the first `step` ones before act() is called again; the same on all ranks.
+  /// Number of steps that may be made after step `step` before act() must be called; the same on all ranks.
   virtual std::uint64_t steps_until_due(std::uint64_t /*step*/) const { return never; }
   /// Acts, if there is anything to do at this boundary. Collective.
   virtual Next act(Boundary boundary) = 0;

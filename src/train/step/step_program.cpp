@@ -31,9 +31,9 @@ StepProgram::StepProgram(const Session& session, LeafPass pass, StepGradients gr
   }
 }
 
-bool StepProgram::run(const std::function<bool()>& goes_on) {
+bool StepProgram::run(const std::function<bool()>& should_continue) {
   for (std::size_t round = 0; round < programs_.size(); ++round) {
-    if (round > 0 && goes_on && !goes_on()) return false;
+    if (round > 0 && should_continue && !should_continue()) return false;
     programs_[round]->run();
   }
   return true;

@@ -23,9 +23,9 @@ class StepProgram {
               const StepTable& table, std::uint64_t rounds = 1);
 
   /// Runs the current step of the loader and the table. Writes the outcome to the table, which moves on to
-  /// the next step. Calls `goes_on`, if it is not empty, between rounds; once it returns false, abandons the
-  /// step without any change and returns false. Collective.
-  bool run(const std::function<bool()>& goes_on);
+  /// the next step. Calls `should_continue`, if it is not empty, between rounds; once it returns false,
+  /// abandons the step without any change and returns false. Collective.
+  bool run(const std::function<bool()>& should_continue);
   /// Seconds of the last run on a stream; see Program::phases.
   std::optional<PhaseSeconds> phases(std::size_t stream) const;
   const Assignment& assignment() const { return pass_.assignment(); }

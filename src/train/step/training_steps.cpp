@@ -76,7 +76,7 @@ void TrainingSteps::expect(const std::vector<std::vector<SampleRange>>& coming) 
 
 std::optional<StepTimes> TrainingSteps::run_while(std::uint64_t step, std::uint64_t count,
                                                   std::uint64_t rounds,
-                                                  const std::function<bool()>& goes_on) {
+                                                  const std::function<bool()>& should_continue) {
   const auto start = std::chrono::steady_clock::now();
   Watch& watch = watch_of(session_.world());
   watch.begin_steps(step + 1);
@@ -91,7 +91,7 @@ std::optional<StepTimes> TrainingSteps::run_while(std::uint64_t step, std::uint6
     const auto step_start = std::chrono::steady_clock::now();
     const double processor_start = processor_seconds();
     StepProgram& program = program_for(input.samples, rounds);
-    if (!program.run(goes_on)) {
+    if (!program.run(should_continue)) {
       prepared_for_ = std::numeric_limits<std::uint64_t>::max();  // runners have begun with later samples
       return std::nullopt;
     }

@@ -36,10 +36,11 @@ class TrainingSteps {
   /// total times. A step whose loss, or the norm of whose gradient, is not finite changes nothing.
   /// Collective.
   StepTimes run(std::uint64_t step, std::uint64_t count) { return *run_while(step, count, 1, nullptr); }
-  /// Same as run, but asks `goes_on` between `rounds` parts of each step; once it returns false, which it
-  /// does on all ranks, abandons the step and returns nothing. With more than one round, `count` is 1.
+  /// Same as run, but asks `should_continue` between `rounds` parts of each step; once it returns false,
+  /// which it does on all ranks, abandons the step and returns nothing. With more than one round, `count`
+  /// is 1.
   std::optional<StepTimes> run_while(std::uint64_t step, std::uint64_t count, std::uint64_t rounds,
-                                     const std::function<bool()>& goes_on);
+                                     const std::function<bool()>& should_continue);
   /// Inputs and outcomes of the steps of the last run.
   std::span<const StepInput> inputs() const { return inputs_; }
   std::span<const StepOutcome> outcomes() const { return outcomes_; }

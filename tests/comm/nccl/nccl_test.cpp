@@ -121,7 +121,7 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
 }
 
 /// NCCL's abort waits for graphs that it is part of, and these die when the error unwinds.
-TEST(Nccl, AnAbortThatWaitsForGraphsHoldsUpNoError) {
+TEST(Nccl, ErrorsAreReportedWhileAnAbortWaitsForGraphs) {
   FakeNccl fake;
   std::latch graphs_are_gone(1);
   fake.waits_in_abort = [&] { graphs_are_gone.wait(); };

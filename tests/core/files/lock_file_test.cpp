@@ -58,7 +58,7 @@ TEST(LockFile, IsRenewedWhereItsFileWasRemoved) {
   expect_error(Category::resource, {" is in use by me: "}, [&] { const LockFile second(path, "2", 0.0); });
 }
 
-TEST(LockFile, WithoutLocksARunGoesOn) {
+TEST(LockFile, WithoutLocksARunContinues) {
   const TemporaryFolder folder;
   for (const int reason : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
     TestFiles files(system_files(), [&](const FileCall& call) { return call.name == "lock" ? reason : 0; });

@@ -14,7 +14,7 @@ namespace {
 void check_parts(const std::filesystem::path& folder, const std::filesystem::path& train,
                  const std::filesystem::path& test, double test_fraction) {
   if (!test.empty() && test_fraction > 0.0) {
-    throw Error(Category::usage, fmt::format("has no effect beside {}: omit it", test.string()),
+    throw Error(Category::usage, fmt::format("has no effect, as {} exists: omit it", test.string()),
                 "test-fraction");
   }
   if (!test.empty() && train.empty()) {

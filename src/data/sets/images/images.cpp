@@ -25,7 +25,7 @@ DatasetPair open_parts(const std::filesystem::path& folder, double test_fraction
   if (has_packed_images(folder, "train")) {
     if (test_fraction > 0.0) {
       throw Error(Category::usage,
-                  fmt::format("has no effect beside {}: omit it", (folder / "test.index").string()),
+                  fmt::format("has no effect, as {} exists: omit it", (folder / "test.index").string()),
                   "test-fraction");
     }
     return open_packed_parts(folder, shape);

@@ -187,10 +187,10 @@ void for_each_row(StreamHandle stream, std::size_t rows, const Work& work) {
   launch<Work>(stream, rows, row_kernel<Work>, work);
 }
 
-/// Does the above, and then for each row and lane of `then`, which may differ in number from those of `work`,
-/// then.store(place, k, then.load(place, k)) for k in [0, then.terms(place)), in any order, Then::ahead loads
-/// before as many stores. `place` is then.place(row, lane, results); results[l] is what work.finish returned
-/// for lane l of the row, a Work::Result.
+/// Same as for_each_row(rows, work), then for each row and lane of `then`, which may differ in number from
+/// those of `work`, then.store(place, k, then.load(place, k)) for k in [0, then.terms(place)), in any order,
+/// Then::ahead loads before as many stores. `place` is then.place(row, lane, results); results[l] is what
+/// work.finish returned for lane l of the row, a Work::Result.
 template <class Work, class Then>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work, const Then& then) {
   launch<Then>(stream, rows, row_kernel<Work, Then>, work, then);
