@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <concepts>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/files/atomic_file.h"
@@ -18,6 +21,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "lockstep/error.h"
+#include "lockstep/reports.h"
 #include "run/checkpoint/checkpoint_folder.h"
 #include "watch/report.h"
 
@@ -38,16 +42,26 @@ struct RecordedEvent {
 
   /// Whether it is about what a run did until `last_step` and `last_epoch`.
   bool is_within(std::uint64_t last_step, int last_epoch) const {
-    return kind == "epoch" ? epoch <= last_epoch : kind != "end" && step <= last_step;
+    return kind == EpochReport::event ? epoch <= last_epoch : kind != EndReport::event && step <= last_step;
   }
 };
 
+/// Every event that is_within does not know by its name has a step.
+template <class... Reports>
+constexpr bool have_places(std::type_identity<std::variant<Reports...>> /*events*/) {
+  return ((std::same_as<Reports, EpochReport> || std::same_as<Reports, EndReport> ||
+           requires(Reports report) { report.step; }) &&
+          ...);
+}
+static_assert(have_places(std::type_identity<RunEvent>()));
+
+/// Reads events of later versions too.
 std::optional<RecordedEvent> parse_event(std::string_view line) {
   try {
     const nlohmann::json json = nlohmann::json::parse(line);
     RecordedEvent event{.kind = json.at("event").get<std::string>()};
     event.step = json.value("step", std::uint64_t{0});
-    if (event.kind == "epoch") event.epoch = json.at("epoch").get<int>();
+    if (event.kind == EpochReport::event) event.epoch = json.at("epoch").get<int>();
     return event;
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
@@ -174,7 +188,7 @@ std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) co
     if (!event->is_within(step, epoch)) break;
     damaged += std::exchange(damaged_at_end, 0);
     last_event = std::max(last_event, event->step);
-    if (event->kind == "step") {
+    if (event->kind == StepReport::event) {
       interval = event->step - std::min(event->step - 1, std::exchange(last_step_event, event->step));
     }
     kept.append(line) += '\n';
