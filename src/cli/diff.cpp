@@ -33,7 +33,7 @@ OptionSet option_set(DiffOptions& options) {
                 "Compares the records of two runs: steps, epochs and digests that both have. Names the first "
                 "step whose loss, learning rate or digest differs, the first epoch that differs, and options "
                 "and facts of the environment that differ. Exit status: 0 if all results are the same, 1 if "
-                "some differ, others as in README.md.");
+                "some differ, others as in docs/troubleshooting.md.");
   set.positional("RUN_A", "run directory", options.first);
   set.positional("RUN_B", "run directory", options.second);
   set.add(options.results);

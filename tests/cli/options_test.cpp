@@ -255,9 +255,9 @@ TEST(TrainOptions, HelpFitsAndNamesEveryOption) {
   EXPECT_FALSE(train_option_set(options).parse(4, asking.data(), nullptr));
 }
 
-TEST(TrainOptions, ReadmeNamesEveryOption) {
-  const std::string readme = contents(LOCKSTEP_TEST_DATA "/../README.md");
-  for (const std::string& name : train_option_names()) EXPECT_TRUE(test::holds(readme, "--" + name)) << name;
+TEST(TrainOptions, ThePageNamesEveryOption) {
+  const std::string page = contents(LOCKSTEP_TEST_DATA "/../docs/options.md");
+  for (const std::string& name : train_option_names()) EXPECT_TRUE(test::holds(page, "--" + name)) << name;
 }
 
 }  // namespace
