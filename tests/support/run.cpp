@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "core/process/process.h"
 #include "support/idx_files.h"
@@ -116,15 +117,42 @@ std::vector<pid_t> Started::processes_of(const std::filesystem::path& program) c
   return below;
 }
 
+pid_t Started::mpirun_without_ranks() const {
+  for (const pid_t mpirun : processes_of(LOCKSTEP_MPIEXEC)) {
+    const std::vector<pid_t> ranks = children_of(mpirun);
+    const bool ended = std::ranges::all_of(ranks, [](pid_t rank) {
+      const auto status = status_of(rank);
+      return !status || status->has_ended();
+    });
+    if (ended && !ranks.empty()) return mpirun;
+  }
+  return 0;
+}
+
 Outcome Started::wait(double seconds) {
+  constexpr int milliseconds_between_looks = 1000, looks_until_hung = 8;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  pid_t idle = 0;  // mpirun whose ranks have ended, and for how many looks
+  int looks = 0;
+  bool hung = false;
   for (bool open = true; open;) {
     const std::chrono::duration<double, std::milli> left = end - std::chrono::steady_clock::now();
     pollfd wanted{.fd = out_, .events = POLLIN, .revents = 0};
-    if (left.count() <= 0.0 || poll(&wanted, 1, static_cast<int>(left.count())) == 0) {
+    const int ready =
+        poll(&wanted, 1, static_cast<int>(std::clamp(left.count(), 0.0, 1.0 * milliseconds_between_looks)));
+    if (ready == 0 && left.count() <= 0.0) {
       ADD_FAILURE() << "the program has not ended within " << seconds << " s";
       kill(-process_, SIGKILL);
       break;
+    }
+    if (ready == 0) {
+      const pid_t before = std::exchange(idle, mpirun_without_ranks());
+      looks = idle != 0 && idle == before ? looks + 1 : 0;
+      if (looks == looks_until_hung) {
+        hung = true;
+        kill(idle, SIGKILL);
+      }
+      continue;
     }
     char buffer[4096];
     const ssize_t count = read(out_, buffer, sizeof buffer);
@@ -135,7 +163,7 @@ Outcome Started::wait(double seconds) {
   rusage usage{};
   wait4(process_, &status, 0, &usage);
   waited_ = true;
-  return {exit_status_of(status), read_, contents(folder_ / "err"), usage.ru_maxrss};
+  return {exit_status_of(status), read_, contents(folder_ / "err"), usage.ru_maxrss, hung};
 }
 
 Outcome run(const Words& command, const Words& environment) {
@@ -157,7 +185,8 @@ Outcome mpirun(const std::string& program, int ranks, const Words& arguments, co
   Words command = on_ranks(ranks, program, arguments);
   // Runs must end by themselves; the bound keeps a hang from blocking other tests.
   if (ranks > 0) command = words("timeout -k 5 120") + command;
-  return run(command, environment);
+  const Outcome outcome = run(command, environment);
+  return outcome.mpirun_hung ? run(command, environment) : outcome;
 }
 
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test) {

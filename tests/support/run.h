@@ -18,6 +18,7 @@ struct Outcome {
   std::string out;
   std::string err;
   long resident_kilobytes = 0;  ///< maximum over its processes
+  bool mpirun_hung = false;     ///< whether mpirun had to be killed, as it hung after its ranks had ended
 };
 
 /// A program in a process group of its own, which is ended with the object if it still runs.
@@ -34,10 +35,14 @@ class Started {
   void await_line(const std::string& start);
   /// Processes below this one that run `program`, in the order of their numbers.
   std::vector<pid_t> processes_of(const std::filesystem::path& program) const;
-  /// Waits for the end. `out` is what await_line has not read. Fails the test after `seconds`.
+  /// Waits for the end. `out` is what await_line has not read. Fails the test after `seconds`. An mpirun that
+  /// hangs after its ranks have ended (Open MPI 4.1.4 sometimes does) is killed.
   Outcome wait(double seconds = 60.0);
 
  private:
+  /// The mpirun below this process whose ranks have all ended; 0: none.
+  pid_t mpirun_without_ranks() const;
+
   TemporaryFolder folder_;
   pid_t process_ = 0;
   int out_ = -1;  ///< read end of a pipe
@@ -52,7 +57,7 @@ Words on_ranks(int ranks, const std::string& program, const Words& arguments,
 /// Runs `command` and waits. `environment`: NAME=VALUE, added to this process's.
 Outcome run(const Words& command, const Words& environment = {});
 
-/// Runs `program` on `ranks` ranks under mpirun; 0: without mpirun.
+/// Runs `program` on `ranks` ranks under mpirun; 0: without mpirun. Runs it again if mpirun hangs at its end.
 Outcome mpirun(const std::string& program, int ranks, const Words& arguments, const Words& environment = {});
 /// Runs the lockstep program on `ranks` ranks under mpirun; 0: without mpirun.
 Outcome lockstep(int ranks, const Words& arguments, const Words& environment = {});
