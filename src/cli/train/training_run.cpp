@@ -186,16 +186,19 @@ void TrainingRun::open_record(Environment environment) {
           environment_of(std::move(environment), world_, trainer_, options_.training.execution.dtype));
     }
     if (leads()) report_start(place_, trainer_.step());
-    recorder_.emplace(make_recorder(options_.output, place_.folder.path(),
-                                    {.rank = world_.rank(), .ranks = world_.size(), .host = world_.host()}));
   });
   Watch& watch = watch_of(world_);
   watch.set_report_folder(place_.folder.path());
-  if (!place_.keeps()) return;
-  watch.set_advice(begin_again_advice(place_.folder.path().string()));
-  const auto remarks =
-      trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints, description_);
-  for (const std::string& remark : remarks) print_warning(remark);
+  if (place_.keeps()) {
+    watch.set_advice(begin_again_advice(place_.folder.path().string()));
+    const auto remarks =
+        trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints, description_);
+    for (const std::string& remark : remarks) print_warning(remark);
+  }
+  world_.agree([&] {  // last: from here on, errors of files are warnings
+    recorder_.emplace(make_recorder(options_.output, place_.folder.path(),
+                                    {.rank = world_.rank(), .ranks = world_.size(), .host = world_.host()}));
+  });
 }
 
 /// Connects the trainer's reports to the record, on rank 0, and requests to stop to the trainer.
