@@ -184,7 +184,7 @@ Outcome lockstep(int ranks, const Words& arguments, const Words& environment) {
 Outcome mpirun(const std::string& program, int ranks, const Words& arguments, const Words& environment) {
   Words command = on_ranks(ranks, program, arguments);
   // Runs must end by themselves; the bound keeps a hang from blocking other tests.
-  if (ranks > 0) command = words("timeout -k 5 120") + command;
+  if (ranks > 0) command = words("timeout -k 5 600") + command;
   const Outcome outcome = run(command, environment);
   return outcome.mpirun_hung ? run(command, environment) : outcome;
 }
