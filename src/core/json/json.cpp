@@ -218,6 +218,16 @@ void JsonDocument::read(const JsonValue& value, std::string& text) const {
   text = value.get_ref<const std::string&>();
 }
 
+void JsonDocument::read(const JsonValue& value, bool& choice) const {
+  if (!value.is_boolean()) refuse(value, "must be true or false");
+  choice = value.get<bool>();
+}
+
+void JsonDocument::read(const JsonValue& value, double& number) const {
+  if (!value.is_number()) refuse(value, "must be a number");
+  number = value.get<double>();
+}
+
 void JsonDocument::read(const JsonValue& value, Facts& facts) const {
   check_object(value);
   for (const auto& [name, item] : value.items()) {

@@ -50,6 +50,8 @@ class JsonDocument {
   /// Functions that read `value`, which is part of this document. They refuse other types, numbers outside
   /// the member's type, and missing or unknown keys of a described struct. Whole numbers are not negative.
   void read(const JsonValue& value, std::string& text) const;
+  void read(const JsonValue& value, bool& choice) const;
+  void read(const JsonValue& value, double& number) const;
   void read(const JsonValue& value, Facts& facts) const;
   template <std::integral T>
   void read(const JsonValue& value, T& number) const {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/json/members.h"
 #include "support/expect_error.h"
 
 namespace lockstep {
@@ -59,6 +60,31 @@ TEST(Json, DescribedStructsAreWrittenAndRead) {
       R"({"byte":255,"inner":{"text":"ü\n\"","numbers":[0,7]},"facts":{"z":[255],"a":""}})";
   EXPECT_EQ(json_of(outer).dump(), text);
   EXPECT_EQ(read(text), outer);
+}
+
+struct Measure {
+  double number = 0.0;
+  bool choice = false;
+  bool operator==(const Measure&) const = default;
+};
+LOCKSTEP_MEMBERS(Measure, number, choice)
+
+TEST(Json, RealNumbersAreExact) {
+  const auto measure = [](const std::string& text) {
+    const JsonDocument document(text, {.file = "f"});
+    Measure result;
+    document.read(document.root(), result);
+    return result;
+  };
+  for (const double number : {0.0, 1.0 / 3.0, -5e-324, 1.7976931348623157e308, 123456789012345678.0}) {
+    const Measure written{.number = number, .choice = number > 0.0};
+    EXPECT_EQ(measure(json_of(written).dump()), written) << number;
+  }
+  EXPECT_EQ(measure(R"({"number":-3,"choice":true})"), (Measure{-3.0, true}));
+  expect_error(Category::data, {"f:1: number: must be a number"},
+               [&] { measure(R"({"number":"1","choice":true})"); });
+  expect_error(Category::data, {"f:1: choice: must be true or false"},
+               [&] { measure(R"({"number":1,"choice":1})"); });
 }
 
 TEST(Json, ErrorsNameLineAndPath) {
