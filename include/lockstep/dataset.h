@@ -12,6 +12,7 @@
 namespace lockstep {
 
 class World;
+struct TableEncoding;
 
 /// Format in which a data set gives its samples.
 enum class Encoding {
@@ -41,8 +42,12 @@ class Dataset {
   virtual std::string sample_name(std::uint64_t id) const;
   /// Names of the classes, in order; empty: they have none.
   virtual std::vector<std::string> class_names() const { return {}; }
-  /// Line of a warning about files in its folders that are not samples; empty: there are none.
-  virtual std::string skipped_files() const { return {}; }
+  /// Lines for the user about what is odd in the files: files that are not samples, columns that number the
+  /// rows.
+  virtual std::vector<std::string> warnings() const { return {}; }
+  /// How the columns of a table became the elements of its samples, the same for all parts of a data set;
+  /// null: it is not a table. Lives as long as the data set.
+  virtual const TableEncoding* table_encoding() const { return nullptr; }
 };
 
 /// Training and test samples, with equal shape, classes and encoding.
@@ -62,6 +67,7 @@ struct DatasetOptions {
   int image_size = 224;
   int channels = 3;
   std::string label_column = {};
+  Names drop_columns = {};
   double test_fraction = 0.0;
   double validation_fraction = 0.0;
   Shape shape = {3, 32, 32};
@@ -76,8 +82,8 @@ std::vector<std::string> dataset_names();
 
 template <OptionsOf<DatasetOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [name, directory, image_size, channels, label_column, test_fraction, validation_fraction, shape,
-         classes, samples] = options;
+  auto& [name, directory, image_size, channels, label_column, drop_columns, test_fraction,
+         validation_fraction, shape, classes, samples] = options;
   field(name, {.name = "dataset", .help = "data set", .group = "Data", .choices = dataset_names});
   field(directory, {.name = "data-dir",
                     .help = "folder with the files of the data set; without it: "
@@ -101,6 +107,9 @@ void visit(O& options, Visitor&& field) {
          .help =
              "name of the column with the classes; without it: 'label' or, if there is none, the last column",
          .needs = {{"dataset", {"csv"}}}});
+  field(drop_columns, {.name = "drop-columns",
+                       .help = "names of columns that are neither features nor labels, such as row numbers",
+                       .needs = {{"dataset", {"csv"}}}});
   field(test_fraction, {.name = "test-fraction",
                         .help = "share of the rows or files that is held out for testing; for data without "
                                 "test.csv or a folder test",

@@ -172,7 +172,7 @@ std::string text_of(const DatasetPart& part, const PartStatistics& statistics) {
 DatasetPart examine(const std::string& name, const Dataset& dataset, const DataOptions& options,
                     const ResultPrinter& printer) {
   DatasetPart part = count_classes(name, dataset);
-  print_warning(dataset.skipped_files());
+  for (const std::string& warning : dataset.warnings()) print_warning(warning);
   printer.text(text_of(part));
   if (options.action == "stats") {
     part.statistics = measure_statistics(name, dataset, options);

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "data/sets/csv_dataset.h"
 #include "support/expect_error.h"
+#include "support/tables.h"
 
 namespace lockstep {
 namespace {
@@ -74,38 +74,92 @@ TEST(Csv, QuotesThatDoNotFit) {
                [] { records("\"a\"b\n"); });
 }
 
-CsvTable table(std::string_view text, const std::string& label = "") {
-  return parse_csv_table(text, "t.csv", label);
+TEST(Csv, SeparatorsAreFound) {
+  const std::vector<std::pair<std::string_view, char>> cases = {
+      {"a,b\n1,2\n", ','},
+      {"a;b\n1;2\n", ';'},
+      {"a\tb\n1\t2\n", '\t'},
+      {"a;b\n1,5;2,5\n", ';'},
+      {"a;b;c\n1,5;2,5;3\n1;2,5;3\n", ';'},
+      {"a b;c,d\n1;2\n3;4\n", ';'},  // commas divide the header only
+      {"\"x,y,z\";b\n1;2\n", ';'},
+      {"a;b,c;d\n1,2\n", ','},
+      {"a,b\n1\n", ','},
+      {"a,b;c\n1,2;3\n", ';'},              // both fit
+      {"5,1;3,5;1,4\n4,9;3,0;1,4\n", ';'},  // commas fit, too
+      {"a,\tb,\tc\n1,\t2,\t3\n", ','},
+      {"a\n1;2\n", ','},  // only the header counts
+      {"\"a\nb\";c\r\n\r\n1;2", ';'},
+      {"", ','}};
+  for (const auto& [text, separator] : cases) {
+    EXPECT_EQ(CsvReader(text, "t.csv").separator(), separator) << text;
+  }
+  EXPECT_EQ(records("a;\"b;c\"\n1;2,5\n"), (std::vector<Fields>{{"a", "b;c"}, {"1", "2,5"}}));
+  const std::string wide = std::string(100'000, 'x') + ";y\n1;2\n";  // longer than the first window
+  EXPECT_EQ(streamed_records(wide, std::size_t{1} << 16)[1], (Fields{"1;2"}));
 }
 
-/// All numbers of the features, row by row.
-std::vector<double> numbers(const CsvTable& of) {
-  std::vector<double> all;
-  for (std::size_t row = 0; row < of.values.size(); ++row) {
-    all.insert(all.end(), of.values[row].begin(), of.values[row].end());
+/// Cells of the features, row by row: numbers, texts, and "-" for a gap.
+Fields cells(const CsvTable& table) {
+  Fields all;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      const CsvCell cell = table.cells[row][i];
+      all.push_back(cell.is_gap()      ? "-"
+                    : cell.is_number() ? fmt::format("{}", cell.number())
+                                       : "'" + table.columns[i].texts[cell.text()] + "'");
+    }
   }
   return all;
 }
 
-/// The table has as many classes as rows, as in a column of measurements that is taken for labels. It would
-/// take minutes to compare each row with all classes.
-TEST(CsvDataset, AnyNumberOfClasses) {
-  constexpr int rows = 500000;
-  std::string text = "x,y\n";
-  for (int row = 0; row < rows; ++row) text += fmt::format("1,{}.5\n", (row * 7919LL) % rows);
-  const CsvTable all = table(text);
-  const DatasetPair data = make_csv_datasets(all, all);
-  EXPECT_EQ(data.train->classes(), rows);
-  EXPECT_EQ(data.train->class_names()[static_cast<std::size_t>(data.train->label(1))], "7919.5");
+Fields names(const CsvTable& table) {
+  Fields all;
+  for (const CsvColumn& column : table.columns) all.push_back(column.name);
+  return all;
 }
 
 TEST(CsvTable, LabelColumn) {
-  EXPECT_EQ(table("label,x\nred,1\n").features, Fields{"x"});
-  EXPECT_EQ(table("x,y\n1,2\n").label_column, "y");
-  const CsvTable chosen = table("x, kind ,y\n1,a,3\n", "kind");
-  EXPECT_EQ(chosen.features, (Fields{"x", "y"}));
-  EXPECT_EQ(numbers(chosen), (std::vector<double>{1, 3}));
-  EXPECT_EQ(chosen.labels, Fields{"a"});
+  EXPECT_EQ(names(parsed("label,x\nred,1\n")), Fields{"x"});
+  EXPECT_EQ(parsed("x,y\n1,2\n").labels.column, "y");
+  const CsvTable chosen = parsed("x, kind ,y\n1,a,3\n", {.label_column = "kind"});
+  EXPECT_EQ(names(chosen), (Fields{"x", "y"}));
+  EXPECT_EQ(cells(chosen), (Fields{"1", "3"}));
+  EXPECT_EQ(chosen.labels.texts, Fields{"a"});
+}
+
+TEST(CsvTable, DroppedColumns) {
+  const std::string text = "id,x,label,note\n7,1,a,\xff\n";
+  EXPECT_EQ(names(parsed(text, {.drop_columns = {"note", "id"}})), Fields{"x"});
+  const CsvTable last = parsed(text, {.drop_columns = {"note", "label"}});
+  EXPECT_EQ(names(last), Fields{"id"});
+  EXPECT_EQ(last.labels.column, "x");
+  expect_error(
+      Category::data,
+      {"drop-columns: t.csv: line 1: unknown column 'notes'; did you mean 'note'? known: id, x, label"},
+      [&] { parsed(text, {.drop_columns = {"notes"}}); });
+  expect_error(Category::usage, {"drop-columns: 'x' is the label column"},
+               [&] { parsed(text, {.label_column = "x", .drop_columns = {"x"}}); });
+  expect_error(Category::data, {"t.csv: line 1: no column of features"}, [&] {
+    parsed(text, {.drop_columns = {"note", "id", "x"}});
+  });
+}
+
+TEST(CsvTable, Cells) {
+  const std::vector<std::pair<std::string, Fields>> cases = {
+      {"x;label\n1,5;a\n-1.5;a\n1.000,5;a\n1,2,3;a\n", {"1.5", "-1.5", "'1.000,5'", "'1,2,3'"}},
+      {"x\tlabel\n1,5\ta\n+2\ta\n", {"'1,5'", "2"}},
+      {"x,label\n\"1,5\",a\n1e-400,a\n1e3,a\n", {"'1,5'", "0", "1000"}},
+      {"x,label\n,a\n NA ,a\nn/a,a\nNaN,a\nNULL,a\nNone,a\n?,a\n\"\",a\n", Fields(8, "-")},
+      {"x,label\nnan.,a\nnana,a\n-,a\n", {"'nan.'", "'nana'", "'-'"}},
+      {"x,label\ninf,a\n-1e999,a\n+-1,a\n1.5z,a\n", {"'inf'", "'-1e999'", "'+-1'", "'1.5z'"}}};
+  for (const auto& [text, expected] : cases) EXPECT_EQ(cells(parsed(text)), expected) << text;
+}
+
+TEST(CsvTable, ColumnsWithoutANameHaveTheirNumber) {
+  EXPECT_EQ(names(parsed(",x,,label\n0,1,2,a\n")), (Fields{"column1", "x", "column3"}));
+  EXPECT_EQ(names(parsed(",x,label\n0,1,a\n", {.drop_columns = {"column1"}})), Fields{"x"});
+  EXPECT_EQ(names(parsed("0,1,label\n3,4,a\n")), (Fields{"0", "1"}));  // names of pixels
 }
 
 TEST(CsvTable, BadRowsNameLineAndColumn) {
@@ -114,41 +168,67 @@ TEST(CsvTable, BadRowsNameLineAndColumn) {
       {"x,label\n", "t.csv: no rows after the header"},
       {"x,label\n1,a\n2\n", "t.csv: line 3: 1 fields, the header has 2"},
       {"x,label\n1,a,b\n", "t.csv: line 2: 3 fields, the header has 2"},
-      {"x,label\none,a\n", "t.csv: line 2, column 'x': 'one' is not a number"},
-      {"x,label\n,a\n", "t.csv: line 2, column 'x': '' is not a number"},
-      {"x,label\n1.5z,a\n", "t.csv: line 2, column 'x': '1.5z' is not a number"},
-      {"x,label\nnan,a\n", "t.csv: line 2, column 'x': 'nan' is not a finite number"},
-      {"x,label\n-inf,a\n", "t.csv: line 2, column 'x': '-inf' is not a finite number"},
-      {"x,label\n1e999,a\n", "t.csv: line 2, column 'x': '1e999' is not a finite number"},
-      {"x,label\n1,\n", "t.csv: line 2, column 'label': no class"},
+      {"x,label\n1,\n", "t.csv: line 2, column 'label': no label"},
       {"x,x,label\n1,2,a\n", "t.csv: line 1: two columns are called 'x'"},
       {"5.1,3.5,0\n4.9,3.0,0\n", "t.csv: line 1: '5.1' is a number; the first line must name the columns"},
       {"5.1,3.5,setosa\n4.9,3.0,setosa\n", "t.csv: line 1: '5.1' is a number"},
+      {"5,1;3,5;setosa\n4,9;3,0;setosa\n", "t.csv: line 1: '5,1' is a number"},
       {"7,3,0\n4,3,0\n", "t.csv: line 1: '7' is a number"},
-      {"x,label\n+-1,a\n", "t.csv: line 2, column 'x': '+-1' is not a number"},
-      {"label\na\n", "t.csv: line 1: no column but the classes'"}};
+      {"x,gr\xf6\xdf"
+       "e,label\n1,2,a\n",
+       "t.csv: line 1: a text is not UTF-8"},
+      {"x,label\n1,a\ngr\xf6\xdf"
+       "e,a\n",
+       "t.csv: line 3, column 'x': a text is not UTF-8"},
+      {"x,label\n1,gr\xf6\xdf"
+       "e\n",
+       "t.csv: line 2, column 'label': a text is not UTF-8"},
+      {std::string("\xff\xfex\0,\0y\0\n\0", 10),
+       "t.csv: line 1: a text is not UTF-8: save the table as UTF-8"},
+      {"label\na\n",
+       "t.csv: line 1: no column of features beside that of the labels; columns are separated by"},
+      {"x|label\n1|a\n", "t.csv: line 1: no column of features beside that of the labels"}};
   for (const auto& [text, message] : cases) {
-    expect_error(Category::data, {message}, [&text = text] { table(text); });
+    expect_error(Category::data, {message}, [&text = text] { parsed(text); });
   }
   expect_error(Category::data, {"t.csv: line 1: unknown label column 'nope'; known: x, label"},
-               [] { table("x,label\n1,a\n", "nope"); });
-  const std::string large(5'000'000, 'y'), start = "'" + large.substr(0, 100) + "...'";
-  expect_error(Category::data, {"t.csv: line 2, column 'x': " + start + " is not a number"},
-               [&] { table("x,label\n" + large + ",a\n"); });
-  expect_error(Category::data, {"column 'label': class " + start + " is not in the training rows"},
-               [&] { make_csv_datasets(table("x,label\n1,a\n2,b\n"), table("x,label\n1," + large + "\n")); });
+               [] { parsed("x,label\n1,a\n", {.label_column = "nope"}); });
   expect_error(Category::data, {"unknown label column 'lable'; did you mean 'label'? known: x?y, label"},
-               [] { table("\"x\ny\",label\n1,a\n", "lable"); });
-}
-
-TEST(CsvTable, NumbersMayHaveASignAndBeTiny) {
-  EXPECT_EQ(numbers(table("x,label\n+1.5,a\n1e-400,a\n")), (std::vector<double>{1.5, 0.0}));
-  EXPECT_EQ(table("0,1,label\n3,4,a\n").features, (Fields{"0", "1"}));  // names of pixels
+               [] { parsed("\"x\ny\",label\n1,a\n", {.label_column = "lable"}); });
 }
 
 TEST(CsvTable, ClassesAreSortedAsNumbersOrTexts) {
   EXPECT_EQ(sorted_classes({"10", "9", "10", "-1"}), (Fields{"-1", "9", "10"}));
   EXPECT_EQ(sorted_classes({"10", "9", "b"}), (Fields{"10", "9", "b"}));
+}
+
+TEST(CsvTable, LabelsMayBeNumbers) {
+  EXPECT_EQ(label_numbers(parsed("x;y\n1;2,5\n1;-3\n").labels), (std::vector<double>{2.5, -3.0}));
+  expect_error(Category::data, {"t.csv: line 3, column 'y': 'NA' is not a finite number"},
+               [] { label_numbers(parsed("x,y\n1,2\n1,NA\n").labels); });
+}
+
+/// A text and a running number in each of `rows` rows.
+std::string numbered(int rows, int first) {
+  std::string text = "id,name,x,label\n";
+  for (int row = 0; row < rows; ++row) text += fmt::format("{},n{},{},a\n", first + row, row, row % 7);
+  return text;
+}
+
+TEST(CsvTable, ColumnsThatIdentifyTheirRow) {
+  const auto row_ids = [](const CsvTable& table) {
+    Fields found;
+    for (const CsvColumn& column : table.columns) {
+      if (column.row_id) found.push_back(column.name);
+    }
+    return found;
+  };
+  EXPECT_EQ(row_ids(parsed(numbered(10, 1))), (Fields{"id", "name"}));
+  EXPECT_EQ(row_ids(parsed(numbered(10, -3))), (Fields{"id", "name"}));
+  EXPECT_EQ(row_ids(parsed(numbered(9, 1))), Fields());  // too few to tell
+  EXPECT_EQ(row_ids(parsed(numbered(10, 0) + "10,n3,4,a\n")), Fields{"id"});
+  EXPECT_EQ(row_ids(parsed(numbered(10, 0) + "11,n10,4,a\n")), Fields{"name"});
+  EXPECT_EQ(row_ids(parsed(numbered(10, 0) + ",,4,a\n")), Fields());
 }
 
 std::vector<float> row(const Dataset& data, std::uint64_t id) {
@@ -160,9 +240,7 @@ std::vector<float> row(const Dataset& data, std::uint64_t id) {
 }
 
 TEST(CsvDataset, StandardizedByTheTrainingRows) {
-  const CsvTable train = table("x,c,label\n1,0.1,b\n3,0.1,a\n5,0.1,a\n");
-  const CsvTable test = table("x,c,label\n3,7,b\n");
-  const DatasetPair pair = make_csv_datasets(train, test);
+  const DatasetPair pair = csv_datasets("x,c,label\n1,0.1,b\n3,0.1,a\n5,0.1,a\n", "label,y,c,x\nb,9,7,3\n");
   EXPECT_EQ(pair.train->shape(), (Shape{2, 1, 1}));
   EXPECT_EQ(pair.train->encoding(), Encoding::floats);
   EXPECT_EQ(pair.train->class_names(), (Fields{"a", "b"}));
@@ -171,28 +249,64 @@ TEST(CsvDataset, StandardizedByTheTrainingRows) {
   EXPECT_EQ(row(*pair.test, 0), (std::vector<float>{0.0F, 0.0F}));
 }
 
+TEST(CsvDataset, TextsAndGapsHaveElementsOfTheirOwn) {
+  const DatasetPair pair = csv_datasets("port,x,label\nb,1,0\na,,1\n,3,1\n", "port,x,label\nb,,0\nc,2,0\n");
+  EXPECT_EQ(pair.train->shape(), (Shape{5, 1, 1}));
+  EXPECT_EQ(row(*pair.train, 0), (std::vector<float>{0, 1, 0, -1, 0}));
+  EXPECT_EQ(row(*pair.train, 1), (std::vector<float>{1, 0, 0, 0, 1}));
+  EXPECT_EQ(row(*pair.train, 2), (std::vector<float>{0, 0, 1, 1, 0}));
+  EXPECT_EQ(row(*pair.test, 0), (std::vector<float>{0, 1, 0, 0, 1}));
+  EXPECT_EQ(row(*pair.test, 1), (std::vector<float>{0, 0, 0, 0, 0}));
+  EXPECT_EQ(pair.train->warnings(), Fields());
+  EXPECT_EQ(pair.test->warnings(),
+            Fields{"t.csv: a cell has a text that no training row has in that column ('c' "
+                   "in line 3, column 'port'): it counts as none of its texts"});
+  EXPECT_EQ(pair.train->table_encoding()->columns, pair.test->table_encoding()->columns);
+}
+
 TEST(CsvDataset, TestTablesThatDoNotFit) {
-  const CsvTable train = table("x,label\n1,a\n2,b\n");
-  expect_error(Category::data, {"t.csv: line 3, column 'label': class 'c' is not in the training rows"},
-               [&] { make_csv_datasets(train, table("x,label\n1,a\n1,c\n")); });
-  expect_error(Category::data, {"t.csv: line 1: other columns than in t.csv"},
-               [&] { make_csv_datasets(train, table("y,label\n1,a\n")); });
-  const CsvTable single = table("x,kind\n1,a\n2,a\n");
+  const std::string train = "x,label\n1,a\n2,b\n", large(5'000'000, 'y');
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"x,label\n1,a\n1,c\n", "t.csv: line 3, column 'label': class 'c' is not in the training rows"},
+      {"x,label\n1," + large + "\n",
+       "column 'label': class '" + large.substr(0, 100) + "...' is not in the training rows"},
+      {"X,label\n1,a\n", "t.csv: line 1: column of the training rows is missing: 'x'"},
+      {"y,Label\n1,a\n",
+       "t.csv: line 1: columns of the training rows are missing: 'x', 'label'; did you mean "
+       "Label?"},
+      {"x,label\n", "t.csv: no rows after the header"},
+      {"x,label\n1\n", "t.csv: line 2: 1 fields, the header has 2"},
+      {"x,label\none,a\n", "t.csv: line 2, column 'x': 'one' is not a finite number"}};
+  for (const auto& [test, message] : cases) {
+    expect_error(Category::data, {message}, [&, &test = test] { csv_datasets(train, test); });
+  }
+  const std::string single = "x,kind\n1,a\n2,a\n";
   expect_error(Category::data, {"t.csv: column 'kind': only one class, 'a', in all training rows"},
-               [&] { make_csv_datasets(single, single); });
-  expect_error(Category::data, {"column 'x': its numbers are too large"},
-               [&] { make_csv_datasets(table("x,label\n1e300,a\n-1e300,b\n"), train); });
+               [&] { csv_datasets(single, single); });
+}
+
+/// The table has as many classes as rows, as in a column of measurements that is taken for labels. It would
+/// take minutes to compare each row with all classes.
+TEST(CsvDataset, AnyNumberOfClasses) {
+  constexpr int rows = 500000;
+  std::string text = "x,y\n";
+  for (int row = 0; row < rows; ++row) text += fmt::format("1,{}.5\n", (row * 7919LL) % rows);
+  const DatasetPair data = csv_datasets(text, text);
+  EXPECT_EQ(data.train->classes(), rows);
+  EXPECT_EQ(data.train->class_names()[static_cast<std::size_t>(data.train->label(1))], "7919.5");
 }
 
 TEST(CsvDataset, HeldOutRowsAreThoseOfTheHash) {
   std::string text = "x,label\n";
   for (int i = 0; i < 1000; ++i) text += std::to_string(i) + ",a\n";
-  CsvTable train = table(text);
+  CsvTable train = parsed(text);
   const CsvTable test = split_off_test_rows(train, 0.25);
   EXPECT_EQ(train.rows() + test.rows(), 1000U);
   EXPECT_NEAR(static_cast<double>(test.rows()), 250.0, 50.0);
-  EXPECT_EQ(test.lines[0], static_cast<std::size_t>(test.values[0][0]) + 2);
-  CsvTable one = table("x,label\n1,a\n");
+  EXPECT_EQ(test.labels.lines[0], static_cast<std::size_t>(test.cells[0][0].number()) + 2);
+  EXPECT_TRUE(train.columns[0].row_id);
+  EXPECT_FALSE(test.columns[0].row_id);  // one warning
+  CsvTable one = parsed("x,label\n1,a\n");
   expect_error(Category::data, {"leaves none to "}, [&] { split_off_test_rows(one, 0.5); });
 }
 

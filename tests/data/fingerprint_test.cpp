@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/sets/csv_dataset.h"
 #include "data/sets/images/image_folder.h"
 #include "data/sets/images/pack_images.h"
 #include "data/sets/images/packed_images.h"
 #include "support/image_files.h"
+#include "support/tables.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {
@@ -23,8 +23,7 @@ std::string table_fingerprint(int swapped, int relabelled) {
     const int value = row == swapped ? row + 2 : (row == swapped + 2 ? swapped : row);
     text += std::to_string(value) + (row % 2 == (row == relabelled ? 1 : 0) ? ",even\n" : ",odd\n");
   }
-  const CsvTable table = parse_csv_table(text, "t.csv", "");
-  return make_csv_datasets(table, table).train->fingerprint();
+  return csv_datasets(text, text).train->fingerprint();
 }
 
 TEST(Fingerprint, HoldsEveryRowOfATable) {

@@ -69,14 +69,14 @@ TEST(ImageFolder, NamesTheFilesThatItSkips) {
   const Pets pets;
   const std::string start = (pets.path() / "train").string() + ": ",
                     skipped = " skipped, not CLASS/NAME.jpg, .jpeg or .png; the first is ";
-  EXPECT_EQ(pets.open()->skipped_files(), start + "1 entry" + skipped + "cat/readme.txt");
+  EXPECT_EQ(pets.open()->warnings(), Names{start + "1 entry" + skipped + "cat/readme.txt"});
   for (const char* name : {"dog/3.webp", "dog/4", "all\n.csv"}) pets.write(std::string("train/") + name, "");
   std::filesystem::create_directories(pets.path() / "train/cat/more");
-  EXPECT_EQ(pets.open()->skipped_files(), start + "5 entries" + skipped + "all?.csv");
+  EXPECT_EQ(pets.open()->warnings(), Names{start + "5 entries" + skipped + "all?.csv"});
   for (const char* name : {"all\n.csv", "cat/readme.txt", "cat/more", "dog/3.webp", "dog/4"}) {
     std::filesystem::remove(pets.path() / "train" / name);
   }
-  EXPECT_EQ(pets.open()->skipped_files(), "");
+  EXPECT_EQ(pets.open()->warnings(), Names());
 }
 
 TEST(ImageFolder, FoldersThatDoNotFit) {

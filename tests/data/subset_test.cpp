@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "data/sets/csv_dataset.h"
 #include "support/expect_error.h"
+#include "support/tables.h"
 
 namespace lockstep {
 namespace {
@@ -15,8 +15,7 @@ namespace {
 DatasetPair open(int rows, double fraction) {
   std::string text = "x,label\n";
   for (int row = 0; row < rows; ++row) text += fmt::format("{},{}\n", row, row % 2 == 0 ? "even" : "odd");
-  const CsvTable table = parse_csv_table(text, "t.csv", "");
-  DatasetPair pair = make_csv_datasets(table, table);
+  DatasetPair pair = csv_datasets(text, text);
   if (fraction > 0.0) hold_out_validation(pair, fraction);
   return pair;
 }

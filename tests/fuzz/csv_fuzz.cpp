@@ -1,18 +1,30 @@
-#include "data/files/csv_table.h"
+#include "core/json/json.h"
+#include "data/files/table_encoding.h"
 #include "fuzz.h"
 
-/// A table that is accepted has a value for every row and feature, and can be standardised.
+/// A table that is accepted has a code for every row and column, finite elements, and an encoding that JSON
+/// keeps and with which the same file gives the same codes.
 void read_input(std::span<const std::byte> file) {
-  lockstep::CsvTable table = lockstep::parse_csv_table(text_of(file), "file", "");
-  if (table.values.size() != table.rows() || lockstep::sorted_classes(table.labels).empty()) {
-    __builtin_trap();
-  }
-  const std::size_t features = table.features.size();
-  const auto numbers = lockstep::standardized(table.values, lockstep::csv_statistics(table));
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    if (numbers[row].size() != features) __builtin_trap();
-    for (const float value : numbers[row]) {
-      if (!(value > -3.4e38F && value < 3.4e38F)) __builtin_trap();
+  using namespace lockstep;
+  CsvReader reader(text_of(file), "file");
+  CsvTable table = parse_csv_table(reader);
+  if (table.cells.size() != table.rows() || sorted_classes(table.labels.texts).empty()) __builtin_trap();
+  const TableEncoding fitted = fit_table_encoding(table);
+  const std::string text = json_of(fitted).dump();
+  const JsonDocument document(text, {.file = "json"});
+  TableEncoding encoding;
+  document.read(document.root(), encoding);
+  if (encoding != fitted) __builtin_trap();
+  const EncodedTable encoded = encode_table(std::move(table), encoding);
+  CsvReader again(text_of(file), "file");
+  const EncodedTable read = read_encoded_table(again, encoding, encoding.label_column);
+  std::vector<float> elements(encoding.elements()), others(encoding.elements());
+  for (std::size_t row = 0; row < encoded.rows(); ++row) {
+    encoding.write_elements(encoded.codes[row], elements);
+    encoding.write_elements(read.codes[row], others);
+    if (elements != others) __builtin_trap();
+    for (const float element : elements) {
+      if (!(element > -3.4e38F && element < 3.4e38F)) __builtin_trap();
     }
   }
 }

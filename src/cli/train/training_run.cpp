@@ -153,8 +153,9 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
   restore();
   open_record(std::move(environment));
   if (leads()) {
-    print_warning(data_.train->skipped_files());
-    print_warning(data_.test->skipped_files());
+    for (const Dataset* part : {data_.train.get(), data_.test.get()}) {
+      for (const std::string& warning : part->warnings()) print_warning(warning);
+    }
     print_start(world, options, place_, trainer_);
   }
   observe();

@@ -2,25 +2,79 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <compare>
+#include <utility>
+
 #include "lockstep/error.h"
 
 namespace lockstep {
+namespace {
+
+/// Number of fields of each of the first ten records of `text`, divided at `separator`. A record that the end
+/// of `text` cuts off counts only if it is the first, or if `text` is `whole`.
+std::vector<std::size_t> field_counts(std::string_view text, char separator, bool whole) {
+  constexpr std::size_t most = 10;
+  std::vector<std::size_t> counts;
+  std::size_t fields = 1;
+  bool quoted = false, empty = true;
+  for (const char letter : text) {
+    if (counts.size() == most) return counts;
+    if (letter == '"') quoted = !quoted;  // twice for a doubled quote
+    if (letter == '\n' && !quoted) {
+      if (!empty) counts.push_back(fields);
+      fields = 1;
+      empty = true;
+      continue;
+    }
+    if (letter == separator && !quoted) ++fields;
+    empty = empty && letter == '\r';
+  }
+  if (!empty && (whole || counts.empty())) counts.push_back(fields);
+  return counts;
+}
+
+char find_separator(std::string_view text, bool whole) {
+  /// Division of the records, a better one being larger.
+  struct Division {
+    bool equal = false;
+    bool semicolons = false;  ///< and equal: commas may then be those of numbers
+    std::size_t fields = 1;
+    auto operator<=>(const Division&) const = default;
+  };
+  char best = ',';
+  Division best_division;
+  for (const char separator : {',', ';', '\t'}) {
+    const std::vector<std::size_t> counts = field_counts(text, separator, whole);
+    if (counts.empty() || counts[0] == 1) continue;
+    const bool equal = std::ranges::count(counts, counts[0]) == std::ssize(counts);
+    const Division division{.equal = equal, .semicolons = equal && separator == ';', .fields = counts[0]};
+    if (division > best_division) {
+      best = separator;
+      best_division = division;
+    }
+  }
+  return best;
+}
+
+}  // namespace
 
 CsvReader::CsvReader(std::string_view text, std::string name) : text_(text), name_(std::move(name)) {
-  skip_byte_order_mark();
+  start();
 }
 
 CsvReader::CsvReader(Source source, std::string name, std::size_t window)
     : source_(std::move(source)), window_(window, '\0'), text_(), name_(std::move(name)) {
-  skip_byte_order_mark();
+  start();
 }
 
-void CsvReader::skip_byte_order_mark() {
+void CsvReader::start() {
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   more();
   if (text_.substr(0, byte_order_mark.size()) == byte_order_mark) {
     at_ = byte_order_mark.size();
   }
+  separator_ = find_separator(text_.substr(at_), !source_);
 }
 
 bool CsvReader::more() {
@@ -62,7 +116,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
   record_line_ = line_;
   fields.push_back(read_field());
   while (!at_line_end()) {
-    ++at_;  // a comma: only it and the end of the line end a field
+    ++at_;  // a separator: only it and the end of the line end a field
     fields.push_back(read_field());
   }
   skip_line_end();
@@ -74,7 +128,7 @@ std::string CsvReader::read_field() {
     return read_quoted();
   }
   std::string field;
-  while (!at_line_end() && text_[at_] != ',') {
+  while (!at_line_end() && text_[at_] != separator_) {
     if (text_[at_] == '"') {
       fail("a quote inside a field that does not begin with one");
     }
@@ -88,7 +142,7 @@ std::string CsvReader::read_quoted() {
   for (++at_; more(); ++at_) {
     if (text_[at_] == '"' && text_.substr(at_, 2) != "\"\"") {
       ++at_;
-      if (!at_line_end() && text_[at_] != ',') {
+      if (!at_line_end() && text_[at_] != separator_) {
         fail("characters after a closing quote");
       }
       return field;
@@ -99,5 +153,17 @@ std::string CsvReader::read_quoted() {
   }
   fail("a quote that is not closed");
 }
+
+CsvFile::CsvFile(const std::filesystem::path& path)
+    : file_(path),
+      reader_(
+          [this](std::span<char> part) {
+            const auto count =
+                static_cast<std::size_t>(std::min<std::uint64_t>(part.size(), file_.size() - at_));
+            file_.read(at_, std::as_writable_bytes(part.first(count)));
+            at_ += count;
+            return count;
+          },
+          path.string()) {}
 
 }  // namespace lockstep

@@ -1,16 +1,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/files/file.h"
+
 namespace lockstep {
 
-/// Reader of comma-separated values (RFC 4180): fields in double quotes may contain commas, line ends and
-/// doubled quotes. Lines end in LF or CRLF; empty lines and a UTF-8 byte order mark are ignored.
+/// Reader of separated values (RFC 4180, or with semicolons or tabs in place of commas): fields in double
+/// quotes may contain separators, line ends and doubled quotes. Lines end in LF or CRLF; empty lines and a
+/// UTF-8 byte order mark are ignored.
 class CsvReader {
  public:
   /// Writes the next bytes of the text to the front of its argument and returns their number; 0: the end.
@@ -29,9 +34,13 @@ class CsvReader {
   /// Line on which the last record began, counted from 1.
   std::size_t line() const { return record_line_; }
   const std::string& name() const { return name_; }
+  /// ',', ';' or '\t', found in the first ten records of the first window: semicolons if they divide all of
+  /// them into the same number of fields, more than one; else commas or tabs, if they do so, into more fields
+  /// than the other; else the one that divides the first record into most fields.
+  char separator() const { return separator_; }
 
  private:
-  void skip_byte_order_mark();
+  void start();
   /// Whether there is a character at at_. The window then also contains the next one, unless the text ends.
   bool more();
   std::string read_field();
@@ -44,9 +53,26 @@ class CsvReader {
   std::string window_;
   std::string_view text_;  ///< the whole text, or the contents of the window
   std::string name_;
+  char separator_ = ',';
   std::size_t at_ = 0;
   std::size_t line_ = 1;
   std::size_t record_line_ = 1;
+};
+
+/// CSV file that is open for reading; its whole text is never in memory.
+class CsvFile {
+ public:
+  /// Throws Error(data) for a file that cannot be read.
+  explicit CsvFile(const std::filesystem::path& path);
+  CsvFile(const CsvFile&) = delete;
+  CsvFile& operator=(const CsvFile&) = delete;
+
+  CsvReader& reader() { return reader_; }
+
+ private:
+  InputFile file_;
+  std::uint64_t at_ = 0;
+  CsvReader reader_;
 };
 
 }  // namespace lockstep

@@ -3,147 +3,209 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/nearest.h"
 #include "core/printable.h"
+#include "core/utf8.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
 
-[[noreturn]] void fail_csv(const std::string& what) { throw Error(Category::data, what); }
-
-std::string_view without_spaces(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+/// `column` empty: the whole line.
+[[noreturn]] void fail_csv(const CsvReader& reader, const std::string& column, const std::string& what) {
+  const std::string place = column.empty() ? "" : ", column " + in_quotes(column);
+  throw Error(Category::data, fmt::format("{}: line {}{}: {}", reader.name(), reader.line(), place, what));
 }
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, value);
-  return status == std::errc() && stop == end ? std::optional(value) : std::nullopt;
-}
-
-/// Parses a number, which may begin with +. Too large for a double: infinite; too small: 0.
-std::optional<double> number(std::string_view text) {
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  const char* end = text.data() + text.size();
-  double value = 0.0;
-  const auto [stop, status] = std::from_chars(text.data(), end, value);
-  if (text.empty() || stop != end || status == std::errc::invalid_argument) return std::nullopt;
-  if (status != std::errc::result_out_of_range) return value;
-  long double wide = std::numeric_limits<long double>::infinity();  // its wider exponent distinguishes
-                                                                    // overflow from underflow
-  std::from_chars(text.data(), end, wide);
-  return static_cast<double>(wide);
+void check_utf8(const CsvReader& reader, const std::string& column, std::string_view text) {
+  if (is_utf8(text)) return;
+  fail_csv(reader, column,
+           "a text is not UTF-8: save the table as UTF-8, or convert it (iconv -f WINDOWS-1252 -t UTF-8)");
 }
 
 /// Refuses a first line that consists of values: all fields are numbers, or all but one and not only whole
 /// numbers, which may be names of columns.
 void check_names(const CsvReader& reader, const std::vector<std::string>& header) {
-  const auto is_number = [](const std::string& field) {  // not inf, which may be a name
-    return std::isfinite(number(field).value_or(std::numeric_limits<double>::infinity()));
+  const auto is_number = [&](const std::string& field) {  // not inf, which may be a name
+    return csv_number(field, reader.separator()).has_value();
   };
-  const auto is_fraction = [&](const std::string& field) { return is_number(field) && !whole_number(field); };
+  const auto is_fraction = [&](const std::string& field) {
+    return is_number(field) && !csv_whole_number(field);
+  };
   const auto numbers = static_cast<std::size_t>(std::ranges::count_if(header, is_number));
   const auto fraction = std::ranges::find_if(header, is_fraction);
   const bool values = numbers + 1 == header.size() && fraction != header.end();
   if (header.empty() || (numbers < header.size() && !values)) return;
-  fail_csv(fmt::format("{}: line {}: {} is a number; the first line must name the columns", reader.name(),
-                       reader.line(), in_quotes(fraction != header.end() ? *fraction : header[0])));
+  fail_csv(reader, "",
+           fmt::format("{} is a number; the first line must name the columns",
+                       in_quotes(fraction != header.end() ? *fraction : header[0])));
 }
 
-/// Reads the header into `table`. Returns the index of the label column.
-std::size_t read_header(CsvReader& reader, const std::string& wanted, CsvTable& table) {
-  std::vector<std::string> header;
-  if (!reader.next(header)) {
-    fail_csv(fmt::format("{}: is empty; a header line with the names of the columns must come first",
-                         reader.name()));
-  }
-  for (std::string& name : header) name = std::string(without_spaces(name));
-  check_names(reader, header);
-  std::unordered_set<std::string_view> names;
-  for (const std::string& name : header) {
-    if (!names.insert(name).second) {
-      fail_csv(fmt::format("{}: line {}: two columns are called {}", reader.name(), reader.line(),
-                           in_quotes(name)));
-    }
-  }
-  const auto found = std::find(header.begin(), header.end(), wanted.empty() ? "label" : wanted);
-  if (found == header.end() && !wanted.empty()) {
-    for (std::string& name : header) name = printable(name);
-    fail_csv(fmt::format("{}: line {}: {}", reader.name(), reader.line(),
-                         unknown_name("label column", wanted, header)));
-  }
-  const auto label =
-      std::min<std::size_t>(static_cast<std::size_t>(found - header.begin()), header.size() - 1);
-  table.label_column = header[label];
-  header.erase(header.begin() + static_cast<std::ptrdiff_t>(label));
-  if (header.empty()) {
-    fail_csv(fmt::format("{}: line {}: no column but the classes'", reader.name(), reader.line()));
-  }
-  table.features = std::move(header);
-  return label;
+/// Position in `header` of a column that the option `option` names.
+std::size_t find_column(const CsvReader& reader, std::vector<std::string> header, std::string_view kind,
+                        const std::string& name, const char* option) {
+  const auto found = std::ranges::find(header, name);
+  if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
+  for (std::string& known : header) known = printable(known);
+  throw Error(Category::data,
+              fmt::format("{}: line {}: {}", reader.name(), reader.line(), unknown_name(kind, name, header)),
+              option);
 }
 
-double parse_value(const CsvReader& reader, const std::string& column, std::string_view field) {
-  const std::optional<double> value = number(without_spaces(field));
-  if (!value || !std::isfinite(*value)) {
-    const char* what = value ? "is not a finite number" : "is not a number";
-    fail_csv(fmt::format("{}: line {}, column {}: {} {}", reader.name(), reader.line(), in_quotes(column),
-                         in_quotes(field), what));
+/// Positions of a table's columns in its records.
+struct CsvLayout {
+  std::size_t fields = 0;
+  std::size_t label = 0;
+  std::vector<std::size_t> features = {};
+};
+
+/// Reads the header, and names the columns of `table`.
+CsvLayout read_layout(CsvReader& reader, const CsvOptions& options, CsvTable& table) {
+  const std::vector<std::string> header = read_csv_header(reader);
+  std::vector<bool> dropped(header.size());
+  for (const std::string& name : options.drop_columns) {
+    dropped[find_column(reader, header, "column", name, "drop-columns")] = true;
   }
-  return *value;
+  CsvLayout layout{.fields = header.size()};
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (!dropped[i]) layout.features.push_back(i);
+  }
+  const auto is_label = [&](std::size_t i) { return header[i] == "label"; };
+  auto label = options.label_column.empty()
+                   ? std::ranges::find_if(layout.features, is_label)
+                   : std::ranges::find(layout.features, find_column(reader, header, "label column",
+                                                                    options.label_column, "label-column"));
+  if (label == layout.features.end() && !options.label_column.empty()) {
+    throw Error(Category::usage, fmt::format("{} is the label column", in_quotes(options.label_column)),
+                "drop-columns");
+  }
+  if (layout.features.size() < 2) {
+    fail_csv(reader, "",
+             "no column of features beside that of the labels; columns are separated by commas, semicolons "
+             "or tabs");
+  }
+  if (label == layout.features.end()) --label;
+  layout.label = *label;
+  layout.features.erase(label);
+  table.labels.column = header[layout.label];
+  for (const std::size_t i : layout.features) table.columns.push_back({.name = header[i]});
+  return layout;
 }
+
+CsvCell cell_of(const CsvReader& reader, std::string_view field, CsvColumn& column) {
+  const std::string_view text = without_spaces(field);
+  if (is_csv_gap(text)) return CsvCell::gap();
+  const std::optional<double> number = csv_number(text, reader.separator());
+  if (number) return CsvCell::number(*number);
+  check_utf8(reader, column.name, text);
+  return CsvCell::text(column.texts.add(text));
+}
+
+/// Finds out whether the cells of a column identify their rows.
+class RowIdWatch {
+ public:
+  void add(CsvCell cell) {
+    if (cell.is_text()) ++texts_;
+    const double number = cell.is_number() ? cell.number() : std::nan("");
+    running_ = running_ && (rows_ == 0 ? std::trunc(number) == number : number == last_ + 1);
+    last_ = number;
+    ++rows_;
+  }
+  bool found(const CsvColumn& column) const {
+    constexpr std::size_t enough_rows = 10;
+    const bool all_differ = texts_ == rows_ && column.texts.size() == rows_;
+    return rows_ >= enough_rows && (running_ || all_differ);
+  }
+
+ private:
+  std::size_t rows_ = 0;
+  std::size_t texts_ = 0;
+  double last_ = 0.0;
+  bool running_ = true;
+};
 
 }  // namespace
 
-CsvTable parse_csv_table(std::string_view text, const std::string& name, const std::string& label_column) {
-  CsvReader reader(text, name);
-  return parse_csv_table(reader, label_column);
+void RowLabels::append(const CsvReader& reader, std::string_view field) {
+  lines.push_back(reader.line());
+  if (column.empty()) return;
+  const std::string_view text = without_spaces(field);
+  if (text.empty()) fail_csv(reader, column, "no label");
+  check_utf8(reader, column, text);
+  texts.emplace_back(text);
 }
 
-CsvTable parse_csv_table(CsvReader& reader, const std::string& label_column) {
-  const std::string& name = reader.name();
-  CsvTable table;
-  table.name = name;
-  const std::size_t label = read_header(reader, label_column, table);
-  const std::size_t columns = table.features.size() + 1;
-  table.values = RowBlocks<double>(columns - 1);
-  std::vector<double> row;
-  std::vector<std::string> fields;
-  while (reader.next(fields)) {
-    if (fields.size() != columns) {
-      fail_csv(fmt::format("{}: line {}: {} fields, the header has {}", name, reader.line(), fields.size(),
-                           columns));
-    }
-    row.clear();
-    for (std::size_t i = 0; i < columns; ++i) {
-      if (i != label) {
-        row.push_back(parse_value(reader, table.features[i < label ? i : i - 1], fields[i]));
-      }
-    }
-    table.values.append(row);
-    table.labels.emplace_back(without_spaces(fields[label]));
-    table.lines.push_back(reader.line());
-    if (table.labels.back().empty()) {
-      fail_csv(fmt::format("{}: line {}, column {}: no class", name, reader.line(),
-                           in_quotes(table.label_column)));
+std::uint32_t CsvTexts::add(std::string_view text) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 20;
+  const auto found = positions_.find(text);
+  if (found != positions_.end()) return found->second;
+  if (texts_.size() == rest || bytes_ + text.size() > most_bytes) return rest;
+  const auto position = static_cast<std::uint32_t>(texts_.size());
+  bytes_ += text.size();
+  texts_.emplace_back(text);
+  positions_.emplace(text, position);
+  return position;
+}
+
+std::vector<std::string> read_csv_header(CsvReader& reader) {
+  std::vector<std::string> header;
+  if (!reader.next(header)) {
+    throw Error(Category::data,
+                fmt::format("{}: is empty; a header line with the names of the columns must come first",
+                            reader.name()));
+  }
+  for (std::string& name : header) {
+    name = std::string(without_spaces(name));
+    check_utf8(reader, "", name);
+  }
+  check_names(reader, header);
+  std::unordered_set<std::string> names;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (header[i].empty()) header[i] = fmt::format("column{}", i + 1);
+    if (!names.insert(header[i]).second) {
+      fail_csv(reader, "", "two columns are called " + in_quotes(header[i]));
     }
   }
-  if (table.rows() == 0) {
-    fail_csv(fmt::format("{}: no rows after the header", name));
+  return header;
+}
+
+bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::string>& fields) {
+  if (!reader.next(fields)) return false;
+  if (fields.size() != columns) {
+    fail_csv(reader, "", fmt::format("{} fields, the header has {}", fields.size(), columns));
+  }
+  return true;
+}
+
+void fail_without_rows(const CsvReader& reader) {
+  throw Error(Category::data, fmt::format("{}: no rows after the header", reader.name()));
+}
+
+CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options) {
+  CsvTable table;
+  table.labels.file = reader.name();
+  table.labels.separator = reader.separator();
+  const CsvLayout layout = read_layout(reader, options, table);
+  table.cells = RowBlocks<CsvCell>(table.columns.size());
+  std::vector<RowIdWatch> watches(table.columns.size());
+  std::vector<CsvCell> row;
+  std::vector<std::string> fields;
+  while (next_csv_row(reader, layout.fields, fields)) {
+    row.clear();
+    for (std::size_t i = 0; i < layout.features.size(); ++i) {
+      row.push_back(cell_of(reader, fields[layout.features[i]], table.columns[i]));
+      watches[i].add(row.back());
+    }
+    table.cells.append(row);
+    table.labels.append(reader, fields[layout.label]);
+  }
+  if (table.rows() == 0) fail_without_rows(reader);
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    table.columns[i].row_id = watches[i].found(table.columns[i]);
   }
   return table;
 }
@@ -152,52 +214,42 @@ std::vector<std::string> sorted_classes(const std::vector<std::string>& labels) 
   const std::unordered_set<std::string_view> distinct(labels.begin(), labels.end());
   std::vector<std::string> classes(distinct.begin(), distinct.end());
   std::ranges::sort(classes);
-  const auto is_number = [](const std::string& text) { return whole_number(text).has_value(); };
+  const auto is_number = [](const std::string& text) { return csv_whole_number(text).has_value(); };
   if (std::ranges::all_of(classes, is_number)) {
-    std::ranges::stable_sort(classes, {}, [](const std::string& text) { return *whole_number(text); });
+    std::ranges::stable_sort(classes, {}, [](const std::string& text) { return *csv_whole_number(text); });
   }
   return classes;
 }
 
-CsvStatistics csv_statistics(const CsvTable& table) {
-  const std::size_t columns = table.features.size();
-  const auto rows = static_cast<double>(table.rows());
-  CsvStatistics result{std::vector<double>(columns), std::vector<double>(columns)};
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    for (std::size_t i = 0; i < columns; ++i) result.mean[i] += table.values[row][i];
-  }
-  for (double& mean : result.mean) mean /= rows;
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    for (std::size_t i = 0; i < columns; ++i) {
-      const double difference = table.values[row][i] - result.mean[i];
-      result.deviation[i] += difference * difference;
+std::vector<int> class_numbers(const RowLabels& labels, const std::vector<std::string>& classes) {
+  std::unordered_map<std::string_view, int> numbers;
+  for (const std::string& name : classes) numbers.emplace(name, static_cast<int>(numbers.size()));
+  std::vector<int> result;
+  result.reserve(labels.rows());
+  for (std::size_t row = 0; row < labels.texts.size(); ++row) {
+    const auto found = numbers.find(labels.texts[row]);
+    if (found == numbers.end()) {
+      throw Error(Category::data,
+                  fmt::format("{}: line {}, column {}: class {} is not in the training rows", labels.file,
+                              labels.lines[row], in_quotes(labels.column), in_quotes(labels.texts[row])));
     }
-  }
-  for (std::size_t i = 0; i < columns; ++i) {
-    if (!std::isfinite(result.deviation[i])) {
-      fail_csv(
-          fmt::format("{}: column {}: its numbers are too large", table.name, in_quotes(table.features[i])));
-    }
-    result.deviation[i] = std::sqrt(result.deviation[i] / rows);
+    result.push_back(found->second);
   }
   return result;
 }
 
-RowBlocks<float> standardized(RowBlocks<double>& values, const CsvStatistics& statistics) {
-  const std::size_t columns = statistics.mean.size();
-  RowBlocks<float> result(columns);
-  std::vector<float> row(columns);
-  values.consume([&](std::span<const double> numbers) {
-    for (std::size_t i = 0; i < columns; ++i) {
-      const double mean = statistics.mean[i];
-      const double deviation = statistics.deviation[i];
-      // Rounding may leave the mean of a constant column slightly off, and its deviation tiny instead of 0.
-      const bool constant = deviation <= 1e-12 * std::fabs(mean);
-      const double value = constant ? 0.0 : (numbers[i] - mean) / deviation;
-      row[i] = static_cast<float>(std::clamp(value, -3e38, 3e38));
+std::vector<double> label_numbers(const RowLabels& labels) {
+  std::vector<double> result;
+  result.reserve(labels.rows());
+  for (std::size_t row = 0; row < labels.texts.size(); ++row) {
+    const std::optional<double> number = csv_number(labels.texts[row], labels.separator);
+    if (!number) {
+      throw Error(Category::data,
+                  fmt::format("{}: line {}, column {}: {} is not a finite number", labels.file,
+                              labels.lines[row], in_quotes(labels.column), in_quotes(labels.texts[row])));
     }
-    result.append(row);
-  });
+    result.push_back(*number);
+  }
   return result;
 }
 

@@ -1,48 +1,97 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/files/csv.h"
+#include "data/files/csv_cell.h"
 #include "data/files/row_blocks.h"
+#include "lockstep/field.h"
 
 namespace lockstep {
 
-/// Numbers and classes of a table with a header line. All columns but the label column are features.
-struct CsvTable {
-  std::string name = {};                   ///< name of the file
-  std::vector<std::string> features = {};  ///< names of the columns, in order
-  std::string label_column = {};
-  RowBlocks<double> values{0};           ///< [row][feature], all finite
-  std::vector<std::string> labels = {};  ///< [row], as written
-  std::vector<std::size_t> lines = {};   ///< [row], on which the row begins
+/// Labels of a table's rows, and where the rows are.
+struct RowLabels {
+  std::string file = {};
+  char separator = ',';                 ///< of the fields
+  std::string column = {};              ///< empty: the rows have no labels
+  std::vector<std::string> texts = {};  ///< [row], as written, without outer spaces
+  std::vector<std::size_t> lines = {};  ///< [row], on which the row begins
 
-  std::size_t rows() const { return labels.size(); }
+  std::size_t rows() const { return lines.size(); }
+  /// Appends the record that `reader` has read, with its label. Throws Error(data) if a label is empty or not
+  /// UTF-8.
+  void append(const CsvReader& reader, std::string_view field);
 };
-
-/// Parses a table. `label_column` empty: the column "label", or else the last one. Throws Error(data) naming
-/// line and column for a missing header (or one of numbers) or no rows, repeated columns, rows of another
-/// length, fields that are not finite numbers, empty classes, and an unknown label column (naming the known
-/// ones).
-CsvTable parse_csv_table(std::string_view text, const std::string& name, const std::string& label_column);
-/// Parses a table from the rest of `reader`.
-CsvTable parse_csv_table(CsvReader& reader, const std::string& label_column);
 
 /// Names of all classes in `labels`, each once, ascending: as numbers if all are whole numbers, else as
 /// texts.
 std::vector<std::string> sorted_classes(const std::vector<std::string>& labels);
 
-struct CsvStatistics {
-  std::vector<double> mean;       ///< [feature]
-  std::vector<double> deviation;  ///< [feature], population standard deviation
-};
-/// Statistics of each feature, added in the order of the rows in double. Throws Error(data) for a column
-/// whose numbers are too large to be squared and added.
-CsvStatistics csv_statistics(const CsvTable& table);
+/// [row]: position of the row's label in `classes`. Throws Error(data) naming the line of another label.
+std::vector<int> class_numbers(const RowLabels& labels, const std::vector<std::string>& classes);
 
-/// (value - mean) / deviation, rounded to float; constant columns become 0. Consumes `values`, so that the
-/// memory of both is never needed at once.
-RowBlocks<float> standardized(RowBlocks<double>& values, const CsvStatistics& statistics);
+/// [row]: the row's label as a finite number. Throws Error(data) naming the line of another label.
+std::vector<double> label_numbers(const RowLabels& labels);
+
+/// Distinct texts of a column, in the order of their first rows. Memory is bounded: there is room for 1024
+/// texts of 1 MiB together, many times as many as a column of features can have.
+class CsvTexts {
+ public:
+  /// Position of all texts for which there is no room.
+  static constexpr std::uint32_t rest = 1024;
+
+  /// Position of `text`, which is added if it is new.
+  std::uint32_t add(std::string_view text);
+  /// Number of texts that have a position of their own.
+  std::size_t size() const { return texts_.size(); }
+  /// `position`: not `rest`.
+  const std::string& operator[](std::uint32_t position) const { return texts_[position]; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::map<std::string, std::uint32_t, std::less<>> positions_;
+  std::size_t bytes_ = 0;
+};
+
+struct CsvColumn {
+  std::string name = {};
+  CsvTexts texts = {};
+  /// Whether its cells identify the rows of a table with at least 10: whole numbers that increase by one, or
+  /// a different text in each row.
+  bool row_id = false;
+};
+
+/// Cells of a table with a header line. All columns but the label column are features.
+struct CsvTable {
+  RowLabels labels = {};
+  std::vector<CsvColumn> columns = {};  ///< features, in the order of the file
+  RowBlocks<CsvCell> cells{0};          ///< [row][feature]
+
+  std::size_t rows() const { return labels.rows(); }
+};
+
+struct CsvOptions {
+  std::string label_column = {};  ///< empty: the column "label", or else the last one
+  Names drop_columns = {};        ///< columns that are skipped
+};
+
+/// Names of all columns: the next record of `reader`, without outer spaces. Column N of 1, 2, ... that has no
+/// name is called "columnN". Throws Error(data) for a missing header (or one of numbers), repeated names, and
+/// names that are not UTF-8.
+std::vector<std::string> read_csv_header(CsvReader& reader);
+
+/// Reads the next record into `fields`; false: the end. Throws Error(data) for one of another length.
+bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::string>& fields);
+
+/// Throws Error(data) for a table that has a header only.
+[[noreturn]] void fail_without_rows(const CsvReader& reader);
+
+/// Parses a table from the rest of `reader`. Throws Error(data) as the functions above, and for unknown
+/// columns (naming the known ones), no features, no rows, and texts that are not UTF-8.
+CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options = {});
 
 }  // namespace lockstep

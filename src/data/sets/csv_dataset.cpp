@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string_view>
-#include <unordered_map>
+#include <utility>
 
-#include "core/files/file.h"
 #include "core/hash.h"
 #include "core/printable.h"
 #include "core/random/hash_integer.h"
@@ -20,63 +18,51 @@ namespace {
 
 class CsvDataset : public Dataset {
  public:
-  CsvDataset(CsvTable table, const std::vector<std::string>& classes, const CsvStatistics& statistics)
-      : name_(table.name),
-        classes_(classes),
-        lines_(std::move(table.lines)),
-        values_(standardized(table.values, statistics)),
-        features_(table.features.size()) {
-    std::unordered_map<std::string_view, int> numbers;
-    for (const std::string& name : classes) numbers.emplace(name, static_cast<int>(numbers.size()));
-    for (std::size_t row = 0; row < table.rows(); ++row) {
-      const auto found = numbers.find(table.labels[row]);
-      if (found == numbers.end()) {
-        throw Error(Category::data,
-                    fmt::format("{}: line {}, column {}: class {} is not in the training rows", table.name,
-                                lines_[row], in_quotes(table.label_column), in_quotes(table.labels[row])));
-      }
-      labels_.push_back(found->second);
-    }
+  CsvDataset(const TableEncoding& encoding, EncodedTable table, std::vector<int> labels,
+             std::vector<std::string> classes)
+      : encoding_(encoding),
+        table_(std::move(table)),
+        labels_(std::move(labels)),
+        classes_(std::move(classes)),
+        elements_(encoding.elements()),
+        codes_are_elements_(encoding.codes_are_elements()) {
+    std::vector<std::string>().swap(table_.labels.texts);
   }
 
-  std::uint64_t size() const override { return labels_.size(); }
-  Shape shape() const override { return {.channels = static_cast<int>(features_)}; }
+  std::uint64_t size() const override { return table_.rows(); }
+  Shape shape() const override { return {.channels = static_cast<int>(elements_)}; }
   int classes() const override { return static_cast<int>(classes_.size()); }
   Encoding encoding() const override { return Encoding::floats; }
-  std::span<const std::uint8_t> sample(std::uint64_t id,
-                                       std::vector<std::uint8_t>& /*buffer*/) const override {
-    const auto row = std::as_bytes(values_[id]);
-    return {reinterpret_cast<const std::uint8_t*>(row.data()), row.size()};
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    const std::span<const float> codes = table_.codes[id];
+    if (codes_are_elements_) return bytes_of(codes);
+    const std::size_t bytes = elements_ * sizeof(float);
+    if (buffer.size() < bytes) buffer.resize(bytes);
+    const std::span<float> elements(reinterpret_cast<float*>(buffer.data()), elements_);
+    encoding_.write_elements(codes, elements);
+    return bytes_of(elements);
   }
-  int label(std::uint64_t id) const override { return labels_[id]; }
+  int label(std::uint64_t id) const override { return labels_.empty() ? 0 : labels_[id]; }
   std::string sample_name(std::uint64_t id) const override {
-    return fmt::format("{}: line {}", name_, lines_[id]);
+    return fmt::format("{}: line {}", table_.labels.file, table_.labels.lines[id]);
   }
   std::vector<std::string> class_names() const override { return classes_; }
+  std::vector<std::string> warnings() const override { return table_.warnings; }
+  const TableEncoding* table_encoding() const override { return &encoding_; }
 
  private:
-  std::string name_;
-  std::vector<std::string> classes_;
-  std::vector<std::size_t> lines_;
-  RowBlocks<float> values_;
-  std::size_t features_;
-  std::vector<int> labels_;
-};
+  static std::span<const std::uint8_t> bytes_of(std::span<const float> numbers) {
+    const auto bytes = std::as_bytes(numbers);
+    return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+  }
 
-/// Reads a table without ever holding its whole text.
-CsvTable read_table(const std::filesystem::path& path, const std::string& label_column) {
-  const InputFile file(path);
-  std::uint64_t at = 0;
-  CsvReader reader(
-      [&](std::span<char> part) {
-        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(part.size(), file.size() - at));
-        file.read(at, std::as_writable_bytes(part.first(count)));
-        at += count;
-        return count;
-      },
-      path.string());
-  return parse_csv_table(reader, label_column);
-}
+  TableEncoding encoding_;
+  EncodedTable table_;  ///< without the texts of the labels
+  std::vector<int> labels_;
+  std::vector<std::string> classes_;
+  std::size_t elements_;
+  bool codes_are_elements_;
+};
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
   const FileKind kind = file_kind(place);
@@ -87,75 +73,92 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
   }
   const bool is_file = kind == FileKind::file;
   const std::filesystem::path test_file = place / "test.csv";
+  const CsvOptions columns{.label_column = options.label_column, .drop_columns = options.drop_columns};
+  const std::filesystem::path train_file = is_file ? place : place / "train.csv";
+  const bool has_test_file = !is_file && file_kind(test_file) != FileKind::missing;
   if (options.test_fraction > 0.0) {
-    if (!is_file && file_kind(test_file) != FileKind::missing) {
+    if (has_test_file) {
       throw Error(Category::usage,
                   fmt::format("has no effect, as {} exists: omit it, or name one file instead of the folder",
                               test_file.string()),
                   "test-fraction");
     }
-    CsvTable train = read_table(is_file ? place : place / "train.csv", options.label_column);
+    CsvTable train = parse_csv_table(CsvFile(train_file).reader(), columns);
     CsvTable test = split_off_test_rows(train, options.test_fraction);
-    return make_csv_datasets(std::move(train), std::move(test));
+    const TableEncoding encoding = fit_table_encoding(train);
+    return make_csv_datasets(encoding, encode_table(std::move(train), encoding),
+                             encode_table(std::move(test), encoding));
   }
-  if (is_file) {
+  if (!has_test_file && file_kind(train_file) != FileKind::missing) {
     throw Error(
         Category::usage,
-        fmt::format(
-            "{} is a file: give a test fraction, the share of its rows to test with, or the folder of "
-            "train.csv and test.csv",
-            place.string()),
+        fmt::format("{} {}: give --test-fraction 0.2 to test with a fifth of {} rows, or the folder of "
+                    "train.csv and test.csv",
+                    place.string(), is_file ? "is a file" : "has train.csv, but no test.csv",
+                    is_file ? "its" : "the"),
         "data-dir");
   }
-  CsvTable train = read_table(place / "train.csv", options.label_column);
-  CsvTable test = read_table(test_file, train.label_column);
-  return make_csv_datasets(std::move(train), std::move(test));
+  CsvTable train = parse_csv_table(CsvFile(train_file).reader(), columns);
+  const TableEncoding encoding = fit_table_encoding(train);
+  EncodedTable encoded = encode_table(std::move(train), encoding);
+  return make_csv_datasets(encoding, std::move(encoded),
+                           read_encoded_table(CsvFile(test_file).reader(), encoding, encoding.label_column));
 }
 
 }  // namespace
 
+std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, EncodedTable table,
+                                          std::vector<int> labels, std::vector<std::string> classes) {
+  return std::make_unique<CsvDataset>(encoding, std::move(table), std::move(labels), std::move(classes));
+}
+
 CsvTable split_off_test_rows(CsvTable& table, double fraction) {
   const auto without_rows = [&] {
-    return CsvTable{.name = table.name,
-                    .features = table.features,
-                    .label_column = table.label_column,
-                    .values = RowBlocks<double>(table.features.size())};
+    CsvTable part{.labels = {.file = table.labels.file,
+                             .separator = table.labels.separator,
+                             .column = table.labels.column},
+                  .columns = table.columns,
+                  .cells = RowBlocks<CsvCell>(table.columns.size())};
+    return part;
   };
   CsvTable train = without_rows(), test = without_rows();
+  for (CsvColumn& column : test.columns) column.row_id = false;  // `train` warns of it
   std::size_t row = 0;
-  table.values.consume([&](std::span<const double> numbers) {
+  table.cells.consume([&](std::span<const CsvCell> cells) {
     CsvTable& part = in_unit_interval(hash_integer(row).low) < fraction ? test : train;
-    part.values.append(numbers);
-    part.labels.push_back(std::move(table.labels[row]));
-    part.lines.push_back(table.lines[row]);
+    part.cells.append(cells);
+    part.labels.texts.push_back(std::move(table.labels.texts[row]));
+    part.labels.lines.push_back(table.labels.lines[row]);
     ++row;
   });
   if (train.rows() == 0 || test.rows() == 0) {
-    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} rows leaves none to {}",
-                                            table.name, fraction, row, test.rows() == 0 ? "test" : "train"));
+    throw Error(Category::data,
+                fmt::format("{}: a test fraction of {} of {} rows leaves none to {}", table.labels.file,
+                            fraction, row, test.rows() == 0 ? "test" : "train"));
   }
   table = std::move(train);
   return test;
 }
 
-DatasetPair make_csv_datasets(CsvTable train, CsvTable test) {
-  if (test.features != train.features || test.label_column != train.label_column) {
-    throw Error(Category::data, fmt::format("{}: line 1: other columns than in {}", test.name, train.name));
-  }
-  const std::vector<std::string> classes = sorted_classes(train.labels);
+DatasetPair make_csv_datasets(const TableEncoding& encoding, EncodedTable train,
+                              std::optional<EncodedTable> test) {
+  const std::vector<std::string> classes = sorted_classes(train.labels.texts);
   if (classes.size() == 1) {
     throw Error(Category::data,
-                fmt::format("{}: column {}: only one class, {}, in all training rows", train.name,
-                            in_quotes(train.label_column), in_quotes(classes[0])));
+                fmt::format("{}: column {}: only one class, {}, in all training rows", train.labels.file,
+                            in_quotes(train.labels.column), in_quotes(classes[0])));
   }
-  const CsvStatistics statistics = csv_statistics(train);
+  const auto dataset_of = [&](EncodedTable table) {
+    std::vector<int> labels = class_numbers(table.labels, classes);
+    return make_csv_dataset(encoding, std::move(table), std::move(labels), classes);
+  };
   DatasetPair pair;
-  pair.train = std::make_unique<CsvDataset>(std::move(train), classes, statistics);
-  pair.test = std::make_unique<CsvDataset>(std::move(test), classes, statistics);
+  pair.train = dataset_of(std::move(train));
+  if (test) pair.test = dataset_of(std::move(*test));
   return pair;
 }
 
-/// Tables of numbers: DIR/train.csv and DIR/test.csv; with a test fraction, the file that the directory
+/// Tables: DIR/train.csv and DIR/test.csv; with a test fraction, the file that the directory
 /// option names, or DIR/train.csv. Every rank has its own copy.
 DatasetPair open_csv(const World& world, const DatasetOptions& options) {
   DatasetPair pair;

@@ -12,12 +12,12 @@ namespace {
 /// Samples at positions [first, first + size) of a permutation of another data set, computed on request.
 class Subset final : public Dataset {
  public:
-  Subset(const Dataset& whole, std::uint64_t first, std::uint64_t size, bool reports_skipped)
+  Subset(const Dataset& whole, std::uint64_t first, std::uint64_t size, bool warns)
       : whole_(whole),
         permutation_(keyed_permutation(whole.size(), 0, 0, Purpose::validation)),
         first_(first),
         size_(size),
-        reports_skipped_(reports_skipped) {}
+        warns_(warns) {}
 
   std::uint64_t size() const override { return size_; }
   Shape shape() const override { return whole_.shape(); }
@@ -34,16 +34,17 @@ class Subset final : public Dataset {
     return whole_.sample_name(permutation_(first_ + id));
   }
   std::vector<std::string> class_names() const override { return whole_.class_names(); }
-  std::string skipped_files() const override {
-    return reports_skipped_ ? whole_.skipped_files() : std::string();
+  std::vector<std::string> warnings() const override {
+    return warns_ ? whole_.warnings() : std::vector<std::string>();
   }
+  const TableEncoding* table_encoding() const override { return whole_.table_encoding(); }
 
  private:
   const Dataset& whole_;
   KeyedPermutation permutation_;
   std::uint64_t first_;
   std::uint64_t size_;
-  bool reports_skipped_;  ///< whether it reports the whole set's skipped files, as one of its parts does
+  bool warns_;  ///< whether it has the whole set's warnings, as one of its parts does
 };
 
 }  // namespace

@@ -55,7 +55,9 @@ class ImageFolder : public Dataset {
     return (list_.folder / list_.files[id].name).string();
   }
   std::vector<std::string> class_names() const override { return list_.classes; }
-  std::string skipped_files() const override { return skipped_files_text(list_); }
+  std::vector<std::string> warnings() const override {
+    return list_.skipped_files == 0 ? std::vector<std::string>() : std::vector{skipped_files_text(list_)};
+  }
 
  private:
   /// Throws Error(data) for a file that cannot be opened, which runs skip, and Error(resource) for one that

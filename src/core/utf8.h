@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace lockstep {
+
+/// Whether `text` is valid UTF-8 (RFC 3629): no stray bytes, no longer spelling than needed, no surrogates.
+bool is_utf8(std::string_view text);
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace lockstep {
+
+/// `text` without spaces and tabs at its ends.
+std::string_view without_spaces(std::string_view text);
+
+/// Finite number in a cell without outer spaces, which may begin with +; none: it is something else. Too
+/// small for a double: 0. In a table separated by semicolons, numbers may have a decimal comma.
+std::optional<double> csv_number(std::string_view text, char separator);
+
+/// Whole number that fits 64 bits, in decimal digits; none: `text` is something else.
+std::optional<std::int64_t> csv_whole_number(std::string_view text);
+
+/// Whether a cell without outer spaces says that there is no value: it is empty or, in capital or small
+/// letters, NA, N/A, NaN, null, none or ?, as tables of other programs have it.
+bool is_csv_gap(std::string_view text);
+
+/// Whether a text is a date, a time or both: 2024-01-31, 31.1.24, 1/31/2024 12:30, 5 Jan 2024, 12:30:05, ...
+bool is_csv_date(std::string_view text);
+
+/// Cell of a table, in the eight bytes of a double.
+class CsvCell {
+ public:
+  static CsvCell gap() { return CsvCell(not_a_number); }
+  /// `value` is finite.
+  static CsvCell number(double value) { return CsvCell(std::bit_cast<std::uint64_t>(value)); }
+  /// Text of this position in the list of the column's texts.
+  static CsvCell text(std::uint32_t position) { return CsvCell(not_a_number + 1 + position); }
+
+  bool is_gap() const { return bits_ == not_a_number; }
+  bool is_text() const { return bits_ > not_a_number && bits_ <= not_a_number + 1 + 0xffffffffU; }
+  bool is_number() const { return !is_gap() && !is_text(); }
+  double number() const { return std::bit_cast<double>(bits_); }
+  std::uint32_t text() const { return static_cast<std::uint32_t>(bits_ - not_a_number - 1); }
+
+ private:
+  /// Bits of a quiet NaN; no finite number has these or larger ones without the sign.
+  static constexpr std::uint64_t not_a_number = 0x7ff8'0000'0000'0000;
+
+  explicit CsvCell(std::uint64_t bits) : bits_(bits) {}
+
+  std::uint64_t bits_;
+};
+
+}  // namespace lockstep

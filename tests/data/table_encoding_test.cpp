@@ -1,0 +1,199 @@
+#include "data/files/table_encoding.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/json/json.h"
+#include "support/expect_error.h"
+#include "support/tables.h"
+
+namespace lockstep {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+TableEncoding fitted(std::string_view text, const CsvOptions& options = {}) {
+  return fit_table_encoding(parsed(text, options));
+}
+
+/// Table with a column x of these cells, and labels.
+std::string column(const Texts& cells) {
+  std::string text = "x;label\n";
+  for (const std::string& cell : cells) text += cell + ";a\n";
+  return text;
+}
+
+TEST(TableEncoding, NumbersAreStandardized) {
+  const TableColumn x = fitted(column({"1", "", "4", "4"})).columns.at(0);
+  EXPECT_EQ(x, (TableColumn{.name = "x", .mean = 3.0, .deviation = std::sqrt(2.0), .gaps = true}));
+  EXPECT_EQ(x.elements(), 2U);
+  EXPECT_EQ(fitted(column({"0.1", "0.1", "0.1"})).columns.at(0).deviation, 0.0);
+}
+
+TEST(TableEncoding, TextsAreSorted) {
+  const std::vector<std::pair<Texts, Texts>> cases = {
+      {{"red", "blue", "red", " red "}, {"blue", "red"}},
+      {{"yes", "NA", "yes"}, {"yes"}},
+      {{"0", "3+", "2", "2.0", "-0", "1"}, {"0", "1", "2", "3+"}},
+      {{"<1", "1", "2", "2", "2"}, {"1", "2", "<1"}}};
+  for (const auto& [cells, texts] : cases) {
+    EXPECT_EQ(fitted(column(cells)).columns.at(0).texts, texts) << cells.at(0);
+  }
+}
+
+/// Cells "w1", "w2", ..., or others that begin with `start`.
+Texts counted(int count, const std::string& start) {
+  Texts cells;
+  for (int i = 1; i <= count; ++i) cells.push_back(start + std::to_string(i));
+  return cells;
+}
+
+TEST(TableEncoding, ColumnsThatCannotBeEncodedAreNamed) {
+  EXPECT_EQ(fitted(column(counted(64, "w"))).elements(), 64U);
+  const std::string many =
+      " has more than 64 different texts ('w1' in line 2, ...): leave it out with "
+      "--drop-columns x, or replace the texts by fewer groups";
+  Texts mixed = counted(65, "w"), spelled = counted(16, "");
+  mixed.insert(mixed.begin() + 1, "1.5");
+  spelled.push_back("3+");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {column(counted(65, "w")), "t.csv: column 'x'" + many},
+      {column(counted(3000, "w")), "t.csv: column 'x'" + many},
+      {column(mixed), "t.csv: column 'x'" + many},
+      {column({std::string(2'000'000, 'y')}), "has texts of more than a megabyte: leave it out"},
+      {column({"", "NA"}),
+       "t.csv: column 'x' has no value in any training row: leave it out with --drop-columns x"},
+      {column({"2024-01-31", "", "2024-02-01"}),
+       "t.csv: column 'x' has dates or times ('2024-01-31' in line 2): leave it out with --drop-columns x, "
+       "or "
+       "replace dates by numbers"},
+      {column(counted(9, "1.2.201")), "has dates or times ('1.2.2011' in line 2)"},
+      {column({"1", "1.5", "1.5z"}), "t.csv: line 4, column 'x': '1.5z' is not a finite number, but"},
+      {column({"1", "2", "1e999", "1.5"}), "t.csv: line 4, column 'x': '1e999' is not a finite number"},
+      {column(spelled), "t.csv: line 18, column 'x': '3+' is not a finite number"},
+      {"x,label\n1.5,a\n\"1,5\",a\n",
+       "'1,5' is not a finite number (decimal commas are for tables with semicolons"},
+      {column({"1e300", "-1e300"}), "column 'x': its numbers are too large"}};
+  for (const auto& [text, message] : cases) {
+    expect_error(Category::data, {message}, [&text = text] { fitted(text); });
+  }
+  std::string people = "Name,born on,Fare,label\n";
+  for (int i = 0; i < 70; ++i) people += fmt::format("n{},1.1.19{},{},a\n", i, i + 10, i);
+  expect_error(
+      Category::data,
+      {"t.csv: column 'Name' has more than 64 different texts ('n0' in line 2, ...), column 'born on' "
+       "has dates or times ('1.1.1910' in line 2): leave them out with --drop-columns 'Name,born on', "
+       "or replace the texts by fewer groups, or replace dates by numbers"},
+      [&] { fitted(people); });
+  EXPECT_EQ(fitted(people, {.drop_columns = {"Name", "born on"}}).columns.size(), 1U);
+}
+
+TEST(TableEncoding, DatesAndTimes) {
+  for (const char* date : {"2024-01-31",
+                           "2024/1/31",
+                           "2024.01.31",
+                           "2024-01",
+                           "31.01.2024",
+                           "31.1.24",
+                           "1/31/2024",
+                           "31-01-2024",
+                           "2024-01-31 12:30",
+                           "2024-01-31T12:30:05Z",
+                           "2024-01-31T12:30:05.123+01:00",
+                           "12:30",
+                           "9:05:01",
+                           "11:59 PM",
+                           "5 Jan 2024",
+                           "5. January 2024",
+                           "Jan 5, 2024",
+                           "12-Jan-2024",
+                           "Jan-24",
+                           "SEP 2024"}) {
+    EXPECT_TRUE(is_csv_date(date)) << date;
+  }
+  for (const char* text : {"", "2024", "1-2", "20-29", "1990-1999", "2020/21", "16:9", "1.2.3", "192.168.0.1",
+                           "555-12-3456", "may", "Mark 2", "Marble 12", "A-12", "3+", "12:30 noon",
+                           "0123456789012345678901234567890123456789 :"}) {
+    EXPECT_FALSE(is_csv_date(text)) << text;
+  }
+}
+
+TEST(TableEncoding, RowsAndTablesAreEncodedAlike) {
+  const std::string text = "size;port;n;label\n1,5;b;1;x\n;a;0;x\n-2;;3+;y\n1e3;b;-0;y\n 0 ;NA;1.0;y\n";
+  CsvTable table = parsed(text);
+  const TableEncoding encoding = fit_table_encoding(table);
+  const EncodedTable rows = encode_table(std::move(table), encoding);
+  const EncodedTable read = encoded(text, encoding);
+  ASSERT_EQ(rows.rows(), 5U);
+  EXPECT_EQ(rows.labels.texts, read.labels.texts);
+  EXPECT_EQ(rows.labels.lines, read.labels.lines);
+  std::vector<float> elements(encoding.elements()), others(encoding.elements());
+  for (std::size_t row = 0; row < rows.rows(); ++row) {
+    encoding.write_elements(rows.codes[row], elements);
+    encoding.write_elements(read.codes[row], others);
+    EXPECT_EQ(elements, others) << row;
+  }
+  // size, gap of size; a, b, gap of port; 0, 1, 3+
+  EXPECT_EQ(std::vector<float>(others.begin() + 1, others.end()), (std::vector<float>{0, 0, 0, 1, 0, 1, 0}));
+}
+
+TEST(TableEncoding, JsonKeepsIt) {
+  const TableEncoding encoding = fitted("a,b,\"c\"\"\",label\n0.1,x,1,0\n0.2,\u00fc,,1\n0.4,x,3,1\n");
+  const std::string text = json_of(encoding).dump();
+  EXPECT_NE(text.find(R"({"name":"b","texts":["x","ü"],"mean":0.0,"deviation":0.0,"gaps":false})"),
+            std::string::npos)
+      << text;
+  const JsonDocument document(text, {.file = "f"});
+  TableEncoding read;
+  document.read(document.root(), read);
+  EXPECT_EQ(read, encoding);
+}
+
+/// As for predictions: no labels, other columns, another order, another separator.
+TEST(TableEncoding, ReadsTablesWithoutLabels) {
+  const TableEncoding encoding = fitted("x,port,label\n1,a,0\n3,b,1\n");
+  CsvReader reader("note;port;x\nhello;b;2,5\n;c;\n", "new.csv");
+  const EncodedTable table = read_encoded_table(reader, encoding, "");
+  ASSERT_EQ(table.rows(), 2U);
+  EXPECT_EQ(table.labels.texts, Texts());
+  EXPECT_EQ(table.labels.lines, (std::vector<std::size_t>{2, 3}));
+  std::vector<float> elements(encoding.elements());
+  encoding.write_elements(table.codes[0], elements);
+  EXPECT_EQ(elements, (std::vector<float>{0.5F, 0, 1}));
+  encoding.write_elements(table.codes[1], elements);
+  EXPECT_EQ(elements, (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(table.warnings.size(), 1U);
+  const auto data = make_csv_dataset(encoding, table, {}, {"0", "1"});
+  EXPECT_EQ(data->size(), 2U);
+  EXPECT_EQ(data->classes(), 2);
+  EXPECT_EQ(data->sample_name(1), "new.csv: line 3");
+  CsvReader without("x,por\n1,a\n", "new.csv");
+  expect_error(Category::data,
+               {"new.csv: line 1: column of the training rows is missing: 'port'; did you mean por?"},
+               [&] { read_encoded_table(without, encoding, ""); });
+}
+
+TEST(TableEncoding, WarnsOfManyUnknownTextsOnce) {
+  const TableEncoding encoding = fitted(column({"a", "b"}));
+  const EncodedTable table = encoded(column({"a", "c", "b", "d", "5"}), encoding);
+  EXPECT_EQ(table.warnings,
+            Texts{"t.csv: 3 cells have texts that no training row has in that column ('c' in line "
+                  "3, column 'x', ...): they count as none of its texts"});
+}
+
+TEST(TableEncoding, WarnsOfRowIds) {
+  std::string text = "id;x;name;label\n";
+  for (int i = 0; i < 20; ++i) text += fmt::format("{};{};n{};a\n", i, i % 3, i);
+  CsvTable table = parsed(text);
+  const TableEncoding encoding = fit_table_encoding(table);
+  const Texts warnings = encode_table(std::move(table), encoding).warnings;
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_TRUE(warnings[0].starts_with("t.csv: column 'id' is a running number")) << warnings[0];
+  EXPECT_TRUE(warnings[1].ends_with("leave it out with --drop-columns id,name")) << warnings[1];
+}
+
+}  // namespace
+}  // namespace lockstep
