@@ -17,6 +17,8 @@
 #include "core/json/members.h"
 #include "core/message.h"
 #include "core/nearest.h"
+#include "core/printable.h"
+#include "data/files/table_encoding.h"
 #include "data/sets/dataset_statistics.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
@@ -49,14 +51,16 @@ void visit(O& options, Visitor&& field) {
 }
 
 OptionSet option_set(DataOptions& options) {
-  OptionSet set("lockstep data order|show|stats [options] (or: lockstep data pack --help)",
-                "order: prints the ids of the training samples, one per line, in the order in which an epoch "
-                "visits them.\n"
-                "show: prints the number of samples, in all and of each class.\n"
-                "stats: as show; also reads all samples, the training samples with the augmentations that "
-                "are given, and prints the mean and standard deviation of each channel (for --mean and "
-                "--std), the sizes of the images, the files that cannot be read (with --strict: ends at the "
-                "first), and how many samples one thread reads per second.");
+  OptionSet set(
+      "lockstep data order|show|stats [options] (or: lockstep data pack --help)",
+      "order: prints the ids of the training samples, one per line, in the order in which an epoch "
+      "visits them.\n"
+      "show: prints the number of samples, in all and of each class, and how each column of a table "
+      "is read.\n"
+      "stats: as show; also reads all samples, the training samples with the augmentations that "
+      "are given, and prints the mean and standard deviation of each channel (for --mean and "
+      "--std), the sizes of the images, the files that cannot be read (with --strict: ends at the "
+      "first), and how many samples one thread reads per second.");
   set.positional("order|show|stats", "what to print", options.action);
   set.add(options);
   set.config_file();
@@ -110,8 +114,34 @@ void visit(O& part, Visitor&& field) {
 
 struct DatasetResults {
   std::vector<DatasetPart> parts;
+  std::optional<std::vector<TableColumn>> columns = {};  ///< features of a table
 };
-LOCKSTEP_MEMBERS(DatasetResults, parts)
+LOCKSTEP_MEMBERS(DatasetResults, parts, columns)
+
+std::string text_of(const TableColumn& column) {
+  constexpr std::size_t most_texts = 6;
+  std::vector<std::string> texts = column.texts;
+  if (texts.size() > most_texts) {
+    texts.resize(most_texts - 1);
+    texts.push_back(fmt::format("and {} more", column.texts.size() - texts.size()));
+  }
+  std::string what = fmt::format("{} texts: {}", column.texts.size(), fmt::join(texts, ", "));
+  if (texts.empty()) {
+    what = fmt::format("numbers, mean {:.6g}, deviation {:.6g}", column.mean, column.deviation);
+  }
+  return without_control_characters(
+      fmt::format("{}: {}{}", column.name, what, column.gaps ? "; cells without value" : ""));
+}
+
+std::string text_of(const std::vector<TableColumn>& columns) {
+  constexpr std::size_t most = 50;
+  std::string text = "columns of features:\n";
+  for (std::size_t i = 0; i < std::min(columns.size(), most); ++i) {
+    text += fmt::format("       {}\n", text_of(columns[i]));
+  }
+  if (columns.size() > most) text += fmt::format("       and {} more (--json: all)\n", columns.size() - most);
+  return text;
+}
 
 DatasetPart count_classes(const std::string& name, const Dataset& dataset) {
   std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
@@ -204,6 +234,10 @@ int print_data(World& world, const DataOptions& options) {
   DatasetResults results{{examine("train", *data.train, options, printer)}};
   if (data.validation) results.parts.push_back(examine("validation", *data.validation, options, printer));
   results.parts.push_back(examine("test", *data.test, options, printer));
+  if (const TableEncoding* table = data.train->table_encoding()) {
+    results.columns = table->columns;
+    printer.text(text_of(table->columns));
+  }
   printer.finish(results);
   return 0;
 }
