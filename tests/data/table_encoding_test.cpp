@@ -191,7 +191,7 @@ TEST(TableEncoding, WarnsOfRowIds) {
   const TableEncoding encoding = fit_table_encoding(table);
   const Texts warnings = encode_table(std::move(table), encoding).warnings;
   ASSERT_EQ(warnings.size(), 2U);
-  EXPECT_TRUE(warnings[0].starts_with("t.csv: column 'id' is a running number")) << warnings[0];
+  EXPECT_TRUE(warnings[0].starts_with("t.csv: column 'id' numbers the rows")) << warnings[0];
   EXPECT_TRUE(warnings[1].ends_with("leave it out with --drop-columns id,name")) << warnings[1];
 }
 

@@ -217,10 +217,11 @@ void warn_of_row_ids(const CsvTable& table, EncodedTable& encoded) {
     if (column.row_id) names.push_back(column.name);
   }
   for (const std::string& name : names) {
-    encoded.warnings.push_back(fmt::format(
-        "{}: column {} is a running number, or has a different text in each row: it says nothing about new "
-        "rows, and may mislead the network; leave it out with --drop-columns {}",
-        encoded.labels.file, in_quotes(name), command_word(names)));
+    encoded.warnings.push_back(
+        fmt::format("{}: column {} numbers the rows, or has a different text in each, and cannot say "
+                    "anything about other "
+                    "rows: leave it out with --drop-columns {}",
+                    encoded.labels.file, in_quotes(name), command_word(names)));
   }
 }
 
