@@ -8,6 +8,7 @@
 
 #include "lockstep/field.h"
 #include "lockstep/shape.h"
+#include "lockstep/task.h"
 
 namespace lockstep {
 
@@ -29,6 +30,7 @@ class Dataset {
   /// Shape of a sample as the network receives it.
   virtual Shape shape() const = 0;
   virtual int classes() const = 0;
+  virtual Task task() const { return Task::classification; }
   virtual Encoding encoding() const { return Encoding::pixels; }
   /// Bytes of sample `id` < size(), in that encoding: a view of the data set's memory, or of `buffer`, which
   /// only grows. Throws Error(data) for a sample that cannot be read.

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "lockstep/task.h"
 #include "lockstep/training_options.h"
 
 /// Events of a run. `event` is the name of an event in metrics.jsonl, and `visit` describes its line there:
@@ -90,15 +92,33 @@ void visit(R& report, Visitor&& field) {
   }
 }
 
+/// Means over the samples of an evaluation. A task has the metrics that metrics_of names.
 struct Evaluation {
+  Task task = Task::classification;
   std::uint64_t samples = 0;
   std::uint64_t skipped = 0;  ///< samples that could not be read; not counted in `samples`
   double loss = 0.0;          ///< mean
-  double accuracy = 0.0;      ///< in [0, 1]
+  double accuracy = 0.0;      ///< share of samples whose class has the largest logit, in [0, 1]
   double top5 = 0.0;          ///< share of samples whose class is among the five with the largest logits
   /// Numbers of samples by [class][predicted class]; empty unless requested.
   std::vector<std::uint64_t> confusion{};
+
+  /// The metric by which epochs are compared; higher is better.
+  double score() const;
 };
+
+/// A number that evaluations of a task have. Output, records and reports follow from it.
+struct Metric {
+  const char* name = "";   ///< in records: "accuracy", as in "train_accuracy"
+  const char* label = "";  ///< on lines: "acc"
+  const char* title = "";  ///< of charts: "Accuracy"
+  double Evaluation::*value = nullptr;
+  bool in_epochs = true;  ///< whether epochs report it; false: evaluations of a saved model only
+};
+/// Metrics of a task, in order; the first is the loss.
+std::span<const Metric> metrics_of(Task task);
+/// The metric by which epochs are compared; higher is better.
+const Metric& score_of(Task task);
 
 /// An epoch that was evaluated.
 struct EpochReport {
@@ -115,7 +135,7 @@ struct EpochReport {
   double load_seconds = 0.0;
   double load_share = 0.0;       ///< load_seconds as a share of the executors' working time
   bool load_is_waiting = false;  ///< whether load_seconds were spent waiting (CUDA)
-  bool best = false;             ///< whether judged().accuracy exceeds that of all earlier epochs
+  bool best = false;             ///< whether judged().score() exceeds that of all earlier epochs
   std::string digest{};          ///< of the parameters, as Trainer::digest returns it
 
   double images_per_second() const { return static_cast<double>(train.samples) / seconds; }
@@ -123,23 +143,35 @@ struct EpochReport {
   const Evaluation& judged() const { return validation ? *validation : test; }
 };
 
+/// Calls field(name, value, Presence) for the metrics of `evaluation`: "train_loss" for the part "train".
+template <class AnyEvaluation, class Visitor>
+void visit_metrics(const std::string& part, AnyEvaluation& evaluation, Visitor&& field) {
+  for (const Metric& metric : metrics_of(evaluation.task)) {
+    if (!metric.in_epochs) continue;
+    field((part + "_" + metric.name).c_str(), evaluation.*metric.value, Presence::required);
+  }
+}
+
 template <OptionsOf<EpochReport> R, class Visitor>
 void visit(R& report, Visitor&& field) {
-  std::optional<double> validation_loss, validation_accuracy;
-  std::optional<std::uint64_t> validation_left_out;
-  if (report.validation) {
-    validation_loss = report.validation->loss;
-    validation_accuracy = report.validation->accuracy;
-    validation_left_out = report.validation->skipped;
-  }
-  double images_per_second = report.images_per_second();
+  Task task = report.test.task;
   field("epoch", report.epoch, Presence::required);
-  field("train_loss", report.train.loss, Presence::required);
-  field("train_accuracy", report.train.accuracy, Presence::required);
-  field("test_loss", report.test.loss, Presence::required);
-  field("test_accuracy", report.test.accuracy, Presence::required);
-  field("validation_loss", validation_loss, Presence::unless_default);
-  field("validation_accuracy", validation_accuracy, Presence::unless_default);
+  field("task", task, Presence::unless_default);
+  if constexpr (!std::is_const_v<R>) report.train.task = report.test.task = task;
+  visit_metrics("train", report.train, field);
+  visit_metrics("test", report.test, field);
+  Evaluation validation = report.validation.value_or(Evaluation{.task = task});
+  bool validated = report.validation.has_value();
+  visit_metrics("validation", validation, [&](const char* name, double& metric, Presence) {
+    std::optional<double> value;
+    if (report.validation) value = metric;
+    field(name, value, Presence::unless_default);
+    validated = value.has_value();
+    metric = value.value_or(NAN);
+  });
+  std::optional<std::uint64_t> validation_left_out;
+  if (report.validation) validation_left_out = report.validation->skipped;
+  double images_per_second = report.images_per_second();
   field("validation_left_out", validation_left_out, Presence::unless_default);
   field("train_left_out", report.train.skipped, Presence::added);
   field("test_left_out", report.test.skipped, Presence::added);
@@ -148,11 +180,8 @@ void visit(R& report, Visitor&& field) {
   field("seconds", report.seconds, Presence::required);
   field("digest", report.digest, Presence::unless_default);
   if constexpr (!std::is_const_v<R>) {
-    if (validation_loss) {
-      report.validation = {.skipped = validation_left_out.value_or(0),
-                           .loss = *validation_loss,
-                           .accuracy = validation_accuracy.value_or(NAN)};
-    }
+    validation.skipped = validation_left_out.value_or(0);
+    if (validated) report.validation = validation;
     const double samples = images_per_second * report.seconds;
     if (std::isfinite(samples)) report.train.samples = static_cast<std::uint64_t>(std::llround(samples));
   }
@@ -245,10 +274,10 @@ std::function<void(const RunEvent&)> observer(Functions... functions) {
   };
 }
 
-/// The first epoch with the best validation accuracy (without a validation set, test accuracy).
+/// The first epoch with the best score on the validation set (without one, on the test set).
 struct BestEpoch {
-  int epoch = 0;  ///< 0: none yet
-  double accuracy = 0.0;
+  int epoch = 0;       ///< 0: none yet
+  double score = 0.0;  ///< as Evaluation::score
 };
 
 /// A rank's request at a step boundary. The largest request of all ranks is carried out.

@@ -118,6 +118,17 @@ std::string confusion_table(const std::vector<std::uint64_t>& confusion,
   return table + "\n";
 }
 
+/// Metrics of epochs first, with the name of the part of the data.
+std::string result_line(const std::string& part, const Evaluation& result) {
+  std::string epochs, more;
+  for (const Metric& metric : metrics_of(result.task)) {
+    const std::string text = fmt::format("{} {:.4f}  ", metric.label, result.*metric.value);
+    (metric.in_epochs ? epochs : more) += metric.in_epochs ? part + " " + text : text;
+  }
+  std::string line = fmt::format("{}samples {}  {}", epochs, result.samples, more);
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
 ModelFile read_model(const World& world, const EvalOptions& options) {
   if (options.checkpoint.empty()) return ModelFile::read(options.file);
   return results_of(open_checkpoint(options.checkpoint, world.rank() == 0));
@@ -138,8 +149,7 @@ int run_evaluation(World& world, const EvalOptions& options) {
   if (world.rank() == 0) {
     print_warning(skipped_warning(result, options.split == Split::test ? "test" : "training"));
     const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
-    print(fmt::format("{} loss {:.4f}  {} acc {:.4f}  samples {}  top-5 acc {:.4f}\n", name_of(options.split),
-                      result.loss, name_of(options.split), result.accuracy, result.samples, result.top5));
+    print(result_line(name_of(options.split), result));
     print(options.per_class ? per_class_table(result.confusion, names) : "");
     print(options.confusion ? confusion_table(result.confusion, names) : "");
     print(fmt::format("digest {}\n", digest(*network, *file)));

@@ -50,7 +50,7 @@ void visit(P& progress, Visitor&& field) {
   auto& [step, epoch, evaluated, skipped_in_row, rollbacks, pass_until, best, contents, partial,
          partial_step] = progress;
   auto& [loss, correct, samples, skipped, skipped_steps, seconds] = epoch;
-  auto& [best_epoch, best_accuracy] = best;
+  auto& [best_epoch, best_score] = best;
   auto& [contents_low, contents_high] = contents;
   auto& [partial_low, partial_high] = partial;
   field(step, {.name = "step", .help = "number of steps made"});
@@ -67,7 +67,9 @@ void visit(P& progress, Visitor&& field) {
   field(seconds, {.name = "epoch-seconds", .help = "time of its steps"});
   field(evaluated, {.name = "evaluated-step", .help = "number of steps made before the last evaluation"});
   field(best_epoch, {.name = "best-epoch", .help = "number of the best epoch; 0: none yet"});
-  field(best_accuracy, {.name = "best-accuracy", .help = "accuracy of the best epoch"});
+  field(best_score, {.name = "best-accuracy",  // the accuracy, until there were other tasks
+                     .help = "score of the best epoch",
+                     .range = {.min = std::numeric_limits<double>::lowest()}});
   field(contents_low, {.name = "contents-low", .help = "sum over the samples' contents, low word"});
   field(contents_high, {.name = "contents-high", .help = "its high word"});
   field(partial_low, {.name = "epoch-contents-low", .help = "that sum in the epoch in progress, low word"});

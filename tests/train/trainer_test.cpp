@@ -268,7 +268,7 @@ TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
     best_test = std::max(best_test, report.test.accuracy);
   });
   trainer.fit();
-  EXPECT_EQ(trainer.best().accuracy, best);
+  EXPECT_EQ(trainer.best().score, best);
   EXPECT_LT(best, best_test);
   EXPECT_EQ(trainer.digest(), trained);  // the validation set does not affect the training
 }

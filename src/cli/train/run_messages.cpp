@@ -6,6 +6,7 @@
 
 #include "cli/options/flag.h"
 #include "core/message.h"
+#include "run/report/event_numbers.h"
 
 namespace lockstep {
 namespace {
@@ -107,16 +108,16 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
   suggest_larger_micro_batches(world, options, trainer);
 }
 
-void print_best(const TrainOptions& options, const Trainer& trainer) {
+void print_best(const TrainOptions& options, Task task, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   if (options.output.quiet || best.epoch == 0) return;
   if (trainer.stopped_early()) {
-    print_message(fmt::format("no better {} accuracy for {} epoch{}: stopped early", judging_set(options),
-                              options.training.early_stopping,
+    print_message(fmt::format("no better {} {} for {} epoch{}: stopped early", judging_set(options),
+                              words(score_of(task).name), options.training.early_stopping,
                               options.training.early_stopping == 1 ? "" : "s"));
   }
-  print_message(
-      fmt::format("best epoch {}: {} accuracy {:.4f}", best.epoch, judging_set(options), best.accuracy));
+  print_message(fmt::format("best epoch {}: {} {} {:.4f}", best.epoch, judging_set(options),
+                            words(score_of(task).name), best.score));
 }
 
 std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer) {

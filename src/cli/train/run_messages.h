@@ -10,7 +10,7 @@
 /// Lines about a run for people: on stderr, as stdout is for results only.
 namespace lockstep {
 
-/// Name of the data set whose accuracy decides which epoch is the best.
+/// Name of the data set whose score decides which epoch is the best.
 std::string judging_set(const TrainOptions& options);
 
 /// Prints model, ranks and run directory, and warnings about options that make the run slow or its evaluation
@@ -18,7 +18,7 @@ std::string judging_set(const TrainOptions& options);
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
                  const Trainer& trainer);
 
-void print_best(const TrainOptions& options, const Trainer& trainer);
+void print_best(const TrainOptions& options, Task task, const Trainer& trainer);
 
 /// Facts that a digest depends on, beside the options that change the training.
 std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer);

@@ -72,10 +72,11 @@ std::string environment_of(Environment environment, const World& world, const Tr
   return environment_json(environment);
 }
 
-void save_best(const RunFolder& folder, const TrainOptions& options, const Trainer& trainer) {
+void save_best(const RunFolder& folder, const TrainOptions& options, Task task, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   trainer.save(folder.best(), {{"epoch", std::to_string(best.epoch)},
-                               {judging_set(options) + "_accuracy", fmt::format("{}", best.accuracy)}});
+                               {fmt::format("{}_{}", judging_set(options), score_of(task).name),
+                                fmt::format("{}", best.score)}});
 }
 
 void warn_of_checkpoint(const CheckpointReport& checkpoint, bool continues) {
@@ -224,7 +225,7 @@ void TrainingRun::observe() {
   const auto after_record = observer(
       [this](const EpochReport& epoch) {
         if (!epoch.best || !place_.keeps()) return;
-        recorder_->attempt([&] { save_best(place_.folder, options_, trainer_); });
+        recorder_->attempt([&] { save_best(place_.folder, options_, epoch.test.task, trainer_); });
       },
       [this](const NotFiniteReport& report) {
         report_not_finite(report, *data_.train, place_.folder, *recorder_);
@@ -269,7 +270,7 @@ void TrainingRun::finish() {
   }
   recorder.on_event(EndReport{.digest = trainer_.digest(), .note = digest_note(world_, options_, trainer_)});
   recorder.flush();
-  print_best(options_, trainer_);
+  print_best(options_, data_.train->task(), trainer_);
   recorder.rethrow();
 }
 

@@ -77,31 +77,32 @@ std::vector<ChartPoint> epoch_points(const RunRecord& record, Value value) {
 
 std::string charts(const RunRecord& record) {
   const std::string x_label = record.epochs.empty() ? "step" : "epoch";
-  const auto field = [](const char* name) {
+  const auto field = [](const std::string& name) {
     return [name](const auto& report) { return number_in(report, name); };
   };
   const auto rate = [](const StepReport& step) { return static_cast<double>(step.samples) / step.seconds; };
   const auto steps = [&](const char* style, auto value) {
     return ChartSeries{"step", style, step_points(record, value)};
   };
-  const auto epochs = [&](const char* label, const char* name, const char* style) {
+  const auto epochs = [&](const char* label, const std::string& name, const char* style) {
     return ChartSeries{label, style, epoch_points(record, field(name)), true};
   };
-  const Chart all[] = {
-      {"Loss",
-       x_label,
-       {steps("step", field("loss")), epochs("train", "train_loss", "train"),
-        epochs("test", "test_loss", "test"), epochs("validation", "validation_loss", "validation")}},
-      {"Accuracy",
-       x_label,
-       {epochs("train", "train_accuracy", "train"), epochs("test", "test_accuracy", "test"),
-        epochs("validation", "validation_accuracy", "validation")}},
-      {"Learning rate", x_label, {steps("train", field("learning_rate"))}, true},
-      {"Norm of the gradient", x_label, {steps("train", field("gradient_norm"))}, true},
-      {"Training images/s",
-       x_label,
-       {steps("step", rate), epochs("epoch", "images_per_second", "train")},
-       true}};
+  const Task task = record.epochs.empty() ? Task::classification : record.epochs.front().test.task;
+  std::vector<Chart> all;
+  for (const Metric& metric : metrics_of(task)) {
+    if (!metric.in_epochs) continue;
+    Chart& chart = all.emplace_back(Chart{metric.title, x_label, {}});
+    if (all.size() == 1) chart.series.push_back(steps("step", field("loss")));
+    for (const char* part : {"train", "test", "validation"}) {
+      chart.series.push_back(epochs(part, fmt::format("{}_{}", part, metric.name), part));
+    }
+  }
+  all.push_back({"Learning rate", x_label, {steps("train", field("learning_rate"))}, true});
+  all.push_back({"Norm of the gradient", x_label, {steps("train", field("gradient_norm"))}, true});
+  all.push_back({"Training images/s",
+                 x_label,
+                 {steps("step", rate), epochs("epoch", "images_per_second", "train")},
+                 true});
   std::string text = "<div class=\"charts\">\n";
   for (const Chart& chart : all) text += svg(chart);
   return text + "</div>\n";
@@ -128,7 +129,7 @@ std::string cell(const Value& value) {
 template <class Report>
 std::string event_table(const char* title, const std::vector<Report>& reports) {
   if (reports.empty()) return {};
-  std::set<std::string_view> columns;
+  std::set<std::string> columns;
   for (const Report& report : reports) {
     visit(report, [&](const char* name, const auto& value, Presence presence) {
       if (has_field(value, presence)) columns.insert(name);

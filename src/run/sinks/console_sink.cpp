@@ -12,7 +12,12 @@ namespace lockstep {
 
 std::string epoch_line(const EpochReport& event) {
   const auto part = [](const char* name, const Evaluation& evaluation) {
-    return fmt::format("  {} loss {:.4f}  {} acc {:.4f}", name, evaluation.loss, name, evaluation.accuracy);
+    std::string text;
+    for (const Metric& metric : metrics_of(evaluation.task)) {
+      if (metric.in_epochs)
+        text += fmt::format("  {} {} {:.4f}", name, metric.label, evaluation.*metric.value);
+    }
+    return text;
   };
   return fmt::format("epoch {}/{}", event.epoch, event.epochs) + part("train", event.train) +
          (event.validation ? part("val", *event.validation) : "") + part("test", event.test) +

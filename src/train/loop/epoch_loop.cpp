@@ -84,9 +84,9 @@ bool EpochLoop::evaluate() {
   if (!not_finite_.accept(report.test, "test")) return true;
   if (report.validation && !not_finite_.accept(*report.validation, "validation")) return true;
 
-  const double accuracy = report.judged().accuracy;
-  report.best = progress_.best.epoch == 0 || accuracy > progress_.best.accuracy;
-  if (report.best) progress_.best = {.epoch = report.epoch, .accuracy = accuracy};
+  const double score = report.judged().score();
+  report.best = progress_.best.epoch == 0 || score > progress_.best.score;
+  if (report.best) progress_.best = {.epoch = report.epoch, .score = score};
   progress_.evaluated = progress_.step;
   if (report.skipped_steps == 0 && position().whole_epochs()) progress_.rollbacks = 0;
   watch.set_stage(Stage::report);

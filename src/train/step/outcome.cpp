@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "lockstep/error.h"
 
 namespace lockstep {
 
@@ -31,9 +34,26 @@ std::string NotFiniteReport::what() const {
                              : fmt::format("the loss is {}", std::fabs(loss));
 }
 
+std::span<const Metric> metrics_of(Task task) {
+  static constexpr Metric loss{"loss", "loss", "Loss", &Evaluation::loss};
+  static constexpr std::array classification{
+      loss, Metric{"accuracy", "acc", "Accuracy", &Evaluation::accuracy},
+      Metric{"top5_accuracy", "top-5 acc", "Top-5 accuracy", &Evaluation::top5, false}};
+  switch (task) {
+    case Task::classification:
+      return classification;
+  }
+  throw Error(Category::internal, "unknown task");
+}
+
+const Metric& score_of(Task task) { return metrics_of(task)[1]; }
+
+double Evaluation::score() const { return this->*score_of(task).value; }
+
 Evaluation evaluation_of(const StepOutcome& outcome) {
   const auto count = static_cast<double>(std::max<std::uint64_t>(1, outcome.samples));
-  return {.samples = outcome.samples,
+  return {.task = Task::classification,
+          .samples = outcome.samples,
           .loss = outcome.loss / count,
           .accuracy = static_cast<double>(outcome.correct) / count,
           .top5 = static_cast<double>(outcome.correct5) / count};
