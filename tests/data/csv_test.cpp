@@ -183,8 +183,7 @@ TEST(CsvTable, BadRowsNameLineAndColumn) {
       {"x,label\n1,gr\xf6\xdf"
        "e\n",
        "t.csv: line 2, column 'label': a text is not UTF-8"},
-      {std::string("\xff\xfex\0,\0y\0\n\0", 10),
-       "t.csv: line 1: a text is not UTF-8: save the table as UTF-8"},
+      {std::string("\xff\xfex\0,\0y\0\n\0", 10), "t.csv: line 1: is UTF-16: save the table as UTF-8"},
       {"label\na\n",
        "t.csv: line 1: no column of features beside that of the labels; columns are separated by"},
       {"x|label\n1|a\n", "t.csv: line 1: no column of features beside that of the labels"}};

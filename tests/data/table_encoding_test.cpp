@@ -88,6 +88,12 @@ TEST(TableEncoding, ColumnsThatCannotBeEncodedAreNamed) {
        "has dates or times ('1.1.1910' in line 2): leave them out with --drop-columns 'Name,born on', "
        "or replace the texts by fewer groups, or replace dates by numbers"},
       [&] { fitted(people); });
+  std::string dates = "a,b,c,d,e,f,g,h,label\n";
+  for (int i = 0; i < 8; ++i) dates += "12:30,";
+  expect_error(Category::data,
+               {"column 'e' has dates or times ('12:30' in line 2), and 3 more columns: leave them out with "
+                "--drop-columns a,b,c,d,e,f,g,h, or replace"},
+               [&] { fitted(dates + "x\n"); });
   EXPECT_EQ(fitted(people, {.drop_columns = {"Name", "born on"}}).columns.size(), 1U);
 }
 

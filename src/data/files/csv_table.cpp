@@ -134,7 +134,7 @@ void RowLabels::append(const CsvReader& reader, std::string_view field) {
   lines.push_back(reader.line());
   if (column.empty()) return;
   const std::string_view text = without_spaces(field);
-  if (text.empty()) fail_csv(reader, column, "no label");
+  if (text.empty()) fail_csv(reader, column, "no label; fill it in, or remove the row");
   check_utf8(reader, column, text);
   texts.emplace_back(text);
 }
@@ -157,6 +157,9 @@ std::vector<std::string> read_csv_header(CsvReader& reader) {
     throw Error(Category::data,
                 fmt::format("{}: is empty; a header line with the names of the columns must come first",
                             reader.name()));
+  }
+  if (header[0].starts_with("\xff\xfe") || header[0].starts_with("\xfe\xff")) {
+    fail_csv(reader, "", "is UTF-16: save the table as UTF-8, or convert it (iconv -f UTF-16 -t UTF-8)");
   }
   for (std::string& name : header) {
     name = std::string(without_spaces(name));

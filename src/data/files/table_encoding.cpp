@@ -132,6 +132,11 @@ void check_columns(const CsvTable& table, const std::vector<ColumnContents>& con
     if (!refusal.advice.empty() && !known) advice.push_back(refusal.advice);
   }
   if (!names.empty()) {
+    constexpr std::size_t most_reasons = 6;
+    if (reasons.size() > most_reasons) {
+      reasons.resize(most_reasons - 1);
+      reasons.push_back(fmt::format("and {} more columns", names.size() - reasons.size()));
+    }
     advice.insert(advice.begin(), fmt::format("leave {} out with --drop-columns {}",
                                               names.size() == 1 ? "it" : "them", command_word(names)));
     throw Error(Category::data, fmt::format("{}: {}: {}", table.labels.file, fmt::join(reasons, ", "),

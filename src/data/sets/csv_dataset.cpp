@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/files/folder.h"
 #include "core/hash.h"
 #include "core/printable.h"
 #include "core/random/hash_integer.h"
@@ -63,6 +64,21 @@ class CsvDataset : public Dataset {
   std::size_t elements_;
   bool codes_are_elements_;
 };
+
+/// Throws for a folder without train.csv, naming a table that is there.
+void check_train_file(const std::filesystem::path& place) {
+  if (file_kind(place) != FileKind::folder || file_kind(place / "train.csv") != FileKind::missing) return;
+  const std::vector<std::string> names = list_folder(place);
+  const auto table = std::ranges::find_if(
+      names, [](const std::string& name) { return name.ends_with(".csv") && name != "test.csv"; });
+  throw Error(Category::data,
+              fmt::format("no train.csv in {}{}", place.string(),
+                          table == names.end() ? ""
+                                               : fmt::format("; to hold out a part of one table, give "
+                                                             "--data-dir {} --test-fraction 0.2",
+                                                             printable((place / *table).string()))),
+              "data-dir");
+}
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
   const FileKind kind = file_kind(place);
@@ -167,6 +183,7 @@ DatasetPair open_csv(const World& world, const DatasetOptions& options) {
       throw Error(Category::usage,
                   "data set 'csv' has no default folder: name that of train.csv and test.csv", "data-dir");
     }
+    check_train_file(options.directory);
     pair = open_tables(options.directory, options);
   });
   return pair;
