@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <concepts>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/files/atomic_file.h"
@@ -21,8 +17,8 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "lockstep/error.h"
-#include "lockstep/reports.h"
 #include "run/checkpoint/checkpoint_folder.h"
+#include "run/record_line.h"
 #include "watch/report.h"
 
 namespace lockstep {
@@ -34,36 +30,11 @@ namespace {
 
 constexpr std::string_view not_finite_prefix = "not-finite-step-";
 
-/// Part of an event in metrics.jsonl; none: the line is damaged.
-struct RecordedEvent {
-  std::string kind;
-  std::uint64_t step = 0;
-  int epoch = 0;
-
-  /// Whether it is about what a run did until `last_step` and `last_epoch`.
-  bool is_within(std::uint64_t last_step, int last_epoch) const {
-    return kind == EpochReport::event ? epoch <= last_epoch : kind != EndReport::event && step <= last_step;
-  }
-};
-
-/// Every event that is_within does not know by its name has a step.
-template <class... Reports>
-constexpr bool have_places(std::type_identity<std::variant<Reports...>> /*events*/) {
-  return ((std::same_as<Reports, EpochReport> || std::same_as<Reports, EndReport> ||
-           requires(Reports report) { report.step; }) &&
-          ...);
-}
-static_assert(have_places(std::type_identity<RunEvent>()));
-
-/// Reads events of later versions too.
-std::optional<RecordedEvent> parse_event(std::string_view line) {
+/// The line; none: it is damaged.
+std::optional<RecordLine> parse_line(std::string_view line) {
   try {
-    const nlohmann::json json = nlohmann::json::parse(line);
-    RecordedEvent event{.kind = json.at("event").get<std::string>()};
-    event.step = json.value("step", std::uint64_t{0});
-    if (event.kind == EpochReport::event) event.epoch = json.at("epoch").get<int>();
-    return event;
-  } catch (const nlohmann::json::exception&) {
+    return RecordLine(line);
+  } catch (const Error&) {
     return std::nullopt;
   }
 }
@@ -180,16 +151,16 @@ std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) co
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
        begin = end + 1) {
     const std::string_view line = text.substr(begin, end - begin);
-    const std::optional<RecordedEvent> event = parse_event(line);
+    const std::optional<RecordLine> event = parse_line(line);
     if (!event) {
       ++damaged_at_end;  // perhaps of later steps
       continue;
     }
     if (!event->is_within(step, epoch)) break;
     damaged += std::exchange(damaged_at_end, 0);
-    last_event = std::max(last_event, event->step);
-    if (event->kind == StepReport::event) {
-      interval = event->step - std::min(event->step - 1, std::exchange(last_step_event, event->step));
+    last_event = std::max(last_event, event->step());
+    if (event->is_step()) {
+      interval = event->step() - std::min(event->step() - 1, std::exchange(last_step_event, event->step()));
     }
     kept.append(line) += '\n';
   }

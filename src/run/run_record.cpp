@@ -3,70 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <concepts>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
-#include <type_traits>
 #include <utility>
 
 #include "core/files/file.h"
 #include "core/files/line_reader.h"
 #include "core/json/json.h"
 #include "lockstep/error.h"
+#include "run/record_line.h"
 
 namespace lockstep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t longest_line = 1 << 16;
 constexpr std::size_t longest_file = 1 << 20;  // options.cfg and environment.json
 
 [[noreturn]] void reject(const std::filesystem::path& file, const std::string& reason) {
   throw Error(Category::data, fmt::format("{}: {}", file.string(), reason));
-}
-
-/// Sets the fields of an event from its line.
-struct FieldReader {
-  template <class Value>
-  void operator()(const char* name, Value& value, Presence presence) const {
-    if (presence != Presence::required && !json.contains(name)) return;
-    read(json.at(name), value);
-  }
-  template <class Value>
-  static void read(const Json& from, std::optional<Value>& value) {
-    read(from, value.emplace());
-  }
-  template <class Value>
-  static void read(const Json& from, Value& value) {
-    if constexpr (std::floating_point<Value>) {
-      value = from.is_null() ? std::numeric_limits<Value>::quiet_NaN() : from.get<Value>();
-    } else if constexpr (NamedEnum<Value>) {
-      const Names names = choices_of(value);
-      const auto found = std::ranges::find(names, from.get<std::string>());
-      if (found != names.end()) value = static_cast<Value>(found - names.begin());
-    } else {
-      value = from.get<Value>();
-    }
-  }
-
-  const Json& json;
-};
-
-/// The event of a line; none for an event of a later version.
-std::optional<RunEvent> event_of(const Json& json) {
-  const auto name = json.at("event").get<std::string>();
-  std::optional<RunEvent> result;
-  const auto read_as = [&]<class Report>(Report report) {
-    if (name != Report::event) return;
-    visit(report, FieldReader{json});
-    result = std::move(report);
-  };
-  [&]<class... Reports>(std::type_identity<std::variant<Reports...>>) {
-    (read_as(Reports()), ...);
-  }(std::type_identity<RunEvent>());
-  return result;
 }
 
 /// Appends `entry` to an ascending list, instead of those from its number on. A resumed run repeats steps.
@@ -77,7 +30,7 @@ void add_entry(std::vector<Entry>& list, Entry entry, Number Entry::*number) {
 }
 
 void add_line(RunRecord& record, const std::string& line) {
-  const std::optional<RunEvent> event = event_of(Json::parse(line));
+  const std::optional<RunEvent> event = RecordLine(line).event();
   if (!event) return;
   observer([&](const StepReport& step) { add_entry(record.steps, step, &StepReport::step); },
            [&](const EpochReport& epoch) {
@@ -100,7 +53,7 @@ void read_metrics(RunRecord& record, const std::filesystem::path& file) {
   for (std::string line; lines.next(line);) {
     try {
       add_line(record, line);
-    } catch (const Json::exception& error) {
+    } catch (const Error& error) {
       reject(file, fmt::format("line {}: {}", lines.number(), error.what()));
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "run/record_line.h"
 #include "run/recorder.h"
 #include "run/sinks/console_sink.h"
 #include "run/sinks/log_sink.h"

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "run/record_line.h"
 #include "run/report/event_numbers.h"
 
 namespace lockstep {
@@ -21,8 +21,9 @@ constexpr std::string_view times[] = {"seconds", "images_per_second"};
 /// Text with the digits that metrics.jsonl has.
 template <class Number>
 std::string text_of(Number number) {
-  if constexpr (std::same_as<Number, double>) return fmt::format("{:.9g}", number);
-  return fmt::format("{}", number);
+  fmt::memory_buffer text;
+  append_number(text, number);
+  return fmt::to_string(text);
 }
 
 /// Calls `use` with the entries of both lists that have the same number. Both are ascending.

@@ -1,13 +1,10 @@
 #include "run/sinks/metrics_sink.h"
 
-#include <cmath>
-#include <concepts>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "core/message.h"
 #include "lockstep/error.h"
+#include "run/record_line.h"
 #include "run/run_folder.h"
 #include "run/sinks/progress_text.h"
 
@@ -17,51 +14,7 @@ namespace {
 constexpr double seconds_between_flushes = 1.0;
 constexpr std::size_t most_pending_bytes = 16 << 20;
 
-/// `text` as JSON; bytes that are not UTF-8 are replaced.
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-/// Appends the fields of an event.
-struct FieldWriter {
-  template <class Value>
-  void operator()(const char* name, const Value& value, Presence presence) const {
-    if (!has_field(value, presence)) return;
-    fmt::format_to(fmt::appender(text), ",\"{}\":", name);
-    append(value);
-  }
-  template <class Value>
-  void append(const std::optional<Value>& value) const {
-    append(*value);
-  }
-  void append(std::integral auto value) const { fmt::format_to(fmt::appender(text), "{}", value); }
-  /// float in its shortest form: 0.1 instead of 0.100000001.
-  void append(std::floating_point auto value) const {
-    if (!std::isfinite(value)) {
-      fmt::format_to(fmt::appender(text), "null");
-    } else if constexpr (std::same_as<decltype(value), float>) {
-      fmt::format_to(fmt::appender(text), "{}", value);
-    } else {
-      fmt::format_to(fmt::appender(text), "{:.9g}", value);
-    }
-  }
-  void append(const std::string& value) const { fmt::format_to(fmt::appender(text), "{}", quoted(value)); }
-  void append(NamedEnum auto value) const { append(name_of(value)); }
-
-  fmt::memory_buffer& text;
-};
-
 }  // namespace
-
-void append_line(fmt::memory_buffer& text, const RunEvent& event) {
-  std::visit(
-      [&](const auto& report) {
-        fmt::format_to(fmt::appender(text), R"({{"event":"{}")", report.event);
-        visit(report, FieldWriter{text});
-      },
-      event);
-  fmt::format_to(fmt::appender(text), "}}\n");
-}
 
 MetricsSink::MetricsSink(const std::filesystem::path& file, std::uint64_t log_interval)
     : path_(file), file_(file), log_interval_(log_interval), flushed_at_(steady_seconds()) {}

@@ -10,10 +10,6 @@
 
 namespace lockstep {
 
-/// Appends the line of `event` in metrics.jsonl to `text`. Numbers have 9 significant digits; NaN and
-/// infinity are null. For a step, nothing is allocated once `text` is large enough.
-void append_line(fmt::memory_buffer& text, const RunEvent& event);
-
 /// Appends events to metrics.jsonl as whole lines: at the end of an epoch and at least once a second. While
 /// the file cannot be written, lines wait in memory and each flush tries again; a warning and a line at the
 /// recovery are printed. Beyond 16 MiB, lines of steps are left out.

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "lockstep/reports.h"
+
+/// Lines of metrics.jsonl: an event each, as its `visit` describes it.
+namespace lockstep {
+
+/// Appends the line of `event` to `text`. Numbers have 9 significant digits; NaN and infinity are null. For a
+/// step, nothing is allocated once `text` is large enough.
+void append_line(fmt::memory_buffer& text, const RunEvent& event);
+
+/// Appends a number with the digits that lines have; float in its shortest form: 0.1 instead of 0.100000001.
+template <class Number>
+void append_number(fmt::memory_buffer& text, Number number) {
+  if constexpr (std::is_same_v<Number, double>) {
+    fmt::format_to(fmt::appender(text), "{:.9g}", number);
+  } else {
+    fmt::format_to(fmt::appender(text), "{}", number);
+  }
+}
+
+/// A line that was read, perhaps of a later version.
+class RecordLine {
+ public:
+  /// Throws Error(data) with the reason for a line that is damaged.
+  explicit RecordLine(std::string_view line);
+
+  bool is_step() const { return kind_ == StepReport::event; }
+  /// Step of the event; 0: the line has none.
+  std::uint64_t step() const { return step_; }
+  /// Whether it is about what a run did until `last_step` and `last_epoch`.
+  bool is_within(std::uint64_t last_step, int last_epoch) const;
+  /// The event; none: only a later version knows it. Numbers that are null become NaN. Throws Error(data)
+  /// with the reason if a field is missing or has another type.
+  std::optional<RunEvent> event() const;
+
+ private:
+  nlohmann::ordered_json json_;
+  std::string kind_;
+  std::uint64_t step_ = 0;
+  int epoch_ = 0;
+};
+
+}  // namespace lockstep
