@@ -187,6 +187,22 @@ void visit(R& report, Visitor&& field) {
   }
 }
 
+/// Predictions of the evaluation by which epochs are compared; reported before its EpochReport, if
+/// TrainerOptions::count_confusion.
+struct ConfusionReport {
+  static constexpr const char* event = "confusion";
+  int epoch = 1;
+  std::vector<std::string> classes;    ///< names; empty: they have none
+  std::vector<std::uint64_t> samples;  ///< numbers by [class][predicted class], as Evaluation::confusion
+};
+
+template <OptionsOf<ConfusionReport> R, class Visitor>
+void visit(R& report, Visitor&& field) {
+  field("epoch", report.epoch, Presence::required);
+  field("classes", report.classes, Presence::required);
+  field("samples", report.samples, Presence::required);
+}
+
 /// Digest of the parameters after a step.
 struct DigestReport {
   static constexpr const char* event = "digest";
@@ -255,8 +271,8 @@ void visit(R& report, Visitor&& field) {
   field("note", report.note, Presence::unless_default);
 }
 
-using RunEvent = std::variant<StepReport, EpochReport, DigestReport, StragglerReport, NotFiniteReport,
-                              CheckpointReport, EndReport>;
+using RunEvent = std::variant<StepReport, EpochReport, ConfusionReport, DigestReport, StragglerReport,
+                              NotFiniteReport, CheckpointReport, EndReport>;
 
 /// Observer that passes each event to the function that takes its type, and ignores events that none takes:
 /// observer([](const StepReport& step) { ... }, [](const EpochReport& epoch) { ... })

@@ -66,6 +66,8 @@ struct TrainerOptions {
   int early_stopping = 0;
   std::uint64_t digest_interval = 0;
   std::uint64_t check_replicas_every = 500;
+  /// Whether evaluations of up to 100 classes are reported with a ConfusionReport.
+  bool count_confusion = false;
   double learning_rate = 0.1;  ///< see largest_learning_rate
   int lr_base_batch_size = 0;
   BatchScaling lr_base_scale = BatchScaling::linear;
@@ -91,8 +93,8 @@ void visit(O& reduce, Visitor&& field) {
 template <OptionsOf<TrainerOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [epochs, max_steps, batch, seed, drop_last, label_smoothing, on_nan, model_ema, model_ema_decay,
-         early_stopping, digest_interval, check_replicas_every, learning_rate, lr_base_batch_size,
-         lr_base_scale, schedule, optimizer, input, augment, reduce, execution] = options;
+         early_stopping, digest_interval, check_replicas_every, count_confusion, learning_rate,
+         lr_base_batch_size, lr_base_scale, schedule, optimizer, input, augment, reduce, execution] = options;
   visit(input, field);
   visit(augment, field);
   field(epochs,
@@ -142,6 +144,10 @@ void visit(O& options, Visitor&& field) {
                  "parameters differ; 0: only at checkpoints and at the end of each epoch",
          .placeholder = "STEPS",
          .scope = Scope::protocol});
+  field(count_confusion, {.name = "count-confusion",
+                          .help = "count the samples of each evaluation by class and predicted class",
+                          .scope = Scope::protocol,
+                          .visible = false});
   field(learning_rate, {.name = "lr",
                         .help = "learning rate; its maximum if a schedule changes it",
                         .group = "Learning rate"});

@@ -31,7 +31,7 @@ namespace {
 constexpr std::string_view not_finite_prefix = "not-finite-step-";
 
 /// The line; none: it is damaged.
-std::optional<RecordLine> parse_line(std::string_view line) {
+std::optional<RecordLine> read_line(std::string_view line) {
   try {
     return RecordLine(line);
   } catch (const Error&) {
@@ -151,7 +151,7 @@ std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) co
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
        begin = end + 1) {
     const std::string_view line = text.substr(begin, end - begin);
-    const std::optional<RecordLine> event = parse_line(line);
+    const std::optional<RecordLine> event = read_line(line);
     if (!event) {
       ++damaged_at_end;  // perhaps of later steps
       continue;

@@ -48,9 +48,8 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
   });
   Evaluator evaluator(session, *graph, dataset, static_cast<std::uint32_t>(micro_batch), parameters.floats(),
                       options.input);
-  Evaluation evaluation = options.confusion
-                              ? evaluator.run_with_confusion(static_cast<std::size_t>(network.classes()))
-                              : evaluator.run();
+  if (options.confusion) evaluator.count_confusion(static_cast<std::size_t>(network.classes()));
+  Evaluation evaluation = evaluator.run();
   check_read(world, evaluation, "samples");
   return evaluation;
 }

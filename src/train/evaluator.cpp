@@ -105,6 +105,7 @@ std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::functi
   copy(results_.data(), pass_.results().size_bytes());
   Evaluation evaluation = evaluation_of(outcome_of(results_));
   evaluation.skipped = loader_.dataset().size() - evaluation.samples;
+  if (classes_ > 0) evaluation.confusion = confusion();
   return evaluation;
 }
 
@@ -114,22 +115,21 @@ std::optional<Evaluation> Evaluator::run_while(const std::function<bool()>& shou
   return run(rounds_, should_continue);
 }
 
-Evaluation Evaluator::run_with_confusion(std::size_t classes) {
-  const std::size_t samples = std::size_t{last_leaf() - first_leaf()} * loader_.micro_batch();
-  const Buffer predictions = session_.device().allocate(samples * sizeof(Prediction));
-  Evaluation evaluation = *run(record(1, predictions.as<Prediction>()), nullptr);
-  evaluation.confusion = count_confusion(predictions, classes);
-  return evaluation;
+void Evaluator::count_confusion(std::size_t classes) {
+  session_.world().agree(
+      [&] { predictions_ = session_.device().allocate(own_samples() * sizeof(Prediction)); });
+  classes_ = classes;
+  rounds_ = record(rounds_.size(), predictions_.as<Prediction>());
 }
 
-std::vector<std::uint64_t> Evaluator::count_confusion(const Buffer& predictions, std::size_t classes) const {
-  std::vector<Prediction> own(predictions.bytes() / sizeof(Prediction));
-  session_.device().copy(own.data(), predictions.data(), predictions.bytes());
-  std::vector<std::uint64_t> counts(classes * classes);
+std::vector<std::uint64_t> Evaluator::confusion() const {
+  std::vector<Prediction> own(own_samples());
+  session_.device().copy(own.data(), predictions_.data(), own.size() * sizeof(Prediction));
+  std::vector<std::uint64_t> counts(classes_ * classes_);
   for (std::size_t i = 0; i < own.size(); ++i) {
     const std::uint32_t leaf = first_leaf() + static_cast<std::uint32_t>(i / loader_.micro_batch());
     if (i % loader_.micro_batch() >= loader_.samples(leaf) || own[i].label < 0) continue;
-    ++counts[static_cast<std::size_t>(own[i].label) * classes + static_cast<std::size_t>(own[i].predicted)];
+    ++counts[static_cast<std::size_t>(own[i].label) * classes_ + static_cast<std::size_t>(own[i].predicted)];
   }
   const std::vector<std::byte> all = session_.world().all_gather(std::as_bytes(std::span(counts)));
   const std::size_t bytes = counts.size() * sizeof(std::uint64_t);

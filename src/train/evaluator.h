@@ -43,8 +43,9 @@ class Evaluator {
   /// Same as run, but calls `should_continue` before each round and returns nothing once it is false.
   /// `should_continue` is collective and returns the same on all ranks.
   std::optional<Evaluation> run_while(const std::function<bool()>& should_continue);
-  /// Same as run, with Evaluation::confusion for `classes` classes.
-  Evaluation run_with_confusion(std::size_t classes);
+  /// Lets evaluations from now on set Evaluation::confusion, for `classes` classes. Collective. Throws
+  /// Error(resource) on all ranks.
+  void count_confusion(std::size_t classes);
   /// Samples that could not be read.
   BadSamples& bad_samples() const { return loader_.bad_samples(); }
 
@@ -52,8 +53,9 @@ class Evaluator {
   /// Programs of each round; a GPU has several, of a limited length.
   using Rounds = std::vector<std::vector<std::unique_ptr<Program>>>;
   Rounds record(std::uint64_t rounds, Prediction* predictions);
+  std::size_t own_samples() const { return std::size_t{last_leaf() - first_leaf()} * loader_.micro_batch(); }
   std::optional<Evaluation> run(const Rounds& rounds, const std::function<bool()>& should_continue);
-  std::vector<std::uint64_t> count_confusion(const Buffer& predictions, std::size_t classes) const;
+  std::vector<std::uint64_t> confusion() const;
   /// Leaves of this rank: the first, and the one after the last.
   std::uint32_t first_leaf() const { return pass_.assignment().executors.front(); }
   std::uint32_t last_leaf() const { return pass_.assignment().executors.back(); }
@@ -63,6 +65,8 @@ class Evaluator {
   Loader loader_;
   LeafRunners runners_;
   LeafPass pass_;
+  std::size_t classes_ = 0;  ///< 0: confusion is not counted
+  Buffer predictions_;       ///< of this rank's samples, in the device's memory
   Rounds rounds_;
   std::vector<LeafResult> results_;  ///< on the host
 };

@@ -20,6 +20,12 @@
 #include "train/training_state.h"
 
 namespace lockstep {
+namespace {
+
+/// Beyond it, a line of the record would be too long, and nobody reads the matrix.
+constexpr int most_confusion_classes = 100;
+
+}  // namespace
 
 /// Run in its phases, which all ranks complete or fail together: compare and place, check, connect, compile,
 /// state, steps, epoch loop.
@@ -42,6 +48,11 @@ class Trainer::Implementation {
               test_evaluator_, validation_evaluator_.get()),
         hooks_(owner),
         facts_(facts_of(session_, run_, identity_)) {
+    if (options.count_confusion && test.task() == Task::classification &&
+        network.classes() <= most_confusion_classes) {
+      Evaluator& judge = validation_evaluator_ ? *validation_evaluator_ : test_evaluator_;
+      judge.count_confusion(static_cast<std::size_t>(network.classes()));
+    }
     world.agree([&] { reserve_open_files(files_of_steps(), "the run"); });
   }
 

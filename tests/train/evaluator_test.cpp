@@ -47,6 +47,29 @@ TEST_F(Evaluators, RoundsDoNotChangeTheResult) {
   }
 }
 
+TEST_F(Evaluators, ConfusionCountsEachSampleOnce) {
+  const Evaluation without = make(1).run();
+  EXPECT_TRUE(without.confusion.empty());
+  const auto classes = static_cast<std::size_t>(network_->classes());
+  for (const std::uint64_t rounds : {1U, 3U}) {
+    Evaluator evaluator = make(rounds);
+    evaluator.count_confusion(classes);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      const auto evaluation = evaluator.run_while([] { return true; });
+      ASSERT_TRUE(evaluation.has_value());
+      EXPECT_EQ(evaluation->loss, without.loss);
+      ASSERT_EQ(evaluation->confusion.size(), classes * classes);
+      std::uint64_t samples = 0, correct = 0;
+      for (std::size_t i = 0; i < evaluation->confusion.size(); ++i) {
+        samples += evaluation->confusion[i];
+        if (i % (classes + 1) == 0) correct += evaluation->confusion[i];
+      }
+      EXPECT_EQ(samples, 77U);
+      EXPECT_EQ(static_cast<double>(correct) / 77.0, without.accuracy);
+    }
+  }
+}
+
 TEST_F(Evaluators, RoundsFollowFromTheWork) {
   EXPECT_EQ(evaluation_rounds(session_, *network_, 77, 8), 1U);
   const auto resnet50 = make_model("resnet50", {3, 224, 224}, 1000);  // 4.1e9 multiply-adds an image

@@ -92,6 +92,11 @@ bool EpochLoop::evaluate() {
   watch.set_stage(Stage::report);
   if (parts_.hooks.on_event) {
     report.digest = parts_.state.digest();
+    if (!report.judged().confusion.empty()) {
+      parts_.hooks.on_event(ConfusionReport{.epoch = report.epoch,
+                                            .classes = parts_.run.test.class_names(),
+                                            .samples = report.judged().confusion});
+    }
     parts_.hooks.on_event(report);
   }
   return true;
