@@ -120,7 +120,7 @@ RecordLine::RecordLine(std::string_view line) {
     json_ = Json::parse(line);
     kind_ = json_.at("event").get<std::string>();
     step_ = json_.value("step", std::uint64_t{0});
-    if (kind_ == EpochReport::event) json_.at("epoch");
+    if (kind_ == EpochReport::event) static_cast<void>(json_.at("epoch"));
     epoch_ = json_.value("epoch", 0);
   });
 }

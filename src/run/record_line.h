@@ -28,6 +28,14 @@ void append_number(fmt::memory_buffer& text, Number number) {
   }
 }
 
+/// Text of a number, as append_number writes it.
+template <class Number>
+std::string number_text(Number number) {
+  fmt::memory_buffer text;
+  append_number(text, number);
+  return fmt::to_string(text);
+}
+
 /// A line that was read, perhaps of a later version.
 class RecordLine {
  public:

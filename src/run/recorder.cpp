@@ -12,6 +12,7 @@
 #include "run/sinks/log_sink.h"
 #include "run/sinks/metrics_sink.h"
 #include "run/sinks/progress_sink.h"
+#include "run/sinks/tensorboard_sink.h"
 
 namespace lockstep {
 namespace {
@@ -66,8 +67,9 @@ Recorder make_recorder(const OutputOptions& options, const std::filesystem::path
   recorder.add(std::make_unique<ConsoleSink>(stdout, options.quiet));
   recorder.add(std::make_unique<LauncherSink>());
   if (!run.empty()) {
-    recorder.add(std::make_unique<MetricsSink>(RunFolder(run).metrics(),
-                                               static_cast<std::uint64_t>(options.log_interval)));
+    const auto log_interval = static_cast<std::uint64_t>(options.log_interval);
+    recorder.add(std::make_unique<MetricsSink>(RunFolder(run).metrics(), log_interval));
+    if (options.tensorboard) recorder.add(std::make_unique<TensorBoardSink>(run, log_interval));
     recorder.add(std::make_unique<HtmlSink>(run));
   }
   return recorder;

@@ -47,6 +47,7 @@ struct OutputOptions {
   std::string run_directory = "auto";  ///< auto: a new folder in runs/; none: nothing is kept
   std::string save_model;
   int log_interval = 1;
+  bool tensorboard = false;
   ProgressLine progress = ProgressLine::automatic;
   Period log_every = {.time = {.seconds = 60.0}};
   LogRanks log_ranks = LogRanks::first;
@@ -58,7 +59,8 @@ struct OutputOptions {
 
 template <OptionsOf<OutputOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [run_directory, save_model, log_interval, progress, log_every, log_ranks, quiet] = options;
+  auto& [run_directory, save_model, log_interval, tensorboard, progress, log_every, log_ranks, quiet] =
+      options;
   field(
       run_directory,
       {.name = "run-dir",
@@ -79,6 +81,11 @@ void visit(O& options, Visitor&& field) {
                  "of steps submitted together (1000 at most), otherwise 512",
          .range = {.min = 1},
          .scope = Scope::local});
+  field(tensorboard,
+        {.name = "tensorboard",
+         .help = "write event files for TensorBoard to DIR/tensorboard during the run: numbers of steps and "
+                 "epochs, options and, with up to 100 classes, the confusion matrix of each epoch",
+         .scope = Scope::protocol});
   field(progress, {.name = "progress",
                    .help = "line on stderr that shows the current step; auto: if stderr is a terminal",
                    .scope = Scope::local});
@@ -104,9 +111,9 @@ struct RankPlace {
   std::string host = {};
 };
 
-/// Recorder of a rank. Rank 0: lines on stdout, progress or a log on stderr, metrics.jsonl and report.html in
-/// the run directory `run`, which exists (empty: no record is kept). Other ranks: with LogRanks::all, their
-/// logs on stderr. Throws Error(resource).
+/// Recorder of a rank. Rank 0: lines on stdout, progress or a log on stderr, metrics.jsonl, report.html and
+/// with `tensorboard` event files in the run directory `run`, which exists (empty: no record is kept). Other
+/// ranks: with LogRanks::all, their logs on stderr. Throws Error(resource).
 Recorder make_recorder(const OutputOptions& options, const std::filesystem::path& run,
                        const RankPlace& place = {});
 

@@ -27,14 +27,15 @@ struct RunFileNames {
   const char* plans = "plans.json";
   const char* metrics = "metrics.jsonl";
   const char* report = "report.html";
+  const char* tensorboard = "tensorboard";
   const char* lock = "lock";
   const char* checkpoints = "checkpoints";
   const char* final_model = "checkpoints/final.safetensors";
   const char* best = "checkpoints/best.safetensors";
 
   constexpr auto all() const {
-    const auto& [a, b, c, d, e, f, g, h, i] = *this;
-    return std::array{a, b, c, d, e, f, g, h, i};
+    const auto& [a, b, c, d, e, f, g, h, i, j] = *this;
+    return std::array{a, b, c, d, e, f, g, h, i, j};
   }
 };
 
@@ -52,6 +53,7 @@ class RunFolder {
   std::filesystem::path plans() const { return path_ / names.plans; }
   std::filesystem::path metrics() const { return path_ / names.metrics; }
   std::filesystem::path report() const { return path_ / names.report; }
+  std::filesystem::path tensorboard() const { return path_ / names.tensorboard; }
   std::filesystem::path lock_file() const { return path_ / names.lock; }
   std::filesystem::path checkpoints() const { return path_ / names.checkpoints; }
   std::filesystem::path final_model() const { return path_ / names.final_model; }

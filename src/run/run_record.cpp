@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t longest_line = 1 << 16;
+constexpr std::size_t longest_line = 1 << 18;  // a ConfusionReport of 100 classes
 constexpr std::size_t longest_file = 1 << 20;  // options.cfg and environment.json
 
 [[noreturn]] void reject(const std::filesystem::path& file, const std::string& reason) {
@@ -38,6 +38,9 @@ void add_line(RunRecord& record, const std::string& line) {
              if (epoch.digest.empty()) return;
              add_entry(record.epoch_digests, {static_cast<std::uint64_t>(epoch.epoch), epoch.digest},
                        &RecordedDigest::number);
+           },
+           [&](const ConfusionReport& confusion) {
+             add_entry(record.confusions, confusion, &ConfusionReport::epoch);
            },
            [&](const DigestReport& digest) {
              add_entry(record.step_digests, {digest.step, digest.digest}, &RecordedDigest::number);

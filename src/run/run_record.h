@@ -22,6 +22,7 @@ struct RunRecord {
   std::string name;               ///< name of the directory
   std::vector<StepReport> steps;  ///< ascending; the last report of each step, which a resumed run may repeat
   std::vector<EpochReport> epochs;            ///< likewise; `epochs` of all reports is the largest epoch
+  std::vector<ConfusionReport> confusions;    ///< likewise
   std::vector<RecordedDigest> step_digests;   ///< of "digest" events, likewise
   std::vector<RecordedDigest> epoch_digests;  ///< of "epoch" events that have one, likewise
   std::optional<EndReport> end;               ///< none: the run is in progress or was interrupted

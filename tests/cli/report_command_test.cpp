@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_command.h"
+#include "run/report/csv.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
@@ -40,6 +41,39 @@ TEST(ReportCommand, OutputAndUnfinishedRun) {
   test::expect_holds(report({folder.string(), "--output", file.string()}).out, "no end recorded");
   EXPECT_TRUE(std::filesystem::exists(file));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "report.html"));
+}
+
+TEST(ReportCommand, Csv) {
+  const TemporaryFolder folder;
+  folder.write(
+      "metrics.jsonl",
+      R"({"event":"step","epoch":1,"step":1,"samples":8,"loss":null,"learning_rate":0.1,"seconds":0.5})"
+      "\n"
+      R"({"event":"step","epoch":1,"step":2,"samples":8,"loss":0.333333333,"learning_rate":0.1,"gradient_norm":2,)"
+      R"("seconds":1e-07})"
+      "\n" +
+          std::string(epoch));
+  EXPECT_EQ(report({folder.string(), "--csv", "-"}).out,
+            "epoch,train_loss,train_accuracy,test_loss,test_accuracy,train_left_out,test_left_out,"
+            "images_per_second,seconds\n"
+            "1,0.5,0.75,0.25,0.875,0,0,1000,2\n");
+  EXPECT_EQ(report({folder.string(), "--csv", "-", "--csv-rows", "steps"}).out,
+            "epoch,step,samples,loss,learning_rate,gradient_norm,seconds\n"
+            "1,1,8,,0.1,,0.5\n1,2,8,0.333333333,0.1,2,1e-07\n");
+  const std::string file = folder / "epochs.csv";
+  test::expect_holds(report({folder.string(), "--csv", file}).out,
+                     "no end recorded: the run is in progress, or was interrupted\nwrote " + file);
+  EXPECT_TRUE(contents(file).starts_with("epoch,train_loss,"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "report.html"));
+  expect_error(Category::usage, {"csv-rows", "has no effect without"}, [&] {
+    report({folder.string(), "--csv-rows", "steps"});
+  });
+}
+
+TEST(ReportCommand, CsvQuotesTexts) {
+  EXPECT_EQ(csv(std::vector{DigestReport{.step = 1, .digest = "a,\"b\""}}),
+            "step,digest\n1,\"a,\"\"b\"\"\"\n");
+  EXPECT_EQ(csv(std::vector<StepReport>()), "\n");
 }
 
 TEST(ReportCommand, Errors) {

@@ -90,7 +90,7 @@ TEST(RunRecord, ErrorsNameFileAndLine) {
   expect_bad("[]\n", {"line 1"});
   expect_bad("{\"event\":\"step\"}\n", {"line 1", "epoch"});
   expect_bad("{\"event\":\"end\",\"digest\":3}\n", {"line 1", "string"});
-  expect_bad(std::string(70000, '[') + "\n", {"line 1", "longer than 64 KiB"});
+  expect_bad(std::string(300000, '[') + "\n", {"line 1", "longer than 256 KiB"});
   folder.write("metrics.jsonl", "");
   folder.write("environment.json", "[]");
   expect_error(Category::data, {"environment.json:1: must be an object"},

@@ -132,11 +132,12 @@ std::string from_first(const World& world, const std::string& own) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Throws Error(usage) for options about checkpoints if nothing is kept.
+/// Throws Error(usage) for options about files of the run if nothing is kept.
 void check_place(const TrainOptions& options) {
   if (!options.output.keeps_nothing()) return;
   const std::string because = fmt::format(" ({} none)", flag_of(&OutputOptions::run_directory));
   std::string idle = options.resume == "auto" ? "resume" : "";
+  if (options.output.tensorboard) idle = "tensorboard";
   for (const OptionText& text : texts_of(options.checkpoints)) {
     if (!text.is_default()) idle = text.field.name;
   }

@@ -1,6 +1,7 @@
 #include "cli/train/train_options.h"
 
 #include "cli/find_checkpoints.h"
+#include "run/tensorboard/event_records.h"
 
 namespace lockstep {
 namespace {
@@ -44,7 +45,10 @@ OptionSet train_option_set(TrainOptions& options) {
   };
   set.config_of("resume", options_of_run, "device", "cuda");  // a run without GPUs continues on the CPU
   set.epilogue(sources);
-  set.check([&options] { micro_batches_of(options.training.batch, DeviceKind::cpu); });
+  set.check([&options] {
+    micro_batches_of(options.training.batch, DeviceKind::cpu);
+    if (options.output.tensorboard) tensorboard::check_available();
+  });
   return set;
 }
 

@@ -47,6 +47,7 @@ std::unique_ptr<Network> make_network(const World& world, const TrainOptions& op
 /// Options of the trainer. With a log interval, at most that many steps are submitted together.
 TrainerOptions trainer_options(const TrainOptions& options) {
   TrainerOptions training = options.training;
+  training.count_confusion = options.output.tensorboard;
   if (options.output.log_interval > 1) {
     training.execution.steps_at_once = static_cast<std::uint64_t>(options.output.log_interval);
   }

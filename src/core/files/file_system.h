@@ -17,6 +17,7 @@ struct FileStatus {
   std::uint64_t size = 0;  ///< in bytes, of a file
   std::uint64_t device = 0;
   std::uint64_t inode = 0;  ///< two paths with equal device and inode lead to the same file
+  double modified = 0.0;    ///< time of the last change, in seconds since 1970
 };
 
 /// The system calls through which the program uses files and folders, so that tests can put faults into each

@@ -8,15 +8,15 @@
 
 namespace lockstep {
 
-/// Appends whole lines to a file without buffering them and without syncing it to the disk. Errors are
-/// Error(resource) with the path and the system's reason.
+/// Appends whole lines, or to a new file records of another kind, without buffering them and without syncing
+/// the file to the disk. Errors are Error(resource) with the path and the system's reason.
 class LineWriter {
  public:
   /// Opens or creates `file`, and cuts off an incomplete last line, which a killed process may leave.
   explicit LineWriter(const std::filesystem::path& file);
 
-  /// Appends `lines`, which end with a line feed. If this throws, part of them may be in the file; the next
-  /// call removes that part first.
+  /// Appends `lines`, which end with a line feed, or records. If this throws, part of them may be in the
+  /// file; the next call removes that part first.
   void append(std::string_view lines);
 
  private:

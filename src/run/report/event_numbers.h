@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "lockstep/reports.h"
 
@@ -26,10 +28,30 @@ void for_each_number(const Report& report, const Use& use) {
   });
 }
 
+/// Speed of a step, which its line does not have.
+inline double images_per_second(const StepReport& step) {
+  return static_cast<double>(step.samples) / step.seconds;
+}
+
 /// Name of a field for people: "train loss" for "train_loss".
 inline std::string words(std::string name) {
   std::ranges::replace(name, '_', ' ');
   return name;
+}
+
+/// Names of the fields that the line of any of these events has, in order.
+template <class Report>
+Names columns_of(const std::vector<Report>& reports) {
+  Names all;
+  std::set<std::string> present;
+  for (const Report& report : reports) {
+    visit(report, [&](std::string_view name, const auto& value, Presence presence) {
+      if (std::ranges::find(all, name) == all.end()) all.emplace_back(name);
+      if (has_field(value, presence)) present.emplace(name);
+    });
+  }
+  std::erase_if(all, [&](const std::string& name) { return !present.contains(name); });
+  return all;
 }
 
 /// Number in the field `name` of an event's line; NaN if the line has none.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <set>
 #include <string_view>
 
 #include "run/report/chart.h"
@@ -80,7 +79,6 @@ std::string charts(const RunRecord& record) {
   const auto field = [](const std::string& name) {
     return [name](const auto& report) { return number_in(report, name); };
   };
-  const auto rate = [](const StepReport& step) { return static_cast<double>(step.samples) / step.seconds; };
   const auto steps = [&](const char* style, auto value) {
     return ChartSeries{"step", style, step_points(record, value)};
   };
@@ -101,7 +99,7 @@ std::string charts(const RunRecord& record) {
   all.push_back({"Norm of the gradient", x_label, {steps("train", field("gradient_norm"))}, true});
   all.push_back({"Training images/s",
                  x_label,
-                 {steps("step", rate), epochs("epoch", "images_per_second", "train")},
+                 {steps("step", images_per_second), epochs("epoch", "images_per_second", "train")},
                  true});
   std::string text = "<div class=\"charts\">\n";
   for (const Chart& chart : all) text += svg(chart);
@@ -129,21 +127,14 @@ std::string cell(const Value& value) {
 template <class Report>
 std::string event_table(const char* title, const std::vector<Report>& reports) {
   if (reports.empty()) return {};
-  std::set<std::string> columns;
-  for (const Report& report : reports) {
-    visit(report, [&](const char* name, const auto& value, Presence presence) {
-      if (has_field(value, presence)) columns.insert(name);
-    });
-  }
+  const Names columns = columns_of(reports);
   std::string text = fmt::format("<h2>{}</h2>\n<div class=\"scroll\"><table>\n<tr>", title);
-  visit(reports.front(), [&](const char* name, const auto& /*value*/, Presence) {
-    if (columns.contains(name)) text += fmt::format("<th>{}</th>", words(name));
-  });
+  for (const std::string& column : columns) text += fmt::format("<th>{}</th>", words(column));
   text += "</tr>\n";
   for (const Report& report : reports) {
     text += "<tr>";
     visit(report, [&](const char* name, const auto& value, Presence presence) {
-      if (!columns.contains(name)) return;
+      if (std::ranges::find(columns, std::string_view(name)) == columns.end()) return;
       text += fmt::format("<td>{}</td>", has_field(value, presence) ? cell(value) : "-");
     });
     text += "</tr>\n";

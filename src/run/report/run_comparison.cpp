@@ -18,14 +18,6 @@ namespace {
 /// Fields of events that differ between equal runs.
 constexpr std::string_view times[] = {"seconds", "images_per_second"};
 
-/// Text with the digits that metrics.jsonl has.
-template <class Number>
-std::string text_of(Number number) {
-  fmt::memory_buffer text;
-  append_number(text, number);
-  return fmt::to_string(text);
-}
-
 /// Calls `use` with the entries of both lists that have the same number. Both are ascending.
 template <class List, class Number, class Use>
 std::size_t for_each_common(const List& first, const List& second, const Number& number_of, const Use& use) {
@@ -56,7 +48,7 @@ class FirstDifferences {
       for_each_number(second, [&](std::string_view other, auto b) {
         const auto x = static_cast<double>(a), y = static_cast<double>(b);
         if (other != name || x == y || (std::isnan(x) && std::isnan(y))) return;
-        add(words(name), place, text_of(a), text_of(b));
+        add(words(name), place, number_text(a), number_text(b));
       });
     });
   }

@@ -1,0 +1,46 @@
+# Protobuf, in which TensorBoard's event files are written. Folders named protobuf use it; those named no_protobuf have
+# the same functions for builds without it.
+set(LOCKSTEP_PROTOBUF AUTO CACHE STRING "Event files for TensorBoard: AUTO (if protobuf is found), ON or OFF")
+
+set(lockstep_protobuf_missing "")
+if(LOCKSTEP_PROTOBUF STREQUAL "OFF")
+  set(lockstep_protobuf_missing "LOCKSTEP_PROTOBUF=OFF")
+else()
+  pkg_check_modules(protobuf QUIET IMPORTED_TARGET GLOBAL protobuf-lite)
+  find_program(LOCKSTEP_PROTOC protoc)
+  if(NOT protobuf_FOUND)
+    set(lockstep_protobuf_missing "libprotobuf-lite not found")
+  elseif(NOT LOCKSTEP_PROTOC)
+    set(lockstep_protobuf_missing "protoc not found")
+  endif()
+endif()
+if(NOT lockstep_protobuf_missing)
+  message(STATUS "  protobuf                ${protobuf_VERSION}")
+  target_link_libraries(lockstep_link_dependencies INTERFACE PkgConfig::protobuf)
+elseif(LOCKSTEP_PROTOBUF STREQUAL "ON")
+  message(FATAL_ERROR "LOCKSTEP_PROTOBUF=ON, but ${lockstep_protobuf_missing}")
+else()
+  message(STATUS "  protobuf                off (--tensorboard): ${lockstep_protobuf_missing}")
+endif()
+
+# lockstep_add_protobuf(<target> <folder> <name>): adds to a target the sources of FOLDER/protobuf, with what protoc makes
+# of FOLDER/NAME.proto, which they include as <NAME.pb.h>; without protobuf, those of FOLDER/no_protobuf.
+function(lockstep_add_protobuf target folder name)
+  set(folder ${PROJECT_SOURCE_DIR}/${folder})
+  if(lockstep_protobuf_missing)
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/no_protobuf/*.cpp)
+    set_source_files_properties(${sources} PROPERTIES
+      COMPILE_DEFINITIONS LOCKSTEP_PROTOBUF_MISSING="${lockstep_protobuf_missing}")
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/protobuf/*.cpp)
+    set(generated ${PROJECT_BINARY_DIR}/protobuf)
+    file(MAKE_DIRECTORY ${generated})
+    add_custom_command(OUTPUT ${generated}/${name}.pb.cc ${generated}/${name}.pb.h DEPENDS ${folder}/${name}.proto VERBATIM
+      COMMAND ${LOCKSTEP_PROTOC} --cpp_out=lite:${generated} --proto_path=${folder} ${folder}/${name}.proto)
+    set_source_files_properties(${generated}/${name}.pb.cc PROPERTIES COMPILE_OPTIONS -w SKIP_PRECOMPILE_HEADERS ON)
+    list(APPEND sources ${generated}/${name}.pb.cc ${generated}/${name}.pb.h)
+    target_include_directories(${target} SYSTEM PRIVATE ${generated})
+  endif()
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(${target} PRIVATE ${sources})
+endfunction()

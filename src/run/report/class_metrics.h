@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lockstep {
+
+/// How well a class is recognised: precision, recall and their harmonic mean, each 0 where it would be 0/0,
+/// as in scikit-learn's classification_report (zero_division=0).
+struct ClassMetrics {
+  std::uint64_t samples = 0;  ///< of this class
+  double precision = 0.0;     ///< share of the predictions of this class that are correct
+  double recall = 0.0;        ///< share of the samples of this class that are recognised
+  double f1 = 0.0;
+};
+
+/// Metrics of each class, from numbers of samples by [class][predicted class].
+std::vector<ClassMetrics> class_metrics(std::span<const std::uint64_t> confusion);
+
+/// Means over the classes that have a sample or a prediction ("macro avg"), and the sum of the samples.
+ClassMetrics macro_average(std::span<const std::uint64_t> confusion);
+
+/// Number of classes of such a matrix.
+std::size_t classes_of(std::span<const std::uint64_t> confusion);
+
+}  // namespace lockstep

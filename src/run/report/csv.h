@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/record_line.h"
+#include "run/report/event_numbers.h"
+
+namespace lockstep {
+
+/// A cell of a CSV file (RFC 4180), quoted if needed.
+std::string csv_cell(std::string_view text);
+
+/// Text of a field's value, with the digits of metrics.jsonl; empty for NaN and infinity.
+template <class Value>
+std::string csv_value(const Value& value) {
+  if constexpr (std::floating_point<Value>) {
+    if (!std::isfinite(value)) return {};
+  }
+  if constexpr (NamedEnum<Value>) {
+    return csv_cell(name_of(value));
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    return number_text(value);
+  } else if constexpr (requires { value.has_value(); }) {
+    return csv_value(*value);
+  } else {
+    return csv_cell(value);
+  }
+}
+
+/// CSV file of events: a header with the names of the fields that the line of any of them has, and a line per
+/// event, with an empty cell for a field that its line has not.
+template <class Report>
+std::string csv(const std::vector<Report>& reports) {
+  std::string text;
+  const Names columns = columns_of(reports);
+  for (const std::string& column : columns) text.append(text.empty() ? "" : ",").append(column);
+  text += "\n";
+  for (const Report& report : reports) {
+    const char* separator = "";
+    visit(report, [&](std::string_view name, const auto& value, Presence presence) {
+      if (std::ranges::find(columns, name) == columns.end()) return;
+      text.append(separator).append(has_field(value, presence) ? csv_value(value) : "");
+      separator = ",";
+    });
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,118 @@
+#include "run/tensorboard/event_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "core/files/folder.h"
+#include "run/tensorboard/event_records.h"
+#include "run/tensorboard/summary.h"
+
+namespace lockstep::tensorboard {
+namespace {
+
+// TensorBoard reads files whose names contain "tfevents", in the order of their names.
+constexpr std::string_view prefix = "events.out.tfevents.", suffix = ".lockstep";
+
+/// Number in a name of lockstep's; none: another name.
+std::optional<std::uint64_t> number_of(std::string_view name) {
+  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
+    return std::nullopt;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(suffix.size());
+  std::uint64_t number = 0;
+  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || rest != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+/// Seconds of training until events of a record, which are visited in order.
+class Clock {
+ public:
+  double until(const StepReport& step) {
+    const std::uint64_t steps = last_step_ == 0 ? 1 : step.step - last_step_;  // that this line stands for
+    if (std::isfinite(step.seconds)) steps_ += step.seconds * static_cast<double>(steps);
+    last_step_ = step.step;
+    return steps_;
+  }
+  double until(const EpochReport& epoch) {
+    if (std::isfinite(epoch.seconds)) epochs_ += epoch.seconds;
+    steps_ = std::max(steps_, epochs_);  // steps may be missing
+    return steps_;
+  }
+
+ private:
+  double steps_ = 0.0;
+  double epochs_ = 0.0;
+  std::uint64_t last_step_ = 0;
+};
+
+/// Calls use(event, seconds) for the events of a record as they happened. Returns the seconds of the last.
+template <class Use>
+double for_each_event(const RunRecord& record, const Use& use) {
+  Clock clock;
+  double seconds = 0.0;
+  auto step = record.steps.begin();
+  const auto steps_until = [&](int epoch) {
+    for (; step != record.steps.end() && step->epoch <= epoch; ++step)
+      use(*step, seconds = clock.until(*step));
+  };
+  auto confusion = record.confusions.begin();
+  for (const EpochReport& epoch : record.epochs) {
+    steps_until(epoch.epoch);
+    seconds = clock.until(epoch);
+    for (; confusion != record.confusions.end() && confusion->epoch <= epoch.epoch; ++confusion)
+      use(*confusion, seconds);
+    use(epoch, seconds);
+  }
+  steps_until(std::numeric_limits<int>::max());
+  if (record.end) use(*record.end, seconds);
+  return seconds;
+}
+
+/// Path of a new file in `folder`, which is created: after all that lockstep wrote there.
+std::filesystem::path new_path(const std::filesystem::path& folder) {
+  make_folder(folder);
+  auto number = static_cast<std::uint64_t>(time_of_day());
+  for (const std::string& name : list_folder(folder)) {
+    if (const std::optional<std::uint64_t> found = number_of(name)) number = std::max(number, *found + 1);
+  }
+  return folder / fmt::format("{}{:010}{}", prefix, number, suffix);
+}
+
+}  // namespace
+
+EventFile::EventFile(const std::filesystem::path& folder, const RunRecord& record, double end)
+    : path_(new_path(folder)), file_(path_) {
+  const double start = end - for_each_event(record, [](const RunEvent& /*event*/, double /*seconds*/) {});
+  append_start(pending_, start);
+  append_record(pending_, summary_of("options", record.options), start);
+  append_record(pending_, summary_of("environment", record.environment), start);
+  for_each_event(record, [&](const RunEvent& event, double seconds) { add(event, start + seconds); });
+  flush();
+  for (const std::string& name : list_folder(folder)) {
+    if (number_of(name) && folder / name != path_) remove_file(folder / name);
+  }
+}
+
+void EventFile::add(const RunEvent& event, double time) { append_record(pending_, summary_of(event), time); }
+
+void EventFile::flush() {
+  if (pending_.empty()) return;
+  file_.append(pending_);
+  pending_.clear();
+}
+
+double time_of_day() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace lockstep::tensorboard

@@ -1,0 +1,108 @@
+#include "run/tensorboard/summary.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "core/json/json.h"
+#include "core/printable.h"
+#include "run/report/class_metrics.h"
+#include "run/report/confusion_picture.h"
+#include "run/report/event_numbers.h"
+
+namespace lockstep::tensorboard {
+namespace {
+
+/// `text` in a cell of a table. TensorBoard reads UTF-8 only, so other bytes are replaced.
+std::string cell(const std::string& text) {
+  const std::string dumped = JsonValue(text).dump(-1, ' ', false, JsonValue::error_handler_t::replace);
+  std::string result;
+  for (const char c : without_control_characters(JsonValue::parse(dumped).get<std::string>())) {
+    if (std::string_view("\\`*_{}[]<>|#~").find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+/// A scalar for each number in the line of an event but `axis`, by which the chart is drawn, and the epoch.
+template <class Report>
+Summary numbers_of(const Report& report, std::string_view axis) {
+  Summary summary;
+  for_each_number(report, [&](std::string_view name, auto number) {
+    if (name == axis) summary.step = static_cast<std::int64_t>(number);
+    if (name == axis || name == "epoch") return;
+    summary.values.push_back({fmt::format("{}/{}", Report::event, name), static_cast<float>(number)});
+  });
+  return summary;
+}
+
+Summary summary_of_step(const StepReport& step) {
+  Summary summary = numbers_of(step, "step");
+  summary.values.push_back({"step/images_per_second", static_cast<float>(images_per_second(step))});
+  return summary;
+}
+
+std::string class_name(const ConfusionReport& report, std::size_t number) {
+  return number < report.classes.size() ? report.classes[number] : std::to_string(number);
+}
+
+/// The class that the samples of class `c` are most often mistaken for, with their number; "-": none.
+std::string worst_mistake(const ConfusionReport& report, std::size_t c, std::size_t classes) {
+  const std::uint64_t* row = report.samples.data() + c * classes;
+  std::size_t worst = c;
+  for (std::size_t other = 0; other < classes; ++other) {
+    if (other != c && row[other] > (worst == c ? 0 : row[worst])) worst = other;
+  }
+  return worst == c ? "-" : fmt::format("{} ({})", cell(class_name(report, worst)), row[worst]);
+}
+
+std::string class_table(const ConfusionReport& report) {
+  const std::vector<ClassMetrics> metrics = class_metrics(report.samples);
+  std::string text =
+      "| class | samples | precision | recall | F1 | most often mistaken for |\n"
+      "|---|---:|---:|---:|---:|---|\n";
+  for (std::size_t c = 0; c < metrics.size(); ++c) {
+    text += fmt::format("| {} | {} | {:.4f} | {:.4f} | {:.4f} | {} |\n", cell(class_name(report, c)),
+                        metrics[c].samples, metrics[c].precision, metrics[c].recall, metrics[c].f1,
+                        worst_mistake(report, c, metrics.size()));
+  }
+  return text;
+}
+
+Summary summary_of_confusion(const ConfusionReport& report) {
+  Summary summary{.step = report.epoch};
+  if (report.samples.empty() ||
+      classes_of(report.samples) * classes_of(report.samples) != report.samples.size())
+    return summary;
+  ConfusionPicture picture = confusion_picture(report.samples);
+  const ClassMetrics macro = macro_average(report.samples);
+  summary.values = {{"confusion/matrix", Picture{picture.size, picture.size, std::move(picture.png)}},
+                    {"confusion/classes", Markdown{class_table(report)}},
+                    {"epoch/macro_precision", static_cast<float>(macro.precision)},
+                    {"epoch/macro_recall", static_cast<float>(macro.recall)},
+                    {"epoch/macro_f1", static_cast<float>(macro.f1)}};
+  return summary;
+}
+
+}  // namespace
+
+Summary summary_of(const RunEvent& event) {
+  Summary summary;
+  observer([&](const StepReport& step) { summary = summary_of_step(step); },
+           [&](const EpochReport& epoch) { summary = numbers_of(epoch, "epoch"); },
+           [&](const ConfusionReport& confusion) { summary = summary_of_confusion(confusion); },
+           [&](const EndReport& end) {
+             summary.values = {
+                 {"digest", Markdown{cell(end.digest + (end.note.empty() ? "" : " (" + end.note + ")"))}}};
+           })(event);
+  return summary;
+}
+
+Summary summary_of(const std::string& tag, const Facts& facts) {
+  if (facts.empty()) return {};
+  std::string text = "| | |\n|---|---|\n";
+  for (const auto& [name, value] : facts) text += fmt::format("| {} | {} |\n", cell(name), cell(value));
+  return {.values = {{tag, Markdown{text}}}};
+}
+
+}  // namespace lockstep::tensorboard

@@ -1,0 +1,206 @@
+#include "run/tensorboard/event_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/files/folder.h"
+#include "run/recorder.h"
+#include "run/sinks/metrics_sink.h"
+#include "run/sinks/tensorboard_sink.h"
+#include "run/tensorboard/record_frame.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+#include "support/test_files.h"
+#include "support/text.h"
+
+namespace lockstep::tensorboard {
+namespace {
+
+/// Messages of an event file's records, whose lengths and sums are checked. Stops at a record that is cut
+/// off.
+test::Words messages_of(const std::string& bytes) {
+  constexpr std::size_t head = 12, tail = 4;
+  test::Words messages;
+  for (std::size_t at = 0; at + head <= bytes.size();) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.data() + at, sizeof length);
+    if (length > bytes.size() || at + head + length + tail > bytes.size()) break;
+    messages.push_back(bytes.substr(at + head, length));
+    std::string frame;
+    append_frame(frame, messages.back());
+    EXPECT_EQ(bytes.substr(at, frame.size()), frame);
+    at += frame.size();
+  }
+  return messages;
+}
+
+/// Messages without their first field, the time of day: a byte and a double.
+test::Words without_times(test::Words messages) {
+  for (std::string& message : messages) {
+    EXPECT_EQ(message.substr(0, 1), "\x09");
+    message.erase(0, 9);
+  }
+  return messages;
+}
+
+double time_of(const std::string& message) {
+  double time = 0.0;
+  std::memcpy(&time, message.data() + 1, sizeof time);
+  return time;
+}
+
+/// Messages of the only event file in `folder`.
+test::Words messages_in(const std::filesystem::path& folder) {
+  const std::vector<std::string> names = list_folder(folder);
+  EXPECT_EQ(names.size(), 1U);
+  const std::vector<std::byte> bytes = read_file(folder / names.at(0));
+  return messages_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+StepReport step_report(std::uint64_t step) {
+  return {.epoch = static_cast<int>((step + 3) / 4),
+          .step = step,
+          .samples = 8,
+          .loss = 2.0 / static_cast<double>(step),
+          .learning_rate = 0.25F,
+          .seconds = 0.5};
+}
+
+EpochReport epoch_report(int epoch) {
+  return {.epoch = epoch,
+          .train = {.samples = 32, .loss = 0.5, .accuracy = 0.75},
+          .test = {.loss = 0.625, .accuracy = 0.8125},
+          .seconds = 2.0};
+}
+
+/// Steps until `last`, and the epochs of four steps that end with them.
+void report_steps(Recorder& recorder, std::uint64_t first, std::uint64_t last) {
+  for (std::uint64_t step = first; step <= last; ++step) {
+    recorder.on_event(step_report(step));
+    if (step % 4 != 0) continue;
+    const int epoch = static_cast<int>(step / 4);
+    recorder.on_event(ConfusionReport{.epoch = epoch, .classes = {"a", "b|"}, .samples = {3, 1, 2, 4}});
+    recorder.on_event(epoch_report(epoch));
+  }
+}
+
+Recorder recorder_of(const RunFolder& run, std::uint64_t log_interval = 1) {
+  Recorder recorder;
+  recorder.add(std::make_unique<MetricsSink>(run.metrics(), log_interval));
+  recorder.add(std::make_unique<TensorBoardSink>(run.path(), log_interval));
+  return recorder;
+}
+
+/// Expects that the event file of a run has the events of its record, and no others, in their order.
+void expect_equals_record(const RunFolder& run) {
+  const TemporaryFolder other;
+  const EventFile file(other / "logs", read_run_record(run), 1000.0);
+  EXPECT_EQ(without_times(messages_in(run.tensorboard())), without_times(messages_in(other / "logs")));
+}
+
+TEST(EventFile, HasTheEventsOfTheRecord) {
+  for (const std::uint64_t log_interval : {1U, 3U}) {
+    const TemporaryFolder folder;
+    const RunFolder run(folder / "run");
+    run.create("lr = 0.25\n", "{}");
+    Recorder recorder = recorder_of(run, log_interval);
+    report_steps(recorder, 1, 8);
+    recorder.on_event(EndReport{.digest = "xxh3:01"});
+    recorder.rethrow();
+    expect_equals_record(run);
+    // Two for the start, options, steps, two for each epoch, end.
+    EXPECT_EQ(messages_in(run.tensorboard()).size(), 3 + 8 / log_interval + 4 + 1);
+  }
+}
+
+TEST(EventFile, ContinuesAfterAKillWithoutGapsAndDuplicates) {
+  const TemporaryFolder folder;
+  const RunFolder run(folder / "run");
+  run.create("", "{}");
+  {
+    Recorder killed = recorder_of(run);
+    report_steps(killed, 1, 7);
+    killed.flush();
+  }
+  const std::string before = list_folder(run.tensorboard()).at(0);
+  std::filesystem::resize_file(run.tensorboard() / before,
+                               std::filesystem::file_size(run.tensorboard() / before) - 5);
+  folder.write("run/tensorboard/events.out.tfevents.1.other", "of another program");
+  run.cut_record(6, 1);
+  {
+    Recorder resumed = recorder_of(run);
+    report_steps(resumed, 7, 8);
+    resumed.rethrow();
+  }
+  const std::vector<std::string> names = list_folder(run.tensorboard());
+  ASSERT_EQ(names.size(), 2U);
+  EXPECT_EQ(names[0], "events.out.tfevents.1.other");
+  EXPECT_GT(names[1], before) << "TensorBoard reads the files of a folder in this order";
+  std::filesystem::remove(run.tensorboard() / names[0]);
+  expect_equals_record(run);
+  EXPECT_EQ(messages_in(run.tensorboard()).size(), 2U + 8 + 4);
+}
+
+TEST(EventFile, ContinuesAfterARollback) {
+  const TemporaryFolder folder;
+  const RunFolder run(folder / "run");
+  run.create("", "{}");
+  Recorder recorder = recorder_of(run);
+  report_steps(recorder, 1, 7);
+  recorder.on_event(NotFiniteReport{.epoch = 2,
+                                    .step = 8,
+                                    .loss = std::nan(""),
+                                    .handling = OnNan::rollback,
+                                    .back_to_step = 4,
+                                    .back_to_epoch = 1});
+  report_steps(recorder, 9, 12);
+  recorder.rethrow();
+  expect_equals_record(run);
+  EXPECT_EQ(messages_in(run.tensorboard()).size(), 2U + 8 + 4);
+}
+
+TEST(EventFile, TimesAreCountedBackFromTheLastChange) {
+  const TemporaryFolder folder;
+  const RunFolder run(folder / "run");
+  run.create("", "{}");
+  {
+    Recorder recorder;
+    recorder.add(std::make_unique<MetricsSink>(run.metrics(), 2));
+    report_steps(recorder, 1, 8);
+  }
+  const EventFile file(folder / "logs", read_run_record(run), 1000.0);
+  std::vector<double> times;
+  for (const std::string& message : messages_in(folder / "logs")) times.push_back(time_of(message));
+  // The start twice, steps 2 and 4, the first epoch's two events; 2 s an epoch, 0.5 s a step.
+  const std::vector<double> expected{996.0, 996.0, 996.5, 997.5, 998.0, 998.0};
+  ASSERT_GE(times.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(times[i], expected[i]) << i;
+  EXPECT_EQ(times.back(), 1000.0);
+}
+
+/// Whatever call fails, the run continues, and in the end the file is whole or the failure is reported.
+TEST(EventFile, IsWholeInTheEndOrTheRunSaysSo) {
+  const RunFolder run("/runs/a");
+  fail_everywhere(
+      ENOSPC, [&](TestFiles&) { run.create("", "{}"); },
+      [&] {
+        Recorder recorder = recorder_of(run);
+        report_steps(recorder, 1, 8);
+        recorder.on_event(EndReport{.digest = "xxh3:01"});
+        recorder.rethrow();
+      },
+      [&](TestFiles&, const std::string& failed, const std::string& error) {
+        if (!error.empty()) return;
+        std::vector<std::string> names = list_folder(run.tensorboard());
+        ASSERT_FALSE(names.empty()) << failed;
+        const std::vector<std::byte> bytes = read_file(run.tensorboard() / names.back());
+        EXPECT_EQ(messages_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).size(),
+                  2U + 8 + 4 + 1)
+            << failed;
+      });
+}
+
+}  // namespace
+}  // namespace lockstep::tensorboard
