@@ -112,16 +112,16 @@ def check_torn_file(folder, whole):
             assert both.Scalars(tag) == whole.Scalars(tag), tag
 
 
-def main():
-    run, folder = map(pathlib.Path, sys.argv[1:])
+def check(run, folder):
+    """Returns how many numbers and confusion matrices there are."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     events = read(folder)
     numbers = check_scalars(events, lines)
     check_texts(events, run, lines)
     matrices = check_confusion(events, lines)
     check_torn_file(folder, events)
-    print(f"{numbers} numbers, {matrices} matrices")
+    return numbers, matrices
 
 
 if __name__ == "__main__":
-    main()
+    print("{} numbers, {} matrices".format(*check(*map(pathlib.Path, sys.argv[1:]))))
