@@ -54,7 +54,7 @@ class KernelTimes {
   /// Ends the part, if one has begun.
   void end_part();
   void end_program();
-  /// `name`: a type, as typeid names it, or text.
+  /// Begins a launch. `name`: of a kernel's type, as typeid returns it, or text.
   void begin(CUstream_st* stream, const char* name);
   void end(CUstream_st* stream);
 

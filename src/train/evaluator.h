@@ -22,7 +22,7 @@ void check_read(const World& world, const Evaluation& evaluation, const std::str
 /// GPU: an upper bound, within a small factor. The same on all ranks.
 double forward_seconds(const Session& session, const Network& network, std::uint64_t samples);
 
-/// Number of rounds of an evaluation of `samples` samples, of about a second each by that estimate: at most
+/// Number of rounds of about a second, by forward_seconds, in which `samples` samples are evaluated: at most
 /// the number of leaves. The same on all ranks.
 std::uint64_t evaluation_rounds(const Session& session, const Network& network, std::uint64_t samples,
                                 std::uint32_t micro_batch);

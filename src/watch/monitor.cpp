@@ -240,7 +240,7 @@ void Monitor::find_lost_hosts(double seconds) {
   }
 }
 
-/// Once, on each host: MPI waits for ranks that do not connect, without a word.
+/// Warns once per host of ranks that do not start: MPI waits for them in silence.
 void Monitor::warn_of_awaited_ranks(double seconds) {
   const bool all_wait =
       std::ranges::all_of(ranks_.table.ranks, [](const RankState& state) { return state.now.waits; });
@@ -255,7 +255,7 @@ void Monitor::warn_of_awaited_ranks(double seconds) {
       ranks_.awaited == 1 ? "1 rank" : fmt::format("{} ranks", ranks_.awaited), options_.limits.patient));
 }
 
-/// Once, on the first host: the others try to connect every 2 s.
+/// Warns once, on the first host, of hosts that do not connect; they try it every 2 s.
 void Monitor::warn_of_missing_hosts(double seconds) {
   const bool had_time = connecting_for_ >= time_to_start;
   connecting_for_ += seconds;

@@ -273,7 +273,7 @@ class Judge {
 
   const RankTable& table_;
   const HangLimits& limits_;
-  double slowest_ = 0.0;                ///< longest usual step of all ranks
+  double slowest_ = 0.0;                ///< seconds of the slowest rank's usual step
   std::optional<std::size_t> witness_;  ///< rank that has waited for the longest time, above the limit
 };
 

@@ -45,7 +45,7 @@ struct Gpu {
   std::size_t free = 0;                       ///< bytes; 0: NVML does not say
   unsigned processes = 0, nvlinks = 0;
 };
-/// Facts about the machine, as the runtime, the driver's library NVML, cuDNN and NCCL tell them.
+/// Facts about the machine, as the runtime, NVML (the library of the driver), cuDNN and NCCL report them.
 struct MachineFacts {
   int driver_supports = CUDART_VERSION;  ///< 0: no driver
   const char* driver = "580.95.05";

@@ -19,7 +19,7 @@ std::string processor_of(const Trainer& trainer, DataType dtype) {
                      trainer.processor());
 }
 
-/// Prints what is trained, on what.
+/// Prints network, data set, ranks and batch in one line.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
   print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}",
                             options.model.name, options.data.name, world.size(), world.size() == 1 ? "" : "s",

@@ -74,7 +74,7 @@ Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState
 
 Checkpointer::~Checkpointer() {
   if (!writing_.valid()) return;
-  // After an error, the other ranks wait for this one at the end of their processes.
+  // After an error, the other ranks wait at the end of MPI until the file is written: no rank hangs.
   const InStage in(watch_of(session_.world()), Stage::checkpoint);
   writing_.wait();
 }

@@ -47,7 +47,7 @@ std::vector<StragglerDetector::Finding> StragglerDetector::add(std::uint64_t ste
   return found;
 }
 
-/// Lower median of the known ranks' windows; 0 if there are fewer than two.
+/// Lower median of the seconds that ranks needed for the recent steps; 0 if fewer than two ranks are known.
 double StragglerDetector::median() {
   sorted_.clear();
   for (const Rank& rank : ranks_) {

@@ -21,7 +21,7 @@ class StepTable {
 
   /// Log at the step whose leaves are running.
   StepLog log() const;
-  /// Log at the step that Backend::conclude has concluded, which updates the parameters.
+  /// Log at the step that Backend::conclude handled last; the update of the parameters reads it.
   StepLog concluded() const;
   /// Positions of log() and concluded(), in this order; in device memory.
   std::uint32_t* positions() const;

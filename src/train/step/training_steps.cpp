@@ -127,7 +127,8 @@ bool TrainingSteps::measure(const StepProgram& program, std::uint64_t samples, d
   return samples == run_.epoch.samples_at(0) && shares_.add(seconds, processor, computing_);
 }
 
-/// After `step` steps: memory of programs is taken for one kind of shares only.
+/// Deletes the programs that were recorded for the earlier shares, as memory suffices for one set of them.
+/// Later steps record new ones. `step`: number of steps made.
 void TrainingSteps::change_shares(std::uint64_t step) {
   programs_.clear();
   whole_epoch_ = coming_from(0);
