@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,14 @@ std::string printable(std::string_view text);
 
 /// printable(text) in single quotes: every name or value of the user's that a message repeats.
 std::string in_quotes(std::string_view text);
+
+/// Plural of an English noun: "ranks", "micro-batches", "entries".
+std::string plural(std::string_view noun);
+
+/// "1 rank", "2 ranks", "0 ranks".
+template <std::integral T>
+std::string counted(T count, std::string_view noun) {
+  return std::to_string(count) + " " + (count == 1 ? std::string(noun) : plural(noun));
+}
 
 }  // namespace lockstep

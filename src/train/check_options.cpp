@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/options/check.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -52,10 +53,9 @@ void check_ranks(const BatchOptions& batch, int ranks) {
   const std::string more = enough.empty() ? "a larger batch"
                                           : fmt::format("{} micro-batches (which divide the batch of {})",
                                                         fmt::join(enough, ", "), batch.size);
-  refuse("micro-batches",
-         fmt::format("{} ranks are more than {} micro-batch{}: start at most {} rank{}, or use {}", ranks,
-                     batch.micro_batches, batch.micro_batches == 1 ? "" : "es", batch.micro_batches,
-                     batch.micro_batches == 1 ? "" : "s", more));
+  refuse("micro-batches", fmt::format("{} ranks are more than {}: start at most {}, or use {}", ranks,
+                                      counted(batch.micro_batches, "micro-batch"),
+                                      counted(batch.micro_batches, "rank"), more));
 }
 
 std::string describe(Shape shape, int classes) {

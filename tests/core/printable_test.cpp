@@ -23,6 +23,14 @@ TEST(Printable, WholeLinesLoseTheirControlCharactersOnly) {
   EXPECT_EQ(without_control_characters(std::string(1000, 'x')), std::string(1000, 'x'));
 }
 
+TEST(Counted, GivesTheNounItsPlural) {
+  EXPECT_EQ(counted(1, "micro-batch"), "1 micro-batch");
+  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
+  EXPECT_EQ(counted(0U, "rank"), "0 ranks");
+  EXPECT_EQ(counted(3, "process"), "3 processes");
+  EXPECT_EQ(counted(2, "entry"), "2 entries");
+}
+
 TEST(Printable, FindsControlCharacters) {
   EXPECT_TRUE(has_control_characters("a\nb"));
   EXPECT_TRUE(has_control_characters("\x7f"));

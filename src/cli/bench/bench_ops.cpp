@@ -6,6 +6,7 @@
 #include "cli/bench/bench.h"
 #include "cli/model_summary.h"
 #include "core/json/members.h"
+#include "core/printable.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
@@ -252,9 +253,9 @@ std::string table_of(const std::vector<Row>& rows) {
 
 std::string text_of(const OperationResults& results) {
   std::string text =
-      fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {} micro-batches)\n",
-                  results.processor, name_of(results.dtype), results.samples, results.batch,
-                  results.batch / results.samples) +
+      fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {})\n", results.processor,
+                  name_of(results.dtype), results.samples, results.batch,
+                  counted(results.batch / results.samples, "micro-batch")) +
       table_of(results.operations) +
       fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n",
                   results.in_one_go_seconds * 1e6, 100.0 * results.in_one_go_seconds / results.sum_seconds,

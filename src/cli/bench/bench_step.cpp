@@ -13,6 +13,7 @@
 
 #include "cli/bench/bench.h"
 #include "core/json/members.h"
+#include "core/printable.h"
 #include "core/process/process.h"
 #include "device/kernel_times.h"
 #include "lockstep/error.h"
@@ -45,9 +46,9 @@ StepSetting setting_of(const World& world, const Trainer& trainer, const BenchOp
 }
 
 std::string text_of(const StepSetting& setting) {
-  return fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} micro-batches of {}\n",
-                     setting.ranks, setting.threads, setting.processor, setting.exchange, setting.batch,
-                     setting.micro_batches, setting.batch / setting.micro_batches);
+  return fmt::format("ranks {}  threads {}  processor {}  exchange {}  batch {} = {} of {}\n", setting.ranks,
+                     setting.threads, setting.processor, setting.exchange, setting.batch,
+                     counted(setting.micro_batches, "micro-batch"), setting.batch / setting.micro_batches);
 }
 
 /// Part of a step.

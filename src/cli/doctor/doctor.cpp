@@ -14,6 +14,7 @@
 #include "cli/train/train_options.h"
 #include "comm/communicator.h"
 #include "core/json/members.h"
+#include "core/printable.h"
 #include "core/version.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/dataset.h"
@@ -90,9 +91,8 @@ class Findings {
   /// Adds the result. Throws Error(resource) on all ranks if something is missing.
   void finish(World& world) {
     if (missing_.empty()) {
-      add({"result", all_.hints == 0   ? "all is well"
-                     : all_.hints == 1 ? "all is well; 1 hint above"
-                                       : fmt::format("all is well; {} hints above", all_.hints)});
+      add({"result",
+           all_.hints == 0 ? "all is well" : "all is well; " + counted(all_.hints, "hint") + " above"});
     }
     printer_.finish(all_);
     world.agree([&] {
@@ -117,8 +117,7 @@ std::string simd_levels() {
 
 Finding describe_ranks(const World& world) {
   const auto& bounds = world.host_boundaries();
-  std::string text =
-      fmt::format("{} on {} host{}", world.size(), world.hosts(), world.hosts() == 1 ? "" : "s");
+  std::string text = fmt::format("{} on {}", world.size(), counted(world.hosts(), "host"));
   if (world.hosts() > 1) {
     for (std::size_t h = 0; h + 1 < bounds.size(); ++h) {
       text += fmt::format("{}{}", h == 0 ? ": " : " + ", bounds[h + 1] - bounds[h]);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/options/flag.h"
+#include "core/printable.h"
 #include "lockstep/execution.h"
 
 namespace lockstep {
@@ -70,7 +71,7 @@ Finding describe_gpu(std::size_t number, const cuda::GpuProbe& gpu, const Launch
   }
   if (!gpu.bus.empty()) finding.value += ", PCI " + gpu.bus;
   if (gpu.processes > 0) {
-    finding.value += fmt::format(", used by {} process{}", gpu.processes, gpu.processes == 1 ? "" : "es");
+    finding.value += ", used by " + counted(gpu.processes, "process");
     finding.state = State::remark;
     finding.hint = "other processes use it: nvidia-smi lists them";
   }
@@ -138,10 +139,10 @@ std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched
   const auto gpus = static_cast<int>(probe.gpus.size());
   if (launched.local_ranks <= gpus) return std::nullopt;
   return Finding{"GPUs and ranks",
-                 fmt::format("{} ranks share {} GPU{}", launched.local_ranks, gpus, gpus == 1 ? "" : "s"),
+                 fmt::format("{} ranks share {}", launched.local_ranks, counted(gpus, "GPU")),
                  launched.wants_cuda && !launched.through_host ? State::missing : State::remark,
-                 fmt::format("start {} rank{} on this host; {} {} {} lets more of them share, which is slow",
-                             gpus, gpus == 1 ? "" : "s", flag_of(&ExecutionOptions::device),
+                 fmt::format("start {} on this host; {} {} {} lets more of them share, which is slow",
+                             counted(gpus, "rank"), flag_of(&ExecutionOptions::device),
                              name_of(DeviceKind::cuda), transport_flag(Transport::shared_memory))};
 }
 
@@ -150,8 +151,8 @@ std::vector<Finding> describe_cuda(const cuda::Probe& probe, const Launched& lau
   std::vector<Finding> findings;
   if (!obstacle) {
     findings.push_back({.name = "CUDA",
-                        .value = fmt::format("{}, {} GPU{}", cuda::cuda_version_text(probe.built_for),
-                                             probe.gpus.size(), probe.gpus.size() == 1 ? "" : "s"),
+                        .value = fmt::format("{}, {}", cuda::cuda_version_text(probe.built_for),
+                                             counted(probe.gpus.size(), "GPU")),
                         .figures = {{"gpus", probe.gpus.size()}}});
   } else {
     findings.push_back({"CUDA", "off: " + obstacle.reason,

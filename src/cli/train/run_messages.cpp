@@ -6,6 +6,7 @@
 
 #include "cli/options/flag.h"
 #include "core/message.h"
+#include "core/printable.h"
 #include "run/report/event_numbers.h"
 
 namespace lockstep {
@@ -15,16 +16,15 @@ namespace {
 std::string processor_of(const Trainer& trainer, DataType dtype) {
   if (trainer.device() == DeviceKind::cuda)
     return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
-  return fmt::format("{} thread{}, {}", trainer.threads(), trainer.threads() == 1 ? "" : "s",
-                     trainer.processor());
+  return fmt::format("{}, {}", counted(trainer.threads(), "thread"), trainer.processor());
 }
 
 /// Prints network, data set, ranks and batch in one line.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
-  print_message(fmt::format("{} on {}: {} rank{} x {}, batch {} = {} micro-batches of {}{}",
-                            options.model.name, options.data.name, world.size(), world.size() == 1 ? "" : "s",
+  print_message(fmt::format("{} on {}: {} x {}, batch {} = {} of {}{}", options.model.name, options.data.name,
+                            counted(world.size(), "rank"),
                             processor_of(trainer, options.training.execution.dtype),
-                            options.training.batch.size, trainer.micro_batches(),
+                            options.training.batch.size, counted(trainer.micro_batches(), "micro-batch"),
                             options.training.batch.size / trainer.micro_batches(),
                             world.size() > 1 ? ", exchange by " + std::string(trainer.transport()) : ""));
 }
@@ -48,10 +48,10 @@ void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
   const int samples = batch / trainer.micro_batches();
   if (trainer.device() != DeviceKind::cpu || used_lanes(samples) > 0.7 || batch % 16 != 0) return;
   print_warning(
-      fmt::format("micro-batches of {} samples leave {:.0f} % of the vector lanes without work: {} {} fills "
-                  "them (and changes the result)",
-                  samples, 100.0 * (1.0 - used_lanes(samples)), flag_of(&BatchOptions::micro_batches),
-                  default_micro_batches(batch)));
+      fmt::format("micro-batches of {} leave {:.0f} % of the vector lanes without work: {} {} fills them "
+                  "(and changes the result)",
+                  counted(samples, "sample"), 100.0 * (1.0 - used_lanes(samples)),
+                  flag_of(&BatchOptions::micro_batches), default_micro_batches(batch)));
 }
 
 /// Prints that a few GPUs are faster with fewer micro-batches than the default.
@@ -112,9 +112,8 @@ void print_best(const TrainOptions& options, Task task, const Trainer& trainer) 
   const BestEpoch best = trainer.best();
   if (options.output.quiet || best.epoch == 0) return;
   if (trainer.stopped_early()) {
-    print_message(fmt::format("no better {} {} for {} epoch{}: stopped early", judging_set(options),
-                              words(score_of(task).name), options.training.early_stopping,
-                              options.training.early_stopping == 1 ? "" : "s"));
+    print_message(fmt::format("no better {} {} for {}: stopped early", judging_set(options),
+                              words(score_of(task).name), counted(options.training.early_stopping, "epoch")));
   }
   print_message(fmt::format("best epoch {}: {} {} {:.4f}", best.epoch, judging_set(options),
                             words(score_of(task).name), best.score));
@@ -123,8 +122,7 @@ void print_best(const TrainOptions& options, Task task, const Trainer& trainer) 
 std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer) {
   std::string note = trainer.processors();
   if (note != "CPU") note += fmt::format(", {}", name_of(options.training.execution.dtype));
-  note += fmt::format(", {} micro-batch{}, {}", trainer.micro_batches(),
-                      trainer.micro_batches() == 1 ? "" : "es", name_of(trainer.reduce()));
+  note += fmt::format(", {}, {}", counted(trainer.micro_batches(), "micro-batch"), name_of(trainer.reduce()));
   if (trainer.reduce() == Reduce::ring && world.size() > 1) {
     note += fmt::format(" on {} ranks: another number of ranks gives another digest", world.size());
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 #include "run/record_line.h"
 #include "run/run_folder.h"
@@ -73,7 +74,7 @@ void MetricsSink::write() {
   const std::size_t left_out = std::exchange(left_out_, 0);
   print_message(
       fmt::format("{}: can be written again; {}", path_.string(),
-                  left_out == 0 ? "the record is complete" : fmt::format("it lacks {} steps", left_out)));
+                  left_out == 0 ? "the record is complete" : "it lacks " + counted(left_out, "step")));
 }
 
 }  // namespace lockstep

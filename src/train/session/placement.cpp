@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "core/printable.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -61,10 +62,10 @@ DeviceKind resolve_automatic(const Roster& roster, Transport transport, std::vec
     resolved = DeviceKind::cpu;
     if (demand.first != roster.own) continue;
     warnings.push_back(fmt::format(
-        "{} has {} ranks and {} GPU{}: falling back to the CPU; start as many ranks as GPUs, or share them "
-        "with device cuda and transport shared-memory",
-        roster.ranks[roster.own].host.text(), demand.ranks, demand.gpus.size(),
-        demand.gpus.size() == 1 ? "" : "s"));
+        "{} has {} and {}: falling back to the CPU; start as many ranks as GPUs, or share them with "
+        "--device cuda --transport shared-memory",
+        roster.ranks[roster.own].host.text(), counted(demand.ranks, "rank"),
+        counted(demand.gpus.size(), "GPU")));
   }
   return resolved;
 }
