@@ -85,7 +85,7 @@ TEST(TrainOptions, FlagsFromAllSources) {
   EXPECT_FALSE(parse({"--drop-last=false"}, {"LOCKSTEP_DROP_LAST=true"}).training.drop_last);
   expect_usage({"--drop-last=maybe"}, {"--drop-last", "'maybe'"});
   expect_usage({"--drop-last", "false"}, {"unexpected argument 'false'"});
-  expect_usage({"--reset-head"}, {"--reset-head: has no effect without init-from: omit it"});
+  expect_usage({"--reset-head"}, {"--reset-head: has no effect without --init-from: omit it"});
 }
 
 TEST(TrainOptions, BadValuesAreNamedWithOptionAndSource) {
@@ -194,14 +194,15 @@ TEST(TrainOptions, CombinationsOfOptions) {
   expect_usage({"--micro-batches", "512"}, {"512 micro-batches do not divide a batch of 256; 256 do"});
   expect_usage({"--model-ema", "--model-ema-decay", "0"},
                {"--model-ema-decay: '0' is out of range: above 0, below 1"});
-  expect_usage({"--model-ema-decay", "0.9"}, {"--model-ema-decay: has no effect without model-ema: omit it"});
-  expect_usage({"--lr-base-scale", "sqrt"}, {"--lr-base-scale: has no effect without lr-base-batch-size"});
-  expect_usage({"--decay-rate", "0.5"}, {"--decay-rate: has no effect with sched constant: omit it"});
+  expect_usage({"--model-ema-decay", "0.9"},
+               {"--model-ema-decay: has no effect without --model-ema: omit it"});
+  expect_usage({"--lr-base-scale", "sqrt"}, {"--lr-base-scale: has no effect without --lr-base-batch-size"});
+  expect_usage({"--decay-rate", "0.5"}, {"--decay-rate: has no effect with --sched constant: omit it"});
   for (const char* option :
        {"--image-size=32", "--label-column=x", "--test-fraction=0.5", "--classes=7", "--crop-pct=0.5"}) {
-    expect_usage({option}, {": has no effect with dataset fashion-mnist"});
+    expect_usage({option}, {": has no effect with --dataset fashion-mnist"});
   }
-  expect_usage({}, {"LOCKSTEP_MOMENTUM: has no effect with optimizer adamw"},
+  expect_usage({}, {"LOCKSTEP_MOMENTUM: has no effect with --optimizer adamw"},
                {"LOCKSTEP_MOMENTUM=0.9", "LOCKSTEP_OPTIMIZER=adamw"});
   EXPECT_EQ(parse({"--batch-size", "90", "--micro-batches", "9"}).training.batch.micro_batches, 9);
 }

@@ -154,8 +154,8 @@ TEST(CheckFields, FindsValuesThatTextsCannotGive) {
   expect({.size = {.min = 1.0, .max = 0.5}}, "size", "'1,0.5' is not MIN,MAX");
   expect({.limit = {.seconds = -1.0}}, "limit", "'-1s' is not a length of time");
   expect({.rinse = {.steps = 5, .time = {60.0}}}, "rinse", "'both 5 steps and 1m' is neither");
-  expect({.share = 0.25}, "share", "share: has no effect with brush flat: omit it");
-  expect({.wet = true}, "wet", "wet: has no effect without pattern: omit it");
+  expect({.share = 0.25}, "share", "share: has no effect with --brush flat: omit it");
+  expect({.wet = true}, "wet", "wet: has no effect without --pattern: omit it");
   check_fields(PaintOptions{.brush = "round", .share = 0.25, .wet = true, .pattern = "stripes"});
 }
 

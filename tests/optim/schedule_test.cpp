@@ -82,11 +82,11 @@ TEST(Schedule, RefusesOptionsOfOtherRules) {
   const auto refused = [](const ScheduleOptions& options, const std::string& message) {
     expect_error(Category::usage, {message}, [&] { LearningRate(options, 0.1, 10, 10); });
   };
-  refused({.min_lr = 0.01}, "min-lr: has no effect with sched constant");
-  refused({.name = "cosine", .decay_epochs = 2}, "decay-epochs: has no effect with sched cosine");
-  refused({.name = "step", .decay_milestones = {1}}, "decay-milestones: has no effect with sched step");
-  refused({.name = "onecycle", .decay_rate = 0.5}, "decay-rate: has no effect with sched onecycle");
-  refused({.name = "step", .power = 2}, "sched-power: has no effect with sched step");
+  refused({.min_lr = 0.01}, "min-lr: has no effect with --sched constant");
+  refused({.name = "cosine", .decay_epochs = 2}, "decay-epochs: has no effect with --sched cosine");
+  refused({.name = "step", .decay_milestones = {1}}, "decay-milestones: has no effect with --sched step");
+  refused({.name = "onecycle", .decay_rate = 0.5}, "decay-rate: has no effect with --sched onecycle");
+  refused({.name = "step", .power = 2}, "sched-power: has no effect with --sched step");
 }
 
 TEST(Schedule, NamesTheRateAsItWasGiven) {

@@ -101,7 +101,7 @@ TEST_F(Load, OtherNamesAndShapesAreErrors) {
 }
 
 TEST_F(Load, HeadOfOtherClassesNeedsReset) {
-  const std::string advice = "; reset-head reinitialises its layer";
+  const std::string advice = "; --reset-head reinitialises its layer";
   expect_refused(Example(5), state_dict(),
                  {"tensor 'fc.weight' is F32 [3, 8], F32 [5, 8] is needed" + advice});
   expect_refused(Example(3), without("fc.bias"), {"no tensor 'fc.bias'" + advice});

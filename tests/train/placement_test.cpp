@@ -130,7 +130,7 @@ TEST(Placement, RefusesOnTheRankThatHasNoGpuOfItsOwn) {
   EXPECT_EQ(refusal(shared, 1), "");
   EXPECT_EQ(refusal(shared, 2),
             "ranks 1 and 2 have the same GPU 1b of a: start as many ranks on a host as it has GPUs, or let "
-            "them share, which is slow, with transport shared-memory (on several hosts: messages)");
+            "them share, which is slow, with --transport shared-memory (on several hosts: messages)");
   const std::vector<RankFacts> missing{rank('a', cuda, "1b"), rank('b', cuda)};
   EXPECT_EQ(refusal(missing, 0), "");
   EXPECT_EQ(refusal(missing, 1), "CUDA is off: no driver");

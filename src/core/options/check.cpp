@@ -19,10 +19,10 @@ std::string why_not(const std::vector<OptionText>& texts, const Requirement& req
   const OptionText* const found = find(texts, requirement.option);
   if (found == nullptr) return "";
   if (requirement.values.empty()) {
-    return found->is_default() ? fmt::format("without {}", requirement.option) : "";
+    return found->is_default() ? fmt::format("without --{}", requirement.option) : "";
   }
   const bool holds = std::ranges::find(requirement.values, found->value) != requirement.values.end();
-  return holds ? "" : fmt::format("with {} {}", requirement.option, found->value);
+  return holds ? "" : fmt::format("with --{} {}", requirement.option, found->value);
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ void check_checkpoint_space(const Path& folder, std::uint64_t bytes) {
   throw Error(
       Category::resource,
       fmt::format("{}: no room for two checkpoints of {} MB: {} MB are free; free some, choose another "
-                  "run directory, or keep nothing (run-dir none)",
+                  "run directory, or keep nothing (--run-dir none)",
                   folder.string(), (bytes + 999999) / 1000000, available / 1000000));
 }
 

@@ -72,11 +72,11 @@ void check_options(const Checkpoint& checkpoint, const CheckpointState& facts, c
   if (found.empty()) return;
   std::vector<std::string> texts;
   for (const auto& [name, saved, present] : found) {
-    texts.push_back(fmt::format("{} was {} and is now {}", name, saved, present));
+    texts.push_back(fmt::format("--{} was {} and is now {}", name, saved, present));
   }
   throw Error(Category::usage,
-              fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or continue "
-                          "with another result by force",
+              fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or --force "
+                          "to continue with another result",
                           checkpoint.folder.string(), fmt::join(texts, ", ")),
               found.front().name);
 }
@@ -120,7 +120,7 @@ void check_states(const Checkpoint& checkpoint, const TrainingState& state, cons
       continue;
     throw Error(Category::usage,
                 fmt::format("{} has no '{}', which these options need: use its options, or begin a new run "
-                            "with its parameters (init-from {})",
+                            "with its parameters (--init-from {})",
                             checkpoint.folder.string(), arena.name,
                             CheckpointFolder{checkpoint.folder}.model().string()),
                 "force");
@@ -136,7 +136,7 @@ std::vector<std::string> remarks_on(const CheckpointState& saved, const Checkpoi
     if (name != epochs_name) continue;
     from_text(before, {}, old_epochs);
     from_text(now, {}, new_epochs);
-    if (new_epochs < old_epochs) remarks.push_back(fmt::format("epochs was {} and is now {}", before, now));
+    if (new_epochs < old_epochs) remarks.push_back(fmt::format("--epochs was {} and is now {}", before, now));
   }
   for (const auto& [name, before, now] : differences(saved.fingerprint, facts.fingerprint)) {
     remarks.push_back(

@@ -99,7 +99,7 @@ bool NotFinitePolicy::accept_parameters() {
     parts_.report(report);
     throw Error(Category::data,
                 fmt::format("at the end of epoch {} (step {}), {}: try a smaller learning rate, or limit the "
-                            "norm of the gradient (clip-grad)",
+                            "norm of the gradient (--clip-grad)",
                             report.epoch, report.step, report.what()));
   });
   return true;

@@ -83,7 +83,7 @@ void ParameterSet::load(const ModelFile& file, const LoadOptions& options) const
     try {
       std::ranges::copy(file.floats(parameters_[i].name, parameters_[i].shape), values(i).begin());
     } catch (const Error& error) {
-      const char* advice = of_head ? "; reset-head reinitialises its layer" : "";
+      const char* advice = of_head ? "; --reset-head reinitialises its layer" : "";
       throw Error(error.category(), std::string(error.what()) + advice);
     }
   }

@@ -148,8 +148,8 @@ Placement place(const Roster& roster, Transport transport, Reduce reduce) {
   if (other && transport == Transport::automatic) {
     throw Error(Category::resource,
                 fmt::format("ranks {} and {} have the same {}: start as many ranks on a host as it has GPUs, "
-                            "or let them share, which is slow, with transport shared-memory (on several "
-                            "hosts: messages)",
+                            "or let them share, which is slow, with --transport shared-memory (on "
+                            "several hosts: messages)",
                             *other, roster.own, describe_gpu(own)));
   }
   placement.device = devices[roster.own];
