@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "core/printable.h"
@@ -29,6 +31,30 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
+/// Names of timm, PyTorch and its examples, and ours for the same.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_names{{
+    {"aa", "randaugment"},
+    {"b", "batch-size"},
+    {"bfloat16", "bf16"},
+    {"float32", "fp32"},
+    {"gpu", "cuda"},
+    {"initial-checkpoint", "init-from"},
+    {"learning-rate", "lr"},
+    {"num-classes", "classes"},
+    {"opt", "optimizer"},
+    {"opt-betas", "beta1"},
+    {"output", "run-dir"},
+    {"workers", "threads"},
+}};
+
+/// Our name, among `known`, for what others call `name`; empty: none.
+std::string our_name(std::string_view name, std::span<const std::string> known) {
+  for (const auto& [theirs, ours] : other_names) {
+    if (name == theirs && std::ranges::find(known, ours) != known.end()) return std::string(ours);
+  }
+  return "";
+}
+
 /// The only known name that starts with `name`; empty: none or several.
 std::string completion(std::string_view name, std::span<const std::string> known) {
   std::string found;
@@ -50,6 +76,7 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
   if (name.empty() || name.size() > longest) {
     return "";
   }
+  if (std::string ours = our_name(name, known); !ours.empty()) return ours;
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 4) + 1;
   for (const std::string& candidate : known) {

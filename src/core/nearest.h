@@ -6,8 +6,9 @@
 
 namespace lockstep {
 
-/// The known name with the smallest number of insertions, deletions, replacements and swaps of neighbours
-/// from `name`, or the only name that starts with it. Empty: no name is near.
+/// The known name for what other programs call `name` ("gpu": "cuda"), else that with the smallest number of
+/// insertions, deletions, replacements and swaps of neighbours from `name`, or the only one that starts with
+/// it. Empty: no name is near.
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
 /// Message such as "unknown model 'lenett'; did you mean 'lenet'? known: lenet, resnet18". `kind`: "model",

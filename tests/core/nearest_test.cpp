@@ -20,6 +20,14 @@ TEST(Nearest, FindsTheNameThatWasMeant) {
   EXPECT_EQ(nearest("learning", known), "learning-rate");  // the only one that starts so
 }
 
+TEST(Nearest, KnowsNamesOfOtherPrograms) {
+  const std::vector<std::string> devices = {"auto", "cpu", "cuda"};
+  EXPECT_EQ(nearest("gpu", devices), "cuda");
+  const std::vector<std::string> without = {"auto", "cpu"};
+  EXPECT_EQ(nearest("gpu", without), "cpu");  // only names that are known
+  EXPECT_EQ(nearest("learning-rate", std::vector<std::string>{"lr", "lr-base-scale"}), "lr");
+}
+
 TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("transformer", known), "");
   EXPECT_EQ(nearest("x", known), "");

@@ -45,19 +45,6 @@ bool describes_service(std::string_view variable) {
   return rest.empty() || rest.starts_with('_');
 }
 
-/// Our name, among `known`, for an option that timm or PyTorch's examples call `name`; else `name`.
-std::string our_name(const std::string& name, const std::vector<std::string>& known) {
-  static const std::map<std::string, std::string, std::less<>> theirs = {
-      {"aa", "randaugment"},   {"b", "batch-size"},        {"initial-checkpoint", "init-from"},
-      {"learning-rate", "lr"}, {"num-classes", "classes"}, {"opt", "optimizer"},
-      {"opt-betas", "beta1"},  {"output", "run-dir"},      {"workers", "threads"},
-  };
-  const auto found = theirs.find(name);
-  const bool has =
-      found != theirs.end() && std::find(known.begin(), known.end(), found->second) != known.end();
-  return has ? found->second : name;
-}
-
 }  // namespace
 
 bool wants_help(int argc, const char* const* argv) {
@@ -214,8 +201,8 @@ void OptionSet::reject_unknown(const std::string& token) const {
   for (const Option& option : options_) {
     if (option.field.visible) known.emplace_back(option.field.name);
   }
-  throw Error(Category::usage, fmt::format("unknown option {}{}", in_quotes(typed),
-                                           suggestion(our_name(name, known), known, "--")));
+  throw Error(Category::usage,
+              fmt::format("unknown option {}{}", in_quotes(typed), suggestion(name, known, "--")));
 }
 
 void OptionSet::assign_positionals(const std::vector<std::string>& arguments) const {
@@ -261,9 +248,8 @@ void OptionSet::read_file(const std::string& file, Values& values) const {
     if (option != nullptr && option->value) {
       values.insert({entry.name, {entry.value, fmt::format("{}:{}: {}", file, entry.line, entry.name)}});
     } else if (!is_ignored(entry.name)) {
-      throw Error(Category::usage,
-                  fmt::format("{}:{}: unknown option {}{}", file, entry.line, in_quotes(entry.name),
-                              suggestion(our_name(entry.name, names()), names())));
+      throw Error(Category::usage, fmt::format("{}:{}: unknown option {}{}", file, entry.line,
+                                               in_quotes(entry.name), suggestion(entry.name, names())));
     }
   }
 }
