@@ -1,6 +1,8 @@
-# Writes the functions of src/core/version.h: cmake -D VERSION=... -D ROOT=<repository> -D OUTPUT=FILE -P version.cmake
+# Writes the functions of src/core/version.h:
+#   cmake -D VERSION=... -D CUDA=<version, or empty> -D ROOT=<repository> -D EXCLUDE=<regular expression of sources that
+#     do not affect results> -D OUTPUT=FILE -P version.cmake
 file(GLOB_RECURSE sources ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/src/*.cuh ${ROOT}/include/*.h)
-list(FILTER sources EXCLUDE REGEX "/src/(cli|report)/")
+list(FILTER sources EXCLUDE REGEX "${EXCLUDE}")
 set(all)
 foreach(source IN LISTS sources)
   file(SHA1 ${source} hash)
@@ -14,6 +16,7 @@ namespace lockstep {
 
 const char* version() { return \"${VERSION}\"; }
 const char* revision() { return \"${revision}\"; }
+const char* cuda_version() { return \"${CUDA}\"; }
 
 }  // namespace lockstep
 ")

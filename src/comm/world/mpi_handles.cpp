@@ -15,6 +15,13 @@ void check_mpi(int code, const char* call, Category category) {
   throw Error(category, std::string(call) + ": " + reason);
 }
 
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  return text;  // some libraries count the final null in `length`
+}
+
 void complete(std::span<MPI_Request> requests) {
   int done = 0;
   for (Polling polling;; polling.pause()) {

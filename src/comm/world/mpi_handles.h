@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <span>
+#include <string>
 #include <utility>
 
 #include "lockstep/error.h"
@@ -11,6 +12,9 @@ namespace lockstep {
 
 /// Throws Error(category) that names `call` and MPI's reason unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call, Category category = Category::peer);
+
+/// Name and version of the MPI library. Also before MPI starts.
+std::string mpi_library();
 
 /// Completes `requests`. Yields the core meanwhile.
 void complete(std::span<MPI_Request> requests);

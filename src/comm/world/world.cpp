@@ -69,12 +69,7 @@ int World::hosts() const { return static_cast<int>(host_boundaries().size()) - 1
 const std::vector<int>& World::host_boundaries() const { return runtime_->ranks.boundaries; }
 const std::string& World::host() const { return runtime_->host_name; }
 
-std::string World::library() const {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-  int length = 0;
-  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
-  return text;  // some libraries count the final null in `length`
-}
+std::string World::library() const { return mpi_library(); }
 
 void World::agree(const std::function<void()>& work) const {
   const Outcome own(work, rank());
