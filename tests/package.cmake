@@ -23,6 +23,12 @@ endfunction()
 
 file(MAKE_DIRECTORY ${folder})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+foreach(file man/man1/lockstep.1 man/man1/lockstep-train.1 man/man1/lockstep-data-pack.1 man/man1/lockstep-run.1
+             bash-completion/completions/lockstep-run zsh/site-functions/_lockstep)
+  if(NOT EXISTS ${prefix}/share/${file})
+    message(FATAL_ERROR "cmake --install does not write share/${file}")
+  endif()
+endforeach()
 file(COPY ${ROOT}/examples DESTINATION ${folder})
 
 # find_package(lockstep), with the examples as a project of their own

@@ -12,8 +12,29 @@
 namespace lockstep::launcher {
 namespace {
 
-constexpr std::array<std::string_view, 8> subcommands = {"train",   "eval", "bench",  "doctor",
-                                                         "inspect", "data", "report", "diff"};
+constexpr std::array<std::string_view, 10> subcommands = {"train", "eval",   "bench", "doctor",     "inspect",
+                                                          "data",  "report", "diff",  "completion", "man"};
+
+/// Options of torchrun, accelerate and srun, and ours for the same.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> other_options = {
+    {{"nproc", "-np N"},
+     {"nproc_per_node", "-np N, or -N N for N ranks on each host"},
+     {"nproc-per-node", "-np N, or -N N for N ranks on each host"},
+     {"num_processes", "-np N"},
+     {"ntasks", "-np N"},
+     {"nnodes", "--host A,B or --hostfile FILE"},
+     {"nodes", "--host A,B or --hostfile FILE"}}};
+
+/// Throws Error(usage) for an option of another launcher, which mpirun would refuse in silence.
+void refuse_other_option(std::string_view word) {
+  if (!word.starts_with("--")) return;
+  const std::string_view option = word.substr(0, word.find('='));
+  for (const auto& [theirs, ours] : other_options) {
+    if (option.substr(2) != theirs) continue;
+    throw Error(Category::usage,
+                "unknown option '" + std::string(option) + "'; did you mean " + std::string(ours) + "?");
+  }
+}
 
 /// Value of an option that takes a number from `minimum` on.
 int read_number(std::string_view option, std::string_view value, int minimum) {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cli/output.h"
@@ -12,16 +13,35 @@ namespace lockstep {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{
-      {"train", "train a model on all ranks", run_train},
-      {"eval", "measure a saved model on a data set", run_eval},
-      {"bench", "measure training steps, operations, reading and the exchange of gradients", run_bench},
-      {"doctor", "check this machine and how ranks are started", run_doctor},
-      {"inspect", "show a model file, a checkpoint or a network; check checkpoints", run_inspect},
-      {"data", "show a data set, its statistics or its order; pack images", run_data},
-      {"report", "write report.html from a run directory", run_report},
-      {"diff", "compare the records of two runs", run_diff},
+      {"train", "train a model on all ranks", run_train, describe_train},
+      {"eval", "measure a saved model on a data set", run_eval, describe_eval},
+      {"bench", "measure training steps, operations, reading and the exchange of gradients", run_bench,
+       describe_bench},
+      {"doctor", "check this machine and how ranks are started", run_doctor, describe_doctor},
+      {"inspect", "show a model file, a checkpoint or a network; check checkpoints", run_inspect,
+       describe_inspect},
+      {"data", "show a data set, its statistics or its order", run_data, describe_data},
+      {"data pack", "pack a folder of images into a few files that are read faster", run_data_pack,
+       describe_data_pack},
+      {"report", "write report.html from a run directory", run_report, describe_report},
+      {"diff", "compare the records of two runs", run_diff, describe_diff},
+      {"completion", "print a script that completes commands and options in a shell", run_completion,
+       describe_completion},
+      {"man", "print the manual page of a command", run_man, describe_man},
   };
   return all;
+}
+
+const Command* find_command(std::span<char* const> words) {
+  const Command* found = nullptr;
+  std::string name;
+  for (const char* const word : words.first(std::min<std::size_t>(words.size(), 2))) {
+    name += (name.empty() ? "" : " ") + std::string(word);
+    for (const Command& command : commands()) {
+      if (command.name == name) found = &command;
+    }
+  }
+  return found;
 }
 
 int print_help(const std::string& text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,25 +10,54 @@
 
 namespace lockstep {
 
-/// One subcommand. `run` gets argv[0] = its name and returns the exit status; it may throw Error.
+/// Receives the options of a command, which end with the call.
+using OptionSetReader = std::function<void(const OptionSet&)>;
+
+/// One subcommand. Help, completion and manual pages follow from the list of all.
 struct Command {
-  const char* name;
-  const char* summary;
+  const char* name;     ///< a word, or two: "data pack"
+  const char* summary;  ///< a line, in lower case
+  /// Gets argv[0] = the last word of its name and returns the exit status; may throw Error.
   int (*run)(int argc, char** argv);
+  /// Calls the reader with the options.
+  void (*describe)(const OptionSetReader& read);
 };
 
 /// All subcommands, in the order of --help.
 const std::vector<Command>& commands();
 
+/// The command that the words begin with, "data pack" before "data"; null: none.
+const Command* find_command(std::span<char* const> words);
+
+/// Implements Command::describe by the function that adds `Options` to an OptionSet.
+template <class Options>
+void describe(OptionSet (*set_of)(Options&), const OptionSetReader& read) {
+  Options options;
+  read(set_of(options));
+}
+
 int run_train(int argc, char** argv);
+void describe_train(const OptionSetReader& read);
 int run_eval(int argc, char** argv);
+void describe_eval(const OptionSetReader& read);
 int run_bench(int argc, char** argv);
+void describe_bench(const OptionSetReader& read);
 int run_doctor(int argc, char** argv);
+void describe_doctor(const OptionSetReader& read);
 int run_inspect(int argc, char** argv);
+void describe_inspect(const OptionSetReader& read);
 int run_data(int argc, char** argv);
-int run_data_pack(int argc, char** argv);  ///< called by run_data; argv[0] is "pack"
+void describe_data(const OptionSetReader& read);
+int run_data_pack(int argc, char** argv);
+void describe_data_pack(const OptionSetReader& read);
 int run_report(int argc, char** argv);
+void describe_report(const OptionSetReader& read);
 int run_diff(int argc, char** argv);
+void describe_diff(const OptionSetReader& read);
+int run_completion(int argc, char** argv);
+void describe_completion(const OptionSetReader& read);
+int run_man(int argc, char** argv);
+void describe_man(const OptionSetReader& read);
 
 /// Runs a command on all ranks: prints --help if it is asked for; otherwise reads the options of `set`,
 /// compares them between ranks and calls `body`. Returns the exit status.

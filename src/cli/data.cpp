@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/class_names.h"
@@ -52,7 +51,7 @@ void visit(O& options, Visitor&& field) {
 
 OptionSet option_set(DataOptions& options) {
   OptionSet set(
-      "lockstep data order|show|stats [options] (or: lockstep data pack --help)",
+      "lockstep data order|show|stats [options]",
       "order: prints the ids of the training samples, one per line, in the order in which an epoch "
       "visits them.\n"
       "show: prints the number of samples, in all and of each class, and how each column of a table "
@@ -245,12 +244,11 @@ int print_data(World& world, const DataOptions& options) {
 }  // namespace
 
 int run_data(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "pack") {
-    return run_data_pack(argc - 1, argv + 1);
-  }
   DataOptions options;
   OptionSet set = option_set(options);
   return run_on_ranks(set, argc, argv, [&](World& world) { return print_data(world, options); });
 }
+
+void describe_data(const OptionSetReader& read) { describe<DataOptions>(option_set, read); }
 
 }  // namespace lockstep

@@ -138,4 +138,6 @@ int run_data_pack(int argc, char** argv) {
   });
 }
 
+void describe_data_pack(const OptionSetReader& read) { describe<PackRequest>(option_set, read); }
+
 }  // namespace lockstep

@@ -136,4 +136,6 @@ int run_diff(int argc, char** argv) {
   return results.comparison.results.empty() ? 0 : status_if_different;
 }
 
+void describe_diff(const OptionSetReader& read) { describe<DiffOptions>(option_set, read); }
+
 }  // namespace lockstep

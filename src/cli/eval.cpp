@@ -165,4 +165,6 @@ int run_eval(int argc, char** argv) {
   return run_on_ranks(set, argc, argv, [&](World& world) { return run_evaluation(world, options); });
 }
 
+void describe_eval(const OptionSetReader& read) { describe<EvalOptions>(option_set, read); }
+
 }  // namespace lockstep

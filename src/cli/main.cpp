@@ -1,66 +1,66 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <exception>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/program_help.h"
 #include "comm/world/agreement.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/nearest.h"
-#include "core/version.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
 
-std::string help() {
-  std::string text = "lockstep " + std::string(version()) +
-                     ": data-parallel training with the same bits on any number of ranks.\n\n"
-                     "Usage: lockstep COMMAND [options]          one rank\n"
-                     "       lockstep-run -np N COMMAND ...      N ranks, started by mpirun\n\n"
-                     "Examples:\n"
-                     "  lockstep train --lr 0.2 --save-model lenet.safetensors   train LeNet\n"
-                     "  lockstep-run -np 2 train --lr 0.2                        the same bits on 2 ranks\n"
-                     "  lockstep eval lenet.safetensors                          measure its accuracy\n\n"
-                     "Commands:\n";
-  for (const Command& command : commands()) {
-    text += fmt::format("  {:<9} {}\n", command.name, command.summary);
+/// Runs the command that `words` begin with. Throws Error(usage) if there is none.
+int run_command(std::span<char* const> words) {
+  if (const Command* const command = find_command(words)) {
+    const std::string_view found = command->name;
+    const auto rest = words.subspan(found.find(' ') == std::string_view::npos ? 0 : 1);
+    return command->run(static_cast<int>(rest.size()), const_cast<char**>(rest.data()));
   }
-  return text +
-         "\n'lockstep COMMAND --help' explains the command. 'lockstep --version' prints the version, and\n"
-         "'lockstep --gpus' the number of GPUs on this host that can be used.\n";
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  throw Error(Category::usage, unknown_name("command", words[0], names));
 }
 
-int dispatch(int argc, char** argv) {
-  const std::string_view name = argc > 1 ? argv[1] : "";
-  if (name.empty() || name == "--help" || name == "-h" || name == "help") {
-    print_help(help());
-    return name.empty() ? static_cast<int>(Category::usage) : 0;
-  }
-  if (name == "--version") {
-    if (is_first_process()) {
-      print("lockstep " + std::string(version()) + "\n");
-    }
-    return 0;
-  }
+/// `lockstep help data pack` is `lockstep data pack --help`.
+int explain(std::span<char* const> words) {
+  if (words.empty()) return print_help(program_help());
+  std::string option = "--help";
+  std::vector<char*> all(words.begin(), words.end());
+  all.push_back(option.data());
+  return run_command(all);
+}
+
+/// Without a command: on a terminal, the likeliest next steps.
+int greet() {
+  print_help(isatty(STDOUT_FILENO) != 0 ? greeting() : program_help());
+  return static_cast<int>(Category::usage);
+}
+
+int dispatch(std::span<char* const> words) {
+  if (words.empty()) return greet();
+  const std::string_view name = words[0];
+  if (name == "--help" || name == "-h") return print_help(program_help());
+  if (name == "help") return explain(words.subspan(1));
+  if (name == "--version") return print_help(version_text());
   if (name == "--gpus") {
     const cuda::Probe found = cuda::probe(cuda::Detail::needed);
     print(fmt::format("{}\n", cuda::obstacle(found) ? 0 : found.gpus.size()));
     return 0;
   }
   check_launcher();
-  std::vector<std::string> names;
-  for (const Command& command : commands()) {
-    if (name == command.name) {
-      return command.run(argc - 1, argv + 1);
-    }
-    names.emplace_back(command.name);
-  }
-  throw Error(Category::usage, unknown_name("command", name, names));
+  return run_command(words);
 }
 
 }  // namespace
@@ -69,7 +69,8 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    const int status = lockstep::dispatch(argc, argv);
+    const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
+    const int status = lockstep::dispatch(words.subspan(std::min<std::size_t>(words.size(), 1)));
     if (status == 0) lockstep::flush_output();
     return status;
   } catch (...) {  // errors before the World exists or after its end

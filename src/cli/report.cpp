@@ -123,4 +123,6 @@ int run_report(int argc, char** argv) {
   return 0;
 }
 
+void describe_report(const OptionSetReader& read) { describe<ReportOptions>(option_set, read); }
+
 }  // namespace lockstep

@@ -217,7 +217,7 @@ TEST_F(JsonResults, AreOneDocumentWithTheFiguresOfTheText) {
     add_names(document, names);
   }
   for (const Command& command : commands()) {
-    const bool accepted = holds(lockstep(0, {command.name, "--help"}).out, "--json");
+    const bool accepted = holds(lockstep(0, words(command.name) + Words{"--help"}).out, "--json");
     EXPECT_EQ(tried.contains(command.name), accepted) << command.name;
   }
 

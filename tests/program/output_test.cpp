@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
+#include "cli/commands.h"
 
 #include "run/run_folder.h"
 #include "support/run.h"
@@ -53,8 +54,9 @@ TEST(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
 TEST(Output, HelpOfEveryCommandFitsATerminalAndNamesOptionsThatExist) {
   std::set<std::string> named, listed;
   const std::regex flag("--[a-z0-9-]+"), list("^  (--[a-z0-9-]+)");
-  for (const std::string& command : words("train eval bench doctor inspect data report diff")) {
-    const Outcome outcome = lockstep(0, {command, "--help"});
+  for (const Command& command : commands()) {
+    const std::string name = command.name;
+    const Outcome outcome = lockstep(0, words(name) + Words{"--help"});
     for (const std::string& line : lines_of(outcome.out)) {
       EXPECT_LE(line.size(), 100U) << line;
       std::smatch match;
@@ -62,8 +64,8 @@ TEST(Output, HelpOfEveryCommandFitsATerminalAndNamesOptionsThatExist) {
       for (std::sregex_iterator it(line.begin(), line.end(), flag), end; it != end; ++it)
         named.insert(it->str());
     }
-    EXPECT_EQ(outcome.status, 0) << command;
-    EXPECT_TRUE(outcome.out.starts_with("Usage: lockstep " + command)) << outcome.out;
+    EXPECT_EQ(outcome.status, 0) << name;
+    EXPECT_TRUE(outcome.out.starts_with("Usage: lockstep " + name)) << outcome.out;
   }
   EXPECT_EQ(named, listed);
   expect_holds(lockstep(0, {"train", "--help"}).out, "timm");  // for options that differ from those of timm

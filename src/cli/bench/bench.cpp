@@ -113,4 +113,6 @@ int run_bench(int argc, char** argv) {
   });
 }
 
+void describe_bench(const OptionSetReader& read) { describe<BenchOptions>(option_set, read); }
+
 }  // namespace lockstep

@@ -242,4 +242,6 @@ int run_doctor(int argc, char** argv) {
   return run_on_ranks(set, argc, argv, [&](World& world) { return examine(world, options); });
 }
 
+void describe_doctor(const OptionSetReader& read) { describe<DoctorOptions>(option_set, read); }
+
 }  // namespace lockstep

@@ -183,4 +183,6 @@ int run_inspect(int argc, char** argv) {
   return 0;
 }
 
+void describe_inspect(const OptionSetReader& read) { describe<InspectOptions>(option_set, read); }
+
 }  // namespace lockstep

@@ -75,19 +75,27 @@ std::string values_text(const Field& field, const Names& choices, const std::str
   return bounds.empty() ? text : fmt::format("{} ({})", text, bounds);
 }
 
+/// Whether the value of the option names a file or a folder.
+bool is_path(const Field& field) {
+  const std::string_view placeholder = field.placeholder;
+  return field.scope == Scope::file || placeholder == "FILE" || placeholder == "DIR";
+}
+
 }  // namespace
 
-std::string OptionSet::help() const {
-  std::string text = fmt::format("Usage: {}\n\n{}", usage_, wrap_lines(summary_));
-  if (!prologue_.empty()) text += "\n" + prologue_;
-  if (!positionals_.empty()) text += "\nArguments:\n";
-  for (const Positional& argument : positionals_) text += entry(argument.placeholder, argument.help);
-  std::string group;
+CommandHelp OptionSet::describe() const {
+  CommandHelp result{.usage = usage_,
+                     .summary = summary_,
+                     .prologue = prologue_,
+                     .epilogue = epilogue_,
+                     .arguments = {},
+                     .options = {}};
+  for (const Positional& argument : positionals_) {
+    result.arguments.push_back({argument.placeholder, argument.help});
+  }
   for (const Option& option : options_) {
     const Field& field = option.field;
     if (!field.visible) continue;
-    if (option.group != group) text += fmt::format("\n{}:\n", option.group);
-    group = option.group;
     const std::string& placeholder = option.placeholder;
     std::string help = needs_text(field) + field.help + values_text(field, option.choices, placeholder);
     if (!placeholder.empty() && !option.default_value.empty()) {
@@ -95,11 +103,30 @@ std::string OptionSet::help() const {
     }
     // A switch that is on by default is listed as the text that turns it off.
     const char* const off = placeholder.empty() && option.default_value == "true" ? "=false" : "";
-    text +=
-        entry(fmt::format("--{}{}{}{}", field.name, off, placeholder.empty() ? "" : " ", placeholder), help);
+    result.options.push_back({.flag = fmt::format("--{}{}", field.name, off),
+                              .placeholder = placeholder,
+                              .help = std::move(help),
+                              .heading = option.group,
+                              .choices = option.choices,
+                              .is_path = is_path(field)});
   }
-  text += (group == "Other" ? "" : "\nOther:\n") + entry("--help", "show this text");
-  if (!epilogue_.empty()) text += "\n" + epilogue_;
+  result.options.push_back(
+      {.flag = "--help", .placeholder = {}, .help = "show this text", .heading = "Other"});
+  return result;
+}
+
+std::string help_text(const CommandHelp& help) {
+  std::string text = fmt::format("Usage: {}\n\n{}", help.usage, wrap_lines(help.summary));
+  if (!help.prologue.empty()) text += "\n" + help.prologue;
+  if (!help.arguments.empty()) text += "\nArguments:\n";
+  for (const auto& [placeholder, explanation] : help.arguments) text += entry(placeholder, explanation);
+  std::string heading;
+  for (const CommandHelp::Option& option : help.options) {
+    if (option.heading != heading) text += fmt::format("\n{}:\n", option.heading);
+    heading = option.heading;
+    text += entry(option.flag + (option.placeholder.empty() ? "" : " " + option.placeholder), option.help);
+  }
+  if (!help.epilogue.empty()) text += "\n" + help.epilogue;
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/options/command_help.h"
 #include "core/options/check.h"
 #include "lockstep/error.h"
 
@@ -74,8 +75,10 @@ class OptionSet {
     }
   }
 
-  /// Text of --help in lines of up to 100 columns. Options of a group are together.
-  std::string help() const;
+  /// What people read about the options.
+  CommandHelp describe() const;
+  /// Text of --help.
+  std::string help() const { return help_text(describe()); }
   /// The present values as a configuration file that reads back to the same values, without those options
   /// that have their default and no effect.
   std::string config() const;

@@ -31,3 +31,5 @@ int run_train(int argc, char** argv) {
 }
 
 }  // namespace lockstep
+void describe_train(const OptionSetReader& read) { describe(train_option_set, read); }
+

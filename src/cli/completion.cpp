@@ -1,0 +1,53 @@
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/train/train_options.h"
+#include "core/nearest.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+struct CompletionOptions {
+  std::string shell;
+};
+
+OptionSet option_set(CompletionOptions& options) {
+  OptionSet set(
+      "lockstep completion bash|zsh",
+      "Prints a script that completes the commands, options and values of lockstep and lockstep-run "
+      "in a shell. An installation has it where shells look for it.");
+  set.positional("bash|zsh", "shell that reads the script", options.shell);
+  set.ignore(train_option_names());
+  set.epilogue(
+      "Examples, for the present shell:\n  source <(lockstep completion bash)\n"
+      "  autoload -U compinit && compinit && source <(lockstep completion zsh)\n");
+  return set;
+}
+
+std::vector<NamedHelp> help_of_commands() {
+  std::vector<NamedHelp> all;
+  for (const Command& command : commands()) {
+    command.describe([&](const OptionSet& set) {
+      all.push_back({.name = command.name, .summary = command.summary, .help = set.describe()});
+    });
+  }
+  return all;
+}
+
+}  // namespace
+
+int run_completion(int argc, char** argv) {
+  CompletionOptions options;
+  OptionSet set = option_set(options);
+  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+  const std::vector<std::string> shells{"bash", "zsh"};
+  if (options.shell == "bash") return print_help(bash_completion(help_of_commands()));
+  if (options.shell == "zsh") return print_help(zsh_completion(help_of_commands()));
+  throw Error(Category::usage, unknown_name("shell", options.shell, shells));
+}
+
+void describe_completion(const OptionSetReader& read) { describe<CompletionOptions>(option_set, read); }
+
+}  // namespace lockstep

@@ -1,0 +1,103 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/options/flag.h"
+#include "cli/output.h"
+#include "cli/program_help.h"
+#include "cli/train/train_options.h"
+#include "core/files/atomic_file.h"
+#include "core/files/folder.h"
+#include "core/nearest.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+struct ManualOptions {
+  std::string command;
+  std::string output;
+};
+
+template <OptionsOf<ManualOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [command, output] = options;
+  field(output, {.name = "output",
+                 .help = "folder for the pages of all commands, instead of printing one",
+                 .group = "Output",
+                 .placeholder = "DIR"});
+}
+
+OptionSet option_set(ManualOptions& options) {
+  OptionSet set(
+      "lockstep man [COMMAND] | --output DIR",
+      "Prints the manual page of a command, or of lockstep itself, for man. An installation has those "
+      "of all commands: man lockstep-train.");
+  set.optional_positional("COMMAND", "such as train or data-pack", options.command);
+  set.add(options);
+  set.ignore(train_option_names());
+  set.check([&options] {
+    if (options.command.empty() || options.output.empty()) return;
+    throw Error(Category::usage, "writes the pages of all commands: omit COMMAND",
+                flag_of(&ManualOptions::output).substr(2));
+  });
+  set.epilogue("Example:\n  lockstep man train | man -l -\n");
+  return set;
+}
+
+/// A page of the manual.
+struct Page {
+  std::string name;  ///< "lockstep-train"
+  std::string text;
+};
+
+std::vector<Page> pages() {
+  const CommandHelp program{.usage = "lockstep COMMAND [options]; lockstep-run -np N COMMAND [options]",
+                            .summary = {},
+                            .prologue = {},
+                            .epilogue = "Description:\n" + program_help(),
+                            .arguments = {},
+                            .options = {}};
+  std::vector<Page> all{
+      {"lockstep", manual_page("lockstep", "data-parallel training with the same bits", program)}};
+  for (const Command& command : commands()) {
+    std::string name = "lockstep-" + std::string(command.name);
+    std::ranges::replace(name, ' ', '-');
+    command.describe([&](const OptionSet& set) {
+      all.push_back({name, manual_page(name, command.summary, set.describe())});
+    });
+  }
+  return all;
+}
+
+/// Throws Error(usage) if there is no such command.
+std::string page_of(const std::string& command) {
+  std::vector<std::string> known;
+  const std::string name = command.empty() ? "lockstep" : "lockstep-" + command;
+  for (const Page& page : pages()) {
+    if (page.name == name) return page.text;
+    if (page.name != "lockstep") known.push_back(page.name.substr(std::string("lockstep-").size()));
+  }
+  throw Error(Category::usage, unknown_name("command", command, known));
+}
+
+}  // namespace
+
+int run_man(int argc, char** argv) {
+  ManualOptions options;
+  OptionSet set = option_set(options);
+  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+  if (!is_first_process()) return 0;
+  if (options.output.empty()) return print_help(page_of(options.command));
+  make_folder(options.output);
+  for (const Page& page : pages()) {
+    write_text_file(std::filesystem::path(options.output) / (page.name + ".1"), page.text);
+  }
+  return 0;
+}
+
+void describe_man(const OptionSetReader& read) { describe<ManualOptions>(option_set, read); }
+
+}  // namespace lockstep

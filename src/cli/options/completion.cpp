@@ -1,0 +1,176 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/options/command_help.h"
+
+namespace lockstep {
+namespace {
+
+/// Words that the first argument of a command can be: those of "allreduce|data|ops|step".
+Names actions_of(const CommandHelp& help) {
+  Names words;
+  if (help.arguments.empty()) return words;
+  const std::string& text = help.arguments.front().placeholder;
+  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyz|") != std::string::npos) return words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('|', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+/// Flag without "=false", which --help shows for a switch that is on.
+std::string bare_flag(const CommandHelp::Option& option) {
+  return option.flag.substr(0, option.flag.find('='));
+}
+
+Names first_words(const std::vector<NamedHelp>& commands) {
+  Names words;
+  for (const NamedHelp& command : commands) {
+    const std::string word = command.name.substr(0, command.name.find(' '));
+    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+  }
+  return words;
+}
+
+/// Second words of commands of two, as patterns of a shell: "'data pack'".
+Names pairs(const std::vector<NamedHelp>& commands) {
+  Names names;
+  for (const NamedHelp& command : commands) {
+    if (command.name.find(' ') != std::string::npos) names.push_back("'" + command.name + "'");
+  }
+  return names;
+}
+
+/// Part of the script of bash that sets `candidates` for the words after a command.
+std::string bash_case(const NamedHelp& command) {
+  std::string text = fmt::format("    '{}')\n      case $previous in\n", command.name);
+  Names flags, with_value;
+  for (const CommandHelp::Option& option : command.help.options) {
+    flags.push_back(bare_flag(option));
+    if (!option.choices.empty()) {
+      text += fmt::format("        {}) candidates='{}' ;;\n", flags.back(), fmt::join(option.choices, " "));
+    } else if (!option.placeholder.empty()) {
+      with_value.push_back(flags.back());
+    }
+  }
+  if (!with_value.empty())
+    text += fmt::format("        {}) ;;  # a file or another text\n", fmt::join(with_value, "|"));
+  if (const Names actions = actions_of(command.help); !actions.empty()) {
+    const std::size_t space = command.name.rfind(' ');
+    text +=
+        fmt::format("        {}) candidates='{}' ;;\n",
+                    command.name.substr(space == std::string::npos ? 0 : space + 1), fmt::join(actions, " "));
+  }
+  return text + fmt::format("        *) [[ $word == -* ]] && candidates='{}' ;;\n      esac ;;\n",
+                            fmt::join(flags, " "));
+}
+
+/// `text` for the brackets of _arguments in single quotes.
+std::string zsh_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      if (c == '[' || c == ']' || c == ':' || c == '\\') result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+/// First clause of an explanation.
+std::string_view clause(std::string_view help) {
+  const std::string_view part = help.substr(0, help.find_first_of(";[("));
+  return part.substr(0, part.find_last_not_of(' ') + 1);
+}
+
+std::string zsh_option(const CommandHelp::Option& option) {
+  std::string text = fmt::format("'{}{}[{}]", bare_flag(option), option.placeholder.empty() ? "" : "=",
+                                 zsh_text(clause(option.help)));
+  if (!option.placeholder.empty()) {
+    text += fmt::format(":{}:{}", zsh_text(option.placeholder),
+                        !option.choices.empty() ? fmt::format("({})", fmt::join(option.choices, " "))
+                        : option.is_path        ? "_files"
+                                                : "");
+  }
+  return text + "'";
+}
+
+std::string zsh_case(const NamedHelp& command) {
+  std::string text = fmt::format("    '{}')\n      _arguments", command.name);
+  for (const CommandHelp::Option& option : command.help.options) text += " \\\n        " + zsh_option(option);
+  const Names actions = actions_of(command.help);
+  text += actions.empty() ? " \\\n        '*:file:_files'"
+                          : fmt::format(" \\\n        '1:what:({})'", fmt::join(actions, " "));
+  return text + " ;;\n";
+}
+
+}  // namespace
+
+std::string bash_completion(const std::vector<NamedHelp>& commands) {
+  const std::string first = fmt::format("{}", fmt::join(first_words(commands), "|"));
+  std::string text = fmt::format(
+      R"sh(# Completes lockstep and lockstep-run in bash. Written by: lockstep completion bash
+_lockstep() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} command='' candidates='' i
+  if [[ $word == = ]]; then word=''; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD - 2]}}; fi
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    case ${{COMP_WORDS[i]}} in {0}) command=${{COMP_WORDS[i]}}; break ;; esac
+  done
+  case "$command ${{COMP_WORDS[i + 1]}}" in {1}) ((i + 1 < COMP_CWORD)) && command+=" ${{COMP_WORDS[i + 1]}}" ;; esac
+  case $command in
+    '')
+      candidates='{2}'
+      if [[ ${{COMP_WORDS[0]}} == *lockstep-run ]]; then
+        candidates+=" $("${{COMP_WORDS[0]}}" --help 2>/dev/null | sed -n 's/^  \(-[-a-z]*\).*/\1/p')"
+      else
+        candidates+=' help --help --version --gpus'
+      fi ;;
+)sh",
+      first, fmt::join(pairs(commands), "|"), fmt::join(first_words(commands), " "));
+  for (const NamedHelp& command : commands) text += bash_case(command);
+  return text + R"sh(  esac
+  mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$word")
+}
+complete -o default -F _lockstep lockstep lockstep-run
+)sh";
+}
+
+std::string zsh_completion(const std::vector<NamedHelp>& commands) {
+  std::string described;
+  for (const NamedHelp& command : commands) {
+    if (command.name.find(' ') != std::string::npos) continue;
+    described += fmt::format("\n    '{}:{}'", command.name, zsh_text(command.summary));
+  }
+  std::string text = fmt::format(
+      R"sh(#compdef lockstep lockstep-run
+# Completes lockstep and lockstep-run in zsh. Written by: lockstep completion zsh
+_lockstep() {{
+  local command='' i
+  local -a names=({0}
+    'help:list all commands, or explain one')
+  for ((i = 2; i < CURRENT; ++i)); do
+    case $words[i] in {1}) command=$words[i]; break ;; esac
+  done
+  case "$command $words[i+1]" in {2}) ((i + 1 < CURRENT)) && ((++i)) && command+=" $words[i]" ;; esac
+  if [[ -n $command ]]; then
+    words=("${{(@)words[i,-1]}}")
+    ((CURRENT -= i - 1))
+  fi
+  case $command in
+    '') _describe command names ;;
+)sh",
+      described, fmt::join(first_words(commands), "|"), fmt::join(pairs(commands), "|"));
+  for (const NamedHelp& command : commands) text += zsh_case(command);
+  return text + R"sh(  esac
+}
+if [[ $funcstack[1] == _lockstep ]]; then _lockstep "$@"; else compdef _lockstep lockstep lockstep-run; fi
+)sh";
+}
+
+}  // namespace lockstep
