@@ -143,6 +143,7 @@ Arguments parse_arguments(std::span<const char* const> words) {
   return result;
 }
 
+  result.before_command.assign(words.begin(), words.end() - std::ssize(result.command));
 std::string help() {
   return R"(Usage: lockstep-run [-np N] [options] COMMAND ...
 

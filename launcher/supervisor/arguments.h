@@ -21,7 +21,8 @@ struct Arguments {
   RestartOptions restarts;
   std::chrono::seconds grace{30};  ///< time that ranks have to stop on request
   MpirunOptions mpirun;
-  std::vector<std::string> command;  ///< "train", "--lr", "0.2", ...
+  std::vector<std::string> before_command;  ///< the words before the command, as given
+  std::vector<std::string> command;         ///< "train", "--lr", "0.2", ...
 };
 
 /// Reads the words after the program's name. Throws Error(usage) if there are words but no command, or if -np

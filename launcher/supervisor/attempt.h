@@ -23,6 +23,7 @@ struct Attempt {
   std::optional<int> ranks_status =
       {};  ///< exit status that the ranks reported at their end; none: not reported
   bool stop_requested = false;
+  std::optional<LauncherReport::Stop> stop = {};        ///< as the ranks reported it
   std::optional<LauncherReport::Failure> failure = {};  ///< the first one; none: not reported
 };
 

@@ -34,24 +34,6 @@ std::string describe(const LauncherReport::Failure& failure, bool several_hosts)
                                            : "rank " + std::to_string(failure.rank) + " on " + failure.host;
 }
 
-/// Removes an option with its value, "--name value" or "--name=value", and returns the value; empty: none.
-std::string remove_option(std::vector<std::string>& words, const std::string& name) {
-  std::string value;
-  for (auto word = words.begin(); word != words.end();) {
-    if (*word == name) {
-      const auto end = word + std::min<std::ptrdiff_t>(2, words.end() - word);
-      if (end - word == 2) value = word[1];
-      word = words.erase(word, end);
-    } else if (word->starts_with(name + "=")) {
-      value = word->substr(name.size() + 1);
-      word = words.erase(word);
-    } else {
-      ++word;
-    }
-  }
-  return value;
-}
-
 }  // namespace
 
 bool same_host(const std::string& left, const std::string& right) {
@@ -116,22 +98,6 @@ FewerRanks without(const LauncherReport::Failure& failure, const MpirunOptions& 
   }
   if (!known) slots = static_cast<int>(static_cast<std::size_t>(ranks) * hosts.size() / all);
   return {.ranks = std::min(slots, ranks), .hosts = std::move(hosts)};
-}
-
-std::vector<std::string> resume_command(const std::vector<std::string>& command,
-                                        const std::string& run_directory, bool has_checkpoint) {
-  if (run_directory.empty()) return command;
-  std::vector<std::string> words = command;
-  remove_option(words, "--run-dir");
-  const std::string from = remove_option(words, "--resume");
-  if (has_checkpoint) {
-    words.insert(words.end(), {"--run-dir", run_directory, "--resume", run_directory});
-  } else if (from.empty() || from == "auto") {
-    words.insert(words.end(), {"--run-dir", run_directory, "--resume", "auto"});
-  } else {
-    return command;  // continues another run, with its options
-  }
-  return words;
 }
 
 }  // namespace lockstep::launcher

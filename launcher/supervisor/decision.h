@@ -30,12 +30,6 @@ struct FewerRanks {
 /// Leaves out the host of `failure` where there are several hosts, otherwise one rank.
 FewerRanks without(const LauncherReport::Failure& failure, const MpirunOptions& options);
 
-/// Command, without `lockstep`, that restarts `command` in this run directory (empty: unknown). If there
-/// is a checkpoint, the run continues with its recorded options, replaced by those that `command` gives;
-/// otherwise it begins again in the directory.
-std::vector<std::string> resume_command(const std::vector<std::string>& command,
-                                        const std::string& run_directory, bool has_checkpoint);
-
 /// Whether two names mean the same host: with or without a domain.
 bool same_host(const std::string& left, const std::string& right);
 

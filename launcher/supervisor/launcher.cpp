@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/command_line.h"
 #include "core/launcher_report.h"
 #include "core/options/internal_variables.h"
 #include "core/process/signals.h"
@@ -41,7 +43,12 @@ constexpr const char* show_messages = "--mca orte_execute_quiet 0";
 /// Returns to the beginning of a terminal's line and erases it.
 constexpr const char* erase_line = "\r\x1b[K";
 
-void say(const std::string& text) { std::fprintf(stderr, "lockstep-run: %s\n", text.c_str()); }
+/// Writes a line to stderr, on a terminal in place of the ranks' progress line.
+void write_line(const std::string& text) {
+  std::fprintf(stderr, "%s%s\n", isatty(STDERR_FILENO) != 0 ? erase_line : "", text.c_str());
+}
+
+void say(const std::string& text) { write_line("lockstep-run: " + text); }
 
 double seconds_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
@@ -85,6 +92,13 @@ int count_gpus(const std::string& program, const Signals& signals) {
 }
 
 /// A run: consecutive starts of mpirun.
+/// This program, as typed, and its options.
+std::vector<std::string> start_words(const std::vector<std::string>& options) {
+  std::vector<std::string> words{program_invocation_name};
+  words.insert(words.end(), options.begin(), options.end());
+  return words;
+}
+
 class Run {
  public:
   explicit Run(const Arguments& arguments);
@@ -105,8 +119,10 @@ class Run {
   void leave_out(const FewerRanks& fewer, const std::string& reason);
   void report_restart() const;
 
+  void report_stop(LauncherReport::Stop stop) const;
   Arguments arguments_;
   Machine machine_;
+  std::string start_;  ///< "lockstep-run -np 4", as typed
   std::string mpirun_;
   std::string program_;
   Signals signals_{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
@@ -119,6 +135,7 @@ class Run {
 Run::Run(const Arguments& arguments)
     : arguments_(arguments),
       machine_(this_machine()),
+      start_(shell_line(start_words(arguments.before_command))),
       stop_(
           {.can_save = can_save(arguments), .grace = arguments.grace},
           [this](int signal) {
@@ -159,6 +176,7 @@ Job Run::make_job(const std::string& secret) const {
   variables.erase(seconds_before_variable);
   if (!attempts_.empty()) {
     variables[seconds_before_variable] = std::to_string(seconds_now() - attempts_.front().began);
+  variables[start_variable] = start_;
   }
   // The ranks' stderr is a pipe to mpirun, so only this program knows whether it ends at a terminal.
   if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
@@ -240,6 +258,7 @@ void Run::attempt() {
   if (status == 0) attempt.failure.reset();
   if (!attempt.failure && is_silent() && !attempt.stop_requested && !can_come_from_lockstep(status)) {
     say("mpirun ended with status " + std::to_string(status) + "; if nothing says why: lockstep-run " +
+  if (attempt.stop) report_stop(*attempt.stop);
         std::string(show_messages) + " ...");
   }
   attempts_.push_back(attempt);
@@ -248,6 +267,13 @@ void Run::attempt() {
 bool Run::can_come_from_lockstep(int status) const {
   switch (static_cast<Category>(status)) {
     case Category::usage:
+/// The ranks were asked to stop by SIGUSR1, whatever signal this program got.
+void Run::report_stop(LauncherReport::Stop stop) const {
+  if (stop_.requested() && stop.cause.starts_with(signal_name(SIGUSR1)))
+    stop.cause = signal_name(stop_.signal());
+  write_line(stop_line(stop));
+}
+
     case Category::data:
     case Category::resource:
     case Category::peer:

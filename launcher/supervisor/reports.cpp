@@ -25,6 +25,7 @@ void Reports::take_report(std::string_view text) {
   if (!report->run_directory.empty()) attempt_.run_directory = report->run_directory;
   if (report->checkpoint) attempt_.checkpoint = *report->checkpoint;
   if (report->status) attempt_.ranks_status = report->status;
+  if (report->stop) attempt_.stop = report->stop;
   if (!report->step) return;
   if (!std::exchange(started_, true)) attempt_.from_step = *report->step;
   attempt_.last_step = *report->step;

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view protocol = "2:";
+constexpr std::string_view protocol = "3:";
 
 /// Secret of this process's job; empty: it was not started by lockstep-run.
 std::string_view own_secret() {
@@ -36,6 +36,7 @@ std::string report_text(const LauncherReport& report) {
                        {"kind", failure.kind},
                        {"known", failure.known}};
   }
+  if (report.stop) json["stop"] = {{"cause", report.stop->cause}, {"text", report.stop->text}};
   if (report.step) json["step"] = *report.step;
   if (report.checkpoint) json["checkpoint"] = *report.checkpoint;
   if (report.status) json["status"] = *report.status;
@@ -60,11 +61,21 @@ std::optional<LauncherReport> parse_report(std::string_view text) {
                         .kind = found->value("kind", ""),
                         .known = found->value("known", true)};
     }
+    if (const auto found = json.find("stop"); found != json.end()) {
+      report.stop = {.cause = found->at("cause").get<std::string>(),
+                     .text = found->at("text").get<std::string>()};
+    }
     return report;
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
 }
+
+std::string stop_line(const LauncherReport::Stop& stop) {
+  return "lockstep: stopped by " + stop.cause + " " + stop.text;
+}
+
+bool has_launcher() { return !own_secret().empty(); }
 
 void check_launcher() {
   const bool is_old = std::getenv(old_launcher_variable) != nullptr;

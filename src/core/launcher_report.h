@@ -23,7 +23,15 @@ struct LauncherReport {
 
     bool operator==(const Failure&) const = default;
   };
+  /// End of a run that was stopped. lockstep-run prints it, as only it knows the signal that it got itself.
+  struct Stop {
+    std::string cause;  ///< "SIGTERM", "SIGUSR1 to rank 2", "the time limit of 5m"
+    std::string text;   ///< rest of the line, "at step 31; resume with: ..."
+
+    bool operator==(const Stop&) const = default;
+  };
   std::optional<Failure> failure = {};
+  std::optional<Stop> stop = {};
   std::string run_directory = {};          ///< absolute path; empty: not part of this report
   std::optional<std::uint64_t> step = {};  ///< steps made; the first report has those before this start
   std::optional<int> status = {};  ///< exit status of all ranks, which have left MPI and are about to end
@@ -42,8 +50,13 @@ std::string report_text(const LauncherReport& report);
 /// Reads a text of report_text; nothing if it is none.
 std::optional<LauncherReport> parse_report(std::string_view text);
 
+/// Line of a stop for people.
+std::string stop_line(const LauncherReport::Stop& stop);
+
 /// Throws Error(usage) if lockstep-run started this process and its version has another protocol.
 void check_launcher();
+/// Whether lockstep-run started this process.
+bool has_launcher();
 /// Writes the report to stderr if lockstep-run started this process. Ignores errors.
 void report_to_launcher(const LauncherReport& report);
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "comm/world/launch.h"
+#include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/options/text.h"
 #include "core/process/signals.h"
@@ -32,12 +33,13 @@ constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signa
 
 /// State that the handler shares with the process's StopRequests. A handler may use lock-free atomics only.
 struct Received {
-  std::atomic<bool> waits{false};        ///< whether signals wait for a boundary
-  std::atomic<bool> announces{false};    ///< whether this process prints
-  std::atomic<int> ending{0};            ///< threads that end the process, as the run has not begun
-  std::atomic<bool> announced{false};    ///< whether one of them has printed
-  std::atomic<int> stop{0};              ///< first signal that stops the run; 0: none
-  std::atomic<std::int64_t> stop_at{0};  ///< its time in nanoseconds
+  std::atomic<bool> waits{false};         ///< whether signals wait for a boundary
+  std::atomic<bool> announces{false};     ///< whether this process prints
+  std::atomic<bool> has_launcher{false};  ///< whether SIGUSR1 stands for the signal that lockstep-run got
+  std::atomic<int> ending{0};             ///< threads that end the process, as the run has not begun
+  std::atomic<bool> announced{false};     ///< whether one of them has printed
+  std::atomic<int> stop{0};               ///< first signal that stops the run; 0: none
+  std::atomic<std::int64_t> stop_at{0};   ///< its time in nanoseconds
   std::atomic<bool> checkpoint{false};
 };
 Received received;
@@ -76,8 +78,11 @@ bool prevents_the_run() {
     sleep_for(600);
   } else {
     if (!received.announced.exchange(true)) {
-      write_text("lockstep: stopped by SIG");
-      write_text(sigabbrev_np(number));
+      write_text("lockstep: stopped");
+      if (number != SIGUSR1 || !received.has_launcher.load()) {
+        write_text(" by SIG");
+        write_text(sigabbrev_np(number));
+      }
       write_text(" before the first step: there is nothing to save; start again\n");
     }
     sleep_for(300);
@@ -113,6 +118,7 @@ extern "C" void lockstep_on_signal(int number) {
 StopRequests::StopRequests() : started_(1e-9 * static_cast<double>(steady_nanoseconds())) {
   received.waits.store(false);
   received.announces.store(read_launch([](const char* name) { return std::getenv(name); }).rank == 0);
+  received.has_launcher.store(has_launcher());
   received.ending.store(0);
   received.announced.store(false);
   received.stop.store(0);

@@ -38,6 +38,7 @@ Launch launch_in(const Environment& environment) {
 TEST(Launch, WithoutALauncherIsOneProcess) {
   EXPECT_EQ(launch_in({}).processes, 1);
   EXPECT_FALSE(launch_in({}).known);
+  EXPECT_EQ(launch_in({}).starter, "");
 }
 
 TEST(Launch, InASlurmShellWithoutSrunIsOneProcess) {
@@ -54,6 +55,7 @@ TEST(Launch, BySrunIsTheStepsTasks) {
   EXPECT_EQ(launch.processes, 4);
   EXPECT_EQ(launch.rank, 3);
   EXPECT_FALSE(launch.one_host);
+  EXPECT_EQ(launch.starter, "srun -n 4");
 }
 
 TEST(Launch, ByMpirunHidesTheSlurmStepAroundIt) {
@@ -65,6 +67,7 @@ TEST(Launch, ByMpirunHidesTheSlurmStepAroundIt) {
   EXPECT_EQ(launch.processes, 1);
   EXPECT_TRUE(launch.known);
   EXPECT_TRUE(launch.one_host);
+  EXPECT_EQ(launch.starter, "mpirun -np 1");
 }
 
 TEST(Launch, ByAnUnknownPmixLauncherAssumesSeveralHosts) {

@@ -19,6 +19,8 @@ TEST(Arguments, OptionsOfLockstepRunMpirunAndLockstepAreDistinguished) {
   EXPECT_EQ(found.grace, std::chrono::seconds(60));
   EXPECT_EQ(found.mpirun.words(), (Words{"-np", "4", "--tag-output"}));
   EXPECT_EQ(found.command, (Words{"train", "--max-steps", "3"}));
+  EXPECT_EQ(found.before_command,
+            (Words{"-np", "4", "--max-restarts", "10", "--tag-output", "--min-ranks=2", "--grace", "60"}));
 }
 
 TEST(Arguments, WithoutOptionsAFailureIsFinal) {

@@ -117,20 +117,5 @@ TEST(FewerRanks, LeaveOutAHostOrARank) {
   EXPECT_EQ(without_place({"-np", "6", "-H", "a:x,b:x,c:x"}, "b"), "4 a:0 c:0");  // equal shares
 }
 
-TEST(ResumeCommand, ContinuesInTheRunDirectory) {
-  const auto resume = [](const Words& words, bool has_checkpoint) {
-    return resume_command(words, "/runs/1", has_checkpoint);
-  };
-  const Words on = {"train", "--lr", "1", "--run-dir", "/runs/1", "--resume", "/runs/1"};
-  EXPECT_EQ(resume({"train", "--lr", "1"}, true), on);
-  EXPECT_EQ(resume({"train", "--run-dir", "here", "--resume=old", "--lr", "1"}, true), on);
-  const Words anew = {"train", "--lr", "1", "--run-dir", "/runs/1", "--resume", "auto"};
-  EXPECT_EQ(resume({"train", "--lr", "1"}, false), anew);
-  EXPECT_EQ(resume({"train", "--run-dir=x", "--lr", "1", "--resume", "auto"}, false), anew);
-  const Words elsewhere = {"train", "--run-dir", "here", "--resume", "old"};
-  EXPECT_EQ(resume(elsewhere, false), elsewhere);
-  EXPECT_EQ(resume_command(elsewhere, "", true), elsewhere);
-}
-
 }  // namespace
 }  // namespace lockstep::launcher

@@ -45,6 +45,7 @@ TEST(FailureLine, MessagesOfRanksAreNotRead) {
 
 TEST(LauncherReport, IsReadAsItWasWritten) {
   const LauncherReport full{.failure = LauncherReport::Failure{1, "a", "cause\n\"\xff", "kind", false},
+                            .stop = LauncherReport::Stop{"SIGUSR1", "at step 7; resume with: x"},
                             .run_directory = "/runs/with\ttab and lockstep: run directory",
                             .step = 7,
                             .status = 75,
@@ -56,6 +57,7 @@ TEST(LauncherReport, IsReadAsItWasWritten) {
   EXPECT_EQ(read->failure->cause, "cause\n\"\xEF\xBF\xBD") << "what is no UTF-8 is replaced";
   read->failure->cause = full.failure->cause;
   EXPECT_EQ(*read, full);
+  EXPECT_EQ(stop_line(*read->stop), "lockstep: stopped by SIGUSR1 at step 7; resume with: x");
   EXPECT_EQ(parse_report(report_text({})), LauncherReport{});
   EXPECT_EQ(parse_report(R"({"later":1})"), LauncherReport{});
   for (const char* damaged :

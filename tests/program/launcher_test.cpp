@@ -2,10 +2,12 @@
 // real ones.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "support/run.h"
@@ -32,7 +34,7 @@ class StandIns : public testing::Test {
 echo "$@" >> "$here/starts"
 n=$(wc -l < "$here/starts")
 run=$here/run
-report() { echo "lockstep-${LOCKSTEP_LAUNCHER#2:} $1" >&2; }
+report() { echo "lockstep-${LOCKSTEP_LAUNCHER#3:} $1" >&2; }
 report "{\"run_directory\":\"$run\"}"
 checkpoint() { report "{\"checkpoint\":$1}"; }
 fail() {
@@ -161,7 +163,7 @@ TEST(LockstepRun, RanksReportRunDirectoryStepsCheckpointsAndFailure) {
   const std::string line =
       R"({"run_directory":")" + (folder / "here").string() + "\",\"step\":0,\"checkpoint\":0}\n";
   EXPECT_FALSE(holds(run(command).err, line));
-  const Words secret = {"LOCKSTEP_LAUNCHER=2:0123"};
+  const Words secret = {"LOCKSTEP_LAUNCHER=3:0123"};
   const Outcome used = run(command, secret);
   EXPECT_EQ(used.status, 2);
   EXPECT_EQ(count(used.err, R"(lockstep-0123 {"failure":{"rank":0,"host":")"), 1) << used.err;
@@ -230,13 +232,18 @@ TEST_F(StandIns, ContinueWithFewerRanksWhereOneKeepsFailing) {
 /// restart.
 TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
   const std::string find_launcher = "launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); ";
+  const std::string stop =
+      R"(stop() { echo "lockstep-${LOCKSTEP_LAUNCHER#3:} {\"stop\":{\"cause\":\"SIGUSR1\",)"
+      R"(\"text\":\"at step 7; resume with: $LOCKSTEP_START train\"}}" >&2; exit 75; }; )";
   for (const std::string signal : {"TERM", "INT", "HUP", "USR1"}) {
-    script("mpirun", find_launcher + "trap 'exit 75' USR1; kill -" + signal +
+    script("mpirun", stop + find_launcher + "trap stop USR1; kill -" + signal +
                          " $launcher; while :; do sleep 0.01; done");
     const Outcome outcome = launch(words("-np 2 --max-restarts 3 train"));
     EXPECT_EQ(outcome.status, 75) << signal << outcome.err;
     EXPECT_EQ(outcome.err, "lockstep-run: SIG" + signal + ": asking the ranks to stop" +
-                               (signal == "INT" ? "; Ctrl-C again ends them at once\n" : "\n"));
+                               (signal == "INT" ? "; Ctrl-C again ends them at once\n" : "\n") +
+                               "lockstep: stopped by SIG" + signal + " at step 7; resume with: " +
+                               (folder_ / "lockstep-run").string() + " -np 2 --max-restarts 3 train\n");
   }
   script("mpirun", find_launcher + "trap 'exit 7' USR2; kill -USR2 $launcher; while :; do sleep 0.01; done");
   EXPECT_EQ(launch({"-np", "2", "train"}).status, 7);  // ranks would continue
@@ -273,6 +280,43 @@ TEST_F(StandIns, ReportAFullDisk) {
   EXPECT_EQ(outcome.err,
             "lockstep-run: warning: stdout: No space left on device; the run continues without it\n");
   EXPECT_EQ(outcome.status, 4);
+}
+
+/// The second start fails like the first one. The steps of both are lost, and the run can begin again in its
+/// directory.
+TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
+  const TemporaryFolder folder;
+  const std::string start = std::string(LOCKSTEP_RUN) + " -np 2 --max-restarts 2 train ";
+  const std::string options =
+      "--dataset synthetic --synthetic-shape 1x28x28 --samples 200000 --model mlp:512 --batch-size 32 "
+      "--micro-batches 2 --threads 1 --checkpoint-every 1h";
+  Started killed(words(start + options) + words("--run-dir {}", folder / "run"),
+                 {"OMPI_MCA_odls_base_sigkill_timeout=1"});  // for the ranks' line
+  const auto has_ended = [&] {
+    siginfo_t end{};
+    waitid(P_PID, static_cast<id_t>(killed.process()), &end, WEXITED | WNOHANG | WNOWAIT);
+    return end.si_pid != 0;
+  };
+  std::vector<pid_t> ranks;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const std::vector<pid_t> before = ranks;
+    const auto train = [&] {
+      ranks = killed.processes_of(LOCKSTEP_PROGRAM);
+      return ranks.size() == 2 && ranks != before && !contents(folder / "run/metrics.jsonl").empty();
+    };
+    while (!train()) ASSERT_FALSE(has_ended()) << killed.wait().err;
+    kill(ranks[1], SIGKILL);
+  }
+  const Outcome outcome = killed.wait();
+  expect_holds(outcome.err, "giving up: two attempts failed before writing a checkpoint");
+  EXPECT_TRUE(std::regex_search(outcome.err, std::regex("lost steps: at least [1-9]"))) << outcome.err;
+  const std::string mark = "; begin again with: ";
+  const std::size_t at = outcome.err.rfind(mark);
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  const std::string advice = lines_of(outcome.err.substr(at + mark.size())).front();
+  EXPECT_EQ(advice, start + options + " --run-dir " + (folder / "run").string() + " --resume auto");
+  const Outcome again = run({"bash", "-c", advice + " --max-steps 2"});
+  EXPECT_EQ(again.status, 0) << again.err;
 }
 
 TEST(LockstepRun, ARankThatIsKilledChangesNoBit) {

@@ -7,10 +7,12 @@
 #include <cctype>
 #include <cstdlib>
 #include <span>
+#include <utility>
 
 #include "cli/find_checkpoints.h"
 #include "cli/options/flag.h"
 #include "cli/train/restarts.h"
+#include "cli/train/stop_line.h"
 #include "core/files/file_system.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
@@ -94,6 +96,15 @@ RunPlace newest_run(const TrainOptions& options, const std::string& host) {
   return place;
 }
 
+/// Advice to begin a run again with its recorded options.
+std::string begin_again(const RunFolder& run) {
+  std::vector<std::string> command{"train"};
+  if (file_kind(run.options()) == FileKind::file) {
+    command.insert(command.end(), {"--config", run.options().string()});
+  }
+  return begin_again_advice(start_command(std::move(command)), run.path().string());
+}
+
 RunPlace named_run(const TrainOptions& options, const std::string& host) {
   const std::filesystem::path path = run_or_checkpoint(options.resume);
   const bool names_checkpoint = is_checkpoint(path);
@@ -117,9 +128,7 @@ RunPlace named_run(const TrainOptions& options, const std::string& host) {
     throw Error(
         Category::data,
         found.used
-            ? fmt::format("{0}: the run has no checkpoint yet; begin it again there with its options, "
-                          "--resume auto and --run-dir {0}",
-                          path.string())
+            ? fmt::format("{}: the run has no checkpoint yet; {}", path.string(), begin_again(named))
             : fmt::format("{}: neither a checkpoint nor the directory of a run that has one", path.string()),
         "resume");
   }

@@ -2,46 +2,48 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
-#include <string_view>
+#include <cstdlib>
+#include <utility>
 
+#include "comm/world/launch.h"
+#include "core/command_line.h"
+#include "core/options/internal_variables.h"
 #include "core/options/text.h"
 
 namespace lockstep {
-namespace {
 
-/// `text` as one word of a shell.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,";
-  if (text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
+StartCommand start_command(std::vector<std::string> command) {
+  if (const char* const launcher = std::getenv(start_variable)) return {launcher, std::move(command)};
+  const std::string starter = read_launch([](const char* name) { return std::getenv(name); }).starter;
+  return {(starter.empty() ? "" : starter + " ") + shell_line({program_invocation_name}), std::move(command)};
 }
 
-}  // namespace
-
-std::string resume_advice(const std::string& run) {
-  return "resume with: lockstep train --resume " + shell_word(run);
+std::string resume_advice(const StartCommand& start, const std::string& run) {
+  return fmt::format("resume with: {} {}", start.start, shell_line({"train", "--resume", run}));
 }
 
-std::string begin_again_advice(const std::string& run) {
-  return "resume with: lockstep train --resume auto --run-dir " + shell_word(run) +
-         " and the options of its first start";
+std::string begin_again_advice(const StartCommand& start, const std::string& run) {
+  return fmt::format("begin again with: {} {}", start.start,
+                     shell_line(resume_command(start.command, run, false)));
 }
 
-std::string stop_line(const std::string& reason, std::uint64_t step, const std::string& resume) {
-  return fmt::format("lockstep: stopped by {} at step {}; {}", reason, step,
-                     resume.empty() ? "nothing was saved: without a run directory, a run has to start again"
-                                    : resume_advice(resume));
+LauncherReport::Stop stop_report(const StartCommand& start, const std::string& reason, std::uint64_t step,
+                                 const std::string& run) {
+  return {
+      .cause = reason,
+      .text = fmt::format("at step {}; {}", step,
+                          run.empty() ? "nothing was saved: without a run directory, a run has to start again"
+                                      : resume_advice(start, run))};
 }
 
-std::string too_late_line(Duration limit, double before, const std::string& resume) {
+std::string too_late_line(const StartCommand& start, Duration limit, double before,
+                          const std::string& resume) {
   return fmt::format(
       "lockstep: stopped before the first step: earlier starts have used {} of the time limit of {}; {}",
       value_text(Duration{std::floor(before)}), value_text(limit),
-      resume.empty() || resume == "auto" ? "start again" : resume_advice(resume));
+      resume.empty() || resume == "auto" ? "start again" : resume_advice(start, resume));
 }
 
 }  // namespace lockstep

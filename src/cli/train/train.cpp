@@ -17,19 +17,20 @@ int run_train(int argc, char** argv) {
   OptionSet set = train_option_set(options);
   StopRequests stops;
   return run_on_ranks(set, argc, argv, [&](World& world) {
+    Environment environment = this_environment();  // before the trainer binds this thread to a core
+    environment.command_line.assign(argv, argv + argc);
     stops.set_limit(options.max_time, seconds_before_this_start());
     if (stops.is_over_before_start()) {
       if (world.rank() == 0) {
-        print_message(too_late_line(options.max_time, seconds_before_this_start(), options.resume));
+        print_message(too_late_line(start_command(environment.command_line), options.max_time,
+                                    seconds_before_this_start(), options.resume));
       }
       return static_cast<int>(Category::stopped);
     }
-    Environment environment = this_environment();  // before the trainer binds this thread to a core
-    environment.command_line.assign(argv, argv + argc);
     return TrainingRun(world, options, stops, std::move(environment))();
   });
 }
 
-}  // namespace lockstep
 void describe_train(const OptionSetReader& read) { describe(train_option_set, read); }
 
+}  // namespace lockstep

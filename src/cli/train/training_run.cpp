@@ -8,10 +8,10 @@
 #include "cli/options/flag.h"
 #include "cli/train/not_finite.h"
 #include "cli/train/run_messages.h"
-#include "cli/train/stop_line.h"
 #include "comm/world/watch_of.h"
 #include "core/files/atomic_file.h"
 #include "core/files/folder.h"
+#include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/version.h"
 #include "data/image/decoder.h"
@@ -147,6 +147,7 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
       options_(options),
       stops_(stops),
       place_(watched_run_place(world, options)),
+      start_(start_command(environment.command_line)),
       data_(open_data(world, options)),
       network_(make_network(world, options, *data_.train)),
       trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options), data_.validation.get()),
@@ -193,7 +194,9 @@ void TrainingRun::open_record(Environment environment) {
   Watch& watch = watch_of(world_);
   watch.set_report_folder(place_.folder.path());
   if (place_.keeps()) {
-    watch.set_advice(begin_again_advice(place_.folder.path().string()));
+    const std::string run = place_.folder.path().string();
+    const bool has_checkpoint = place_.continues && !place_.checkpoint.empty();
+    watch.set_advice(has_checkpoint ? resume_advice(start_, run) : begin_again_advice(start_, run));
     const auto remarks =
         trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints, description_);
     for (const std::string& remark : remarks) print_warning(remark);
@@ -248,7 +251,8 @@ void TrainingRun::look_at(const CheckpointReport& checkpoint) {
   if (!checkpoint.failure.empty()) place_.folder.check_place();
   warn_of_checkpoint(checkpoint, !stops_.stopped() && !trainer_.done());
   stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
-  if (checkpoint.failure.empty()) watch_of(world_).set_advice(resume_advice(place_.folder.path().string()));
+  if (checkpoint.failure.empty())
+    watch_of(world_).set_advice(resume_advice(start_, place_.folder.path().string()));
 }
 
 int TrainingRun::operator()() {
@@ -279,7 +283,14 @@ void TrainingRun::finish() {
 int TrainingRun::end_stopped() {
   const std::string reason = stops_.reason(world_);
   recorder_->flush();  // a failure is printed; the status remains that of the stop
-  if (leads()) print_message(stop_line(reason, trainer_.step(), place_.folder.path().string()));
+  if (leads()) {
+    const auto stop = stop_report(start_, reason, trainer_.step(), place_.folder.path().string());
+    if (has_launcher()) {
+      report_to_launcher({.stop = stop});
+    } else {
+      print_message(stop_line(stop));
+    }
+  }
   return static_cast<int>(Category::stopped);
 }
 

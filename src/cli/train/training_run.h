@@ -5,6 +5,7 @@
 
 #include "cli/data_warnings.h"
 #include "cli/train/run_place.h"
+#include "cli/train/stop_line.h"
 #include "cli/train/train_options.h"
 #include "lockstep/checkpoint.h"
 #include "lockstep/dataset.h"
@@ -42,6 +43,7 @@ class TrainingRun {
   World& world_;
   const TrainOptions& options_;
   StopRequests& stops_;
+  StartCommand start_;
   RunPlace place_;  ///< its lock is released after the trainer, which may still be writing a checkpoint
   DatasetPair data_;
   std::unique_ptr<Network> network_;

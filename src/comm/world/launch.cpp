@@ -23,17 +23,23 @@ Launch read_launch(const Lookup& lookup) {
             .local_rank = number(lookup, "OMPI_COMM_WORLD_LOCAL_RANK", -1),
             .local_count = local_count,
             .known = true,
-            .one_host = local_count == size};
+            .one_host = local_count == size,
+            .starter = "mpirun -np " + std::to_string(size)};
   }
   if (const int size = number(lookup, "PMI_SIZE", 0); size > 0) {
-    return {.processes = size, .rank = number(lookup, "PMI_RANK", 0), .known = true, .one_host = false};
+    return {.processes = size,
+            .rank = number(lookup, "PMI_RANK", 0),
+            .known = true,
+            .one_host = false,
+            .starter = "mpiexec -n " + std::to_string(size)};
   }
   // A batch script has SLURM_NTASKS and SLURM_PROCID too; only srun sets the step's number of tasks.
   if (const int size = number(lookup, "SLURM_STEP_NUM_TASKS", 0); size > 0 && lookup("SLURM_PROCID")) {
     return {.processes = size,
             .rank = number(lookup, "SLURM_PROCID", 0),
             .known = true,
-            .one_host = number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1};
+            .one_host = number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1,
+            .starter = "srun -n " + std::to_string(size)};
   }
   const bool known = lookup("PMIX_RANK") != nullptr;
   return {.rank = number(lookup, "PMIX_RANK", 0), .known = known, .one_host = !known};
