@@ -123,6 +123,11 @@ Arguments parse_arguments(std::span<const char* const> words) {
       result.help = true;
       return result;
     }
+    if (reader.word() == "--version") {
+      result.version = true;
+      return result;
+    }
+    refuse_other_option(reader.word());
     if (const auto restarts = reader.number("--max-restarts", 0)) {
       result.restarts.maximum = *restarts;
     } else if (const auto ranks = reader.number("--min-ranks", 1)) {
@@ -138,12 +143,12 @@ Arguments parse_arguments(std::span<const char* const> words) {
     }
   }
   result.command = reader.take(words.size());
+  result.before_command.assign(words.begin(), words.end() - std::ssize(result.command));
   if (result.command.empty() && !words.empty()) throw Error(Category::usage, no_command(unknown));
   if (!result.command.empty()) check(result, has_min_ranks);
   return result;
 }
 
-  result.before_command.assign(words.begin(), words.end() - std::ssize(result.command));
 std::string help() {
   return R"(Usage: lockstep-run [-np N] [options] COMMAND ...
 
@@ -164,7 +169,9 @@ after it are lockstep's (lockstep --help). The exit status is lockstep's.
   --min-ranks N      if one rank, or one of several hosts, keeps failing, continue with fewer ranks,
                      but at least N (default: 1). Their number does not affect the result
   --grace SECONDS    time that ranks have to stop on request before they are killed (default: 30)
+  --oversubscribe    allow more than 8 ranks for each core of this host
   --help             show this text
+  --version          print the version
 
 SIGTERM, SIGINT (Ctrl-C), SIGHUP and SIGUSR1 stop a training: all ranks end after the same step,
 with a checkpoint and status 75. A second SIGINT ends everything at once. SIGUSR2 asks for a

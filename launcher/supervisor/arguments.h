@@ -18,6 +18,7 @@ struct RestartOptions {
 /// Command line of lockstep-run: its own options and mpirun's, in any order, then lockstep's command.
 struct Arguments {
   bool help = false;
+  bool version = false;
   RestartOptions restarts;
   std::chrono::seconds grace{30};  ///< time that ranks have to stop on request
   MpirunOptions mpirun;
@@ -25,8 +26,9 @@ struct Arguments {
   std::vector<std::string> command;         ///< "train", "--lr", "0.2", ...
 };
 
-/// Reads the words after the program's name. Throws Error(usage) if there are words but no command, or if -np
-/// or an option of lockstep-run has a wrong value or no effect. Without any word, `command` is empty.
+/// Reads the words after the program's name. Throws Error(usage) if there are words but no command, for an
+/// option of another launcher, and if -np or an option of lockstep-run has a wrong value or no effect.
+/// Without any word, `command` is empty.
 Arguments parse_arguments(std::span<const char* const> words);
 
 /// Whether lockstep has a subcommand of this name.

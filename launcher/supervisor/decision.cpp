@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdint>
 
+#include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {
@@ -61,8 +62,7 @@ Decision decide(std::span<const Attempt> attempts, const RestartOptions& options
   }
   if (restarts >= options.maximum) {
     return {Action::give_up, "it failed " + std::to_string(attempts.size()) +
-                                 " times; --max-restarts allows " + std::to_string(options.maximum) +
-                                 (options.maximum == 1 ? " restart" : " restarts")};
+                                 " times; --max-restarts allows " + counted(options.maximum, "restart")};
   }
   // An older checkpoint than before is progress, too: --on-nan rollback removes later ones and takes another
   // path.

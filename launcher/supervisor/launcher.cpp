@@ -19,6 +19,7 @@
 #include "core/command_line.h"
 #include "core/launcher_report.h"
 #include "core/options/internal_variables.h"
+#include "core/printable.h"
 #include "core/process/signals.h"
 #include "lockstep/error.h"
 #include "processes/guardian.h"
@@ -91,7 +92,6 @@ int count_gpus(const std::string& program, const Signals& signals) {
   return std::atoi(output.text.c_str());
 }
 
-/// A run: consecutive starts of mpirun.
 /// This program, as typed, and its options.
 std::vector<std::string> start_words(const std::vector<std::string>& options) {
   std::vector<std::string> words{program_invocation_name};
@@ -99,6 +99,7 @@ std::vector<std::string> start_words(const std::vector<std::string>& options) {
   return words;
 }
 
+/// A run: consecutive starts of mpirun.
 class Run {
  public:
   explicit Run(const Arguments& arguments);
@@ -118,11 +119,11 @@ class Run {
   int status_for_caller(int status) const;
   void leave_out(const FewerRanks& fewer, const std::string& reason);
   void report_restart() const;
-
   void report_stop(LauncherReport::Stop stop) const;
+
   Arguments arguments_;
-  Machine machine_;
   std::string start_;  ///< "lockstep-run -np 4", as typed
+  Machine machine_;
   std::string mpirun_;
   std::string program_;
   Signals signals_{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
@@ -134,14 +135,16 @@ class Run {
 
 Run::Run(const Arguments& arguments)
     : arguments_(arguments),
-      machine_(this_machine()),
       start_(shell_line(start_words(arguments.before_command))),
+      machine_(this_machine()),
       stop_(
           {.can_save = can_save(arguments), .grace = arguments.grace},
           [this](int signal) {
             if (guardian_ != nullptr) guardian_->send(signal);
           },
           say) {
+  arguments_.mpirun.check_host_files();
+  check_number_of_ranks(arguments_.mpirun, machine_);
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
   mpirun_ = find_program("mpirun", {here.string()});  // in a bundle, it is here
@@ -173,10 +176,10 @@ Job Run::make_job(const std::string& secret) const {
   std::map<std::string, std::string> variables = environment();
   variables[job_variable] = job.name;
   variables[launcher_variable] = launcher_value(secret);
+  variables[start_variable] = start_;
   variables.erase(seconds_before_variable);
   if (!attempts_.empty()) {
     variables[seconds_before_variable] = std::to_string(seconds_now() - attempts_.front().began);
-  variables[start_variable] = start_;
   }
   // The ranks' stderr is a pipe to mpirun, so only this program knows whether it ends at a terminal.
   if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
@@ -255,18 +258,15 @@ void Run::attempt() {
   }
   attempt.status = status;
   attempt.stop_requested = stop_.requested();
+  if (attempt.stop) report_stop(*attempt.stop);
   if (status == 0) attempt.failure.reset();
   if (!attempt.failure && is_silent() && !attempt.stop_requested && !can_come_from_lockstep(status)) {
     say("mpirun ended with status " + std::to_string(status) + "; if nothing says why: lockstep-run " +
-  if (attempt.stop) report_stop(*attempt.stop);
         std::string(show_messages) + " ...");
   }
   attempts_.push_back(attempt);
 }
 
-bool Run::can_come_from_lockstep(int status) const {
-  switch (static_cast<Category>(status)) {
-    case Category::usage:
 /// The ranks were asked to stop by SIGUSR1, whatever signal this program got.
 void Run::report_stop(LauncherReport::Stop stop) const {
   if (stop_.requested() && stop.cause.starts_with(signal_name(SIGUSR1)))
@@ -274,6 +274,9 @@ void Run::report_stop(LauncherReport::Stop stop) const {
   write_line(stop_line(stop));
 }
 
+bool Run::can_come_from_lockstep(int status) const {
+  switch (static_cast<Category>(status)) {
+    case Category::usage:
     case Category::data:
     case Category::resource:
     case Category::peer:
@@ -338,7 +341,7 @@ int Run::status_for_caller(int status) const {
 void Run::leave_out(const FewerRanks& fewer, const std::string& reason) {
   arguments_.mpirun.set_ranks(fewer.ranks);
   if (!fewer.hosts.empty()) arguments_.mpirun.set_hosts(fewer.hosts);
-  say(reason + ": continuing with " + std::to_string(fewer.ranks) + (fewer.ranks == 1 ? " rank" : " ranks"));
+  say(reason + ": continuing with " + counted(fewer.ranks, "rank"));
 }
 
 void Run::report_restart() const {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <span>
 
+#include "core/version.h"
 #include "lockstep/error.h"
 #include "supervisor/arguments.h"
 #include "supervisor/launcher.h"
@@ -22,6 +23,10 @@ int main(int argc, char** argv) {
   try {
     const launcher::Arguments arguments =
         launcher::parse_arguments(std::span<const char* const>(argv + 1, argv + argc));
+    if (arguments.version) {
+      std::printf("lockstep-run %s\nrevision  %s\n", version(), revision());
+      return 0;
+    }
     if (arguments.help || arguments.command.empty()) {
       std::fputs(launcher::help().c_str(), arguments.help ? stdout : stderr);
       return arguments.help ? 0 : static_cast<int>(Category::usage);

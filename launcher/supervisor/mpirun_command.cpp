@@ -12,6 +12,10 @@
 #include <sstream>
 #include <utility>
 
+#include "core/printable.h"
+#include "lockstep/error.h"
+#include "supervisor/decision.h"
+
 namespace lockstep::launcher {
 namespace {
 
@@ -78,6 +82,11 @@ int usable_nodes() {
   return std::max(1, nodes);
 }
 
+std::string host_name() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 /// Value of the option --device of `command`, or of its environment variable.
 std::string device_of(const std::vector<std::string>& command) {
   const std::string name = "--device";
@@ -96,7 +105,22 @@ Machine this_machine() {
           .processors = usable_processors(),
           .nodes = usable_nodes(),
           .scheduled = is_set("SLURM_JOB_ID") || is_set("PBS_JOBID") || is_set("LSB_JOBID"),
-          .root = geteuid() == 0};
+          .root = geteuid() == 0,
+          .host = host_name()};
+}
+
+void check_number_of_ranks(const MpirunOptions& options, const Machine& machine) {
+  constexpr int most = 8;  // for each processor
+  const auto is_here = [&](const MpirunOptions::Host& host) {
+    return host.name == "localhost" || host.name == "127.0.0.1" || same_host(host.name, machine.host);
+  };
+  if (machine.scheduled || options.has({"oversubscribe"}) || options.has(map_options)) return;
+  if (!std::ranges::all_of(options.hosts(), is_here)) return;
+  const int processors = std::max(1, machine.processors);
+  if (options.ranks() <= most * processors) return;
+  throw Error(Category::usage, counted(options.ranks(), "rank") + " on " + counted(processors, "core") +
+                                   ": more than " + std::to_string(most) +
+                                   " for each core need --oversubscribe; one rank uses all cores by itself");
 }
 
 bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine) {

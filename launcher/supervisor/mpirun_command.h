@@ -15,6 +15,7 @@ struct Machine {
   int nodes = 1;           ///< NUMA nodes of these processors
   bool scheduled = false;  ///< whether Slurm, PBS or LSF names the hosts
   bool root = false;
+  std::string host{};  ///< name
 };
 
 Machine this_machine();
@@ -22,6 +23,10 @@ Machine this_machine();
 /// Whether mpirun would refuse the ranks: it counts cores, not hardware threads. If the user or a scheduler
 /// names the hosts, their numbers of slots decide.
 bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine);
+
+/// Throws Error(usage) for more than 8 ranks for each processor, unless --oversubscribe is given. Where hosts
+/// other than this one take part, or a scheduler names them, mpirun's slots decide.
+void check_number_of_ranks(const MpirunOptions& options, const Machine& machine);
 
 /// Whether neither the user nor a scheduler says how many ranks to start, or where.
 bool leaves_ranks_open(const MpirunOptions& options, const Machine& machine);

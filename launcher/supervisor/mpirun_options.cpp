@@ -1,9 +1,14 @@
 #include "supervisor/mpirun_options.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <sstream>
+
+#include "core/printable.h"
+#include "lockstep/error.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -53,7 +58,7 @@ void read_list(const std::string& list, std::vector<MpirunOptions::Host>& hosts)
   }
 }
 
-/// Lines "name slots=4"; a file that cannot be read has no hosts, and mpirun says so.
+/// Lines "name slots=4"; a file that cannot be read has no hosts.
 void read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts) {
   std::ifstream input(path);
   for (std::string line; std::getline(input, line);) {
@@ -114,6 +119,17 @@ std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
     if (among(words_[i], host_files)) read_file(words_[i + 1], result);
   }
   return result;
+}
+
+void MpirunOptions::check_host_files() const {
+  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
+    const std::string& file = words_[i + 1];
+    if (!among(words_[i], host_files) || file == "none") continue;  // "none": Open MPI's word for no file
+    errno = 0;
+    if (std::ifstream(file).good()) continue;
+    throw Error(Category::usage,
+                words_[i] + ": cannot open '" + printable(file) + "': " + std::strerror(errno));
+  }
 }
 
 void MpirunOptions::set_hosts(const std::vector<Host>& hosts) {

@@ -45,6 +45,8 @@ class MpirunOptions {
   /// Hosts that --host and the files of --hostfile name, in their order; empty: the own host, or a
   /// scheduler's.
   std::vector<Host> hosts() const;
+  /// Throws Error(usage) for a file of hosts that cannot be read, as mpirun with --quiet does not say so.
+  void check_host_files() const;
   /// Replaces all lists and files of hosts by one list.
   void set_hosts(const std::vector<Host>& hosts);
 

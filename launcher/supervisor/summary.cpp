@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {
@@ -25,10 +26,6 @@ double useful_seconds_of(const Attempt& attempt) {
   const auto kept = static_cast<double>(attempt.checkpoint - attempt.from_step);
   const auto made = static_cast<double>(attempt.last_step - attempt.from_step);
   return stepping * std::min(1.0, kept / made);
-}
-
-std::string counted(std::uint64_t count, const std::string& one) {
-  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -69,7 +66,7 @@ std::string summary_line(std::span<const Attempt> attempts) {
       ++known->second;
     }
   }
-  std::string line = counted(static_cast<std::uint64_t>(summary.restarts), "restart");
+  std::string line = counted(summary.restarts, "restart");
   for (std::size_t i = 0; i < causes.size(); ++i) {
     line += (i == 0 ? " (" : "; ") + causes[i].first;
     if (causes[i].second > 1) line += ", " + std::to_string(causes[i].second) + " times";

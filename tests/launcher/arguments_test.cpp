@@ -47,6 +47,7 @@ TEST(Arguments, NeedACommandOrHelp) {
   EXPECT_TRUE(parse({"-np", "2", "--help"}).help);
   EXPECT_TRUE(parse({"-h"}).help);
   EXPECT_FALSE(parse({"train", "--help"}).help);
+  EXPECT_TRUE(parse({"--version"}).version);
 }
 
 TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
@@ -64,6 +65,10 @@ TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
            {{"-np", "2"}, {"no command; known: train, eval, "}},
            {{"-np"}, {"no command"}},
            {{"-np", "2", "trian", "--lr", "1"}, {"unknown command 'trian'; known: train, "}},
+           {{"--nproc", "2", "train"}, {"unknown option '--nproc'; did you mean -np N?"}},
+           {{"--nproc_per_node=2", "train"},
+            {"unknown option '--nproc_per_node'; did you mean -np N, or -N"}},
+           {{"--nnodes", "2", "train"}, {"did you mean --host A,B or --hostfile FILE?"}},
            {{"--min-ranks", "0", "train"}, {"--min-ranks", "'0'", "from 1 on"}},
            {{"--grace=30s", "train"}, {"--grace", "'30s'"}},
            {{"--max-restarts", "3", "eval"}, {"--max-restarts has no effect with eval"}},

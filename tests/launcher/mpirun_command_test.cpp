@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "support/expect_error.h"
+
 namespace lockstep::launcher {
 namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr Machine laptop{.cores = 4, .processors = 8};
+const Machine laptop{.cores = 4, .processors = 8};
 
 Start start(Words options) {
   return {.mpirun = "/bin/mpirun",
@@ -49,6 +51,35 @@ TEST(MpirunCommand, MoreRanksThanCoresNeedOversubscribe) {
   }
 }
 
+TEST(MpirunCommand, MoreThanEightRanksForEachCoreNeedOversubscribeByTheUser) {
+  struct Row {
+    Words options;
+    Machine machine;
+    bool refused;
+  };
+  constexpr int most = 8 * 2;
+  const Machine two{.cores = 1, .processors = 2, .host = "a.cluster"};
+  const std::string at_most = std::to_string(most), more = std::to_string(most + 1);
+  for (const Row& row :
+       std::vector<Row>{{{"-np", at_most}, two, false},
+                        {{"-np", more}, two, true},
+                        {{"-np", more, "--oversubscribe"}, two, false},
+                        {{"-np", more, "--map-by", "node"}, two, false},
+                        {{"-np", more, "-H", "a:" + more}, two, true},
+                        {{"-np", more, "-H", "localhost:" + more}, two, true},
+                        {{"-np", more, "-H", "a:9,b:8"}, two, false},  // the cores of b are not known
+                        {{}, two, false},
+                        {{"-np", more}, {.processors = 2, .scheduled = true}, false}}) {
+    const MpirunOptions options(row.options);
+    if (row.refused) {
+      expect_error(Category::usage, {more + " ranks on 2 cores", "--oversubscribe"},
+                   [&] { check_number_of_ranks(options, row.machine); });
+    } else {
+      EXPECT_NO_THROW(check_number_of_ranks(options, row.machine)) << testing::PrintToString(row.options);
+    }
+  }
+}
+
 TEST(MpirunCommand, RanksAreLeftOpenWhereNobodyNamesTheirNumberOrPlaces) {
   EXPECT_TRUE(leaves_ranks_open(MpirunOptions(), laptop));
   EXPECT_TRUE(leaves_ranks_open(MpirunOptions({"--tag-output", "-x", "A"}), laptop));
@@ -64,7 +95,7 @@ TEST(MpirunCommand, RanksAreLeftOpenWhereNobodyNamesTheirNumberOrPlaces) {
 }
 
 TEST(MpirunCommand, ThereIsARankForEachGpuOrElseForEachNode) {
-  constexpr Machine server{.cores = 64, .processors = 128, .nodes = 4};
+  const Machine server{.cores = 64, .processors = 128, .nodes = 4};
   const auto ranks = [&](const Words& command, int gpus) {
     return default_ranks(command, server, [gpus] { return gpus; });
   };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep::launcher {
@@ -43,6 +44,10 @@ TEST(MpirunOptions, HostsOfListsAndFiles) {
   EXPECT_EQ(list(MpirunOptions({"-H", "a:2,b", "--host", "b,c:x"})), "a:2 b:2 c:0 ");
   EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:4 b.example:2 c:0 ");
   EXPECT_EQ(list(MpirunOptions({"--hostfile", (folder / "none").string()})), "");
+  EXPECT_NO_THROW(MpirunOptions({"--hostfile", file, "--default-hostfile", "none"}).check_host_files());
+  expect_error(Category::usage, {"--machinefile: cannot open '", "/none': No such file"}, [&] {
+    MpirunOptions({"--machinefile", (folder / "none").string()}).check_host_files();
+  });
 }
 
 TEST(MpirunOptions, OneListReplacesAllHosts) {

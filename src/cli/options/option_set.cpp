@@ -197,6 +197,13 @@ void OptionSet::take(Values& values, const std::string& name, std::string value)
 void OptionSet::reject_unknown(const std::string& token) const {
   const std::string typed = token.substr(0, token.find('='));
   const std::string name = typed.substr(std::min(typed.find_first_not_of('-'), typed.size()));
+  for (const char* ranks : {"np", "n", "nproc", "nproc_per_node", "nproc-per-node"}) {
+    if (name != ranks) continue;
+    throw Error(Category::usage,
+                fmt::format("unknown option {}; lockstep-run -np N starts N ranks: put it in "
+                            "place of lockstep",
+                            in_quotes(typed)));
+  }
   std::vector<std::string> known{"help"};
   for (const Option& option : options_) {
     if (option.field.visible) known.emplace_back(option.field.name);
