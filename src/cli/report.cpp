@@ -71,7 +71,7 @@ OptionSet option_set(ReportOptions& options) {
 }
 
 void print_epochs(const RunRecord& record) {
-  for (const EpochReport& epoch : record.epochs) print(epoch_line(epoch) + "\n");
+  for (const EpochReport& epoch : record.epochs) print(epoch_line(epoch, samples_of(record)) + "\n");
   if (record.epochs.empty()) {
     print(fmt::format("no epoch completed, {} steps recorded\n", record.steps.size()));
   }

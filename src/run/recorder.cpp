@@ -57,14 +57,15 @@ Recorder make_recorder(const OutputOptions& options, const std::filesystem::path
                        const RankPlace& place) {
   Recorder recorder;
   if (writes_log(options, place.rank)) {
-    recorder.add(std::make_unique<LogSink>(options.log_every, log_prefix(options, place)));
+    recorder.add(std::make_unique<LogSink>(options.log_every, log_prefix(options, place), print_message,
+                                           steady_seconds, place.samples));
   }
   if (place.rank != 0) return recorder;
   // Progress comes before the console: it clears its line before that prints one.
   if (shows_progress(options)) {
-    recorder.add(std::make_unique<ProgressSink>(stderr));
+    recorder.add(std::make_unique<ProgressSink>(stderr, steady_seconds, place.samples));
   }
-  recorder.add(std::make_unique<ConsoleSink>(stdout, options.quiet));
+  recorder.add(std::make_unique<ConsoleSink>(stdout, options.quiet, place.samples));
   recorder.add(std::make_unique<LauncherSink>());
   if (!run.empty()) {
     const auto log_interval = static_cast<std::uint64_t>(options.log_interval);

@@ -9,6 +9,7 @@
 #include "core/message.h"
 #include "lockstep/field.h"
 #include "lockstep/period.h"
+#include "run/sinks/progress_text.h"
 #include "run/sinks/sink.h"
 
 namespace lockstep {
@@ -104,11 +105,12 @@ void visit(O& options, Visitor&& field) {
                 .scope = Scope::local});
 }
 
-/// Rank of a recorder.
+/// Rank of a recorder, and what it records.
 struct RankPlace {
   int rank = 0;
   int ranks = 1;
   std::string host = {};
+  SampleKind samples = SampleKind::image;
 };
 
 /// Recorder of a rank. Rank 0: lines on stdout, progress or a log on stderr, metrics.jsonl, report.html and

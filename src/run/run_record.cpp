@@ -93,6 +93,13 @@ Facts read_options(const std::filesystem::path& file) {
 
 }  // namespace
 
+SampleKind samples_of(const RunRecord& record) {
+  for (const auto& [name, value] : record.environment) {
+    if (name == "samples" && value == name_of(SampleKind::row)) return SampleKind::row;
+  }
+  return SampleKind::image;
+}
+
 RunRecord read_run_record(const RunFolder& folder) {
   RunRecord record;
   record.name = folder.path().lexically_normal().string();

@@ -7,6 +7,7 @@
 
 #include "lockstep/checkpoint.h"
 #include "run/run_folder.h"
+#include "run/sinks/progress_text.h"
 #include "run/sinks/sink.h"
 
 namespace lockstep {
@@ -29,6 +30,9 @@ struct RunRecord {
   Facts options;                              ///< options.cfg, in its order; empty: no such file
   Facts environment;                          ///< environment.json, in its order; empty: no such file
 };
+
+/// Samples of a run: images, also where the record does not say it.
+SampleKind samples_of(const RunRecord& record);
 
 /// Reads the record in a run folder. Ignores an incomplete last line of metrics.jsonl, of a run that is
 /// writing it or was killed. Numbers that are null become NaN. Throws Error(data) with file, line and reason.

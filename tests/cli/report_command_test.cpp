@@ -32,6 +32,8 @@ TEST(ReportCommand, WritesThePageAndPrintsTheEpochs) {
             "digest xxh3:01\nwrote " +
                 file + "\n");
   EXPECT_TRUE(std::filesystem::exists(file));
+  folder.write("environment.json", R"({"samples":"row"})");
+  test::expect_holds(report({folder.string()}).out, "  1000 rows/s\n");
 }
 
 TEST(ReportCommand, OutputAndUnfinishedRun) {

@@ -107,7 +107,7 @@ TEST(HtmlReport, HoldsCurvesAndTablesOfTheValidationSetWhereThereIsOne) {
   HtmlSink(run.path()).on_event(EndReport{});
   const std::string html = contents(run.report());
   for (const char* part : {"<!DOCTYPE html>", "Loss", "Accuracy", "Learning rate", "Norm of the gradient",
-                           "Training images/s", "<td>0.8125</td>", "xxh3:0123", "<th>lr</th><td>0.1</td>",
+                           "Training img/s", "<td>0.8125</td>", "xxh3:0123", "<th>lr</th><td>0.1</td>",
                            "<th>cpu</th><td>Zen</td>", "&lt;ring&gt;"}) {
     EXPECT_TRUE(holds(html, part)) << part;
   }

@@ -52,6 +52,7 @@ TEST(ConsoleSink, Lines) {
   EXPECT_EQ(epoch_line(epoch),
             "epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  "
             "25974 img/s");
+  EXPECT_TRUE(epoch_line(epoch, SampleKind::row).ends_with("  25974 rows/s"));
   EpochReport validated = epoch;
   validated.validation = {.loss = 0.6, .accuracy = 0.78};
   EXPECT_NE(epoch_line(validated).find("0.7590  val loss 0.6000  val acc 0.7800  test loss 0.6120"),

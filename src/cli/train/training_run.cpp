@@ -56,7 +56,7 @@ TrainerOptions trainer_options(const TrainOptions& options) {
 
 /// Environment of a run: `environment` and facts about its ranks.
 std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
-                           DataType dtype) {
+                           DataType dtype, SampleKind samples) {
   environment.lockstep = version();
   environment.mpi = world.library();
   environment.image_libraries = {jpeg_library(), png_library()};
@@ -69,7 +69,8 @@ std::string environment_of(Environment environment, const World& world, const Tr
                       {"exchange", trainer.transport()},
                       {"device", name_of(trainer.device())},
                       {"dtype", name_of(dtype)},
-                      {"reduce", name_of(trainer.reduce())}};
+                      {"reduce", name_of(trainer.reduce())},
+                      {"samples", name_of(samples)}};
   return environment_json(environment);
 }
 
@@ -146,8 +147,8 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
     : world_(world),
       options_(options),
       stops_(stops),
-      place_(watched_run_place(world, options)),
       start_(start_command(environment.command_line)),
+      place_(watched_run_place(world, options)),
       data_(open_data(world, options)),
       network_(make_network(world, options, *data_.train)),
       trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options), data_.validation.get()),
@@ -176,6 +177,8 @@ void TrainingRun::restore() {
 }
 
 void TrainingRun::open_record(Environment environment) {
+  const SampleKind samples =
+      data_.train->encoding() == Encoding::floats ? SampleKind::row : SampleKind::image;
   if (place_.keeps()) {  // before anything is created
     trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
                                                     : place_.folder.checkpoints());
@@ -185,9 +188,9 @@ void TrainingRun::open_record(Environment environment) {
     if (leads() && place_.keeps()) {
       make_folder(place_.folder.path());
       place_.lock(world_.host());
-      make_run_folder(
-          options_, place_, trainer_,
-          environment_of(std::move(environment), world_, trainer_, options_.training.execution.dtype));
+      make_run_folder(options_, place_, trainer_,
+                      environment_of(std::move(environment), world_, trainer_,
+                                     options_.training.execution.dtype, samples));
     }
     if (leads()) report_start(place_, trainer_.step());
   });
@@ -202,8 +205,9 @@ void TrainingRun::open_record(Environment environment) {
     for (const std::string& remark : remarks) print_warning(remark);
   }
   world_.agree([&] {  // last: from here on, errors of files are warnings
-    recorder_.emplace(make_recorder(options_.output, place_.folder.path(),
-                                    {.rank = world_.rank(), .ranks = world_.size(), .host = world_.host()}));
+    recorder_.emplace(make_recorder(
+        options_.output, place_.folder.path(),
+        {.rank = world_.rank(), .ranks = world_.size(), .host = world_.host(), .samples = samples}));
   });
 }
 

@@ -97,7 +97,7 @@ std::string charts(const RunRecord& record) {
   }
   all.push_back({"Learning rate", x_label, {steps("train", field("learning_rate"))}, true});
   all.push_back({"Norm of the gradient", x_label, {steps("train", field("gradient_norm"))}, true});
-  all.push_back({"Training images/s",
+  all.push_back({fmt::format("Training {}", speed_unit(samples_of(record))),
                  x_label,
                  {steps("step", images_per_second), epochs("epoch", "images_per_second", "train")},
                  true});

@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-std::string epoch_line(const EpochReport& event) {
+std::string epoch_line(const EpochReport& event, SampleKind kind) {
   const auto part = [](const char* name, const Evaluation& evaluation) {
     std::string text;
     for (const Metric& metric : metrics_of(evaluation.task)) {
@@ -21,7 +21,7 @@ std::string epoch_line(const EpochReport& event) {
   };
   return fmt::format("epoch {}/{}", event.epoch, event.epochs) + part("train", event.train) +
          (event.validation ? part("val", *event.validation) : "") + part("test", event.test) +
-         fmt::format("  {:.2f} s  {:.0f} img/s", event.seconds, event.images_per_second());
+         fmt::format("  {:.2f} s  {:.0f} {}", event.seconds, event.images_per_second(), speed_unit(kind));
 }
 
 std::string end_line(const EndReport& event) {
@@ -31,7 +31,7 @@ std::string end_line(const EndReport& event) {
 
 void ConsoleSink::on_event(const RunEvent& event) {
   if (const auto* epoch = std::get_if<EpochReport>(&event); epoch != nullptr && !quiet_) {
-    print(epoch_line(*epoch));
+    print(epoch_line(*epoch, kind_));
   }
   if (const auto* end = std::get_if<EndReport>(&event)) print(end_line(*end));
 }

@@ -3,13 +3,14 @@
 #include <cstdio>
 #include <string>
 
+#include "run/sinks/progress_text.h"
 #include "run/sinks/sink.h"
 
 namespace lockstep {
 
 /// Line of an epoch, without line feed; with a validation set, `val loss` and `val acc` come before the test:
 /// `epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  25974 img/s`
-std::string epoch_line(const EpochReport& event);
+std::string epoch_line(const EpochReport& event, SampleKind kind = SampleKind::image);
 
 /// Line at the end of a run: `digest xxh3:<32 hex>`, followed by ` (note)` if there is one.
 std::string end_line(const EndReport& event);
@@ -18,7 +19,8 @@ std::string end_line(const EndReport& event);
 /// Error(resource) if the stream cannot be written.
 class ConsoleSink : public Sink {
  public:
-  ConsoleSink(std::FILE* stream, bool quiet) : stream_(stream), quiet_(quiet) {}
+  ConsoleSink(std::FILE* stream, bool quiet, SampleKind kind = SampleKind::image)
+      : stream_(stream), quiet_(quiet), kind_(kind) {}
   void on_event(const RunEvent& event) override;
   void flush() override;
 
@@ -27,6 +29,7 @@ class ConsoleSink : public Sink {
 
   std::FILE* stream_;
   bool quiet_;
+  SampleKind kind_;
 };
 
 }  // namespace lockstep

@@ -12,11 +12,12 @@ constexpr double seconds_to_first_line = 10.0;
 }  // namespace
 
 LogSink::LogSink(Period period, std::string prefix, std::function<void(std::string_view)> write,
-                 std::function<double()> clock)
+                 std::function<double()> clock, SampleKind kind)
     : period_(period),
       prefix_(std::move(prefix)),
       write_(std::move(write)),
       clock_(std::move(clock)),
+      kind_(kind),
       started_(clock_()),
       line_at_(started_) {}
 
@@ -34,8 +35,8 @@ void LogSink::add(const StepReport& step) {
   const auto samples = static_cast<double>(samples_);
   const std::string norm =
       step.gradient_norm == 0.0 ? "" : fmt::format("  gradient norm {:.4g}", step.gradient_norm);
-  write_(fmt::format("{}{}  loss {:.4f}  lr {:.4g}{}  {:.0f} img/s{}", prefix_, position_text(step),
-                     loss_ / samples, step.learning_rate, norm, samples / seconds_,
+  write_(fmt::format("{}{}  loss {:.4f}  lr {:.4g}{}  {:.0f} {}{}", prefix_, position_text(step),
+                     loss_ / samples, step.learning_rate, norm, samples / seconds_, speed_unit(kind_),
                      time_left_text(step, seconds_left(step, now))));
   line_at_ = now;
   wrote_ = true;

@@ -21,7 +21,7 @@ class LogSink : public Sink {
   /// `prefix`: start of each line. `write`: receives lines without their end. `clock`: in seconds.
   explicit LogSink(Period period, std::string prefix = {},
                    std::function<void(std::string_view)> write = print_message,
-                   std::function<double()> clock = steady_seconds);
+                   std::function<double()> clock = steady_seconds, SampleKind kind = SampleKind::image);
 
   void on_event(const RunEvent& event) override;
 
@@ -34,6 +34,7 @@ class LogSink : public Sink {
   std::string prefix_;
   std::function<void(std::string_view)> write_;
   std::function<double()> clock_;
+  SampleKind kind_;
   double started_;
   std::uint64_t steps_ = 0;  ///< since the start
   double line_at_;           ///< time of the last line, or of the start

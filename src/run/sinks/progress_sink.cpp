@@ -15,14 +15,15 @@ constexpr const char* clear_line = "\r\x1b[K";
 
 }  // namespace
 
-std::string progress_line(const StepReport& event, double images_per_second, double seconds_left) {
-  return fmt::format("{}  {:.0f} img/s  loss {:.4f}{}", position_text(event), images_per_second, event.loss,
-                     time_left_text(event, seconds_left));
+std::string progress_line(const StepReport& event, double samples_per_second, double seconds_left,
+                          SampleKind kind) {
+  return fmt::format("{}  {:.0f} {}  loss {:.4f}{}", position_text(event), samples_per_second,
+                     speed_unit(kind), event.loss, time_left_text(event, seconds_left));
 }
 
 // The first line waits, too, so that a run of a few steps shows none.
-ProgressSink::ProgressSink(std::FILE* stream, Clock clock)
-    : stream_(stream), clock_(std::move(clock)), shown_at_(clock_()) {}
+ProgressSink::ProgressSink(std::FILE* stream, Clock clock, SampleKind kind)
+    : stream_(stream), clock_(std::move(clock)), kind_(kind), shown_at_(clock_()) {}
 
 ProgressSink::~ProgressSink() { clear(); }
 
@@ -41,7 +42,7 @@ void ProgressSink::show(const StepReport& event) {
   if (now - shown_at_ < seconds_between_updates) return;
   shown_at_ = now;
   const double rate = step_seconds_ > 0.0 ? static_cast<double>(event.samples) / step_seconds_ : 0.0;
-  const std::string line = progress_line(event, rate, steps_left(event) * step_seconds_);
+  const std::string line = progress_line(event, rate, steps_left(event) * step_seconds_, kind_);
   std::fprintf(stream_, "%s%s", clear_line, line.c_str());
   std::fflush(stream_);
   if (stream_ == stderr) replace_last_line();

@@ -11,7 +11,8 @@ namespace lockstep {
 
 /// Progress line, `epoch 3/10  step 517/2350  25974 img/s  loss 0.6412  1:23 left`; with the time only if it
 /// is known.
-std::string progress_line(const StepReport& event, double images_per_second, double seconds_left);
+std::string progress_line(const StepReport& event, double samples_per_second, double seconds_left,
+                          SampleKind kind = SampleKind::image);
 
 /// Progress line of a terminal, rewritten in place at most ten times a second. It is cleared before other
 /// sinks print a line, so this sink must be added first, and on destruction. Failures of the terminal are
@@ -20,7 +21,7 @@ class ProgressSink : public Sink {
  public:
   /// Seconds of a steady clock.
   using Clock = std::function<double()>;
-  explicit ProgressSink(std::FILE* stream, Clock clock = steady_seconds);
+  explicit ProgressSink(std::FILE* stream, Clock clock = steady_seconds, SampleKind kind = SampleKind::image);
   ~ProgressSink() override;
   ProgressSink(const ProgressSink&) = delete;
   ProgressSink& operator=(const ProgressSink&) = delete;
@@ -33,6 +34,7 @@ class ProgressSink : public Sink {
 
   std::FILE* stream_;
   Clock clock_;
+  SampleKind kind_;
   double shown_at_;
   double step_seconds_ = 0.0;  ///< moving average
   bool visible_ = false;

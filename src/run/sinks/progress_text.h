@@ -7,6 +7,13 @@
 /// Parts of the lines that show a run's progress.
 namespace lockstep {
 
+/// Samples that a run trains on.
+enum class SampleKind { image, row };
+inline Names choices_of(SampleKind) { return {"image", "row"}; }
+
+/// Unit of the speed of training: "img/s", and for tables "rows/s".
+inline const char* speed_unit(SampleKind kind) { return kind == SampleKind::row ? "rows/s" : "img/s"; }
+
 /// "epoch 3/10  step 517/2350"; "step 517" if the number of steps is unknown.
 std::string position_text(const StepReport& step);
 
