@@ -39,19 +39,6 @@ class NotFiniteRuns : public testing::Test {
             more,
         data_, LOCKSTEP_SOURCE "/tests/program/networks/residual_dropout.json", epochs, runs_ / run);
   }
-  /// Events of metrics.jsonl without times and without those about checkpoints.
-  std::vector<Json> record(const std::string& run) const {
-    std::vector<Json> events;
-    for (const std::string& line : lines_of(contents(runs_ / run / "metrics.jsonl"))) {
-      Json event = Json::parse(line);
-      if (event["event"] == "checkpoint") continue;
-      event.erase("seconds");
-      event.erase("images_per_second");
-      events.push_back(std::move(event));
-    }
-    return events;
-  }
-
   TemporaryFolder data_, runs_;
 };
 
@@ -70,17 +57,18 @@ TEST_F(NotFiniteRuns, GoBackToACheckpointWithTheSameBitsOnOtherRanksAfterARestar
   const Outcome whole = lockstep(0, command("whole", 2, "--checkpoint-every 2"));
   ASSERT_EQ(whole.status, 0) << whole.err;
   std::vector<std::uint64_t> steps;
-  for (const Json& event : record("whole")) {
+  for (const std::string& line : record_of(runs_ / "whole")) {
+    const Json event = Json::parse(line);
     if (event["event"] != "not_finite") continue;
     const auto step = event["step"].get<std::uint64_t>();
     const std::uint64_t back_to = (step - 1) / 2 * 2;
     steps.push_back(step);
     EXPECT_EQ(event["handling"], "rollback");
     EXPECT_EQ(event["back_to_step"], back_to);
-    const std::string line = ": back to the checkpoint of step " + std::to_string(back_to) +
+    const std::string back = ": back to the checkpoint of step " + std::to_string(back_to) +
                              "; the run continues with step " + std::to_string(step + 1) +
                              "; its 16 samples: ";
-    const std::string file = line_after(whole.err.substr(whole.err.find(line) + 1), line.substr(1));
+    const std::string file = line_after(whole.err.substr(whole.err.find(back) + 1), back.substr(1));
     bool is_named = false;
     const Json samples = Json::parse(contents(file))["samples"];
     for (const Json& sample : samples) {
@@ -96,7 +84,7 @@ TEST_F(NotFiniteRuns, GoBackToACheckpointWithTheSameBitsOnOtherRanksAfterARestar
   const Outcome rest = lockstep(0, words("train --resume {} --run-dir auto --max-steps 0", runs_ / "part"));
   EXPECT_EQ(rest.status, 0) << rest.err;
   EXPECT_EQ(digest_of(rest.out), digest_of(whole.out));
-  EXPECT_EQ(record("part"), record("whole"));
+  EXPECT_EQ(record_of(runs_ / "part"), record_of(runs_ / "whole"));
 }
 
 }  // namespace

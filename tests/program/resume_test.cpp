@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "support/run.h"
 
@@ -32,40 +31,9 @@ class Resume : public testing::Test {
         "--clip-grad 1 --run-dir {}",
         epochs, run);
   }
-  /// metrics.jsonl without times and without events about checkpoints.
-  static std::vector<std::string> record(const std::string& run) {
-    std::vector<std::string> events;
-    for (const std::string& line : lines_of(contents(run + "/metrics.jsonl"))) {
-      auto event = nlohmann::json::parse(line);
-      if (event["event"] == "checkpoint") continue;
-      event.erase("seconds");
-      event.erase("images_per_second");
-      events.push_back(event.dump());
-    }
-    return events;
-  }
-
   static std::unique_ptr<TemporaryFolder> folder_;
 };
 std::unique_ptr<TemporaryFolder> Resume::folder_;
-
-TEST_F(Resume, InMidEpochOnOtherRanksHasTheSameDigestAndRecord) {
-  const TemporaryFolder runs;
-  const std::string whole = (runs / "whole").string();
-  const std::string digest = digest_of(train(1, recipe(whole)).out);
-  for (const auto& [steps, ranks] : {std::pair("3", 1), {"6", 3}}) {
-    const std::string part = (runs / steps).string();
-    const Outcome first = train(2, recipe(part) + words("--max-steps {}", steps));
-    ASSERT_EQ(first.status, 0) << first.err;
-    const Outcome resumed = train(ranks, words("--resume {} --run-dir auto --max-steps 0", part));
-    EXPECT_EQ(resumed.status, 0) << resumed.err;
-    expect_holds(resumed.err, std::string("from step ") + steps);
-    EXPECT_EQ(digest_of(resumed.out), digest);
-    EXPECT_EQ(record(part), record(whole));  // what was said of the shorter run's end is cut off
-    EXPECT_EQ(contents(part + "/checkpoints/final.safetensors"),
-              contents(whole + "/checkpoints/final.safetensors"));
-  }
-}
 
 /// A short version of tests/chaos/kill_and_resume.sh.
 TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
@@ -85,7 +53,7 @@ TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
     EXPECT_EQ(resumed.status, 0) << resumed.err;
     expect_holds(resumed.err, "from step ");
     EXPECT_EQ(digest_of(resumed.out), digest);
-    EXPECT_EQ(record(part), record(whole));
+    EXPECT_EQ(record_of(part), record_of(whole));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/process/process.h"
@@ -202,6 +203,18 @@ std::string own_lines(const std::string& err) {
     if (line.starts_with("lockstep")) own += line + "\n";
   }
   return own;
+}
+
+Words record_of(const std::filesystem::path& run) {
+  Words events;
+  for (const std::string& line : lines_of(contents(run / "metrics.jsonl"))) {
+    auto event = nlohmann::ordered_json::parse(line);
+    if (event["event"] == "checkpoint") continue;
+    event.erase("seconds");
+    event.erase("images_per_second");
+    events.push_back(event.dump());
+  }
+  return events;
 }
 
 }  // namespace lockstep::test

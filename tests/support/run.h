@@ -69,6 +69,9 @@ void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t trai
 /// Lines of stderr that lockstep or lockstep-run printed, without those of mpirun and of libraries.
 std::string own_lines(const std::string& err);
 
+/// Events in metrics.jsonl of a run directory, without times and without those about checkpoints.
+Words record_of(const std::filesystem::path& run);
+
 /// Digest that a training or `inspect` prints, without the note after it.
 inline std::string digest_of(const std::string& text) { return line_after(text, "digest ").substr(0, 37); }
 
