@@ -17,4 +17,10 @@ std::unique_ptr<Network> make_model(const std::string& name, Shape input, int cl
 void check_model_name(const std::string& name);
 std::vector<std::string> model_names();
 
+/// Text of a network file from which make_model builds a network with the same layers, parameters and first
+/// values, for any number of classes if a linear layer gives the logits. Throws Error(usage) for a network
+/// that a file cannot describe: no output, a layer that nothing reads, a layer called "input", or the name of
+/// a parameter that is not printable or longer than 100 bytes.
+std::string network_json(const Network& network);
+
 }  // namespace lockstep

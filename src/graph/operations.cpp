@@ -51,8 +51,7 @@ std::int64_t product(std::span<const std::int64_t> factors) {
 template <class Value>
 std::string value_text(const Value& value) {
   if constexpr (std::is_same_v<Value, Initializer>) {
-    constexpr std::array names{"standard", "zeros", "ones", "normal", "uniform", "he_fan_out"};
-    return fmt::format("{} {}", names[static_cast<std::size_t>(value.kind)], value.scale);
+    return fmt::format("{} {}", name_of(value.kind), value.scale);
   } else {
     return fmt::format("{}", value);
   }
@@ -117,6 +116,9 @@ std::vector<Parameter> weight_and_bias(const LayerContext& layer,
 }
 
 std::vector<Parameter> scale_and_shift(const LayerContext& layer, Initializer weight) {
+  if (weight.kind == Initializer::Kind::standard || weight.kind == Initializer::Kind::he_fan_out) {
+    layer.refuse("weight of a normalization cannot begin as ", name_of(weight.kind));
+  }
   const std::vector<std::int64_t> shape{layer.input().channels};
   return {{layer.name + ".weight", shape, weight}, {layer.name + ".bias", shape, Initializer::zeros()}};
 }
@@ -162,7 +164,7 @@ std::uint64_t multiply_adds(const Operation& operation, const LayerContext& laye
 std::vector<Operation> operations_of_files() {
   std::vector<Operation> operations;
   add_operations<0>(operations);
-  std::ranges::sort(operations, {}, name_of);
+  std::ranges::sort(operations, {}, [](const Operation& operation) { return name_of(operation); });
   return operations;
 }
 

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "lockstep/field.h"
 #include "lockstep/network.h"
 
 /// Traits of every operation: all that the project knows about it except its arithmetic. Network files, shape
@@ -63,6 +64,15 @@ enum class Show {
   value,    ///< always, without the name
   never,    ///< follows from the layer's shape and parameters
 };
+
+/// Names of first values in network files, fingerprints and saved models.
+inline Names choices_of(Initializer::Kind) {
+  return {"standard", "zeros", "ones", "normal", "uniform", "he_fan_out"};
+}
+/// Whether first values of this kind have a scale: {"normal": SCALE} in network files.
+constexpr bool has_scale(Initializer::Kind kind) {
+  return kind == Initializer::Kind::normal || kind == Initializer::Kind::uniform;
+}
 
 /// Description of one option of an operation: int, double, bool or Initializer. The struct gives its default.
 struct OperationField {
@@ -119,7 +129,8 @@ Shape slide(const LayerContext& layer, int channels, const SlidingWindow& window
 std::vector<Parameter> weight_and_bias(const LayerContext& layer,
                                        const std::vector<std::int64_t>& weight_shape, Initializer weight,
                                        bool with_bias);
-/// Weight and bias of a normalization: [channels of the input] each, biases zeros.
+/// Weight and bias of a normalization: [channels of the input] each, biases zeros. Refuses first values that
+/// depend on a number of inputs or outputs.
 std::vector<Parameter> scale_and_shift(const LayerContext& layer, Initializer weight);
 
 /// Traits of an operation without parameters whose output has the shape of its only input.
@@ -243,6 +254,7 @@ struct Traits<BatchNorm2d> : DefaultTraits {
     auto& [eps, momentum, weight, layer_name] = options;
     field(eps, {.name = "eps"});
     field(momentum, {.name = "momentum"});
+    field(weight, {.name = "weight", .show = Show::never});
   }
   static Shape infer(const BatchNorm2d& norm, const LayerContext& layer) {
     if (!(norm.eps > 0.0) || !(norm.momentum > 0.0 && norm.momentum <= 1.0)) {
@@ -270,6 +282,7 @@ struct Traits<GroupNorm> : DefaultTraits {
     auto& [groups, eps, weight, layer_name] = options;
     field(groups, {.name = "groups", .min = 1, .max = max_features, .required = true});
     field(eps, {.name = "eps"});
+    field(weight, {.name = "weight", .show = Show::never});
   }
   static Shape infer(const GroupNorm& norm, const LayerContext& layer) {
     layer.expect_positive(norm.groups, "groups");

@@ -116,6 +116,67 @@ TEST(JsonNetwork, LayersWithoutParametersTakeNoNamesFromOthers) {
   EXPECT_EQ(network->layers()[4].name, "a");
 }
 
+/// A file of the network gives a network with equal layers, options, inputs, parameters and first values.
+void expect_written(const Network& network, const std::string& what) {
+  const std::string json = network_json(network);
+  const auto again = parse_network(json, what, network.input_shape(), network.classes());
+  EXPECT_EQ(fingerprint(*again), fingerprint(network)) << what << "\n" << json;
+  EXPECT_EQ(network_json(*again), json) << what;
+}
+
+TEST(NetworkWriter, WritesEveryModel) {
+  for (const std::string& model : model_names()) {
+    const bool small = model == "lenet" || model == "resnet20" || model == "resnet18-d2l";
+    expect_written(*make_model(model, small ? Shape{1, 28, 28} : Shape{3, 224, 224}, 10), model);
+  }
+  expect_written(*make_model("mlp:64,32", {7, 1, 1}, 3), "mlp:64,32");
+}
+
+TEST(NetworkWriter, WritesWhatFilesDescribe) {
+  for (const char* file : {"../examples/networks/lenet.json", "../examples/networks/residual.json",
+                           "golden/networks/group_norm.json", "golden/networks/operations.json"}) {
+    expect_written(*make_model(std::string(LOCKSTEP_TEST_DATA "/") + file, {3, 28, 28}, 10), file);
+  }
+}
+
+/// A network of C++ may have the same name for several layers, and options that no file uses.
+TEST(NetworkWriter, WritesWhatOnlyProgramsBuild) {
+  Network network({2, 8, 8});
+  const Value x = network.input();
+  const Value a = network.add(Activation{}, {x}, "same");
+  const Value b = network.add(Activation{Activation::Kind::gelu}, {x}, "same");
+  const Value c =
+      conv2d(concat({a, b, x}), {.channels = 4, .weight = Initializer::uniform(0.1), .name = "same"});
+  const Value d = batch_norm2d(c, {.eps = 1.0 / 3.0, .weight = Initializer::zeros()});
+  const Value e = group_norm(d, {.groups = 2, .weight = Initializer::normal(1e-9)});
+  const Value f = max_pool2d(avg_pool2d(e, {.kernel = 3, .stride = 1}), {.kernel = 2, .stride = 2});
+  network.output(linear(flatten(f + f), 5));
+  const auto again = parse_network(network_json(network), "net.json", {2, 8, 8}, 5);
+  EXPECT_EQ(parameter_names(*again), parameter_names(network));
+  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
+    EXPECT_EQ(again->parameters()[i].initializer.kind, network.parameters()[i].initializer.kind);
+    EXPECT_EQ(again->parameters()[i].initializer.scale, network.parameters()[i].initializer.scale);
+  }
+  for (std::size_t i = 0; i < network.layers().size(); ++i) {
+    EXPECT_EQ(again->layers()[i].inputs, network.layers()[i].inputs) << i;
+    EXPECT_EQ(again->layers()[i].shape, network.layers()[i].shape) << i;
+  }
+  EXPECT_EQ(parse_network(network_json(network), "net.json", {2, 8, 8}, 3)->classes(), 3);
+}
+
+TEST(NetworkWriter, RefusesWhatFilesCannotDescribe) {
+  Network network({1, 1, 1});
+  expect_error(Category::usage, {"the network has no output"}, [&] { network_json(network); });
+  const Value x = linear(network.input(), 2);
+  network.output(linear(x, 3));
+  relu(x);
+  expect_error(Category::usage, {"layer 'relu1': nothing reads it"}, [&] { network_json(network); });
+
+  Network named({1, 1, 1});
+  named.output(linear(named.input(), {.features = 2, .name = "input"}));
+  expect_error(Category::usage, {"layer 'input': its name cannot be written"}, [&] { network_json(named); });
+}
+
 struct Mistake {
   std::vector<std::string> layers;
   std::vector<std::string> message;
@@ -154,6 +215,8 @@ const std::vector<Mistake> mistakes = {
     {{R"({"op": "dropout", "p": 1})"}, {"net.json:2: layer dropout1: the probability"}},
     {{R"({"op": "conv2d", "channels": 6})", R"({"op": "group_norm", "groups": 4})"},
      {"net.json:3: layer gn1: 4 groups do not divide 6 channels"}},
+    {{R"({"op": "batch_norm2d", "weight": "he_fan_out"})"},
+     {"net.json:2: layer bn1: weight of a normalization cannot begin as he_fan_out"}},
     {{R"({"op": "group_norm"})"}, {"net.json:2: group_norm: groups is missing"}},
     {{R"({"op": 3})"}, {":2: layer: op must be a text"}},
     {{R"({"op": "relu", "name": ""})"}, {"name must have 1 to 100 printable characters"}},

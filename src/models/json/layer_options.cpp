@@ -7,6 +7,7 @@
 
 #include "core/nearest.h"
 #include "core/printable.h"
+#include "graph/operations.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -127,14 +128,15 @@ bool LayerOptions::is_word(const char* key, std::string_view word) {
 Initializer LayerOptions::initializer(const char* key, const Initializer& fallback) {
   const JsonValue* value = take(key);
   if (value == nullptr) return fallback;
-  if (is_word(key, "standard")) return Initializer::standard();
-  if (is_word(key, "zeros")) return Initializer::zeros();
-  if (is_word(key, "ones")) return Initializer::ones();
-  if (is_word(key, "he_fan_out")) return Initializer::he_fan_out();
-  if (value->is_object() && value->size() == 1 && value->front().is_number()) {
-    const auto scale = value->front().get<double>();
-    if (scale >= 0.0 && value->contains("normal")) return Initializer::normal(scale);
-    if (scale >= 0.0 && value->contains("uniform")) return Initializer::uniform(scale);
+  const Names kinds = choices_of(Initializer::Kind{});
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto kind = static_cast<Initializer::Kind>(i);
+    if (!has_scale(kind)) {
+      if (*value == kinds[i]) return {.kind = kind};
+    } else if (value->is_object() && value->size() == 1 && value->contains(kinds[i]) &&
+               value->front().is_number() && value->front() >= 0) {
+      return {.kind = kind, .scale = value->front().get<double>()};
+    }
   }
   refuse_at(*value, fmt::format("{} must be \"standard\", \"zeros\", \"ones\", \"he_fan_out\", {{\"normal\": "
                                 "DEVIATION}} or {{\"uniform\": HALF_WIDTH}}",
