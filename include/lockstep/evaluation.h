@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 
 #include "lockstep/dataset.h"
@@ -36,6 +39,34 @@ void visit(O& options, Visitor&& field) {
 /// ranks. Collective. Throws on all ranks; Error(data) also when no sample can be read.
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options);
+
+/// A sample that could not be read, and the reason, which names it.
+struct UnreadableSample {
+  std::uint64_t sample = 0;
+  std::string reason;
+};
+
+/// Outputs of the network for consecutive samples of a data set.
+struct OutputBlock {
+  std::uint64_t first = 0;    ///< number of the first sample
+  std::uint64_t samples = 0;  ///< number of samples
+  /// [sample][output]: logits. Those of samples that cannot be read have no meaning.
+  std::span<const float> values = {};
+  std::span<const UnreadableSample> unreadable = {};  ///< in ascending order
+};
+
+/// Computes the outputs of a saved model for every sample of a data set, spread over any number of ranks.
+/// Calls `take` on rank 0 with blocks of samples in the order of the data set, as soon as each is computed;
+/// the block is valid during the call. The outputs have the same bits on any number of ranks and threads;
+/// blocks have different sizes. Memory does not grow with the data set. options.confusion has no effect. With
+/// input.strict, a sample that cannot be read ends the computation. Collective. Throws on all ranks; also the
+/// errors of `take`.
+void predict(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
+             const EvaluationOptions& options, const std::function<void(const OutputBlock&)>& take);
+
+/// Writes the softmax of `logits` to `probabilities`, of equal length, in double precision: the same bits on
+/// any processor. All are NaN if a logit is NaN or infinite.
+void softmax(std::span<const float> logits, std::span<double> probabilities);
 
 /// Digest of the parameters in a model file, in the format of Trainer::digest. Throws Error(data).
 std::string digest(const Network& network, const ModelFile& file);

@@ -20,6 +20,7 @@
 #include "train/loop/epoch_loop.h"
 #include "train/phases.h"
 #include "train/poisoned.h"
+#include "train/predictions.h"
 
 namespace lockstep {
 namespace {
@@ -87,6 +88,36 @@ Error error_after_a_flipped_bit(const World& world, std::uint64_t every) {
     return error;
   }
   return {Category::usage, "nothing was thrown"};
+}
+
+TEST_F(Training, PredictionsHaveTheSameBitsInTheSameOrderOnAnyNumberOfRanks) {
+  const auto network = test::network_with_batch_norm();
+  test::Synthetic many(1001, {1, 12, 12}, 4);
+  many.change = [](std::uint64_t id, std::vector<std::uint8_t>& /*pixels*/) {
+    if (id % 97 == 5) throw Error(Category::data, "sample " + std::to_string(id) + ": damaged");
+  };
+  const EvaluationOptions options = test::in_micro_batches_of(2, {.threads = 2});
+  const test::Predicted together(world(), *network, many, options);
+  world().agree([&] {
+    if (world().rank() != 0) {
+      EXPECT_EQ(together.samples, 0U) << "only rank 0 takes the outputs";
+      return;
+    }
+    const test::Predicted alone(world().alone(), *network, many, options);
+    EXPECT_EQ(together.samples, 1001U);
+    EXPECT_EQ(together.values, alone.values);
+    EXPECT_EQ(together.unreadable, alone.unreadable);
+    EXPECT_EQ(together.reasons, alone.reasons);
+    EXPECT_EQ(together.reasons.size(), 11U);
+  });
+}
+
+TEST_F(Training, AnErrorOfTheCallerOfAPredictionEndsAllRanks) {
+  const auto network = test::small_network();
+  const ModelFile model = test::first_values(*network);
+  EXPECT_THROW(predict(world(), *network, model, test::test_set(), test::in_micro_batches_of(2),
+                       [](const OutputBlock&) { throw Error(Category::resource, "disk full"); }),
+               Error);
 }
 
 TEST_F(Training, SkippedStepsLeaveTheSameBitsOnAnyNumberOfRanks) {

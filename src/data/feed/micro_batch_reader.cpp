@@ -1,5 +1,7 @@
 #include "data/feed/micro_batch_reader.h"
 
+#include <algorithm>
+
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -25,6 +27,7 @@ const MicroBatch& MicroBatchReader::read(const MicroBatchRule& rule, std::uint32
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
       bad_.add(id, error.what());
+      if (bad_.keeps_places()) add_zeros(id);
     }
   }
   const float share = rule.share(number);
@@ -36,8 +39,17 @@ const MicroBatch& MicroBatchReader::read(const MicroBatchRule& rule, std::uint32
 
 /// Appends the sample to the micro-batch.
 void MicroBatchReader::read_sample(const MicroBatchRule& rule, std::uint64_t id) {
+  append(id, reader_.read(rule, id, place()));
+}
+
+void MicroBatchReader::add_zeros(std::uint64_t id) {
+  std::fill_n(place(), layout_.sample_bytes(), std::byte{0});
+  append(id, place());
+}
+
+void MicroBatchReader::append(std::uint64_t id, const std::byte* sample) {
   const std::uint32_t i = batch_.size;
-  batch_.samples[i] = reader_.read(rule, id, layout_.sample(block_.data()->bytes, i));
+  batch_.samples[i] = sample;
   batch_.labels[i] = dataset_.label(id);
   batch_.ids[i] = id;
   ++batch_.size;

@@ -19,8 +19,8 @@ class MicroBatchReader {
   MicroBatchReader(const Dataset& dataset, const Transform& transform, BadSamples& bad, std::size_t capacity);
 
   /// Reads micro-batch `number` of the rule's epoch: the samples `ids` in this order, except those that
-  /// cannot be read. Valid until the next call. Throws errors other than Error(data): skipping would then
-  /// change the result.
+  /// cannot be read; with BadSamples::keep_places, all of them. Valid until the next call. Throws errors
+  /// other than Error(data): skipping would then change the result.
   const MicroBatch& read(const MicroBatchRule& rule, std::uint32_t number,
                          std::span<const std::uint64_t> ids);
   /// Same as SampleReader::contents.
@@ -32,6 +32,10 @@ class MicroBatchReader {
   };
 
   void read_sample(const MicroBatchRule& rule, std::uint64_t id);
+  void add_zeros(std::uint64_t id);
+  void append(std::uint64_t id, const std::byte* sample);
+  /// Memory of the block for the next sample.
+  std::byte* place() { return layout_.sample(block_.data()->bytes, batch_.size); }
 
   const Dataset& dataset_;
   BadSamples& bad_;

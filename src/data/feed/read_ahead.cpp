@@ -161,17 +161,27 @@ ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Part& part) cons
   const float share = rule_.share(static_cast<std::uint32_t>(range.first / loader_.micro_batch()));
   Failures failures;
   for (std::uint64_t i = part.begin; i < part.end; ++i) {
-    std::byte* const place = layout_.sample(part.slot->memory.data(), i);
     try {
       const std::uint64_t id = rule_.id(range.first + i);
       rule_.write(batch, static_cast<std::uint32_t>(i), id, loader_.dataset().label(id), share);
-      const std::byte* const sample = reader.read(rule_, id, place);
-      if (sample != place) std::copy_n(sample, layout_.sample_bytes(), place);
+      read_sample(reader, id, layout_.sample(part.slot->memory.data(), i));
     } catch (...) {
       failures.add({.count = 1, .first = i, .error = std::current_exception()});
     }
   }
   return failures;
+}
+
+void ReadAhead::read_sample(SampleReader& reader, std::uint64_t id, std::byte* place) const {
+  try {
+    const std::byte* const sample = reader.read(rule_, id, place);
+    if (sample != place) std::copy_n(sample, layout_.sample_bytes(), place);
+  } catch (const Error& error) {
+    BadSamples& bad = loader_.bad_samples();
+    if (error.category() != Category::data || !bad.keeps_places()) throw;
+    bad.add(id, error.what());
+    std::fill_n(place, layout_.sample_bytes(), std::byte{0});
+  }
 }
 
 void ReadAhead::finish(const Part& part, const Failures& failures, const VisitSum& contents) {

@@ -46,8 +46,8 @@ class ReadAhead {
   };
   /// Waits for the next micro-batch, which begins at position `first`. Its block is reused after the next
   /// call of take or expect. Throws Error(data) naming the first sample that cannot be read, the reason and
-  /// the number of such samples; passes on other errors of reading. The micro-batch counts as taken then.
-  /// Throws Error(internal) if another one was expected, and takes none.
+  /// the number of such samples, unless they keep their places; passes on other errors of reading. The
+  /// micro-batch counts as taken then. Throws Error(internal) if another one was expected, and takes none.
   Taken take(std::uint64_t first);
 
  private:
@@ -77,6 +77,7 @@ class ReadAhead {
   bool all_begun() const { return next_range_ == coming_.size(); }
   MicroBatch arrays(const Slot& slot) const;
   Failures read(SampleReader& reader, const Part& part) const;
+  void read_sample(SampleReader& reader, std::uint64_t id, std::byte* place) const;
   void finish(const Part& part, const Failures& failures, const VisitSum& contents);
   void stop();
   [[noreturn]] static void fail(const Slot& slot);

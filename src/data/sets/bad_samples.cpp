@@ -15,6 +15,10 @@ void BadSamples::add(std::uint64_t id, const std::string& reason) {
     throw Error(Category::data, reason);
   }
   const std::lock_guard lock(mutex_);
+  if (keeps_places_) {
+    recorded_.emplace_back(id, reason);
+    return;
+  }
   if (!ids_.insert(id).second) return;
   unshared_.push_back(id);
   if (ids_.size() > max_warnings + 1) return;
@@ -23,6 +27,13 @@ void BadSamples::add(std::uint64_t id, const std::string& reason) {
   } else {
     print_warning("further samples that cannot be read are only counted");
   }
+}
+
+std::vector<std::pair<std::uint64_t, std::string>> BadSamples::take() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::uint64_t, std::string>> taken = std::exchange(recorded_, {});
+  std::ranges::sort(taken);
+  return taken;
 }
 
 void BadSamples::share(const World& world) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -20,6 +21,12 @@ class BadSamples {
   /// Adds sample `id`, which cannot be read for `reason`. Prints a warning the first time, for the first
   /// samples only; `reason` names the sample. Strict: throws Error(data) instead.
   void add(std::uint64_t id, const std::string& reason);
+  /// Lets samples that cannot be read take part as zeros instead of being skipped, so that every sample keeps
+  /// its place. They are then recorded for take() instead of a warning. Before the first is read.
+  void keep_places() { keeps_places_ = true; }
+  bool keeps_places() const { return keeps_places_; }
+  /// Samples recorded on this rank since the last call, with their reasons, in ascending order.
+  std::vector<std::pair<std::uint64_t, std::string>> take();
   /// Number of different samples so far.
   std::uint64_t count() const;
 
@@ -30,8 +37,10 @@ class BadSamples {
  private:
   static constexpr std::size_t max_warnings = 10;
   const bool strict_;
+  bool keeps_places_ = false;
   mutable std::mutex mutex_;
   std::set<std::uint64_t> ids_;
+  std::vector<std::pair<std::uint64_t, std::string>> recorded_;
   std::vector<std::uint64_t> unshared_;  ///< added on this rank since the last share()
 };
 

@@ -78,6 +78,15 @@ std::span<const std::int32_t> CpuPlan::predictions(const MicroBatch& batch,
   return {reinterpret_cast<const std::int32_t*>(workspace + memory_.predictions), batch.size};
 }
 
+void CpuPlan::write_outputs(const MicroBatch& batch, std::byte* workspace, float* outputs) const {
+  const float* const values = value(at(graph_.output), workspace);
+  const std::size_t count = graph_.nodes[at(graph_.output)].shape.size();
+  for (std::size_t sample = 0; sample < batch.size; ++sample) {
+    const float* const lane = values + sample / lanes * lanes * count + sample % lanes;
+    for (std::size_t i = 0; i < count; ++i) *outputs++ = lane[i * lanes];
+  }
+}
+
 void CpuPlan::backward(const MicroBatch& batch, NodeRange range, const float* parameters, float* gradients,
                        std::byte* workspace) const {
   const Pass pass{.batch = batch, .parameters = parameters, .gradients = gradients, .workspace = workspace};

@@ -40,6 +40,9 @@ class CudaPlan : public GraphWalk<CudaPlan> {
                LeafResult* result, std::byte* workspace) const;
   /// Class of the largest logit of each sample. Valid after forward.
   const std::int32_t* predictions(const std::byte* workspace) const;
+  /// The network's outputs, of the plan's type: [sample][padded channel]. Valid after forward.
+  const void* outputs(std::byte* workspace) const { return value(at(graph_.output), workspace); }
+  int outputs_size() const { return graph_.nodes[at(graph_.output)].shape.channels; }  ///< of a sample
   /// Runs nodes backward after forward, from last to first; overwrites the gradients of the summed loss.
   /// Training plans only. Gradients of frozen parameters are unspecified.
   void backward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,

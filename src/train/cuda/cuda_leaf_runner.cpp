@@ -43,6 +43,10 @@ class CudaLeafRunner final : public LeafRunner {
     write_predictions(handle_of(stream), static_cast<int>(batch_.size), batch_.labels,
                       plan_.predictions(workspace_.data()), predictions);
   }
+  void write_outputs(Stream& stream, float* outputs) override {
+    cuda::write_outputs(handle_of(stream), plan_.type(), static_cast<int>(batch_.size), plan_.outputs_size(),
+                        plan_.outputs(workspace_.data()), outputs);
+  }
   void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
     plan_.backward(handle_of(stream), batch_, range, parameters, gradients, workspace_.data());
   }

@@ -35,6 +35,9 @@ class CpuLeafRunner final : public LeafRunner {
   void predict(Stream& stream, Prediction* predictions) override {
     stream.call([this, predictions] { write(predictions); }, Phase::forward);
   }
+  void write_outputs(Stream& stream, float* outputs) override {
+    stream.call([this, outputs] { plan_.write_outputs(batch_, workspace_.data(), outputs); }, Phase::forward);
+  }
   void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
     stream.call([this, range, parameters,
                  gradients] { plan_.backward(batch_, range, parameters, gradients, workspace_.data()); },

@@ -1,0 +1,206 @@
+#include "train/predictor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <numeric>
+
+#include "comm/world/watch_of.h"
+#include "lockstep/error.h"
+#include "train/evaluator.h"
+
+namespace lockstep {
+namespace {
+
+/// Number of leaves in a block: enough that waiting at its end costs little, but no more than about two
+/// seconds of work or 64 MiB of outputs. At least one for each executor of all ranks.
+std::uint32_t leaves_in_block(const Session& session, const Network& network, std::uint32_t micro_batch) {
+  constexpr double seconds = 2.0;
+  constexpr double bytes = 64 << 20;
+  constexpr double most = 100;  // for each executor: a CUDA graph of more kernels starts slowly
+  const std::vector<std::uint64_t> counts =
+      all_gather(session.between_hosts(), std::uint64_t{session.device().streams().size()});
+  const auto executors = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
+  const double leaf_seconds = forward_seconds(session, network, micro_batch) * session.world().size();
+  const double leaf_bytes = 1.0 * micro_batch * network.classes() * sizeof(float);
+  const double by_time = executors * std::clamp(seconds / std::max(leaf_seconds, 1e-9), 1.0, most);
+  return static_cast<std::uint32_t>(std::max(executors, std::min(by_time, bytes / leaf_bytes)));
+}
+
+/// Texts of all ranks in rank order. Collective.
+std::vector<std::byte> gather_bytes(const World& world, std::vector<std::byte> own) {
+  const std::uint64_t length = own.size();
+  const std::vector<std::byte> gathered = world.all_gather(std::as_bytes(std::span(&length, 1)));
+  std::vector<std::uint64_t> lengths(gathered.size() / sizeof length);
+  std::memcpy(lengths.data(), gathered.data(), gathered.size());
+  const std::uint64_t longest = std::ranges::max(lengths);
+  if (longest == 0) return {};
+  own.resize(longest);
+  const std::vector<std::byte> padded = world.all_gather(own);
+  std::vector<std::byte> all;
+  for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
+    const auto begin = padded.begin() + static_cast<std::ptrdiff_t>(rank * longest);
+    all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(lengths[rank]));
+  }
+  return all;
+}
+
+std::vector<std::byte> to_bytes(std::span<const UnreadableSample> samples) {
+  std::vector<std::byte> bytes;
+  const auto append = [&](const void* data, std::size_t size) {
+    const auto* const begin = static_cast<const std::byte*>(data);
+    bytes.insert(bytes.end(), begin, begin + size);
+  };
+  for (const auto& [sample, reason] : samples) {
+    const std::uint64_t length = reason.size();
+    append(&sample, sizeof sample);
+    append(&length, sizeof length);
+    append(reason.data(), reason.size());
+  }
+  return bytes;
+}
+
+std::vector<UnreadableSample> from_bytes(std::span<const std::byte> bytes) {
+  const auto take = [&](void* data, std::size_t size) {
+    std::memcpy(data, bytes.data(), size);
+    bytes = bytes.subspan(size);
+  };
+  std::vector<UnreadableSample> samples;
+  while (!bytes.empty()) {
+    UnreadableSample& sample = samples.emplace_back();
+    std::uint64_t length = 0;
+    take(&sample.sample, sizeof sample.sample);
+    take(&length, sizeof length);
+    sample.reason.resize(length);
+    take(sample.reason.data(), length);
+  }
+  return samples;
+}
+
+}  // namespace
+
+Predictor::Predictor(const Session& session, CompiledGraph& graph, const Network& network,
+                     const Dataset& dataset, std::uint32_t micro_batch, std::span<const float> parameters,
+                     const InputOptions& input)
+    : session_(session),
+      parameters_(parameters),
+      outputs_(static_cast<std::size_t>(network.classes())),
+      loader_(dataset, micro_batch, input),
+      runners_(make_runners(session, graph, loader_)),
+      leaves_(loader_.leaves(dataset.size())),
+      leaves_in_block_(std::min(leaves_in_block(session, network, micro_batch), leaves_)),
+      blocks_((std::uint64_t{leaves_} + leaves_in_block_ - 1) / leaves_in_block_),
+      gather_(session.world()) {
+  loader_.set_step(0, dataset.size());
+  loader_.bad_samples().keep_places();
+  session.world().agree([&] {
+    const auto rank = static_cast<std::size_t>(session.world().rank());
+    const std::size_t most = std::max(values_of(leaves_of(0), rank), values_of(leaves_of(blocks_ - 1), rank));
+    own_ = session.device().allocate(std::max<std::size_t>(most, 1) * sizeof(float));
+    on_host_.emplace(session.device(), own_);
+    if (rank == 0) all_.resize(std::size_t{leaves_in_block_} * micro_batch * outputs_);
+  });
+}
+
+Predictor::Leaves Predictor::leaves_of(std::uint64_t block) const {
+  const auto first = static_cast<std::uint32_t>(block * leaves_in_block_);
+  return {first, session_.assign(std::min(leaves_in_block_, leaves_ - first))};
+}
+
+std::uint64_t Predictor::position(std::uint64_t leaf) const {
+  return std::min(leaf * loader_.micro_batch(), loader_.dataset().size());
+}
+
+/// Number of outputs that a rank computes.
+std::size_t Predictor::values_of(const Leaves& leaves, std::size_t rank) const {
+  const std::vector<std::uint32_t>& bounds = leaves.assignment.ranks;
+  return (position(leaves.first + bounds[rank + 1]) - position(leaves.first + bounds[rank])) * outputs_;
+}
+
+/// Announces the samples of all blocks.
+void Predictor::expect() {
+  std::vector<std::vector<SampleRange>> coming(runners_.size());
+  for (std::uint64_t block = 0; block < blocks_; ++block) {
+    const Leaves leaves = leaves_of(block);
+    const std::vector<std::uint32_t>& bounds = leaves.assignment.executors;
+    for (std::size_t e = 0; e < runners_.size(); ++e) {
+      const std::uint64_t first = position(leaves.first + bounds[e]);
+      coming[e].push_back({first, position(leaves.first + bounds[e + 1]) - first});
+    }
+  }
+  for (std::size_t e = 0; e < runners_.size(); ++e) runners_[e]->expect(coming[e]);
+}
+
+/// Computes this rank's part of the block.
+void Predictor::compute(const Leaves& leaves) {
+  const std::vector<std::uint32_t>& bounds = leaves.assignment.executors;
+  const std::uint64_t begin = position(leaves.first + bounds.front());
+  const auto program = session_.device().record([&] {
+    const auto streams = session_.device().streams();
+    for (std::size_t e = 0; e < streams.size(); ++e) {
+      Stream& stream = *streams[e];
+      LeafRunner& runner = *runners_[e];
+      if (!prepared_) runner.prepare(stream, parameters_.data());
+      for (std::uint32_t leaf = leaves.first + bounds[e]; leaf < leaves.first + bounds[e + 1]; ++leaf) {
+        runner.load(stream, leaf);
+        runner.forward(stream, runner.nodes(), parameters_.data(), nullptr);
+        runner.write_outputs(stream, own_.floats().data() + (position(leaf) - begin) * outputs_);
+      }
+    }
+    for (std::size_t e = 1; e < streams.size(); ++e) streams[0]->wait(streams[e]->record());
+  });
+  program->run();
+  prepared_ = true;
+  const InCollective waiting(watch_of(session_.world()), Collective::device, Group::alone);
+  on_host_->fetch();
+}
+
+/// Gathers the outputs of the block in all_ on rank 0.
+void Predictor::gather(const Leaves& leaves) {
+  const World& world = session_.world();
+  const auto rank = static_cast<std::size_t>(world.rank());
+  const std::span<const std::byte> own =
+      std::as_bytes(std::span<const float>(on_host_->floats()).first(values_of(leaves, rank)));
+  std::vector<std::vector<std::span<std::byte>>> parts(static_cast<std::size_t>(world.size()));
+  if (rank == 0) {
+    std::span<float> rest = all_;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i].push_back(std::as_writable_bytes(rest.first(values_of(leaves, i))));
+      rest = rest.subspan(values_of(leaves, i));
+    }
+    std::ranges::copy(own, parts[0][0].begin());
+  }
+  gather_.start({&own, 1}, parts);
+  gather_.wait();
+}
+
+/// Samples before `end` that no rank could read, on all ranks.
+std::vector<UnreadableSample> Predictor::take_unreadable(std::uint64_t end) {
+  for (auto& [id, reason] : loader_.bad_samples().take()) unreadable_.push_back({id, std::move(reason)});
+  std::ranges::sort(unreadable_, {}, &UnreadableSample::sample);
+  const auto later = std::ranges::lower_bound(unreadable_, end, {}, &UnreadableSample::sample);
+  const std::vector<std::byte> own = to_bytes(std::span(unreadable_.begin(), later));
+  unreadable_.erase(unreadable_.begin(), later);
+  return from_bytes(gather_bytes(session_.world(), own));
+}
+
+void Predictor::run(const std::function<void(const OutputBlock&)>& take) {
+  const World& world = session_.world();
+  const InStage in(watch_of(world), Stage::evaluation);
+  expect();
+  for (std::uint64_t block = 0; block < blocks_; ++block) {
+    const Leaves leaves = leaves_of(block);
+    compute(leaves);
+    gather(leaves);
+    const std::uint64_t first = position(leaves.first);
+    const std::uint64_t end = position(leaves.first + leaves.assignment.leaves);
+    const std::vector<UnreadableSample> unreadable = take_unreadable(end);
+    world.agree([&] {
+      if (world.rank() != 0) return;
+      const std::size_t values = (end - first) * outputs_;
+      take({first, end - first, std::span<const float>(all_).first(values), unreadable});
+    });
+  }
+}
+
+}  // namespace lockstep

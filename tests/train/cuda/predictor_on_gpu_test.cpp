@@ -1,0 +1,49 @@
+#include <gtest/gtest.h>
+
+#include "lockstep/error.h"
+#include "support/image_files.h"
+#include "train/predictions.h"
+
+namespace lockstep::test {
+namespace {
+
+const ExecutionOptions on_gpu{.device = DeviceKind::cuda, .threads = 2};
+
+void expect_near(const Predicted& gpu, const Predicted& cpu, double tolerance) {
+  ASSERT_EQ(gpu.values.size(), cpu.values.size());
+  for (std::size_t i = 0; i < cpu.values.size(); ++i) {
+    EXPECT_NEAR(gpu.values[i], cpu.values[i], tolerance) << i;
+  }
+}
+
+/// In blocks, with a last micro-batch of one sample, from memory of the GPU and from the host.
+TEST(PredictorOnGpu, GivesTheOutputsOfTheCpu) {
+  const auto network = network_with_batch_norm();
+  Synthetic many(405, {1, 12, 12}, 4);
+  const Predicted cpu(world(), *network, many, in_micro_batches_of(2));
+  const Predicted gpu(world(), *network, many, in_micro_batches_of(2, on_gpu));
+  EXPECT_GT(gpu.blocks, 1U);
+  expect_near(gpu, cpu, 1e-5);
+  ExecutionOptions bf16 = on_gpu;
+  bf16.dtype = DataType::bf16;
+  expect_near(Predicted(world(), *network, many, in_micro_batches_of(64, bf16)), cpu, 0.05);
+}
+
+TEST(PredictorOnGpu, SamplesThatCannotBeReadKeepTheirPlaces) {
+  const auto network = small_network();
+  Synthetic files(40, {1, 12, 12}, 4);
+  files.kind = Encoding::image_file;
+  files.change = [](std::uint64_t id, std::vector<std::uint8_t>& bytes) {
+    if (id % 3 == 0) throw Error(Category::data, "sample " + std::to_string(id) + ": torn");
+    bytes = encode_png(bytes, 12, 12, PNG_FORMAT_GRAY);
+  };
+  const Predicted cpu(world(), *network, files, in_micro_batches_of(8));
+  const Predicted gpu(world(), *network, files, in_micro_batches_of(8, on_gpu));
+  EXPECT_EQ(gpu.unreadable.size(), 14U);
+  EXPECT_EQ(gpu.unreadable, cpu.unreadable);
+  EXPECT_EQ(gpu.reasons, cpu.reasons);
+  expect_near(gpu, cpu, 1e-5);
+}
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "lockstep/evaluation.h"
+#include "support/temporary_folder.h"
+#include "train/session/parameter_set.h"
+#include "train/small_run.h"
+
+namespace lockstep::test {
+
+/// Model file with the first values of the network's parameters.
+inline ModelFile first_values(const Network& network) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "first.safetensors").string();
+  const ArenaLayout layout = layout_arena(network.parameters());
+  std::vector<float> arena(layout.elements);
+  initialize_parameters(network.parameters(), layout, 0, arena.data());
+  ParameterSet(network, layout, arena).save(file);
+  return ModelFile::read(file);
+}
+
+inline EvaluationOptions in_micro_batches_of(int samples, ExecutionOptions execution = {.threads = 1}) {
+  return {.batch = {.size = samples, .micro_batches = 1}, .execution = std::move(execution)};
+}
+
+/// All blocks of a prediction in one.
+struct Predicted {
+  std::vector<float> values;
+  std::vector<std::uint64_t> unreadable;
+  std::vector<std::string> reasons;
+  std::uint64_t samples = 0;
+  std::uint64_t blocks = 0;
+
+  Predicted(const World& world, const Network& network, const Dataset& dataset,
+            const EvaluationOptions& options) {
+    predict(world, network, first_values(network), dataset, options, [&](const OutputBlock& block) {
+      EXPECT_EQ(block.first, samples);
+      EXPECT_EQ(block.values.size(), block.samples * static_cast<std::size_t>(network.classes()));
+      samples += block.samples;
+      ++blocks;
+      values.insert(values.end(), block.values.begin(), block.values.end());
+      for (const auto& [sample, reason] : block.unreadable) {
+        EXPECT_TRUE(sample >= block.first && sample < block.first + block.samples);
+        unreadable.push_back(sample);
+        reasons.push_back(reason);
+      }
+    });
+  }
+
+  /// Outputs of one sample.
+  std::span<const float> of(std::uint64_t sample) const {
+    const std::size_t count = values.size() / samples;
+    return std::span(values).subspan(sample * count, count);
+  }
+};
+
+}  // namespace lockstep::test

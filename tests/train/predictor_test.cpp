@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "lockstep/error.h"
+#include "support/expect_error.h"
+#include "train/predictions.h"
+
+namespace lockstep::test {
+namespace {
+
+TEST(Predictor, GivesTheOutputsThatAnEvaluationMeasures) {
+  const auto network = network_with_batch_norm();
+  EvaluationOptions options = in_micro_batches_of(8);
+  options.input = {.mean = {0.3}, .deviation = {0.4}};
+  const Predicted predicted(world(), *network, test_set(), options);
+  ASSERT_EQ(predicted.samples, test_set().size());
+  double loss = 0.0;
+  std::uint64_t correct = 0;
+  for (std::uint64_t i = 0; i < predicted.samples; ++i) {
+    std::vector<double> probabilities(4);
+    softmax(predicted.of(i), probabilities);
+    const auto label = static_cast<std::size_t>(test_set().label(i));
+    loss -= std::log(probabilities[label]);
+    correct += std::ranges::max_element(probabilities) - probabilities.begin() == test_set().label(i);
+  }
+  const Evaluation measured = evaluate(world(), *network, first_values(*network), test_set(), options);
+  EXPECT_NEAR(loss / 77.0, measured.loss, 1e-6);
+  EXPECT_DOUBLE_EQ(static_cast<double>(correct) / 77.0, measured.accuracy);
+}
+
+TEST(Predictor, HasTheSameBitsForAnyThreadsAndMicroBatches) {
+  const Synthetic many(1001, {1, 12, 12}, 4);
+  const auto network = small_network();
+  const Predicted expected(world(), *network, many, in_micro_batches_of(64));
+  ASSERT_EQ(expected.samples, 1001U);
+  for (const int samples : {2, 16}) {
+    for (const int threads : {1, 2, 3}) {
+      const Predicted found(world(), *network, many, in_micro_batches_of(samples, {.threads = threads}));
+      EXPECT_EQ(found.values, expected.values) << samples << " samples, " << threads << " threads";
+      EXPECT_EQ(found.blocks > 1, samples == 2) << "a block has at most 100 leaves for each thread";
+    }
+  }
+}
+
+TEST(Predictor, SamplesThatCannotBeReadKeepTheirPlaces) {
+  const auto network = small_network();
+  Synthetic some(40, {1, 12, 12}, 4);
+  EvaluationOptions options = in_micro_batches_of(8, {.threads = 2});
+  const Predicted whole(world(), *network, some, options);
+  some.change = [](std::uint64_t id, std::vector<std::uint8_t>& /*pixels*/) {
+    if (id % 3 == 0 || id > 30) throw Error(Category::data, "sample " + std::to_string(id) + ": damaged");
+  };
+  const Predicted found(world(), *network, some, options);
+  std::vector<std::uint64_t> unreadable;
+  for (std::uint64_t id = 0; id < 40; ++id) {
+    if (id % 3 == 0 || id > 30) {
+      unreadable.push_back(id);
+    } else {
+      EXPECT_TRUE(std::ranges::equal(found.of(id), whole.of(id))) << id;
+    }
+  }
+  EXPECT_EQ(found.unreadable, unreadable);
+  EXPECT_EQ(found.reasons[1], "sample 3: damaged");
+  options.input.strict = true;
+  expect_error(Category::data, {": damaged"}, [&] { Predicted(world(), *network, some, options); });
+}
+
+TEST(Predictor, PassesOnErrorsOfItsCaller) {
+  const auto network = small_network();
+  expect_error(Category::resource, {"disk full"}, [&] {
+    predict(world(), *network, first_values(*network), test_set(), in_micro_batches_of(8),
+            [](const OutputBlock&) { throw Error(Category::resource, "disk full"); });
+  });
+}
+
+TEST(Softmax, IsExact) {
+  std::vector<double> probabilities(3);
+  softmax(std::vector<float>{1000.0F, 1000.0F, -1000.0F}, probabilities);
+  EXPECT_EQ(probabilities, (std::vector<double>{0.5, 0.5, 0.0}));
+  softmax(std::vector<float>{0.0F, 1.0F, 2.0F}, probabilities);
+  EXPECT_NEAR(probabilities[2], 0.6652409557748219, 1e-14);
+  softmax(std::vector<float>{0.0F, std::numeric_limits<float>::infinity(), 1.0F}, probabilities);
+  EXPECT_TRUE(std::ranges::all_of(probabilities, [](double p) { return std::isnan(p); }));
+}
+
+}  // namespace
+}  // namespace lockstep::test
