@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/files/atomic_file.h"
+#include "core/files/content.h"
 #include "core/files/file.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/model_header.h"
@@ -20,32 +21,33 @@ static_assert(std::endian::native == std::endian::little, "tensors are little-en
 
 constexpr std::uint64_t max_header = 100000000;  // the reference reader's limit
 
-/// Whether `file` begins like a file of torch.save: a zip archive, or before PyTorch 1.6 a pickle of
-/// protocol 2.
-bool begins_as_torch_save(std::span<const std::byte> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  return text.starts_with("PK\x03\x04") || text.starts_with("\x80\x02");
+/// Throws Error(data) if the file is of another kind, whose first bytes cannot be those of a model file.
+void check_kind(std::span<const std::byte> file, const std::string& origin) {
+  const std::string kind = content_kind(file);
+  if (kind.empty()) return;
+  const bool is_torch = kind == "a file of torch.save";
+  throw Error(Category::data,
+              fmt::format("{}: {}, not {}", origin, kind,
+                          is_torch ? "in the safetensors format: write it with safetensors.torch.save_file"
+                                   : "a model file (safetensors)"));
 }
 
 /// Length of the header, checked against the length of the file.
 std::size_t header_length(std::span<const std::byte> file, const std::string& origin) {
   if (file.size() < header_begin) {
+    check_kind(file, origin);
     throw Error(Category::data,
                 fmt::format("{}: {} bytes are too few for a safetensors file", origin, file.size()));
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof(length));
-  if (length > max_header && begins_as_torch_save(file)) {
-    throw Error(Category::data,
-                fmt::format("{}: a file of torch.save, not in the safetensors format: write it "
-                            "with safetensors.torch.save_file",
-                            origin));
-  }
+  if (length > max_header) check_kind(file, origin);
   if (length > max_header || length > file.size() - header_begin) {
-    throw Error(Category::data,
-                fmt::format("{}: header length {} at byte 0 exceeds {}", origin, length,
-                            length > max_header ? fmt::format("the limit of {} bytes", max_header)
-                                                : fmt::format("the file's {} bytes", file.size())));
+    throw Error(
+        Category::data,
+        fmt::format("{}: no model file (safetensors): header length {} at byte 0 exceeds {}", origin, length,
+                    length > max_header ? fmt::format("the limit of {} bytes", max_header)
+                                        : fmt::format("the file's {} bytes", file.size())));
   }
   return static_cast<std::size_t>(length);
 }

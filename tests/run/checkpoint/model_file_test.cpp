@@ -124,16 +124,18 @@ TEST(ModelFile, FloatsNamesWhatDoesNotFit) {
 
 TEST(ModelFile, BadLengths) {
   const std::string json = object({entry("w", "F32", "[1]", "[0,4]")});
-  expect_bad("", "0 bytes are too few for a safetensors file");
-  expect_bad("1234567", "7 bytes are too few");
+  expect_bad("", "an empty file, not a model file (safetensors)");
+  expect_bad(std::string(7, '\0'), "7 bytes are too few for a safetensors file");
   expect_bad(little_endian(1), "header length 1 at byte 0 exceeds the file's 8 bytes");
   expect_bad(little_endian(~0ULL) + "{}", "header length 18446744073709551615 at byte 0 exceeds the limit");
   expect_bad(little_endian(100000001) + "{}", "exceeds the limit of 100000000 bytes");
   expect_bad(little_endian(0), "no JSON object at byte 8");
   const std::string torch_save =
       "a file of torch.save, not in the safetensors format: write it with safetensors.torch.save_file";
-  expect_bad(std::string("PK\x03\x04\0\0\x08\x08", 8) + json, torch_save);
+  expect_bad(std::string("PK\x03\x04\0\0\x08\x08", 8) + "net/data.pkl" + json, torch_save);
   expect_bad("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", torch_save);
+  expect_bad(std::string("\xff\xd8\xff\xe0\0\x10JFIF", 10), "a JPEG image, not a model file");
+  expect_bad("sepal,petal,label\n1,2,a\n", "a table of text, not a model file");
   expect_bad(little_endian(0x280), "header length 640 at byte 0 exceeds the file's 8 bytes");  // as a pickle
   expect_bad(model(json, 3), "tensor 'w': data_offsets [0, 4] outside the 3 bytes of data");
   expect_bad(model(json, 5), "tensors end at byte 4 of the data, file holds 5");

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace lockstep {
+
+/// Kind of a file's contents for messages, by its first bytes: "a JPEG image", "a zip archive", "a text
+/// file". Empty: unknown, as of a safetensors file.
+std::string content_kind(std::span<const std::byte> file);
+
+}  // namespace lockstep
