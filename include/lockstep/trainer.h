@@ -9,6 +9,7 @@
 
 #include "lockstep/checkpoint.h"
 #include "lockstep/dataset.h"
+#include "lockstep/model_description.h"
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
 #include "lockstep/reports.h"
@@ -32,6 +33,9 @@ class Trainer : public RunHooks {
           const TrainerOptions& options, const Dataset* validation = nullptr);
   ~Trainer();
 
+  /// Adds facts to the description of the run in the files that it writes; resume() compares the options
+  /// among them. Before write_checkpoints, resume and save.
+  void describe(RunFacts facts);
   /// Throws Error(resource) on all ranks unless the disk has room for two checkpoints in `folder`, which need
   /// not exist yet. write_checkpoints checks it, too. Collective.
   void check_checkpoint_space(const std::filesystem::path& folder);
@@ -39,19 +43,17 @@ class Trainer : public RunHooks {
   /// and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint that cannot be written is
   /// reported, and the run continues. After resume(), checkpoints of later steps are renamed to
   /// "step-00001234.XXXXXXXX.aside", as the run makes these steps again, and are removed when it has passed
-  /// them. `description`: further options of the run that affect its result, which resume() compares.
-  /// Returns, on rank 0, sentences about checkpoints that were renamed or could not be. Collective. Throws
-  /// Error(resource) when memory or the disk is short.
+  /// them. Returns, on rank 0, sentences about checkpoints that were renamed or could not be. Collective.
+  /// Throws Error(resource) when memory or the disk is short.
   std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
-                                             const CheckpointOptions& options, const Facts& description = {});
+                                             const CheckpointOptions& options);
   /// Continues the run of a checkpoint, on any number of ranks: fit() makes the remaining steps, with the
   /// same result as if the run had not been interrupted. Only rank 0 reads the folder. Returns, on rank 0,
   /// warnings of changes that may alter the result (another kind of processor, other versions of libraries).
   /// Collective. Throws on all ranks Error(usage) for an option that affects the result and differs, unless
   /// `force`, for fewer epochs or steps than the run has begun, and for options that need a state which the
   /// checkpoint lacks; Error(data) for a checkpoint that is damaged or of another network or data set.
-  std::vector<std::string> resume(const std::filesystem::path& checkpoint, const Facts& description = {},
-                                  bool force = false);
+  std::vector<std::string> resume(const std::filesystem::path& checkpoint, bool force = false);
 
   /// Trains the remaining epochs, or fewer with early_stopping, max_steps or Request::stop. Throws
   /// Error(data) naming step and learning rate when the loss, or the norm of a gradient that is clipped, is
@@ -77,8 +79,9 @@ class Trainer : public RunHooks {
   /// num_batches_tracked of PyTorch's batch norm is ignored. Collective. Throws Error(data) for a file that
   /// does not fit, Error(usage) when ranks have different files.
   void load(const ModelFile& file, const LoadOptions& options = {});
-  /// Writes the parameters (with model_ema, their averages as of the last evaluation) as a PyTorch state_dict
-  /// with `metadata` added to the file's; num_batches_tracked is 0. To be called on one rank.
+  /// Writes the parameters (with model_ema, their averages as of the last evaluation) as a PyTorch
+  /// state_dict; num_batches_tracked is 0. Its metadata hold the ModelDescription, with the results of the
+  /// last evaluation if no step was made since, and `metadata`. To be called on one rank.
   void save(const std::string& file, const std::map<std::string, std::string>& metadata = {}) const;
   /// "xxh3:" and 32 hexadecimal digits: XXH3 128-bit hash of all parameters and statistics as trained (not
   /// their averages), in the network's order, little-endian.

@@ -13,6 +13,7 @@
 #include "train/evaluator.h"
 #include "train/loop/epoch_loop.h"
 #include "train/run.h"
+#include "train/run_description.h"
 #include "train/same_run.h"
 #include "train/session/agreed.h"
 #include "train/session/session.h"
@@ -47,7 +48,8 @@ class Trainer::Implementation {
         loop_({.session = session_, .run = run_, .steps = steps_, .state = state_, .hooks = owner},
               test_evaluator_, validation_evaluator_.get()),
         hooks_(owner),
-        facts_(facts_of(session_, run_, identity_)) {
+        facts_(facts_of(session_, run_, identity_)),
+        description_(description_of(run_)) {
     if (options.count_confusion && test.task() == Task::classification &&
         network.classes() <= most_confusion_classes) {
       Evaluator& judge = validation_evaluator_ ? *validation_evaluator_ : test_evaluator_;
@@ -67,6 +69,20 @@ class Trainer::Implementation {
     watch_of(session_.world()).set_stage(Stage::end);
   }
 
+  void describe(RunFacts facts) {
+    facts_.options.insert(facts_.options.end(), facts.options.begin(), facts.options.end());
+    description_.data = std::move(facts.data);
+  }
+
+  void save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
+    std::map<std::string, std::string> all = metadata;
+    ModelDescription saved = description();
+    saved.results = state_.present_results();
+    saved.digest = state_.digest_of_results();
+    all.merge(metadata_of(saved));
+    state_.save(file, all);
+  }
+
   void check_checkpoint_space(const std::filesystem::path& folder) {
     session_.world().agree([&] {
       if (session_.world().rank() != 0) return;
@@ -75,23 +91,19 @@ class Trainer::Implementation {
   }
 
   std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
-                                             const CheckpointOptions& options, const Facts& description) {
+                                             const CheckpointOptions& options) {
     session_.world().agree([&] { check_fields(options); });
     check_checkpoint_space(folder);
-    CheckpointState facts = facts_;
-    facts.options.insert(facts.options.end(), description.begin(), description.end());
     loop_.set_checkpointer(nullptr);
     checkpointer_.reset();
-    checkpointer_ =
-        std::make_unique<Checkpointer>(session_, run_, state_, folder, options, std::move(facts), hooks_);
+    checkpointer_ = std::make_unique<Checkpointer>(session_, run_, state_, folder, options, facts_,
+                                                   description(), hooks_);
     loop_.set_checkpointer(checkpointer_.get());
     return resumed_ ? checkpointer_->set_aside_later() : std::vector<std::string>();
   }
 
-  std::vector<std::string> resume(const std::filesystem::path& folder, const Facts& description, bool force) {
-    CheckpointState facts = facts_;
-    facts.options.insert(facts.options.end(), description.begin(), description.end());
-    std::vector<std::string> remarks = restore(session_, run_, folder, facts, force, state_);
+  std::vector<std::string> resume(const std::filesystem::path& folder, bool force) {
+    std::vector<std::string> remarks = restore(session_, run_, folder, facts_, force, state_);
     loop_.check_replicas();
     resumed_ = true;
     return remarks;
@@ -126,6 +138,13 @@ class Trainer::Implementation {
     check_same(world, lines_of_run(options, identity));
     world.agree([&] { check_fields(options); });
     return find_placement(world, options.execution, options.reduce);
+  }
+
+  /// Description of the models of the run, without results and digest.
+  ModelDescription description() const {
+    ModelDescription description = description_;
+    description.options = facts_.options;
+    return description;
   }
 
   void prepare_rollback() {
@@ -186,6 +205,7 @@ class Trainer::Implementation {
   const RunHooks& hooks_;
   bool resumed_ = false;
   CheckpointState facts_;                       ///< equal in all checkpoints of the run
+  ModelDescription description_;                ///< without the options, which facts_ has
   std::unique_ptr<Checkpointer> checkpointer_;  ///< null: no checkpoints
 };
 
@@ -204,19 +224,18 @@ void Trainer::load(const ModelFile& file, const LoadOptions& options) {
   implementation_->load(file, options);
 }
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
-  implementation_->state().save(file, metadata);
+  implementation_->save(file, metadata);
 }
+void Trainer::describe(RunFacts facts) { implementation_->describe(std::move(facts)); }
 void Trainer::check_checkpoint_space(const std::filesystem::path& folder) {
   implementation_->check_checkpoint_space(folder);
 }
 std::vector<std::string> Trainer::write_checkpoints(const std::filesystem::path& folder,
-                                                    const CheckpointOptions& options,
-                                                    const Facts& description) {
-  return implementation_->write_checkpoints(folder, options, description);
+                                                    const CheckpointOptions& options) {
+  return implementation_->write_checkpoints(folder, options);
 }
-std::vector<std::string> Trainer::resume(const std::filesystem::path& checkpoint, const Facts& description,
-                                         bool force) {
-  return implementation_->resume(checkpoint, description, force);
+std::vector<std::string> Trainer::resume(const std::filesystem::path& checkpoint, bool force) {
+  return implementation_->resume(checkpoint, force);
 }
 bool Trainer::done() const { return implementation_->loop().position().done(); }
 std::uint64_t Trainer::step() const { return implementation_->state().progress.step; }

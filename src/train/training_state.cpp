@@ -78,6 +78,11 @@ void TrainingState::save(const std::string& file, const std::map<std::string, st
   ParameterSet(run_.network, run_.layout, view.floats()).save(file, metadata);
 }
 
+std::string TrainingState::digest_of_results() const {
+  views_.back().fetch();
+  return digest_of(run_.network.parameters(), run_.layout, views_.back().floats());
+}
+
 std::string TrainingState::digest() const {
   views_.front().fetch();
   return digest_of(run_.network.parameters(), run_.layout, views_.front().floats());

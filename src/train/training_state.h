@@ -11,6 +11,7 @@
 
 #include "comm/exchange.h"
 #include "device/device.h"
+#include "lockstep/checkpoint.h"
 #include "lockstep/field.h"
 #include "lockstep/model_file.h"
 #include "lockstep/reports.h"
@@ -96,6 +97,8 @@ class TrainingState {
   TrainingState(const Session& session, const Run& run);
 
   Progress progress = {};
+  /// ModelDescription::results of the last evaluation; after a resume, on rank 0 only.
+  Facts evaluation = {};
 
   /// Arenas: "parameters"; "average", if averages are kept; "optimizer.momentum" and the like, with the
   /// elements that this rank updates.
@@ -111,6 +114,10 @@ class TrainingState {
   /// Sets the averages to the parameters. All ranks must have written these before, as they may share the
   /// arenas.
   void start_averages();
+  /// `evaluation`, if no step was made since; else nothing.
+  Facts present_results() const { return progress.evaluated == progress.step ? evaluation : Facts(); }
+  /// Digest of the values that save() writes.
+  std::string digest_of_results() const;
   void save(const std::string& file, const std::map<std::string, std::string>& metadata) const;
   /// Digest of the parameters, as Trainer::digest returns it.
   std::string digest() const;

@@ -1,11 +1,13 @@
 #include "lockstep/trainer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
+#include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
@@ -226,6 +228,42 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
                      {.batch = {.size = 64, .micro_batches = 4}, .execution = {.threads = 1}})
                 .loss,
             test.loss);
+}
+
+/// By the trainer that was evaluated, and by one that resumes its checkpoint and makes no step.
+TEST(Trainer, SavedModelsDescribeThemselves) {
+  const auto network = network_with_batch_norm();
+  const TemporaryFolder folder;
+  TrainerOptions chosen = options();
+  chosen.input = {.mean = {0.3}, .deviation = {0.4}};
+  double accuracy = 0.0;
+  for (const char* file : {"first.safetensors", "resumed.safetensors"}) {
+    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    trainer.on_event = observer([&](const EpochReport& report) { accuracy = report.test.accuracy; });
+    trainer.describe({.options = {{"model", "mine"}}, .data = {{"dataset", "squares"}}});
+    if (file == std::string("resumed.safetensors")) trainer.resume(folder / "step-00000010");
+    trainer.write_checkpoints(folder.path(), {.every = {}});
+    trainer.fit();
+    trainer.save((folder / file).string(), {{"mine", "yes"}});
+    const ModelFile model = ModelFile::read(folder / file);
+    const ModelDescription description = description_of(model);
+    EXPECT_EQ(fingerprint(*make_network(description, file)), fingerprint(*network));
+    EXPECT_EQ(description.shape, (Shape{1, 12, 12}));
+    EXPECT_EQ(description.outputs, 4);
+    EXPECT_EQ(description.input, (InputOptions{.mean = {0.3}, .deviation = {0.4}, .crop_share = 1.0}));
+    EXPECT_EQ(description.data, (Facts{{"dataset", "squares"}}));
+    EXPECT_EQ(description.options.back(), (Facts::value_type{"model", "mine"}));
+    EXPECT_EQ(description.results[0], (Facts::value_type{"epoch", "2"}));
+    EXPECT_EQ(description.digest, trainer.digest());
+    EXPECT_EQ(model.metadata().at("test_accuracy"), fmt::format("{}", accuracy));
+    EXPECT_EQ(model.metadata().at("mine"), "yes");
+    EXPECT_EQ(model.metadata().at("producer"), "lockstep");
+    const ModelFile checkpoint = ModelFile::read(folder / "step-00000010/model.safetensors");
+    EXPECT_EQ(description_of(checkpoint).network, description.network);
+    EXPECT_EQ(description_of(checkpoint).results, description.results);
+    const ModelFile earlier = ModelFile::read(folder / "step-00000005/model.safetensors");
+    EXPECT_EQ(description_of(earlier).results[0], (Facts::value_type{"epoch", "1"}));
+  }
 }
 
 TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {

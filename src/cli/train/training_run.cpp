@@ -74,13 +74,6 @@ std::string environment_of(Environment environment, const World& world, const Tr
   return environment_json(environment);
 }
 
-void save_best(const RunFolder& folder, const TrainOptions& options, Task task, const Trainer& trainer) {
-  const BestEpoch best = trainer.best();
-  trainer.save(folder.best(), {{"epoch", std::to_string(best.epoch)},
-                               {fmt::format("{}_{}", judging_set(options), score_of(task).name),
-                                fmt::format("{}", best.score)}});
-}
-
 void warn_of_checkpoint(const CheckpointReport& checkpoint, bool continues) {
   print_warning(checkpoint.remark);
   if (checkpoint.failure.empty()) return;
@@ -140,6 +133,19 @@ Facts result_options(const TrainOptions& options) {
   return facts;
 }
 
+/// Options of the data set that have an effect, with the absolute path of its folder.
+Facts data_options(const TrainOptions& options) {
+  Facts facts;
+  DatasetOptions data = options.data;
+  if (!data.directory.empty())
+    data.directory = short_form(std::filesystem::absolute(data.directory)).string();
+  const std::vector<OptionText> texts = texts_of(data);
+  for (const OptionText& text : texts) {
+    if (!text.value.empty() && has_effect(texts, text)) facts.emplace_back(text.field.name, text.value);
+  }
+  return facts;
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests& stops,
@@ -152,8 +158,8 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
       data_(open_data(world, options)),
       network_(make_network(world, options, *data_.train)),
       trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options), data_.validation.get()),
-      description_(result_options(options)),
       warnings_(options) {
+  trainer_.describe({.options = result_options(options), .data = data_options(options)});
   restore();
   open_record(std::move(environment));
   if (leads()) {
@@ -167,7 +173,7 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
 
 void TrainingRun::restore() {
   if (!place_.checkpoint.empty()) {
-    const auto remarks = trainer_.resume(place_.checkpoint, description_, options_.force);
+    const auto remarks = trainer_.resume(place_.checkpoint, options_.force);
     for (const std::string& remark : remarks) print_warning(remark);
   } else if (!options_.init_from.empty()) {
     std::optional<ModelFile> file;
@@ -200,8 +206,7 @@ void TrainingRun::open_record(Environment environment) {
     const std::string run = place_.folder.path().string();
     const bool has_checkpoint = place_.continues && !place_.checkpoint.empty();
     watch.set_advice(has_checkpoint ? resume_advice(start_, run) : begin_again_advice(start_, run));
-    const auto remarks =
-        trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints, description_);
+    const auto remarks = trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints);
     for (const std::string& remark : remarks) print_warning(remark);
   }
   world_.agree([&] {  // last: from here on, errors of files are warnings
@@ -233,7 +238,7 @@ void TrainingRun::observe() {
   const auto after_record = observer(
       [this](const EpochReport& epoch) {
         if (!epoch.best || !place_.keeps()) return;
-        recorder_->attempt([&] { save_best(place_.folder, options_, epoch.test.task, trainer_); });
+        recorder_->attempt([&] { trainer_.save(place_.folder.best()); });
       },
       [this](const NotFiniteReport& report) {
         report_not_finite(report, *data_.train, place_.folder, *recorder_);

@@ -48,7 +48,6 @@ class TrainingRun {
   DatasetPair data_;
   std::unique_ptr<Network> network_;
   Trainer trainer_;
-  Facts description_;  ///< options that affect the result and are not the trainer's
   DataWarnings warnings_;
   std::optional<Recorder> recorder_;
 };

@@ -231,15 +231,25 @@ void JsonDocument::read(const JsonValue& value, double& number) const {
 void JsonDocument::read(const JsonValue& value, Facts& facts) const {
   check_object(value);
   for (const auto& [name, item] : value.items()) {
-    std::string& text = facts.emplace_back(name, "").second;
-    if (item.is_array()) {
-      std::vector<unsigned char> bytes;
-      read(item, bytes);
-      text.assign(bytes.begin(), bytes.end());
-    } else {
-      read(item, text);
-    }
+    read_bytes(item, facts.emplace_back(name, "").second);
   }
+}
+
+void JsonDocument::read_bytes(const JsonValue& value, std::string& bytes) const {
+  if (!value.is_array()) return read(value, bytes);
+  std::vector<unsigned char> list;
+  read(value, list);
+  bytes.assign(list.begin(), list.end());
+}
+
+JsonValue json_of_bytes(const std::string& bytes) {
+  JsonValue text = bytes;
+  try {
+    static_cast<void>(text.dump());
+  } catch (const nlohmann::json::type_error&) {
+    text = std::vector<unsigned char>(bytes.begin(), bytes.end());
+  }
+  return text;
 }
 
 JsonValue json_of(const Facts& facts) {
@@ -248,12 +258,7 @@ JsonValue json_of(const Facts& facts) {
     if (object.contains(name)) {
       throw Error(Category::internal, fmt::format("name '{}' occurs twice", printable(name)));
     }
-    JsonValue& value = object[name] = text;
-    try {
-      static_cast<void>(value.dump());
-    } catch (const nlohmann::json::type_error&) {
-      value = std::vector<unsigned char>(text.begin(), text.end());
-    }
+    object[name] = json_of_bytes(text);
   }
   return object;
 }

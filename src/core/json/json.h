@@ -53,6 +53,8 @@ class JsonDocument {
   void read(const JsonValue& value, bool& choice) const;
   void read(const JsonValue& value, double& number) const;
   void read(const JsonValue& value, Facts& facts) const;
+  /// Reads what json_of_bytes wrote.
+  void read_bytes(const JsonValue& value, std::string& bytes) const;
   template <std::integral T>
   void read(const JsonValue& value, T& number) const {
     number = static_cast<T>(whole_number(value, static_cast<std::uint64_t>(std::numeric_limits<T>::max())));
@@ -90,6 +92,8 @@ class JsonDocument {
   std::vector<int> lines_;  ///< of the values, in the order in which they begin
 };
 
+/// Text, or a list of bytes if they are not UTF-8, as file names may not be.
+JsonValue json_of_bytes(const std::string& bytes);
 /// Object of texts. A text that is not UTF-8 (file names may hold any bytes) becomes a list of its bytes.
 /// Throws Error(internal) for a repeated name.
 JsonValue json_of(const Facts& facts);

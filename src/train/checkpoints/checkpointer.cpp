@@ -60,13 +60,14 @@ Facts progress_facts(const Progress& progress) {
 
 Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState& state,
                            std::filesystem::path folder, const CheckpointOptions& options,
-                           CheckpointState facts, const RunHooks& hooks)
+                           CheckpointState facts, ModelDescription description, const RunHooks& hooks)
     : session_(session),
       run_(run),
       state_(state),
       store_(std::move(folder), options.keep),
       options_(options),
       facts_(std::move(facts)),
+      description_(std::move(description)),
       hooks_(hooks),
       snapshot_(session, run, state),
       last_step_(state.progress.step),
@@ -113,6 +114,7 @@ void Checkpointer::begin() {
   facts_.step = progress.step;
   facts_.epoch = static_cast<int>((progress.step + run_.epoch.steps - 1) / run_.epoch.steps);
   facts_.progress = progress_facts(progress);
+  description_.results = state_.present_results();
   pending_ = CheckpointReport{.step = progress.step, .stall_seconds = seconds_since(start)};
 }
 
@@ -128,7 +130,8 @@ void Checkpointer::advance() {
 
 void Checkpointer::write() {
   contents_ = {.state = facts_, .model = snapshot_.model(), .optimizer = snapshot_.optimizer()};
-  contents_.metadata = {{"format", "pt"}, {"producer", "lockstep"}};
+  contents_.metadata = metadata_of(description_);
+  contents_.metadata.insert({{"format", "pt"}, {"producer", "lockstep"}});
   const StepFilter needed =
       rolls_back() ? [this](std::uint64_t step) { return is_regular(step); } : StepFilter();
   const InStage in(watch_of(session_.world()), Stage::checkpoint);  // there may be no thread for it

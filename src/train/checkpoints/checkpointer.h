@@ -6,6 +6,7 @@
 
 #include "lockstep/checkpoint.h"
 #include "lockstep/error.h"
+#include "lockstep/model_description.h"
 #include "lockstep/reports.h"
 #include "run/checkpoint/checkpoint_store.h"
 #include "train/checkpoints/snapshot.h"
@@ -17,10 +18,12 @@ namespace lockstep {
 /// and is written there by a thread. Rank 0 decides when. Arguments outlive the checkpointer.
 class Checkpointer {
  public:
-  /// `folder`: for checkpoints; only rank 0 uses it. `facts`: equal in all checkpoints of the run.
+  /// `folder`: for checkpoints; only rank 0 uses it. `facts`, `description`: equal in all checkpoints of the
+  /// run, except for progress and results.
   /// Collective. Throws Error(resource) on all ranks if memory is short.
   Checkpointer(const Session& session, const Run& run, TrainingState& state, std::filesystem::path folder,
-               const CheckpointOptions& options, CheckpointState facts, const RunHooks& hooks);
+               const CheckpointOptions& options, CheckpointState facts, ModelDescription description,
+               const RunHooks& hooks);
   /// Waits for the writing thread.
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
@@ -72,6 +75,7 @@ class Checkpointer {
   CheckpointStore store_;
   CheckpointOptions options_;
   CheckpointState facts_;
+  ModelDescription description_;
   const RunHooks& hooks_;
   Snapshot snapshot_;
   CheckpointContents contents_;              ///< of the checkpoint that is transferred or written

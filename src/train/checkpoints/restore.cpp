@@ -13,6 +13,7 @@
 #include "data/image/png.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
+#include "lockstep/model_description.h"
 #include "lockstep/schedule.h"
 #include "lockstep/world.h"
 #include "run/checkpoint/checkpoint.h"
@@ -267,6 +268,7 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
       check_identity(*checkpoint, facts);
       check_length(*checkpoint, run);
       check_states(*checkpoint, state, run);
+      state.evaluation = description_of(checkpoint->model).results;
     }
     parts = sources(state, run, checkpoint ? &*checkpoint : nullptr);
   });

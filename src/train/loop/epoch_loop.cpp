@@ -1,5 +1,7 @@
 #include "train/loop/epoch_loop.h"
 
+#include "train/run_description.h"
+
 namespace lockstep {
 namespace {
 
@@ -88,6 +90,7 @@ bool EpochLoop::evaluate() {
   report.best = progress_.best.epoch == 0 || score > progress_.best.score;
   if (report.best) progress_.best = {.epoch = report.epoch, .score = score};
   progress_.evaluated = progress_.step;
+  parts_.state.evaluation = results_of(report);
   if (report.skipped_steps == 0 && position().whole_epochs()) progress_.rollbacks = 0;
   watch.set_stage(Stage::report);
   if (parts_.hooks.on_event) {

@@ -1,0 +1,56 @@
+#include "train/run_description.h"
+
+#include <fmt/format.h>
+
+#include "core/json/json.h"
+#include "core/version.h"
+#include "data/files/table_encoding.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+
+namespace lockstep {
+namespace {
+
+std::string network_or_nothing(const Network& network) {
+  try {
+    return network_json(network);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::string table_of(const Dataset& dataset) {
+  const TableEncoding* const encoding = dataset.table_encoding();
+  return encoding == nullptr ? "" : json_of(*encoding).dump();
+}
+
+void add(Facts& facts, const std::string& part, const Evaluation& evaluation) {
+  for (const Metric& metric : metrics_of(evaluation.task)) {
+    if (!metric.in_epochs) continue;
+    facts.emplace_back(fmt::format("{}_{}", part, metric.name), fmt::format("{}", evaluation.*metric.value));
+  }
+}
+
+}  // namespace
+
+ModelDescription description_of(const Run& run) {
+  ModelDescription description{.network = network_or_nothing(run.network),
+                               .shape = run.network.input_shape(),
+                               .outputs = run.network.classes(),
+                               .classes = run.train.class_names(),
+                               .task = name_of(run.train.task()),
+                               .input = run.options.input,
+                               .table = table_of(run.train),
+                               .version = version()};
+  if (run.train.encoding() != Encoding::image_file) description.input.crop_share = 1.0;
+  return description;
+}
+
+Facts results_of(const EpochReport& report) {
+  Facts facts{{"epoch", std::to_string(report.epoch)}};
+  add(facts, "test", report.test);
+  if (report.validation) add(facts, "validation", *report.validation);
+  return facts;
+}
+
+}  // namespace lockstep
