@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include "cli/find_checkpoints.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
+#include "cli/saved_model.h"
+#include "cli/split.h"
 #include "cli/train/train_options.h"
 #include "core/message.h"
 #include "lockstep/dataset.h"
@@ -25,13 +28,10 @@
 namespace lockstep {
 namespace {
 
-enum class Split { test, train };
-Names choices_of(Split) { return {"test", "train"}; }
-
 struct EvalOptions {
   std::string file;
   std::string checkpoint;
-  ModelOptions model;
+  ModelOptions model{.name = {}};
   DatasetOptions data;
   InputOptions input;
   Split split = Split::test;
@@ -39,16 +39,16 @@ struct EvalOptions {
   bool confusion = false;
   BatchOptions batch;
   ExecutionOptions execution;
+  std::optional<SavedModel> saved = {};  ///< model that was opened for the values that it implies
 };
 
 template <OptionsOf<EvalOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  [[maybe_unused]] auto& [file, checkpoint, model, data, input, split, per_class, confusion, batch,
-                          execution] = options;
+  [[maybe_unused]] auto& [file, checkpoint, model, data, input, split, per_class, confusion, batch, execution,
+                          saved] = options;
   field(checkpoint,
         {.name = "checkpoint",
-         .help = "measure the model of this checkpoint, or of the newest good one of this run directory; "
-                 "options are then read from the run's options.cfg",
+         .help = "measure the model of this checkpoint, or of the newest good one of this run directory",
          .group = "Model",
          .placeholder = "RUN",
          .scope = Scope::file});
@@ -68,15 +68,28 @@ void visit(O& options, Visitor&& field) {
 }
 
 OptionSet option_set(EvalOptions& options) {
-  OptionSet set("lockstep eval [options] MODEL.safetensors | --checkpoint RUN",
-                "Measures loss and accuracy of a saved model. Each sample is evaluated once, by one of the "
-                "ranks.");
-  set.optional_positional("MODEL.safetensors", "model file, written by lockstep train --save-model",
+  OptionSet set(
+      "lockstep eval [options] MODEL | --checkpoint RUN",
+      "Measures loss and accuracy of a saved model. Each sample is evaluated once, by one of the "
+      "ranks. Network, data set and preparation of the samples are those of the training, which the "
+      "model contains, unless options change them. Classes are matched by their names.");
+  set.optional_positional("MODEL",
+                          "model file; a checkpoint; or a run directory, of which it is the best model, else "
+                          "the final one, else the newest checkpoint",
                           options.file);
   set.add(options);
   set.config_file();
   set.config_of(
-      "checkpoint", [](const std::string& path) { return find_options(path).string(); }, "device", "cuda");
+      "checkpoint",
+      [&options](const std::string& path) {
+        options.saved = open_checkpoint_model(path, is_first_process());
+        return options.saved->describes_itself() ? "" : find_options(path).string();
+      },
+      "device", "cuda");
+  set.imply([&options](const OptionSet::Given& given) {
+    if (!options.file.empty()) options.saved = open_model(options.file, is_first_process());
+    return options.saved ? implied_by(*options.saved, given) : std::vector<ImpliedValue>();
+  });
   set.check([&options] {
     if (options.file.empty() == options.checkpoint.empty()) {
       throw Error(Category::usage, "name a model file, or a checkpoint with --checkpoint");
@@ -84,8 +97,10 @@ OptionSet option_set(EvalOptions& options) {
   });
   set.ignore(train_option_names());
   set.epilogue(
-      "Examples:\n  lockstep-run -np 2 eval --model lenet lenet.safetensors\n"
-      "  lockstep eval --checkpoint runs/lenet-fashion-mnist-1\n");
+      "Examples:\n  lockstep eval runs/lenet-fashion-mnist-1\n"
+      "  lockstep-run -np 2 eval lenet.safetensors\n"
+      "  lockstep eval flowers.safetensors --data-dir other-flowers --per-class\n"
+      "  lockstep eval --model resnet18 --dataset images --data-dir imagenet torch.safetensors\n");
   return set;
 }
 
@@ -129,19 +144,24 @@ std::string result_line(const std::string& part, const Evaluation& result) {
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-ModelFile read_model(const World& world, const EvalOptions& options) {
-  if (options.checkpoint.empty()) return ModelFile::read(options.file);
-  return results_of(open_checkpoint(options.checkpoint, world.rank() == 0));
-}
-
-int run_evaluation(World& world, const EvalOptions& options) {
+int run_evaluation(World& world, const EvalOptions& options, const std::vector<std::string>& warnings) {
+  const SavedModel& model = *options.saved;
+  if (world.rank() == 0) {
+    if (options.checkpoint.empty() && model.place != options.file)
+      print_message(fmt::format("model {}", model.place));
+    print_warning(fmt::format("{}", fmt::join(warnings, "; ")));
+  }
   const DatasetPair data = open_dataset(world, options.data);
-  const Dataset& dataset = options.split == Split::test ? *data.test : *data.train;
+  const Dataset& whole = part_of(data, options.split);
   std::unique_ptr<Network> network;
-  world.agree([&] { network = make_model(options.model.name, dataset.shape(), dataset.classes()); });
-  std::optional<ModelFile> file;
-  world.agree([&] { file = read_model(world, options); });
-  const Evaluation result = evaluate(world, *network, *file, dataset,
+  std::unique_ptr<Dataset> relabelled;
+  world.agree([&] {
+    network = network_of(model, options.model.name, whole.shape(), whole.classes());
+    check_encoding(whole, model);
+    relabelled = relabel(whole, model);
+  });
+  const Dataset& dataset = relabelled ? *relabelled : whole;
+  const Evaluation result = evaluate(world, *network, model.file, dataset,
                                      {.confusion = options.per_class || options.confusion,
                                       .input = options.input,
                                       .batch = options.batch,
@@ -152,7 +172,9 @@ int run_evaluation(World& world, const EvalOptions& options) {
     print(result_line(name_of(options.split), result));
     print(options.per_class ? per_class_table(result.confusion, names) : "");
     print(options.confusion ? confusion_table(result.confusion, names) : "");
-    print(fmt::format("digest {}\n", digest(*network, *file)));
+    const std::string found = digest(*network, model.file);
+    print(fmt::format("digest {}\n", found));
+    print_warning(changed_warning(model.description, model.place, found));
   }
   return 0;
 }
@@ -162,7 +184,8 @@ int run_evaluation(World& world, const EvalOptions& options) {
 int run_eval(int argc, char** argv) {
   EvalOptions options;
   OptionSet set = option_set(options);
-  return run_on_ranks(set, argc, argv, [&](World& world) { return run_evaluation(world, options); });
+  return run_on_ranks(set, argc, argv,
+                      [&](World& world) { return run_evaluation(world, options, set.contradictions()); });
 }
 
 void describe_eval(const OptionSetReader& read) { describe<EvalOptions>(option_set, read); }

@@ -41,6 +41,48 @@ TEST(OptionSet, ArgumentsWithoutNames) {
   expect_error(Category::usage, {"unexpected argument 'b'"}, [&] { parse_with({"a", "b"}); });
 }
 
+TEST(OptionSet, ListsOfArguments) {
+  std::string model;
+  std::vector<std::string> paths;
+  OptionSet set("lockstep predict MODEL PATH...", "Predicts.");
+  set.positional("MODEL", "model", model);
+  set.list("PATH...", "images", paths);
+  const Arguments none = {"predict", "m"}, three = {"predict", "m", "b", "-", "a"};
+  EXPECT_TRUE(set.parse(2, none.data(), nullptr));
+  EXPECT_EQ(paths, std::vector<std::string>());
+  EXPECT_TRUE(set.parse(5, three.data(), nullptr));
+  EXPECT_EQ(model, "m");
+  EXPECT_EQ(paths, (std::vector<std::string>{"b", "-", "a"}));
+  expect_error(Category::usage, {"MODEL is missing"}, [&] { set.parse(1, none.data(), nullptr); });
+}
+
+TEST(OptionSet, ImpliedValuesComeLast) {
+  std::string file;
+  ShowOptions options;
+  OptionSet set("lockstep show FILE", "Shows.");
+  set.positional("FILE", "file", file);
+  set.add(options);
+  set.imply([&](const OptionSet::Given& given) {
+    EXPECT_EQ(given("depth"), file == "twice" ? "2" : "");
+    return std::vector<ImpliedValue>{{"depth", file == "bad" ? "9" : "3", file, true},
+                                     {"all", "true", file, false},
+                                     {"unknown", "1", file, false}};
+  });
+  const Arguments implied = {"show", "once"}, given = {"show", "twice", "--depth", "2", "--all=false"};
+  EXPECT_TRUE(set.parse(2, implied.data(), nullptr));
+  EXPECT_EQ(options.depth, 3);
+  EXPECT_TRUE(options.all);
+  EXPECT_FALSE(set.is_given("depth"));
+  EXPECT_TRUE(set.contradictions().empty());
+  EXPECT_TRUE(set.parse(5, given.data(), nullptr));
+  EXPECT_EQ(options.depth, 2);
+  EXPECT_FALSE(options.all);
+  EXPECT_TRUE(set.is_given("depth"));
+  EXPECT_EQ(set.contradictions(), std::vector<std::string>{"--depth is '2', but '3' in twice"});
+  const Arguments bad = {"show", "bad"};
+  expect_error(Category::usage, {"bad: depth: '9'"}, [&] { set.parse(2, bad.data(), nullptr); });
+}
+
 TEST(OptionSet, OptionsOfOtherCommandsAndInternalVariablesAreIgnored) {
   const TemporaryFolder folder;
   const std::string file = folder.write("run.cfg", "lr = 0.1\ndepth = 2\n").string();

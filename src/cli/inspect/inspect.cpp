@@ -11,9 +11,11 @@
 #include "cli/model_summary.h"
 #include "cli/options/flag.h"
 #include "cli/results.h"
+#include "cli/saved_model.h"
 #include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
+#include "core/message.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/model_file.h"
@@ -53,9 +55,10 @@ void visit(O& options, Visitor&& field) {
 OptionSet option_set(InspectOptions& options) {
   OptionSet set(
       "lockstep inspect FILE.safetensors | CHECKPOINT | RUN_DIR | --model NAME [options]",
-      "With a model file: shows its tensors (name, type, shape, number of values) and a digest. With "
-      "--model, too, it is the digest that 'lockstep eval' prints, over the tensors in the order of the "
-      "network. 'lockstep train' printed the same, unless --model-ema was given: then the file holds the "
+      "With a model file: shows its tensors (name, type, shape, number of values), a digest, and the "
+      "description that it contains. If it describes its network, or with --model, it is the digest that "
+      "'lockstep eval' prints, over the tensors in the order of the network. 'lockstep train' printed the "
+      "same, unless --model-ema was given: then the file holds the "
       "average, but the printed digest is that of the trained parameters. "
       "With a checkpoint, or a run directory, whose newest good checkpoint is then used: shows step, epoch, "
       "options, identity of network and data, and its tensors; the digest is that of the trained parameters. "
@@ -87,9 +90,12 @@ std::string network_digest(const ModelFile& file, const InspectOptions& options)
   }
 }
 
-/// Digest of the tensors: in the order of the network if one is named, else of the file.
-InspectedDigest digest_of(const ModelFile& file, const InspectOptions& options) {
+/// Digest of the tensors: in the order of the network if one is named or described, else of the file.
+InspectedDigest digest_of(const ModelFile& file, const ModelDescription& description,
+                          const InspectOptions& options) {
   if (!options.model.name.empty()) return {network_digest(file, options), "network"};
+  if (!description.network.empty())
+    return {digest(*make_network(description, file.origin()), file), "network"};
   Digest hash;
   for (const TensorInfo& tensor : file.tensors()) {
     if (!tensor.name.ends_with("num_batches_tracked")) {  // PyTorch's count: not a parameter
@@ -100,17 +106,27 @@ InspectedDigest digest_of(const ModelFile& file, const InspectOptions& options) 
 }
 
 InspectedFile inspect_file(const ModelFile& file, const InspectOptions& options) {
+  ModelDescription description = description_of(file);
+  InspectedDigest digest = digest_of(file, description, options);
+  if (digest.digest_order == "network")
+    print_warning(changed_warning(description, file.origin(), digest.digest));
   return {.tensors = tensors_of(file),
-          .digest = digest_of(file, options),
-          .metadata = {file.metadata().begin(), file.metadata().end()}};
+          .digest = std::move(digest),
+          .metadata = {file.metadata().begin(), file.metadata().end()},
+          .description = std::move(description)};
 }
 
 InspectedCheckpoint inspect_checkpoint(const Checkpoint& checkpoint, const InspectOptions& options) {
+  const ModelFile& model = checkpoint.model;
+  ModelDescription description = description_of(model);
+  InspectedDigest digest = digest_of(model, description, options);
   return {.folder = checkpoint.folder.string(),
           .state = checkpoint.state,
-          .digest = digest_of(checkpoint.model, options),
-          .model = tensors_of(checkpoint.model),
-          .optimizer = tensors_of(checkpoint.optimizer)};
+          .digest = std::move(digest),
+          .model = tensors_of(model),
+          .optimizer = tensors_of(checkpoint.optimizer),
+          .metadata = {model.metadata().begin(), model.metadata().end()},
+          .description = std::move(description)};
 }
 
 /// Reading a model file checks its structure.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/model_summary.h"
+#include "cli/saved_model.h"
 #include "core/printable.h"
 
 namespace lockstep {
@@ -16,6 +18,34 @@ std::string text_of(const char* title, const Facts& facts) {
     text += without_control_characters(fmt::format("  {} = {}", name, value)) + "\n";
   }
   return text;
+}
+
+/// "epoch 3, test_loss 0.51".
+std::string in_a_line(const Facts& facts) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : facts) texts.push_back(fmt::format("{} {}", name, value));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string line(const char* title, const std::string& text) {
+  return text.empty() ? "" : fmt::format("{:<10}{}\n", title, without_control_characters(text));
+}
+
+std::string network_text(const ModelDescription& description) {
+  const auto network = make_network(description, "the file");
+  const NetworkSummary summary = summarize(*network, 1);
+  const std::string name = fact(description.options, "model");
+  return fmt::format("{}{}layers: {}, parameters: {}", name, name.empty() ? "" : ", ", summary.layers.size(),
+                     summary.parameters);
+}
+
+std::string input_text(const ModelDescription& description) {
+  const InputOptions& input = description.input;
+  std::string text = text_of(description.shape);
+  if (!description.table.empty()) text += " columns of a table";
+  if (!input.mean.empty()) text += fmt::format(", mean {}", fmt::join(input.mean, ","));
+  if (!input.deviation.empty()) text += fmt::format(", std {}", fmt::join(input.deviation, ","));
+  return text + (input.crop_share == 1.0 ? "" : fmt::format(", centre crop {}", input.crop_share));
 }
 
 std::string text_of(const CheckpointState& state) {
@@ -55,18 +85,32 @@ std::string text_of(const InspectedDigest& digest) {
                      digest.digest);
 }
 
+std::string text_of(const ModelDescription& description) {
+  if (description.network.empty()) return "";
+  const Names& classes = description.classes;
+  return line("network", network_text(description)) + line("input", input_text(description)) +
+         line("outputs", fmt::format("{}{}{}", description.outputs, classes.empty() ? "" : ": ",
+                                     fmt::join(classes, ", "))) +
+         line("task", description.task) + line("data", in_a_line(description.data)) +
+         line("results", in_a_line(description.results)) +
+         line("saved by", "lockstep " + description.version);
+}
+
 std::string text_of(const InspectedFile& file) {
-  std::string text = text_of(file.tensors) + text_of(file.digest);
+  std::string text = text_of(file.tensors) + text_of(file.digest) + text_of(file.description) +
+                     text_of("options of the training", file.description.options);
+  const auto described = metadata_of(file.description);
   for (const auto& [key, value] : file.metadata) {
-    text += without_control_characters(fmt::format("{} = {}", key, value)) + "\n";
+    if (!described.contains(key))
+      text += without_control_characters(fmt::format("{} = {}", key, value)) + "\n";
   }
   return text;
 }
 
 std::string text_of(const InspectedCheckpoint& checkpoint) {
   return without_control_characters("checkpoint " + checkpoint.folder) + "\n" + text_of(checkpoint.state) +
-         text_of(checkpoint.digest) + "\nmodel.safetensors\n" + text_of(checkpoint.model) +
-         "\noptimizer.safetensors\n" + text_of(checkpoint.optimizer);
+         text_of(checkpoint.digest) + text_of(checkpoint.description) + "\nmodel.safetensors\n" +
+         text_of(checkpoint.model) + "\noptimizer.safetensors\n" + text_of(checkpoint.optimizer);
 }
 
 std::string text_of(const Verified& verified) {

@@ -8,6 +8,7 @@
 
 #include "core/json/members.h"
 #include "lockstep/field.h"
+#include "lockstep/model_description.h"
 #include "lockstep/model_file.h"
 #include "run/checkpoint/checkpoint.h"
 
@@ -32,11 +33,12 @@ struct InspectedFile {
   std::vector<InspectedTensor> tensors;
   InspectedDigest digest;
   Facts metadata;
+  ModelDescription description;  ///< what `metadata` says, for the text
 };
 
 template <OptionsOf<InspectedFile> O, class Visitor>
 void visit(O& file, Visitor&& field) {
-  auto& [tensors, digest, metadata] = file;
+  [[maybe_unused]] auto& [tensors, digest, metadata, description] = file;
   field(tensors, {.name = "tensors"});
   visit(digest, field);
   field(metadata, {.name = "metadata"});
@@ -48,16 +50,19 @@ struct InspectedCheckpoint {
   InspectedDigest digest;
   std::vector<InspectedTensor> model;
   std::vector<InspectedTensor> optimizer;
+  Facts metadata;                ///< of the model
+  ModelDescription description;  ///< what `metadata` says, for the text
 };
 
 template <OptionsOf<InspectedCheckpoint> O, class Visitor>
 void visit(O& checkpoint, Visitor&& field) {
-  auto& [folder, state, digest, model, optimizer] = checkpoint;
+  [[maybe_unused]] auto& [folder, state, digest, model, optimizer, metadata, description] = checkpoint;
   field(folder, {.name = "checkpoint"});
   visit(state, field);
   visit(digest, field);
   field(model, {.name = "model"});
   field(optimizer, {.name = "optimizer"});
+  field(metadata, {.name = "metadata"});
 }
 
 /// Result of reading all bytes of a model file, or of a checkpoint and comparing them with its MANIFEST.
@@ -79,6 +84,8 @@ std::vector<InspectedTensor> tensors_of(const ModelFile& file);
 
 std::string text_of(const std::vector<InspectedTensor>& tensors);
 std::string text_of(const InspectedDigest& digest);
+/// Lines on network, input, classes, data set and results; empty for a file that does not describe itself.
+std::string text_of(const ModelDescription& description);
 std::string text_of(const InspectedFile& file);
 std::string text_of(const InspectedCheckpoint& checkpoint);
 std::string text_of(const Verified& verified);

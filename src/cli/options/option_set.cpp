@@ -95,6 +95,10 @@ void OptionSet::config_of(std::string option, std::function<std::string(const st
   config_without_ = {std::move(without), std::move(value)};
 }
 
+void OptionSet::imply(std::function<std::vector<ImpliedValue>(const Given&)> implied) {
+  implied_ = std::move(implied);
+}
+
 void OptionSet::positional(std::string placeholder, std::string help, std::string& target) {
   positionals_.push_back({std::move(placeholder), std::move(help), &target});
 }
@@ -119,6 +123,8 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
       if (found->second.value == value) values.erase(found);
     }
   }
+  for (const auto& [name, source] : values) given_.insert(name);
+  add_implied(values);
   for (const auto& [name, source] : values) {
     origins_[name] = source.origin;
     try {
@@ -127,11 +133,33 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
       throw Error(Category::usage, source.origin + ": " + error.what());
     }
   }
+  for (const ImpliedValue& value : overridden_) {
+    const std::string present = find(value.name)->value();
+    if (present == value.value) continue;
+    contradictions_.push_back(fmt::format("{} is {}, but {} in {}", origin(value.name), in_quotes(present),
+                                          in_quotes(value.value), value.origin));
+  }
   explain([this] {
     check_needs(texts());
     for (const auto& check : checks_) check();
   });
   return true;
+}
+
+void OptionSet::add_implied(Values& values) {
+  if (!implied_) return;
+  const Given given = [&](const std::string& name) {
+    const auto found = values.find(name);
+    return found == values.end() ? std::string() : found->second.value;
+  };
+  for (ImpliedValue& implied : implied_(given)) {
+    const Option* option = find(implied.name);
+    if (option == nullptr || !option->value) continue;
+    const bool is_new =
+        values.insert({implied.name, {implied.value, fmt::format("{}: {}", implied.origin, implied.name)}})
+            .second;
+    if (!is_new && implied.contradicts) overridden_.push_back(std::move(implied));
+  }
 }
 
 bool OptionSet::read_command_line(int argc, const char* const* argv, Values& values) const {
@@ -212,12 +240,20 @@ void OptionSet::reject_unknown(const std::string& token) const {
               fmt::format("unknown option {}{}", in_quotes(typed), suggestion(name, known, "--")));
 }
 
+void OptionSet::list(std::string placeholder, std::string help, std::vector<std::string>& targets) {
+  positionals_.push_back({std::move(placeholder), std::move(help), nullptr, false});
+  list_ = &targets;
+}
+
 void OptionSet::assign_positionals(const std::vector<std::string>& arguments) const {
-  if (arguments.size() > positionals_.size()) {
-    throw Error(Category::usage, fmt::format("unexpected argument {}; usage: {}",
-                                             in_quotes(arguments[positionals_.size()]), usage_));
+  const std::size_t single = positionals_.size() - (list_ != nullptr ? 1 : 0);
+  if (arguments.size() > single && list_ == nullptr) {
+    throw Error(Category::usage,
+                fmt::format("unexpected argument {}; usage: {}", in_quotes(arguments[single]), usage_));
   }
-  for (std::size_t i = 0; i < positionals_.size(); ++i) {
+  if (arguments.size() > single)
+    list_->assign(arguments.begin() + static_cast<std::ptrdiff_t>(single), arguments.end());
+  for (std::size_t i = 0; i < single; ++i) {
     if (i == arguments.size() && !positionals_[i].required) {
       return;
     }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,14 @@ namespace lockstep {
 
 /// Whether --help or -h is among the arguments after argv[0].
 bool wants_help(int argc, const char* const* argv);
+
+/// Value of an option that something else implies, as text.
+struct ImpliedValue {
+  std::string name;
+  std::string value;
+  std::string origin;        ///< for errors: "lenet.safetensors"
+  bool contradicts = false;  ///< whether another value that is given deserves a warning
+};
 
 /// Options of one subcommand, from their descriptions (lockstep/field.h). They are read from the command
 /// line, from LOCKSTEP_NAME in the environment and from a configuration file, in this order of precedence;
@@ -43,10 +52,18 @@ class OptionSet {
   /// Its option `without` does not count where it has the value `value`.
   void config_of(std::string option, std::function<std::string(const std::string& value)> file,
                  std::string without = {}, std::string value = {});
+  /// Text that was given for an option; empty: none.
+  using Given = std::function<std::string(const std::string& name)>;
+  /// Uses the values of implied(given) for options that have no other source, such as those stored in a file
+  /// that an argument names. Called once the arguments and all other sources are known. Options that this set
+  /// does not have are ignored.
+  void imply(std::function<std::vector<ImpliedValue>(const Given& given)> implied);
   /// Adds a required argument without a name. Such arguments are given in the order of these calls.
   void positional(std::string placeholder, std::string help, std::string& target);
   /// Adds the last argument without a name, which is optional.
   void optional_positional(std::string placeholder, std::string help, std::string& target);
+  /// Adds any number of last arguments without a name.
+  void list(std::string placeholder, std::string help, std::vector<std::string>& targets);
   /// Ignores options of other subcommands in the environment and in configuration files, unless this one has
   /// them, too.
   void ignore(const std::vector<std::string>& names);
@@ -63,6 +80,10 @@ class OptionSet {
   /// variable, or the file and line; the value; and, for an unknown name, the nearest known one.
   bool parse(int argc, const char* const* argv, const char* const* environment);
 
+  /// Whether the option has a value that is neither its default nor implied.
+  bool is_given(const std::string& name) const { return given_.contains(name); }
+  /// Sentences on options that were given although another value with `contradicts` is implied; empty: none.
+  const std::vector<std::string>& contradictions() const { return contradictions_; }
   /// Returns the result of `body`. An Error that it throws about an option then begins with the origin of the
   /// value: "--lr", "LOCKSTEP_LR", "run.cfg:3: lr".
   template <class Body>
@@ -101,7 +122,7 @@ class OptionSet {
   struct Positional {
     std::string placeholder;
     std::string help;
-    std::string* target;
+    std::string* target;  ///< null for the list
     bool required = true;
   };
   /// Value with its origin, as errors name it.
@@ -121,6 +142,7 @@ class OptionSet {
   [[noreturn]] void reject_unknown(const std::string& token) const;
   void read_environment(const char* const* environment, Values& values) const;
   void read_file(const std::string& file, Values& values) const;
+  void add_implied(Values& values);
   void assign_positionals(const std::vector<std::string>& arguments) const;
   const Option* find(std::string_view name) const;
   bool is_ignored(std::string_view name) const;
@@ -136,13 +158,18 @@ class OptionSet {
   std::string group_ = "Options";  ///< group of the option that was added last
   std::vector<Option> options_;
   std::vector<Positional> positionals_;
+  std::vector<std::string>* list_ = nullptr;  ///< receives all later arguments; null: there may be none
   std::vector<std::string> ignored_;
   std::vector<std::function<std::vector<OptionText>()>> texts_;
   std::vector<std::function<void()>> checks_;
   std::string config_option_;
   std::function<std::string(const std::string&)> config_of_option_;
   std::pair<std::string, std::string> config_without_;  ///< name and value
-  std::map<std::string, std::string> origins_;          ///< origins of the options that were given, by name
+  std::function<std::vector<ImpliedValue>(const Given&)> implied_;
+  std::set<std::string> given_;
+  std::vector<ImpliedValue> overridden_;  ///< implied values of options that were given
+  std::vector<std::string> contradictions_;
+  std::map<std::string, std::string> origins_;  ///< origins of the options that were given, by name
 };
 
 template <class T>

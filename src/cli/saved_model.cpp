@@ -1,0 +1,214 @@
+#include "cli/saved_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/find_checkpoints.h"
+#include "cli/model_options.h"
+#include "cli/options/flag.h"
+#include "core/files/file_system.h"
+#include "core/json/json.h"
+#include "core/options/check.h"
+#include "core/printable.h"
+#include "data/files/table_encoding.h"
+#include "graph/operations.h"
+#include "lockstep/error.h"
+#include "lockstep/models.h"
+#include "run/run_folder.h"
+
+namespace lockstep {
+namespace {
+
+SavedModel described(ModelFile file, std::string place) {
+  ModelDescription description = description_of(file);
+  return {std::move(file), std::move(description), std::move(place)};
+}
+
+/// Names of up to ten classes: "cat, dog and 3 more".
+std::string shortened(const Names& names) {
+  constexpr std::size_t most = 10;
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() < most) shown.push_back(printable(name));
+  }
+  const std::string text = fmt::format("{}", fmt::join(shown, ", "));
+  return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
+}
+
+/// A data set whose labels are numbers of a model's classes.
+class Relabelled final : public Dataset {
+ public:
+  Relabelled(const Dataset& whole, Names names, std::vector<int> labels)
+      : whole_(whole), names_(std::move(names)), labels_(std::move(labels)) {}
+
+  std::uint64_t size() const override { return whole_.size(); }
+  Shape shape() const override { return whole_.shape(); }
+  int classes() const override { return static_cast<int>(names_.size()); }
+  Task task() const override { return whole_.task(); }
+  Encoding encoding() const override { return whole_.encoding(); }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    return whole_.sample(id, buffer);
+  }
+  int label(std::uint64_t id) const override { return labels_[static_cast<std::size_t>(whole_.label(id))]; }
+  /// That of the whole set: the ranks have compared its labels, and the model's names.
+  std::string fingerprint() const override { return whole_.fingerprint(); }
+  std::string sample_name(std::uint64_t id) const override { return whole_.sample_name(id); }
+  Names class_names() const override { return names_; }
+  std::vector<std::string> warnings() const override { return whole_.warnings(); }
+  const TableEncoding* table_encoding() const override { return whole_.table_encoding(); }
+
+ private:
+  const Dataset& whole_;
+  Names names_;
+  std::vector<int> labels_;  ///< by label of `whole_`
+};
+
+/// Whether two networks have parameters of the same names and shapes.
+bool same_parameters(const Network& a, const Network& b) {
+  return std::ranges::equal(a.parameters(), b.parameters(), [](const Parameter& one, const Parameter& other) {
+    return one.name == other.name && one.shape == other.shape;
+  });
+}
+
+/// Number of outputs of the network `name` in a file that does not describe it: that of its last layer.
+int outputs_in(const SavedModel& model, const std::string& name, Shape shape) {
+  const std::unique_ptr<Network> network = make_model(name, shape, 1);
+  const Network::Layer& last = network->layers()[static_cast<std::size_t>(network->output_id())];
+  for (const TensorInfo& tensor : model.file.tensors()) {
+    const bool is_last =
+        !last.parameters.empty() && !tensor.shape.empty() &&
+        tensor.name == network->parameters()[static_cast<std::size_t>(last.parameters[0])].name;
+    if (is_last && tensor.shape[0] > 0 && tensor.shape[0] <= max_features)
+      return static_cast<int>(tensor.shape[0]);
+  }
+  throw Error(Category::data,
+              fmt::format("{}: parameters of another network than {}", model.place, in_quotes(name)));
+}
+
+/// Network of the model for samples of another shape; null: it does not take them.
+std::unique_ptr<Network> with_shape(const SavedModel& model, Shape shape) {
+  ModelDescription description = model.description;
+  description.shape = shape;
+  try {
+    return make_network(description, model.place);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+std::string fact(const Facts& facts, const std::string& name) {
+  const auto found = std::ranges::find(facts, name, &Facts::value_type::first);
+  return found == facts.end() ? "" : found->second;
+}
+
+std::string changed_warning(const ModelDescription& description, const std::string& place,
+                            const std::string& digest) {
+  if (description.digest.empty() || description.digest == digest) return "";
+  return fmt::format("{}: the parameters are not those that were saved, whose digest was {}", place,
+                     description.digest);
+}
+
+SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns) {
+  const Checkpoint checkpoint = open_checkpoint(path, warns);
+  return described(results_of(checkpoint), checkpoint.folder.string());
+}
+
+SavedModel open_model(const std::filesystem::path& path, bool warns) {
+  const std::filesystem::path named = run_or_checkpoint(path);
+  if (file_kind(named) == FileKind::folder) {
+    const RunFolder run(named);
+    for (const auto& file : {run.best(), run.final_model()}) {
+      if (!is_checkpoint(named) && file_kind(file) == FileKind::file) {
+        return described(ModelFile::read(file), file.string());
+      }
+    }
+    return open_checkpoint_model(named, warns);
+  }
+  return described(ModelFile::read(path), path.string());
+}
+
+std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given) {
+  std::vector<ImpliedValue> values;
+  const ModelDescription& description = model.description;
+  if (!model.describes_itself()) return values;
+  const auto add = [&](std::string name, std::string value, bool contradicts) {
+    if (!value.empty()) values.push_back({std::move(name), std::move(value), model.place, contradicts});
+  };
+  const std::string saved = fact(description.data, "dataset");
+  const std::string dataset = given("dataset").empty() ? saved : given("dataset");
+  if (dataset == saved) {
+    for (const auto& [name, value] : description.data) add(name, value, name != "data-dir");
+  } else if (dataset == "images") {
+    add("image-size", std::to_string(description.shape.height), true);
+    add("channels", std::to_string(description.shape.channels), true);
+  }
+  for (const OptionText& text : texts_of(description.input)) {
+    const std::string name = text.field.name;
+    if (name != "strict" && (name != "crop-pct" || dataset == "images")) add(name, text.value, true);
+  }
+  for (const char* const name : {"batch-size", "micro-batches"}) {
+    add(name, fact(description.options, name), false);
+  }
+  return values;
+}
+
+std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& name, Shape shape,
+                                    int classes) {
+  const std::string flag = flag_of(&ModelOptions::name);
+  if (!model.describes_itself()) {
+    if (!name.empty()) return make_model(name, shape, classes > 0 ? classes : outputs_in(model, name, shape));
+    throw Error(Category::usage,
+                fmt::format("{}: does not contain its network, as it is not from this version "
+                            "of lockstep: name the network, such as {} resnet18",
+                            model.place, flag));
+  }
+  std::unique_ptr<Network> own = make_network(model.description, model.place);
+  if (name.empty()) {
+    std::unique_ptr<Network> resized = with_shape(model, shape);
+    return resized && same_parameters(*resized, *own) ? std::move(resized) : std::move(own);
+  }
+  std::unique_ptr<Network> named = make_model(name, model.description.shape, model.description.outputs);
+  if (same_parameters(*named, *own)) return named;
+  const std::string own_name = fact(model.description.options, "model");
+  throw Error(
+      Category::usage,
+      fmt::format("{} {}: {} is the model of {}; without {}, its own network is used", flag, in_quotes(name),
+                  model.place, own_name.empty() ? "another network" : in_quotes(own_name), flag));
+}
+
+void check_encoding(const Dataset& dataset, const SavedModel& model) {
+  const TableEncoding* const encoding = dataset.table_encoding();
+  if (!model.describes_itself()) return;
+  if ((encoding == nullptr ? "" : json_of(*encoding).dump()) == model.description.table) return;
+  throw Error(
+      Category::data,
+      fmt::format("the columns of the data set are not encoded as those of {}: its training rows are others",
+                  model.place));
+}
+
+std::unique_ptr<Dataset> relabel(const Dataset& dataset, const SavedModel& model) {
+  const Names &known = model.description.classes, names = dataset.class_names();
+  if (known.empty() || names.empty() || names == known) return nullptr;
+  std::map<std::string, int> numbers;
+  for (std::size_t i = 0; i < known.size(); ++i) numbers.emplace(known[i], static_cast<int>(i));
+  std::vector<int> labels;
+  for (const std::string& name : names) {
+    const auto found = numbers.find(name);
+    if (found == numbers.end()) {
+      throw Error(Category::data,
+                  fmt::format("the data set has a class {}, which {} does not know; classes of the data set: "
+                              "{}; of the model: {}",
+                              in_quotes(name), model.place, shortened(names), shortened(known)));
+    }
+    labels.push_back(found->second);
+  }
+  return std::make_unique<Relabelled>(dataset, known, std::move(labels));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options/option_set.h"
+#include "lockstep/dataset.h"
+#include "lockstep/model_description.h"
+#include "lockstep/model_file.h"
+#include "lockstep/network.h"
+
+namespace lockstep {
+
+/// Value of a fact; empty: there is none.
+std::string fact(const Facts& facts, const std::string& name);
+
+/// Warning that the parameters of a file, whose digest is `digest`, are not those that were saved with its
+/// description; empty: they are, or the description has no digest.
+std::string changed_warning(const ModelDescription& description, const std::string& place,
+                            const std::string& digest);
+
+/// A saved model, and its description.
+struct SavedModel {
+  ModelFile file;
+  ModelDescription description;
+  std::string place;  ///< file or checkpoint that was read
+
+  bool describes_itself() const { return !description.network.empty(); }
+};
+
+/// Opens the model that a user means by `path`: a model file, a checkpoint, or a run directory. Of a run, it
+/// is checkpoints/best.safetensors; else checkpoints/final.safetensors; else the newest good checkpoint, with
+/// a warning for each later one if `warns`. Throws Error(data).
+SavedModel open_model(const std::filesystem::path& path, bool warns);
+
+/// Opens the model of a checkpoint, or of the newest good one of a run directory. Throws as open_checkpoint.
+SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns);
+
+/// Values that the model implies for options of its data and input. If another data set is given, those of
+/// the data are left out; images then have the size of the network's input.
+std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given);
+
+/// Builds the network of the model: the one that it describes, for samples of `shape` if it takes them, else
+/// for its own; or the network `name`, unless that is empty. `classes`: number of classes of a model that
+/// does not describe itself; 0: that of the file. Throws Error(usage) if the model describes no network and
+/// `name` is empty, and if `name` is a network with other parameters than the described one.
+std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& name, Shape shape,
+                                    int classes);
+
+/// Throws Error(data) for a table whose columns are encoded otherwise than the model expects, by other
+/// training rows than those of the model.
+void check_encoding(const Dataset& dataset, const SavedModel& model);
+
+/// A data set with the labels that a model has for the names of its classes; null: they are the same already,
+/// or one of both has no names. Refers to `dataset`. Throws Error(data) with the names for a data set with
+/// classes that the model does not have.
+std::unique_ptr<Dataset> relabel(const Dataset& dataset, const SavedModel& model);
+
+}  // namespace lockstep

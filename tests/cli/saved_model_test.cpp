@@ -1,0 +1,134 @@
+#include "cli/saved_model.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/summary.h"
+#include "lockstep/models.h"
+#include "support/expect_error.h"
+#include "support/synthetic.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+/// A model without tensors.
+SavedModel model_with(ModelDescription description) {
+  const TemporaryFolder folder;
+  write_model_file(folder / "m", {}, metadata_of(description));
+  return {.file = ModelFile::read(folder / "m"), .description = std::move(description), .place = "m"};
+}
+
+SavedModel lenet() {
+  return model_with({.network = network_json(*make_model("lenet", {1, 28, 28}, 3)),
+                     .shape = {1, 28, 28},
+                     .outputs = 3,
+                     .classes = {"cat", "cow", "dog"},
+                     .input = {.mean = {0.25}, .crop_share = 0.5},
+                     .data = {{"dataset", "images"}, {"data-dir", "/pets"}, {"image-size", "28"}},
+                     .options = {{"lr", "0.1"}, {"model", "lenet"}, {"batch-size", "64"}}});
+}
+
+/// Images with class names.
+class Named : public test::Synthetic {
+ public:
+  explicit Named(Names names)
+      : Synthetic(12, {1, 28, 28}, static_cast<int>(names.size())), names_(std::move(names)) {}
+  Names class_names() const override { return names_; }
+
+ private:
+  Names names_;
+};
+
+TEST(SavedModel, LabelsFollowTheNamesOfClasses) {
+  const SavedModel model = lenet();
+  EXPECT_EQ(relabel(Named({"cat", "cow", "dog"}), model), nullptr);
+  EXPECT_EQ(relabel(test::Synthetic(12, {1, 28, 28}, 3), model), nullptr) << "it has no names";
+  for (const Names& names : {Names{"dog", "cat", "cow"}, {"dog", "cat"}}) {
+    const Named other(names);
+    const auto relabelled = relabel(other, model);
+    ASSERT_NE(relabelled, nullptr);
+    EXPECT_EQ(relabelled->classes(), 3);
+    EXPECT_EQ(relabelled->class_names(), model.description.classes);
+    for (std::uint64_t id = 0; id < other.size(); ++id) {
+      const std::string name = names[static_cast<std::size_t>(other.label(id))];
+      EXPECT_EQ(model.description.classes[static_cast<std::size_t>(relabelled->label(id))], name);
+    }
+  }
+  expect_error(
+      Category::data,
+      {"a class 'hen', which m does not know", "classes of the data set: hen, cat; of the model: cat"}, [&] {
+        relabel(Named({"hen", "cat"}), model);
+      });
+  Names many;
+  for (int i = 0; i < 14; ++i) many.push_back("c" + std::to_string(i));
+  expect_error(Category::data, {"c8, c9 and 4 more; of the model"}, [&] { relabel(Named(many), model); });
+}
+
+TEST(SavedModel, NetworkIsItsOwnUnlessNamed) {
+  const SavedModel model = lenet(), other = model_with({});
+  EXPECT_EQ(network_of(model, "", {1, 28, 28}, 0)->classes(), 3);
+  EXPECT_EQ(network_of(model, "", {3, 64, 64}, 0)->input_shape(), (Shape{1, 28, 28})) << "it takes no others";
+  EXPECT_EQ(network_of(model, "lenet", {1, 28, 28}, 3)->classes(), 3);
+  expect_error(Category::usage, {"--model 'mlp'", "m is the model of 'lenet'"}, [&] {
+    network_of(model, "mlp", {1, 28, 28}, 3);
+  });
+  expect_error(Category::usage, {"m: does not contain its network", "such as --model resnet18"}, [&] {
+    network_of(other, "", {1, 28, 28}, 3);
+  });
+  EXPECT_EQ(network_of(other, "mlp", {1, 28, 28}, 7)->classes(), 7);
+  expect_error(Category::data, {"m: parameters of another network than 'mlp'"}, [&] {
+    network_of(other, "mlp", {1, 28, 28}, 0);
+  });
+}
+
+TEST(SavedModel, NetworksWithGlobalPoolingTakeOtherSizes) {
+  const SavedModel model = model_with({.network = network_json(*make_model("resnet20", {3, 32, 32}, 10)),
+                                       .shape = {3, 32, 32},
+                                       .outputs = 10});
+  EXPECT_EQ(network_of(model, "", {3, 64, 64}, 0)->input_shape(), (Shape{3, 64, 64}));
+  EXPECT_EQ(network_of(model, "", {1, 64, 64}, 0)->input_shape(), (Shape{3, 32, 32}));
+}
+
+TEST(SavedModel, NumberOfClassesIsThatOfTheFile) {
+  const TemporaryFolder folder;
+  const std::vector<float> values(256 * 5 + 5);
+  const std::vector<NamedTensor> tensors = {{"fc2.weight", {5, 256}, std::span(values).first(256 * 5)},
+                                            {"fc2.bias", {5}, std::span(values).first(5)}};
+  write_model_file(folder / "m", tensors, {});
+  EXPECT_EQ(network_of(open_model(folder / "m", false), "mlp", {1, 4, 4}, 0)->classes(), 5);
+}
+
+/// "name = value", with an exclamation mark if another value deserves a warning.
+std::vector<std::string> implied(const SavedModel& model, const std::string& dataset) {
+  std::vector<std::string> texts;
+  const auto given = [&](const std::string& name) { return name == "dataset" ? dataset : ""; };
+  for (const ImpliedValue& value : implied_by(model, given)) {
+    EXPECT_EQ(value.origin, "m");
+    texts.push_back(value.name + " = " + value.value + (value.contradicts ? " !" : ""));
+  }
+  return texts;
+}
+
+TEST(SavedModel, ImpliesOptionsOfDataAndInput) {
+  using Texts = std::vector<std::string>;
+  const Texts of_images = {"dataset = images !", "data-dir = /pets", "image-size = 28 !",
+                           "mean = 0.25 !",      "crop-pct = 0.5 !", "batch-size = 64"};
+  EXPECT_EQ(implied(lenet(), ""), of_images);
+  EXPECT_EQ(implied(lenet(), "images"), of_images);
+  EXPECT_EQ(implied(lenet(), "mnist"), (Texts{"mean = 0.25 !", "batch-size = 64"}));
+  SavedModel of_mnist = lenet();
+  of_mnist.description.data = {{"dataset", "mnist"}};
+  EXPECT_EQ(implied(of_mnist, "images"), (Texts{"image-size = 28 !", "channels = 1 !", "mean = 0.25 !",
+                                                "crop-pct = 0.5 !", "batch-size = 64"}));
+  EXPECT_EQ(implied(model_with({}), "images"), Texts());
+}
+
+TEST(SavedModel, ChangedParametersAreNoticed) {
+  EXPECT_EQ(changed_warning({.digest = "xxh3:1"}, "m", "xxh3:1"), "");
+  EXPECT_EQ(changed_warning({}, "m", "xxh3:1"), "");
+  EXPECT_EQ(changed_warning({.digest = "xxh3:1"}, "m", "xxh3:2"),
+            "m: the parameters are not those that were saved, whose digest was xxh3:1");
+}
+
+}  // namespace
+}  // namespace lockstep
