@@ -15,6 +15,7 @@ const std::vector<Command>& commands() {
   static const std::vector<Command> all{
       {"train", "train a model on all ranks", run_train, describe_train},
       {"eval", "measure a saved model on a data set", run_eval, describe_eval},
+      {"predict", "predict classes with a saved model", run_predict, describe_predict},
       {"bench", "measure training steps, operations, reading and the exchange of gradients", run_bench,
        describe_bench},
       {"doctor", "check this machine and how ranks are started", run_doctor, describe_doctor},

@@ -40,6 +40,8 @@ int run_train(int argc, char** argv);
 void describe_train(const OptionSetReader& read);
 int run_eval(int argc, char** argv);
 void describe_eval(const OptionSetReader& read);
+int run_predict(int argc, char** argv);
+void describe_predict(const OptionSetReader& read);
 int run_bench(int argc, char** argv);
 void describe_bench(const OptionSetReader& read);
 int run_doctor(int argc, char** argv);

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/model_options.h"
+#include "cli/output.h"
+#include "cli/predict/inputs.h"
+#include "cli/predict/prediction_printer.h"
+#include "cli/saved_model.h"
+#include "cli/split.h"
+#include "cli/train/train_options.h"
+#include "core/message.h"
+#include "data/sets/images/image_files.h"
+#include "lockstep/error.h"
+#include "lockstep/evaluation.h"
+#include "lockstep/world.h"
+
+namespace lockstep {
+namespace {
+
+struct PredictOptions {
+  std::string file;
+  std::vector<std::string> paths;
+  int top = 1;
+  PredictionFormat format = PredictionFormat::text;
+  ModelOptions model{.name = {}};
+  DatasetOptions data{.name = "images"};
+  Split split = Split::test;
+  InputOptions input;
+  BatchOptions batch;
+  ExecutionOptions execution;
+  std::optional<SavedModel> saved = {};
+  bool has_dataset = false;  ///< whether a data set is predicted instead of paths
+};
+
+template <OptionsOf<PredictOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [file, paths, top, format, model, data, split, input, batch, execution, saved,
+                          has_dataset] = options;
+  field(top, {.name = "top",
+              .help = "number of classes to print for each input, the most probable first",
+              .group = "Output",
+              .range = {.min = 1, .max = 1U << 20},
+              .scope = Scope::local});
+  field(format, {.name = "format",
+                 .help = "text: a line for each input; csv: a line for each input and class; json: a JSON "
+                         "object on a line for each input (docs/predict.md)",
+                 .scope = Scope::local});
+  visit(model, field);
+  visit(data, field);
+  field(split, {.name = "split", .help = "part of the data set to predict"});
+  visit(input, field);
+  visit(batch, field);
+  visit(execution, field);
+}
+
+/// Values that the model implies: those of the input and, with --dataset, of its data set. Micro-batches are
+/// not those of the training, as the outputs do not depend on them.
+std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Given& given) {
+  options.saved = open_model(options.file, is_first_process());
+  options.has_dataset = !given("dataset").empty();
+  std::vector<ImpliedValue> values = implied_by(*options.saved, [&](const std::string& name) {
+    return name == "dataset" && !options.has_dataset ? std::string("images") : given(name);
+  });
+  std::erase_if(values, [&](const ImpliedValue& value) {
+    const bool of_input = value.name == "mean" || value.name == "std" || value.name == "crop-pct";
+    const bool of_batch = value.name == "batch-size" || value.name == "micro-batches";
+    return !of_input && (of_batch || !options.has_dataset);
+  });
+  return values;
+}
+
+OptionSet option_set(PredictOptions& options) {
+  OptionSet set(
+      "lockstep predict [options] MODEL PATH... | MODEL --dataset NAME",
+      "Predicts the classes of images with a saved model, which contains its network, the names of its "
+      "classes and the preparation of its input. Prints them in the order of the inputs, with "
+      "probabilities. Inputs are spread over all ranks. One that cannot be read is named on stderr; "
+      "the others are predicted, and the exit status is 3.");
+  set.positional("MODEL", "model file, checkpoint or run directory, as for lockstep eval", options.file);
+  set.list("PATH...",
+           "images, in JPEG or PNG; folders of them; - for names on the standard input, one on a line",
+           options.paths);
+  set.add(options);
+  set.config_file();
+  set.imply([&options](const OptionSet::Given& given) { return implied(options, given); });
+  set.check([&options] {
+    if (options.paths.empty() != options.has_dataset) {
+      throw Error(Category::usage, "name images or folders, or a data set with --dataset");
+    }
+  });
+  set.ignore(train_option_names());
+  set.epilogue(
+      "Examples:\n  lockstep predict runs/flowers-1 rose.jpg\n"
+      "  lockstep-run -np 2 predict flowers.safetensors photos --top 3 --format csv\n"
+      "  find . -name '*.jpg' | lockstep predict flowers.safetensors - --format json\n"
+      "  lockstep predict lenet.safetensors --dataset fashion-mnist\n");
+  return set;
+}
+
+/// Shape of the network's input: that of the images, if a size is given or the model does not know it.
+Shape input_shape(const PredictOptions& options, bool has_size) {
+  const Shape described = options.saved->description.shape;
+  const int size = options.data.image_size;
+  if (described.channels < 1) return {options.data.channels, size, size};
+  return has_size ? Shape{described.channels, size, size} : described;
+}
+
+/// Names of the outputs: the model's, those of the data set, or numbers.
+std::vector<std::string> output_names(const SavedModel& model, const Dataset& dataset,
+                                      const Network& network) {
+  const auto count = static_cast<std::size_t>(network.classes());
+  std::vector<std::string> names = model.description.classes;
+  if (names.empty()) names = dataset.class_names();
+  names.resize(std::min(names.size(), count));
+  for (std::size_t c = names.size(); c < count; ++c) names.push_back(std::to_string(c));
+  return names;
+}
+
+int run_prediction(World& world, const PredictOptions& options, const OptionSet& set) {
+  const SavedModel& model = *options.saved;
+  if (world.rank() == 0) print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
+  DatasetPair data;
+  std::unique_ptr<Dataset> files;
+  if (options.has_dataset) {
+    data = open_dataset(world, options.data);
+  } else {
+    files =
+        make_image_files(find_inputs(world, options.paths), input_shape(options, set.is_given("image-size")));
+  }
+  const Dataset& dataset = files ? *files : part_of(data, options.split);
+  std::unique_ptr<Network> network;
+  world.agree([&] {
+    if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");
+    network = network_of(model, options.model.name, dataset.shape(), 0);
+  });
+  PredictionPrinter printer(dataset, output_names(model, dataset, *network),
+                            static_cast<std::size_t>(options.top), options.format);
+  std::uint64_t unreadable = 0;
+  if (world.rank() == 0) print(printer.head());
+  predict(world, *network, model.file, dataset,
+          {.input = options.input, .batch = options.batch, .execution = options.execution},
+          [&](const OutputBlock& block) {
+            print(printer.text(block));
+            flush_output();
+            unreadable += block.unreadable.size();
+            for (const UnreadableSample& sample : block.unreadable) print_warning(sample.reason);
+          });
+  world.agree([&] {
+    if (unreadable == 0) return;
+    throw Error(Category::data, fmt::format("{} of {} inputs could not be read", unreadable, dataset.size()));
+  });
+  return 0;
+}
+
+}  // namespace
+
+void describe_predict(const OptionSetReader& read) { describe<PredictOptions>(option_set, read); }
+
+int run_predict(int argc, char** argv) {
+  PredictOptions options;
+  OptionSet set = option_set(options);
+  return run_on_ranks(set, argc, argv, [&](World& world) { return run_prediction(world, options, set); });
+}
+
+}  // namespace lockstep

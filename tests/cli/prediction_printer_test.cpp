@@ -1,0 +1,64 @@
+#include "cli/predict/prediction_printer.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "data/sets/images/image_files.h"
+
+namespace lockstep {
+namespace {
+
+const std::vector<float> logits = {0.0F, 1.0F, 1.0F, 9.0F, 9.0F, 9.0F, -2.0F, 3.0F, 0.5F};
+const std::vector<UnreadableSample> unreadable = {{.sample = 11, .reason = "no \"b\".jpg: is empty"}};
+
+/// Text of the samples 10, 11 and 12, of which 11 cannot be read.
+std::string printed(PredictionFormat format, std::size_t top) {
+  std::vector<std::string> names(10, "x");
+  names.insert(names.end(), {"a,1.jpg", "no \"b\".jpg", "c\n.jpg"});
+  const auto files = make_image_files(names, {3, 8, 8});
+  PredictionPrinter printer(*files, {"cat", "hot \"dog\"", "cow"}, top, format);
+  return printer.head() + printer.text({10, 3, logits, unreadable});
+}
+
+TEST(PredictionPrinter, Text) {
+  EXPECT_EQ(printed(PredictionFormat::text, 1),
+            "a,1.jpg  hot \"dog\" 0.4223\n"
+            "c?.jpg  hot \"dog\" 0.9184\n");
+  EXPECT_EQ(printed(PredictionFormat::text, 9),
+            "a,1.jpg  hot \"dog\" 0.4223  cow 0.4223  cat 0.1554\n"
+            "c?.jpg  hot \"dog\" 0.9184  cow 0.0754  cat 0.0062\n");
+}
+
+TEST(PredictionPrinter, Csv) {
+  EXPECT_EQ(printed(PredictionFormat::csv, 2),
+            "input,class,probability\n"
+            "\"a,1.jpg\",\"hot \"\"dog\"\"\",0.422319\n"
+            "\"a,1.jpg\",cow,0.422319\n"
+            "\"c\n.jpg\",\"hot \"\"dog\"\"\",0.918423\n"
+            "\"c\n.jpg\",cow,0.075389\n");
+}
+
+TEST(PredictionPrinter, Json) {
+  const std::string text = printed(PredictionFormat::json, 1);
+  EXPECT_TRUE(
+      text.starts_with(R"({"input":"a,1.jpg","classes":[{"class":"hot \"dog\"","probability":0.42231)"))
+      << text;
+  EXPECT_NE(text.find("\n"
+                      R"({"input":"no \"b\".jpg","error":"no \"b\".jpg: is empty"})"
+                      "\n"
+                      R"({"input":"c\n.jpg","classes":)"),
+            std::string::npos)
+      << text;
+}
+
+TEST(PredictionPrinter, OutputsThatAreNotNumbers) {
+  const auto files = make_image_files({"a"}, {3, 8, 8});
+  PredictionPrinter printer(*files, {"cat", "dog"}, 1, PredictionFormat::json);
+  const std::vector<float> outputs = {std::numeric_limits<float>::quiet_NaN(), 1.0F};
+  EXPECT_EQ(printer.text({0, 1, outputs, {}}),
+            "{\"input\":\"a\",\"classes\":[{\"class\":\"dog\",\"probability\":null}]}\n");
+}
+
+}  // namespace
+}  // namespace lockstep
