@@ -1,6 +1,6 @@
-# Protobuf, in which TensorBoard's event files are written. Folders named protobuf use it; those named no_protobuf have
+# Protobuf, in which TensorBoard's event files and ONNX models (onnx.cmake) are written. Folders named protobuf use it; those named no_protobuf have
 # the same functions for builds without it.
-set(LOCKSTEP_PROTOBUF AUTO CACHE STRING "Event files for TensorBoard: AUTO (if protobuf is found), ON or OFF")
+set(LOCKSTEP_PROTOBUF AUTO CACHE STRING "Event files for TensorBoard, and ONNX: AUTO (if protobuf is found), ON or OFF")
 
 set(lockstep_protobuf_missing "")
 if(LOCKSTEP_PROTOBUF STREQUAL "OFF")

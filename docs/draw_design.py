@@ -161,9 +161,9 @@ def wrap(words, width):
 
 LEFT, TOP, COLUMN, GAP, BOX, ROW = 20, 64, 112, 13, 60, 107
 # First and last column of each layer.
-PLACES = {"cli": (0, 3), "train": (0, 1), "models": (2, 2), "optim": (0, 0), "ops": (1, 1), "run": (3, 3),
-          "gradient": (0, 0), "data": (1, 1), "graph": (2, 2), "comm": (0, 1), "watch": (0, 1), "device": (0, 1),
-          "core": (0, 3)}
+PLACES = {"cli": (0, 3), "train": (0, 1), "onnx": (2, 2), "models": (2, 2), "optim": (0, 0), "ops": (1, 1),
+          "run": (3, 3), "gradient": (0, 0), "data": (1, 1), "graph": (2, 2), "comm": (0, 1), "watch": (0, 1),
+          "device": (0, 1), "core": (0, 3)}
 
 
 class Place:

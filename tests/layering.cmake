@@ -14,6 +14,7 @@ set(levels
   graph
   "ops models optim"
   run
+  onnx
   train
   cli)
 

@@ -26,6 +26,8 @@ const std::vector<Command>& commands() {
        describe_data_pack},
       {"report", "write report.html from a run directory", run_report, describe_report},
       {"diff", "compare the records of two runs", run_diff, describe_diff},
+      {"export", "write a saved model as an ONNX model", run_export, describe_export},
+      {"import", "write the network and the weights of an ONNX model", run_import, describe_import},
       {"completion", "print a script that completes commands and options in a shell", run_completion,
        describe_completion},
       {"man", "print the manual page of a command", run_man, describe_man},

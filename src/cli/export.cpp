@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/model_options.h"
+#include "cli/options/option_set.h"
+#include "cli/output.h"
+#include "cli/saved_model.h"
+#include "cli/train/train_options.h"
+#include "core/printable.h"
+#include "lockstep/error.h"
+#include "lockstep/model_description.h"
+#include "onnx/export.h"
+
+namespace lockstep {
+namespace {
+
+struct ExportOptions {
+  std::string model;
+  std::string output;
+  ModelOptions network{.name = {}};
+  Shape input = {1, 28, 28};
+  int classes = 10;
+  bool fold_batch_norm = false;
+  bool softmax = false;
+  bool with_preprocessing = false;
+};
+
+template <OptionsOf<ExportOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [model, output, network, input, classes, fold_batch_norm, softmax,
+                          with_preprocessing] = options;
+  field(fold_batch_norm,
+        {.name = "fold-batch-norm",
+         .help = "compute the weights of convolutions and linear layers so that they include "
+                 "the batch norm after them",
+         .group = "ONNX"});
+  field(softmax, {.name = "softmax", .help = "end with softmax: the model gives probabilities, not logits"});
+  field(
+      with_preprocessing,
+      {.name = "with-preprocessing",
+       .help = "begin with the preparation of samples: the model takes pixels as bytes from 0 to 255, or the "
+               "numbers of a table, and divides and normalizes them as in training"});
+  visit(network, field);
+  field(input, {.name = "input", .help = "channels, rows and columns of the samples of --model"});
+  field(classes,
+        {.name = "classes", .help = "number of classes of --model", .range = {.min = 1, .max = 1U << 24}});
+}
+
+OptionSet option_set(ExportOptions& options) {
+  OptionSet set(
+      "lockstep export MODEL OUT.onnx [options]",
+      "Writes a saved model as an ONNX model (opset 17) for any number of samples, with input \"input\" "
+      "and output \"logits\". The network is that of the model; --model, --input and --classes are for "
+      "files of earlier versions and other programs.");
+  set.positional("MODEL", "model file, checkpoint or run directory", options.model);
+  set.positional("OUT.onnx", "file to write", options.output);
+  set.add(options);
+  set.ignore(train_option_names());
+  set.epilogue(
+      "Examples:\n  lockstep export runs/photos photos.onnx --with-preprocessing --softmax\n"
+      "  lockstep export resnet18.safetensors r.onnx --model resnet18 --input 3x224x224 --classes 1000\n");
+  return set;
+}
+
+/// What a user of the ONNX model needs to know of it, without the network, which the model is.
+std::map<std::string, std::string> metadata_for(ModelDescription description) {
+  description.network.clear();
+  description.data.clear();
+  description.options.clear();
+  return metadata_of(description);
+}
+
+void export_model(const ExportOptions& options) {
+  const SavedModel model = open_model(options.model, true);
+  const auto network = network_of(model, options.network.name, options.input, options.classes);
+  OnnxExportOptions how{.fold_batch_norm = options.fold_batch_norm,
+                        .softmax = options.softmax,
+                        .metadata = metadata_for(model.description)};
+  if (options.with_preprocessing) {
+    if (!model.describes_itself()) {
+      throw Error(
+          Category::usage,
+          fmt::format("{} does not contain how samples were prepared: export it without it", model.place),
+          "with-preprocessing");
+    }
+    how.preprocessing = OnnxPreprocessing{.pixels = model.description.table.empty(),
+                                          .mean = model.description.input.mean,
+                                          .deviation = model.description.input.deviation};
+  }
+  const OnnxExportSummary summary = export_onnx(options.output, *network, model.file, how);
+  std::string text = fmt::format("{}: {} bytes", options.output, summary.bytes);
+  if (options.fold_batch_norm) {
+    text += fmt::format(", {} of {} batch norms folded", summary.folded_batch_norms,
+                        summary.folded_batch_norms + summary.batch_norms);
+  }
+  print(without_control_characters(text) + "\n");
+}
+
+}  // namespace
+
+int run_export(int argc, char** argv) {
+  ExportOptions options;
+  OptionSet set = option_set(options);
+  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+  if (is_first_process()) {
+    set.explain([&] {
+      export_model(options);
+      return 0;
+    });
+  }
+  return 0;
+}
+
+void describe_export(const OptionSetReader& read) { describe<ExportOptions>(option_set, read); }
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/options/flag.h"
+#include "cli/options/option_set.h"
+#include "cli/output.h"
+#include "cli/train/train_options.h"
+#include "core/files/atomic_file.h"
+#include "core/options/text.h"
+#include "core/printable.h"
+#include "core/version.h"
+#include "lockstep/error.h"
+#include "lockstep/model_description.h"
+#include "lockstep/model_file.h"
+#include "lockstep/models.h"
+#include "onnx/import.h"
+
+namespace lockstep {
+namespace {
+
+struct ImportOptions {
+  std::string model;
+  std::string network;
+  std::string input;  ///< a Shape, or empty
+  bool no_weights = false;
+};
+
+Shape shape_of(const std::string& text) {
+  Shape shape;
+  read_value(text, {}, shape);
+  return shape;
+}
+
+template <OptionsOf<ImportOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  [[maybe_unused]] auto& [model, network, input, no_weights] = options;
+  field(input, {.name = "input",
+                .help = "channels, rows and columns of the samples, if the model does not have them, or for "
+                        "images of another size",
+                .placeholder = "CxHxW",
+                .check = [](const std::string& text) { shape_of(text); }});
+  field(no_weights, {.name = "no-weights", .help = "write the network only, and do not read the weights"});
+}
+
+OptionSet option_set(ImportOptions& options) {
+  OptionSet set(
+      "lockstep import MODEL.onnx NETWORK.json",
+      "Writes the network of an ONNX model, as PyTorch exports it, as a network file for --model, and "
+      "its weights beside it as NETWORK.safetensors for --init-from. docs/onnx.md lists the operators.");
+  set.positional("MODEL.onnx", "model, written by torch.onnx.export", options.model);
+  set.positional("NETWORK.json", "network file to write", options.network);
+  set.add(options);
+  set.ignore(train_option_names());
+  set.epilogue(
+      "Example:\n  lockstep import resnet18.onnx resnet18.json\n"
+      "  lockstep train --model resnet18.json --init-from resnet18.safetensors --dataset images --data-dir "
+      "photos\n");
+  return set;
+}
+
+std::string summary_of(const Network& network) {
+  std::size_t values = 0;
+  for (const Parameter& parameter : network.parameters())
+    values += parameter.trained() ? parameter.size() : 0;
+  return fmt::format("{} layers, {} parameters, samples of {}, {} classes", network.layers().size() - 1,
+                     values, value_text(network.input_shape()), network.classes());
+}
+
+void write_weights(const std::filesystem::path& file, const OnnxImport& imported, const std::string& json) {
+  const Network& network = *imported.network;
+  std::vector<NamedTensor> tensors;
+  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
+    const Parameter& parameter = network.parameters()[i];
+    tensors.push_back({parameter.name, parameter.shape, std::span<const float>(imported.weights[i])});
+  }
+  write_model_file(file, tensors,
+                   metadata_of({.network = json,
+                                .shape = network.input_shape(),
+                                .outputs = network.classes(),
+                                .version = version()}));
+}
+
+void import_model(const ImportOptions& options) {
+  const std::filesystem::path network_file = options.network;
+  if (network_file.extension() != ".json") {
+    throw Error(Category::usage, fmt::format("the name of a network file ends with .json, not as {}",
+                                             in_quotes(options.network)));
+  }
+  OnnxImportOptions how{.weights = !options.no_weights};
+  if (!options.input.empty()) how.input = shape_of(options.input);
+  const OnnxImport imported = import_onnx(options.model, how);
+  const std::string json = network_json(*imported.network);
+  write_text_file(network_file, json);
+  std::vector<std::string> lines{fmt::format("{}: {}", options.network, summary_of(*imported.network))};
+  if (how.weights) {
+    const auto weights_file = std::filesystem::path(network_file).replace_extension(".safetensors");
+    write_weights(weights_file, imported, json);
+    lines.push_back(fmt::format("{}: the weights", weights_file.string()));
+  }
+  lines.insert(lines.end(), imported.notes.begin(), imported.notes.end());
+  std::string text;
+  for (const std::string& line : lines) text += without_control_characters(line) + "\n";
+  print(text);
+}
+
+}  // namespace
+
+int run_import(int argc, char** argv) {
+  ImportOptions options;
+  OptionSet set = option_set(options);
+  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+  if (is_first_process())
+    set.explain([&] {
+      import_model(options);
+      return 0;
+    });
+  return 0;
+}
+
+void describe_import(const OptionSetReader& read) { describe<ImportOptions>(option_set, read); }
+
+}  // namespace lockstep

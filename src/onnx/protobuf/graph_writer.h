@@ -1,0 +1,48 @@
+#pragma once
+
+#include <onnx/onnx.pb.h>
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace lockstep {
+
+/// Attribute of an ONNX node.
+using OnnxAttribute = std::pair<const char*, std::variant<std::int64_t, float, std::vector<std::int64_t>>>;
+
+/// Adds nodes and constants to an ONNX graph, whose tensors it gives unique names.
+class GraphWriter {
+ public:
+  explicit GraphWriter(onnx::GraphProto& graph) : graph_(graph) {}
+
+  /// Adds a node with one output. Returns the name of the output, which is `name` unless another tensor has
+  /// it.
+  std::string add(const char* op, const std::string& name, const std::vector<std::string>& inputs,
+                  const std::vector<OnnxAttribute>& attributes = {});
+
+  /// Adds an initializer. Returns its name.
+  std::string constant(const std::string& name, const std::vector<std::int64_t>& shape,
+                       std::span<const float> values);
+  std::string constant(const std::string& name, std::span<const std::int64_t> values);
+  std::string scalar(const std::string& name, float value) { return constant(name, {}, {&value, 1}); }
+
+  /// Declares the only input and the only output: [batch, shape...].
+  void input(const std::string& name, onnx::TensorProto::DataType type, std::span<const std::int64_t> shape);
+  /// Renames the tensor `from`, which is the output.
+  void output(const std::string& from, const std::string& name, std::span<const std::int64_t> shape);
+
+ private:
+  std::string unique(const std::string& name);
+  onnx::TensorProto& initializer(const std::string& name, std::span<const std::int64_t> shape,
+                                 onnx::TensorProto::DataType type, std::span<const std::byte> bytes);
+
+  onnx::GraphProto& graph_;
+  std::set<std::string> names_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,920 @@
+#include "onnx/import.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <set>
+#include <span>
+#include <variant>
+
+#include "core/printable.h"
+#include "graph/operations.h"
+#include "lockstep/error.h"
+#include "onnx/protobuf/imported_layers.h"
+#include "onnx/protobuf/model_reader.h"
+#include "onnx/protobuf/onnx_node.h"
+
+namespace lockstep {
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+/// Stands for a batch size that the model leaves open, among the sizes of a tensor.
+constexpr std::int64_t any_batch = -3;
+/// Maximum number of dimensions of a shape.
+constexpr std::size_t max_rank = 16;
+
+/// Result of a layer: [batch, channels, rows, columns] or, if flat, [batch, channels].
+struct LayerOutput {
+  int layer = 0;
+  bool flat = false;
+
+  bool operator==(const LayerOutput&) const = default;
+};
+/// Weights, or other numbers that the model contains.
+struct Constant {
+  const onnx::TensorProto* tensor;
+  std::string name;
+  Extents shape;
+  bool transposed = false;
+
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (const std::int64_t extent : shape) product *= extent;
+    return product;
+  }
+};
+/// Constant of equal numbers.
+struct Filled {
+  double value;
+  Extents shape;
+};
+/// A few whole numbers, such as a shape.
+struct Sizes {
+  Extents values;
+};
+/// Result of a node that is an operation only together with later nodes.
+struct Part {
+  enum class Kind {
+    scaled,        ///< x * factor
+    sigmoid,       ///< sigmoid(x)
+    erf,           ///< erf(x / sqrt(2))
+    erf_plus_one,  ///< 1 + erf(x / sqrt(2))
+    twice_gelu,    ///< x (1 + erf(x / sqrt(2)))
+    grouped,       ///< x as [batch, factor groups, values]
+    normalized,    ///< same, each group normalized
+  } kind;
+  LayerOutput of;
+  double factor = 1.0;
+  double eps = 0.0;
+  std::string node;  ///< label of the node
+};
+using GraphTensor = std::variant<LayerOutput, Constant, Filled, Sizes, Part>;
+
+bool is_near(double a, double b) { return std::abs(a - b) <= 1e-5 * std::abs(b); }
+
+/// The decimal number that a model's float stands for: 1e-5, not 9.99999974737875163555e-06.
+double decimal(double value) {
+  const std::string text = fmt::format("{:.6g}", value);
+  double number = 0.0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// Reads the nodes of a graph that its output depends on, in their order.
+class GraphReader {
+ public:
+  using Handler = GraphTensor (GraphReader::*)(const OnnxNode&);
+  /// Functions that read a node of each supported operator.
+  static const std::map<std::string, Handler>& handlers();
+
+  GraphReader(const std::filesystem::path& file, const onnx::ModelProto& model,
+              const OnnxImportOptions& options)
+      : file_(file.string()), graph_(model.graph()), options_(options), reader_(file), layers_(find_input()) {
+    for (const onnx::TensorProto& tensor : graph_.initializer()) {
+      tensors_.insert_or_assign(tensor.name(), constant_of(tensor, tensor.name()));
+    }
+    count_readers();
+  }
+
+  OnnxImport run() {
+    for (const onnx::NodeProto* proto : needed_) {
+      const OnnxNode node(file_, *proto);
+      tensors_.insert_or_assign(node.output(), read(node, proto->domain()));
+    }
+    OnnxImport result;
+    result.notes = notes_;
+    layers_.build(find_output(), options_.weights, result);
+    return result;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& reason) const {
+    throw Error(Category::data, fmt::format("{}: {}", file_, reason));
+  }
+
+  GraphTensor constant_of(const onnx::TensorProto& tensor, const std::string& name) const {
+    const Extents shape = reader_.shape(tensor);
+    if (tensor.data_type() != onnx::TensorProto::INT64) return Constant{&tensor, name, shape};
+    const bool few = shape.empty() || (shape.size() == 1 && static_cast<std::size_t>(shape[0]) <= max_rank);
+    return few ? GraphTensor(Sizes{reader_.integers(tensor)}) : Constant{&tensor, name, shape};
+  }
+
+  /// Shape of a sample.
+  Shape find_input() {
+    std::set<std::string> initializers;
+    for (const onnx::TensorProto& tensor : graph_.initializer()) initializers.insert(tensor.name());
+    const onnx::ValueInfoProto* input = nullptr;
+    for (const onnx::ValueInfoProto& each : graph_.input()) {
+      if (initializers.contains(each.name())) continue;  // as models before IR 4 list them
+      if (input != nullptr) refuse("has several inputs: only models with one input can be imported");
+      input = &each;
+    }
+    if (input == nullptr) refuse("has no input");
+    const onnx::TypeProto::Tensor& type = input->type().tensor_type();
+    if (type.elem_type() != onnx::TensorProto::FLOAT) {
+      refuse(fmt::format("input {} has another type than float", in_quotes(input->name())));
+    }
+    const int rank = type.shape().dim_size();
+    if (rank != 2 && rank != 4) {
+      refuse(
+          fmt::format("input {} has {} dimensions: only [batch, channels, rows, columns] and [batch, "
+                      "columns] can be imported",
+                      in_quotes(input->name()), rank));
+    }
+    if (type.shape().dim(0).dim_value() > 0) batch_ = type.shape().dim(0).dim_value();
+    Extents extents{1, 1, 1};
+    for (int i = 1; i < rank; ++i) {
+      const std::int64_t extent = type.shape().dim(i).dim_value();
+      extents[static_cast<std::size_t>(i - 1)] = extent;
+      if (!options_.input && (extent < 1 || extent > static_cast<std::int64_t>(max_values))) {
+        refuse(fmt::format("input {} has no fixed size: give the size of the samples with --input",
+                           in_quotes(input->name())));
+      }
+    }
+    tensors_.insert_or_assign(input->name(), LayerOutput{0, rank == 2});
+    if (!options_.input) {
+      return {static_cast<int>(extents[0]), static_cast<int>(extents[1]), static_cast<int>(extents[2])};
+    }
+    if (rank == 2 && (options_.input->height != 1 || options_.input->width != 1)) {
+      throw Error(Category::usage, fmt::format("{} takes tables, not images: give Cx1x1", file_), "input");
+    }
+    return *options_.input;
+  }
+
+  /// Finds the nodes on which the first output depends, and counts readers of tensors.
+  void count_readers() {
+    if (graph_.output().empty()) refuse("has no output");
+    if (graph_.output_size() > 1) {
+      notes_.push_back(fmt::format("of {} outputs of the model, the first is used", graph_.output_size()));
+    }
+    readers_[graph_.output(0).name()] = 1;
+    for (int i = graph_.node_size(); i-- > 0;) {
+      const onnx::NodeProto& node = graph_.node(i);
+      if (std::ranges::none_of(node.output(), [&](const auto& name) { return readers_.contains(name); })) {
+        continue;
+      }
+      needed_.push_back(&node);
+      for (const std::string& input : node.input()) {
+        if (!input.empty()) readers_[input] += reads_values(node, input);
+      }
+    }
+    std::ranges::reverse(needed_);
+  }
+
+  /// Whether a node reads more of an input than its shape or type.
+  static bool reads_values(const onnx::NodeProto& node, const std::string& input) {
+    return node.op_type() != "Shape" && (node.op_type() != "CastLike" || input == node.input(0));
+  }
+
+  int find_output() {
+    const std::string& name = graph_.output(0).name();
+    const auto found = tensors_.find(name);
+    const auto* output = found == tensors_.end() ? nullptr : std::get_if<LayerOutput>(&found->second);
+    if (output == nullptr) refuse(fmt::format("output {} is not the result of a layer", in_quotes(name)));
+    const Shape& shape = layers_.shape(output->layer);
+    if (shape.height != 1 || shape.width != 1) {
+      refuse(fmt::format("output {} has {}x{}x{} values, but a classifier gives one number per class",
+                         in_quotes(name), shape.channels, shape.height, shape.width));
+    }
+    return output->layer;
+  }
+
+  GraphTensor read(const OnnxNode& node, const std::string& domain) {
+    const auto found = handlers().find(node.op());
+    if (found == handlers().end() || !(domain.empty() || domain == "ai.onnx")) {
+      node.refuse(fmt::format("this operator{} is not supported; docs/onnx.md lists those that are",
+                              domain.empty() ? "" : " of the domain " + in_quotes(domain)));
+    }
+    return (this->*found->second)(node);
+  }
+
+  // Inputs of a node.
+
+  const GraphTensor& tensor(const OnnxNode& node, std::size_t number) const {
+    const auto found = tensors_.find(node.input(number));
+    if (found == tensors_.end()) {
+      node.refuse(fmt::format("no node before it gives its input {}", in_quotes(node.input(number))));
+    }
+    return found->second;
+  }
+  LayerOutput layer_output(const OnnxNode& node, std::size_t number = 0) const {
+    const GraphTensor& found = tensor(node, number);
+    if (const auto* output = std::get_if<LayerOutput>(&found)) return *output;
+    if (const auto* part = std::get_if<Part>(&found)) refuse_part(*part);
+    node.refuse(fmt::format("input {} is a constant", number + 1));
+  }
+  [[noreturn]] void refuse_part(const Part& part) const {
+    refuse(fmt::format("{}: this operator is supported as a part of SiLU, GELU and group normalization only",
+                       part.node));
+  }
+  LayerOutput image(const OnnxNode& node) const {
+    const LayerOutput x = layer_output(node);
+    if (x.flat) node.refuse("takes images, but its input is [batch, values]");
+    return x;
+  }
+  const Constant& constant(const OnnxNode& node, std::size_t number) const {
+    const GraphTensor& found = tensor(node, number);
+    if (const auto* constant = std::get_if<Constant>(&found)) return *constant;
+    node.refuse(fmt::format("input {} is not a constant", number + 1));
+  }
+  const Constant* constant_or_null(const OnnxNode& node, std::size_t number) const {
+    return std::get_if<Constant>(&tensor(node, number));
+  }
+  const Extents& sizes(const OnnxNode& node, std::size_t number) const {
+    if (const auto* found = std::get_if<Sizes>(&tensor(node, number))) return found->values;
+    node.refuse(fmt::format("input {} does not consist of known sizes", number + 1));
+  }
+  /// Whole numbers from an attribute or, in later opsets, an input.
+  Extents sizes_or_attribute(const OnnxNode& node, const char* attribute, std::size_t number) const {
+    return node.has_input(number) ? sizes(node, number) : node.integers(attribute, {});
+  }
+  /// Constant that is a single number; none: it is something else.
+  std::optional<double> find_number(const GraphTensor& tensor) const {
+    if (const auto* found = std::get_if<Sizes>(&tensor); found != nullptr && found->values.size() == 1) {
+      return static_cast<double>(found->values[0]);
+    }
+    if (const auto* found = std::get_if<Filled>(&tensor); found != nullptr && found->shape.size() <= 1) {
+      return found->value;
+    }
+    const auto* found = std::get_if<Constant>(&tensor);
+    if (found == nullptr || found->count() != 1 || found->shape.size() > 1) return std::nullopt;
+    return reader_.floats(*found->tensor).front();
+  }
+  double number(const OnnxNode& node, std::size_t input) const {
+    if (const auto found = find_number(tensor(node, input))) return *found;
+    node.refuse(fmt::format("input {} is not a single number", input + 1));
+  }
+  double number_or_attribute(const OnnxNode& node, const char* attribute, std::size_t input,
+                             float fallback) const {
+    return node.has_input(input) ? number(node, input) : node.real(attribute, fallback);
+  }
+
+  /// Values of a parameter of this shape; empty unless weights are read. Each is read once: a network cannot
+  /// share parameters between layers.
+  std::vector<float> parameter(const OnnxNode& node, const Constant& from, const Extents& shape) {
+    if (from.shape != shape) {
+      node.refuse(fmt::format("{} is [{}], not [{}]", in_quotes(from.name), fmt::join(from.shape, ","),
+                              fmt::join(shape, ",")));
+    }
+    if (!from.name.empty() && !read_.insert(from.name).second) {
+      node.refuse(
+          fmt::format("{} is read by another layer, too: layers cannot share weights", in_quotes(from.name)));
+    }
+    if (!options_.weights) return {};
+    std::vector<float> values = reader_.floats(*from.tensor);
+    if (!from.transposed) return values;
+    const auto rows = static_cast<std::size_t>(shape[0]), columns = static_cast<std::size_t>(shape[1]);
+    std::vector<float> transposed(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) transposed[i] = values[i % columns * rows + i / columns];
+    return transposed;
+  }
+  /// "layer1.0.conv1" of the weights "layer1.0.conv1.weight"; empty: another name.
+  static std::string layer_name(const Constant& weights, const std::string& suffix) {
+    const std::string& name = weights.name;
+    return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : "";
+  }
+  int features(const OnnxNode& node, std::int64_t count) const {
+    if (count < 1 || count > max_features) {
+      node.refuse(fmt::format("{} features or channels are not from 1 to {}", count, max_features));
+    }
+    return static_cast<int>(count);
+  }
+
+  GraphTensor layer(const OnnxNode& node, Operation operation, const std::vector<LayerOutput>& inputs) {
+    std::vector<int> ids;
+    for (const LayerOutput& input : inputs) ids.push_back(input.layer);
+    return LayerOutput{layers_.add(node, {std::move(operation), ids, {}}), inputs.front().flat};
+  }
+
+  // Layers with parameters.
+
+  GraphTensor conv(const OnnxNode& node) {
+    const LayerOutput x = image(node);
+    const Constant& weight = constant(node, 1);
+    if (weight.shape.size() != 4 || weight.shape[2] != weight.shape[3]) {
+      node.refuse(
+          fmt::format("its weights are [{}]: only two-dimensional convolutions with square windows are "
+                      "supported",
+                      fmt::join(weight.shape, ",")));
+    }
+    Conv2d options{.channels = features(node, weight.shape[0]),
+                   .kernel = node.option("kernel", weight.shape[2]),
+                   .stride = node.common_option("strides", 2, 1),
+                   .dilation = node.common_option("dilations", 2, 1),
+                   .groups = features(node, node.integer("group", 1)),
+                   .bias = has_bias(node)};
+    options.padding = padding(node, options);
+    if (weight.shape[1] * options.groups != layers_.shape(x.layer).channels) {
+      node.refuse(fmt::format("its weights are for {} channels, not {}", weight.shape[1] * options.groups,
+                              layers_.shape(x.layer).channels));
+    }
+    ImportedLayer layer{options, {x.layer}, layer_name(weight, ".weight")};
+    layer.values.push_back(parameter(node, weight, weight.shape));
+    if (options.bias) layer.values.push_back(parameter(node, constant(node, 2), {options.channels}));
+    return LayerOutput{layers_.add(node, std::move(layer)), false};
+  }
+  /// Whether a layer has a bias. Exporters may write zeros for none.
+  bool has_bias(const OnnxNode& node) const {
+    if (!node.has_input(2)) return false;
+    const auto* filled = std::get_if<Filled>(&tensor(node, 2));
+    if (filled != nullptr && filled->value != 0.0) node.refuse("its bias is a constant, not a parameter");
+    return filled == nullptr;
+  }
+  /// Padding of a convolution, which is the same on all sides.
+  int padding(const OnnxNode& node, const Conv2d& conv) const {
+    const std::string automatic = node.text("auto_pad", "NOTSET");
+    if (automatic == "NOTSET") return node.common_option("pads", 4, 0);
+    if (automatic == "VALID") return 0;
+    const int reach = conv.dilation * (conv.kernel - 1);
+    if (!automatic.starts_with("SAME") || conv.stride != 1 || reach % 2 != 0) {
+      node.refuse(
+          fmt::format("auto_pad {} with this window would pad its sides differently", in_quotes(automatic)));
+    }
+    return reach / 2;
+  }
+
+  /// Adds a linear layer; `weight` is [outputs, inputs].
+  GraphTensor linear(const OnnxNode& node, LayerOutput x, const Constant& weight, const Constant* bias) {
+    if (!x.flat || weight.shape.size() != 2)
+      node.refuse("is supported for [batch, values] and a matrix only");
+    if (weight.shape[1] != layers_.shape(x.layer).channels) {
+      node.refuse(fmt::format("its weights are for {} values, not {}", weight.shape[1],
+                              layers_.shape(x.layer).channels));
+    }
+    const Linear options{.features = features(node, weight.shape[0]), .bias = bias != nullptr};
+    ImportedLayer layer{options, {x.layer}, layer_name(weight, ".weight")};
+    layer.values.push_back(parameter(node, weight, weight.shape));
+    if (bias != nullptr) {
+      layer.values.push_back(parameter(node, without_ones(*bias), {options.features}));
+    }
+    return LayerOutput{layers_.add(node, std::move(layer)), true};
+  }
+  static Constant transposed(Constant matrix) {
+    if (matrix.shape.size() == 2) {
+      std::swap(matrix.shape[0], matrix.shape[1]);
+      matrix.transposed = !matrix.transposed;
+    }
+    return matrix;
+  }
+  /// Drops leading dimensions of 1, which broadcasting adds.
+  static Constant without_ones(Constant vector) {
+    while (vector.shape.size() > 1 && vector.shape.front() == 1) vector.shape.erase(vector.shape.begin());
+    return vector;
+  }
+  GraphTensor gemm(const OnnxNode& node) {
+    if (node.real("alpha", 1.0F) != 1.0F || node.real("beta", 1.0F) != 1.0F ||
+        node.integer("transA", 0) != 0) {
+      node.refuse("alpha and beta other than 1, and transA, are not supported");
+    }
+    const Constant& b = constant(node, 1);
+    return linear(node, layer_output(node), node.integer("transB", 0) != 0 ? b : transposed(b),
+                  has_bias(node) ? &constant(node, 2) : nullptr);
+  }
+  GraphTensor mat_mul(const OnnxNode& node) {
+    return linear(node, layer_output(node), transposed(constant(node, 1)), nullptr);
+  }
+
+  GraphTensor batch_normalization(const OnnxNode& node) {
+    const LayerOutput x = layer_output(node);
+    const BatchNorm2d options{.eps = decimal(node.real("epsilon", 1e-5F)),
+                              .momentum = decimal(1.0 - decimal(node.real("momentum", 0.9F)))};
+    ImportedLayer layer{options, {x.layer}, layer_name(constant(node, 1), ".weight")};
+    if (layer.name.empty()) layer.name = layer_name(constant(node, 3), ".running_mean");
+    for (std::size_t i = 1; i <= 4; ++i) {
+      layer.values.push_back(parameter(node, constant(node, i), {layers_.shape(x.layer).channels}));
+    }
+    return LayerOutput{layers_.add(node, std::move(layer)), x.flat};
+  }
+
+  GraphTensor add_group_norm(const OnnxNode& node, LayerOutput x, std::int64_t groups, double eps) {
+    const auto channels = static_cast<std::size_t>(layers_.shape(x.layer).channels);
+    ImportedLayer layer{GroupNorm{.groups = features(node, groups), .eps = eps}, {x.layer}, {}};
+    if (options_.weights) {
+      layer.values = {std::vector<float>(channels, 1.0F), std::vector<float>(channels, 0.0F)};
+    }
+    return LayerOutput{layers_.add(node, std::move(layer)), x.flat};
+  }
+  GraphTensor instance_normalization(const OnnxNode& node) {
+    const double eps = decimal(node.real("epsilon", 1e-5F));
+    if (const auto* part = std::get_if<Part>(&tensor(node, 0));
+        part != nullptr && part->kind == Part::Kind::grouped) {
+      if (options_.weights && (!has_values(node, 1, 1.0F) || !has_values(node, 2, 0.0F))) {
+        node.refuse("weights of the groups of a group normalization are not supported");
+      }
+      return Part{Part::Kind::normalized, part->of, part->factor, eps, node.label()};
+    }
+    const LayerOutput x = image(node);
+    const std::int64_t channels = layers_.shape(x.layer).channels;
+    return with_weights(node, add_group_norm(node, x, channels, eps), channels);
+  }
+  GraphTensor group_normalization(const OnnxNode& node) {
+    const LayerOutput x = layer_output(node);
+    const std::int64_t groups = node.integer("num_groups", 1);
+    return with_weights(node, add_group_norm(node, x, groups, decimal(node.real("epsilon", 1e-5F))),
+                        layers_.shape(x.layer).channels);
+  }
+  GraphTensor with_weights(const OnnxNode& node, GraphTensor norm, std::int64_t channels) {
+    ImportedLayer& layer = layers_[std::get<LayerOutput>(norm).layer];
+    layer.name = layer_name(constant(node, 1), ".weight");
+    std::vector<std::vector<float>> values;
+    for (const std::size_t i : {1, 2}) values.push_back(parameter(node, constant(node, i), {channels}));
+    layer.values = std::move(values);
+    return norm;
+  }
+  bool has_values(const OnnxNode& node, std::size_t input, float value) const {
+    if (const auto* filled = std::get_if<Filled>(&tensor(node, input))) return filled->value == value;
+    const std::vector<float> values = reader_.floats(*constant(node, input).tensor);
+    return std::ranges::all_of(values, [&](float each) { return each == value; });
+  }
+
+  // Element-wise operations, and their parts.
+
+  GraphTensor relu(const OnnxNode& node) {
+    return layer(node, Activation{Activation::Kind::relu}, {layer_output(node)});
+  }
+  GraphTensor clip(const OnnxNode& node) {
+    const LayerOutput x = layer_output(node);
+    const double min = number_or_attribute(node, "min", 1, -1.0F),
+                 max = number_or_attribute(node, "max", 2, -1.0F);
+    if (min != 0.0 || max != 6.0) node.refuse("only min 0 and max 6 are supported, which is ReLU6");
+    return layer(node, Activation{Activation::Kind::relu6}, {x});
+  }
+  GraphTensor gelu(const OnnxNode& node) {
+    if (node.text("approximate", "none") != "none") node.refuse("the approximation by tanh is not supported");
+    return layer(node, Activation{Activation::Kind::gelu}, {layer_output(node)});
+  }
+  GraphTensor sigmoid(const OnnxNode& node) {
+    return Part{Part::Kind::sigmoid, layer_output(node), 1.0, 0.0, node.label()};
+  }
+  GraphTensor erf(const OnnxNode& node) {
+    const auto* part = std::get_if<Part>(&tensor(node, 0));
+    if (part == nullptr || part->kind != Part::Kind::scaled ||
+        !is_near(part->factor, 1.0 / std::numbers::sqrt2)) {
+      node.refuse("this operator is supported as a part of GELU only");
+    }
+    return Part{Part::Kind::erf, part->of, 1.0, 0.0, node.label()};
+  }
+  GraphTensor div(const OnnxNode& node) { return scaled(node, 0, 1.0 / number(node, 1)); }
+  GraphTensor scaled(const OnnxNode& node, std::size_t input, double factor) {
+    const auto* part = std::get_if<Part>(&tensor(node, input));
+    if (part == nullptr)
+      return Part{Part::Kind::scaled, layer_output(node, input), factor, 0.0, node.label()};
+    if (part->kind != Part::Kind::twice_gelu || !is_near(factor, 0.5)) refuse_part(*part);
+    return layer(node, Activation{Activation::Kind::gelu}, {part->of});
+  }
+  GraphTensor mul(const OnnxNode& node) {
+    for (const std::size_t i : {0, 1}) {
+      if (const auto factor = find_number(tensor(node, i))) return scaled(node, 1 - i, *factor);
+      if (const Constant* weights = constant_or_null(node, i)) {
+        return set_affine(node, layer_output(node, 1 - i), *weights, 0);
+      }
+    }
+    for (const std::size_t i : {0, 1}) {
+      const auto* part = std::get_if<Part>(&tensor(node, i));
+      if (part == nullptr) continue;
+      const GraphTensor& other = tensor(node, 1 - i);
+      if (const auto* x = std::get_if<LayerOutput>(&other); x != nullptr && *x == part->of) {
+        if (part->kind == Part::Kind::sigmoid) return layer(node, Activation{Activation::Kind::silu}, {*x});
+        if (part->kind == Part::Kind::erf_plus_one) {
+          return Part{Part::Kind::twice_gelu, *x, 1.0, 0.0, node.label()};
+        }
+      }
+      const auto* half = std::get_if<Part>(&other);
+      if (part->kind == Part::Kind::erf_plus_one && half != nullptr && half->kind == Part::Kind::scaled &&
+          half->of == part->of && is_near(half->factor, 0.5)) {
+        return layer(node, Activation{Activation::Kind::gelu}, {part->of});
+      }
+    }
+    node.refuse("products of layers are supported as a part of SiLU and GELU only");
+  }
+
+  GraphTensor add(const OnnxNode& node) {
+    for (const std::size_t i : {0, 1}) {
+      if (const auto term = find_number(tensor(node, i))) return add_number(node, 1 - i, *term);
+      if (const Constant* bias = constant_or_null(node, i)) {
+        return set_affine(node, layer_output(node, 1 - i), *bias, 1);
+      }
+    }
+    const LayerOutput a = layer_output(node, 0), b = layer_output(node, 1);
+    if (a.flat != b.flat) node.refuse("adds [batch, values] and images");
+    return layer(node, Add{}, {a, b});
+  }
+  GraphTensor add_number(const OnnxNode& node, std::size_t input, double term) {
+    const auto* part = std::get_if<Part>(&tensor(node, input));
+    if (part == nullptr) node.refuse("adds a number, which no layer does");
+    if (part->kind != Part::Kind::erf || term != 1.0) refuse_part(*part);
+    return Part{Part::Kind::erf_plus_one, part->of, 1.0, 0.0, node.label()};
+  }
+  /// Takes constants per channel as weight (`which` 0) or bias (1) of the layer that gives x, if it is one
+  /// without them that nothing else reads.
+  GraphTensor set_affine(const OnnxNode& node, LayerOutput x, const Constant& from, std::size_t which) {
+    ImportedLayer& layer = layers_[x.layer];
+    const bool last = x.layer == layers_.last() && readers_[node.input(0)] + readers_[node.input(1)] == 2;
+    const std::int64_t channels = layer.shape.channels;
+    Constant values = without_ones(from);
+    const Extents expected = x.flat ? Extents{channels} : Extents{channels, 1, 1};
+    const bool fits = last && values.shape == expected;
+    values.shape = {channels};
+    auto* linear = std::get_if<Linear>(&layer.operation);
+    auto* conv = std::get_if<Conv2d>(&layer.operation);
+    if (fits && which == 1 && ((linear != nullptr && !linear->bias) || (conv != nullptr && !conv->bias))) {
+      (linear != nullptr ? linear->bias : conv->bias) = true;
+      layer.values.push_back(parameter(node, values, {channels}));
+      return x;
+    }
+    if (fits && std::holds_alternative<GroupNorm>(layer.operation)) {
+      if (which == 0) layer.name = layer_name(from, ".weight");
+      std::vector<float> read = parameter(node, values, {channels});
+      if (options_.weights) layer.values[which] = std::move(read);
+      return x;
+    }
+    node.refuse(
+        "constants are supported as bias of a convolution or linear layer, and as weights of a group "
+        "normalization only");
+  }
+
+  GraphTensor concat(const OnnxNode& node) {
+    if (std::holds_alternative<Sizes>(tensor(node, 0))) return concat_sizes(node);
+    std::vector<LayerOutput> inputs;
+    for (std::size_t i = 0; i < node.inputs(); ++i) inputs.push_back(layer_output(node, i));
+    const std::int64_t axis = node.integer("axis", 1), rank = inputs.front().flat ? 2 : 4;
+    if (axis != 1 && axis != 1 - rank) node.refuse(fmt::format("axis {} is not that of the channels", axis));
+    // A layer takes a few inputs: the first become one, until they are few.
+    LayerOutput joined = inputs.front();
+    for (std::size_t i = 1; i < inputs.size();) {
+      std::vector<LayerOutput> some{joined};
+      while (i < inputs.size() && some.size() < max_inputs) some.push_back(inputs[i++]);
+      joined = std::get<LayerOutput>(layer(node, Concat{}, some));
+    }
+    return joined;
+  }
+
+  GraphTensor dropout(const OnnxNode& node) {
+    const LayerOutput x = layer_output(node);
+    return layer(node, Dropout{decimal(number_or_attribute(node, "ratio", 1, 0.5F))}, {x});
+  }
+  GraphTensor softmax(const OnnxNode& node) {
+    const std::int64_t axis = node.integer("axis", -1);
+    const bool last = node.output() == graph_.output(0).name();
+    const LayerOutput x = layer_output(node);
+    if (!last || !x.flat || (axis != 1 && axis != -1)) node.refuse("is supported as the last node only");
+    notes_.push_back(fmt::format("{} at the end is left out: the network gives logits", node.op()));
+    return x;
+  }
+  /// Exporters write equal parameters once, with an Identity that has the name of each other one.
+  GraphTensor identity(const OnnxNode& node) {
+    GraphTensor x = tensor(node, 0);
+    if (auto* constant = std::get_if<Constant>(&x)) constant->name = node.output();
+    return x;
+  }
+  GraphTensor cast(const OnnxNode& node) {
+    const GraphTensor& x = tensor(node, 0);
+    const std::int64_t to = node.integer("to", 0);
+    const bool of_sizes = std::holds_alternative<Sizes>(x) && to == onnx::TensorProto::INT64;
+    if (to != onnx::TensorProto::FLOAT && !of_sizes) node.refuse("converts to another type than float");
+    return x;
+  }
+  GraphTensor cast_like(const OnnxNode& node) { return tensor(node, 0); }
+
+  // Pooling.
+
+  template <class Pool>
+  GraphTensor pool(const OnnxNode& node, Pool options) {
+    const LayerOutput x = image(node);
+    options.kernel = node.common_option("kernel_shape", 2, 0);
+    options.stride = node.common_option("strides", 2, 1);
+    options.ceil_mode = node.integer("ceil_mode", 0) != 0;
+    if (node.common_option("dilations", 2, 1) != 1) node.refuse("dilations other than 1 are not supported");
+    if (const std::string automatic = node.text("auto_pad", "NOTSET");
+        automatic != "NOTSET" && automatic != "VALID") {
+      node.refuse(fmt::format("auto_pad {} is not supported", in_quotes(automatic)));
+    }
+    set_padding(node, options, layers_.shape(x.layer));
+    if constexpr (requires { options.count_include_pad; }) {
+      if (options.padding == 0 && !options.ceil_mode) options.count_include_pad = true;  // the usual value
+    }
+    if (options.kernel == 1 && options.stride == 1 && options.padding == 0) return x;
+    return layer(node, options, {x});
+  }
+  /// Larger padding after the last pixel than before the first is that of a window of ceil_mode, which
+  /// exporters may write so.
+  template <class Pool>
+  void set_padding(const OnnxNode& node, Pool& options, const Shape& input) const {
+    const Extents pads = node.integers("pads", Extents(4, 0));
+    if (pads.size() != 4 || pads[0] != pads[1]) {
+      node.refuse(fmt::format("pads {} differ between rows and columns", fmt::join(pads, ",")));
+    }
+    options.padding = node.option("pads", pads[0]);
+    if (pads[2] == pads[0] && pads[3] == pads[0]) return;
+    options.ceil_mode = true;
+    if constexpr (requires { options.count_include_pad; }) {
+      if (options.count_include_pad) node.refuse("pads that differ and count are not supported");
+    }
+    for (const auto& [size, end] : {std::pair(input.height, pads[2]), std::pair(input.width, pads[3])}) {
+      const Shape output = ImportedLayers::infer_shape(node, options, {{{1, size, size}}});
+      const std::int64_t reach = std::int64_t{output.height - 1} * options.stride + options.kernel;
+      if (end != std::max<std::int64_t>(options.padding, reach - size - options.padding)) {
+        node.refuse(fmt::format("pads {} are neither equal nor those of ceil_mode", fmt::join(pads, ",")));
+      }
+    }
+  }
+  GraphTensor max_pool(const OnnxNode& node) { return pool(node, MaxPool2d{}); }
+  GraphTensor average_pool(const OnnxNode& node) {
+    return pool(node, AvgPool2d{.count_include_pad = node.integer("count_include_pad", 0) != 0});
+  }
+  GraphTensor global_average_pool(const OnnxNode& node) {
+    return layer(node, AdaptiveAvgPool2d{1}, {image(node)});
+  }
+  GraphTensor reduce_mean(const OnnxNode& node) {
+    const LayerOutput x = image(node);
+    Extents axes = sizes_or_attribute(node, "axes", 1);
+    for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
+    std::ranges::sort(axes);
+    if (axes != Extents{2, 3}) node.refuse("only the mean over all pixels is supported");
+    const GraphTensor mean = layer(node, AdaptiveAvgPool2d{1}, {x});
+    return node.integer("keepdims", 1) != 0 ? mean : flattened(node, std::get<LayerOutput>(mean));
+  }
+
+  // Shapes.
+
+  GraphTensor flattened(const OnnxNode& node, LayerOutput x) {
+    if (x.flat) return x;
+    return LayerOutput{std::get<LayerOutput>(layer(node, Flatten{}, {x})).layer, true};
+  }
+  GraphTensor flatten(const OnnxNode& node) {
+    const LayerOutput x = layer_output(node);
+    const std::int64_t axis = node.integer("axis", 1);
+    if (axis != 1 && axis != (x.flat ? -1 : -3)) node.refuse(fmt::format("axis {} is not supported", axis));
+    return flattened(node, x);
+  }
+  /// Sizes of the dimensions of a tensor.
+  Extents extents(const OnnxNode& node, std::size_t number) const {
+    if (const Constant* found = constant_or_null(node, number)) return found->shape;
+    if (const auto* found = std::get_if<Filled>(&tensor(node, number))) return found->shape;
+    const LayerOutput x = layer_output(node, number);
+    const Shape& shape = layers_.shape(x.layer);
+    if (x.flat) return {batch_, shape.channels};
+    return {batch_, shape.channels, shape.height, shape.width};
+  }
+  GraphTensor reshape(const OnnxNode& node) {
+    Extents to = sizes(node, 1);
+    if (const auto* part = std::get_if<Part>(&tensor(node, 0))) return from_groups(node, *part, to);
+    if (std::holds_alternative<Sizes>(tensor(node, 0)) && to == Extents{-1}) return tensor(node, 0);
+    const LayerOutput x = layer_output(node);
+    const Shape& shape = layers_.shape(x.layer);
+    if (!resolve(to, shape, x.flat)) {
+      node.refuse(
+          fmt::format("the shape [{}] does not keep the samples apart", fmt::join(sizes(node, 1), ",")));
+    }
+    if (to.size() == 2) return flattened(node, x);
+    if (to == Extents{0, shape.channels, shape.height, shape.width}) return LayerOutput{x.layer, false};
+    if (to.size() == 3) {
+      return Part{Part::Kind::grouped, x, static_cast<double>(to[1]), 0.0, node.label()};
+    }
+    node.refuse(fmt::format("the shape [{}] is not supported", fmt::join(sizes(node, 1), ",")));
+  }
+  /// Completes the target shape of a tensor of [batch, ...]: 0 for the batch, sizes for the rest. Returns
+  /// false if the first dimension is not the batch.
+  bool resolve(Extents& to, const Shape& shape, bool flat) const {
+    if (to.size() < 2) return false;
+    const Extents from{shape.channels, shape.height, shape.width};
+    std::int64_t known = 1;
+    std::int64_t* open = nullptr;
+    for (std::size_t i = 1; i < to.size(); ++i) {
+      if (to[i] == 0 && i <= (flat ? 1U : from.size())) to[i] = from[i - 1];
+      if (to[i] == -1 && open == nullptr) {
+        open = &to[i];
+      } else if (to[i] < 1 || to[i] > static_cast<std::int64_t>(max_values)) {
+        return false;
+      } else {
+        known *= to[i];
+        if (known > static_cast<std::int64_t>(max_values)) return false;
+      }
+    }
+    const auto size = static_cast<std::int64_t>(shape.size());
+    if (open != nullptr && size % known == 0) *open = size / known;
+    const bool is_whole = open != nullptr ? size % known == 0 : size == known;
+    const bool is_batch = to[0] == 0 || to[0] == batch_ || (to[0] == -1 && open == nullptr);
+    to[0] = 0;
+    return is_whole && is_batch;
+  }
+  /// The end of a group normalization: the shape that its input had.
+  GraphTensor from_groups(const OnnxNode& node, const Part& part, Extents to) {
+    if (part.kind != Part::Kind::normalized) refuse_part(part);
+    const Shape& shape = layers_.shape(part.of.layer);
+    const Extents before =
+        part.of.flat ? Extents{0, shape.channels} : Extents{0, shape.channels, shape.height, shape.width};
+    if (!resolve(to, shape, part.of.flat) || to != before) {
+      node.refuse("a group normalization must end with the shape of its input");
+    }
+    return add_group_norm(node, part.of, static_cast<std::int64_t>(part.factor), part.eps);
+  }
+  GraphTensor transpose(const OnnxNode& node) {
+    if (constant_or_null(node, 0) == nullptr) node.refuse("is supported for weights only");
+    const Constant& matrix = constant(node, 0);
+    if (matrix.shape.size() != 2 || node.integers("perm", {1, 0}) != Extents{1, 0}) {
+      node.refuse("is supported for matrices only");
+    }
+    return transposed(matrix);
+  }
+  GraphTensor squeeze(const OnnxNode& node) {
+    Extents axes = sizes_or_attribute(node, "axes", 1);
+    if (std::holds_alternative<Sizes>(tensor(node, 0))) return tensor(node, 0);
+    const LayerOutput x = image(node);
+    for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
+    std::ranges::sort(axes);
+    const Shape& shape = layers_.shape(x.layer);
+    if (axes != Extents{2, 3} || shape.height != 1 || shape.width != 1) {
+      node.refuse("is supported for the last two dimensions of a single pixel only");
+    }
+    return flattened(node, x);
+  }
+  GraphTensor unsqueeze(const OnnxNode& node) {
+    Extents axes = sizes_or_attribute(node, "axes", 1);
+    const GraphTensor& x = tensor(node, 0);
+    if (std::holds_alternative<Sizes>(x)) return x;
+    if (const Constant* found = constant_or_null(node, 0)) {
+      Constant result = *found;
+      const auto rank = static_cast<std::int64_t>(result.shape.size() + axes.size());
+      for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+      std::ranges::sort(axes);
+      for (const std::int64_t axis : axes) {
+        if (axis < 0 || axis > static_cast<std::int64_t>(result.shape.size()))
+          node.refuse("an axis is out of range");
+        result.shape.insert(result.shape.begin() + axis, 1);
+      }
+      return result;
+    }
+    const LayerOutput output = layer_output(node);
+    for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
+    if (!output.flat || axes != Extents{2, 3})
+      node.refuse("is supported from [batch, values] to single pixels only");
+    return LayerOutput{output.layer, false};
+  }
+  GraphTensor shape(const OnnxNode& node) {
+    const Extents all = extents(node, 0);
+    const auto rank = static_cast<std::int64_t>(all.size());
+    const auto position = [&](const char* attribute, std::int64_t fallback) {
+      const std::int64_t value = node.integer(attribute, fallback);
+      return std::clamp<std::int64_t>(value < 0 ? value + rank : value, 0, rank);
+    };
+    const std::int64_t start = position("start", 0), end = std::max(start, position("end", rank));
+    return Sizes{{all.begin() + start, all.begin() + end}};
+  }
+  GraphTensor gather(const OnnxNode& node) {
+    const Extents& from = sizes(node, 0);
+    Sizes result;
+    for (std::int64_t index : sizes(node, 1)) {
+      index += index < 0 ? static_cast<std::int64_t>(from.size()) : 0;
+      if (index < 0 || index >= static_cast<std::int64_t>(from.size()))
+        node.refuse("an index is out of range");
+      result.values.push_back(from[static_cast<std::size_t>(index)]);
+    }
+    return result;
+  }
+  GraphTensor expand(const OnnxNode& node) {
+    const Extents& shape = sizes(node, 1);
+    if (std::holds_alternative<Sizes>(tensor(node, 0)) && shape == Extents{1}) return tensor(node, 0);
+    return Filled{number(node, 0), shape};
+  }
+  GraphTensor range(const OnnxNode& node) {
+    const auto whole = [&](std::size_t input) {
+      const Extents& found = sizes(node, input);
+      if (found.size() != 1) node.refuse(fmt::format("input {} is not a single number", input + 1));
+      return found[0];
+    };
+    if (whole(2) != 1) node.refuse("only steps of 1 are supported");
+    Sizes result;
+    for (std::int64_t i = whole(0); i < whole(1); ++i) {
+      if (result.values.size() == max_rank) node.refuse("has more numbers than a shape");
+      result.values.push_back(i);
+    }
+    return result;
+  }
+  GraphTensor sub(const OnnxNode& node) {
+    const Extents &a = sizes(node, 0), &b = sizes(node, 1);
+    if (a.size() != 1 || b.size() != 1) node.refuse("is supported for sizes only");
+    constexpr auto limit = static_cast<std::int64_t>(max_values);
+    if (std::min(a[0], b[0]) < -limit || std::max(a[0], b[0]) > limit) node.refuse("a size is too large");
+    return Sizes{{a[0] - b[0]}};
+  }
+  GraphTensor concat_sizes(const OnnxNode& node) const {
+    Sizes result;
+    for (std::size_t i = 0; i < node.inputs(); ++i) {
+      const Extents& more = sizes(node, i);
+      result.values.insert(result.values.end(), more.begin(), more.end());
+      if (result.values.size() > max_rank) node.refuse("joins more numbers than a shape has");
+    }
+    return result;
+  }
+  GraphTensor constant_node(const OnnxNode& node) {
+    if (const onnx::TensorProto* value = node.tensor("value")) {
+      return constant_of(*value, "");
+    }
+    if (node.has("value_ints")) return Sizes{node.integers("value_ints", {})};
+    if (node.has("value_int")) return Sizes{{node.integer("value_int", 0)}};
+    if (!node.has("value_float")) node.refuse("only constants of numbers are supported");
+    return Filled{node.real("value_float", 0.0F), {}};
+  }
+
+  std::string file_;
+  const onnx::GraphProto& graph_;
+  const OnnxImportOptions& options_;
+  TensorReader reader_;
+  std::int64_t batch_ = any_batch;  ///< number of samples in the model's shapes
+  std::map<std::string, GraphTensor> tensors_;
+  ImportedLayers layers_;
+  std::vector<const onnx::NodeProto*> needed_;
+  std::map<std::string, int> readers_;  ///< of each tensor
+  std::set<std::string> read_;          ///< parameters
+  std::vector<std::string> notes_;
+};
+
+const std::map<std::string, GraphReader::Handler>& GraphReader::handlers() {
+  static const std::map<std::string, Handler> all = {
+      {"Add", &GraphReader::add},
+      {"AveragePool", &GraphReader::average_pool},
+      {"BatchNormalization", &GraphReader::batch_normalization},
+      {"Cast", &GraphReader::cast},
+      {"CastLike", &GraphReader::cast_like},
+      {"Clip", &GraphReader::clip},
+      {"Concat", &GraphReader::concat},
+      {"Constant", &GraphReader::constant_node},
+      {"Conv", &GraphReader::conv},
+      {"Div", &GraphReader::div},
+      {"Dropout", &GraphReader::dropout},
+      {"Erf", &GraphReader::erf},
+      {"Expand", &GraphReader::expand},
+      {"Flatten", &GraphReader::flatten},
+      {"Gather", &GraphReader::gather},
+      {"Gelu", &GraphReader::gelu},
+      {"Gemm", &GraphReader::gemm},
+      {"GlobalAveragePool", &GraphReader::global_average_pool},
+      {"GroupNormalization", &GraphReader::group_normalization},
+      {"Identity", &GraphReader::identity},
+      {"InstanceNormalization", &GraphReader::instance_normalization},
+      {"LogSoftmax", &GraphReader::softmax},
+      {"MatMul", &GraphReader::mat_mul},
+      {"MaxPool", &GraphReader::max_pool},
+      {"Mul", &GraphReader::mul},
+      {"Range", &GraphReader::range},
+      {"ReduceMean", &GraphReader::reduce_mean},
+      {"Relu", &GraphReader::relu},
+      {"Reshape", &GraphReader::reshape},
+      {"Shape", &GraphReader::shape},
+      {"Sigmoid", &GraphReader::sigmoid},
+      {"Softmax", &GraphReader::softmax},
+      {"Squeeze", &GraphReader::squeeze},
+      {"Sub", &GraphReader::sub},
+      {"Transpose", &GraphReader::transpose},
+      {"Unsqueeze", &GraphReader::unsqueeze},
+  };
+  return all;
+}
+
+}  // namespace
+
+OnnxImport parse_onnx(std::span<const std::byte> bytes, const std::filesystem::path& file,
+                      const OnnxImportOptions& options) {
+  const onnx::ModelProto model = parse_onnx_model(bytes, file);
+  return GraphReader(file, model, options).run();
+}
+
+OnnxImport import_onnx(const std::filesystem::path& file, const OnnxImportOptions& options) {
+  const onnx::ModelProto model = read_onnx_model(file);
+  return GraphReader(file, model, options).run();
+}
+
+std::vector<std::string> imported_operators() {
+  std::vector<std::string> names;
+  for (const auto& [name, handler] : GraphReader::handlers()) names.push_back(name);
+  return names;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,138 @@
+#include "onnx/protobuf/model_reader.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "core/files/file.h"
+#include "core/printable.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint64_t max_message_bytes = (std::uint64_t{1} << 31) - 1;  // of protobuf
+
+/// Largest number of values of a tensor; more are a damaged shape.
+constexpr std::uint64_t max_tensor_values = std::uint64_t{1} << 32;
+
+std::string entry_of(const onnx::TensorProto& tensor, const char* key) {
+  for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
+    if (entry.key() == key) return entry.value();
+  }
+  return {};
+}
+
+/// Whole number of a text; `fallback` for an empty one, none for another text.
+std::optional<std::uint64_t> number_of(const std::string& text, std::uint64_t fallback) {
+  if (text.empty()) return fallback;
+  std::uint64_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+[[noreturn]] void refuse_model(const std::filesystem::path& file, const char* reason) {
+  throw Error(Category::data, fmt::format("{}: {}", file.string(), reason));
+}
+
+}  // namespace
+
+onnx::ModelProto parse_onnx_model(std::span<const std::byte> bytes, const std::filesystem::path& file) {
+  onnx::ModelProto model;
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    refuse_model(file, "is not an ONNX model, or is damaged");
+  }
+  if (model.graph().node().empty()) refuse_model(file, "is not an ONNX model: it has no nodes");
+  return model;
+}
+
+onnx::ModelProto read_onnx_model(const std::filesystem::path& file) {
+  if (InputFile(file).size() > max_message_bytes) {
+    refuse_model(file, "has more than 2 GiB, so it is not an ONNX model");
+  }
+  return parse_onnx_model(read_file(file), file);
+}
+
+void TensorReader::refuse(const onnx::TensorProto& tensor, const std::string& reason) const {
+  throw Error(Category::data,
+              fmt::format("{}: tensor {}: {}", file_.string(), in_quotes(tensor.name()), reason));
+}
+
+std::size_t TensorReader::count_values(const onnx::TensorProto& tensor) const {
+  std::uint64_t count = 1;
+  for (const std::int64_t extent : tensor.dims()) {
+    if (extent < 0 || extent > static_cast<std::int64_t>(max_tensor_values)) {
+      refuse(tensor, fmt::format("a dimension is {}", extent));
+    }
+    count *= static_cast<std::uint64_t>(extent);
+    if (count > max_tensor_values) refuse(tensor, "has too many values");
+  }
+  return static_cast<std::size_t>(count);
+}
+
+std::vector<std::int64_t> TensorReader::shape(const onnx::TensorProto& tensor) const {
+  count_values(tensor);
+  return {tensor.dims().begin(), tensor.dims().end()};
+}
+
+/// The values are in a file in the folder of the model, and nowhere else, since models come from anywhere.
+template <class Value>
+std::vector<Value> TensorReader::external_values(const onnx::TensorProto& tensor) const {
+  const std::filesystem::path location = entry_of(tensor, "location");
+  const std::string quoted = in_quotes(location.string());
+  if (location.empty() || location.has_parent_path() || location == "..") {
+    refuse(tensor, fmt::format("its values are in {}, which is not the name of a file", quoted));
+  }
+  const std::size_t count = count_values(tensor);
+  const auto offset = number_of(entry_of(tensor, "offset"), 0);
+  const auto length = number_of(entry_of(tensor, "length"), count * sizeof(Value));
+  if (!offset || !length || *length != count * sizeof(Value)) {
+    refuse(tensor, fmt::format("its offset or length in {} does not fit its shape", quoted));
+  }
+  const InputFile input(file_.parent_path() / location);
+  if (*offset > input.size() || input.size() - *offset < *length) {
+    refuse(tensor, fmt::format("{} ends before its values", quoted));
+  }
+  std::vector<Value> values(count);
+  input.read(*offset, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+template <class Value>
+std::vector<Value> TensorReader::raw_values(const onnx::TensorProto& tensor) const {
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return external_values<Value>(tensor);
+  const std::size_t count = count_values(tensor);
+  const std::string& raw = tensor.raw_data();
+  if (raw.size() != count * sizeof(Value)) {
+    refuse(tensor, fmt::format("has {} bytes, but its shape needs {}", raw.size(), count * sizeof(Value)));
+  }
+  std::vector<Value> values(count);
+  if (count != 0) std::memcpy(values.data(), raw.data(), raw.size());
+  return values;
+}
+
+std::vector<float> TensorReader::floats(const onnx::TensorProto& tensor) const {
+  if (tensor.data_type() != onnx::TensorProto::FLOAT) {
+    refuse(tensor, "has another type than float; export the model in float32");
+  }
+  if (tensor.float_data().empty()) return raw_values<float>(tensor);
+  if (static_cast<std::size_t>(tensor.float_data_size()) != count_values(tensor)) {
+    refuse(tensor, fmt::format("has {} values, which do not fit its shape", tensor.float_data_size()));
+  }
+  return {tensor.float_data().begin(), tensor.float_data().end()};
+}
+
+std::vector<std::int64_t> TensorReader::integers(const onnx::TensorProto& tensor) const {
+  if (tensor.data_type() != onnx::TensorProto::INT64) refuse(tensor, "has another type than int64");
+  if (tensor.int64_data().empty()) return raw_values<std::int64_t>(tensor);
+  if (static_cast<std::size_t>(tensor.int64_data_size()) != count_values(tensor)) {
+    refuse(tensor, fmt::format("has {} values, which do not fit its shape", tensor.int64_data_size()));
+  }
+  return {tensor.int64_data().begin(), tensor.int64_data().end()};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <onnx/onnx.pb.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// Reads the message of an ONNX file. Throws Error(data) unless it is a model with a graph, or where
+/// InputFile does.
+onnx::ModelProto read_onnx_model(const std::filesystem::path& file);
+/// Same for the bytes of a file, at most 2 GiB.
+onnx::ModelProto parse_onnx_model(std::span<const std::byte> bytes, const std::filesystem::path& file);
+
+/// Reads the values of tensors of an ONNX file, which may be in other files of its folder. Errors are
+/// Error(data) with file, tensor and reason.
+class TensorReader {
+ public:
+  explicit TensorReader(std::filesystem::path file) : file_(std::move(file)) {}
+
+  /// Extents of a tensor, whose number of values is limited.
+  std::vector<std::int64_t> shape(const onnx::TensorProto& tensor) const;
+  std::vector<float> floats(const onnx::TensorProto& tensor) const;
+  std::vector<std::int64_t> integers(const onnx::TensorProto& tensor) const;
+
+ private:
+  [[noreturn]] void refuse(const onnx::TensorProto& tensor, const std::string& reason) const;
+  std::size_t count_values(const onnx::TensorProto& tensor) const;
+  template <class Value>
+  std::vector<Value> raw_values(const onnx::TensorProto& tensor) const;
+  template <class Value>
+  std::vector<Value> external_values(const onnx::TensorProto& tensor) const;
+
+  std::filesystem::path file_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,8 @@
+#include "fuzz.h"
+#include "graph/graph.h"
+#include "onnx/import.h"
+
+/// Any bytes are a model whose network becomes a graph, or are refused.
+void read_input(std::span<const std::byte> file) {
+  lockstep::build_graph(*lockstep::parse_onnx(file, "fuzz.onnx", {}).network);
+}
