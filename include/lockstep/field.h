@@ -39,6 +39,12 @@ struct Requirement {
 /// Names that stand for lists of numbers, as "imagenet" stands for the mean of each channel.
 using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
 
+/// Value of an option that stands for one which follows from the training samples; users write `auto`.
+template <class T>
+inline constexpr T by_data{-1};
+template <>
+inline const std::vector<double> by_data<std::vector<double>>{std::numeric_limits<double>::infinity()};
+
 /// Only description of an option. Flags, configuration files, the environment, --help, checks, the record of
 /// the run and the comparison between ranks follow from it.
 struct Field {
@@ -56,7 +62,10 @@ struct Field {
   /// "cpu" or "cuda": the only device on which the option has an effect; empty: both. It is accepted on the
   /// other one, as ranks may differ.
   const char* device = "";
-  const char* zero = "";                        ///< text for the value 0, which `range` need not contain
+  const char* zero = "";  ///< text for the value 0, which `range` need not contain
+  /// Rule by which the value `auto`, by_data in the program, follows from the training samples; empty: the
+  /// option has no such value. Numbers and lists of numbers only.
+  const char* by_data = "";
   NamedNumbers (*named)() = nullptr;            ///< names that stand for lists of numbers
   void (*check)(const std::string&) = nullptr;  ///< throws Error(usage) for an impossible text
   bool visible = true;                          ///< whether users can set it, not only programs

@@ -83,11 +83,13 @@ void visit(O& options, Visitor&& field) {
                        "or one for all channels; without it: 0",
                .group = "Data",
                .range = {.min = -std::numeric_limits<double>::infinity()},
+               .by_data = "measured on training images, at most 512, at the start",
                .named = known_means});
   field(deviation, {.name = "std",
                     .help = "standard deviation, by which the difference is divided: one number per channel, "
                             "or one for all channels; without it: 1",
                     .range = {.above = 0},
+                    .by_data = "measured as the mean is",
                     .named = known_deviations});
   field(crop_share, {.name = "crop-pct",
                      .help = "share of the shorter side of the resized image that the centre crop keeps; "

@@ -33,7 +33,8 @@ void visit(O& options, Visitor&& field) {
                .choices = schedule_names});
   field(warmup_epochs, {.name = "warmup-epochs",
                         .help = "epochs at the start over which the learning rate rises linearly to --lr; "
-                                "onecycle: epochs of its rise, 0: 30 % of the run"});
+                                "onecycle: epochs of its rise, 0: 30 % of the run",
+                        .by_data = "a twentieth of the epochs"});
   field(min_lr, {.name = "min-lr",
                  .help = "minimum learning rate, which the schedule approaches",
                  .needs = {{"sched", {"cosine", "multistep", "onecycle", "polynomial", "step"}}}});

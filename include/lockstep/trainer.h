@@ -24,11 +24,11 @@ class World;
 /// and data sets must outlive it.
 class Trainer : public RunHooks {
  public:
-  /// best() and early_stopping use `validation` if it is not null, else `test`. While the trainer lives, the
-  /// calling thread may be bound to a core, and flushes denormals to zero. Collective. Throws on all ranks:
-  /// Error(usage) for impossible options (batch not divisible by micro-batches, more ranks than
-  /// micro-batches, ...) and for options or data that differ between ranks, Error(resource) when memory is
-  /// short.
+  /// best() and early_stopping use `validation` if it is not null, else `test`. Options with the value
+  /// by_data get those of resolved_by_data. While the trainer lives, the calling thread may be bound to a
+  /// core, and flushes denormals to zero. Collective. Throws on all ranks: Error(usage) for impossible
+  /// options (batch not divisible by micro-batches, more ranks than micro-batches, ...) and for options or
+  /// data that differ between ranks, Error(resource) when memory is short.
   Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
           const TrainerOptions& options, const Dataset* validation = nullptr);
   ~Trainer();

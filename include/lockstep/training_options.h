@@ -11,6 +11,9 @@
 
 namespace lockstep {
 
+class Dataset;
+class World;
+
 /// Order in which the gradients of all ranks are added.
 enum class Reduce {
   canonical,  ///< in the order of one fixed tree: the same bits on any number of ranks
@@ -31,7 +34,7 @@ enum class OnNan {
 inline Names choices_of(OnNan) { return {"stop", "skip", "rollback"}; }
 
 struct BatchOptions {
-  int size = 256;         ///< samples of one step over all ranks
+  int size = 256;         ///< samples of one step over all ranks; by_data<int>: batch_size_for
   int micro_batches = 0;  ///< 0: default_micro_batches
 
   bool operator==(const BatchOptions&) const = default;
@@ -43,7 +46,8 @@ void visit(O& options, Visitor&& field) {
   field(size, {.name = "batch-size",
                .help = "samples per step, over all ranks together",
                .group = "Training",
-               .range = {.min = 1, .max = 1U << 24}});
+               .range = {.min = 1, .max = 1U << 24},
+               .by_data = "the largest power of two from 32 to 256 that makes 30 steps an epoch, or 32"});
   field(micro_batches,
         {.name = "micro-batches",
          .help = "number of parts that each batch is cut into; must divide the batch size, and is the "
@@ -54,7 +58,7 @@ void visit(O& options, Visitor&& field) {
 
 /// Options of a training run, which `visit` describes.
 struct TrainerOptions {
-  int epochs = 10;
+  int epochs = 10;  ///< by_data<int>: epochs_for
   std::uint64_t max_steps = 0;
   BatchOptions batch = {};
   std::uint64_t seed = 0;
@@ -102,7 +106,8 @@ void visit(O& options, Visitor&& field) {
          .help =
              "passes over the training set; 0: no training (with --save-model, saves the initial parameters)",
          .group = "Training",
-         .scope = Scope::protocol});
+         .scope = Scope::protocol,
+         .by_data = "as many as make 1,000 steps, but from 30 to 60"});
   field(max_steps,
         {.name = "max-steps", .help = "stop after this many steps; 0: no limit", .scope = Scope::protocol});
   visit(batch, field);
@@ -171,6 +176,19 @@ float largest_learning_rate(const TrainerOptions& options);
 /// Options of the optimizer as steps use them: unless OnNan::stop, steps need the norm of the gradient, so
 /// clip_grad is set.
 OptimizerOptions update_rule(const TrainerOptions& options);
+
+/// Value of `batch-size = auto` for a number of training samples: the largest power of two from 32 to 256
+/// that makes at least 30 steps an epoch; 32 if none does, so that two ranks or threads have work.
+int batch_size_for(std::uint64_t samples);
+
+/// Value of `epochs = auto`: as many as make 1,000 steps, but at least 30 and at most 60.
+int epochs_for(std::uint64_t steps_per_epoch);
+
+/// The options with numbers in place of the values that follow from the training samples (by_data). They are
+/// functions of the samples and of the other options: the same on any number of ranks. Collective; options
+/// are equal on all ranks. Throws on all ranks Error(usage) if mean or deviation of samples of numbers would
+/// have to be measured, Error(data) if no image that is measured can be read.
+TrainerOptions resolved_by_data(const World& world, TrainerOptions options, const Dataset& train);
 
 /// Value of `micro_batches = 0` on `device`, cpu or cuda: a power of two that divides the batch. CPU: as many
 /// as leave micro-batches at least 32 samples; of batches below 256 samples that 16 divides, micro-batches

@@ -172,8 +172,8 @@ PartStatistics measure_statistics(const std::string& part, const Dataset& datase
   };
   const DatasetStatistics found =
       measure_dataset(dataset, options.input, part == "train" ? options.augment : AugmentOptions{}, on_bad);
-  PartStatistics statistics{.mean = found.mean,
-                            .deviation = found.deviation,
+  PartStatistics statistics{.mean = found.channels.mean,
+                            .deviation = found.channels.deviation,
                             .widths = {},
                             .heights = {},
                             .read = found.read,

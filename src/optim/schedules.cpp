@@ -74,6 +74,9 @@ const std::map<std::string, Schedule>& schedules() {
 
 void check(const ScheduleOptions& options, double base, int epochs) {
   check_fields(options);
+  if (options.warmup_epochs == by_data<double>) {
+    throw Error(Category::usage, "auto is for training: give a number", "warmup-epochs");
+  }
   if (epochs > 0 && options.warmup_epochs >= epochs) {
     throw Error(Category::usage,
                 fmt::format("{} epochs of warm-up do not fit into {} epochs", options.warmup_epochs, epochs),

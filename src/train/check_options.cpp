@@ -98,6 +98,7 @@ double used_lanes(int samples) {
 
 int micro_batches_of(const BatchOptions& batch, DeviceKind device) {
   check_fields(batch);
+  check_size(batch);
   if (batch.micro_batches == 0) return default_micro_batches(batch.size, device);
   if (batch.size % batch.micro_batches != 0) {
     refuse("micro-batches",
@@ -105,6 +106,10 @@ int micro_batches_of(const BatchOptions& batch, DeviceKind device) {
                        nearest_divisor(batch.size, std::min(batch.micro_batches, batch.size))));
   }
   return batch.micro_batches;
+}
+
+void check_size(const BatchOptions& batch) {
+  if (batch.size == by_data<int>) refuse("batch-size", "auto is for training: give a number");
 }
 
 void check_options(const TrainerOptions& options, int ranks, std::uint64_t train_size) {

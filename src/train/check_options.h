@@ -12,6 +12,9 @@ namespace lockstep {
 /// samples. Each must be possible by itself (check_fields), `batch.micro_batches` resolved.
 void check_options(const TrainerOptions& options, int ranks, std::uint64_t train_size);
 
+/// Throws Error(usage) unless the batch size is a number.
+void check_size(const BatchOptions& batch);
+
 /// Throws Error(usage) unless the network can take the data set: images of the same shape, no more classes,
 /// at least one sample.
 void check_fit(const Network& network, const Dataset& dataset);

@@ -60,7 +60,10 @@ class LoadedModel {
   static ArenaLayout checked_layout(const World& world, const Network& network, const ModelFile& file,
                                     const Dataset& dataset, const EvaluationOptions& options) {
     check_same(world, agreed(world, [&] { return lines_of_evaluation(options, network, file, dataset); }));
-    world.agree([&] { check_fields(options); });
+    world.agree([&] {
+      check_fields(options);
+      check_size(options.batch);
+    });
     return layout_arena(network.parameters());
   }
 

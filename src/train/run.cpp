@@ -5,7 +5,6 @@
 #include "train/check_options.h"
 
 namespace lockstep {
-namespace {
 
 EpochSteps steps_of_epoch(const TrainerOptions& options, std::uint64_t samples) {
   const auto batch = static_cast<std::uint64_t>(options.batch.size);
@@ -14,24 +13,22 @@ EpochSteps steps_of_epoch(const TrainerOptions& options, std::uint64_t samples) 
           .samples = samples};
 }
 
-}  // namespace
-
 Run check_run(const World& world, const Placement& placement, const Network& network, const Dataset& train,
               const Dataset& test, const TrainerOptions& options) {
   Run run{.network = network,
           .train = train,
           .test = test,
-          .options = options,
+          .options = resolved_by_data(world, options, train),
           .layout = layout_arena(network.parameters()),
           .epoch = {}};
   run.options.execution.device = placement.device;
   run.options.reduce = placement.reduce;
   world.agree([&] {
-    run.options.batch.micro_batches = micro_batches_of(options.batch, placement.common_device());
+    run.options.batch.micro_batches = micro_batches_of(run.options.batch, placement.common_device());
     check_options(run.options, world.size(), train.size());
     check_fit(network, train);
     check_fit(network, test);
-    const Transform checked(options.input, train, options.augment, options.seed);
+    const Transform checked(run.options.input, train, options.augment, options.seed);
     run.epoch = steps_of_epoch(run.options, train.size());
   });
   return run;

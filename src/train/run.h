@@ -25,6 +25,9 @@ struct EpochSteps {
   }
 };
 
+/// `options.batch.size` is a number.
+EpochSteps steps_of_epoch(const TrainerOptions& options, std::uint64_t samples);
+
 /// Checked training run. Its options have no automatic values.
 struct Run {
   const Network& network;
@@ -40,8 +43,9 @@ struct Run {
   }
 };
 
-/// Replaces automatic values of the options according to the placement, and checks the options together with
-/// network and data sets, which outlive the run. Collective. Throws Error(usage) on all ranks.
+/// Replaces automatic values of the options according to training samples and placement, and checks the
+/// options together with network and data sets, which outlive the run. Collective. Throws Error(usage) on all
+/// ranks, and as resolved_by_data does.
 Run check_run(const World& world, const Placement& placement, const Network& network, const Dataset& train,
               const Dataset& test, const TrainerOptions& options);
 

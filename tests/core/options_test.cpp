@@ -12,6 +12,7 @@ Names choices_of(Colour) { return {"red", "light-blue"}; }
 struct PaintOptions {
   std::string brush = "flat";
   int layers = 2;
+  int coats = 1;
   int threads = 0;
   double share = 0.5;
   std::vector<double> mean = {};
@@ -30,13 +31,16 @@ struct PaintOptions {
 
 template <OptionsOf<PaintOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [brush, layers, threads, share, mean, colour, wet, gloss, size, canvas, skipped, pattern, limit,
-         rinse] = options;
+  auto& [brush, layers, coats, threads, share, mean, colour, wet, gloss, size, canvas, skipped, pattern,
+         limit, rinse] = options;
   field(brush, {.name = "brush", .choices = [] { return Names{"flat", "round"}; }});
   field(layers, {.name = "layers", .range = {.min = 1, .max = 9}, .scope = Scope::protocol});
+  field(coats, {.name = "coats", .range = {.min = 1}, .by_data = "as many as are needed"});
   field(threads, {.name = "threads", .range = {.min = 1}, .scope = Scope::local, .zero = "auto"});
   field(share, {.name = "share", .range = {.below = 1}, .needs = {{"brush", {"round"}}}});
-  field(mean, {.name = "mean", .named = [] { return NamedNumbers{{"mnist", {0.25}}}; }});
+  field(mean, {.name = "mean", .by_data = "measured", .named = [] {
+                 return NamedNumbers{{"mnist", {0.25}}};
+               }});
   field(colour, {.name = "colour"});
   field(wet, {.name = "wet", .needs = {{"pattern"}}});
   field(gloss, {.name = "gloss", .choices = [] { return Names{"on", "off"}; }});
@@ -73,7 +77,8 @@ TEST(OptionTexts, ReadBackWhatTheyWrote) {
       {"share", "0.1"},    {"mean", "1,2.5"},    {"mean", ""},        {"wet", "true"},
       {"gloss", "off"},    {"size", "0.25,2"},   {"skip", "a,b.c"},   {"colour", "light-blue"},
       {"canvas", "1x2x3"}, {"pattern", " a#b "}, {"limit", "1d2h"},   {"limit", "0.1s"},
-      {"limit", "59s"},    {"rinse", "500"},     {"rinse", "never"},  {"rinse", "3h50m"}};
+      {"coats", "auto"},   {"coats", "3"},       {"mean", "auto"},    {"limit", "59s"},
+      {"rinse", "500"},    {"rinse", "never"},   {"rinse", "3h50m"}};
   for (const auto& [name, text] : cases) {
     PaintOptions options;
     set(options, name, text);
@@ -84,12 +89,17 @@ TEST(OptionTexts, ReadBackWhatTheyWrote) {
   PaintOptions options;
   set(options, "mean", "mnist");
   EXPECT_EQ(options.mean, std::vector{0.25});
+  set(options, "mean", "auto");
+  EXPECT_EQ(options.mean, by_data<std::vector<double>>);
 }
 
 TEST(OptionTexts, AreRefusedWithValueAndReason) {
   expect_refused("brush", "roun", {"'roun' is not one of flat, round; did you mean round?"});
   expect_refused("layers", "0", {"'0' is out of range: 1 to 9"});
   expect_refused("layers", "1.5", {"'1.5' is not a whole number"});
+  expect_refused("layers", "auto", {"'auto' is not a whole number"});
+  expect_refused("coats", "-1", {"'-1' is out of range"});
+  expect_refused("mean", "inf", {"unknown set of statistics 'inf'"});
   expect_refused("threads", "0", {"'0' is out of range: 1 to 2147483647"});
   expect_refused("share", "1", {"'1' is out of range: at least 0, below 1"});
   expect_refused("share", "0.99999999999", {"below 1"});  // 1 as a float
@@ -165,7 +175,7 @@ TEST(LinesToCompare, LeaveOutWhatMayDiffer) {
   EXPECT_EQ(lines.front(), (Line{"brush", "flat"}));
   EXPECT_EQ(lines.back(), (Line{"limit", "0s"}));
   EXPECT_NE(lines, lines_to_compare(PaintOptions{}));
-  EXPECT_EQ(lines.size(), 12U);
+  EXPECT_EQ(lines.size(), 13U);
 }
 
 }  // namespace

@@ -296,7 +296,7 @@ TEST(DatasetStatistics, AugmentSamples) {
   const Pets pets;
   const auto data = pets.open();
   const auto mean = [&](const AugmentOptions& augment) {
-    return measure_dataset(*data, {}, augment, [](const std::string&) {}).mean;
+    return measure_dataset(*data, {}, augment, [](const std::string&) {}).channels.mean;
   };
   EXPECT_NE(mean({.cutout = 8}), mean({}));
 }

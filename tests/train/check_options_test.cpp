@@ -28,10 +28,35 @@ TEST(DefaultMicroBatches, HaveSixteenSamplesInSmallBatches) {
   for (const int count : {1, 2, 3, 4, 8, 15}) EXPECT_EQ(default_micro_batches(16 * count), count);
 }
 
+TEST(BatchSizeFor, MakesThirtyStepsAnEpoch) {
+  for (const auto& [samples, size] : std::vector<std::pair<std::uint64_t, int>>{{1, 32},
+                                                                                {959, 32},
+                                                                                {1919, 32},
+                                                                                {1920, 64},
+                                                                                {3839, 64},
+                                                                                {3840, 128},
+                                                                                {7680, 256},
+                                                                                {1U << 30, 256}}) {
+    EXPECT_EQ(batch_size_for(samples), size) << samples;
+  }
+}
+
+TEST(EpochsFor, MakesAThousandSteps) {
+  for (const auto& [steps, epochs] : std::vector<std::pair<std::uint64_t, int>>{
+           {0, 60}, {1, 60}, {17, 59}, {20, 50}, {21, 48}, {33, 31}, {34, 30}, {5000, 30}}) {
+    EXPECT_EQ(epochs_for(steps), epochs) << steps;
+  }
+}
+
 TEST(UsedLanes, AreSixteenths) {
   EXPECT_EQ(used_lanes(16), 1.0);
   EXPECT_EQ(used_lanes(8), 0.5);
   EXPECT_EQ(used_lanes(20), 0.625);
+}
+
+TEST(MicroBatchesOf, NeedANumberOfSamples) {
+  expect_error(Category::usage, {"batch-size: auto is for training"},
+               [] { micro_batches_of({.size = by_data<int>}, DeviceKind::cpu); });
 }
 
 TEST(MicroBatchesOf, AreAsManyAsAreAskedForWhereTheyDivideTheBatch) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -189,6 +191,37 @@ TEST_F(Training, ASlowRankIsReportedAndChangesNoBit) {
   Trainer usual(world(), *network, test::train_set(), test::test_set(), chosen);
   usual.fit();
   EXPECT_EQ(usual.digest(), digest) << "a slow rank changes no bit";
+}
+
+TEST_F(Training, ValuesThatFollowFromTheSamplesAreTheSameOnAnyNumberOfRanks) {
+  TrainerOptions chosen = options();
+  chosen.batch = {.size = by_data<int>};
+  chosen.epochs = by_data<int>;
+  chosen.schedule.warmup_epochs = by_data<double>;
+  chosen.input = {.mean = by_data<std::vector<double>>, .deviation = by_data<std::vector<double>>};
+  const test::Synthetic& train = test::train_set();
+  const TrainerOptions together = resolved_by_data(world(), chosen, train);
+  EXPECT_EQ(together.batch.size, 32);
+  EXPECT_EQ(together.epochs, 60);
+  EXPECT_EQ(together.schedule.warmup_epochs, 3.0);
+  world().agree([&] {
+    if (world().rank() != 0) return;
+    EXPECT_EQ(resolved_by_data(world().alone(), chosen, train), together);
+    std::vector<std::uint8_t> buffer;
+    std::vector<double> values;
+    for (std::uint64_t id = 0; id < train.size(); ++id) {
+      for (const std::uint8_t byte : train.sample(id, buffer)) values.push_back(byte / 255.0);
+    }
+    const auto count = static_cast<double>(values.size());
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+    double squares = 0.0;
+    for (const double value : values) squares += (value - mean) * (value - mean);
+    ASSERT_EQ(together.input.mean.size(), 1U);
+    EXPECT_NEAR(together.input.mean[0], mean, 5.1e-5);
+    EXPECT_NEAR(together.input.deviation.at(0), std::sqrt(squares / count), 5.1e-5);
+  });
+  const auto network = test::small_network();
+  EXPECT_EQ(Trainer(world(), *network, train, test::test_set(), chosen).steps_per_epoch(), 10U);
 }
 
 TEST_F(Training, AllRanksActOnTheRequestOfOneAtTheSameStep) {

@@ -71,6 +71,7 @@ std::string values_text(const Field& field, const Names& choices, const std::str
     for (const auto& [name, numbers] : field.named()) names.push_back(name);
     text += fmt::format("; NAME: one of {}", fmt::join(names, ", "));
   }
+  if (*field.by_data != '\0') text += fmt::format("; {}: {}", by_data_text, field.by_data);
   const std::string bounds = bounds_text(field.range);
   return bounds.empty() ? text : fmt::format("{} ({})", text, bounds);
 }

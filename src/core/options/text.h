@@ -69,9 +69,18 @@ template <class T>
 concept HasZero =
     (std::integral<T> && !std::same_as<T, bool>) || std::same_as<T, Duration> || std::same_as<T, Period>;
 
+/// Types whose values may follow from the training samples (Field::by_data).
+template <class T>
+concept HasByData = std::same_as<T, int> || std::same_as<T, double> || std::same_as<T, std::vector<double>>;
+/// Text of such a value.
+inline constexpr const char* by_data_text = "auto";
+
 /// Text of `value` as users write it.
 template <class T>
 std::string to_text(const T& value, const Field& field) {
+  if constexpr (HasByData<T>) {
+    if (*field.by_data != '\0' && value == by_data<T>) return by_data_text;
+  }
   if constexpr (std::same_as<T, bool>) {
     if (field.choices != nullptr) return field.choices().at(value ? 0 : 1);
   } else if constexpr (HasZero<T>) {
@@ -91,6 +100,12 @@ void from_text(const std::string& text, const Field& field, T& value) {
     }
   }
   if (field.check != nullptr) field.check(text);
+  if constexpr (HasByData<T>) {
+    if (*field.by_data != '\0' && text == by_data_text) {
+      value = by_data<T>;
+      return;
+    }
+  }
   if constexpr (HasZero<T>) {
     if (*field.zero != '\0' && text == field.zero) {
       value = T{};
@@ -105,13 +120,14 @@ template <class T>
 std::string placeholder_of(const T& /*value*/, const Field& field) {
   if (*field.placeholder != '\0') return field.placeholder;
   if (field.choices != nullptr || std::same_as<T, bool> || NamedEnum<T>) return "";
+  const std::string more = *field.by_data != '\0' ? std::string("|") + by_data_text : "";
   if constexpr (HasZero<T>) {
     const std::string type = std::integral<T> ? "N" : std::same_as<T, Duration> ? "TIME" : "N|TIME";
-    return *field.zero != '\0' ? type + "|" + field.zero : type;
+    return (*field.zero != '\0' ? type + "|" + field.zero : type) + more;
   } else if constexpr (std::same_as<T, double>) {
-    return "X";
+    return "X" + more;
   } else if constexpr (std::same_as<T, std::vector<double>>) {
-    return field.named != nullptr ? "X,X,...|NAME" : "X,X,...";
+    return (field.named != nullptr ? "X,X,...|NAME" : "X,X,...") + more;
   } else if constexpr (std::same_as<T, Names>) {
     return "NAME,...";
   } else if constexpr (std::same_as<T, Interval>) {

@@ -21,6 +21,7 @@ enum class Purpose : std::uint32_t {
   mixup = 20,
   randaugment = 21,
   validation = 22,  ///< choice of the held-out training samples
+  statistics = 23,  ///< choice of the images whose mean and deviation are measured
 };
 
 /// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011):

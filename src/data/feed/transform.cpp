@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/options/check.h"
 #include "data/augment/random_resized_crop.h"
@@ -73,6 +74,11 @@ Transform::Transform(const InputOptions& options, const Dataset& dataset, const 
   if (crop_share_ != InputOptions{}.crop_share && dataset.encoding() != Encoding::image_file) {
     throw Error(Category::usage, "has an effect on image files only, which these samples are not: omit it",
                 "crop-pct");
+  }
+  for (const auto& [values, name] : {std::pair(&options.mean, "mean"), {&options.deviation, "std"}}) {
+    if (*values != by_data<std::vector<double>>) continue;
+    throw Error(Category::usage, "auto is for training: give numbers (lockstep data stats measures them)",
+                name);
   }
   if (!options.mean.empty() || !options.deviation.empty()) {
     const int channels = dataset.shape().channels;
