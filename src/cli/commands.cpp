@@ -24,6 +24,7 @@ const std::vector<Command>& commands() {
       {"data", "show a data set, its statistics or its order", run_data, describe_data},
       {"data pack", "pack a folder of images into a few files that are read faster", run_data_pack,
        describe_data_pack},
+      {"recipes", "list or print the recipes for training", run_recipes, describe_recipes},
       {"report", "write report.html from a run directory", run_report, describe_report},
       {"diff", "compare the records of two runs", run_diff, describe_diff},
       {"export", "write a saved model as an ONNX model", run_export, describe_export},

@@ -52,6 +52,8 @@ int run_data(int argc, char** argv);
 void describe_data(const OptionSetReader& read);
 int run_data_pack(int argc, char** argv);
 void describe_data_pack(const OptionSetReader& read);
+int run_recipes(int argc, char** argv);
+void describe_recipes(const OptionSetReader& read);
 int run_report(int argc, char** argv);
 void describe_report(const OptionSetReader& read);
 int run_diff(int argc, char** argv);

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "cli/class_names.h"
+#include "cli/options/flag.h"
 #include "core/message.h"
 #include "data/sets/images/packed_images.h"
 
@@ -39,11 +42,38 @@ std::string skipped_warning(const Evaluation& evaluation, const std::string& kin
                      evaluation.samples + evaluation.skipped, kind);
 }
 
+MajorityClass majority_class(const Dataset& dataset) {
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) ++counts[static_cast<std::size_t>(dataset.label(id))];
+  const auto largest = std::ranges::max_element(counts);
+  const auto number = static_cast<std::size_t>(largest - counts.begin());
+  return {.name = names_of_classes(dataset, counts.size())[number],
+          .share = static_cast<double>(*largest) / static_cast<double>(dataset.size())};
+}
+
+std::string majority_warning(const EpochReport& epoch, const TrainOptions& options,
+                             const MajorityClass& majority) {
+  const double rising = std::max(1.0, options.training.schedule.warmup_epochs);
+  if (majority.share == 0.0 || epoch.epoch <= rising || epoch.test.accuracy > majority.share) return {};
+  return fmt::format(
+      "epoch {}: test accuracy {:.4f} is no better than always answering '{}' ({:.4f}): try another {}, a "
+      "smaller {} or more {}",
+      epoch.epoch, epoch.test.accuracy, majority.name, majority.share,
+      flag_of(&TrainerOptions::learning_rate), flag_of(&BatchOptions::size),
+      flag_of(&TrainerOptions::epochs));
+}
+
 void DataWarnings::look_at(const EpochReport& epoch) {
   warn_of_skipped(epoch.train, "training", warned_train_);
   warn_of_skipped(epoch.test, "test", warned_test_);
   if (epoch.validation) warn_of_skipped(*epoch.validation, "validation", warned_validation_);
-  if (options_.output.quiet || warned_slow_) return;
+  if (options_.output.quiet) return;
+  if (!warned_majority_) {
+    const std::string majority = majority_warning(epoch, options_, majority_);
+    warned_majority_ = !majority.empty();
+    print_warning(majority);
+  }
+  if (warned_slow_) return;
   const std::string slow = slow_reading_warning(epoch, options_);
   warned_slow_ = !slow.empty();
   print_warning(slow);

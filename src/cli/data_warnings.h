@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "cli/train/train_options.h"
+#include "lockstep/dataset.h"
 #include "lockstep/reports.h"
 
 namespace lockstep {
@@ -15,16 +17,33 @@ std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& o
 /// Warning that samples of `kind`, such as "training", could not be read; empty: all were read.
 std::string skipped_warning(const Evaluation& evaluation, const std::string& kind);
 
+/// Largest class of a data set.
+struct MajorityClass {
+  std::string name;
+  double share = 0.0;  ///< of the samples; 0: unknown
+};
+MajorityClass majority_class(const Dataset& dataset);
+
+/// Warning that the model is no better on the test set than one that always answers with its largest class,
+/// `majority`, with advice; empty: it is better, or the learning rate still rises. The first epoch always
+/// counts as part of that.
+std::string majority_warning(const EpochReport& epoch, const TrainOptions& options,
+                             const MajorityClass& majority);
+
 /// Prints these warnings on stderr, each once; that of skipped samples again when their number has grown.
 class DataWarnings {
  public:
-  explicit DataWarnings(const TrainOptions& options) : options_(options) {}
+  /// `majority`: largest class of the test set.
+  explicit DataWarnings(const TrainOptions& options, MajorityClass majority = {})
+      : options_(options), majority_(std::move(majority)) {}
   void look_at(const EpochReport& epoch);
 
  private:
   static void warn_of_skipped(const Evaluation& evaluation, const std::string& kind, std::uint64_t& warned);
 
   const TrainOptions& options_;
+  MajorityClass majority_;
+  bool warned_majority_ = false;
   bool warned_slow_ = false;
   std::uint64_t warned_train_ = 0;
   std::uint64_t warned_test_ = 0;

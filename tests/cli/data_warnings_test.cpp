@@ -53,6 +53,37 @@ TEST(SlowReading, ShortOrFastEpochsGiveNone) {
   EXPECT_EQ(slow_reading_warning(epoch, images()), "");
 }
 
+EpochReport epoch_with(int number, double test_accuracy) {
+  EpochReport epoch;
+  epoch.epoch = number;
+  epoch.test.accuracy = test_accuracy;
+  return epoch;
+}
+
+TEST(Majority, WarnsAfterTheFirstEpochAndTheWarmUp) {
+  const MajorityClass cats{.name = "cat", .share = 0.5};
+  TrainOptions options;
+  EXPECT_EQ(majority_warning(epoch_with(1, 0.5), options, cats), "");
+  EXPECT_EQ(majority_warning(epoch_with(2, 0.51), options, cats), "");
+  EXPECT_EQ(
+      majority_warning(epoch_with(2, 0.5), options, cats),
+      "epoch 2: test accuracy 0.5000 is no better than always answering 'cat' (0.5000): try another --lr, a "
+      "smaller --batch-size or more --epochs");
+  options.training.schedule.warmup_epochs = 2.5;
+  EXPECT_EQ(majority_warning(epoch_with(2, 0.5), options, cats), "");
+  EXPECT_NE(majority_warning(epoch_with(3, 0.5), options, cats), "");
+}
+
+TEST(Majority, IsPrintedOnce) {
+  const TrainOptions options;
+  DataWarnings warnings(options, {.name = "cat", .share = 0.5});
+  ::testing::internal::CaptureStderr();
+  for (int number = 1; number < 5; ++number) warnings.look_at(epoch_with(number, 0.4));
+  const std::string printed = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(printed.find("lockstep: warning: epoch 2: "), std::string::npos);
+  EXPECT_EQ(printed.find('\n') + 1, printed.size());
+}
+
 TEST(DataWarnings, ArePrintedOnceAndAgainWhenTheirNumberGrows) {
   const TrainOptions options = images();
   DataWarnings warnings(options);

@@ -25,7 +25,9 @@ TEST(TrainOptions, EveryOptionIsReadFromEverySourceAndWrittenBack) {
     SCOPED_TRACE(name);
     test::Words arguments, environment;
     std::string config;
-    for (const auto& [option, value] : settings) {
+    test::Settings with_recipe = settings;
+    if (name != "recipe") with_recipe.emplace_back("recipe", "none");
+    for (const auto& [option, value] : with_recipe) {
       arguments.push_back("--" + option + "=" + value);
       environment.push_back(variable_of(option) + "=" + value);
       config += option + " = " + config_value(value) + "\n";
@@ -37,6 +39,7 @@ TEST(TrainOptions, EveryOptionIsReadFromEverySourceAndWrittenBack) {
     TrainOptions written = expected;
     written.output.progress = ProgressLine::automatic;
     written.output.run_directory = OutputOptions().run_directory;  // a new run
+    written.recipe = TrainOptions().recipe;                        // its options are written
     written.resume.clear();
     written.force = false;
     EXPECT_EQ(parse_file(train_config(expected)), written);

@@ -111,7 +111,8 @@ class Samples {
                    "--dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 2 "
                    "--batch-size 64 --micro-batches 4 --lr 0.2");
       } else if (word->starts_with("{images}")) {
-        rest = rest + words("--dataset images --data-dir {}", replaced(*word, "{images}", images_.string()));
+        rest = rest + words("--dataset images --recipe none --data-dir {}",
+                            replaced(*word, "{images}", images_.string()));
       } else {
         given.push_back(replaced(
             replaced(replaced(*word, "{source}", LOCKSTEP_SOURCE), "{run}", (folder / "run").string()),

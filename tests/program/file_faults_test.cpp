@@ -22,8 +22,8 @@ class FaultyRun {
     std::filesystem::create_directory(folder_ / "models");
     outcome =
         mpirun(LOCKSTEP_FAILING, ranks,
-               words("train --dataset csv --data-dir {} --model mlp --epochs 2 --max-steps 4 --batch-size 32 "
-                     "--quiet --checkpoint-every 2 --keep 1 --run-dir {} --save-model {}",
+               words("train --dataset csv --data-dir {} --recipe none --model mlp --epochs 2 --max-steps 4 "
+                     "--batch-size 32 --quiet --checkpoint-every 2 --keep 1 --run-dir {} --save-model {}",
                      LOCKSTEP_SOURCE "/examples/data/two-moons", run_directory(), model()),
                fault + Words{"FAILING_LOG=" + log_});
     for (std::string& line : lines_of(contents(log_))) {

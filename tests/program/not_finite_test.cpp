@@ -33,7 +33,7 @@ class NotFiniteRuns : public testing::Test {
   /// A training in the run directory `run`.
   Words command(const std::string& run, int epochs, const std::string& more) const {
     return words(
-        "train --dataset images --data-dir {} --image-size 12 --model {} --mean 0.3,0.3,0 "
+        "train --dataset images --data-dir {} --recipe none --image-size 12 --model {} --mean 0.3,0.3,0 "
         "--std 0.4,0.4,2e-38 --batch-size 16 --micro-batches 2 --epochs {} --threads 1 --device cpu "
         "--on-nan rollback --run-dir {} " +
             more,

@@ -7,7 +7,6 @@
 #include <boost/program_options.hpp>
 #include <cctype>
 
-#include "cli/options/config_file.h"
 #include "core/nearest.h"
 #include "core/options/internal_variables.h"
 #include "core/printable.h"
@@ -99,6 +98,13 @@ void OptionSet::imply(std::function<std::vector<ImpliedValue>(const Given&)> imp
   implied_ = std::move(implied);
 }
 
+void OptionSet::recipes(std::string option, std::function<std::string(const TextOf&)> choose,
+                        std::function<const char*(const std::string& name)> text_of) {
+  recipe_option_ = std::move(option);
+  choose_recipe_ = std::move(choose);
+  text_of_recipe_ = std::move(text_of);
+}
+
 void OptionSet::positional(std::string placeholder, std::string help, std::string& target) {
   positionals_.push_back({std::move(placeholder), std::move(help), &target});
 }
@@ -111,20 +117,10 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
   Values values;
   if (!read_command_line(argc, argv, values)) return false;
   if (environment != nullptr) read_environment(environment, values);
-  if (const auto config = values.find("config"); config != values.end()) {
-    origins_["config"] = config->second.origin;
-    explain([&] { read_file(std::string(config->second.value), values); });
-  } else if (const auto given = values.find(config_option_); given != values.end()) {
-    const std::string file = config_of_option_(given->second.value);
-    const auto& [name, value] = config_without_;
-    const bool is_given = values.contains(name);
-    if (!file.empty()) read_file(file, values);
-    if (const auto found = values.find(name); found != values.end() && !is_given) {
-      if (found->second.value == value) values.erase(found);
-    }
-  }
+  const bool has_file = read_files(values);
   for (const auto& [name, source] : values) given_.insert(name);
   add_implied(values);
+  const Names of_recipe = read_recipe(values, has_file);
   for (const auto& [name, source] : values) {
     origins_[name] = source.origin;
     try {
@@ -139,8 +135,9 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
     contradictions_.push_back(fmt::format("{} is {}, but {} in {}", origin(value.name), in_quotes(present),
                                           in_quotes(value.value), value.origin));
   }
-  explain([this] {
-    check_needs(texts());
+  reset_idle(of_recipe);
+  explain([&] {
+    check_requirements(of_recipe);
     for (const auto& check : checks_) check();
   });
   return true;
@@ -159,6 +156,20 @@ void OptionSet::add_implied(Values& values) {
         values.insert({implied.name, {implied.value, fmt::format("{}: {}", implied.origin, implied.name)}})
             .second;
     if (!is_new && implied.contradicts) overridden_.push_back(std::move(implied));
+  }
+}
+
+void OptionSet::check_requirements(const Names& of_recipe) const {
+  try {
+    check_needs(texts());
+  } catch (const Error& error) {
+    const auto is_in_recipe = [&](const Requirement& requirement) {
+      return std::ranges::find(of_recipe, requirement.option) != of_recipe.end();
+    };
+    if (std::ranges::none_of(find(error.field())->field.needs, is_in_recipe)) throw;
+    throw Error(error.category(),
+                fmt::format("{}, or switch the recipe off (--{} none)", error.message(), recipe_option_),
+                error.field());
   }
 }
 
@@ -285,14 +296,72 @@ void OptionSet::read_environment(const char* const* environment, Values& values)
   }
 }
 
+bool OptionSet::read_files(Values& values) {
+  if (const auto config = values.find("config"); config != values.end()) {
+    origins_["config"] = config->second.origin;
+    explain([&] { read_file(std::string(config->second.value), values); });
+    return true;
+  }
+  const auto given = values.find(config_option_);
+  if (given == values.end()) return false;
+  const std::string file = config_of_option_(given->second.value);
+  if (file.empty()) return false;
+  const auto& [name, value] = config_without_;
+  const bool is_given = values.contains(name);
+  read_file(file, values);
+  if (const auto found = values.find(name); found != values.end() && !is_given) {
+    if (found->second.value == value) values.erase(found);
+  }
+  return true;
+}
+
 void OptionSet::read_file(const std::string& file, Values& values) const {
-  for (const ConfigEntry& entry : read_config(file)) {
+  read_entries(read_config(file), file, values);
+}
+
+void OptionSet::read_entries(const std::vector<ConfigEntry>& entries, const std::string& origin,
+                             Values& values) const {
+  for (const ConfigEntry& entry : entries) {
     const Option* option = find(entry.name);
     if (option != nullptr && option->value) {
-      values.insert({entry.name, {entry.value, fmt::format("{}:{}: {}", file, entry.line, entry.name)}});
+      values.insert({entry.name, {entry.value, fmt::format("{}:{}: {}", origin, entry.line, entry.name)}});
     } else if (!is_ignored(entry.name)) {
-      throw Error(Category::usage, fmt::format("{}:{}: unknown option {}{}", file, entry.line,
+      throw Error(Category::usage, fmt::format("{}:{}: unknown option {}{}", origin, entry.line,
                                                in_quotes(entry.name), suggestion(entry.name, names())));
+    }
+  }
+}
+
+Names OptionSet::read_recipe(Values& values, bool has_file) const {
+  if (recipe_option_.empty()) return {};
+  const auto text_of = [&](const std::string& option) {
+    const auto given = values.find(option);
+    return given == values.end() ? find(option)->default_value : given->second.value;
+  };
+  std::string name = text_of(recipe_option_);
+  if (name == find(recipe_option_)->default_value) name = has_file ? "" : choose_recipe_(text_of);
+  const char* const text = text_of_recipe_(name);
+  if (text == nullptr) return {};  // an unknown name is refused when it is assigned
+  const std::string origin = "recipe " + name;
+  values[recipe_option_] = {name, "--" + recipe_option_};
+  const Values others = values;
+  read_entries(parse_config(text, origin), origin, values);
+  Names added;
+  for (const auto& [option, source] : values) {
+    if (!others.contains(option)) added.push_back(option);
+  }
+  return added;
+}
+
+void OptionSet::reset_idle(const Names& names) {
+  for (bool changed = true; changed;) {  // an option may need another one that is reset
+    changed = false;
+    const std::vector<OptionText> all = texts();
+    for (const OptionText& text : all) {
+      const bool is_named = std::ranges::find(names, text.field.name) != names.end();
+      if (!is_named || text.is_default() || has_effect(all, text)) continue;
+      find(text.field.name)->assign(text.default_value);
+      changed = true;
     }
   }
 }

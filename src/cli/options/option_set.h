@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/options/command_help.h"
+#include "cli/options/config_file.h"
 #include "core/options/check.h"
 #include "lockstep/error.h"
 
@@ -26,8 +27,8 @@ struct ImpliedValue {
 };
 
 /// Options of one subcommand, from their descriptions (lockstep/field.h). They are read from the command
-/// line, from LOCKSTEP_NAME in the environment and from a configuration file, in this order of precedence;
-/// checked; written back as such a file; compared between ranks; and explained by --help.
+/// line, from LOCKSTEP_NAME in the environment, from a configuration file and from a recipe, in this order of
+/// precedence; checked; written back as such a file; compared between ranks; and explained by --help.
 ///
 ///   EvalOptions options;
 ///   OptionSet set("lockstep eval [options] MODEL", "Measures loss and accuracy of a saved model.");
@@ -58,6 +59,16 @@ class OptionSet {
   /// that an argument names. Called once the arguments and all other sources are known. Options that this set
   /// does not have are ignored.
   void imply(std::function<std::vector<ImpliedValue>(const Given& given)> implied);
+  /// Lets `auto` stand for values that follow from the training samples (Field::by_data). Call it first.
+  void accept_by_data() { accepts_by_data_ = true; }
+  /// Text of the option that was given, or of its default.
+  using TextOf = std::function<std::string(const std::string& option)>;
+  /// Lets the option `option` name a recipe: a configuration file whose options give way to those of all
+  /// other sources, and which lacks those that then have no effect. While the option has its default, and no
+  /// configuration file was read, `choose` names the recipe, empty: none. `text_of`: text of the recipe NAME;
+  /// null: there is none of that name. After parse() the option's value is the recipe's name.
+  void recipes(std::string option, std::function<std::string(const TextOf&)> choose,
+               std::function<const char*(const std::string& name)> text_of);
   /// Adds a required argument without a name. Such arguments are given in the order of these calls.
   void positional(std::string placeholder, std::string help, std::string& target);
   /// Adds the last argument without a name, which is optional.
@@ -141,8 +152,17 @@ class OptionSet {
   void take(Values& values, const std::string& name, std::string value) const;
   [[noreturn]] void reject_unknown(const std::string& token) const;
   void read_environment(const char* const* environment, Values& values) const;
+  /// Returns whether a file was read.
+  bool read_files(Values& values);
   void read_file(const std::string& file, Values& values) const;
   void add_implied(Values& values);
+  void read_entries(const std::vector<ConfigEntry>& entries, const std::string& origin, Values& values) const;
+  /// Returns the names of the options that are the recipe's.
+  Names read_recipe(Values& values, bool has_file) const;
+  /// Sets those of these options that have no effect to their defaults.
+  void reset_idle(const Names& names);
+  /// Throws as check_needs does. The message names the recipe if its options are in the way.
+  void check_requirements(const Names& of_recipe) const;
   void assign_positionals(const std::vector<std::string>& arguments) const;
   const Option* find(std::string_view name) const;
   bool is_ignored(std::string_view name) const;
@@ -169,11 +189,17 @@ class OptionSet {
   std::set<std::string> given_;
   std::vector<ImpliedValue> overridden_;  ///< implied values of options that were given
   std::vector<std::string> contradictions_;
+  bool accepts_by_data_ = false;
+  std::string recipe_option_;
+  std::function<std::string(const TextOf&)> choose_recipe_;
+  std::function<const char*(const std::string&)> text_of_recipe_;
   std::map<std::string, std::string> origins_;  ///< origins of the options that were given, by name
 };
 
 template <class T>
-void OptionSet::add(T& value, const Field& field) {
+void OptionSet::add(T& value, const Field& described) {
+  Field field = described;
+  if (!accepts_by_data_) field.by_data = "";
   Option option{.field = field,
                 .group = {},
                 .placeholder = placeholder_of(value, field),

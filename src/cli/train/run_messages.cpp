@@ -1,10 +1,14 @@
 #include "cli/train/run_messages.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <vector>
 
+#include "cli/options/config_file.h"
 #include "cli/options/flag.h"
+#include "cli/recipes/recipe.h"
 #include "core/message.h"
 #include "core/printable.h"
 #include "run/report/event_numbers.h"
@@ -96,13 +100,43 @@ std::string judging_set(const TrainOptions& options) {
   return options.data.validation_fraction > 0.0 ? "validation" : "test";
 }
 
+std::string recipe_line(const TrainOptions& options) {
+  const char* const text = recipe_text(options.recipe);
+  if (text == nullptr) return {};
+  const std::vector<OptionText> all = texts_of(options);
+  std::vector<std::string> parts;
+  for (const ConfigEntry& entry : parse_config(text, options.recipe)) {
+    const auto found =
+        std::ranges::find_if(all, [&](const OptionText& o) { return o.field.name == entry.name; });
+    if (entry.name != "dataset" && has_effect(all, *found)) parts.push_back(entry.name + " " + found->value);
+  }
+  return fmt::format("recipe {}: {}; {} none for the plain defaults", options.recipe, fmt::join(parts, ", "),
+                     flag_of(&TrainOptions::recipe));
+}
+
+std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples,
+                              std::uint64_t steps_per_epoch) {
+  constexpr std::uint64_t enough = 20;
+  const int batch = options.training.batch.size, smaller = batch_size_for(samples);
+  if (steps_per_epoch >= enough || batch <= smaller) return {};
+  const auto steps =
+      (samples + static_cast<std::uint64_t>(smaller) - 1) / static_cast<std::uint64_t>(smaller);
+  return fmt::format(
+      "{} samples in batches of {} make {} step{} an epoch: {} {} makes {} (and changes the result)", samples,
+      batch, steps_per_epoch, steps_per_epoch == 1 ? "" : "s", flag_of(&BatchOptions::size), smaller, steps);
+}
+
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
-                 const Trainer& trainer) {
+                 const Trainer& trainer, std::uint64_t samples) {
   if (!options.output.quiet) {
+    const std::string recipe = recipe_line(options);
+    if (!recipe.empty()) print_message(recipe);
     print_summary(world, options, trainer);
     print_place(options, place, trainer);
   }
   warn_of_selection(options);
+  if (trainer.step() == 0 && !options.output.quiet)
+    print_warning(few_steps_warning(options, samples, trainer.steps_per_epoch()));
   warn_of_idle_executors(world, options, trainer);
   warn_of_empty_lanes(options, trainer);
   suggest_larger_micro_batches(world, options, trainer);

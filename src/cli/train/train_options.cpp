@@ -1,6 +1,7 @@
 #include "cli/train/train_options.h"
 
 #include "cli/find_checkpoints.h"
+#include "cli/recipes/recipe.h"
 #include "run/tensorboard/event_records.h"
 
 namespace lockstep {
@@ -22,13 +23,27 @@ constexpr const char* sources =
     R"(Defaults are in brackets. Numbers are at least 0 unless a range is given.
 Every option can also be set as NAME = value in a --config file, for example the options.cfg of a
 run, or as LOCKSTEP_NAME in the environment (--batch-size: LOCKSTEP_BATCH_SIZE). The command line
-takes precedence over the environment, the environment over the file.
+takes precedence over the environment, the environment over the file, the file over a recipe.
 
 Exit status: 0 done; 2 wrong usage; 3 bad input data; 4 missing or failing device or resource;
 5 another rank failed; 70 a defect; 75 stopped by a signal or --max-time, continue with --resume.
 )";
 
+/// Recipe for data of one's own; empty: none.
+std::string default_recipe(const OptionSet::TextOf& text_of) {
+  const std::string dataset = text_of("dataset");
+  if (dataset == "csv") return "table";
+  if (dataset != "images") return {};
+  return text_of("init-from").empty() ? "photos" : "finetune";
+}
+
 }  // namespace
+
+Names recipe_choices() {
+  Names names{"auto", "none"};
+  for (const Recipe& recipe : recipes()) names.emplace_back(recipe.name);
+  return names;
+}
 
 OptionSet train_option_set(TrainOptions& options) {
   OptionSet set(
@@ -37,6 +52,7 @@ OptionSet train_option_set(TrainOptions& options) {
       "process is the only rank). Prints a digest, a hash of the trained parameters. They depend on the "
       "model, the data, the seed and the training options, not on the number of ranks, hosts or threads.");
   set.prologue(examples);
+  set.accept_by_data();
   set.add(options);
   set.config_file();
   const auto options_of_run = [](const std::string& run) {
@@ -44,9 +60,12 @@ OptionSet train_option_set(TrainOptions& options) {
     return find_options(run).string();
   };
   set.config_of("resume", options_of_run, "device", "cuda");  // a run without GPUs continues on the CPU
+  set.recipes("recipe", default_recipe, recipe_text);
   set.epilogue(sources);
   set.check([&options] {
-    micro_batches_of(options.training.batch, DeviceKind::cpu);
+    if (options.training.batch.size != by_data<int>) {
+      micro_batches_of(options.training.batch, DeviceKind::cpu);
+    }
     if (options.output.tensorboard) tensorboard::check_available();
   });
   return set;
@@ -56,6 +75,7 @@ std::string train_config(const TrainOptions& options) {
   TrainOptions copy = options;
   copy.output.progress = ProgressLine::automatic;  // depends on the terminal, not on the run
   copy.output.run_directory = OutputOptions().run_directory;
+  copy.recipe = TrainOptions().recipe;  // its options are recorded
   copy.resume.clear();
   copy.force = false;
   return train_option_set(copy).config();

@@ -23,15 +23,20 @@ struct TrainOptions {
   Duration max_time;  ///< from the start of the process; 0: no limit
   OutputOptions output;
   CheckpointOptions checkpoints;
-  std::string resume;  ///< "auto", a run directory or a checkpoint; empty: a new run
-  bool force = false;  ///< whether to resume with options that change the result
+  std::string resume;           ///< "auto", a run directory or a checkpoint; empty: a new run
+  bool force = false;           ///< whether to resume with options that change the result
+  std::string recipe = "auto";  ///< name of the recipe that the options are from; auto and none: of none
 
   bool operator==(const TrainOptions&) const = default;
 };
 
+/// Values of --recipe.
+Names recipe_choices();
+
 template <OptionsOf<TrainOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [model, data, init_from, load, training, max_time, output, checkpoints, resume, force] = options;
+  auto& [model, data, init_from, load, training, max_time, output, checkpoints, resume, force, recipe] =
+      options;
   visit(model, field);
   field(init_from, {.name = "init-from",
                     .help = "model file (safetensors) with the initial parameters",
@@ -59,6 +64,13 @@ void visit(O& options, Visitor&& field) {
                 .help = "continue a run although options that affect its result have changed",
                 .scope = Scope::protocol,
                 .needs = {{"resume"}}});
+  field(recipe, {.name = "recipe",
+                 .help = "take options that are given nowhere else from this recipe (lockstep recipes lists "
+                         "them). auto: table for the data set csv; photos for images, with --init-from "
+                         "finetune; none with --config and for other data sets",
+                 .group = "Other",
+                 .scope = Scope::protocol,
+                 .choices = recipe_choices});
 }
 
 /// The options of `lockstep train`, with their checks. `options` outlives it.

@@ -99,6 +99,12 @@ void adopt_best(const RunPlace& place, const Trainer& trainer) {
   }
 }
 
+/// Options in which numbers replace values that follow from the training samples. Collective.
+TrainOptions resolved_by_data(const World& world, TrainOptions options, const Dataset& train) {
+  options.training = resolved_by_data(world, std::move(options.training), train);
+  return options;
+}
+
 /// Options in which the automatic values that affect the result are replaced by those of this run.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   options.training.batch.micro_batches = trainer.micro_batches();
@@ -151,22 +157,23 @@ Facts data_options(const TrainOptions& options) {
 TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests& stops,
                          Environment environment)
     : world_(world),
-      options_(options),
       stops_(stops),
       start_(start_command(environment.command_line)),
       place_(watched_run_place(world, options)),
       data_(open_data(world, options)),
+      options_(resolved_by_data(world, options, *data_.train)),
       network_(make_network(world, options, *data_.train)),
-      trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options), data_.validation.get()),
-      warnings_(options) {
-  trainer_.describe({.options = result_options(options), .data = data_options(options)});
+      trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options_),
+               data_.validation.get()),
+      warnings_(options_, leads() ? majority_class(*data_.test) : MajorityClass()) {
+  trainer_.describe({.options = result_options(options_), .data = data_options(options_)});
   restore();
   open_record(std::move(environment));
   if (leads()) {
     for (const Dataset* part : {data_.train.get(), data_.test.get()}) {
       for (const std::string& warning : part->warnings()) print_warning(warning);
     }
-    print_start(world, options, place_, trainer_);
+    print_start(world, options_, place_, trainer_, data_.train->size());
   }
   observe();
 }

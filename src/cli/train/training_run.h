@@ -22,9 +22,9 @@ namespace lockstep {
 /// kept, and its record. All ranks make one.
 class TrainingRun {
  public:
-  /// Opens everything, and restores or initialises the state. References outlive the run. `environment`:
-  /// that of the process, with its command line. Collective. Throws on all ranks what opening data, models,
-  /// devices and checkpoints throws.
+  /// Opens everything, and restores or initialises the state. `world` and `stops` outlive the run.
+  /// `environment`: that of the process, with its command line. Collective. Throws on all ranks what opening
+  /// data, models, devices and checkpoints throws.
   TrainingRun(World& world, const TrainOptions& options, StopRequests& stops, Environment environment);
 
   /// Trains. Returns the exit status: 0, or that of a run which was stopped. Collective. Throws what
@@ -41,11 +41,11 @@ class TrainingRun {
   int end_stopped();
 
   World& world_;
-  const TrainOptions& options_;
   StopRequests& stops_;
   StartCommand start_;
   RunPlace place_;  ///< its lock is released after the trainer, which may still be writing a checkpoint
   DatasetPair data_;
+  const TrainOptions options_;  ///< without values that follow from the training samples
   std::unique_ptr<Network> network_;
   Trainer trainer_;
   DataWarnings warnings_;

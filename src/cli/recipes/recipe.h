@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace lockstep {
+
+/// File of the folder recipes/, which is compiled into the program.
+struct Recipe {
+  const char* name;  ///< without .cfg
+  const char* text;  ///< configuration file; its first line is a comment, one sentence with the purpose
+
+  std::string purpose() const;
+};
+
+/// All recipes, by name. cmake/recipes.cmake writes this function.
+std::span<const Recipe> recipes();
+
+/// Text of the recipe `name`; null: there is none.
+const char* recipe_text(const std::string& name);
+
+}  // namespace lockstep

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/recipes/recipe.h"
+#include "cli/train/train_options.h"
+#include "core/nearest.h"
+
+namespace lockstep {
+namespace {
+
+struct RecipesOptions {
+  std::string name;
+};
+
+OptionSet option_set(RecipesOptions& options) {
+  OptionSet set("lockstep recipes [NAME]",
+                "Lists the recipes for lockstep train --recipe, or prints one: a configuration file, which "
+                "can be changed and given to lockstep train --config.");
+  set.optional_positional("NAME", "recipe to print", options.name);
+  set.ignore(train_option_names());
+  set.epilogue("Example, a recipe of your own:\n  lockstep recipes photos > mine.cfg\n");
+  return set;
+}
+
+std::string list_of_recipes() {
+  std::string text;
+  for (const Recipe& recipe : recipes()) text += fmt::format("{:<17} {}\n", recipe.name, recipe.purpose());
+  return text;
+}
+
+/// Text of the recipe. Throws Error(usage) if there is none of that name.
+const char* find_recipe(const std::string& name) {
+  if (const char* const text = recipe_text(name)) return text;
+  std::vector<std::string> names;
+  for (const Recipe& recipe : recipes()) names.emplace_back(recipe.name);
+  throw Error(Category::usage, unknown_name("recipe", name, names));
+}
+
+}  // namespace
+
+void describe_recipes(const OptionSetReader& read) { describe<RecipesOptions>(option_set, read); }
+
+int run_recipes(int argc, char** argv) {
+  RecipesOptions options;
+  OptionSet set = option_set(options);
+  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+  if (is_first_process()) print(options.name.empty() ? list_of_recipes() : find_recipe(options.name));
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,112 @@
+// Recipes: the files, their precedence below all other options, and the choice for data of one's own.
+#include "cli/recipes/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/parse_options.h"
+#include "cli/train/run_messages.h"
+
+namespace lockstep {
+namespace {
+
+TEST(Recipes, AreTheFilesAndAreReadLikeThem) {
+  EXPECT_EQ(recipes().size(), 9U);
+  for (const Recipe& recipe : recipes()) {
+    SCOPED_TRACE(recipe.name);
+    const std::string file = std::string(LOCKSTEP_TEST_DATA "/../recipes/") + recipe.name + ".cfg";
+    EXPECT_EQ(recipe.text, contents(file));
+    EXPECT_TRUE(recipe.purpose().ends_with('.')) << recipe.purpose();
+    EXPECT_LE(recipe.purpose().size(), 80U);
+    TrainOptions named = parse({"--recipe", recipe.name});
+    EXPECT_EQ(named.recipe, recipe.name);
+    named.recipe = TrainOptions().recipe;
+    EXPECT_EQ(parse({"--config", file.c_str()}), named);
+  }
+}
+
+TEST(Recipes, GiveWayToAllOtherSources) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("run.cfg", "batch-size = 64\n").string();
+  const TrainOptions options =
+      parse({"--recipe", "table", "--lr", "0.5", "--config", file.c_str()}, {"LOCKSTEP_EPOCHS=3"});
+  EXPECT_EQ(options.training.learning_rate, 0.5);
+  EXPECT_EQ(options.training.epochs, 3);
+  EXPECT_EQ(options.training.batch.size, 64);
+  EXPECT_EQ(options.training.optimizer.name, "adamw");
+  EXPECT_EQ(parse({}, {"LOCKSTEP_RECIPE=table"}).training.batch.size, by_data<int>);
+}
+
+TEST(Recipes, AreChosenForDataOfOnesOwn) {
+  const TemporaryFolder folder;
+  const std::string csv = folder.write("run.cfg", "dataset = csv\n").string();
+  const auto chosen = [](const std::string& line) { return parse_line(line).recipe; };
+  EXPECT_EQ(chosen("--dataset csv"), "table");
+  EXPECT_EQ(chosen("--dataset images"), "photos");
+  EXPECT_EQ(chosen("--dataset images --recipe auto"), "photos");
+  EXPECT_EQ(chosen("--dataset images --init-from a.safetensors"), "finetune");
+  EXPECT_EQ(chosen("--dataset csv --init-from a.safetensors"), "table");
+  EXPECT_EQ(chosen("--dataset images --recipe table"), "table");
+  EXPECT_EQ(chosen("--dataset synthetic"), "auto");
+  EXPECT_EQ(chosen("--config " + csv), "auto");
+  EXPECT_EQ(chosen("--config " + csv + " --recipe table"), "table");
+  TrainOptions plain;
+  plain.data.name = "csv";
+  plain.recipe = "none";
+  EXPECT_EQ(parse_line("--dataset csv --recipe none"), plain);
+}
+
+TEST(Recipes, LeaveOutWhatHasNoEffect) {
+  const TrainOptions uncropped = parse_line("--dataset images --random-resized-crop=false");
+  EXPECT_EQ(uncropped.training.augment.scale, AugmentOptions().scale);
+  EXPECT_EQ(uncropped.training.augment.hflip, 0.5);
+  const TrainOptions adamw = parse_line("--recipe finetune --init-from a --optimizer adamw");
+  EXPECT_EQ(adamw.training.optimizer.momentum, 0.0);
+  EXPECT_EQ(parse_line("--recipe photos --dataset cifar10").data.image_size, DatasetOptions().image_size);
+}
+
+TEST(Recipes, InTheWayOfAnOptionAreNamed) {
+  expect_usage({"--dataset", "csv", "--momentum", "0.9"},
+               {"--momentum: has no effect with optimizer adamw: omit it, or switch the recipe off "
+                "(--recipe none)"});
+  expect_usage({"--dataset", "csv", "--scale", "0.1,1"},
+               {"--scale: has no effect without random-resized-crop: omit it"});
+  expect_usage({"--recipe", "tabel"},
+               {"--recipe: 'tabel' is not one of auto, none, ", "did you mean table?"});
+}
+
+TEST(Recipes, AreRecordedAsPlainOptions) {
+  TrainOptions options = parse_line("--dataset csv --lr 0.5");
+  options.training.batch.size = 32;
+  options.training.epochs = 60;
+  options.training.schedule.warmup_epochs = 3.0;
+  TrainOptions written = options;
+  written.recipe = TrainOptions().recipe;
+  EXPECT_EQ(parse_file(train_config(options)), written);
+}
+
+TEST(Recipes, LineHasTheValuesInEffect) {
+  TrainOptions options = parse_line("--dataset csv --lr 0.5 --sched constant");
+  options.training.batch.size = 32;
+  options.training.epochs = 60;
+  options.training.schedule.warmup_epochs = 3.0;
+  EXPECT_EQ(
+      recipe_line(options),
+      "recipe table: model mlp, epochs 60, batch-size 32, optimizer adamw, lr 0.5, weight-decay 0.01, sched "
+      "constant, warmup-epochs 3, smoothing 0.1; --recipe none for the plain defaults");
+  EXPECT_EQ(recipe_line(parse({})), "");
+  EXPECT_EQ(recipe_line(parse_line("--dataset csv --recipe none")), "");
+}
+
+TEST(FewSteps, OfABatchThatCouldBeSmaller) {
+  TrainOptions options;
+  options.training.batch.size = 256;
+  EXPECT_EQ(few_steps_warning(options, 300, 2),
+            "300 samples in batches of 256 make 2 steps an epoch: --batch-size 32 makes 10 (and changes the "
+            "result)");
+  EXPECT_EQ(few_steps_warning(options, 5120, 20), "");
+  options.training.batch.size = 32;
+  EXPECT_EQ(few_steps_warning(options, 300, 10), "");
+}
+
+}  // namespace
+}  // namespace lockstep
