@@ -63,7 +63,7 @@ OptionSet option_set(ReportOptions& options) {
   set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep report runs/lenet\n  lockstep report runs/lenet --csv epochs.csv\n"
-      "  lockstep report runs/lenet --tensorboard logs/lenet && tensorboard --logdir logs\n");
+      "  lockstep report runs/lenet --tensorboard logs/lenet\n");
   set.check([&options] {
     if (!options.tensorboard.empty()) tensorboard::check_available();
   });

@@ -286,7 +286,7 @@ TEST_F(StandIns, ReportAFullDisk) {
 /// directory.
 TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
   const TemporaryFolder folder;
-  const std::string start = std::string(LOCKSTEP_RUN) + " -np 2 --max-restarts 2 train ";
+  const std::string start = std::string(LOCKSTEP_RUN) + " -np 2 --max-restarts 2 --min-ranks 2 train ";
   const std::string options =
       "--dataset synthetic --synthetic-shape 1x28x28 --samples 200000 --model mlp:512 --batch-size 32 "
       "--micro-batches 2 --threads 1 --checkpoint-every 1h";
